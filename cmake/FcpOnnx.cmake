@@ -1,0 +1,47 @@
+# The protobuf messages of ONNX, as target fcp_onnx.
+#
+# Debian's libtorch links libonnx_proto; a second copy of the same messages in one process aborts at
+# start, so there we must use Debian's. Elsewhere they are generated from an onnx.proto: the one of
+# the Python package onnx, or -DFCP_ONNX_PROTO=path.
+include_guard()
+find_package(Protobuf REQUIRED)
+find_package(ONNX CONFIG QUIET)
+add_library(fcp_onnx INTERFACE)
+if(ONNX_FOUND AND NOT FCP_ONNX_PROTO)
+  message(STATUS "fcp: ONNX messages of the installed libonnx_proto")
+  target_link_libraries(fcp_onnx INTERFACE onnx_proto)
+  target_compile_definitions(fcp_onnx INTERFACE FCP_ONNX_HEADER=<onnx/onnx_pb.h>)
+else()
+  if(NOT FCP_ONNX_PROTO)
+    find_package(Python3 REQUIRED COMPONENTS Interpreter)
+    execute_process(
+      COMMAND ${Python3_EXECUTABLE} -c
+              "import onnx, os; print(os.path.join(os.path.dirname(onnx.__file__), 'onnx.proto'))"
+      OUTPUT_VARIABLE FCP_ONNX_PROTO OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
+  if(NOT EXISTS "${FCP_ONNX_PROTO}")
+    message(FATAL_ERROR "fcp: no onnx.proto; install libonnx-dev, or the Python package onnx, "
+                        "or set FCP_ONNX_PROTO")
+  endif()
+  message(STATUS "fcp: ONNX messages generated from ${FCP_ONNX_PROTO}")
+  set(generated ${PROJECT_BINARY_DIR}/onnx)
+  file(MAKE_DIRECTORY ${generated})
+  configure_file(${FCP_ONNX_PROTO} ${generated}/fcp_onnx.proto COPYONLY)
+  add_custom_command(
+    OUTPUT ${generated}/fcp_onnx.pb.cc ${generated}/fcp_onnx.pb.h
+    COMMAND protobuf::protoc --proto_path=${generated} --cpp_out=${generated} fcp_onnx.proto
+    DEPENDS ${generated}/fcp_onnx.proto)
+  # pip's libtorch brings headers and symbols of another protobuf. Ours come first: the headers
+  # through a link beside the generated code, the symbols from the static library.
+  file(CREATE_LINK ${Protobuf_INCLUDE_DIRS}/google ${generated}/google SYMBOLIC)
+  find_library(FCP_STATIC_PROTOBUF NAMES libprotobuf.a)
+  add_library(fcp_onnx_messages STATIC ${generated}/fcp_onnx.pb.cc)
+  target_include_directories(fcp_onnx_messages PUBLIC ${generated})
+  if(FCP_STATIC_PROTOBUF)
+    target_link_libraries(fcp_onnx_messages PUBLIC ${FCP_STATIC_PROTOBUF} Threads::Threads)
+  else()
+    target_link_libraries(fcp_onnx_messages PUBLIC protobuf::libprotobuf)
+  endif()
+  target_link_libraries(fcp_onnx INTERFACE fcp_onnx_messages)
+  target_compile_definitions(fcp_onnx INTERFACE FCP_ONNX_HEADER=<fcp_onnx.pb.h>)
+endif()

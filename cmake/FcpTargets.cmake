@@ -1,0 +1,40 @@
+# fcp_room(NAME SOURCES... ) declares the library of one room, fcp_NAME, with fcp's warnings.
+# fcp_test(NAME SOURCES...) declares one test program and registers its cases with ctest.
+include_guard()
+
+add_library(fcp_warnings INTERFACE)
+target_compile_options(fcp_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+                                              -Woverloaded-virtual)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # g++ 12 sees overlapping copies in "text" + std::to_string(i) where there are none.
+  target_compile_options(fcp_warnings INTERFACE -Wno-restrict)
+endif()
+if(FCP_WERROR)
+  target_compile_options(fcp_warnings INTERFACE -Werror)
+endif()
+
+function(fcp_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  add_library(fcp_${name} STATIC ${ROOM_SOURCES})
+  target_include_directories(fcp_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(fcp_${name} PRIVATE fcp_warnings)
+  foreach(room IN LISTS ROOM_ROOMS)
+    target_link_libraries(fcp_${name} PUBLIC fcp_${room})
+  endforeach()
+  target_link_libraries(fcp_${name} PUBLIC ${ROOM_LIBRARIES})
+endfunction()
+
+function(fcp_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${TEST_SOURCES})
+  target_link_libraries(${name} PRIVATE fcp_warnings ${TEST_LIBRARIES} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
+  if(FCP_SANITIZED)
+    # libtorch, OpenBLAS and protobuf keep memory until the process ends.
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+  endif()
+endfunction()

@@ -1,0 +1,28 @@
+# Finds libtorch: Debian's libtorch-dev, or the one of a Python environment
+# (cmake -DCMAKE_PREFIX_PATH=$(python3 -c 'import torch; print(torch.utils.cmake_prefix_path)')).
+# The target fcp_torch carries its headers, as system headers, and its libraries.
+include_guard()
+find_package(Torch REQUIRED)
+message(STATUS "fcp: libtorch ${Torch_VERSION}")
+
+add_library(fcp_torch INTERFACE)
+target_include_directories(fcp_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+target_link_libraries(fcp_torch INTERFACE ${TORCH_LIBRARIES})
+separate_arguments(FCP_TORCH_FLAGS UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+target_compile_options(fcp_torch INTERFACE ${FCP_TORCH_FLAGS})
+
+# libtorch's headers take many seconds a file; compiled once, they are shared by every target that
+# calls fcp_use_torch_header. Not <torch/torch.h>: modules, optimisers and data loaders, which fcp
+# does not use, would double what every file has to load.
+add_library(fcp_torch_header OBJECT ${CMAKE_CURRENT_LIST_DIR}/torch_header.cc)
+target_link_libraries(fcp_torch_header PUBLIC fcp_torch)
+set_target_properties(fcp_torch_header PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_compile_options(fcp_torch_header PRIVATE -fPIC)
+target_precompile_headers(fcp_torch_header PRIVATE <torch/types.h> <torch/utils.h>
+                           <torch/csrc/autograd/autograd.h>)
+function(fcp_use_torch_header target)
+  # The header is compiled with -fPIC; a program must be, too, to be able to use it.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  target_precompile_headers(${target} REUSE_FROM fcp_torch_header)
+endfunction()

@@ -1,0 +1,1 @@
+// Exists so that CMake compiles the precompiled header of libtorch once.

@@ -1,0 +1,38 @@
+// Errors a user can cause. The program prints the message of an Error as one line and exits with
+// code 1; a UsageError exits with code 2. Everything else that escapes is a bug in fcp.
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace fcp {
+
+// The data, the model or a file is wrong. The message names the file, row or node, what was found
+// and what was expected, in one line.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The command line asks for something that does not exist or contradicts itself.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The text of all arguments, one after the other.
+template <typename... Parts>
+std::string concat(const Parts&... parts) {
+  std::ostringstream text;
+  (text << ... << parts);
+  return text.str();
+}
+
+// Throws an Error whose message is the text of all arguments.
+template <typename... Parts>
+[[noreturn]] void fail(const Parts&... parts) {
+  throw Error(concat(parts...));
+}
+
+}  // namespace fcp

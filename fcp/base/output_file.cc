@@ -1,0 +1,110 @@
+#include "fcp/base/output_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+constexpr size_t kBufferSize = size_t{1} << 20;
+
+mode_t permissions_of_new_files() {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+// A rename is durable once the folder is; a file system that cannot sync folders did all it can.
+void sync_folder(const std::filesystem::path& file) {
+  const std::string folder = file.parent_path().empty() ? "." : file.parent_path().string();
+  const int handle = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (handle < 0) return;
+  fsync(handle);
+  close(handle);
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path) : path_(path) {
+  namespace fs = std::filesystem;
+  buffer_.reserve(kBufferSize);
+  if (path == "-") {
+    path_ = "standard output";
+    descriptor_ = STDOUT_FILENO;
+    return;
+  }
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (fs::is_directory(status)) fail(path, ": cannot write: is a folder");
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    descriptor_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    const fs::path target(path);
+    temporary_ =
+        (target.parent_path() / concat(".", target.filename().string(), ".XXXXXX")).string();
+    descriptor_ = mkostemp(temporary_.data(), O_CLOEXEC);
+    if (descriptor_ >= 0) fchmod(descriptor_, permissions_of_new_files());
+  }
+  if (descriptor_ < 0) fail_write();
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ < 0 || descriptor_ == STDOUT_FILENO) return;
+  close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void OutputFile::fail_write() const { fail(path_, ": cannot write: ", std::strerror(errno)); }
+
+void OutputFile::flush() {
+  for (size_t done = 0; done < buffer_.size();) {
+    const ssize_t written = ::write(descriptor_, buffer_.data() + done, buffer_.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_write();
+    done += static_cast<size_t>(written);
+  }
+  buffer_.clear();
+}
+
+void OutputFile::write(std::string_view bytes) {
+  buffer_.append(bytes);
+  if (buffer_.size() >= kBufferSize) flush();
+}
+
+void OutputFile::overwrite(uint64_t offset, std::string_view bytes) {
+  flush();
+  const ssize_t written =
+      pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  if (written != static_cast<ssize_t>(bytes.size())) fail_write();
+}
+
+void OutputFile::commit() {
+  flush();
+  if (temporary_.empty()) {
+    if (descriptor_ != STDOUT_FILENO && close(std::exchange(descriptor_, -1)) != 0) fail_write();
+    return;
+  }
+  if (fsync(descriptor_) != 0) fail_write();
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_write();
+  temporary_.clear();
+  if (close(std::exchange(descriptor_, -1)) != 0) fail_write();
+  sync_folder(path_);
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  OutputFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+}  // namespace fcp

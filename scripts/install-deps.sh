@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that building and testing need and that are missing. On a machine
+# without apt it only says what to look for: the build reports what it does not find.
+set -euo pipefail
+
+packages=(
+  build-essential cmake ninja-build
+  libtorch-dev libonnx-dev libopenblas-dev libprotobuf-dev protobuf-compiler
+  zlib1g-dev nlohmann-json3-dev libcli11-dev
+  libgtest-dev libgmock-dev
+  python3 python3-numpy python3-onnx python3-torch python3-torchvision
+  clang-format clang-tidy chromium
+)
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  echo "install-deps: no apt here; needed are: ${packages[*]}" >&2
+  exit 0
+fi
+missing=()
+for package in "${packages[@]}"; do
+  state=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$state" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+[ "$(id -u)" -eq 0 ] || as_root=(sudo)
+echo "install-deps: installing ${missing[*]}" >&2
+"${as_root[@]}" apt-get update -qq
+DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
+  "${missing[@]}"

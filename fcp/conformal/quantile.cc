@@ -1,0 +1,105 @@
+#include "fcp/conformal/quantile.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "fcp/base/error.h"
+#include "fcp/conformal/rank.h"
+
+namespace fcp {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Sums of weights are taken with 113 bits where the machine has them: sums of doubles of similar
+// size are then exact, and a tie between the mass reached and the mass wanted is seen as a tie.
+#if LDBL_MANT_DIG < 113 && defined(__SIZEOF_FLOAT128__)
+using Sum = __float128;
+#else
+using Sum = long double;
+#endif
+
+void check_scores(std::span<const double> scores) {
+  for (size_t row = 0; row < scores.size(); ++row) {
+    if (std::isnan(scores[row])) fail("score of row ", row, " is NaN; expected a number");
+  }
+}
+
+Sum checked_total(std::span<const double> weights, double test_weight) {
+  const auto legal = [](double weight) { return weight >= 0 && weight < kInfinity; };
+  if (!legal(test_weight)) {
+    fail("weight of the test point is ", test_weight, "; expected a finite number, not negative");
+  }
+  Sum total = test_weight;
+  for (size_t row = 0; row < weights.size(); ++row) {
+    if (!legal(weights[row])) {
+      fail("weight of row ", row, " is ", weights[row], "; expected a finite number, not negative");
+    }
+    total += weights[row];
+  }
+  return total;
+}
+
+void check_sizes(size_t scores, size_t weights) {
+  if (scores != weights) fail("found ", weights, " weights for ", scores, " scores");
+}
+
+}  // namespace
+
+double conformal_quantile(std::span<const double> scores, const Level& level) {
+  check_scores(scores);
+  const size_t rank = conformal_rank(level, scores.size());
+  if (rank > scores.size()) return kInfinity;
+  std::vector<double> copy(scores.begin(), scores.end());
+  const auto kth = copy.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+  std::nth_element(copy.begin(), kth, copy.end());
+  return *kth;
+}
+
+double conformal_quantile_sorted(std::span<const double> sorted, const Level& level) {
+  const size_t rank = conformal_rank(level, sorted.size());
+  return rank > sorted.size() ? kInfinity : sorted[rank - 1];
+}
+
+std::vector<double> sorted_scores(std::span<const double> scores) {
+  check_scores(scores);
+  std::vector<double> sorted(scores.begin(), scores.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+double weighted_quantile(std::span<const double> scores, std::span<const double> weights,
+                         double test_weight, const Level& level) {
+  check_sizes(scores.size(), weights.size());
+  check_scores(scores);
+  checked_total(weights, test_weight);  // here the rows still have the caller's numbers
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] < scores[b]; });
+  std::vector<double> sorted(scores.size());
+  std::vector<double> sorted_weights(scores.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    sorted[i] = scores[order[i]];
+    sorted_weights[i] = weights[order[i]];
+  }
+  return weighted_quantile_sorted(sorted, sorted_weights, test_weight, level);
+}
+
+double weighted_quantile_sorted(std::span<const double> sorted, std::span<const double> weights,
+                                double test_weight, const Level& level) {
+  check_sizes(sorted.size(), weights.size());
+  const Sum total = checked_total(weights, test_weight);
+  if (total == 0) return kInfinity;
+  // Mass reached ≥ (1 − α) total is the same as mass left ≤ α total, so we walk down from the top,
+  // where the test point's mass is left, as long as the next row may be left as well.
+  Sum left = test_weight;
+  if (!level.at_most_share(left, total)) return kInfinity;
+  size_t last = sorted.size() - 1;  // there is a row: otherwise all mass would be left
+  while (level.at_most_share(left + weights[last], total)) left += weights[last--];
+  return sorted[last];  // reached before row 0, because α < 1
+}
+
+}  // namespace fcp

@@ -1,0 +1,101 @@
+// Coverage: how often the truth lies in the region, overall, by group and by size.
+//
+// Marginal coverage is what conformal prediction guarantees. Coverage by group, by thirds of the
+// response (as the paper does) and by strata of region size show what it hides: a method may cover
+// 90 % of all rows and 60 % of the rows with a large response.
+//
+// Every coverage carries its Clopper and Pearson interval: with c of n rows covered,
+//
+//   [ B(δ/2; c, n − c + 1),  B(1 − δ/2; c + 1, n − c) ]      B the Beta quantile, δ = 1 −
+//   confidence
+//
+// which contains the true rate with at least this confidence, for every n.
+//
+// Reference: Clopper, Pearson, The Use of Confidence or Fiducial Limits, Biometrika 1934.
+// Tested by tests/evaluation/coverage_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fcp/conformal/level.h"
+
+namespace fcp {
+
+struct Coverage {
+  size_t covered = 0;
+  size_t rows = 0;
+  double rate = 0;   // covered / rows
+  double lower = 0;  // the confidence interval of the rate
+  double upper = 1;
+};
+
+// Throws fcp::Error where rows = 0: there is no coverage of nothing.
+Coverage coverage_of(size_t covered, size_t rows, double confidence = 0.95);
+
+// The coverage of the rows of one group.
+struct GroupCoverage {
+  std::string name;
+  Coverage coverage;
+};
+
+// The coverage of the rows whose value (a length, a set size) lies in [low, high].
+struct Stratum {
+  double low = 0;
+  double high = 0;
+  Coverage coverage;
+};
+
+// Counts by group id: all that group coverage needs of a stream of rows.
+struct GroupCounts {
+  struct Count {
+    size_t covered = 0;
+    size_t rows = 0;
+  };
+  std::map<int64_t, Count> groups;
+
+  void add(int64_t group, bool is_covered);
+};
+
+// One entry for each id seen, in ascending order of ids. Group id is called names[id] where there
+// is such a name, otherwise by its number.
+std::vector<GroupCoverage> group_coverage(const GroupCounts& counts,
+                                          std::span<const std::string> names = {},
+                                          double confidence = 0.95);
+
+// The group of least coverage, the first of several. At least one group is required.
+GroupCoverage worst_group(std::span<const GroupCoverage> groups);
+
+// Groups of about equal size along a value: row i is in group ⌊G · #{j : v_j < v_i} / N⌋. Equal
+// values share a group, so with many ties some groups are large and others empty. O(N) for few
+// groups.
+std::vector<uint32_t> quantile_groups(std::span<const double> values, uint32_t groups);
+
+// Coverage by thirds of the response: "lower third", "middle third", "upper third", the empty ones
+// left out. covered[i] is nonzero where row i is covered.
+std::vector<GroupCoverage> coverage_by_thirds(std::span<const double> response,
+                                              std::span<const uint8_t> covered,
+                                              double confidence = 0.95);
+
+// Coverage in quantile groups of a size, in ascending order, the empty groups left out.
+std::vector<Stratum> coverage_by_size(std::span<const double> sizes,
+                                      std::span<const uint8_t> covered, uint32_t strata,
+                                      double confidence = 0.95);
+
+// Coverage for each of several levels: the curve of empirical against nominal coverage.
+struct CurvePoint {
+  Level level;
+  double radius = 0;
+  Coverage coverage;
+};
+
+// calibration: scores in ascending order, without NaN; test: scores in any order.
+std::vector<CurvePoint> coverage_curve(std::span<const double> calibration,
+                                       std::span<const double> test, std::span<const Level> levels,
+                                       double confidence = 0.95);
+
+}  // namespace fcp

@@ -1,0 +1,139 @@
+#include "fcp/evaluation/interval_evaluation.h"
+
+#include <cmath>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/conformal/region.h"
+
+namespace fcp {
+namespace {
+
+// Fills in the median of each output and of all intervals. lengths is [rows × outputs].
+void add_medians(std::vector<double> lengths, size_t outputs, IntervalEvaluation* result) {
+  std::vector<double> column(lengths.size() / outputs);
+  for (size_t k = 0; k < outputs; ++k) {
+    for (size_t row = 0; row < column.size(); ++row) column[row] = lengths[row * outputs + k];
+    result->output_length[k].median = median_of(column);
+  }
+  result->length.median = median_of(lengths);
+}
+
+}  // namespace
+
+IntervalEvaluator::IntervalEvaluator(size_t outputs, IntervalEvaluationOptions options)
+    : outputs_(outputs),
+      options_(std::move(options)),
+      output_covered_(outputs),
+      output_sums_(outputs) {
+  if (outputs == 0) fail("intervals of 0 outputs cannot be evaluated");
+}
+
+void IntervalEvaluator::check_shape(const IntervalRows& batch) const {
+  const size_t numbers = batch.truth.size();
+  if (numbers % outputs_ != 0) {
+    fail("found ", numbers, " true values; expected rows of ", outputs_);
+  }
+  if (batch.lower.size() != numbers || batch.upper.size() != numbers) {
+    fail("found ", batch.lower.size(), " lower and ", batch.upper.size(), " upper ends for ",
+         numbers, " true values");
+  }
+  const bool first = covered_.empty();
+  const bool weighted = first ? !batch.weights.empty() : weighted_;
+  const bool grouped = first ? !batch.groups.empty() : grouped_;
+  const size_t weights = weighted ? numbers : 0;
+  const size_t groups = grouped ? numbers / outputs_ : 0;
+  if (batch.weights.size() != weights) {
+    fail("found ", batch.weights.size(), " weights; expected ", weights);
+  }
+  if (batch.groups.size() != groups) {
+    fail("found ", batch.groups.size(), " group ids; expected ", groups);
+  }
+}
+
+void IntervalEvaluator::add(const IntervalRows& batch) {
+  check_shape(batch);
+  if (covered_.empty()) {
+    weighted_ = !batch.weights.empty();
+    grouped_ = !batch.groups.empty();
+  }
+  const size_t rows = batch.truth.size() / outputs_;
+  for (size_t row = 0; row < rows; ++row) add_row(batch, row);
+}
+
+void IntervalEvaluator::add_row(const IntervalRows& batch, size_t row) {
+  bool covered = true;
+  double response = 0;
+  double row_length = 0;
+  for (size_t k = 0; k < outputs_; ++k) {
+    const size_t at = row * outputs_ + k;
+    const Interval interval{batch.lower[at], batch.upper[at]};
+    const double y = batch.truth[at];
+    if (std::isnan(interval.lower) || std::isnan(interval.upper) || !std::isfinite(y)) {
+      fail("row ", covered_.size(), ", output ", k, ": interval [", interval.lower, ", ",
+           interval.upper, "] and true value ", y, "; expected no NaN and a finite true value");
+    }
+    const double length = interval.length();
+    const bool inside = interval.contains(y);
+    covered = covered && inside;
+    response += y;
+    row_length += length;
+    output_covered_[k] += inside;
+    output_sums_[k].add(interval.lower, interval.upper);
+    score_sum_ += interval_score(interval.lower, interval.upper, y, options_.level);
+    if (options_.medians) lengths_.push_back(length);
+    if (weighted_) {
+      const double weight = batch.weights[at];
+      if (!(weight >= 0) || std::isinf(weight)) {
+        fail("row ", covered_.size(), ", output ", k, ": weight ", weight,
+             "; expected a finite number, not negative");
+      }
+      if (weight > 0) weighted_sum_ += weight * length;  // an infinite length may weigh nothing
+    }
+  }
+  if (grouped_) groups_.add(batch.groups[row], covered);
+  covered_.push_back(covered);
+  response_.push_back(response / static_cast<double>(outputs_));
+  row_length_.push_back(row_length / static_cast<double>(outputs_));
+}
+
+IntervalEvaluation IntervalEvaluator::finish() const {
+  if (covered_.empty()) fail("no rows to evaluate");
+  const double rows = static_cast<double>(covered_.size());
+  const double confidence = options_.confidence;
+  IntervalEvaluation result;
+  result.rows = covered_.size();
+  result.outputs = outputs_;
+  size_t covered = 0;
+  for (const uint8_t mark : covered_) covered += mark;
+  result.coverage = coverage_of(covered, covered_.size(), confidence);
+
+  LengthSums all;
+  for (size_t k = 0; k < outputs_; ++k) {
+    result.output_coverage.push_back(static_cast<double>(output_covered_[k]) / rows);
+    result.output_length.push_back(output_sums_[k].summary());
+    all.add(output_sums_[k]);
+  }
+  result.length = all.summary();
+  if (options_.medians) add_medians(lengths_, outputs_, &result);
+  if (weighted_) result.weighted_length = weighted_sum_ / rows;
+  result.interval_score = score_sum_ / (rows * static_cast<double>(outputs_));
+
+  result.response_thirds = coverage_by_thirds(response_, covered_, confidence);
+  result.worst_third = worst_group(result.response_thirds);
+  if (grouped_) {
+    result.groups = group_coverage(groups_, options_.group_names, confidence);
+    result.worst_group = worst_group(result.groups);
+  }
+  result.length_strata = coverage_by_size(row_length_, covered_, options_.strata, confidence);
+  return result;
+}
+
+IntervalEvaluation evaluate_intervals(const IntervalRows& rows, size_t outputs,
+                                      IntervalEvaluationOptions options) {
+  IntervalEvaluator evaluator(outputs, std::move(options));
+  evaluator.add(rows);
+  return evaluator.finish();
+}
+
+}  // namespace fcp

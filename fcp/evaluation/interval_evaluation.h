@@ -1,0 +1,99 @@
+// Everything there is to say about prediction intervals on rows whose truth is known.
+//
+// Rows come in batches of any size, so that a test set need not fit in memory:
+//
+//   IntervalEvaluator evaluator(outputs, {.level = Level(0.1)});
+//   while (...) evaluator.add({.lower = lower, .upper = upper, .truth = truth});
+//   IntervalEvaluation result = evaluator.finish();
+//
+// N rows of K outputs each. A row is covered if all of its K outputs lie inside their intervals.
+// Memory: 17 bytes a row, and 8 bytes for each of the N · K intervals unless options.medians is
+// off. Tested by tests/evaluation/interval_evaluation_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fcp/conformal/level.h"
+#include "fcp/evaluation/coverage.h"
+#include "fcp/evaluation/length.h"
+
+namespace fcp {
+
+// A batch of rows. Interval ends may be infinite, the truth may not; a NaN is an error that names
+// row and output. Groups and weights are given for all batches or for none.
+struct IntervalRows {
+  std::span<const double> lower;         // [rows × outputs], row by row
+  std::span<const double> upper;         // [rows × outputs]
+  std::span<const double> truth;         // [rows × outputs]
+  std::span<const double> weights = {};  // [rows × outputs], not negative, for the weighted length
+  std::span<const int64_t> groups = {};  // [rows], for coverage by group
+};
+
+struct IntervalEvaluationOptions {
+  Level level = Level(0.1);                   // for the interval score
+  double confidence = 0.95;                   // of the confidence intervals of coverage
+  uint32_t strata = 4;                        // of coverage by length
+  bool medians = true;                        // costs 8 bytes an interval
+  std::vector<std::string> group_names = {};  // of group ids 0, 1, …
+};
+
+struct IntervalEvaluation {
+  size_t rows = 0;
+  size_t outputs = 0;
+  Coverage coverage;                         // of whole rows
+  std::vector<double> output_coverage;       // [outputs], the share of each output alone
+  LengthSummary length;                      // over rows and outputs
+  std::vector<LengthSummary> output_length;  // [outputs]
+  std::optional<double> weighted_length;  // (1/N) Σ_i Σ_j w_ij · length_ij, where weights are given
+  double interval_score = 0;              // mean over rows and outputs
+
+  // By thirds of the response; with several outputs, of their mean.
+  std::vector<GroupCoverage> response_thirds;
+  GroupCoverage worst_third;
+
+  std::vector<GroupCoverage> groups;  // where groups are given
+  std::optional<GroupCoverage> worst_group;
+
+  // By the mean length of the row's intervals.
+  std::vector<Stratum> length_strata;
+};
+
+class IntervalEvaluator {
+ public:
+  explicit IntervalEvaluator(size_t outputs, IntervalEvaluationOptions options = {});
+
+  void add(const IntervalRows& batch);
+
+  // Throws fcp::Error where no row was added.
+  IntervalEvaluation finish() const;
+
+ private:
+  void check_shape(const IntervalRows& batch) const;
+  void add_row(const IntervalRows& batch, size_t row);
+
+  size_t outputs_;
+  IntervalEvaluationOptions options_;
+  bool weighted_ = false;
+  bool grouped_ = false;
+
+  std::vector<uint8_t> covered_;         // [rows]
+  std::vector<double> response_;         // [rows]
+  std::vector<double> row_length_;       // [rows]
+  std::vector<double> lengths_;          // [rows × outputs] if options_.medians
+  std::vector<size_t> output_covered_;   // [outputs]
+  std::vector<LengthSums> output_sums_;  // [outputs]
+  GroupCounts groups_;
+  double weighted_sum_ = 0;
+  double score_sum_ = 0;
+};
+
+// All rows at once.
+IntervalEvaluation evaluate_intervals(const IntervalRows& rows, size_t outputs,
+                                      IntervalEvaluationOptions options = {});
+
+}  // namespace fcp

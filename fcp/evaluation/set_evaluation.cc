@@ -1,0 +1,106 @@
+#include "fcp/evaluation/set_evaluation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+// coverage_by_size from counts: a set size belongs to stratum ⌊strata · #{rows of smaller size} /
+// rows⌋.
+std::vector<Stratum> strata_of(const std::vector<size_t>& size_rows,
+                               const std::vector<size_t>& size_covered, size_t rows,
+                               uint32_t strata, double confidence) {
+  std::vector<Stratum> result;
+  size_t below = 0;
+  uint64_t current = 0;
+  for (size_t size = 0; size < size_rows.size(); ++size) {
+    if (size_rows[size] == 0) continue;
+    const uint64_t stratum = strata * static_cast<uint64_t>(below) / rows;
+    if (result.empty() || stratum != current) {
+      result.emplace_back().low = static_cast<double>(size);
+      current = stratum;
+    }
+    result.back().high = static_cast<double>(size);
+    result.back().coverage.covered += size_covered[size];
+    result.back().coverage.rows += size_rows[size];
+    below += size_rows[size];
+  }
+  for (Stratum& stratum : result) {
+    stratum.coverage = coverage_of(stratum.coverage.covered, stratum.coverage.rows, confidence);
+  }
+  return result;
+}
+
+}  // namespace
+
+SetEvaluator::SetEvaluator(size_t classes, SetEvaluationOptions options)
+    : classes_(classes),
+      options_(std::move(options)),
+      size_rows_(classes + 1),
+      size_covered_(classes + 1) {
+  if (classes == 0) fail("label sets over 0 classes cannot be evaluated");
+  if (options_.strata == 0) fail("rows cannot be divided into 0 strata");
+}
+
+void SetEvaluator::add(const SetRows& batch) {
+  const size_t rows = batch.truth.size();
+  if (batch.members.size() != rows * classes_) {
+    fail("found ", batch.members.size(), " marks of membership; expected ", rows, " rows of ",
+         classes_, " classes");
+  }
+  if (rows_ == 0) grouped_ = !batch.groups.empty();
+  if (batch.groups.size() != (grouped_ ? rows : 0)) {
+    fail("found ", batch.groups.size(), " group ids; expected ", grouped_ ? rows : 0);
+  }
+  for (size_t row = 0; row < rows; ++row) {
+    const int64_t label = batch.truth[row];
+    if (label < 0 || static_cast<uint64_t>(label) >= classes_) {
+      fail("row ", rows_, ": label ", label, "; expected 0 to ", classes_ - 1);
+    }
+    const auto set = batch.members.subspan(row * classes_, classes_);
+    const size_t size = static_cast<size_t>(
+        std::count_if(set.begin(), set.end(), [](uint8_t member) { return member != 0; }));
+    const bool covered = set[static_cast<size_t>(label)] != 0;
+    ++rows_;
+    covered_ += covered;
+    ++size_rows_[size];
+    size_covered_[size] += covered;
+    class_counts_.add(label, covered);
+    if (grouped_) groups_.add(batch.groups[row], covered);
+  }
+}
+
+SetEvaluation SetEvaluator::finish() const {
+  if (rows_ == 0) fail("no rows to evaluate");
+  const double rows = static_cast<double>(rows_);
+  const double confidence = options_.confidence;
+  SetEvaluation result;
+  result.rows = rows_;
+  result.classes = classes_;
+  result.coverage = coverage_of(covered_, rows_, confidence);
+  size_t labels = 0;
+  for (size_t size = 0; size <= classes_; ++size) labels += size * size_rows_[size];
+  result.mean_size = static_cast<double>(labels) / rows;
+  result.size_histogram = size_rows_;
+  result.empty_share = static_cast<double>(size_rows_[0]) / rows;
+  result.full_share = static_cast<double>(size_rows_[classes_]) / rows;
+  result.class_coverage = group_coverage(class_counts_, options_.class_names, confidence);
+  result.worst_class = worst_group(result.class_coverage);
+  if (grouped_) {
+    result.groups = group_coverage(groups_, options_.group_names, confidence);
+    result.worst_group = worst_group(result.groups);
+  }
+  result.size_strata = strata_of(size_rows_, size_covered_, rows_, options_.strata, confidence);
+  return result;
+}
+
+SetEvaluation evaluate_sets(const SetRows& rows, size_t classes, SetEvaluationOptions options) {
+  SetEvaluator evaluator(classes, std::move(options));
+  evaluator.add(rows);
+  return evaluator.finish();
+}
+
+}  // namespace fcp

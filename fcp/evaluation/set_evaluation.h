@@ -1,0 +1,74 @@
+// Everything there is to say about label sets on rows whose label is known.
+//
+// Rows come in batches of any size; memory does not grow with their number.
+// Tested by tests/evaluation/set_evaluation_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fcp/evaluation/coverage.h"
+
+namespace fcp {
+
+// A batch of rows. A label that is not a class is an error that names the row.
+struct SetRows {
+  std::span<const uint8_t> members;      // [rows × classes], row by row, nonzero where in the set
+  std::span<const int64_t> truth;        // [rows], 0 … classes − 1
+  std::span<const int64_t> groups = {};  // [rows], for all batches or for none
+};
+
+struct SetEvaluationOptions {
+  double confidence = 0.95;  // of the confidence intervals of coverage
+  uint32_t strata = 4;       // of coverage by set size
+  std::vector<std::string> class_names = {};
+  std::vector<std::string> group_names = {};
+};
+
+struct SetEvaluation {
+  size_t rows = 0;
+  size_t classes = 0;
+  Coverage coverage;
+  double mean_size = 0;
+  std::vector<size_t> size_histogram;  // [classes + 1], rows whose set has 0, 1, … labels
+  double empty_share = 0;
+  double full_share = 0;  // sets of all labels, as an infinite radius gives
+
+  std::vector<GroupCoverage> class_coverage;  // by true label, the absent ones left out
+  GroupCoverage worst_class;
+
+  std::vector<GroupCoverage> groups;  // where groups are given
+  std::optional<GroupCoverage> worst_group;
+
+  std::vector<Stratum> size_strata;
+};
+
+class SetEvaluator {
+ public:
+  explicit SetEvaluator(size_t classes, SetEvaluationOptions options = {});
+
+  void add(const SetRows& batch);
+
+  // Throws fcp::Error where no row was added.
+  SetEvaluation finish() const;
+
+ private:
+  size_t classes_;
+  SetEvaluationOptions options_;
+  size_t rows_ = 0;
+  size_t covered_ = 0;
+  bool grouped_ = false;
+  std::vector<size_t> size_rows_;     // [classes + 1]
+  std::vector<size_t> size_covered_;  // [classes + 1]
+  GroupCounts class_counts_;
+  GroupCounts groups_;
+};
+
+// All rows at once.
+SetEvaluation evaluate_sets(const SetRows& rows, size_t classes, SetEvaluationOptions options = {});
+
+}  // namespace fcp

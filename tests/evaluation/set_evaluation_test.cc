@@ -1,0 +1,144 @@
+#include "fcp/evaluation/set_evaluation.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+
+namespace fcp {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+struct Table {
+  size_t rows, classes;
+  std::vector<uint8_t> members;
+  std::vector<int64_t> truth, groups;
+
+  SetRows all() const { return {members, truth, groups}; }
+};
+
+// Sets from empty to full: each row has its own chance of membership.
+Table random_table(uint64_t seed, size_t rows, size_t classes) {
+  Random random(seed);
+  Table table{.rows = rows, .classes = classes, .members = {}, .truth = {}, .groups = {}};
+  for (size_t row = 0; row < rows; ++row) {
+    const double chance = 1.4 * random.uniform() - 0.2;
+    for (size_t c = 0; c < classes; ++c) {
+      table.members.push_back(random.uniform() < chance ? static_cast<uint8_t>(1 + c % 3) : 0);
+    }
+    table.truth.push_back(static_cast<int64_t>(random.below(classes)));
+    table.groups.push_back(static_cast<int64_t>(random.below(3)) - 1);
+  }
+  return table;
+}
+
+TEST(SetEvaluation, EqualsTheSlowVersion) {
+  for (const size_t classes : {1u, 2u, 10u}) {
+    for (const size_t rows : {1u, 30u, 300u}) {
+      const Table table = random_table(rows + classes, rows, classes);
+      const SetEvaluation found = evaluate_sets(table.all(), classes, {.strata = 3});
+      std::vector<double> sizes(rows);
+      std::vector<uint8_t> covered(rows);
+      GroupCounts by_class, by_group;
+      double total = 0;
+      for (size_t row = 0; row < rows; ++row) {
+        for (size_t c = 0; c < classes; ++c) sizes[row] += table.members[row * classes + c] > 0;
+        covered[row] = table.members[row * classes + static_cast<size_t>(table.truth[row])] > 0;
+        by_class.add(table.truth[row], covered[row]);
+        by_group.add(table.groups[row], covered[row]);
+        total += sizes[row];
+      }
+      const double n = static_cast<double>(rows);
+      EXPECT_EQ(found.rows, rows);
+      EXPECT_EQ(found.classes, classes);
+      EXPECT_EQ(found.coverage.covered, std::count(covered.begin(), covered.end(), 1));
+      EXPECT_DOUBLE_EQ(found.mean_size, total / n);
+      ASSERT_EQ(found.size_histogram.size(), classes + 1);
+      for (size_t size = 0; size <= classes; ++size) {
+        EXPECT_EQ(found.size_histogram[size],
+                  std::count(sizes.begin(), sizes.end(), static_cast<double>(size)));
+      }
+      EXPECT_DOUBLE_EQ(found.empty_share, std::count(sizes.begin(), sizes.end(), 0) / n);
+      EXPECT_DOUBLE_EQ(found.full_share, std::count(sizes.begin(), sizes.end(), classes) / n);
+
+      const auto same = [](const auto& a, const auto& b) {
+        ASSERT_EQ(a.size(), b.size());
+        for (size_t i = 0; i < a.size(); ++i) {
+          EXPECT_EQ(a[i].name, b[i].name);
+          EXPECT_EQ(a[i].coverage.covered, b[i].coverage.covered);
+          EXPECT_EQ(a[i].coverage.rows, b[i].coverage.rows);
+        }
+      };
+      same(found.class_coverage, group_coverage(by_class));
+      same(found.groups, group_coverage(by_group));
+      EXPECT_EQ(found.worst_class.name, worst_group(found.class_coverage).name);
+      EXPECT_EQ(found.worst_group->name, worst_group(found.groups).name);
+
+      const std::vector<Stratum> strata = coverage_by_size(sizes, covered, 3);
+      ASSERT_EQ(found.size_strata.size(), strata.size());
+      for (size_t s = 0; s < strata.size(); ++s) {
+        EXPECT_EQ(found.size_strata[s].low, strata[s].low);
+        EXPECT_EQ(found.size_strata[s].high, strata[s].high);
+        EXPECT_EQ(found.size_strata[s].coverage.covered, strata[s].coverage.covered);
+        EXPECT_EQ(found.size_strata[s].coverage.rows, strata[s].coverage.rows);
+      }
+    }
+  }
+}
+
+TEST(SetEvaluation, KnownExample) {
+  const std::vector<uint8_t> members = {1, 0, 0,  //
+                                        0, 0, 0,  //
+                                        1, 1, 1,  //
+                                        0, 1, 1};
+  const std::vector<int64_t> truth = {0, 2, 2, 0};
+  const SetEvaluation found = evaluate_sets({.members = members, .truth = truth}, 3,
+                                            {.class_names = {"cat", "dog", "owl"}});
+  EXPECT_EQ(found.coverage.rate, 0.5);
+  EXPECT_EQ(found.mean_size, 1.5);
+  EXPECT_EQ(found.size_histogram, (std::vector<size_t>{1, 1, 1, 1}));
+  EXPECT_EQ(found.empty_share, 0.25);
+  EXPECT_EQ(found.full_share, 0.25);
+  ASSERT_EQ(found.class_coverage.size(), 2u);  // no dog among the truth
+  EXPECT_EQ(found.worst_class.name, "cat");
+  EXPECT_FALSE(found.worst_group.has_value());
+}
+
+TEST(SetEvaluation, BatchesEqualTheWhole) {
+  const Table table = random_table(5, 100, 4);
+  const SetEvaluation whole = evaluate_sets(table.all(), 4);
+  SetEvaluator evaluator(4);
+  for (size_t first = 0; first < 100; first += 30) {
+    const size_t count = std::min<size_t>(30, 100 - first);
+    evaluator.add({std::span(table.members).subspan(4 * first, 4 * count),
+                   std::span(table.truth).subspan(first, count),
+                   std::span(table.groups).subspan(first, count)});
+  }
+  const SetEvaluation batched = evaluator.finish();
+  EXPECT_EQ(batched.coverage.covered, whole.coverage.covered);
+  EXPECT_EQ(batched.size_histogram, whole.size_histogram);
+  EXPECT_EQ(batched.worst_group->coverage.rate, whole.worst_group->coverage.rate);
+  EXPECT_EQ(batched.size_strata.size(), whole.size_strata.size());
+}
+
+TEST(SetEvaluation, RefusesWhatDoesNotFit) {
+  Table table = random_table(5, 10, 4);
+  EXPECT_THROW(SetEvaluator(0), Error);
+  EXPECT_THROW(SetEvaluator(4).finish(), Error);
+  EXPECT_THROW(evaluate_sets(table.all(), 3), Error);
+  EXPECT_THROW(evaluate_sets(table.all(), 4, {.strata = 0}), Error);
+  SetRows rows = table.all();
+  rows.groups = rows.groups.first(2);
+  EXPECT_THROW(evaluate_sets(rows, 4), Error);
+  table.truth[6] = 4;
+  EXPECT_THAT([&] { evaluate_sets(table.all(), 4); },
+              ThrowsMessage<Error>(HasSubstr("row 6: label 4; expected 0 to 3")));
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Runs the benchmarks of a build folder. Ratios are measured in one run, interleaved, as medians.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build/bench}
+/usr/bin/python3 benchmarks/compare_forward.py "$build/benchmarks/network_forward" --threads "$(nproc)"
+if [ -n "${FCP_DATA_DIR:-}" ] && [ -f "$FCP_DATA_DIR/tabular/blogData_train.csv.gz" ]; then
+  unpacked=$(mktemp)
+  trap 'rm -f "$unpacked"' EXIT
+  gunzip -c "$FCP_DATA_DIR/tabular/blogData_train.csv.gz" > "$unpacked"
+  "$build/benchmarks/csv_read" "$unpacked"
+fi

@@ -1,0 +1,24 @@
+// Which bounds each node of a network can propagate, found without running it.
+#pragma once
+
+#include <vector>
+
+#include "fcp/network/network.h"
+
+namespace fcp {
+
+// For each step: which of its inputs are the same for all values of the network's inputs, and the
+// rule that follows. A step with constant inputs alone only has to run, which any can.
+struct BoundPlan {
+  bool runs = false;  // its outputs are constants
+  BoundRule rule = BoundRule::kNone;
+  BoundSupport support = BoundSupport::kNone;
+};
+std::vector<BoundPlan> plan_bounds(const Network& network);
+
+// The support alone.
+std::vector<BoundSupport> bound_support(const Network& network);
+
+const char* support_name(BoundSupport support);  // "none", "interval", "linear"
+
+}  // namespace fcp

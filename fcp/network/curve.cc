@@ -1,0 +1,264 @@
+#include "fcp/network/curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fcp {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int kBisections = 26;         // what is missed falls with the square of the bracket
+constexpr int kTangentBisections = 20;  // a slope need not be exact to be sound
+constexpr double kDoubleSlack = 1.0 / (int64_t{1} << 48);  // of double arithmetic, generously
+
+// [l, u] in double precision, with f at the ends and at the knots and turns inside; these do not
+// matter to the extrema of a function that never falls.
+struct Piece {
+  torch::Tensor l, u, at_l, at_u;
+  std::vector<double> points;
+  std::vector<torch::Tensor> inside;  // whether l < point < u
+  std::vector<torch::Tensor> at_point;
+};
+
+Piece make_piece(const Curve& curve, const Range& range, bool ends_only = false) {
+  Piece piece;
+  piece.l = range.lower.to(torch::kDouble);
+  piece.u = range.upper.to(torch::kDouble);
+  piece.at_l = curve.value(piece.l);
+  piece.at_u = curve.value(piece.u);
+  if (curve.rising && ends_only) return piece;
+  piece.points = curve.knots;
+  piece.points.insert(piece.points.end(), curve.turns.begin(), curve.turns.end());
+  for (const double point : piece.points) {
+    piece.inside.push_back((piece.l < point).logical_and(piece.u > point));
+    piece.at_point.push_back(curve.value(torch::full_like(piece.l, point)));
+  }
+  return piece;
+}
+
+// The extrema of f on the piece; NaN, outside f's domain, says nothing.
+Range extrema(const Curve& curve, const Piece& piece) {
+  torch::Tensor lower = torch::minimum(piece.at_l, piece.at_u);
+  torch::Tensor upper = torch::maximum(piece.at_l, piece.at_u);
+  for (size_t i = 0; i < piece.points.size(); ++i) {
+    const torch::Tensor value = piece.at_point[i];
+    lower = torch::where(piece.inside[i], torch::minimum(lower, value), lower);
+    upper = torch::where(piece.inside[i], torch::maximum(upper, value), upper);
+  }
+  torch::Tensor unknown_lower = lower.isnan(), unknown_upper = upper.isnan();
+  if (curve.pole) {
+    const torch::Tensor hit = (piece.l <= *curve.pole).logical_and(piece.u >= *curve.pole);
+    unknown_lower = unknown_lower.logical_or(hit);
+    unknown_upper = unknown_upper.logical_or(hit);
+  }
+  return {lower.masked_fill(unknown_lower, -kInfinity),
+          upper.masked_fill(unknown_upper, kInfinity)};
+}
+
+torch::Tensor largest_magnitude(const torch::Tensor& a, const torch::Tensor& b) {
+  return torch::maximum(a.abs(), b.abs());
+}
+
+torch::Tensor evaluation_error(const Curve& curve, const Piece& piece, const Range& values,
+                               double unit) {
+  torch::Tensor size = largest_magnitude(values.lower, values.upper) + curve.error_1;
+  if (curve.error_x > 0) size = size + largest_magnitude(piece.l, piece.u) * curve.error_x;
+  return size * (curve.roundings * unit + kDoubleSlack) + std::numeric_limits<float>::min();
+}
+
+// The extrema of f(x) − a·x on the piece: intercepts of the lines of slope a below and above f.
+Range intercepts(const Curve& curve, const Piece& piece, const torch::Tensor& a, int bisections) {
+  const torch::Tensor at_l = piece.at_l - a * piece.l, at_u = piece.at_u - a * piece.u;
+  torch::Tensor lower = torch::minimum(at_l, at_u), upper = torch::maximum(at_l, at_u);
+  for (size_t i = 0; i < curve.knots.size(); ++i) {
+    const torch::Tensor value = piece.at_point[i] - a * curve.knots[i];
+    lower = torch::where(piece.inside[i], torch::minimum(lower, value), lower);
+    upper = torch::where(piece.inside[i], torch::maximum(upper, value), upper);
+  }
+  for (size_t i = 0; i < curve.bends.size(); ++i) {
+    if (curve.bends[i] == 0) continue;
+    const double from = i == 0 ? -kInfinity : curve.knots[i - 1];
+    const double to = i == curve.knots.size() ? kInfinity : curve.knots[i];
+    torch::Tensor low = piece.l.clamp(from, to), high = piece.u.clamp(from, to);
+    const torch::Tensor present = high > low;
+    for (int step = 0; step < bisections; ++step) {
+      const torch::Tensor middle = (low + high) / 2;
+      const torch::Tensor slope = curve.slope(middle);
+      const torch::Tensor right = curve.bends[i] > 0 ? slope < a : slope > a;
+      low = torch::where(right, middle, low);
+      high = torch::where(right, high, middle);
+    }
+    // f − a·x is convex (concave) here, hence nowhere beyond its tangent at `middle`.
+    const torch::Tensor middle = (low + high) / 2;
+    const torch::Tensor value = curve.value(middle) - a * middle;
+    const torch::Tensor missed = (curve.slope(middle) - a).abs() * (high - low);
+    if (curve.bends[i] > 0) {
+      lower = torch::where(present, torch::minimum(lower, value - missed), lower);
+    } else {
+      upper = torch::where(present, torch::maximum(upper, value + missed), upper);
+    }
+  }
+  return {lower, upper};
+}
+
+// The slope of the tangent, at a point of the region between two knots, that goes through f at the
+// end l (or u). How far it misses rises or falls with the point, since the region bends one way.
+torch::Tensor tangent_through(const Curve& curve, const Piece& piece, size_t region, bool from_l) {
+  const torch::Tensor& end = from_l ? piece.l : piece.u;
+  const torch::Tensor& at_end = from_l ? piece.at_l : piece.at_u;
+  const double from = region == 0 ? -kInfinity : curve.knots[region - 1];
+  const double to = region == curve.knots.size() ? kInfinity : curve.knots[region];
+  torch::Tensor low = piece.l.clamp(from, to), high = piece.u.clamp(from, to);
+  const double sign = (curve.bends[region] > 0) == from_l ? -1 : 1;
+  for (int step = 0; step < kTangentBisections; ++step) {
+    const torch::Tensor middle = (low + high) / 2;
+    const torch::Tensor miss =
+        curve.slope(middle) * (middle - end) - (curve.value(middle) - at_end);
+    const torch::Tensor right = miss * sign > 0;
+    low = torch::where(right, middle, low);
+    high = torch::where(right, high, middle);
+  }
+  return curve.slope((low + high) / 2);
+}
+
+std::vector<torch::Tensor> slopes_to_try(const Curve& curve, const Piece& piece, bool crossing) {
+  const torch::Tensor width = piece.u - piece.l;
+  const torch::Tensor tangent = curve.slope((piece.l + piece.u) / 2);
+  const torch::Tensor secant = torch::where(width > 0, (piece.at_u - piece.at_l) / width, tangent);
+  std::vector<torch::Tensor> slopes = {tangent, secant};
+  if (!crossing) return slopes;
+  const size_t last = curve.bends.size() - 1;
+  for (size_t region = 0; region <= last; ++region) {
+    if (curve.bends[region] == 0) continue;
+    if (region > 0) slopes.push_back(tangent_through(curve, piece, region, /*from_l=*/true));
+    if (region < last) slopes.push_back(tangent_through(curve, piece, region, /*from_l=*/false));
+  }
+  if (std::find(curve.bends.begin(), curve.bends.end(), 0) == curve.bends.end()) return slopes;
+  // Slopes may jump: lines along the straight parts, and from the ends to the knots.
+  slopes.insert(slopes.begin(), {curve.slope(piece.l), curve.slope(piece.u)});
+  for (size_t i = 0; i < curve.knots.size() && !curve.hinge; ++i) {
+    slopes.push_back((piece.at_point[i] - piece.at_l) / (curve.knots[i] - piece.l));
+    slopes.push_back((piece.at_point[i] - piece.at_u) / (curve.knots[i] - piece.u));
+  }
+  return slopes;
+}
+
+// Where nothing finite is known of a line, the constants that bound f take its place.
+void replace_unknown(torch::Tensor& slope, torch::Tensor& bias, const torch::Tensor& constant) {
+  const torch::Tensor known = bias.isfinite().logical_and(constant.isfinite());
+  const torch::Tensor unknown = known.logical_not();
+  slope = slope.masked_fill(unknown, 0);
+  bias = torch::where(unknown, constant, bias);
+}
+
+// The lines that are closest in the middle, of the slopes that are tried. A piece without a knot
+// inside bends one way: the tangent of its middle and its secant are best, and need no bisection.
+Relaxation best_lines(const Curve& curve, const Piece& piece, torch::ScalarType type,
+                      bool crossing) {
+  const torch::Tensor middle = (piece.l + piece.u) / 2;
+  Relaxation lines;
+  for (torch::Tensor slope : slopes_to_try(curve, piece, crossing)) {
+    slope = slope.to(type).to(torch::kDouble);  // the very slope that the walk will use
+    slope = slope.masked_fill(slope.isfinite().logical_not(), 0);
+    const Range biases = intercepts(curve, piece, slope, crossing ? kBisections : 0);
+    if (!lines.lower_slope.defined()) {
+      lines = {slope, biases.lower, slope, biases.upper, {}, {}};
+      continue;
+    }
+    const torch::Tensor higher =
+        slope * middle + biases.lower > lines.lower_slope * middle + lines.lower_bias;
+    lines.lower_slope = torch::where(higher, slope, lines.lower_slope);
+    lines.lower_bias = torch::where(higher, biases.lower, lines.lower_bias);
+    const torch::Tensor below =
+        slope * middle + biases.upper < lines.upper_slope * middle + lines.upper_bias;
+    lines.upper_slope = torch::where(below, slope, lines.upper_slope);
+    lines.upper_bias = torch::where(below, biases.upper, lines.upper_bias);
+  }
+  return lines;
+}
+
+// The secant on one side; on the other the line through 0 along that straight part which is closer
+// in the middle, or along any slope between the two where the hinge bends upwards.
+Relaxation hinge_lines(const Curve& curve, const Piece& piece, torch::ScalarType type) {
+  const torch::Tensor left = curve.slope(piece.l), right = curve.slope(piece.u);
+  const torch::Tensor& crossing = piece.inside[0];
+  const torch::Tensor near = torch::where(piece.l + piece.u > 0, right, left);
+  torch::Tensor secant = (piece.at_u - piece.at_l) / (piece.u - piece.l);
+  secant = torch::where(crossing, secant, near).to(type).to(torch::kDouble);
+  const torch::Tensor at_l = piece.at_l - secant * piece.l, at_u = piece.at_u - secant * piece.u;
+  const torch::Tensor zero = torch::zeros_like(at_l);
+  const torch::Tensor convex = left <= right;
+  Relaxation lines;
+  lines.lower_slope = torch::where(convex, near, secant);
+  lines.lower_bias = torch::where(convex, zero, torch::minimum(at_l, at_u));
+  lines.upper_slope = torch::where(convex, secant, near);
+  lines.upper_bias = torch::where(convex, torch::maximum(at_l, at_u), zero);
+  const torch::Tensor free = crossing.logical_and(left < right);
+  lines.least_slope = torch::where(free, left, lines.lower_slope);
+  lines.most_slope = torch::where(free, right, lines.lower_slope);
+  return lines;
+}
+
+// Pieces with knots inside are few where the ranges are small, and cost much: they go by
+// themselves.
+Relaxation smooth_lines(const Curve& curve, const Piece& piece, torch::ScalarType type) {
+  Relaxation lines = best_lines(curve, piece, type, /*crossing=*/false);
+  if (curve.knots.empty()) return lines;
+  torch::Tensor crossing = piece.inside[0];
+  for (size_t i = 1; i < curve.knots.size(); ++i) crossing = crossing.logical_or(piece.inside[i]);
+  const Range few = {piece.l.masked_select(crossing), piece.u.masked_select(crossing)};
+  if (few.lower.numel() == 0) return lines;
+  const Relaxation better = best_lines(curve, make_piece(curve, few), type, /*crossing=*/true);
+  lines.lower_slope = lines.lower_slope.masked_scatter(crossing, better.lower_slope);
+  lines.lower_bias = lines.lower_bias.masked_scatter(crossing, better.lower_bias);
+  lines.upper_slope = lines.upper_slope.masked_scatter(crossing, better.upper_slope);
+  lines.upper_bias = lines.upper_bias.masked_scatter(crossing, better.upper_bias);
+  return lines;
+}
+
+}  // namespace
+
+bool Curve::straight() const {
+  return std::all_of(bends.begin(), bends.end(), [](int bend) { return bend == 0; });
+}
+
+Range curve_interval(const Curve& curve, const Range& range, double unit) {
+  if (curve.rising && curve.straight() && (unit == 0 || curve.roundings == 0)) {
+    return {curve.value(range.lower), curve.value(range.upper)};
+  }
+  const Piece piece = make_piece(curve, range, /*ends_only=*/true);
+  Range values = extrema(curve, piece);
+  if (unit > 0 && curve.roundings > 0) {
+    const torch::Tensor error = evaluation_error(curve, piece, values, unit);
+    values = {values.lower - error, values.upper + error};
+  }
+  const torch::ScalarType type = range.lower.scalar_type();
+  return {values.lower.to(type), values.upper.to(type)};
+}
+
+Relaxation relax(const Curve& curve, const Range& range, double unit) {
+  const torch::ScalarType type = range.lower.scalar_type();
+  const Piece piece = make_piece(curve, range);
+  const Range values = extrema(curve, piece);
+  Relaxation lines = curve.hinge        ? hinge_lines(curve, piece, type)
+                     : curve.straight() ? best_lines(curve, piece, type, /*crossing=*/true)
+                                        : smooth_lines(curve, piece, type);
+  replace_unknown(lines.lower_slope, lines.lower_bias, values.lower);
+  replace_unknown(lines.upper_slope, lines.upper_bias, values.upper);
+  if (unit > 0) {
+    torch::Tensor error = evaluation_error(curve, piece, values, unit * (curve.roundings > 0));
+    error = error + largest_magnitude(piece.l, piece.u) *
+                        torch::maximum(lines.lower_slope.abs(), lines.upper_slope.abs()) *
+                        kDoubleSlack;
+    lines.lower_bias = lines.lower_bias - error;
+    lines.upper_bias = lines.upper_bias + error;
+  }
+  for (torch::Tensor* part : {&lines.lower_slope, &lines.lower_bias, &lines.upper_slope,
+                              &lines.upper_bias, &lines.least_slope, &lines.most_slope}) {
+    if (part->defined()) *part = part->to(type);
+  }
+  return lines;
+}
+
+}  // namespace fcp

@@ -1,0 +1,47 @@
+// Cutting a network in two at a tensor: the backbone f makes that tensor (the feature) from the
+// network's inputs, the head g makes the outputs from the feature alone, and g(f(x)) is the
+// network. A tensor can be a cut only if it separates the graph: every path from an input to an
+// output passes through it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fcp/network/graph.h"
+
+namespace fcp {
+
+// The part of the graph that computes `outputs` from the tensors `inputs` and constants. Throws an
+// Error naming an input of the network that would be needed beyond `inputs`.
+Graph extract(const Graph& graph, const std::vector<TensorInfo>& inputs,
+              const std::vector<TensorInfo>& outputs);
+
+struct CutGraph {
+  std::string feature;  // name of the tensor
+  Graph backbone;
+  Graph head;
+};
+
+// Cuts at `where`: the name of a tensor, the name of a node (its first output), or a number of
+// layers. A layer is a node with learned weights that multiply (Gemm, MatMul, Conv,
+// ConvTranspose); "-2" leaves the last two layers to the head, "2" gives the first two, and what
+// follows each of them, to the backbone, so "0" cuts before the first layer. An Error names a
+// tensor that leaks past the cut.
+CutGraph cut(const Graph& graph, const std::string& where);
+
+// The tensor that `where` means, as above; whether it separates the graph is not checked.
+std::string resolve_cut(const Graph& graph, const std::string& where);
+
+// A tensor by which the graph's outputs can be reached without passing `tensor`: nothing when
+// `tensor` separates the graph.
+std::optional<std::string> find_leak(const Graph& graph, const std::string& tensor);
+
+// All tensors at which the graph can be cut, in the order in which they are computed, the input
+// first. Outputs are not cuts: they would leave no head.
+std::vector<std::string> valid_cuts(const Graph& graph);
+
+// Number of layers of the graph, counted as for cut().
+size_t count_layers(const Graph& graph);
+
+}  // namespace fcp

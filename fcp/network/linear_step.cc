@@ -1,0 +1,266 @@
+#include "fcp/network/linear_step.h"
+
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include <torch/torch.h>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+using LinearFunction = std::function<Tensors(const Tensors&)>;
+
+// Zeros of this shape that take no memory.
+torch::Tensor zeros_like_shape(const torch::Tensor& like, std::vector<int64_t> shape) {
+  return torch::zeros({1}, like.options()).expand(shape).detach();
+}
+
+// Σ over everything but S and N of coefficients [S, N', …] times values [N', …].
+torch::Tensor row_sums(const torch::Tensor& coefficients, const torch::Tensor& values,
+                       int64_t rows) {
+  if (coefficients.size(1) % rows != 0) {
+    fail("linear bounds need an operator to keep rows apart, found ", coefficients.size(1),
+         " rows made of ", rows);
+  }
+  const torch::Tensor a = coefficients.reshape({coefficients.size(0), rows, -1});
+  return torch::einsum("snd,nd->sn",
+                       {a, values.expand(coefficients.sizes().slice(1)).reshape({rows, -1})});
+}
+
+// As row_sums, for values that may be infinite where nothing depends on them.
+torch::Tensor careful_row_sums(const torch::Tensor& coefficients, const torch::Tensor& values,
+                               int64_t rows) {
+  if (values.isfinite().all().item<bool>()) return row_sums(coefficients, values, rows);
+  const torch::Tensor product = (coefficients * values).masked_fill(coefficients == 0, 0);
+  return product.reshape({product.size(0), rows, -1}).sum(-1);
+}
+
+// Whether running S copies of the rows at once gives S copies of the outputs.
+bool copies(const Tensors& outputs, const Tensors& coefficients) {
+  for (size_t i = 0; i < coefficients.size(); ++i) {
+    if (!coefficients[i].defined()) continue;
+    std::vector<int64_t> shape = coefficients[i].sizes().slice(1).vec();
+    shape[0] *= coefficients[i].size(0);
+    if (outputs[i].sizes() != torch::IntArrayRef(shape)) return false;
+  }
+  return true;
+}
+
+// Coefficients of the varying inputs at one call of the function: the vector-Jacobian product.
+// Undefined where the function does not accept that many rows.
+Tensors product_at_once(const LinearFunction& function, const LinearStep& step,
+                        const Tensors& coefficients, int64_t count) {
+  Tensors inputs = step.inputs, variables;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!step.varies[i]) continue;
+    std::vector<int64_t> shape = inputs[i].sizes().vec();
+    shape[0] *= count;
+    inputs[i] = zeros_like_shape(inputs[i], shape).requires_grad_();
+    variables.push_back(inputs[i]);
+  }
+  Tensors outputs;
+  try {
+    outputs = function(inputs);
+  } catch (const std::exception&) {
+    if (count == 1) throw;
+    return {};
+  }
+  if (!copies(outputs, coefficients)) return {};
+  Tensors wanted, weights;
+  for (size_t i = 0; i < coefficients.size(); ++i) {
+    if (!coefficients[i].defined()) continue;
+    wanted.push_back(outputs[i]);
+    weights.push_back(coefficients[i].reshape(outputs[i].sizes()));
+  }
+  bool graph = false;
+  for (const torch::Tensor& weight : weights) graph = graph || weight.requires_grad();
+  Tensors gradients = torch::autograd::grad(wanted, variables, weights, graph, graph, true);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].defined()) gradients[i] = torch::zeros_like(variables[i]);
+    std::vector<int64_t> shape = variables[i].sizes().vec();
+    shape[0] /= count;
+    shape.insert(shape.begin(), count);
+    gradients[i] = gradients[i].reshape(shape);
+  }
+  return gradients;
+}
+
+// The same for all S; one after the other where the function knows its number of rows, as a
+// Reshape with the batch in its shape does.
+Tensors vector_jacobian(const LinearFunction& function, const LinearStep& step,
+                        const Tensors& coefficients) {
+  const torch::AutoGradMode mode(true);
+  int64_t count = 0;
+  for (const torch::Tensor& each : coefficients) {
+    if (each.defined()) count = each.size(0);
+  }
+  Tensors result = product_at_once(function, step, coefficients, count);
+  if (!result.empty()) return result;
+  std::vector<Tensors> parts;
+  for (int64_t s = 0; s < count; ++s) {
+    Tensors one;
+    for (const torch::Tensor& each : coefficients) {
+      one.push_back(each.defined() ? each.narrow(0, s, 1) : each);
+    }
+    const Tensors gradients = product_at_once(function, step, one, 1);
+    if (gradients.empty()) fail("linear bounds need an operator to keep rows apart");
+    parts.resize(gradients.size());
+    for (size_t i = 0; i < gradients.size(); ++i) parts[i].push_back(gradients[i]);
+  }
+  for (const Tensors& part : parts) result.push_back(torch::cat(part));
+  return result;
+}
+
+std::vector<Coefficients> through_affine(const LinearFunction& function, const LinearStep& step,
+                                         const std::vector<Coefficients>& outputs, const Op* op) {
+  const auto one_side = [&](torch::Tensor Coefficients::*side) {
+    if (op != nullptr && outputs.size() == 1) {
+      const torch::Tensor direct = op->pull_back(outputs[0].*side, step.inputs);
+      if (direct.defined()) return Tensors{direct};
+    }
+    Tensors coefficients;
+    for (const Coefficients& output : outputs) coefficients.push_back(output.*side);
+    return vector_jacobian(function, step, coefficients);
+  };
+  bool same = true;
+  for (const Coefficients& output : outputs) same = same && output.lower.is_same(output.upper);
+  const Tensors lower = one_side(&Coefficients::lower);
+  const Tensors upper = same ? lower : one_side(&Coefficients::upper);
+  std::vector<Coefficients> inputs(step.inputs.size());
+  size_t next = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!step.varies[i]) continue;
+    inputs[i] = {lower[next], upper[next]};
+    ++next;
+  }
+  return inputs;
+}
+
+void add_affine_constants(const LinearStep& step, const std::vector<Coefficients>& outputs,
+                          Biases& biases) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined()) continue;
+    if (i < step.constants.size() && step.constants[i].defined()) {
+      biases.lower = biases.lower + row_sums(outputs[i].lower, step.constants[i], step.rows);
+      biases.upper = biases.upper + row_sums(outputs[i].upper, step.constants[i], step.rows);
+    }
+    if (i < step.errors.size() && step.errors[i].defined()) {
+      biases.lower = biases.lower - row_sums(outputs[i].lower.abs(), step.errors[i], step.rows);
+      biases.upper = biases.upper + row_sums(outputs[i].upper.abs(), step.errors[i], step.rows);
+    }
+  }
+}
+
+//   Σ A·f(x) ≥ Σ (A⁺·lower_slope + A⁻·upper_slope) x + Σ (A⁺·lower_bias + A⁻·upper_bias)
+Coefficients through_curve(const LinearStep& step, const Coefficients& output, Biases& biases,
+                           const FreeSlopes* free) {
+  const Relaxation& lines = step.lines;
+  const torch::Tensor lower_plus = output.lower.clamp_min(0);
+  const torch::Tensor lower_minus = output.lower.clamp_max(0);
+  const torch::Tensor upper_plus = output.upper.clamp_min(0);
+  const torch::Tensor upper_minus = output.upper.clamp_max(0);
+  const auto sums = [&](const torch::Tensor& a, const torch::Tensor& bias) {
+    return careful_row_sums(a, bias, step.rows);
+  };
+  biases.lower =
+      biases.lower + sums(lower_plus, lines.lower_bias) + sums(lower_minus, lines.upper_bias);
+  biases.upper =
+      biases.upper + sums(upper_plus, lines.upper_bias) + sums(upper_minus, lines.lower_bias);
+  return {
+      lower_plus * (free ? free->for_lower : lines.lower_slope) + lower_minus * lines.upper_slope,
+      upper_plus * lines.upper_slope + upper_minus * (free ? free->for_upper : lines.lower_slope)};
+}
+
+//   x_winner ≤ max x ≤ x_winner where it is sure to win, else the largest upper end.
+std::vector<Coefficients> through_largest(const Op& op, const LinearStep& step,
+                                          const Coefficients& given, Biases& biases) {
+  const bool smallest = step.rule == BoundRule::kSmallest;  // min x = −max(−x)
+  const torch::Tensor lower = smallest ? -given.lower : given.lower;
+  const torch::Tensor upper = smallest ? -given.upper : given.upper;
+  biases.lower = biases.lower + row_sums(lower.clamp_max(0), step.largest, step.rows);
+  biases.upper = biases.upper + row_sums(upper.clamp_min(0), step.largest, step.rows);
+  Coefficients chosen = {lower.clamp_min(0).unsqueeze(-1) * step.winner +
+                             lower.clamp_max(0).unsqueeze(-1) * step.sure_winner,
+                         upper.clamp_min(0).unsqueeze(-1) * step.sure_winner +
+                             upper.clamp_max(0).unsqueeze(-1) * step.winner};
+  if (smallest) chosen = {-chosen.lower, -chosen.upper};
+  add_affine_constants(step, {chosen}, biases);
+  const LinearFunction gather = [&op](const Tensors& inputs) {
+    return Tensors{op.candidates(inputs)};
+  };
+  return through_affine(gather, step, {chosen}, nullptr);
+}
+
+void prepare_largest(const Op& op, const std::vector<Range>& inputs, LinearStep& step) {
+  torch::Tensor lower = op.candidates(lower_ends(inputs));
+  torch::Tensor upper = op.candidates(upper_ends(inputs));
+  if (step.rule == BoundRule::kSmallest) {
+    std::swap(lower, upper);
+    lower = -lower;
+    upper = -upper;
+  }
+  const torch::Tensor place = lower.argmax(-1, /*keepdim=*/true);
+  step.winner = torch::zeros_like(lower).scatter(-1, place, 1);
+  const torch::Tensor others = upper.masked_fill(step.winner > 0, kMinusInfinity).amax(-1);
+  const torch::Tensor sure = others <= lower.amax(-1);
+  step.sure_winner = step.winner * sure.unsqueeze(-1);
+  step.largest = upper.amax(-1).masked_fill(sure, 0);
+  const torch::Tensor constant = op.candidates(step.inputs);  // what padding and constants bring
+  step.constants = {constant.masked_fill(constant.isinf(), 0)};
+}
+
+}  // namespace
+
+Coefficients& Coefficients::operator+=(const Coefficients& other) {
+  if (!defined()) return *this = other;
+  const bool same = lower.is_same(upper) && other.lower.is_same(other.upper);
+  lower = lower + other.lower;
+  upper = same ? lower : upper + other.upper;
+  return *this;
+}
+
+LinearStep make_linear_step(const Op& op, BoundRule rule, const std::vector<Range>& inputs,
+                            double unit) {
+  LinearStep step;
+  step.rule = rule;
+  for (const Range& input : inputs) {
+    const bool varies = !is_constant(input);
+    step.varies.push_back(varies);
+    if (varies) step.rows = input.lower.size(0);
+    step.inputs.push_back(varies ? zeros_like_shape(input.lower, input.lower.sizes().vec())
+                                 : input.lower);
+  }
+  if (rule == BoundRule::kCurve) {
+    step.lines = relax(op.curve(lower_ends(inputs)), inputs[0], unit);
+  } else if (rule == BoundRule::kAffine) {
+    step.constants = op.forward(step.inputs);
+    for (torch::Tensor& constant : step.constants) {
+      if (!constant.is_floating_point() || !constant.any().item<bool>()) constant = torch::Tensor();
+    }
+    step.errors = affine_errors(op, inputs, unit);
+  } else {
+    prepare_largest(op, inputs, step);
+  }
+  return step;
+}
+
+std::vector<Coefficients> step_back(const Op& op, const LinearStep& step,
+                                    const std::vector<Coefficients>& outputs, Biases& biases,
+                                    const FreeSlopes* free) {
+  if (step.rule == BoundRule::kCurve) {
+    std::vector<Coefficients> inputs(step.inputs.size());
+    inputs[0] = through_curve(step, outputs[0], biases, free);
+    return inputs;
+  }
+  if (step.rule != BoundRule::kAffine) return through_largest(op, step, outputs[0], biases);
+  add_affine_constants(step, outputs, biases);
+  const LinearFunction forward = [&op](const Tensors& inputs) { return op.forward(inputs); };
+  return through_affine(forward, step, outputs, &op);
+}
+
+}  // namespace fcp

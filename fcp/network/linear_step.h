@@ -1,0 +1,61 @@
+// One step of linear bound propagation: from a linear function of an operator's outputs to one of
+// its inputs that is nowhere larger (for the lower bound) or smaller (for the upper).
+//
+// An affine operator multiplies the coefficients by its weights, which is the vector-Jacobian
+// product of forward(): autograd does it for every operator. A curve is replaced by the line below
+// or above it, whichever the sign of the coefficient asks for. A maximum is replaced by the
+// candidate that is the largest for sure; else from below by the one with the largest lower end and
+// from above by a constant. Rounding is treated as in bound_rules.h.
+//
+// Cost: a forward and a backward of the operator for S · N rows. Reference: Xu et al., "Automatic
+// Perturbation Analysis for Scalable Certified Robustness and Beyond", 2020.
+// Tested by tests/bounds/rules_test.cc.
+#pragma once
+
+#include <vector>
+
+#include "fcp/network/bound_rules.h"
+
+namespace fcp {
+
+// Σ lower · x + … ≤ what is bounded ≤ Σ upper · x + …, for S bounded numbers of N rows:
+// [S, N, …] with the shape of x. One tensor may serve as both. Undefined: x does not matter.
+struct Coefficients {
+  torch::Tensor lower, upper;
+
+  bool defined() const { return lower.defined(); }
+  Coefficients& operator+=(const Coefficients& other);
+};
+
+// [S, N]: the constants that gather on the way back.
+struct Biases {
+  torch::Tensor lower, upper;
+};
+
+// What the backward step of one operator needs of the ranges, made once for a batch of rows.
+struct LinearStep {
+  BoundRule rule = BoundRule::kNone;
+  int64_t rows = 0;
+  Tensors inputs;  // zeros in place of what varies
+  std::vector<bool> varies;
+  Tensors constants;          // kAffine: the outputs where the input is 0; undefined: 0
+  Tensors errors;             // kAffine: what rounding may do; undefined: nothing
+  Relaxation lines;           // kCurve
+  torch::Tensor winner;       // kLargest: 1 at the candidate of the largest lower end
+  torch::Tensor sure_winner;  // the same, 0 where another one might be larger
+  torch::Tensor largest;      // there, the largest upper end; else 0
+};
+LinearStep make_linear_step(const Op& op, BoundRule rule, const std::vector<Range>& inputs,
+                            double unit);
+
+// Slopes [S, N, …] of the line below a curve, one for either bound, in place of the fixed ones.
+struct FreeSlopes {
+  torch::Tensor for_lower, for_upper;
+};
+
+// From coefficients of the outputs to coefficients of the inputs; adds to the biases.
+std::vector<Coefficients> step_back(const Op& op, const LinearStep& step,
+                                    const std::vector<Coefficients>& outputs, Biases& biases,
+                                    const FreeSlopes* free = nullptr);
+
+}  // namespace fcp

@@ -1,0 +1,164 @@
+#include "fcp/network/network.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/network/simplify.h"
+
+namespace fcp {
+namespace {
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += shape[i] == kDynamic ? "?" : std::to_string(shape[i]);
+  }
+  return text + "]";
+}
+
+// Floating-point constants live on the device; integers, which say shapes and axes, on the CPU.
+torch::Tensor place(const torch::Tensor& tensor, torch::Device device) {
+  return tensor.is_floating_point() ? tensor.to(device) : tensor;
+}
+
+// Marks in each step the slots that nothing reads after it; outputs and constants stay.
+void mark_last_reads(std::vector<Step>& steps, const Tensors& constants,
+                     const std::vector<int>& outputs) {
+  std::set<int> needed(outputs.begin(), outputs.end());
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    for (const auto* slots : {&step->inputs, &step->outputs}) {
+      for (const int slot : *slots) {
+        if (slot < 0 || constants[static_cast<size_t>(slot)].defined()) continue;
+        if (needed.insert(slot).second) step->last_read.push_back(slot);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Network::Network(Graph graph, NetworkOptions options) : device_(options.device) {
+  if (options.fold_constants) fold_constants(graph);
+  if (options.fold_constants && options.fold_batch_norm) fold_batch_norm(graph);
+
+  std::map<std::string, int> slots;
+  const auto slot_of = [&](const std::string& name) {
+    if (name.empty()) return -1;
+    const auto [entry, fresh] = slots.emplace(name, static_cast<int>(constants_.size()));
+    if (fresh) constants_.emplace_back();
+    return entry->second;
+  };
+  for (const auto& [name, tensor] : graph.initializers) {
+    constants_[static_cast<size_t>(slot_of(name))] = place(tensor, device_);
+  }
+  for (const TensorInfo& input : graph.inputs) input_slots_.push_back(slot_of(input.name));
+  for (Node& node : graph.nodes) {
+    Step step;
+    step.op = make_op(node, graph.opset);
+    for (const std::string& input : node.inputs) step.inputs.push_back(slot_of(input));
+    for (const std::string& output : node.outputs) step.outputs.push_back(slot_of(output));
+    step.node = std::move(node);
+    steps_.push_back(std::move(step));
+  }
+  for (const TensorInfo& output : graph.outputs) output_slots_.push_back(slot_of(output.name));
+  mark_last_reads(steps_, constants_, output_slots_);
+  inputs_ = std::move(graph.inputs);
+  outputs_ = std::move(graph.outputs);
+}
+
+torch::Tensor Network::forward(const torch::Tensor& input) const {
+  if (inputs_.size() != 1 || outputs_.size() != 1) {
+    fail("the network has ", inputs_.size(), " inputs and ", outputs_.size(),
+         " outputs, expected one of each");
+  }
+  return run({input})[0];
+}
+
+Tensors Network::run(const Tensors& inputs) const { return run(inputs, Observer()); }
+
+void Network::check_input(const TensorInfo& info, const torch::Tensor& value) const {
+  if (!info.known_rank) return;
+  bool fits = static_cast<size_t>(value.dim()) == info.shape.size();
+  for (size_t i = 0; fits && i < info.shape.size(); ++i) {
+    fits = info.shape[i] == kDynamic || info.shape[i] == value.size(static_cast<int64_t>(i));
+  }
+  if (!fits) {
+    fail("input '", info.name, "': found shape ", shape_text(value.sizes().vec()), ", expected ",
+         shape_text(info.shape));
+  }
+}
+
+Tensors Network::run(const Tensors& inputs, const Observer& observe) const {
+  if (inputs.size() != inputs_.size()) {
+    fail("the network has ", inputs_.size(), " inputs, ", inputs.size(), " were given");
+  }
+  Tensors values = constants_;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    check_input(inputs_[i], inputs[i]);
+    values[static_cast<size_t>(input_slots_[i])] = inputs[i].to(device_, inputs_[i].type);
+  }
+  Tensors arguments;
+  for (const Step& step : steps_) {
+    arguments.clear();
+    for (const int slot : step.inputs) {
+      arguments.push_back(slot < 0 ? torch::Tensor() : values[static_cast<size_t>(slot)]);
+    }
+    Tensors results;
+    try {
+      results = step.op->forward(arguments);
+    } catch (const c10::Error& error) {
+      fail(describe(step.node), ": ", error.what_without_backtrace());
+    }
+    if (observe) observe(step, arguments, results);
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      if (step.outputs[i] < 0) continue;
+      if (i >= results.size()) fail(describe(step.node), ": output ", i, " is not supported");
+      values[static_cast<size_t>(step.outputs[i])] = std::move(results[i]);
+    }
+    for (const int slot : step.last_read) values[static_cast<size_t>(slot)] = torch::Tensor();
+  }
+  Tensors outputs;
+  for (const int slot : output_slots_) outputs.push_back(values[static_cast<size_t>(slot)]);
+  return outputs;
+}
+
+int64_t Network::fixed_batch() const {
+  for (const TensorInfo& input : inputs_) {
+    if (!input.shape.empty() && input.shape[0] != kDynamic) return input.shape[0];
+  }
+  return kDynamic;
+}
+
+Tensors Network::run_rows(const Tensors& inputs) const {
+  const int64_t batch = fixed_batch();
+  if (batch == kDynamic || inputs.empty()) return run(inputs);
+  const int64_t rows = inputs[0].size(0);
+  std::vector<Tensors> parts(outputs_.size());
+  for (int64_t first = 0; first < rows; first += batch) {
+    const int64_t present = std::min(batch, rows - first);
+    Tensors chunk;
+    for (const torch::Tensor& input : inputs) {
+      torch::Tensor part = input.narrow(0, first, present);
+      if (present < batch) {
+        std::vector<int64_t> padding = part.sizes().vec();
+        padding[0] = batch - present;
+        part = torch::cat({part, part.narrow(0, present - 1, 1).expand(padding)});
+      }
+      chunk.push_back(part);
+    }
+    const Tensors results = run(chunk);
+    for (size_t i = 0; i < results.size(); ++i) {
+      parts[i].push_back(results[i].narrow(0, 0, present));
+    }
+  }
+  Tensors outputs;
+  for (const Tensors& part : parts) outputs.push_back(torch::cat(part));
+  return outputs;
+}
+
+}  // namespace fcp

@@ -1,0 +1,77 @@
+// A network that runs: the graph of an ONNX file, each node turned into an Op, on libtorch
+// tensors. Immutable once made; any number of threads may run it.
+//
+//   Network network(read_onnx("model.onnx"));
+//   torch::Tensor y = network.forward(x);        // x: N × the input's shape
+//
+// Gradients with respect to the inputs flow by libtorch's autograd; the weights never ask for any.
+// Under torch::NoGradGuard tensors are freed as soon as their last reader is done.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/network/graph.h"
+#include "fcp/network/op.h"
+
+namespace fcp {
+
+struct NetworkOptions {
+  bool fold_constants = true;
+  bool fold_batch_norm = true;  // into the layer before it; see simplify.h
+  torch::Device device = torch::kCPU;
+};
+
+// One node, ready to run. Tensors are known by slots: indices into a table of values.
+struct Step {
+  Node node;
+  std::shared_ptr<const Op> op;
+  std::vector<int> inputs;     // -1: absent
+  std::vector<int> outputs;    // -1: not wanted
+  std::vector<int> last_read;  // slots that no later step reads
+};
+
+class Network {
+ public:
+  explicit Network(Graph graph, NetworkOptions options = {});
+
+  // One input, one output.
+  torch::Tensor forward(const torch::Tensor& input) const;
+
+  // One tensor for each of graph().inputs in, one for each of graph().outputs out.
+  Tensors run(const Tensors& inputs) const;
+
+  // As run, and shows every step with its input and output tensors to `observe`.
+  using Observer = std::function<void(const Step&, const Tensors& inputs, const Tensors& outputs)>;
+  Tensors run(const Tensors& inputs, const Observer& observe) const;
+
+  // The rows an exported file fixed as its batch, or kDynamic where any number goes. run_rows pads
+  // the last batch of such a file and drops the padding again.
+  int64_t fixed_batch() const;
+  Tensors run_rows(const Tensors& inputs) const;
+
+  const std::vector<TensorInfo>& inputs() const { return inputs_; }
+  const std::vector<TensorInfo>& outputs() const { return outputs_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  const Tensors& constants() const { return constants_; }  // by slot; undefined where not constant
+  const std::vector<int>& input_slots() const { return input_slots_; }
+  const std::vector<int>& output_slots() const { return output_slots_; }
+  torch::Device device() const { return device_; }
+
+ private:
+  void check_input(const TensorInfo& info, const torch::Tensor& value) const;
+
+  std::vector<TensorInfo> inputs_;
+  std::vector<TensorInfo> outputs_;
+  std::vector<Step> steps_;
+  Tensors constants_;
+  std::vector<int> input_slots_;
+  std::vector<int> output_slots_;
+  torch::Device device_;
+};
+
+}  // namespace fcp

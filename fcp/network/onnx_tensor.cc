@@ -1,0 +1,192 @@
+#include "fcp/network/onnx_tensor.h"
+
+#include <sys/stat.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "ONNX stores little-endian bytes");
+
+// Number of elements a shape declares; refused when it does not fit a signed 64-bit byte count.
+int64_t declared_elements(const onnx::TensorProto& message, int64_t item_size,
+                          const std::string& owner) {
+  int64_t bytes = item_size;
+  bool empty = false;
+  for (const int64_t dimension : message.dims()) {
+    if (dimension < 0) fail(owner, ": has a negative dimension ", dimension);
+    if (dimension == 0) empty = true;
+    if (dimension > 0 && __builtin_mul_overflow(bytes, dimension, &bytes)) {
+      fail(owner, ": its shape overflows");
+    }
+  }
+  return empty ? 0 : bytes / item_size;
+}
+
+struct ExternalRange {
+  std::string path;
+  uint64_t offset = 0;
+};
+
+// The file `location` names, links resolved. It must lie below `folder`.
+std::string resolve_inside(const std::string& location, const std::string& folder,
+                           const std::string& owner) {
+  const auto resolved = [](const std::string& path) -> std::string {
+    const std::unique_ptr<char, decltype(&std::free)> text(realpath(path.c_str(), nullptr),
+                                                           &std::free);
+    return text ? text.get() : "";
+  };
+  const std::string padded = "/" + location + "/";
+  const bool inside = location[0] != '/' && padded.find("/../") == std::string::npos;
+  const std::string path = resolved(folder + "/" + location);
+  if (inside && path.empty()) {
+    fail(owner, ": cannot read external data '", location, "': ", std::strerror(errno));
+  }
+  const std::string root = resolved(folder) + "/";
+  if (!inside || !path.starts_with(root)) {
+    fail(owner, ": external data '", location, "' lies outside the model's folder");
+  }
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    fail(owner, ": external data '", location, "' is not a plain file");
+  }
+  return path;
+}
+
+uint64_t parse_offset(const std::string& text, const std::string& owner) {
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos ||
+      text.size() > 18) {
+    fail(owner, ": external data has a bad number '", text, "'");
+  }
+  return std::stoull(text);
+}
+
+ExternalRange external_range(const onnx::TensorProto& message, uint64_t bytes,
+                             const std::string& owner, const std::string& folder) {
+  ExternalRange range;
+  std::string location;
+  for (const auto& entry : message.external_data()) {
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() == "offset") range.offset = parse_offset(entry.value(), owner);
+    if (entry.key() == "length" && parse_offset(entry.value(), owner) != bytes) {
+      fail(owner, ": external data declares ", entry.value(), " bytes, its shape needs ", bytes);
+    }
+  }
+  if (folder.empty()) fail(owner, ": external data needs a model read from a file");
+  if (location.empty()) fail(owner, ": external data has no location");
+  range.path = resolve_inside(location, folder, owner);
+  return range;
+}
+
+torch::Tensor read_external(const onnx::TensorProto& message, torch::ScalarType type,
+                            int64_t elements, const std::string& owner, const std::string& folder) {
+  const uint64_t bytes = static_cast<uint64_t>(elements) * torch::elementSize(type);
+  const ExternalRange range = external_range(message, bytes, owner, folder);
+  std::ifstream file(range.path, std::ios::binary | std::ios::ate);
+  if (!file) fail(owner, ": cannot read external data ", range.path);
+  const auto size = static_cast<uint64_t>(file.tellg());
+  if (range.offset > size || bytes > size - range.offset) {
+    fail(owner, ": needs bytes ", range.offset, " to ", range.offset + bytes, " of ", range.path,
+         ", which has ", size);
+  }
+  torch::Tensor tensor = torch::empty({elements}, type);
+  file.seekg(static_cast<std::streamoff>(range.offset));
+  file.read(static_cast<char*>(tensor.data_ptr()), static_cast<std::streamsize>(bytes));
+  if (!file) fail(owner, ": cannot read external data ", range.path);
+  return tensor;
+}
+
+torch::Tensor read_raw(const std::string& raw, torch::ScalarType type, int64_t elements,
+                       const std::string& owner) {
+  const size_t bytes = static_cast<size_t>(elements) * torch::elementSize(type);
+  if (raw.size() != bytes) {
+    fail(owner, ": has ", raw.size(), " bytes of data, its shape needs ", bytes);
+  }
+  torch::Tensor tensor = torch::empty({elements}, type);
+  if (bytes > 0) std::memcpy(tensor.data_ptr(), raw.data(), bytes);
+  return tensor;
+}
+
+// Typed fields hold one number per element; 16-bit floats stand as their bits in int32_data.
+template <typename Field, typename Item>
+torch::Tensor read_typed(const Field& field, torch::ScalarType type, int64_t elements,
+                         const std::string& owner) {
+  if (field.size() != elements) {
+    fail(owner, ": has ", field.size(), " values, its shape needs ", elements);
+  }
+  torch::Tensor tensor = torch::empty({elements}, type);
+  Item* out = static_cast<Item*>(tensor.data_ptr());
+  for (const auto value : field) *out++ = static_cast<Item>(value);
+  return tensor;
+}
+
+torch::Tensor read_fields(const onnx::TensorProto& message, torch::ScalarType type,
+                          int64_t elements, const std::string& owner) {
+  const auto& ints = message.int32_data();
+  using Ints = std::decay_t<decltype(ints)>;
+  switch (type) {
+    case torch::kFloat:
+      return read_typed<std::decay_t<decltype(message.float_data())>, float>(message.float_data(),
+                                                                             type, elements, owner);
+    case torch::kDouble:
+      return read_typed<std::decay_t<decltype(message.double_data())>, double>(
+          message.double_data(), type, elements, owner);
+    case torch::kLong:
+      return read_typed<std::decay_t<decltype(message.int64_data())>, int64_t>(
+          message.int64_data(), type, elements, owner);
+    case torch::kInt:
+      return read_typed<Ints, int32_t>(ints, type, elements, owner);
+    case torch::kHalf:
+    case torch::kBFloat16:
+    case torch::kShort:
+      return read_typed<Ints, uint16_t>(ints, type, elements, owner);
+    case torch::kBool:
+      return read_typed<Ints, bool>(ints, type, elements, owner);
+    default:  // int8 and uint8
+      return read_typed<Ints, uint8_t>(ints, type, elements, owner);
+  }
+}
+
+}  // namespace
+
+torch::Tensor tensor_from_onnx(const onnx::TensorProto& message, const std::string& owner,
+                               const std::string& folder) {
+  const std::optional<torch::ScalarType> type = torch_type(message.data_type());
+  if (!type) {
+    fail(owner, ": element type ", message.data_type(),
+         " is not supported (float, double, float16, bfloat16, int8 to int64, uint8, bool are)");
+  }
+  const auto item_size = static_cast<int64_t>(torch::elementSize(*type));
+  const int64_t elements = declared_elements(message, item_size, owner);
+  torch::Tensor flat;
+  if (message.data_location() == onnx::TensorProto::EXTERNAL) {
+    flat = read_external(message, *type, elements, owner, folder);
+  } else if (message.has_raw_data()) {
+    flat = read_raw(message.raw_data(), *type, elements, owner);
+  } else {
+    flat = read_fields(message, *type, elements, owner);
+  }
+  return flat.reshape(std::vector<int64_t>(message.dims().begin(), message.dims().end()));
+}
+
+void tensor_to_onnx(const std::string& name, const torch::Tensor& tensor,
+                    onnx::TensorProto& message) {
+  const std::optional<onnx::TensorProto::DataType> type = onnx_type(tensor.scalar_type());
+  if (!type) fail("tensor '", name, "': ONNX has no element type ", tensor.scalar_type());
+  const torch::Tensor plain = tensor.detach().to(torch::kCPU).contiguous();
+  message.set_name(name);
+  message.set_data_type(*type);
+  for (const int64_t dimension : plain.sizes()) message.add_dims(dimension);
+  message.set_raw_data(plain.data_ptr(), plain.nbytes());
+}
+
+}  // namespace fcp

@@ -1,0 +1,21 @@
+// Tensors between ONNX messages and libtorch; the reader and the writer share this file.
+#pragma once
+
+#include <string>
+
+#include <torch/types.h>
+
+#include "fcp/network/onnx_types.h"
+
+namespace fcp {
+
+// The tensor of a message. Its bytes come from the message or, for external data, from a file
+// below `folder` (empty: refused). `owner` names the file and tensor in errors.
+torch::Tensor tensor_from_onnx(const onnx::TensorProto& message, const std::string& owner,
+                               const std::string& folder);
+
+// The message of a tensor, as raw little-endian bytes.
+void tensor_to_onnx(const std::string& name, const torch::Tensor& tensor,
+                    onnx::TensorProto& message);
+
+}  // namespace fcp

@@ -1,0 +1,131 @@
+// One operator of a network, ready to run. An Op is made once from its node (attributes read and
+// checked then) and is immutable afterwards, so any number of threads may run it.
+//
+// Adding an operator: write a factory in a file of fcp/network/ops/, declare it in ops/factories.h,
+// and add a line to the table in ops/registry.cc. CONTRIBUTING.md walks through an example.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/network/curve.h"
+#include "fcp/network/graph.h"
+
+namespace fcp {
+
+// One tensor per input or output of a node; an absent optional one is an undefined tensor.
+using Tensors = std::vector<torch::Tensor>;
+
+// How an operator's outputs follow from those of its inputs that are not constants. This decides
+// how ranges go through it (bound_rules.h) and which of the hooks below it must override.
+enum class BoundRule {
+  kNone,      // not known
+  kShape,     // by the inputs' shapes alone
+  kInterval,  // by interval(), and nothing else is known
+  kAffine,    // every number is a weighted sum of the inputs' numbers plus a constant: interval()
+              // where a larger input may make a smaller output, roundings() where it computes
+  kCurve,     // every number is curve() of the number at its place in the first input
+  kLargest,   // every number is the largest of its candidates()
+  kSmallest,  // … the smallest
+};
+
+// What follows for an operator: no ranges, an interval of its output from intervals of its inputs,
+// or also linear functions of its inputs between which its output lies.
+enum class BoundSupport { kNone, kInterval, kLinear };
+
+class Op {
+ public:
+  virtual ~Op() = default;
+
+  // Computes the outputs. Floating-point data lies on one device; integer tensors that say shapes,
+  // axes or indices lie on the CPU. Differentiable by autograd where differentiable() says so.
+  virtual Tensors forward(const Tensors& inputs) const = 0;
+
+  // Whether gradients flow from the outputs back to the first input.
+  virtual bool differentiable() const { return true; }
+
+  // The rule when the inputs marked in `constant` are constants; absent inputs are.
+  virtual BoundRule bound_rule(const std::vector<bool>& constant) const;
+  BoundSupport bounds(const std::vector<bool>& constant) const;
+
+  // The outputs' ranges from the inputs', in plain arithmetic and such that a larger range never
+  // gives a smaller one, to the last bit. By default the outputs of both ends, which is right where
+  // no output falls when an input rises. `unit` > 0 asks a rule of kind kInterval, and no other, to
+  // hold what rounding with this roundoff can do.
+  virtual std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const;
+
+  // kAffine: k such that the computed output is off by less than k roundoffs of its magnitude
+  // Σ |w·x| + |constant|. magnitude() says it for inputs that hold |x| where the constant is itself
+  // a difference; undefined: from interval().
+  virtual double roundings(const Tensors& inputs) const;
+  virtual torch::Tensor magnitude(const Tensors& inputs) const;
+
+  // kAffine, optional: what Σ a·output says of the one input that varies, [S, N, …] to [S, N, …].
+  // Undefined: by autograd through forward().
+  virtual torch::Tensor pull_back(const torch::Tensor& coefficients, const Tensors& inputs) const;
+
+  // kAffine, for an operator that multiplies one input by a constant one: the ranges over all
+  // inputs whose ℓ2 (or ℓ1) distance from `center`, weighted by 1 / scale, is at most radius.
+  // center, radius and scale have the input's shape or broadcast to it; undefined: not known.
+  struct RoundInput {
+    torch::Tensor center, radius, scale;
+    bool one_norm = false;
+  };
+  virtual Range round_interval(const RoundInput& ball, const Tensors& inputs) const;
+
+  // kCurve: the function, with the constants among the inputs.
+  virtual Curve curve(const Tensors& inputs) const;
+
+  // kLargest, kSmallest: the inputs' numbers, in the output's shape and one dimension more.
+  virtual torch::Tensor candidates(const Tensors& inputs) const;
+
+  // Multiplications and additions of one forward, as shown by `fcp inspect`.
+  virtual double flops(const Tensors& inputs, const Tensors& outputs) const;
+};
+
+// What a factory reads: the node, the operator set its meaning comes from, and typed access to its
+// attributes. A wrong type is an error that names node and attribute; so is, in finish(), an
+// attribute that nobody asked for, because ignoring it would change the network's meaning.
+class OpArguments {
+ public:
+  OpArguments(const Node& node, int64_t opset) : node_(node), opset_(opset) {}
+
+  const Node& node() const { return node_; }
+  int64_t opset() const { return opset_; }
+
+  bool has(const std::string& name) const;
+  int64_t integer(const std::string& name, int64_t fallback);
+  double number(const std::string& name, double fallback);
+  std::string text(const std::string& name, const std::string& fallback);
+  std::vector<int64_t> integers(const std::string& name, std::vector<int64_t> fallback = {});
+  std::vector<float> numbers(const std::string& name);
+  torch::Tensor tensor(const std::string& name);
+  void ignore(const std::string& name);  // has no effect on inference, by its definition
+
+  // Checks the number of inputs, and that the first `least` of them are present.
+  void expect_inputs(size_t least, size_t most) const;
+
+  void finish() const;  // throws when an attribute was not read
+
+ private:
+  template <typename T>
+  T get(const std::string& name, const char* kind, T fallback);
+
+  const Node& node_;
+  int64_t opset_;
+  std::set<std::string> read_;
+};
+
+// Makes the Op of a node. Throws an Error that names op, node and domain and lists what is
+// supported when there is no such operator.
+std::unique_ptr<Op> make_op(const Node& node, int64_t opset);
+
+// Names of all operators that make_op knows, sorted.
+std::vector<std::string> supported_ops();
+
+}  // namespace fcp

@@ -1,0 +1,156 @@
+// Matrix products: Gemm, Y = α·A'·B' + β·C, and MatMul with numpy's rules for ranks and batches.
+// The common cases run as one call of libtorch's fused kernels. Cost: 2·M·K·N.
+// Reference: ONNX operator specification. Tested by tests/network/ops_linear_test.cc.
+#include <algorithm>
+
+#include <torch/types.h>
+
+#include "fcp/base/error.h"
+#include "fcp/network/ops/checks.h"
+#include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/shared.h"
+
+namespace fcp {
+namespace {
+
+class Gemm : public Op {
+ public:
+  explicit Gemm(OpArguments& arguments)
+      : node_(arguments.node()),
+        alpha_(arguments.number("alpha", 1)),
+        beta_(arguments.number("beta", 1)),
+        transpose_a_(arguments.integer("transA", 0) != 0),
+        transpose_b_(arguments.integer("transB", 0) != 0) {
+    arguments.expect_inputs(arguments.opset() < 11 ? 3 : 2, 3);
+  }
+
+  // A [M, K] or transposed, B [K, N] or transposed, C broadcast to [M, N].
+  Tensors forward(const Tensors& inputs) const override {
+    check(inputs);
+    const torch::Tensor a = transpose_a_ ? inputs[0].t() : inputs[0];
+    const torch::Tensor b = transpose_b_ ? inputs[1].t() : inputs[1];
+    if (a.size(1) != b.size(0)) {
+      fail(describe(node_), ": cannot multiply ", shape_text(a.sizes()), " by ",
+           shape_text(b.sizes()), transpose_a_ || transpose_b_ ? " (after transposing)" : "");
+    }
+    checked_elements({a.size(0), b.size(1)}, node_);
+    if (inputs.size() < 3 || !inputs[2].defined()) {
+      const torch::Tensor product = torch::mm(a, b);
+      return {alpha_ == 1 ? product : product * alpha_};
+    }
+    const torch::Tensor& c = inputs[2];
+    expect_type_of(a, c, node_, "C");
+    expect_broadcast(c, {a.size(0), b.size(1)}, node_, "C");
+    return {torch::addmm(c, a, b, beta_, alpha_)};
+  }
+
+  // Rows are kept apart when A varies and is not transposed.
+  BoundRule bound_rule(const std::vector<bool>& constant) const override {
+    if (affine_in_first(constant) == BoundRule::kNone) return BoundRule::kNone;
+    return transpose_a_ ? BoundRule::kInterval : BoundRule::kAffine;
+  }
+  std::vector<Range> interval(const std::vector<Range>& inputs, double) const override {
+    return product_interval(*this, inputs, alpha_);
+  }
+  double roundings(const Tensors& inputs) const override {
+    return static_cast<double>(inputs[0].size(1)) + 3;
+  }
+  torch::Tensor pull_back(const torch::Tensor& coefficients, const Tensors& inputs) const override {
+    const torch::Tensor result =
+        torch::matmul(coefficients, transpose_b_ ? inputs[1] : inputs[1].t());
+    return alpha_ == 1 ? result : result * alpha_;
+  }
+  Range round_interval(const RoundInput& ball, const Tensors& inputs) const override {
+    return product_round_interval(*this, ball, inputs, alpha_,
+                                  transpose_b_ ? inputs[1].t() : inputs[1]);
+  }
+
+  double flops(const Tensors& inputs, const Tensors& outputs) const override {
+    const int64_t inner = inputs[0].size(transpose_a_ ? 0 : 1);
+    return 2.0 * static_cast<double>(outputs[0].numel()) * static_cast<double>(inner);
+  }
+
+ private:
+  void check(const Tensors& inputs) const {
+    expect_rank(inputs[0], 2, 2, node_, "A");
+    expect_rank(inputs[1], 2, 2, node_, "B");
+    expect_floating(inputs[0], node_, "A");
+    expect_type_of(inputs[0], inputs[1], node_, "B");
+  }
+
+  Node node_;
+  double alpha_;
+  double beta_;
+  bool transpose_a_;
+  bool transpose_b_;
+};
+
+class MatMul : public Op {
+ public:
+  explicit MatMul(OpArguments& arguments) : node_(arguments.node()) {
+    arguments.expect_inputs(2, 2);
+  }
+
+  Tensors forward(const Tensors& inputs) const override {
+    const torch::Tensor& a = inputs[0];
+    const torch::Tensor& b = inputs[1];
+    constexpr int64_t kMaxRank = 16;
+    expect_rank(a, 1, kMaxRank, node_, "A");
+    expect_rank(b, 1, kMaxRank, node_, "B");
+    expect_type_of(a, b, node_, "B");
+    checked_elements(product_shape(a, b), node_);
+    return {torch::matmul(a, b)};
+  }
+
+  // With a constant on either side.
+  BoundRule bound_rule(const std::vector<bool>& constant) const override {
+    return constant[0] || constant[1] ? BoundRule::kAffine : BoundRule::kNone;
+  }
+  std::vector<Range> interval(const std::vector<Range>& inputs, double) const override {
+    return product_interval(*this, inputs);
+  }
+  double roundings(const Tensors& inputs) const override {
+    return static_cast<double>(inputs[0].size(-1)) + 2;
+  }
+  // Known for a matrix on the right.
+  Range round_interval(const RoundInput& ball, const Tensors& inputs) const override {
+    if (ball.center.dim() != 2 || inputs[1].dim() != 2) return {};
+    return product_round_interval(*this, ball, inputs, 1, inputs[1]);
+  }
+
+  double flops(const Tensors& inputs, const Tensors& outputs) const override {
+    return 2.0 * static_cast<double>(outputs[0].numel()) * static_cast<double>(inputs[0].size(-1));
+  }
+
+ private:
+  // [..., M, K] · [..., K, N]; a vector counts as a row on the left and as a column on the right.
+  std::vector<int64_t> product_shape(const torch::Tensor& a, const torch::Tensor& b) const {
+    const int64_t a_batch = std::max<int64_t>(a.dim() - 2, 0);
+    const int64_t b_batch = std::max<int64_t>(b.dim() - 2, 0);
+    bool fits = a.size(-1) == b.size(b.dim() == 1 ? 0 : -2);
+    std::vector<int64_t> shape;
+    for (int64_t i = std::max(a_batch, b_batch); i >= 1; --i) {
+      const int64_t left = i <= a_batch ? a.size(a_batch - i) : 1;
+      const int64_t right = i <= b_batch ? b.size(b_batch - i) : 1;
+      fits = fits && (left == right || left == 1 || right == 1);
+      shape.push_back(left == 1 ? right : left);
+    }
+    if (!fits) {
+      fail(describe(node_), ": cannot multiply ", shape_text(a.sizes()), " by ",
+           shape_text(b.sizes()));
+    }
+    if (a.dim() > 1) shape.push_back(a.size(-2));
+    if (b.dim() > 1) shape.push_back(b.size(-1));
+    return shape;
+  }
+
+  Node node_;
+};
+
+}  // namespace
+
+OpPointer make_gemm(OpArguments& arguments) { return std::make_unique<Gemm>(arguments); }
+
+OpPointer make_matmul(OpArguments& arguments) { return std::make_unique<MatMul>(arguments); }
+
+}  // namespace fcp

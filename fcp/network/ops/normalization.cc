@@ -1,0 +1,195 @@
+// Normalisations, y = (x − mean) / √(variance + ε) · scale + bias, which differ in where mean and
+// variance come from: given per channel (batch, at inference), of each channel of each sample
+// (instance), or of the trailing axes of each sample (layer).
+//
+// Assumes inference; a node in training mode is an error. Cost: linear in the input.
+// Reference: ONNX operator specification. Tested by tests/network/ops_linear_test.cc.
+#include <limits>
+#include <string>
+
+#include <torch/types.h>
+
+#include "fcp/base/error.h"
+#include "fcp/network/ops/checks.h"
+#include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/shared.h"
+
+namespace fcp {
+namespace {
+
+constexpr int64_t kAnyRank = std::numeric_limits<int64_t>::max();
+
+double read_epsilon(OpArguments& arguments) {
+  const double epsilon = arguments.number("epsilon", 1e-5);
+  if (!(epsilon >= 0)) {
+    fail(describe(arguments.node()), ": epsilon is ", epsilon, ", expected a number >= 0");
+  }
+  return epsilon;
+}
+
+class BatchNormalization : public Op {
+ public:
+  explicit BatchNormalization(OpArguments& arguments)
+      : node_(arguments.node()), epsilon_(read_epsilon(arguments)) {
+    arguments.expect_inputs(5, 5);
+    arguments.ignore("momentum");
+    if (arguments.integer("spatial", 1) != 1) {
+      fail(describe(node_), ": spatial = 0 (one mean per place) is not supported, expected 1");
+    }
+    if (arguments.opset() >= 14 && arguments.integer("training_mode", 0) != 0) {
+      fail(describe(node_), ": is in training mode, expected a network exported for inference");
+    }
+    for (size_t i = 1; i < node_.outputs.size(); ++i) {
+      if (!node_.outputs[i].empty()) {
+        fail(describe(node_), ": has the output '", node_.outputs[i],
+             "' of training mode, expected a network exported for inference");
+      }
+    }
+  }
+
+  // X [N, C, …] or [N] with C = 1; scale, B, mean and var [C].
+  Tensors forward(const Tensors& inputs) const override {
+    expect_rank(inputs[0], 1, kAnyRank, node_, "X");
+    expect_floating(inputs[0], node_, "X");
+    const torch::Tensor x = inputs[0].dim() == 1 ? inputs[0].unsqueeze(1) : inputs[0];
+    Tensors statistics;
+    const char* names[] = {"scale", "B", "mean", "var"};
+    for (size_t i = 0; i < 4; ++i) {
+      expect_vector(inputs[i + 1], x.size(1), node_, names[i]);
+      expect_floating(inputs[i + 1], node_, names[i]);
+      statistics.push_back(inputs[i + 1].to(x.scalar_type()));
+    }
+    const torch::Tensor y =
+        torch::batch_norm(x, statistics[0], statistics[1], statistics[2], statistics[3],
+                          /*training=*/false, /*momentum=*/0, epsilon_, /*cudnn_enabled=*/true);
+    return {y.view(inputs[0].sizes())};
+  }
+
+  // A negative scale exchanges the ends.
+  BoundRule bound_rule(const std::vector<bool>& constant) const override {
+    return affine_in_first(constant);
+  }
+  std::vector<Range> interval(const std::vector<Range>& inputs, double) const override {
+    const torch::Tensor& x = inputs[0].lower;
+    std::vector<int64_t> shape(static_cast<size_t>(x.dim()), 1);
+    if (x.dim() > 1) shape[1] = -1;
+    const torch::Tensor rises = (inputs[1].lower >= 0).view(shape);
+    Tensors arguments;
+    for (const Range& input : inputs) arguments.push_back(input.lower);
+    arguments[0] = torch::where(rises, inputs[0].lower, inputs[0].upper);
+    const torch::Tensor lower = forward(arguments)[0];
+    arguments[0] = torch::where(rises, inputs[0].upper, inputs[0].lower);
+    return {{lower, forward(arguments)[0]}};
+  }
+  double roundings(const Tensors&) const override { return 8; }
+  torch::Tensor magnitude(const Tensors& inputs) const override {
+    return forward({inputs[0], inputs[1].abs(), inputs[2].abs(), -inputs[3].abs(), inputs[4]})[0];
+  }
+
+ private:
+  Node node_;
+  double epsilon_;
+};
+
+class InstanceNormalization : public Op {
+ public:
+  explicit InstanceNormalization(OpArguments& arguments)
+      : node_(arguments.node()), epsilon_(read_epsilon(arguments)) {
+    arguments.expect_inputs(3, 3);
+  }
+
+  // X [N, C, …], scale and B [C].
+  Tensors forward(const Tensors& inputs) const override {
+    const torch::Tensor& x = inputs[0];
+    expect_rank(x, 3, kAnyRank, node_, "X");
+    expect_floating(x, node_, "X");
+    const char* names[] = {"scale", "B"};
+    for (size_t i = 0; i < 2; ++i) {
+      expect_vector(inputs[i + 1], x.size(1), node_, names[i]);
+      expect_type_of(x, inputs[i + 1], node_, names[i]);
+    }
+    if (x.numel() == 0) {
+      fail(describe(node_), ": X has shape ", shape_text(x.sizes()), ", expected some elements");
+    }
+    return {torch::instance_norm(x, inputs[1], inputs[2], /*running_mean=*/{}, /*running_var=*/{},
+                                 /*use_input_stats=*/true, /*momentum=*/0, epsilon_,
+                                 /*cudnn_enabled=*/true)};
+  }
+
+ private:
+  Node node_;
+  double epsilon_;
+};
+
+class LayerNormalization : public Op {
+ public:
+  explicit LayerNormalization(OpArguments& arguments)
+      : node_(arguments.node()),
+        axis_(arguments.integer("axis", -1)),
+        epsilon_(read_epsilon(arguments)),
+        stash_(read_stash_type(arguments)) {
+    arguments.expect_inputs(2, 3);
+  }
+
+  // Mean and InvStdDev have the normalised axes as ones, and the type stash_type says; the
+  // computation itself is done in no less than the precision of X.
+  Tensors forward(const Tensors& inputs) const override {
+    const torch::Tensor& x = inputs[0];
+    expect_floating(x, node_, "X");
+    const int64_t axis = normalize_axis(axis_, x.dim(), node_);
+    const torch::IntArrayRef normalized = x.sizes().slice(static_cast<size_t>(axis));
+    const torch::Tensor bias = inputs.size() > 2 ? inputs[2] : torch::Tensor();
+    const bool fused = check_weight(x, normalized, inputs[1], "Scale") &&
+                       (!bias.defined() || check_weight(x, normalized, bias, "B"));
+    if (x.numel() == 0) {
+      fail(describe(node_), ": X has shape ", shape_text(x.sizes()), ", expected some elements");
+    }
+    auto [y, mean, inverse] =
+        fused ? torch::native_layer_norm(x, normalized, inputs[1], bias, epsilon_)
+              : torch::native_layer_norm(x, normalized, torch::Tensor(), torch::Tensor(), epsilon_);
+    if (!fused) {
+      y = y * inputs[1];
+      if (bias.defined()) y = y + bias;
+    }
+    return {y, mean.to(stash_), inverse.to(stash_)};
+  }
+
+ private:
+  static torch::ScalarType read_stash_type(OpArguments& arguments) {
+    const int64_t type = arguments.integer("stash_type", 1);
+    if (type == 1) return torch::kFloat;
+    if (type == 16) return torch::kBFloat16;
+    fail(describe(arguments.node()), ": stash_type is ", type,
+         ", expected 1 (float) or 16 (bfloat16)");
+  }
+
+  // Whether the tensor has the normalised shape; if not, it must at least broadcast to X.
+  bool check_weight(const torch::Tensor& x, torch::IntArrayRef normalized,
+                    const torch::Tensor& weight, const char* what) const {
+    expect_type_of(x, weight, node_, what);
+    if (weight.sizes() == normalized) return true;
+    expect_broadcast(weight, x.sizes(), node_, what);
+    return false;
+  }
+
+  Node node_;
+  int64_t axis_;
+  double epsilon_;
+  torch::ScalarType stash_;
+};
+
+}  // namespace
+
+OpPointer make_batch_normalization(OpArguments& arguments) {
+  return std::make_unique<BatchNormalization>(arguments);
+}
+
+OpPointer make_instance_normalization(OpArguments& arguments) {
+  return std::make_unique<InstanceNormalization>(arguments);
+}
+
+OpPointer make_layer_normalization(OpArguments& arguments) {
+  return std::make_unique<LayerNormalization>(arguments);
+}
+
+}  // namespace fcp

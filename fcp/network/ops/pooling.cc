@@ -1,0 +1,293 @@
+// Max and average pooling in one to three spatial dimensions, and their global forms.
+//
+// Padding never counts for the maximum, and counts for the average only with count_include_pad.
+// With ceil_mode the last window may reach beyond the padded input; the places beyond never count,
+// and a window that would begin in the padding at the end is dropped (as in PyTorch, and as the
+// specification says since opset 19). libtorch does the common cases. The others are padded by
+// hand first; the average is then a sum along one axis after the other, because a box is
+// separable, divided by the number of places that count.
+//
+// Cost: outputs · kernel. Reference: ONNX operator specification.
+// Tested by tests/network/ops_pooling_test.cc.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/base/error.h"
+#include "fcp/network/ops/checks.h"
+#include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/shared.h"
+#include "fcp/network/ops/window.h"
+
+namespace fcp {
+namespace {
+
+// Both ends of every axis are padded alike and by at most half the kernel, which is what
+// libtorch's own padding can do.
+bool libtorch_pads(const Window& window) {
+  for (size_t i = 0; i < window.axes(); ++i) {
+    if (window.begins[i] != window.ends[i] || 2 * window.begins[i] > window.kernel[i]) return false;
+  }
+  return true;
+}
+
+bool is_dilated(const Window& window) {
+  return std::any_of(window.dilations.begin(), window.dilations.end(),
+                     [](int64_t dilation) { return dilation != 1; });
+}
+
+class Pool : public Op {
+ public:
+  explicit Pool(OpArguments& arguments, bool has_dilations)
+      : node_(arguments.node()),
+        attributes_(read_window(arguments, has_dilations)),
+        ceil_(arguments.opset() >= 10 && arguments.integer("ceil_mode", 0) != 0) {
+    arguments.expect_inputs(1, 1);
+    if (attributes_.kernel.empty() || attributes_.kernel.size() > 3) {
+      fail(describe(node_), ": kernel_shape is ", shape_text(attributes_.kernel),
+           ", expected one to three numbers");
+    }
+    make_window(attributes_, attributes_.kernel, node_);
+  }
+
+  // X [N, C, …].
+  Tensors forward(const Tensors& inputs) const override {
+    const auto [window, positions] = placed(inputs[0]);
+    return {pool(inputs[0], window, positions)};
+  }
+
+  double flops(const Tensors&, const Tensors& outputs) const override {
+    return static_cast<double>(outputs[0].numel()) * taps();
+  }
+
+ protected:
+  struct Placed {
+    Window window;
+    std::vector<int64_t> positions;
+  };
+
+  // The window on this input and how often it fits along each axis, checked.
+  Placed placed(const torch::Tensor& x) const {
+    const auto rank = static_cast<int64_t>(attributes_.kernel.size()) + 2;
+    expect_rank(x, rank, rank, node_, "X");
+    expect_floating(x, node_, "X");
+    const std::vector<int64_t> spatial = spatial_shape(x);
+    Window window = make_window(attributes_, attributes_.kernel, node_);
+    apply_auto_pad(window, attributes_.auto_pad, spatial);
+    const std::vector<int64_t> positions = window_positions(window, spatial, ceil_, node_);
+    std::vector<int64_t> shape = positions;
+    shape.insert(shape.begin(), {x.size(0), x.size(1)});
+    check_sample(shape, node_);
+    for (size_t i = 0; i < window.axes(); ++i) {
+      const std::vector<int64_t> inside = places(window, i, positions[i], 0, spatial[i]);
+      if (std::find(inside.begin(), inside.end(), 0) != inside.end()) {
+        fail(describe(node_), ": a window lies wholly in the padding ", window.begins[i], " and ",
+             window.ends[i], " along spatial axis ", i);
+      }
+    }
+    return {window, positions};
+  }
+
+  double taps() const {
+    double product = 1;
+    for (const int64_t size : attributes_.kernel) product *= static_cast<double>(size);
+    return product;
+  }
+
+  virtual torch::Tensor pool(const torch::Tensor& x, const Window& window,
+                             const std::vector<int64_t>& positions) const = 0;
+
+  // For each position of the window along an axis, how many of its places lie in [low, high).
+  static std::vector<int64_t> places(const Window& window, size_t axis, int64_t positions,
+                                     int64_t low, int64_t high) {
+    std::vector<int64_t> counts(static_cast<size_t>(positions));
+    const int64_t d = window.dilations[axis];
+    for (int64_t i = 0; i < positions; ++i) {
+      const int64_t start = i * window.strides[axis] - window.begins[axis];
+      // Taps start + t·d with low <= start + t·d < high and 0 <= t < kernel.
+      const int64_t first = start >= low ? 0 : (low - start + d - 1) / d;
+      const int64_t last = start >= high ? 0 : (high - start + d - 1) / d;
+      const int64_t end = std::min(last, window.kernel[axis]);
+      counts[static_cast<size_t>(i)] = std::max<int64_t>(0, end - first);
+    }
+    return counts;
+  }
+
+  // Pads so that all positions of the window fit exactly, without any rounding of sizes.
+  torch::Tensor pad_to_fit(const torch::Tensor& x, const Window& window,
+                           const std::vector<int64_t>& positions, double value) const {
+    std::vector<int64_t> ends(window.axes());
+    for (size_t i = 0; i < window.axes(); ++i) {
+      const int64_t needed = (positions[i] - 1) * window.strides[i] + window.reach(i);
+      ends[i] = needed - x.size(static_cast<int64_t>(i) + 2) - window.begins[i];
+    }
+    return pad_spatial(x, window.begins, ends, value, node_);  // a negative end crops
+  }
+
+  Node node_;
+  WindowAttributes attributes_;
+  bool ceil_;
+};
+
+class MaxPool : public Pool {
+ public:
+  explicit MaxPool(OpArguments& arguments) : Pool(arguments, arguments.opset() >= 10) {
+    if (arguments.integer("storage_order", 0) != 0) {
+      fail(describe(node_), ": storage_order = 1 is not supported, expected 0");
+    }
+    if (node_.outputs.size() > 1 && !node_.outputs[1].empty()) {
+      fail(describe(node_), ": the output Indices ('", node_.outputs[1], "') is not supported");
+    }
+  }
+
+  BoundRule bound_rule(const std::vector<bool>&) const override { return BoundRule::kLargest; }
+
+  // The places of each window side by side, padding as −∞.
+  torch::Tensor candidates(const Tensors& inputs) const override {
+    const auto [window, positions] = placed(inputs[0]);
+    const double lowest = -std::numeric_limits<double>::infinity();
+    torch::Tensor x = pad_to_fit(inputs[0], window, positions, lowest);
+    for (size_t i = 0; i < window.axes(); ++i) {
+      x = x.unfold(static_cast<int64_t>(i) + 2, window.reach(i), window.strides[i])
+              .slice(-1, 0, window.reach(i), window.dilations[i]);
+    }
+    return x.flatten(-static_cast<int64_t>(window.axes()));
+  }
+
+ private:
+  torch::Tensor pool(const torch::Tensor& x, const Window& window,
+                     const std::vector<int64_t>& positions) const override {
+    if (libtorch_pads(window)) return run(x, window, window.begins, ceil_);
+    const double lowest = -std::numeric_limits<double>::infinity();
+    const std::vector<int64_t> none(window.axes(), 0);
+    return run(pad_to_fit(x, window, positions, lowest), window, none, false);
+  }
+
+  static torch::Tensor run(const torch::Tensor& x, const Window& window,
+                           const std::vector<int64_t>& pads, bool ceil) {
+    const auto& [kernel, strides, dilations, begins, ends] = window;
+    if (kernel.size() == 1) return torch::max_pool1d(x, kernel, strides, pads, dilations, ceil);
+    if (kernel.size() == 2) return torch::max_pool2d(x, kernel, strides, pads, dilations, ceil);
+    return torch::max_pool3d(x, kernel, strides, pads, dilations, ceil);
+  }
+};
+
+class AveragePool : public Pool {
+ public:
+  explicit AveragePool(OpArguments& arguments)
+      : Pool(arguments, arguments.opset() >= 19),
+        count_padding_(arguments.integer("count_include_pad", 0) != 0) {}
+
+  BoundRule bound_rule(const std::vector<bool>&) const override { return BoundRule::kAffine; }
+  double roundings(const Tensors&) const override { return taps() + 4; }
+
+ private:
+  torch::Tensor pool(const torch::Tensor& x, const Window& window,
+                     const std::vector<int64_t>& positions) const override {
+    if (libtorch_pads(window) && !is_dilated(window)) return run(x, window);
+    torch::Tensor sum = pad_to_fit(x, window, positions, 0);
+    for (size_t i = 0; i < window.axes(); ++i) {
+      sum = average_along(sum, window, i, positions[i], x.size(static_cast<int64_t>(i) + 2));
+    }
+    return sum;
+  }
+
+  // The mean along one axis of a padded tensor whose unpadded size was `size`.
+  torch::Tensor average_along(const torch::Tensor& x, const Window& window, size_t axis,
+                              int64_t positions, int64_t size) const {
+    const int64_t dim = static_cast<int64_t>(axis) + 2;
+    const int64_t span = (positions - 1) * window.strides[axis] + 1;
+    torch::Tensor sum;
+    for (int64_t tap = 0; tap < window.kernel[axis]; ++tap) {
+      const int64_t start = tap * window.dilations[axis];
+      const torch::Tensor part = x.slice(dim, start, start + span, window.strides[axis]);
+      sum = sum.defined() ? sum + part : part;
+    }
+    const int64_t low = count_padding_ ? -window.begins[axis] : 0;
+    const int64_t high = count_padding_ ? size + window.ends[axis] : size;
+    std::vector<int64_t> broadcast(static_cast<size_t>(x.dim()), 1);
+    broadcast[static_cast<size_t>(dim)] = positions;
+    const torch::Tensor counts = torch::tensor(places(window, axis, positions, low, high));
+    return sum / counts.to(x.options()).view(broadcast);
+  }
+
+  torch::Tensor run(const torch::Tensor& x, const Window& window) const {
+    const auto& [kernel, strides, dilations, begins, ends] = window;
+    if (kernel.size() == 1) {
+      return torch::avg_pool1d(x, kernel, strides, begins, ceil_, count_padding_);
+    }
+    if (kernel.size() == 2) {
+      return torch::avg_pool2d(x, kernel, strides, begins, ceil_, count_padding_);
+    }
+    return torch::avg_pool3d(x, kernel, strides, begins, ceil_, count_padding_);
+  }
+
+  bool count_padding_;
+};
+
+class GlobalPool : public Op {
+ public:
+  GlobalPool(OpArguments& arguments, bool maximum) : node_(arguments.node()), maximum_(maximum) {
+    arguments.expect_inputs(1, 1);
+  }
+
+  // X [N, C, …] to [N, C, 1, …].
+  Tensors forward(const Tensors& inputs) const override {
+    const torch::Tensor& x = inputs[0];
+    expect_rank(x, 3, std::numeric_limits<int64_t>::max(), node_, "X");
+    expect_floating(x, node_, "X");
+    std::vector<int64_t> axes;
+    for (int64_t axis = 2; axis < x.dim(); ++axis) {
+      if (x.size(axis) == 0) {
+        fail(describe(node_), ": X has shape ", shape_text(x.sizes()),
+             ", expected no empty spatial axis");
+      }
+      axes.push_back(axis);
+    }
+    return {maximum_ ? x.amax(axes, /*keepdim=*/true) : x.mean(axes, /*keepdim=*/true)};
+  }
+
+  BoundRule bound_rule(const std::vector<bool>&) const override {
+    return maximum_ ? BoundRule::kLargest : BoundRule::kAffine;
+  }
+  double roundings(const Tensors& inputs) const override {
+    const torch::Tensor& x = inputs[0];
+    return static_cast<double>(x.numel() / std::max<int64_t>(1, x.size(0) * x.size(1))) + 2;
+  }
+  torch::Tensor candidates(const Tensors& inputs) const override {
+    const torch::Tensor& x = inputs[0];
+    std::vector<int64_t> shape(static_cast<size_t>(x.dim()) + 1, 1);
+    shape[0] = x.size(0);
+    shape[1] = x.size(1);
+    shape.back() = -1;
+    return x.reshape(shape);
+  }
+
+  double flops(const Tensors& inputs, const Tensors&) const override {
+    return static_cast<double>(inputs[0].numel());
+  }
+
+ private:
+  Node node_;
+  bool maximum_;
+};
+
+}  // namespace
+
+OpPointer make_max_pool(OpArguments& arguments) { return std::make_unique<MaxPool>(arguments); }
+
+OpPointer make_average_pool(OpArguments& arguments) {
+  return std::make_unique<AveragePool>(arguments);
+}
+
+OpPointer make_global_average_pool(OpArguments& arguments) {
+  return std::make_unique<GlobalPool>(arguments, /*maximum=*/false);
+}
+
+OpPointer make_global_max_pool(OpArguments& arguments) {
+  return std::make_unique<GlobalPool>(arguments, /*maximum=*/true);
+}
+
+}  // namespace fcp

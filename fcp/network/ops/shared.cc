@@ -1,0 +1,171 @@
+#include "fcp/network/ops/shared.h"
+
+#include <cmath>
+#include <utility>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+class UnaryOp : public Op {
+ public:
+  UnaryOp(UnaryFunction function, Curve curve, BoundRule rule)
+      : function_(std::move(function)), curve_(std::move(curve)), rule_(rule) {}
+  Tensors forward(const Tensors& inputs) const override { return {function_(inputs[0])}; }
+  BoundRule bound_rule(const std::vector<bool>&) const override {
+    return curve_.value ? BoundRule::kCurve : rule_;
+  }
+  Curve curve(const Tensors&) const override { return curve_; }
+
+ private:
+  UnaryFunction function_;
+  Curve curve_;
+  BoundRule rule_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> unary_op(UnaryFunction function, Curve curve, BoundRule rule) {
+  return std::make_unique<UnaryOp>(std::move(function), std::move(curve), rule);
+}
+
+std::unique_ptr<Op> floating_unary_op(OpArguments& arguments, UnaryFunction function, Curve curve) {
+  arguments.expect_inputs(1, 1);
+  return unary_op(
+      [where = describe(arguments.node()), function = std::move(function)](const torch::Tensor& x) {
+        if (!x.is_floating_point()) {
+          fail(where, ": input is ", x.scalar_type(), ", expected floating-point numbers");
+        }
+        return function(x);
+      },
+      std::move(curve));
+}
+
+Curve make_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> bends,
+                 std::vector<double> knots) {
+  Curve curve;
+  curve.value = std::move(value);
+  curve.slope = std::move(slope);
+  curve.bends = std::move(bends);
+  curve.knots = std::move(knots);
+  return curve;
+}
+
+Curve make_rising_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> bends,
+                        std::vector<double> knots) {
+  Curve curve = make_curve(std::move(value), std::move(slope), std::move(bends), std::move(knots));
+  curve.rising = true;
+  return curve;
+}
+
+std::vector<int64_t> broadcast_shape(torch::IntArrayRef a, torch::IntArrayRef b, const Node& node) {
+  const torch::IntArrayRef longer = a.size() >= b.size() ? a : b;
+  const torch::IntArrayRef shorter = a.size() >= b.size() ? b : a;
+  std::vector<int64_t> result(longer.begin(), longer.end());
+  const size_t offset = longer.size() - shorter.size();
+  for (size_t i = 0; i < shorter.size(); ++i) {
+    int64_t& dimension = result[offset + i];
+    if (dimension != shorter[i] && dimension != 1 && shorter[i] != 1) {
+      fail(describe(node), ": shapes ", a, " and ", b, " do not broadcast");
+    }
+    if (dimension == 1) dimension = shorter[i];
+  }
+  return result;
+}
+
+Tensors broadcast_inputs(const Tensors& inputs, const Node& node) {
+  torch::Device device = torch::kCPU;
+  std::vector<int64_t> shape;
+  for (const torch::Tensor& input : inputs) {
+    const torch::ScalarType type = input.scalar_type();
+    const torch::ScalarType first = inputs[0].scalar_type();
+    if (type != first && !(torch::isFloatingType(type) && torch::isFloatingType(first))) {
+      fail(describe(node), ": inputs are ", first, " and ", type, ", expected one type");
+    }
+    shape = broadcast_shape(shape, input.sizes(), node);
+    if (!input.is_cpu()) device = input.device();
+  }
+  Tensors result;
+  for (const torch::Tensor& input : inputs) result.push_back(input.to(device));
+  return result;
+}
+
+BoundRule affine_in_first(const std::vector<bool>& constant) {
+  for (size_t i = 1; i < constant.size(); ++i) {
+    if (!constant[i]) return BoundRule::kNone;
+  }
+  return BoundRule::kAffine;
+}
+
+std::vector<Range> product_interval(const Op& op, const std::vector<Range>& inputs, double factor) {
+  const size_t varying = inputs[0].lower.is_same(inputs[0].upper) ? 1 : 0;
+  const torch::Tensor weight = inputs[1 - varying].lower;
+  const torch::Tensor plus = weight.clamp_min(0), minus = weight.clamp_max(0);
+  const auto sum = [&](const torch::Tensor& rising, const torch::Tensor& falling) {
+    Tensors arguments(2);
+    arguments[varying] = falling;
+    arguments[1 - varying] = factor >= 0 ? minus : plus;
+    const torch::Tensor other = op.forward(arguments)[0];
+    arguments[varying] = rising;
+    arguments[1 - varying] = factor >= 0 ? plus : minus;
+    if (inputs.size() > 2) arguments.push_back(inputs[2].lower);
+    return op.forward(arguments)[0] + other;
+  };
+  const Range& x = inputs[varying];
+  return {{sum(x.lower, x.upper), sum(x.upper, x.lower)}};
+}
+
+Range product_round_interval(const Op& op, const Op::RoundInput& ball, const Tensors& inputs,
+                             double factor, const torch::Tensor& columns) {
+  Tensors arguments = inputs;
+  arguments[0] = ball.center;
+  const torch::Tensor center = op.forward(arguments)[0];
+  torch::Tensor norm;
+  if (ball.one_norm && columns.defined()) {
+    const torch::Tensor scale = ball.scale.expand_as(ball.center.narrow(0, 0, 1));
+    norm = (columns.abs() * scale.reshape({-1, 1})).amax(0) * std::abs(factor);
+  } else {
+    const torch::Tensor scales = ball.scale.expand_as(ball.center.narrow(0, 0, 1));
+    norm = (op.forward({scales.square(), inputs[1].square()})[0] * factor).sqrt();
+    if (ball.one_norm) {
+      norm = norm.clamp_max(inputs[1].abs().max() * scales.max() * std::abs(factor));
+    }
+  }
+  std::vector<int64_t> shape(static_cast<size_t>(center.dim()), 1);
+  shape[0] = -1;
+  const torch::Tensor reach = ball.radius.reshape(shape) * norm;
+  return {center - reach, center + reach};
+}
+
+std::vector<int64_t> to_integers(const torch::Tensor& tensor, const Node& node, const char* what) {
+  if (!tensor.defined()) fail(describe(node), ": ", what, " is absent");
+  if (tensor.dim() > 1 || !torch::isIntegralType(tensor.scalar_type(), /*includeBool=*/false)) {
+    fail(describe(node), ": ", what, " must be integers in one dimension, found ",
+         tensor.scalar_type(), " of rank ", tensor.dim());
+  }
+  const torch::Tensor wide = tensor.to(torch::kCPU, torch::kLong).contiguous();
+  const int64_t* data = wide.data_ptr<int64_t>();
+  return {data, data + wide.numel()};
+}
+
+int64_t normalize_axis(int64_t axis, int64_t rank, const Node& node) {
+  if (axis < -rank || axis >= rank) {
+    fail(describe(node), ": axis ", axis, " is outside a tensor of rank ", rank);
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+int64_t checked_elements(const std::vector<int64_t>& shape, const Node& node) {
+  int64_t elements = 1;
+  for (const int64_t dimension : shape) {
+    if (dimension < 0) fail(describe(node), ": asks for a dimension of ", dimension);
+    if (dimension > 0 && elements > kMaxElements / dimension) {
+      fail(describe(node), ": asks for a tensor of more than ", kMaxElements, " elements");
+    }
+    elements *= dimension;
+  }
+  return elements;
+}
+
+}  // namespace fcp

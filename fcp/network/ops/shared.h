@@ -1,0 +1,67 @@
+// Pieces that many operators share: an Op out of a function, and checks with clear messages.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fcp/network/op.h"
+
+namespace fcp {
+
+using UnaryFunction = std::function<torch::Tensor(const torch::Tensor&)>;
+
+// An operator of one input and one output of the same shape. Bounds go through it by its curve,
+// or, without one, by `rule`.
+std::unique_ptr<Op> unary_op(UnaryFunction function, Curve curve,
+                             BoundRule rule = BoundRule::kNone);
+
+// The same of one floating-point input; integers, which libtorch would quietly turn into
+// floating-point numbers, are an error as in ONNX.
+std::unique_ptr<Op> floating_unary_op(OpArguments& arguments, UnaryFunction function, Curve curve);
+
+// A curve whose value is the operator's own function. `bends` has one more element than `knots`.
+Curve make_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> bends,
+                 std::vector<double> knots = {});
+Curve make_rising_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> bends,
+                        std::vector<double> knots = {});
+
+// The shape two shapes broadcast to: aligned at the last dimension, equal or 1 in each.
+std::vector<int64_t> broadcast_shape(torch::IntArrayRef a, torch::IntArrayRef b, const Node& node);
+
+// The inputs of an element-wise operator, checked: of one type, except that float may meet double,
+// and of shapes that broadcast; and brought onto one device, because numbers computed from a shape
+// live on the CPU whatever device the data is on.
+Tensors broadcast_inputs(const Tensors& inputs, const Node& node);
+
+// kAffine when nothing but the first input varies, which is then what the output depends on.
+BoundRule affine_in_first(const std::vector<bool>& constant);
+
+// Bounds of an operator that multiplies input 0 by input 1, one of them constant, times a factor,
+// and adds input 2, where there is one. With W⁺ and W⁻ the weights' positive and negative parts,
+//
+//   lower = W⁺l + W⁻u + b        upper = W⁺u + W⁻l + b
+//
+// are sums of the same products in the same order whatever l and u are, and rounding is monotone:
+// a larger range never gives a smaller one, to the last bit.
+std::vector<Range> product_interval(const Op& op, const std::vector<Range>& inputs,
+                                    double factor = 1);
+
+// Over an ℓ2 ball, Wv + b ± r‖w‖₂ of each row w of the weights; over an ℓ1 ball r max|w|, where
+// `columns` [K, M] gives the weights as a matrix, else the lesser of ‖w‖₂ and the largest weight.
+Range product_round_interval(const Op& op, const Op::RoundInput& ball, const Tensors& inputs,
+                             double factor, const torch::Tensor& columns);
+
+// The numbers of a small integer tensor (shape, axes, starts, …), which must have rank 0 or 1.
+std::vector<int64_t> to_integers(const torch::Tensor& tensor, const Node& node, const char* what);
+
+// Maps an axis in [-rank, rank) to [0, rank); an error names the node otherwise.
+int64_t normalize_axis(int64_t axis, int64_t rank, const Node& node);
+
+// Product of a shape's dimensions; an error names the node when a dimension is negative or when
+// the product exceeds kMaxElements, so that a small file cannot ask for gigabytes.
+constexpr int64_t kMaxElements = int64_t{1} << 28;
+int64_t checked_elements(const std::vector<int64_t>& shape, const Node& node);
+
+}  // namespace fcp

@@ -1,0 +1,143 @@
+// Functions of one number, and changes of type, after the ONNX operator definitions.
+// Tested by tests/network/ops_activations_test.cc.
+#include <string>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/shared.h"
+
+namespace fcp {
+namespace {
+
+// An operator of one input that integers may enter too, but not truth values.
+OpPointer numeric_unary_op(OpArguments& arguments, UnaryFunction function, Curve curve) {
+  arguments.expect_inputs(1, 1);
+  return unary_op(
+      [where = describe(arguments.node()), function = std::move(function)](const torch::Tensor& x) {
+        if (x.scalar_type() == torch::kBool) fail(where, ": input is Bool, expected numbers");
+        return function(x);
+      },
+      std::move(curve));
+}
+
+// Numbers of TensorProto.DataType in ONNX.
+torch::ScalarType cast_target(int64_t type, const Node& node) {
+  switch (type) {
+    case 1:
+      return torch::kFloat;
+    case 2:
+      return torch::kByte;
+    case 3:
+      return torch::kChar;
+    case 5:
+      return torch::kShort;
+    case 6:
+      return torch::kInt;
+    case 7:
+      return torch::kLong;
+    case 9:
+      return torch::kBool;
+    case 10:
+      return torch::kHalf;
+    case 11:
+      return torch::kDouble;
+    case 16:
+      return torch::kBFloat16;
+    default:
+      break;
+  }
+  fail(describe(node), ": casts to ONNX type number ", type,
+       ", expected float (1), uint8 (2), int8 (3), int16 (5), int32 (6), int64 (7), bool (9), "
+       "float16 (10), double (11) or bfloat16 (16)");
+}
+
+class CastOp : public Op {
+ public:
+  explicit CastOp(torch::ScalarType target) : target_(target) {}
+  Tensors forward(const Tensors& inputs) const override { return {inputs[0].to(target_)}; }
+  bool differentiable() const override { return torch::isFloatingType(target_); }
+
+  // Bounds stay in the precision of their walk; what the cast rounds is added to them, in units of
+  // single precision.
+  BoundRule bound_rule(const std::vector<bool>&) const override {
+    return torch::isFloatingType(target_) ? BoundRule::kAffine : BoundRule::kNone;
+  }
+  std::vector<Range> interval(const std::vector<Range>& inputs, double) const override {
+    return inputs;
+  }
+  torch::Tensor pull_back(const torch::Tensor& coefficients, const Tensors&) const override {
+    return coefficients;
+  }
+  double roundings(const Tensors&) const override {
+    return target_ == torch::kHalf ? 1 << 13 : target_ == torch::kBFloat16 ? 1 << 16 : 1;
+  }
+
+ private:
+  torch::ScalarType target_;
+};
+
+}  // namespace
+
+OpPointer make_erf(OpArguments& arguments) {
+  const auto erf = [](const torch::Tensor& x) { return torch::erf(x); };
+  const auto slope = [](const torch::Tensor& x) {
+    return torch::exp(-x.square()) * 1.1283791670955126;  // 2/√π
+  };
+  return floating_unary_op(arguments, erf, make_rising_curve(erf, slope, {1, -1}, {0}));
+}
+
+OpPointer make_exp(OpArguments& arguments) {
+  const auto exp = [](const torch::Tensor& x) { return torch::exp(x); };
+  return floating_unary_op(arguments, exp, make_rising_curve(exp, exp, {1}));
+}
+
+OpPointer make_log(OpArguments& arguments) {
+  const auto log = [](const torch::Tensor& x) { return torch::log(x); };
+  const auto slope = [](const torch::Tensor& x) { return torch::reciprocal(x); };
+  return floating_unary_op(arguments, log, make_rising_curve(log, slope, {-1}));
+}
+
+OpPointer make_sqrt(OpArguments& arguments) {
+  const auto sqrt = [](const torch::Tensor& x) { return torch::sqrt(x); };
+  const auto slope = [](const torch::Tensor& x) { return torch::rsqrt(x) / 2; };
+  return floating_unary_op(arguments, sqrt, make_rising_curve(sqrt, slope, {-1}));
+}
+
+OpPointer make_reciprocal(OpArguments& arguments) {
+  const auto reciprocal = [](const torch::Tensor& x) { return torch::reciprocal(x); };
+  const auto slope = [](const torch::Tensor& x) { return -torch::reciprocal(x.square()); };
+  Curve curve = make_curve(reciprocal, slope, {-1, 1}, {0});
+  curve.pole = 0;
+  return floating_unary_op(arguments, reciprocal, std::move(curve));
+}
+
+OpPointer make_abs(OpArguments& arguments) {
+  const auto abs = [](const torch::Tensor& x) { return torch::abs(x); };
+  Curve curve = make_curve(abs, [](const torch::Tensor& x) { return torch::sign(x); }, {0, 0}, {0});
+  curve.hinge = true;
+  curve.roundings = 0;
+  return numeric_unary_op(arguments, abs, std::move(curve));
+}
+
+OpPointer make_neg(OpArguments& arguments) {
+  const auto neg = [](const torch::Tensor& x) { return torch::neg(x); };
+  Curve curve =
+      make_curve(neg, [](const torch::Tensor& x) { return torch::full_like(x, -1); }, {0});
+  curve.roundings = 0;
+  return numeric_unary_op(arguments, neg, std::move(curve));
+}
+
+OpPointer make_identity(OpArguments& arguments) {
+  arguments.expect_inputs(1, 1);
+  return unary_op([](const torch::Tensor& x) { return x; }, {}, BoundRule::kAffine);
+}
+
+OpPointer make_cast(OpArguments& arguments) {
+  arguments.expect_inputs(1, 1);
+  if (!arguments.has("to")) fail(describe(arguments.node()), ": attribute 'to' is missing");
+  if (arguments.opset() >= 19) arguments.ignore("saturate");  // concerns 8-bit floats only
+  return std::make_unique<CastOp>(cast_target(arguments.integer("to", 0), arguments.node()));
+}
+
+}  // namespace fcp

@@ -1,0 +1,180 @@
+#include "fcp/network/simplify.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "fcp/base/error.h"
+#include "fcp/network/op.h"
+
+namespace fcp {
+namespace {
+
+size_t bytes_of(const Graph& graph) {
+  size_t bytes = 0;
+  for (const auto& [name, tensor] : graph.initializers) bytes += tensor.nbytes();
+  for (const Node& node : graph.nodes) {
+    for (const auto& [name, value] : node.attributes) {
+      if (const auto* tensor = std::get_if<torch::Tensor>(&value)) bytes += tensor->nbytes();
+    }
+  }
+  return bytes;
+}
+
+std::map<std::string, size_t> count_readers(const Graph& graph) {
+  std::map<std::string, size_t> readers;
+  for (const Node& node : graph.nodes) {
+    for (const std::string& input : node.inputs) ++readers[input];
+  }
+  for (const TensorInfo& output : graph.outputs) ++readers[output.name];
+  return readers;
+}
+
+// Initializers that nothing reads any more.
+void drop_unread(Graph& graph) {
+  const std::map<std::string, size_t> readers = count_readers(graph);
+  std::erase_if(graph.initializers,
+                [&](const auto& entry) { return !readers.contains(entry.first); });
+}
+
+}  // namespace
+
+void fold_constants(Graph& graph) {
+  torch::NoGradGuard no_grad;
+  const size_t budget = 4 * bytes_of(graph) + kMaxFoldedBytes;
+  size_t folded = 0;
+  std::vector<Node> kept;
+  for (Node& node : graph.nodes) {
+    Tensors inputs;
+    bool constant = true;
+    for (const std::string& input : node.inputs) {
+      const auto found = graph.initializers.find(input);
+      constant = constant && (input.empty() || found != graph.initializers.end());
+      inputs.push_back(found == graph.initializers.end() ? torch::Tensor() : found->second);
+    }
+    if (!constant) {
+      kept.push_back(std::move(node));
+      continue;
+    }
+    const Tensors outputs = make_op(node, graph.opset)->forward(inputs);
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i].empty() || i >= outputs.size()) continue;
+      folded += outputs[i].nbytes();
+      if (folded > budget) fail(describe(node), ": constants grow beyond ", budget, " bytes");
+      graph.initializers[node.outputs[i]] = outputs[i].contiguous();
+    }
+  }
+  graph.nodes = std::move(kept);
+  drop_unread(graph);
+}
+
+namespace {
+
+struct BatchNorm {
+  torch::Tensor scale;  // k, one a channel
+  torch::Tensor shift;  // t − k m
+};
+
+// The affine map of a BatchNormalization with constant parameters, in double precision.
+bool read_batch_norm(const Graph& graph, const Node& node, BatchNorm& result) {
+  if (node.op != "BatchNormalization" || node.inputs.size() != 5) return false;
+  torch::Tensor parameters[4];
+  for (size_t i = 0; i < 4; ++i) {
+    const auto found = graph.initializers.find(node.inputs[i + 1]);
+    if (found == graph.initializers.end()) return false;
+    parameters[i] = found->second.to(torch::kDouble);
+  }
+  const auto epsilon = node.attributes.find("epsilon");
+  const float* value =
+      epsilon == node.attributes.end() ? nullptr : std::get_if<float>(&epsilon->second);
+  const double variance_floor = value == nullptr ? 1e-5 : *value;
+  result.scale = parameters[0] / (parameters[3] + variance_floor).sqrt();
+  result.shift = parameters[1] - parameters[2] * result.scale;
+  return true;
+}
+
+int64_t integer_attribute(const Node& node, const std::string& name, int64_t fallback) {
+  const auto found = node.attributes.find(name);
+  if (found == node.attributes.end()) return fallback;
+  const auto* value = std::get_if<int64_t>(&found->second);
+  return value == nullptr ? fallback : *value;
+}
+
+bool is_unit(const Node& node, const std::string& name) {
+  const auto found = node.attributes.find(name);
+  const auto* value = found == node.attributes.end() ? nullptr : std::get_if<float>(&found->second);
+  return value == nullptr || *value == 1.0f;
+}
+
+// The weight's axis that counts output channels, or -1 where scaling it is not exact.
+int64_t channel_axis(const Node& node, const torch::Tensor& weight) {
+  if (node.op == "Conv") return 0;
+  if (node.op == "ConvTranspose") return integer_attribute(node, "group", 1) == 1 ? 1 : -1;
+  const bool plain = node.op == "Gemm" && weight.dim() == 2 && is_unit(node, "alpha") &&
+                     is_unit(node, "beta") && integer_attribute(node, "transA", 0) == 0;
+  if (!plain) return -1;
+  return integer_attribute(node, "transB", 0) == 0 ? 1 : 0;
+}
+
+// Scales weight and bias of `layer` by `norm` under new names. False where that is not possible.
+bool scale_layer(Graph& graph, Node& layer, const BatchNorm& norm) {
+  const auto weight = graph.initializers.find(layer.inputs.size() > 1 ? layer.inputs[1] : "");
+  if (weight == graph.initializers.end()) return false;
+  const torch::Tensor old_weight = weight->second;
+  const int64_t axis = channel_axis(layer, old_weight);
+  if (axis < 0 || axis >= old_weight.dim() || old_weight.size(axis) != norm.scale.numel()) {
+    return false;
+  }
+  torch::Tensor bias = torch::zeros_like(norm.shift);
+  if (layer.inputs.size() > 2 && !layer.inputs[2].empty()) {
+    const auto found = graph.initializers.find(layer.inputs[2]);
+    if (found == graph.initializers.end()) return false;
+    const bool one_a_channel = found->second.dim() == 1 && (found->second.numel() == bias.numel() ||
+                                                            found->second.numel() == 1);
+    if (!one_a_channel) return false;
+    bias = found->second.to(torch::kDouble).expand_as(bias);
+  }
+  std::vector<int64_t> shape(static_cast<size_t>(old_weight.dim()), 1);
+  shape[static_cast<size_t>(axis)] = -1;
+  const std::string prefix = layer.outputs[0] + "/folded_";
+  graph.initializers[prefix + "weight"] =
+      (old_weight.to(torch::kDouble) * norm.scale.reshape(shape)).to(old_weight.scalar_type());
+  graph.initializers[prefix + "bias"] =
+      (bias * norm.scale + norm.shift).to(old_weight.scalar_type());
+  layer.inputs.resize(3);
+  layer.inputs[1] = prefix + "weight";
+  layer.inputs[2] = prefix + "bias";
+  return true;
+}
+
+}  // namespace
+
+void fold_batch_norm(Graph& graph) {
+  torch::NoGradGuard no_grad;
+  const std::map<std::string, size_t> readers = count_readers(graph);
+  std::map<std::string, size_t> made_by;
+  std::set<size_t> removed;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    BatchNorm norm;
+    const auto before = node.inputs.empty() ? made_by.end() : made_by.find(node.inputs[0]);
+    const bool folds = before != made_by.end() && readers.at(node.inputs[0]) == 1 &&
+                       read_batch_norm(graph, node, norm) &&
+                       scale_layer(graph, graph.nodes[before->second], norm);
+    if (folds) {
+      graph.nodes[before->second].outputs[0] = node.outputs[0];
+      made_by[node.outputs[0]] = before->second;
+      removed.insert(i);
+    } else if (!node.outputs.empty()) {
+      made_by[node.outputs[0]] = i;
+    }
+  }
+  std::vector<Node> kept;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!removed.contains(i)) kept.push_back(std::move(graph.nodes[i]));
+  }
+  graph.nodes = std::move(kept);
+  drop_unread(graph);
+}
+
+}  // namespace fcp

@@ -1,0 +1,19 @@
+// Rewrites of a graph that keep its meaning and make it cheaper to run.
+#pragma once
+
+#include "fcp/network/graph.h"
+
+namespace fcp {
+
+// Replaces every node that depends on no input by its result (weights stored as float16 and cast,
+// shapes written out as Constant nodes). Results may take at most kMaxFoldedBytes beyond the bytes
+// the file itself brought, so that a small file cannot grow without limit.
+constexpr size_t kMaxFoldedBytes = size_t{256} << 20;
+void fold_constants(Graph& graph);
+
+// Multiplies each BatchNormalization into the Conv, ConvTranspose or Gemm before it where that is
+// exact: with constant weights and nobody else reading what is in between.
+//   y = s (W x + b − m) / √(v + ε) + t   =   (k W) x + (k (b − m) + t),   k = s / √(v + ε)
+void fold_batch_norm(Graph& graph);
+
+}  // namespace fcp

@@ -1,0 +1,111 @@
+#include "fcp/network/cut.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/network/network.h"
+
+#include "tests/network/graphs.h"
+
+namespace fcp {
+namespace {
+
+using testing::ElementsAre;
+
+std::string complaint(const Graph& graph, const std::string& where) {
+  try {
+    cut(graph, where);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Cut, HeadOfBackboneIsTheNetwork) {
+  torch::manual_seed(0);
+  for (const Graph& graph : {make_mlp({5, 7, 6, 2}), make_residual_network()}) {
+    const Network whole(graph);
+    std::vector<int64_t> shape = graph.inputs[0].shape;
+    shape[0] = 4;
+    const torch::Tensor x = torch::randn(shape);
+    const torch::Tensor expected = whole.forward(x);
+    const std::vector<std::string> cuts = valid_cuts(graph);
+    ASSERT_GE(cuts.size(), 4u);
+    for (const std::string& tensor : cuts) {
+      const CutGraph parts = cut(graph, tensor);
+      const torch::Tensor feature = Network(parts.backbone).forward(x);
+      EXPECT_TRUE(torch::allclose(Network(parts.head).forward(feature), expected, 1e-5, 1e-5))
+          << tensor;
+    }
+  }
+}
+
+TEST(Cut, ByTensorByNodeAndByLayers) {
+  const Graph graph = make_mlp({5, 7, 6, 2});
+  EXPECT_EQ(cut(graph, "h1").feature, "h1");
+  EXPECT_EQ(cut(graph, "h1_node").feature, "h1");
+  EXPECT_EQ(cut(graph, "-1").feature, "h2");
+  EXPECT_EQ(cut(graph, "-2").feature, "h1");
+  EXPECT_EQ(cut(graph, "1").feature, "h1");
+  EXPECT_EQ(cut(graph, "0").feature, "x");
+  EXPECT_EQ(cut(graph, "-3").feature, "x");
+  EXPECT_EQ(count_layers(graph), 3u);
+  EXPECT_EQ(complaint(graph, "3"),
+            "cut '3': the network has 3 layers, so a cut is a number from -3 to 2");
+  EXPECT_EQ(complaint(graph, "-4"),
+            "cut '-4': the network has 3 layers, so a cut is a number from -3 to 2");
+  EXPECT_THAT(complaint(graph, "nowhere"), testing::HasSubstr("no tensor or node of that name"));
+}
+
+TEST(Cut, OnlyTensorsThatSeparateTheGraph) {
+  const Graph graph = make_residual_network();
+  EXPECT_THAT(valid_cuts(graph), ElementsAre("x", "c1", "n1", "h1", "s", "h2"));
+  EXPECT_EQ(complaint(graph, "c2"),
+            "cut at 'c2': the outputs can be reached past it through 'h1'; `fcp inspect` lists the "
+            "valid cuts");
+  EXPECT_EQ(complaint(graph, "y"), "cut at 'y': it is an output, which leaves no head");
+}
+
+TEST(Cut, WeightsBehindACastCountAsLayers) {
+  Graph graph = make_mlp({3, 4, 1});
+  graph.initializers["w2_half"] = graph.initializers["w2"].to(torch::kHalf);
+  graph.initializers.erase("w2");
+  graph.nodes.insert(graph.nodes.begin(),
+                     make_node("Cast", {"w2_half"}, {"w2"}, {{"to", int64_t{1}}}));
+  EXPECT_EQ(count_layers(graph), 2u);
+  EXPECT_EQ(cut(graph, "-1").feature, "h1");
+  EXPECT_THAT(valid_cuts(graph), ElementsAre("x", "z1", "h1"));
+}
+
+TEST(Cut, EveryInputMustPassThroughIt) {
+  Graph graph = make_mlp({3, 4, 1});
+  graph.inputs.push_back(make_info("offset", {kDynamic, 1}));
+  graph.nodes.push_back(make_node("Add", {"y", "offset"}, {"sum"}));
+  graph.outputs = {make_info("sum")};
+  EXPECT_EQ(*find_leak(graph, "h1"), "offset");
+  EXPECT_TRUE(valid_cuts(graph).empty());
+  EXPECT_THROW(extract(graph, {make_info("h1")}, graph.outputs), Error);
+}
+
+TEST(Cut, GradientsReachTheFeatureAndNotTheWeights) {
+  torch::manual_seed(1);
+  const CutGraph parts = cut(make_mlp({5, 7, 6, 2}), "h1");
+  const Network head(parts.head);
+  const torch::Tensor v = torch::randn({3, 7}, torch::kFloat).requires_grad_();
+  head.forward(v).sum().backward();
+  ASSERT_TRUE(v.grad().defined());
+  const torch::Tensor& w2 = parts.head.initializers.at("w2");
+  const torch::Tensor& w3 = parts.head.initializers.at("w3");
+  const torch::Tensor open = (torch::addmm(parts.head.initializers.at("b2"), v, w2.t()) > 0);
+  const torch::Tensor expected = (open * w3.sum(0)).matmul(w2);
+  EXPECT_TRUE(torch::allclose(v.grad(), expected, 1e-5, 1e-6));
+  for (const torch::Tensor& constant : head.constants()) {
+    EXPECT_FALSE(constant.defined() && constant.requires_grad());
+  }
+}
+
+}  // namespace
+}  // namespace fcp

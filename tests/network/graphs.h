@@ -1,0 +1,83 @@
+// Small graphs for tests.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fcp/network/graph.h"
+
+namespace fcp {
+
+inline Node make_node(const std::string& op, std::vector<std::string> inputs,
+                      std::vector<std::string> outputs,
+                      std::map<std::string, Attribute> attributes = {}) {
+  Node node;
+  node.op = op;
+  node.name = outputs.empty() ? op : outputs[0] + "_node";
+  node.inputs = std::move(inputs);
+  node.outputs = std::move(outputs);
+  node.attributes = std::move(attributes);
+  return node;
+}
+
+inline TensorInfo make_info(const std::string& name, std::vector<int64_t> shape = {}) {
+  TensorInfo info;
+  info.name = name;
+  info.known_rank = !shape.empty();
+  info.shape = std::move(shape);
+  info.dimension_names.assign(info.shape.size(), "");
+  return info;
+}
+
+// A perceptron x → h1 → … → y with ReLU between its layers; weights by libtorch's generator.
+inline Graph make_mlp(const std::vector<int64_t>& widths) {
+  Graph graph;
+  graph.name = "mlp";
+  graph.inputs = {make_info("x", {kDynamic, widths.front()})};
+  graph.outputs = {make_info("y", {kDynamic, widths.back()})};
+  std::string value = "x";
+  for (size_t i = 1; i < widths.size(); ++i) {
+    const std::string number = std::to_string(i);
+    const bool last = i + 1 == widths.size();
+    graph.initializers["w" + number] = torch::randn({widths[i], widths[i - 1]}) * 0.5;
+    graph.initializers["b" + number] = torch::randn({widths[i]});
+    const std::string layer = last ? "y" : "z" + number;
+    graph.nodes.push_back(
+        make_node("Gemm", {value, "w" + number, "b" + number}, {layer}, {{"transB", int64_t{1}}}));
+    if (!last) graph.nodes.push_back(make_node("Relu", {layer}, {"h" + number}));
+    value = "h" + number;
+  }
+  return graph;
+}
+
+// x → relu(conv(x)) → conv → Add of both → mean → y: a residual block, with BatchNormalization.
+inline Graph make_residual_network() {
+  Graph graph;
+  graph.inputs = {make_info("x", {kDynamic, 3, 6, 6})};
+  graph.outputs = {make_info("y", {kDynamic, 4, 1, 1})};
+  const auto batch_norm = [&](const std::string& from, const std::string& to) {
+    graph.initializers[to + "_scale"] = torch::rand({4}) + 0.5;
+    graph.initializers[to + "_shift"] = torch::randn({4});
+    graph.initializers[to + "_mean"] = torch::randn({4});
+    graph.initializers[to + "_var"] = torch::rand({4}) + 0.5;
+    graph.nodes.push_back(make_node("BatchNormalization",
+                                    {from, to + "_scale", to + "_shift", to + "_mean", to + "_var"},
+                                    {to}, {{"epsilon", 1e-3f}}));
+  };
+  graph.initializers["w1"] = torch::randn({4, 3, 3, 3}) * 0.3;
+  graph.initializers["w2"] = torch::randn({4, 4, 3, 3}) * 0.3;
+  graph.initializers["b2"] = torch::randn({4});
+  const std::map<std::string, Attribute> pads = {{"pads", std::vector<int64_t>{1, 1, 1, 1}}};
+  graph.nodes.push_back(make_node("Conv", {"x", "w1"}, {"c1"}, pads));
+  batch_norm("c1", "n1");
+  graph.nodes.push_back(make_node("Relu", {"n1"}, {"h1"}));
+  graph.nodes.push_back(make_node("Conv", {"h1", "w2", "b2"}, {"c2"}, pads));
+  batch_norm("c2", "n2");
+  graph.nodes.push_back(make_node("Add", {"n2", "h1"}, {"s"}));
+  graph.nodes.push_back(make_node("Relu", {"s"}, {"h2"}));
+  graph.nodes.push_back(make_node("GlobalAveragePool", {"h2"}, {"y"}));
+  return graph;
+}
+
+}  // namespace fcp

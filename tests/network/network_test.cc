@@ -1,0 +1,194 @@
+#include "fcp/network/network.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/network/simplify.h"
+
+#include "tests/network/graphs.h"
+
+namespace fcp {
+namespace {
+
+std::string complaint(const Network& network, const Tensors& inputs) {
+  try {
+    network.run(inputs);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Network, FoldedBatchNormGivesTheSameAnswers) {
+  torch::manual_seed(0);
+  const Graph graph = make_residual_network();
+  const Network plain(graph, {.fold_batch_norm = false});
+  const Network folded(graph);
+  EXPECT_EQ(plain.steps().size(), 8u);
+  EXPECT_EQ(folded.steps().size(), 6u);
+  const torch::Tensor x = torch::randn({3, 3, 6, 6});
+  EXPECT_TRUE(torch::allclose(plain.forward(x), folded.forward(x), 1e-5, 1e-5));
+}
+
+TEST(Network, BatchNormFoldsIntoGemmAndConvTranspose) {
+  torch::manual_seed(0);
+  Graph graph;
+  graph.inputs = {make_info("x", {kDynamic, 3, 4})};
+  graph.initializers = {{"w", torch::randn({3, 2, 3})},
+                        {"scale", torch::rand({2})},
+                        {"shift", torch::randn({2})},
+                        {"mean", torch::randn({2})},
+                        {"var", torch::rand({2}) + 0.1}};
+  graph.nodes = {make_node("ConvTranspose", {"x", "w"}, {"c"}),
+                 make_node("BatchNormalization", {"c", "scale", "shift", "mean", "var"}, {"y"})};
+  graph.outputs = {make_info("y")};
+  const torch::Tensor x = torch::randn({2, 3, 4});
+  EXPECT_EQ(Network(graph).steps().size(), 1u);
+  EXPECT_TRUE(torch::allclose(Network(graph).forward(x),
+                              Network(graph, {.fold_batch_norm = false}).forward(x), 1e-4, 1e-5));
+
+  Graph dense = graph;
+  dense.inputs = {make_info("x", {kDynamic, 3})};
+  dense.initializers["w"] = torch::randn({3, 2});
+  dense.initializers["b"] = torch::randn({2});
+  dense.nodes[0] = make_node("Gemm", {"x", "w", "b"}, {"c"});
+  const torch::Tensor rows = torch::randn({5, 3});
+  EXPECT_EQ(Network(dense).steps().size(), 1u);
+  EXPECT_TRUE(torch::allclose(Network(dense).forward(rows),
+                              Network(dense, {.fold_batch_norm = false}).forward(rows), 1e-4,
+                              1e-5));
+}
+
+TEST(Network, BatchNormStaysWhereSomebodyElseReadsItsInput) {
+  torch::manual_seed(0);
+  Graph graph = make_residual_network();
+  graph.outputs.push_back(make_info("c1"));
+  EXPECT_EQ(Network(graph).steps().size(), 7u);
+}
+
+TEST(Network, ConstantNodesAreRunOnce) {
+  Graph graph = make_mlp({3, 4, 1});
+  graph.initializers["w2_half"] = graph.initializers["w2"].to(torch::kHalf);
+  graph.initializers.erase("w2");
+  graph.nodes.insert(graph.nodes.begin(),
+                     make_node("Cast", {"w2_half"}, {"w2"}, {{"to", int64_t{1}}}));
+  EXPECT_EQ(Network(graph).steps().size(), 3u);
+  const torch::Tensor x = torch::randn({2, 3});
+  EXPECT_TRUE(torch::equal(Network(graph).forward(x),
+                           Network(graph, {.fold_constants = false}).forward(x)));
+}
+
+TEST(Network, ASmallFileCannotGrowWithoutLimit) {
+  Graph graph = make_mlp({3, 4, 1});
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = "big" + std::to_string(i);
+    graph.initializers["shape"] = torch::tensor({int64_t{1} << 26}, torch::kLong);
+    graph.nodes.insert(graph.nodes.begin(), make_node("ConstantOfShape", {"shape"}, {name}));
+  }
+  try {
+    Network network(graph);
+    FAIL() << "1 GiB of constants went through";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("constants grow beyond"));
+  }
+}
+
+TEST(Network, WrongInputsAreNamed) {
+  const Network network(make_mlp({3, 4, 1}));
+  EXPECT_EQ(complaint(network, {torch::zeros({2, 5})}),
+            "input 'x': found shape [2, 5], expected [?, 3]");
+  EXPECT_EQ(complaint(network, {}), "the network has 1 inputs, 0 were given");
+  EXPECT_EQ(complaint(network, {torch::zeros({3})}), "input 'x': found shape [3], expected [?, 3]");
+}
+
+TEST(Network, InputsAreCastToTheDeclaredType) {
+  const Network network(make_mlp({3, 4, 1}));
+  const torch::Tensor x = torch::randn({2, 3}, torch::kDouble);
+  EXPECT_TRUE(torch::equal(network.forward(x), network.forward(x.to(torch::kFloat))));
+}
+
+TEST(Network, AFixedBatchIsPaddedAndTrimmed) {
+  torch::manual_seed(0);
+  Graph graph = make_mlp({3, 4, 2});
+  const torch::Tensor x = torch::randn({7, 3});
+  const torch::Tensor expected = Network(graph).forward(x);
+  graph.inputs[0].shape[0] = 4;
+  const Network fixed(graph);
+  EXPECT_EQ(fixed.fixed_batch(), 4);
+  EXPECT_TRUE(torch::allclose(fixed.run_rows({x})[0], expected));
+  EXPECT_EQ(complaint(fixed, {x}), "input 'x': found shape [7, 3], expected [4, 3]");
+}
+
+TEST(Network, SeveralInputsAndOutputs) {
+  Graph graph;
+  graph.inputs = {make_info("a", {kDynamic, 2}), make_info("b", {kDynamic, 2})};
+  graph.nodes = {make_node("Add", {"a", "b"}, {"sum"}),
+                 make_node("Sub", {"a", "b"}, {"difference"})};
+  graph.outputs = {make_info("difference"), make_info("sum")};
+  const torch::Tensor a = torch::ones({3, 2}), b = torch::full({3, 2}, 5.0f);
+  const Tensors out = Network(graph).run({a, b});
+  EXPECT_TRUE(torch::equal(out[0], a - b));
+  EXPECT_TRUE(torch::equal(out[1], a + b));
+  EXPECT_THROW(Network(graph).forward(a), Error);
+}
+
+TEST(Network, AnOutputMayBeAnInputOrAConstant) {
+  Graph graph;
+  graph.inputs = {make_info("a", {kDynamic, 2})};
+  graph.initializers = {{"c", torch::ones({1})}};
+  graph.outputs = {make_info("a"), make_info("c")};
+  const torch::Tensor a = torch::ones({3, 2});
+  const Tensors out = Network(graph).run({a});
+  EXPECT_TRUE(torch::equal(out[0], a));
+  EXPECT_TRUE(torch::equal(out[1], torch::ones({1})));
+}
+
+TEST(Network, AnUnknownOperatorIsNamedWithItsDomain) {
+  Graph graph = make_mlp({3, 4, 1});
+  graph.nodes[1].op = "Frobnicate";
+  graph.nodes[1].domain = "com.example";
+  try {
+    Network network(graph);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(),
+                testing::StartsWith("Frobnicate node 'h1_node': operator Frobnicate of domain "
+                                    "'com.example' is not supported; supported are Abs, Add, "));
+  }
+}
+
+TEST(Network, AnAttributeNobodyKnowsIsRefused) {
+  Graph graph = make_mlp({3, 4, 1});
+  graph.nodes[1].attributes["leak"] = 0.5f;
+  try {
+    Network network(graph);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "Relu node 'h1_node': attribute 'leak' is not known for Relu at opset 17");
+  }
+}
+
+TEST(Network, ManyThreadsMayRunOne) {
+  torch::manual_seed(0);
+  const Network network(make_mlp({3, 16, 1}));
+  const torch::Tensor x = torch::randn({64, 3});
+  const torch::Tensor expected = network.forward(x);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        if (!torch::equal(network.forward(x), expected)) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace fcp

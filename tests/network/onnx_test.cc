@@ -1,0 +1,259 @@
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/network/network.h"
+#include "fcp/network/onnx_reader.h"
+#include "fcp/network/onnx_types.h"
+#include "fcp/network/onnx_writer.h"
+
+#include "tests/network/graphs.h"
+
+namespace fcp {
+namespace {
+
+using testing::HasSubstr;
+
+std::string complaint(const onnx::ModelProto& model, const std::string& folder = "") {
+  try {
+    parse_onnx(model.SerializeAsString(), "m.onnx", folder);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+onnx::ModelProto parsed(const Graph& graph) {
+  onnx::ModelProto model;
+  model.ParseFromString(serialize_onnx(graph));
+  return model;
+}
+
+TEST(Onnx, WritingAndReadingKeepsEverything) {
+  torch::manual_seed(0);
+  Graph graph = make_residual_network();
+  graph.metadata = {{"key", "value"}, {"a", "b"}};
+  graph.inputs[0].dimension_names[0] = "batch";
+  graph.nodes[0].attributes["floats"] = std::vector<float>{1.5f, -2};
+  graph.nodes[0].attributes["texts"] = std::vector<std::string>{"x", "y"};
+  graph.nodes[0].attributes["tensor"] = torch::tensor({1, 2, 3}, torch::kInt);
+  for (const torch::ScalarType type :
+       {torch::kFloat, torch::kDouble, torch::kHalf, torch::kBFloat16, torch::kLong, torch::kInt,
+        torch::kShort, torch::kChar, torch::kByte, torch::kBool}) {
+    graph.initializers[concat("of type ", type)] = (torch::rand({2, 3}) * 100 - 20).abs().to(type);
+  }
+  graph.initializers["scalar"] = torch::tensor(3.5f);
+  graph.initializers["empty"] = torch::zeros({0, 4});
+  const std::string bytes = serialize_onnx(graph);
+  const Graph again = parse_onnx(bytes, "again");
+  EXPECT_EQ(serialize_onnx(again), bytes);
+  EXPECT_EQ(again.metadata, graph.metadata);
+  EXPECT_EQ(again.inputs[0].dimension_names[0], "batch");
+  ASSERT_EQ(again.initializers.size(), graph.initializers.size());
+  for (const auto& [name, tensor] : graph.initializers) {
+    const torch::Tensor& other = again.initializers.at(name);
+    EXPECT_EQ(other.scalar_type(), tensor.scalar_type()) << name;
+    EXPECT_TRUE(torch::equal(other, tensor)) << name;
+  }
+}
+
+TEST(Onnx, TypedDataIsReadLikeRawData) {
+  onnx::ModelProto model = parsed(make_mlp({2, 2, 1}));
+  auto* graph = model.mutable_graph();
+  const auto add = [&](const char* name, int type) {
+    auto* tensor = graph->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(type);
+    tensor->add_dims(2);
+    return tensor;
+  };
+  auto* floats = add("float", onnx::TensorProto::FLOAT);
+  floats->add_float_data(1.5f), floats->add_float_data(-2);
+  auto* doubles = add("double", onnx::TensorProto::DOUBLE);
+  doubles->add_double_data(1e300), doubles->add_double_data(-2);
+  auto* halves = add("half", onnx::TensorProto::FLOAT16);
+  halves->add_int32_data(0x3e00), halves->add_int32_data(0xc000);  // 1.5, -2
+  auto* brains = add("bfloat", onnx::TensorProto::BFLOAT16);
+  brains->add_int32_data(0x3fc0), brains->add_int32_data(0xc000);  // 1.5, -2
+  auto* longs = add("long", onnx::TensorProto::INT64);
+  longs->add_int64_data(int64_t{1} << 40), longs->add_int64_data(-2);
+  auto* bytes = add("byte", onnx::TensorProto::UINT8);
+  bytes->add_int32_data(200), bytes->add_int32_data(2);
+  auto* flags = add("flag", onnx::TensorProto::BOOL);
+  flags->add_int32_data(1), flags->add_int32_data(0);
+  const Graph read = parse_onnx(model.SerializeAsString(), "m.onnx");
+  const auto value = [&](const char* name) {
+    return read.initializers.at(name).to(torch::kDouble);
+  };
+  const torch::Tensor expected = torch::tensor({1.5, -2.0}, torch::kDouble);
+  EXPECT_TRUE(torch::equal(value("float"), expected));
+  EXPECT_TRUE(torch::equal(value("half"), expected));
+  EXPECT_TRUE(torch::equal(value("bfloat"), expected));
+  EXPECT_TRUE(torch::equal(value("double"), torch::tensor({1e300, -2.0}, torch::kDouble)));
+  EXPECT_TRUE(torch::equal(value("long"), torch::tensor({1099511627776.0, -2.0}, torch::kDouble)));
+  EXPECT_TRUE(torch::equal(value("byte"), torch::tensor({200.0, 2.0}, torch::kDouble)));
+  EXPECT_TRUE(torch::equal(value("flag"), torch::tensor({1.0, 0.0}, torch::kDouble)));
+}
+
+TEST(Onnx, DeclaredSizesAreCheckedBeforeAllocation) {
+  onnx::ModelProto model = parsed(make_mlp({2, 2, 1}));
+  auto* tensor = model.mutable_graph()->mutable_initializer(0);
+  tensor->clear_dims();
+  tensor->add_dims(int64_t{1} << 40);
+  EXPECT_THAT(complaint(model), HasSubstr("its shape needs 4398046511104"));
+  tensor->add_dims(int64_t{1} << 40);
+  EXPECT_THAT(complaint(model), HasSubstr("its shape overflows"));
+  tensor->add_dims(-1);
+  EXPECT_THAT(complaint(model), HasSubstr(": "));
+  tensor->clear_dims();
+  tensor->add_dims(-3);
+  EXPECT_THAT(complaint(model), HasSubstr("has a negative dimension -3"));
+  tensor->clear_dims();
+  tensor->add_dims(int64_t{1} << 40);
+  tensor->clear_raw_data();
+  EXPECT_THAT(complaint(model), HasSubstr("has 0 values, its shape needs 1099511627776"));
+}
+
+TEST(Onnx, FaultyFilesAreNamed) {
+  const onnx::ModelProto good = parsed(make_mlp({2, 2, 1}));
+  EXPECT_EQ(complaint(good), "");
+  EXPECT_THROW(parse_onnx("this is no protobuf", "m.onnx"), Error);
+  EXPECT_THROW(read_onnx("/nonexistent/m.onnx"), Error);
+
+  onnx::ModelProto model = good;
+  model.mutable_opset_import(0)->set_version(8);
+  EXPECT_EQ(complaint(model), "m.onnx: uses ONNX operator set 8, supported are 9 to 21");
+  model.mutable_opset_import(0)->set_version(22);
+  EXPECT_EQ(complaint(model), "m.onnx: uses ONNX operator set 22, supported are 9 to 21");
+  model.clear_opset_import();
+  EXPECT_EQ(complaint(model), "m.onnx: not an ONNX model (it names no operator set)");
+  model = good;
+  model.clear_graph();
+  EXPECT_EQ(complaint(model), "m.onnx: not an ONNX model (it has no graph)");
+  model = good;
+  model.mutable_graph()->mutable_initializer(0)->set_data_type(onnx::TensorProto::STRING);
+  EXPECT_THAT(complaint(model), HasSubstr("element type 8 is not supported"));
+  model = good;
+  auto* attribute = model.mutable_graph()->mutable_node(1)->add_attribute();
+  attribute->set_name("body");
+  attribute->set_type(onnx::AttributeProto::GRAPH);
+  EXPECT_EQ(complaint(model),
+            "m.onnx: Relu node 'h1_node': attribute 'body' holds a graph or another type that is "
+            "not supported");
+  model = good;
+  model.mutable_graph()->mutable_node(1)->set_input(0, "h1");
+  EXPECT_EQ(complaint(model), "m.onnx: Relu node 'h1_node': is part of a cycle");
+}
+
+TEST(Onnx, OldFilesListInitializersAsInputs) {
+  onnx::ModelProto model = parsed(make_mlp({2, 2, 1}));
+  auto* input = model.mutable_graph()->add_input();
+  input->set_name("w1");
+  input->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  const Graph graph = parse_onnx(model.SerializeAsString(), "m.onnx");
+  ASSERT_EQ(graph.inputs.size(), 1u);
+  EXPECT_EQ(graph.inputs[0].name, "x");
+}
+
+class ExternalData : public testing::Test {
+ protected:
+  ExternalData() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "fcp_onnx_XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    std::filesystem::create_directory(folder_ / "model");
+    model_ = parsed(make_mlp({2, 2, 1}));
+    tensor_ = model_.mutable_graph()->mutable_initializer(0);
+    bytes_ = tensor_->raw_data();
+    tensor_->clear_raw_data();
+    tensor_->set_data_location(onnx::TensorProto::EXTERNAL);
+    std::ofstream(folder_ / "model" / "weights.bin", std::ios::binary) << "1234" << bytes_;
+    std::ofstream(folder_ / "outside.bin", std::ios::binary) << "1234" << bytes_;
+  }
+  ~ExternalData() override { std::filesystem::remove_all(folder_); }
+
+  void set(const std::string& key, const std::string& value) {
+    auto* entry = tensor_->add_external_data();
+    entry->set_key(key);
+    entry->set_value(value);
+  }
+
+  std::string read() const { return complaint(model_, (folder_ / "model").string()); }
+
+  std::filesystem::path folder_;
+  onnx::ModelProto model_;
+  onnx::TensorProto* tensor_;
+  std::string bytes_;
+};
+
+TEST_F(ExternalData, IsReadFromTheModelsFolder) {
+  set("location", "weights.bin");
+  set("offset", "4");
+  set("length", std::to_string(bytes_.size()));
+  const std::string path = (folder_ / "model" / "m.onnx").string();
+  std::ofstream(path, std::ios::binary) << model_.SerializeAsString();
+  const Graph graph = read_onnx(path);
+  const torch::Tensor& read = graph.initializers.at(tensor_->name());
+  EXPECT_EQ(std::memcmp(read.data_ptr(), bytes_.data(), bytes_.size()), 0);
+}
+
+TEST_F(ExternalData, CannotLeaveTheFolder) {
+  for (const std::string& location :
+       {std::string("../outside.bin"), std::string("a/../../outside.bin"),
+        (folder_ / "outside.bin").string()}) {
+    tensor_->clear_external_data();
+    set("location", location);
+    set("offset", "4");
+    EXPECT_THAT(read(), HasSubstr("lies outside the model's folder")) << location;
+  }
+  std::filesystem::create_symlink(folder_ / "outside.bin", folder_ / "model" / "link.bin");
+  tensor_->clear_external_data();
+  set("location", "link.bin");
+  EXPECT_THAT(read(), HasSubstr("lies outside the model's folder"));
+}
+
+TEST_F(ExternalData, MustHoldTheBytes) {
+  set("location", "weights.bin");
+  set("offset", "5");
+  EXPECT_THAT(read(), HasSubstr("needs bytes 5 to "));
+  tensor_->clear_external_data();
+  set("location", "weights.bin");
+  set("offset", "18446744073709551615");
+  EXPECT_THAT(read(), HasSubstr("external data has a bad number"));
+  tensor_->clear_external_data();
+  set("location", "missing.bin");
+  EXPECT_THAT(read(), HasSubstr("cannot read external data"));
+  EXPECT_THAT(complaint(model_), HasSubstr("external data needs a model read from a file"));
+}
+
+// Every prefix and many single-byte changes of a file: an answer or an Error, never a crash.
+TEST(Onnx, DamagedFilesNeverCrash) {
+  torch::manual_seed(0);
+  const std::string bytes = serialize_onnx(make_mlp({2, 3, 1}));
+  size_t refused = 0;
+  const auto attempt = [&](const std::string& damaged) {
+    try {
+      Graph graph = parse_onnx(damaged, "m.onnx");
+      Network network(std::move(graph));
+      network.run({torch::zeros({1, 2})});
+    } catch (const Error&) {
+      ++refused;
+    }
+  };
+  for (size_t length = 0; length < bytes.size(); ++length) attempt(bytes.substr(0, length));
+  EXPECT_GT(refused, bytes.size() / 2);
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    for (const int flip : {0x01, 0x80, 0xff}) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ flip);
+      attempt(damaged);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fcp

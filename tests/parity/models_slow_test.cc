@@ -1,0 +1,44 @@
+// The CIFAR-10 networks have the accuracy that was measured for them in PyTorch on all 10,000 test
+// images.
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "tests/parity/real_models.h"
+
+namespace fcp {
+namespace {
+
+// [N, 32, 32, 3] bytes to [N, 3, 32, 32], normalised as in training.
+torch::Tensor normalize(const torch::Tensor& images) {
+  const torch::Tensor mean = torch::tensor({0.485, 0.456, 0.406}, torch::kFloat);
+  const torch::Tensor deviation = torch::tensor({0.229, 0.224, 0.225}, torch::kFloat);
+  return ((images.to(torch::kFloat) / 255 - mean) / deviation).permute({0, 3, 1, 2}).contiguous();
+}
+
+int64_t count_correct_cifar(const std::string& model) {
+  const torch::NoGradGuard no_grad;
+  const Network network(read_onnx(model_path(model)));
+  const torch::Tensor images = read_tensor(data_folder() + "/cifar10_test/images.npy");
+  const torch::Tensor labels = read_tensor(data_folder() + "/cifar10_test/labels.npy");
+  int64_t correct = 0;
+  constexpr int64_t kBatch = 250;
+  for (int64_t first = 0; first < images.size(0); first += kBatch) {
+    const torch::Tensor logits = network.forward(normalize(images.narrow(0, first, kBatch)));
+    correct += count_correct(logits, labels.narrow(0, first, kBatch), 1);
+  }
+  return correct;
+}
+
+TEST(ModelsSlow, CifarResNet20HasItsAccuracy) {
+  if (data_folder().empty()) GTEST_SKIP() << "FCP_DATA_DIR is not set";
+  EXPECT_EQ(count_correct_cifar("cifar10_resnet20"), 9173);  // 91.73 %
+}
+
+TEST(ModelsSlow, CifarResNet56HasItsAccuracy) {
+  if (data_folder().empty()) GTEST_SKIP() << "FCP_DATA_DIR is not set";
+  EXPECT_EQ(count_correct_cifar("cifar10_resnet56"), 9339);  // 93.39 %
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,58 @@
+// Guaranteed ranges of a head's output over a ball of features. Four methods, each a file of its
+// own, from the fastest to the tightest:
+//
+//   ibp          intervals forwards, op by op
+//   crown-ibp    linear functions backwards, over intervals from ibp
+//   crown        linear functions backwards, for every intermediate range too
+//   alpha-crown  crown with the slopes of its relaxations optimised
+//
+// Every method is sound: no point of the ball has an output outside the range, rounding included
+// (of IEEE arithmetic: a GPU must not be allowed TF32). Rounding is allowed for as if all its
+// errors added up, so that a range of radius 0 has a width, of about 1e-3 of the output for a
+// perceptron of three layers and more for wide convolutions; `outward = false` leaves it out, twice
+// as fast or more, and ibp is monotone either way.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/bounds/ball.h"
+#include "fcp/network/network.h"
+
+namespace fcp {
+
+enum class BoundMethod { kIbp, kCrownIbp, kCrown, kAlphaCrown };
+
+std::string bound_name(BoundMethod method);        // "ibp", "crown-ibp", "crown", "alpha-crown"
+BoundMethod parse_bound(const std::string& name);  // an Error lists the names
+
+struct BoundOptions {
+  BoundMethod method = BoundMethod::kIbp;
+  int iterations = 20;  // alpha-crown
+  double rate = 0.1;    // alpha-crown
+  bool outward = true;  // widen by what rounding can do; off to compare with plain arithmetic
+  size_t memory = 0;    // bytes for the backward walk; 0: half of the free memory
+};
+
+// The bounds of one head. Immutable; any number of threads may ask.
+class HeadBounds {
+ public:
+  virtual ~HeadBounds() = default;
+
+  // One Range (see op.h) for each output of the head, shaped as the output.
+  virtual std::vector<Range> ranges(const Ball& ball) const = 0;
+
+  // Whether a larger radius never gives a smaller range, to the last bit. True of ibp alone.
+  virtual bool monotone() const = 0;
+};
+
+// Throws an Error before any work when an op of the head has no rule for the method; it names the
+// op and says what to do.
+std::unique_ptr<HeadBounds> make_bounds(std::shared_ptr<const Network> head,
+                                        const BoundOptions& options = {});
+
+}  // namespace fcp

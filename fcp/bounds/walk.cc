@@ -1,0 +1,170 @@
+#include "fcp/bounds/walk.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Half a unit in the last place of 1. In double precision the walk rounds as the network does;
+// 64 units instead of one pay for that.
+double roundoff(torch::ScalarType type) {
+  switch (type) {
+    case torch::kHalf:
+      return std::ldexp(1, -11);
+    case torch::kBFloat16:
+      return std::ldexp(1, -8);
+    case torch::kDouble:
+      return std::ldexp(1, -47);
+    default:
+      return std::ldexp(1, -24);
+  }
+}
+
+void check_support(const Network& head, const std::vector<BoundPlan>& plans, bool linear) {
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const BoundSupport support = plans[i].support;
+    if (support == BoundSupport::kLinear) continue;
+    if (support == BoundSupport::kInterval && !linear) continue;
+    fail(describe(head.steps()[i].node), ": has no ",
+         support == BoundSupport::kInterval ? "linear bounds (ibp has), use --bound ibp or "
+                                            : "bounds; ",
+         "cut later, behind it, or use a score that needs no bounds: residual, linearized");
+  }
+}
+
+torch::Tensor nudge(const torch::Tensor& value, double direction) {
+  return torch::nextafter(value, torch::full_like(value, direction));
+}
+
+// The network overflows where a walk in double precision does not.
+Range with_overflow(const PreparedHead& head, const Range& range) {
+  if (head.unit == 0 || head.output_type == head.type || !range.lower.is_floating_point()) {
+    return range;
+  }
+  const double most = head.output_type == torch::kHalf ? 65504
+                      : head.output_type == torch::kBFloat16
+                          ? 3.3895313892515355e38
+                          : static_cast<double>(std::numeric_limits<float>::max());
+  return {range.lower.masked_fill(range.lower < -most, -kInfinity),
+          range.upper.masked_fill(range.upper > most, kInfinity)};
+}
+
+// What a step makes of its inputs' ranges, or of constants.
+std::vector<Range> step_outputs(const PreparedHead& head, size_t index,
+                                const std::vector<Range>& inputs, const Op::RoundInput* ball) {
+  const Step& step = head.network->steps()[index];
+  const BoundPlan& plan = head.plans[index];
+  try {
+    std::vector<Range> outputs;
+    if (!plan.runs) {
+      outputs = interval_of(*step.op, plan.rule, inputs, head.unit, ball);
+      for (Range& output : outputs) output = with_overflow(head, output);
+      return outputs;
+    }
+    for (torch::Tensor output : step.op->forward(lower_ends(inputs))) {
+      if (output.defined() && output.is_floating_point()) output = output.to(head.type);
+      outputs.push_back({output, output});
+    }
+    return outputs;
+  } catch (const c10::Error& error) {
+    fail(describe(step.node), ": ", error.what_without_backtrace());
+  }
+}
+
+}  // namespace
+
+PreparedHead prepare_head(std::shared_ptr<const Network> network, const BoundOptions& options) {
+  if (network->inputs().size() != 1) {
+    fail("bounds need a head with one input, found ", network->inputs().size());
+  }
+  PreparedHead head;
+  head.plans = plan_bounds(*network);
+  check_support(*network, head.plans, options.method != BoundMethod::kIbp);
+  head.output_type = network->inputs()[0].type;
+  if (!torch::isFloatingType(head.output_type)) {
+    fail("bounds need a head of floating-point features, found ", head.output_type);
+  }
+  head.unit = options.outward ? roundoff(head.output_type) : 0;
+  const bool narrow = head.output_type == torch::kHalf || head.output_type == torch::kBFloat16;
+  head.type = options.outward ? torch::kDouble : narrow ? torch::kFloat : head.output_type;
+  head.constants = network->constants();
+  for (torch::Tensor& constant : head.constants) {
+    if (constant.defined() && constant.is_floating_point()) constant = constant.to(head.type);
+  }
+  head.network = std::move(network);
+  return head;
+}
+
+Ball prepare_ball(const PreparedHead& head, const Ball& given) {
+  Ball ball = given;
+  const auto options = torch::TensorOptions().dtype(head.type).device(head.network->device());
+  if (given.center.dim() < 1 || given.radius.dim() != 1 ||
+      given.radius.size(0) != given.center.size(0)) {
+    fail("bounds need one radius for each row, found centers of shape ", given.center.sizes(),
+         " and radii of shape ", given.radius.sizes());
+  }
+  // A walk in double precision of a float head starts from the numbers the head itself sees.
+  ball.center = given.center.to(head.output_type).to(options);
+  ball.radius = given.radius.to(options);
+  if (given.scale.defined()) ball.scale = given.scale.to(options);
+  if (!(ball.radius >= 0).all().item<bool>()) fail("bounds need radii of at least 0");
+  return ball;
+}
+
+Range box_around(const PreparedHead& head, const Ball& ball) {
+  const torch::Tensor reach = rowwise(ball.radius, ball.center) * row_scale(ball);
+  Range box = {ball.center - reach, ball.center + reach};
+  if (head.unit > 0) box = {nudge(box.lower, -kInfinity), nudge(box.upper, kInfinity)};
+  return box;
+}
+
+std::vector<Range> step_inputs(const Step& step, const Ranges& ranges) {
+  std::vector<Range> inputs;
+  for (const int slot : step.inputs) {
+    inputs.push_back(slot < 0 ? Range() : ranges[static_cast<size_t>(slot)]);
+  }
+  return inputs;
+}
+
+Ranges walk_forwards(const PreparedHead& head, const Ball& ball, bool keep,
+                     const StepVisitor& visit) {
+  const Network& network = *head.network;
+  Ranges ranges;
+  for (const torch::Tensor& constant : head.constants) ranges.push_back({constant, constant});
+  const int feature = network.input_slots()[0];
+  ranges[static_cast<size_t>(feature)] = box_around(head, ball);
+  // An op that reads the feature itself may know more of a round ball than its box.
+  const Op::RoundInput round = {ball.center, ball.radius, row_scale(ball), ball.norm == Norm::kOne};
+  for (size_t i = 0; i < network.steps().size(); ++i) {
+    const Step& step = network.steps()[i];
+    const bool first = ball.norm != Norm::kInf && !step.inputs.empty() && step.inputs[0] == feature;
+    const std::vector<Range> outputs =
+        step_outputs(head, i, step_inputs(step, ranges), first ? &round : nullptr);
+    for (size_t k = 0; k < step.outputs.size() && k < outputs.size(); ++k) {
+      if (step.outputs[k] >= 0) ranges[static_cast<size_t>(step.outputs[k])] = outputs[k];
+    }
+    if (visit && !head.plans[i].runs) visit(i, ranges);
+    if (keep) continue;
+    for (const int slot : step.last_read) ranges[static_cast<size_t>(slot)] = {};
+  }
+  return ranges;
+}
+
+Range finished(const PreparedHead& head, const Range& range) {
+  torch::Tensor lower = range.lower.to(head.output_type);
+  torch::Tensor upper = range.upper.to(head.output_type);
+  if (head.unit > 0 && head.output_type != head.type) {
+    lower = torch::where(lower.to(head.type) > range.lower, nudge(lower, -kInfinity), lower);
+    upper = torch::where(upper.to(head.type) < range.upper, nudge(upper, kInfinity), upper);
+  }
+  return {lower.masked_fill(lower.isnan(), -kInfinity),
+          upper.masked_fill(upper.isnan(), kInfinity)};
+}
+
+}  // namespace fcp

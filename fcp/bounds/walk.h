@@ -1,0 +1,57 @@
+// What the walks over a head share: the head with its constants in the precision of the walk, and
+// the ranges of all its tensors, forwards. ibp is this and nothing more.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/bounds/ball.h"
+#include "fcp/bounds/bounds.h"
+#include "fcp/network/bound_rules.h"
+#include "fcp/network/bound_support.h"
+#include "fcp/network/network.h"
+
+namespace fcp {
+
+// A head made ready to be walked. With outward rounding the walk runs in double precision, so that
+// its own rounding is nothing beside the one of the network, whose roundoff `unit` is.
+struct PreparedHead {
+  std::shared_ptr<const Network> network;
+  std::vector<BoundPlan> plans;                   // one a step
+  Tensors constants;                              // by slot
+  torch::ScalarType type = torch::kFloat;         // of the walk
+  torch::ScalarType output_type = torch::kFloat;  // of the ranges given out
+  double unit = 0;                                // 0: no outward rounding
+};
+
+// Throws an Error that names the node without the support that is asked for.
+PreparedHead prepare_head(std::shared_ptr<const Network> head, const BoundOptions& options);
+
+// The ball in the walk's precision and on the head's device, checked.
+Ball prepare_ball(const PreparedHead& head, const Ball& ball);
+
+// The box around the ball.
+Range box_around(const PreparedHead& head, const Ball& ball);
+
+// Ranges of the head's tensors, by slot; undefined where not known or no longer needed.
+using Ranges = std::vector<Range>;
+
+// Called after each step that does not merely run, with the ranges so far and its outputs' filled
+// in; may replace them.
+using StepVisitor = std::function<void(size_t step, Ranges& ranges)>;
+
+// Walks forwards. With `keep`, ranges stay when their last reader is done.
+Ranges walk_forwards(const PreparedHead& head, const Ball& ball, bool keep,
+                     const StepVisitor& visit = {});
+
+// The ranges of a step's inputs.
+std::vector<Range> step_inputs(const Step& step, const Ranges& ranges);
+
+// In the type of the head's outputs, rounded outwards where that is asked for; what is not a
+// number is unbounded.
+Range finished(const PreparedHead& head, const Range& range);
+
+}  // namespace fcp

@@ -1,0 +1,60 @@
+// ibp: a larger radius never gives a smaller range, to the last bit.
+#include <cmath>
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/random.h"
+
+#include "tests/bounds/heads.h"
+
+namespace fcp {
+namespace {
+
+std::vector<NamedGraph> monotone_heads() {
+  std::vector<NamedGraph> heads = activated_heads({5, 7, 6, 2});
+  heads.push_back({"residual", make_residual_network()});
+  heads.push_back({"mixed", make_mixed_head()});
+  heads.push_back({"softmax", single("Softmax", {6})});
+  heads.push_back({"log-softmax", single("LogSoftmax", {6})});
+  return heads;
+}
+
+TEST(Monotone, IbpInTheRadius) {
+  torch::manual_seed(4);
+  Random random(5);
+  int pairs = 0;
+  for (const NamedGraph& named : monotone_heads()) {
+    const auto head = head_of(named.graph);
+    std::vector<int64_t> shape = head->inputs()[0].shape;
+    shape[0] = 2;
+    for (const bool outward : {false, true}) {
+      BoundOptions options;
+      options.outward = outward;
+      const auto bounds = make_bounds(head, options);
+      ASSERT_TRUE(bounds->monotone());
+      for (const Norm norm : kAllNorms) {
+        const torch::Tensor center = torch::randn(shape);
+        for (int trial = 0; trial < 16; ++trial) {
+          // From far apart to neighbours among the floats.
+          const float small = static_cast<float>(std::exp(random.normal() * 2 - 2));
+          const float large = trial % 2 == 0
+                                  ? std::nextafter(small, 1e30f)
+                                  : small * static_cast<float>(1 + random.uniform() * 1e-3);
+          const Range inner = bounds->ranges({center, torch::full({2}, small), norm, {}})[0];
+          const Range outer = bounds->ranges({center, torch::full({2}, large), norm, {}})[0];
+          EXPECT_TRUE((outer.lower <= inner.lower).all().item<bool>() &&
+                      (outer.upper >= inner.upper).all().item<bool>())
+              << named.name << " norm " << norm_name(norm) << " radii " << small << " " << large
+              << " outward " << outward;
+          ++pairs;
+        }
+      }
+    }
+  }
+  EXPECT_GT(pairs, 2000);
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,180 @@
+#include "fcp/data/csv_records.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+
+namespace {
+
+constexpr size_t kBlock = size_t{1} << 20;
+constexpr size_t kLongestRow = size_t{1} << 28;
+constexpr size_t kNowhere = static_cast<size_t>(-1);
+
+}  // namespace
+
+CsvRecords::CsvRecords(std::unique_ptr<ByteSource> bytes, char separator)
+    : bytes_(std::move(bytes)), separator_(separator), buffer_(kBlock) {
+  skip_mark();
+  if (separator_ == 0) detect_separator();
+}
+
+// Reads on behind the bytes not yet used, which move to the front; false at the end of the file.
+bool CsvRecords::fill() {
+  if (at_end_) return false;
+  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  if (end_ == buffer_.size()) {
+    if (end_ >= kLongestRow) {
+      fail(name(), ": line ", next_line_, ": a row of more than ", kLongestRow >> 20,
+           " MiB; is a quote not closed?");
+    }
+    buffer_.resize(2 * buffer_.size());
+  }
+  const size_t got = bytes_->read(buffer_.data() + end_, buffer_.size() - end_);
+  end_ += got;
+  at_end_ = got == 0;
+  return !at_end_;
+}
+
+void CsvRecords::skip_mark() {
+  fill();
+  const std::string_view start(buffer_.data(), std::min<size_t>(end_, 3));
+  if (start == "\xef\xbb\xbf") begin_ = 3;
+  if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff")) {
+    fail(name(), ": is UTF-16 text, expected UTF-8");
+  }
+}
+
+void CsvRecords::detect_separator() {
+  constexpr std::string_view kCandidates = ",;\t|";
+  size_t counts[kCandidates.size()] = {};
+  size_t at = begin_;
+  while (at < end_ && (buffer_[at] == '\n' || buffer_[at] == '\r')) ++at;
+  bool quoted = false;
+  for (; at < end_ && (quoted || buffer_[at] != '\n'); ++at) {
+    if (buffer_[at] == '"') quoted = !quoted;
+    const size_t candidate = quoted ? std::string_view::npos : kCandidates.find(buffer_[at]);
+    if (candidate != std::string_view::npos) ++counts[candidate];
+  }
+  separator_ = kCandidates[static_cast<size_t>(
+      std::max_element(counts, counts + kCandidates.size()) - counts)];
+}
+
+void CsvRecords::rewind() {
+  bytes_->rewind();
+  begin_ = end_ = 0;
+  at_end_ = false;
+  line_ = 0;
+  next_line_ = 1;
+  skip_mark();
+}
+
+// The offset from begin_ of the first newline at or behind begin_ + from; kNowhere where the file
+// ends before.
+size_t CsvRecords::find_newline(size_t from) {
+  while (true) {
+    const char* start = buffer_.data() + begin_;
+    const size_t available = end_ - begin_;
+    if (from < available) {
+      const void* found = std::memchr(start + from, '\n', available - from);
+      if (found) return static_cast<size_t>(static_cast<const char*>(found) - start);
+      from = available;
+    }
+    if (!fill()) return kNowhere;
+  }
+}
+
+// The offset from begin_ of the newline that ends a row with quotes: the first one outside them. A
+// quote opens only at the beginning of a cell; elsewhere it is a letter like any other.
+size_t CsvRecords::find_record_end() {
+  bool quoted = false, cell_begins = true, just_closed = false;
+  for (size_t at = 0;; ++at) {
+    if (begin_ + at == end_ && !fill()) {
+      if (quoted) fail(name(), ": line ", next_line_, ": a quote is opened and never closed");
+      return kNowhere;
+    }
+    const char c = buffer_[begin_ + at];
+    if (!quoted && c == '\n') return at;
+    const bool opens = !quoted && c == '"' && (cell_begins || just_closed);  // doubled: opens again
+    just_closed = quoted && c == '"';
+    quoted = opens || (quoted && !just_closed);
+    cell_begins = !quoted && c == separator_;
+  }
+}
+
+bool CsvRecords::next() {
+  while (true) {
+    if (begin_ == end_ && !fill()) return false;
+    size_t length = find_newline(0);
+    const size_t searched = length == kNowhere ? end_ - begin_ : length;
+    const bool quotes = std::memchr(buffer_.data() + begin_, '"', searched) != nullptr;
+    if (quotes) length = find_record_end();
+    const bool newline = length != kNowhere;
+    if (!newline) length = end_ - begin_;
+
+    const char* first = buffer_.data() + begin_;
+    const char* last = first + length;
+    line_ = next_line_;
+    next_line_ += 1 + (quotes ? static_cast<size_t>(std::count(first, last, '\n')) : 0);
+    begin_ += length + (newline ? 1 : 0);
+    if (last != first && last[-1] == '\r') --last;
+    if (first == last) continue;
+    cells_.clear();
+    quotes ? split_quoted(first, last) : split_plain(first, last);
+    return true;
+  }
+}
+
+void CsvRecords::split_plain(const char* at, const char* last) {
+  const char separator = separator_;
+  const char* cell = at;
+  for (; at != last; ++at) {
+    if (*at != separator) continue;
+    cells_.emplace_back(cell, static_cast<size_t>(at - cell));
+    cell = at + 1;
+  }
+  cells_.emplace_back(cell, static_cast<size_t>(last - cell));
+}
+
+void CsvRecords::split_quoted(const char* at, const char* last) {
+  unescaped_.clear();
+  while (true) {
+    if (at != last && *at == '"') {
+      at = quoted_cell(at + 1, last);
+      if (at != last && *at != separator_) {
+        fail(name(), ": line ", line_, ": text follows the closing quote of column ",
+             cells_.size() - 1, ", expected a separator");
+      }
+    } else {
+      const char* end = std::find(at, last, separator_);
+      cells_.emplace_back(at, static_cast<size_t>(end - at));
+      at = end;
+    }
+    if (at == last) return;
+    ++at;
+  }
+}
+
+// A cell from behind its opening quote on; returns what follows the closing one.
+const char* CsvRecords::quoted_cell(const char* at, const char* last) {
+  const char* end = std::find(at, last, '"');
+  if (last - end < 2 || end[1] != '"') {
+    cells_.emplace_back(at, static_cast<size_t>(end - at));
+    return end == last ? last : end + 1;
+  }
+  std::string& text = unescaped_.emplace_back();
+  while (last - end >= 2 && end[1] == '"') {
+    text.append(at, end + 1);
+    at = end + 2;
+    end = std::find(at, last, '"');
+  }
+  text.append(at, end);
+  cells_.emplace_back(text);
+  return end == last ? last : end + 1;
+}
+
+}  // namespace fcp

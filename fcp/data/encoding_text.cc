@@ -1,0 +1,39 @@
+#include "fcp/data/encoding_text.h"
+
+#include <nlohmann/json.hpp>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+
+std::string encoding_text(const CsvEncoding& encoding) {
+  const nlohmann::ordered_json json = {
+      {"header", encoding.header},         {"width", encoding.width},
+      {"columns", encoding.columns},       {"positions", encoding.positions},
+      {"categories", encoding.categories}, {"means", encoding.means}};
+  return json.dump();
+}
+
+CsvEncoding parse_encoding(const std::string& text) {
+  CsvEncoding encoding;
+  try {
+    const auto json = nlohmann::json::parse(text);
+    json.at("header").get_to(encoding.header);
+    json.at("width").get_to(encoding.width);
+    json.at("columns").get_to(encoding.columns);
+    json.at("positions").get_to(encoding.positions);
+    json.at("categories").get_to(encoding.categories);
+    json.at("means").get_to(encoding.means);
+  } catch (const nlohmann::json::exception&) {
+    fail("the description of the network's columns (metadata '", kEncodingKey, "') is damaged");
+  }
+  const size_t columns = encoding.columns.size();
+  if (encoding.positions.size() != columns || encoding.categories.size() != columns ||
+      (!encoding.means.empty() && encoding.means.size() != columns)) {
+    fail("the description of the network's columns (metadata '", kEncodingKey,
+         "') contradicts itself");
+  }
+  return encoding;
+}
+
+}  // namespace fcp

@@ -1,0 +1,28 @@
+// Cutting a data set into folds at random, the same for the same seed.
+//
+// Tested by tests/data/folds_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace fcp {
+
+struct Folds {
+  std::vector<size_t> training;
+  std::vector<size_t> calibration;
+  std::vector<size_t> test;
+};
+
+// The paper's 2 : 2 : 1. A fifth of the rows (rounded up) is the test fold; the rest is permuted
+// and halved into training and calibration, an odd row dropped.
+Folds paper_folds(size_t rows, uint64_t seed);
+
+// One fold for each fraction, disjoint, in random order. The fractions are ≥ 0 and sum to at most
+// 1 (a fold ends at the rounded cumulative fraction, so that fractions that sum to 1 use all rows).
+std::vector<std::vector<size_t>> random_folds(size_t rows, std::span<const double> fractions,
+                                              uint64_t seed);
+
+}  // namespace fcp

@@ -1,0 +1,27 @@
+// Numbers in text files.
+//
+// Idea: most cells are a few digits with perhaps a point. Their digits are gathered in a 64-bit
+// integer m and their value is m · 10^e; where m ≤ 2^53 and |e| ≤ 22 both factors are exact
+// doubles, so one multiplication or division is correctly rounded (Clinger, 1990). Everything else
+// goes to std::from_chars, which is always exact.
+//
+// Tested by tests/data/number_test.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fcp {
+
+// Whether all of `text` (spaces around it allowed) is a number, and which: "1", "-2.5e3", "+.5",
+// "inf", "-Infinity". Beyond the range of double the value is ±infinity or 0.
+bool parse_number(std::string_view text, double& value);
+
+// Whether the cell stands for "no value": empty, NA, N/A, NaN, nan, ? or null (spaces around it
+// allowed).
+bool is_missing(std::string_view text);
+
+// The shortest decimal that reads back as the same float; "inf", "-inf", "nan".
+std::string number_text(float value);
+
+}  // namespace fcp

@@ -1,0 +1,150 @@
+#include "fcp/data/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "fcp/base/error.h"
+#include "fcp/data/npy.h"
+#include "fcp/data/npz.h"
+
+namespace fcp {
+
+namespace {
+
+constexpr size_t kRowsAtOnce = 4096;
+
+class CsvRows : public RowSource {
+ public:
+  CsvRows(const std::string& path, const std::string& target, const CsvOptions& options)
+      : reader_(path, target, options),
+        row_shape_{static_cast<int64_t>(reader_.feature_names().size())} {}
+
+  bool next(size_t count, Rows& out) override {
+    out.first_row = next_row_;
+    const bool some = reader_.next(count, out.x, out.y);
+    next_row_ += out.x.rows();
+    return some;
+  }
+  void rewind() override {
+    reader_.rewind();
+    next_row_ = 0;
+  }
+  std::optional<size_t> size() const override { return reader_.size(); }
+  const std::vector<std::string>& column_names() const override { return reader_.feature_names(); }
+  const std::vector<std::string>& target_names() const override { return reader_.target_names(); }
+  const std::vector<int64_t>& row_shape() const override { return row_shape_; }
+  size_t target_count() const override { return reader_.target_names().size(); }
+  const CsvEncoding* encoding() const override { return &reader_.encoding(); }
+
+ private:
+  CsvReader reader_;
+  std::vector<int64_t> row_shape_;
+  size_t next_row_ = 0;
+};
+
+class NpyRows : public RowSource {
+ public:
+  NpyRows(const std::string& data, const std::string& target) : x_(data) {
+    const std::vector<int64_t>& shape = x_.shape();
+    if (shape.empty()) fail(x_.name(), ": holds a single number, expected rows");
+    row_shape_.assign(shape.begin() + 1, shape.end());
+    if (row_shape_.empty()) row_shape_ = {1};
+    if (target.empty()) return;
+    y_.emplace(target);
+    const std::vector<int64_t>& y_shape = y_->shape();
+    if (y_shape.empty()) fail(y_->name(), ": holds a single number, expected rows");
+    if (y_shape[0] != shape[0]) {
+      fail(y_->name(), ": found ", y_shape[0], " rows, expected ", shape[0], " as in ", x_.name());
+    }
+    target_count_ = element_count(std::span(y_shape).subspan(1));
+  }
+
+  bool next(size_t count, Rows& out) override {
+    out.first_row = next_row_;
+    const bool some = x_.next(count, out.x);
+    refuse_nan(out.x, x_.name());
+    const int64_t rows = out.x.shape[0];
+    if (out.x.shape.size() == 1) out.x.shape.push_back(1);
+    out.y = Array{};
+    if (y_) {
+      y_->next(count, out.y);
+      refuse_nan(out.y, y_->name());
+      out.y.shape = {rows, static_cast<int64_t>(target_count_)};
+    }
+    next_row_ += static_cast<size_t>(rows);
+    return some;
+  }
+
+  void rewind() override {
+    x_.rewind();
+    if (y_) y_->rewind();
+    next_row_ = 0;
+  }
+  std::optional<size_t> size() const override { return static_cast<size_t>(x_.shape()[0]); }
+  const std::vector<std::string>& column_names() const override { return no_names_; }
+  const std::vector<std::string>& target_names() const override { return no_names_; }
+  const std::vector<int64_t>& row_shape() const override { return row_shape_; }
+  size_t target_count() const override { return target_count_; }
+
+ private:
+  void refuse_nan(const Array& rows, const std::string& name) const {
+    const auto found = std::find_if(rows.values.begin(), rows.values.end(),
+                                    [](float value) { return std::isnan(value); });
+    if (found == rows.values.end()) return;
+    const size_t place = static_cast<size_t>(found - rows.values.begin());
+    fail(name, ": row ", next_row_ + place / rows.row_size(), ", element ", place % rows.row_size(),
+         " (both from 0): found NaN, expected a number");
+  }
+
+  NpyReader x_;
+  std::optional<NpyReader> y_;
+  std::vector<int64_t> row_shape_;
+  size_t target_count_ = 0;
+  std::vector<std::string> no_names_;
+  size_t next_row_ = 0;
+};
+
+bool names_entry(const std::string& path) {
+  const size_t colon = path.rfind(':');
+  return !std::filesystem::exists(path) && colon != std::string::npos &&
+         std::filesystem::exists(path.substr(0, colon));
+}
+
+bool holds_array(const std::string& path) {
+  return names_entry(path) || is_npy(path) || is_npz(path);
+}
+
+void append(Array& all, const Array& some) {
+  if (all.shape.empty()) {
+    all = some;
+    return;
+  }
+  all.shape[0] += some.shape[0];
+  all.values.insert(all.values.end(), some.values.begin(), some.values.end());
+}
+
+}  // namespace
+
+std::unique_ptr<RowSource> open_rows(const std::string& data, const std::string& target,
+                                     const RowOptions& options) {
+  if (!holds_array(data)) return std::make_unique<CsvRows>(data, target, options);
+  if (!target.empty() && !names_entry(target) && !std::filesystem::exists(target)) {
+    fail(target, ": no such file; with .npy data the target is an .npy too");
+  }
+  return std::make_unique<NpyRows>(data, target);
+}
+
+Rows read_all(RowSource& source) {
+  source.rewind();
+  Rows all, some;
+  while (source.next(kRowsAtOnce, some)) {
+    append(all.x, some.x);
+    if (!some.y.shape.empty()) append(all.y, some.y);
+  }
+  if (all.x.shape.empty()) all.x = some.x;  // no rows, but their shape
+  if (all.y.shape.empty()) all.y = some.y;
+  return all;
+}
+
+}  // namespace fcp

@@ -1,0 +1,57 @@
+// The one way the verbs read data: features x and targets y, so many rows at a time, whatever the
+// files are. A CSV file (plain or gzip) names its target by column; .npy data takes its target from
+// another .npy. An entry of an .npz archive is written archive.npz:entry. Files are known by their
+// first bytes, not by their names.
+//
+// Tested by tests/data/rows_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fcp/data/array.h"
+#include "fcp/data/csv.h"
+
+namespace fcp {
+
+struct Rows {
+  Array x;               // [n, …]
+  Array y;               // [n, K]; empty when there is no target
+  size_t first_row = 0;  // of x in the whole data, from 0
+};
+
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+
+  // The next rows, at most `count`; false when there are none left.
+  virtual bool next(size_t count, Rows& out) = 0;
+  virtual void rewind() = 0;
+
+  // Rows in all, where that is known without reading them.
+  virtual std::optional<size_t> size() const = 0;
+
+  virtual const std::vector<std::string>& column_names() const = 0;  // of x; empty for .npy
+  virtual const std::vector<std::string>& target_names() const = 0;  // of y; empty for .npy
+  virtual const std::vector<int64_t>& row_shape() const = 0;         // of one row of x
+  virtual size_t target_count() const = 0;                           // K; 0 without target
+
+  // How a CSV file's columns became features; null for .npy.
+  virtual const CsvEncoding* encoding() const { return nullptr; }
+};
+
+using RowOptions = CsvOptions;  // .npy files leave nothing to choose
+
+// target: columns of a CSV file, or the .npy of y for .npy data; empty for none. A one-dimensional
+// .npy [N] is read as [N, 1]; y of more axes [N, a, b] as [N, a·b].
+std::unique_ptr<RowSource> open_rows(const std::string& data, const std::string& target,
+                                     const RowOptions& options = {});
+
+// All rows from the beginning.
+Rows read_all(RowSource& source);
+
+}  // namespace fcp

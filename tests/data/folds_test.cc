@@ -1,0 +1,79 @@
+#include "fcp/data/folds.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+std::vector<size_t> joined(std::vector<std::vector<size_t>> folds) {
+  std::vector<size_t> all;
+  for (const auto& fold : folds) all.insert(all.end(), fold.begin(), fold.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+bool distinct_below(const std::vector<size_t>& sorted, size_t rows) {
+  return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
+         (sorted.empty() || sorted.back() < rows);
+}
+
+TEST(PaperFolds, HaveTheSizesOfTheOfficialCode) {
+  const size_t sizes[][3] = {{1994, 797, 399},
+                             {2161, 864, 433},
+                             {45730, 18292, 9146},
+                             {10886, 4354, 2178},
+                             {10000, 4000, 2000},
+                             {0, 0, 0},
+                             {1, 0, 1}};
+  for (const auto& [rows, half, test] : sizes) {
+    const Folds folds = paper_folds(rows, 0);
+    EXPECT_EQ(folds.training.size(), half);
+    EXPECT_EQ(folds.calibration.size(), half);
+    EXPECT_EQ(folds.test.size(), test);
+    EXPECT_TRUE(distinct_below(joined({folds.training, folds.calibration, folds.test}), rows));
+  }
+}
+
+TEST(PaperFolds, DependOnTheSeedAlone) {
+  EXPECT_EQ(paper_folds(1000, 3).test, paper_folds(1000, 3).test);
+  EXPECT_NE(paper_folds(1000, 3).test, paper_folds(1000, 4).test);
+}
+
+// A row is in the test fold for a fifth of the seeds. Over 4000 seeds the share of a given row
+// deviates by more than 0.04 (6.3 standard deviations) with a chance below 3e-10; ten rows.
+TEST(PaperFolds, PutEveryRowEverywhere) {
+  std::vector<int> in_test(10);
+  for (uint64_t seed = 0; seed < 4000; ++seed) {
+    for (const size_t row : paper_folds(10, seed).test) ++in_test[row];
+  }
+  for (const int count : in_test) EXPECT_NEAR(count / 4000.0, 0.2, 0.04);
+}
+
+TEST(RandomFolds, AreDisjointAndUseAllRows) {
+  const std::vector<double> thirds = {1. / 3, 1. / 3, 1. / 3};
+  const auto folds = random_folds(100, thirds, 7);
+  EXPECT_EQ(folds[0].size(), 33u);
+  EXPECT_EQ(folds[1].size(), 34u);
+  EXPECT_EQ(folds[2].size(), 33u);
+  std::vector<size_t> all(100);
+  std::iota(all.begin(), all.end(), size_t{0});
+  EXPECT_EQ(joined(folds), all);
+  const auto part = random_folds(100, std::vector<double>{0.25, 0, 0.5}, 7);
+  EXPECT_EQ(part[0].size(), 25u);
+  EXPECT_EQ(part[1].size(), 0u);
+  EXPECT_EQ(part[2].size(), 50u);
+  EXPECT_TRUE(distinct_below(joined(part), 100));
+}
+
+TEST(RandomFolds, RefuseFractionsThatCannotBe) {
+  EXPECT_THROW(random_folds(10, std::vector<double>{0.8, 0.3}, 0), Error);
+  EXPECT_THROW(random_folds(10, std::vector<double>{-0.1, 0.3}, 0), Error);
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,53 @@
+// The charts of a report, each one <svg> element as svg.h describes it.
+//
+// All of them take any data: none, one row, constant, infinite. What cannot be drawn (an infinite
+// length, values far out in a tail) is counted in the legend, never dropped in silence.
+// Tested by tests/report/charts_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fcp/conformal/level.h"
+#include "fcp/evaluation/coverage.h"
+#include "fcp/report/interval_report.h"
+
+namespace fcp {
+
+// Empirical coverage minus 1 − α over α (the paper's Figure 4). The first series carries its
+// confidence band, the others are lines. In grey the range in which the coverage of a predictor
+// calibrated on so many rows lies nine times in ten: the 5 % and 95 % quantiles of Beta(k, n + 1 −
+// k); left out where calibration_rows = 0.
+struct CurveSeries {
+  std::string name;
+  std::span<const CurvePoint> points;
+};
+std::string coverage_curve_chart(std::span<const CurveSeries> series, size_t calibration_rows);
+
+// Coverage of each part with its confidence interval, against the line 1 − α. Parts whose interval
+// lies wholly below the line are diamonds. Of more than 24 parts the worst are shown.
+struct CoverageParts {
+  std::string title;
+  std::vector<GroupCoverage> parts;
+  Level level = Level(0.1);
+};
+std::string coverage_parts_chart(const CoverageParts& chart);
+
+// Lengths of the intervals of the main method, with a line at the mean of each method.
+struct MeanLength {
+  std::string name;
+  double mean = 0;  // over the finite intervals
+};
+std::string length_chart(std::span<const double> lengths, std::span<const MeanLength> means);
+
+// Calibration scores, those beyond the radius apart.
+std::string score_chart(std::span<const double> scores, std::optional<double> radius);
+
+// Intervals in the order of their prediction with the truth on them, misses marked by a cross. Of
+// more than 300 rows, 300 evenly along that order. Rows with a NaN are left out.
+std::string interval_chart(std::span<const SampleRow> rows, const std::string& response);
+
+}  // namespace fcp

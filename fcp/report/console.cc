@@ -1,0 +1,153 @@
+#include "fcp/report/console.h"
+
+#include <algorithm>
+#include <ostream>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fcp/base/error.h"
+#include "fcp/report/format.h"
+#include "fcp/report/table.h"
+
+namespace fcp {
+namespace {
+
+// The headline: one line a quantity, its name, its value, and a remark.
+class Headline {
+ public:
+  void add(std::string name, std::string value, std::string remark = "") {
+    name_width_ = std::max(name_width_, display_width(name));
+    value_width_ = std::max(value_width_, display_width(value));
+    lines_.push_back({std::move(name), std::move(value), std::move(remark)});
+  }
+
+  void print(std::ostream& out) const {
+    for (const Line& line : lines_) {
+      out << line.name << std::string(name_width_ - display_width(line.name) + 2, ' ')
+          << line.value;
+      if (!line.remark.empty()) {
+        out << std::string(value_width_ - display_width(line.value) + 2, ' ') << line.remark;
+      }
+      out << '\n';
+    }
+  }
+
+ private:
+  struct Line {
+    std::string name, value, remark;
+  };
+  std::vector<Line> lines_;
+  size_t name_width_ = 0;
+  size_t value_width_ = 0;
+};
+
+std::string confidence_name(const PrintOptions& options) {
+  return format_percent(options.confidence, 0) + " CI";
+}
+
+void add_coverage(Headline& headline, const Coverage& coverage, const PrintOptions& options) {
+  headline.add("coverage", format_percent(coverage.rate),
+               concat("target ", format_target(options.level), ", ", confidence_name(options), " ",
+                      format_percent_range(coverage.lower, coverage.upper)));
+}
+
+void add_length(Headline& headline, const LengthSummary& length) {
+  headline.add("length", format_number(length.mean),
+               length.median ? "median " + format_number(*length.median) : "");
+  if (length.infinite_share > 0) {
+    headline.add(
+        "infinite", format_percent(length.infinite_share),
+        "of the intervals; mean length of the others " + format_number(length.mean_finite));
+  }
+  if (length.empty_share > 0) {
+    headline.add("empty", format_percent(length.empty_share), "of the intervals");
+  }
+}
+
+Table part_table(const PrintOptions& options) {
+  return Table({"coverage by", "rows", "coverage", confidence_name(options), ""});
+}
+
+void add_part(Table& table, std::string name, const Coverage& coverage, std::string mark = "") {
+  table.add_row({std::move(name), format_count(coverage.rows), format_percent(coverage.rate),
+                 format_percent_range(coverage.lower, coverage.upper), std::move(mark)});
+}
+
+// All groups with the worst one marked, or only that one where there are too many.
+void add_groups(Table& table, std::span<const GroupCoverage> groups, const std::string& prefix,
+                const PrintOptions& options) {
+  if (groups.empty()) return;
+  const GroupCoverage worst = worst_group(groups);
+  if (groups.size() > options.most_groups) {
+    add_part(table, prefix + worst.name, worst.coverage,
+             concat("worst of ", groups.size(), " groups"));
+    return;
+  }
+  const bool differ = std::any_of(groups.begin(), groups.end(), [&](const GroupCoverage& group) {
+    return group.coverage.rate > worst.coverage.rate;
+  });
+  for (const GroupCoverage& group : groups) {
+    const bool is_worst = differ && group.name == worst.name;
+    add_part(table, prefix + group.name, group.coverage, is_worst ? "worst" : "");
+  }
+}
+
+void add_strata(Table& table, std::span<const Stratum> strata, const std::string& prefix) {
+  for (const Stratum& stratum : strata) {
+    std::string name = prefix + format_number(stratum.low, 3);
+    if (stratum.high > stratum.low) name += "–" + format_number(stratum.high, 3);
+    add_part(table, std::move(name), stratum.coverage);
+  }
+}
+
+}  // namespace
+
+void print_evaluation(std::ostream& out, const IntervalEvaluation& evaluation,
+                      const PrintOptions& options) {
+  Headline headline;
+  add_coverage(headline, evaluation.coverage, options);
+  add_length(headline, evaluation.length);
+  if (evaluation.weighted_length) {
+    headline.add("weighted length", format_number(*evaluation.weighted_length));
+  }
+  headline.add("interval score", format_number(evaluation.interval_score));
+  headline.add("rows", format_count(evaluation.rows),
+               evaluation.outputs > 1 ? concat(evaluation.outputs, " outputs each") : "");
+  headline.print(out);
+
+  Table table = part_table(options);
+  add_groups(table, evaluation.response_thirds, "", options);
+  if (!evaluation.groups.empty()) table.add_gap();
+  add_groups(table, evaluation.groups, "group ", options);
+  if (!evaluation.length_strata.empty()) table.add_gap();
+  add_strata(table, evaluation.length_strata, "length ");
+  out << '\n' << table;
+}
+
+void print_evaluation(std::ostream& out, const SetEvaluation& evaluation,
+                      const PrintOptions& options) {
+  Headline headline;
+  add_coverage(headline, evaluation.coverage, options);
+  headline.add("set size", format_number(evaluation.mean_size),
+               concat("of ", evaluation.classes, " labels"));
+  if (evaluation.empty_share > 0) {
+    headline.add("empty", format_percent(evaluation.empty_share), "of the sets");
+  }
+  if (evaluation.full_share > 0) {
+    headline.add("full", format_percent(evaluation.full_share), "of the sets hold every label");
+  }
+  headline.add("rows", format_count(evaluation.rows));
+  headline.print(out);
+
+  Table table = part_table(options);
+  add_groups(table, evaluation.class_coverage, "label ", options);
+  if (!evaluation.groups.empty()) table.add_gap();
+  add_groups(table, evaluation.groups, "group ", options);
+  if (!evaluation.size_strata.empty()) table.add_gap();
+  add_strata(table, evaluation.size_strata, "size ");
+  out << '\n' << table;
+}
+
+}  // namespace fcp

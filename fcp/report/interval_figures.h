@@ -1,0 +1,19 @@
+// The charts of a report on prediction intervals with the words around them: which chart is drawn
+// from what, and how to read it. What the report has no data for is left out.
+// Tested by tests/report/html_test.cc.
+#pragma once
+
+#include <vector>
+
+#include "fcp/report/interval_report.h"
+#include "fcp/report/page.h"
+
+namespace fcp {
+
+// A sample of rows, coverage over α, lengths, scores.
+std::vector<Figure> interval_figures(const IntervalReport& report);
+
+// Coverage of the main method by thirds of the response, by length, and by group.
+std::vector<Figure> part_figures(const IntervalReport& report);
+
+}  // namespace fcp

@@ -1,0 +1,104 @@
+#include "fcp/report/page.h"
+
+#include "fcp/base/error.h"
+#include "fcp/report/format.h"
+#include "fcp/report/svg.h"
+
+namespace fcp {
+
+namespace {
+
+std::string class_attribute(std::string_view css_class) {
+  return css_class.empty() ? std::string() : concat(" class=\"", css_class, "\"");
+}
+
+std::string html_figure(const Figure& figure, std::string_view css_class) {
+  std::string html = concat("<figure class=\"", css_class, "\"><figcaption><h3>",
+                            html_text(figure.caption), "</h3>");
+  if (!figure.remark.empty()) html += html_paragraph(figure.remark, "remark");
+  html += concat("</figcaption>\n<div class=\"scroll\">", figure.chart, "</div>\n");
+  if (!figure.html.empty()) {
+    html += concat("<details><summary>The numbers</summary>\n", figure.html, "</details>\n");
+  }
+  return html + "</figure>\n";
+}
+
+}  // namespace
+
+std::string html_text(std::string_view text) {
+  std::string escaped = escape_text(text);
+  for (size_t at = 0; (at = escaped.find(" %", at)) != std::string::npos;) {
+    escaped.replace(at, 1, "&nbsp;");
+  }
+  return escaped;
+}
+
+std::string html_paragraph(std::string_view text, std::string_view css_class) {
+  return concat("<p", class_attribute(css_class), ">", html_text(text), "</p>\n");
+}
+
+std::string html_tile(std::string_view label, std::string_view value, std::string_view remark,
+                      std::string_view css_class) {
+  const std::string classes = css_class.empty() ? "tile" : concat("tile ", css_class);
+  return concat("<div class=\"", classes, "\"><span class=\"label\">", html_text(label),
+                "</span><span class=\"value\">", html_text(value), "</span><span class=\"remark\">",
+                html_text(remark), "</span></div>\n");
+}
+
+std::string html_table(std::span<const std::string> headers,
+                       std::span<const std::vector<std::string>> rows) {
+  std::string html = "<div class=\"scroll\"><table><thead><tr>";
+  for (const std::string& header : headers) {
+    html += concat("<th scope=\"col\">", html_text(header), "</th>");
+  }
+  html += "</tr></thead>\n<tbody>\n";
+  for (const std::vector<std::string>& row : rows) {
+    html += "<tr>";
+    for (size_t i = 0; i < row.size(); ++i) {
+      html += i == 0 ? concat("<th scope=\"row\">", html_text(row[i]), "</th>")
+                     : concat("<td>", html_text(row[i]), "</td>");
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+std::string html_pairs(std::span<const std::pair<std::string, std::string>> pairs) {
+  std::string html = "<dl>\n";
+  for (const auto& [term, value] : pairs) {
+    html += concat("<div><dt>", html_text(term), "</dt><dd>", html_text(value), "</dd></div>\n");
+  }
+  return html + "</dl>\n";
+}
+
+std::string html_figures(std::span<const Figure> figures) {
+  size_t narrow = 0;
+  for (const Figure& figure : figures) narrow += !figure.wide;
+  std::string html = "<div class=\"charts\">\n";
+  size_t seen = 0;
+  for (const Figure& figure : figures) {
+    seen += !figure.wide;
+    const bool alone = !figure.wide && seen == narrow && narrow % 2 == 1;
+    html += html_figure(figure, figure.wide ? "card wide" : alone ? "card wide alone" : "card");
+  }
+  return html + "</div>\n";
+}
+
+std::string html_section(std::string_view id, std::string_view heading, std::string_view html) {
+  return concat("<section id=\"", escape_text(id), "\">\n<h2>", html_text(heading), "</h2>\n", html,
+                "</section>\n");
+}
+
+std::string html_page(std::string_view title, std::string_view subtitle, std::string_view html) {
+  // The empty icon keeps the browser from asking a server for one.
+  return concat(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<link rel=\"icon\" href=\"data:,\">\n<title>",
+      escape_text(title), "</title>\n<style>\n", chart_style(), page_style(),
+      "</style>\n</head>\n<body>\n<main>\n<header>\n<h1>", html_text(title), "</h1>\n",
+      html_paragraph(subtitle, "subtitle"), "</header>\n", html, "</main>\n</body>\n</html>\n");
+}
+
+}  // namespace fcp

@@ -1,0 +1,132 @@
+#include "fcp/report/console.h"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/report/format.h"
+#include "fcp/report/table.h"
+
+#include "report_samples.h"
+
+namespace fcp {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::kInfinity;
+using testing::kNaN;
+using ::testing::Not;
+
+TEST(Format, Numbers) {
+  EXPECT_EQ(format_number(1.75284), "1.753");
+  EXPECT_EQ(format_number(-0.0812), "−0.08120");
+  EXPECT_EQ(format_number(1234.5678), "1235");
+  EXPECT_EQ(format_number(98765.4), "98765");
+  EXPECT_EQ(format_number(0), "0");
+  EXPECT_EQ(format_number(1234567), "1.235e6");
+  EXPECT_EQ(format_number(0.00001234), "1.234e−5");
+  EXPECT_EQ(format_number(1e300, 2), "1.0e300");
+  EXPECT_EQ(format_number(kInfinity), "∞");
+  EXPECT_EQ(format_number(-kInfinity), "−∞");
+  EXPECT_EQ(format_number(kNaN), "–");
+}
+
+TEST(Format, SharesAndCounts) {
+  EXPECT_EQ(format_percent(0.9034), "90.3 %");
+  EXPECT_EQ(format_percent(-0.05), "−5.0 %");
+  EXPECT_EQ(format_percent_range(0.891, 0.9142), "89.1–91.4 %");
+  EXPECT_EQ(format_target(Level(0.1)), "90 %");
+  EXPECT_EQ(format_target(Level(0.001)), "99.9 %");
+  EXPECT_EQ(format_target(Level::fraction(1, 3)), "66.6667 %");
+  EXPECT_EQ(format_count(7), "7");
+  EXPECT_EQ(format_count(1234567), "1,234,567");
+  EXPECT_EQ(format_count(123456), "123,456");
+  EXPECT_EQ(format_count(1, "row"), "1 row");
+  EXPECT_EQ(format_count(1000, "row"), "1,000 rows");
+}
+
+TEST(Format, DisplayWidthCountsCharacters) {
+  EXPECT_EQ(display_width("abc"), 3u);
+  EXPECT_EQ(display_width("± – ∞"), 5u);
+  EXPECT_EQ(display_width("e\u0301"), 1u);
+}
+
+TEST(Table, AlignsNumbersRightAndTextLeft) {
+  Table table({"method", "length", "±"});
+  table.add_row({"nested", "1.75", "0.01"});
+  table.add_gap();
+  table.add_row({"Größe", "∞"});
+  EXPECT_EQ(table.text(1),
+            " method  length     ±\n"
+            " ────────────────────\n"
+            " nested    1.75  0.01\n"
+            "\n"
+            " Größe        ∞\n");
+}
+
+TEST(Table, RefusesTooManyCells) {
+  Table table({"a"});
+  EXPECT_THROW(table.add_row({"1", "2"}), std::invalid_argument);
+}
+
+std::string printed(const IntervalEvaluation& evaluation, const PrintOptions& options = {}) {
+  std::ostringstream out;
+  print_evaluation(out, evaluation, options);
+  return out.str();
+}
+
+TEST(PrintEvaluation, SaysTheHeadlineAndTheParts) {
+  const IntervalEvaluation evaluation = testing::sample_report().methods[0].evaluation;
+  const std::string text = printed(evaluation);
+  EXPECT_THAT(text, HasSubstr(format_percent(evaluation.coverage.rate) + "  target 90 %, 95 % CI"));
+  EXPECT_THAT(text, HasSubstr("median " + format_number(*evaluation.length.median)));
+  EXPECT_THAT(text, HasSubstr("upper third"));
+  EXPECT_THAT(text, HasSubstr("group blue & white"));
+  EXPECT_THAT(text, HasSubstr("worst"));
+  EXPECT_THAT(text, Not(HasSubstr("infinite")));
+}
+
+TEST(PrintEvaluation, MentionsInfiniteIntervalsWhereThereAreSome) {
+  const std::vector<double> lower = {0, -kInfinity}, upper = {1, 1}, truth = {0.5, 0};
+  IntervalRows rows;
+  rows.lower = lower;
+  rows.upper = upper;
+  rows.truth = truth;
+  const std::string text = printed(evaluate_intervals(rows, 1));
+  EXPECT_THAT(text, HasSubstr("50.0 %   of the intervals; mean length of the others 1.000"));
+  EXPECT_THAT(text, HasSubstr("∞"));
+  EXPECT_THAT(text, Not(HasSubstr("inf ")));
+}
+
+TEST(PrintEvaluation, AmongEqualsNoneIsTheWorst) {
+  const std::vector<double> lower = {0, 0, 0}, upper = {1, 2, 3}, truth = {0, 1, 2};
+  IntervalRows rows;
+  rows.lower = lower;
+  rows.upper = upper;
+  rows.truth = truth;
+  EXPECT_THAT(printed(evaluate_intervals(rows, 1)), Not(HasSubstr("worst")));
+}
+
+TEST(PrintEvaluation, OfManyGroupsOnlyTheWorst) {
+  PrintOptions options;
+  options.most_groups = 2;
+  const std::string text = printed(testing::sample_report().methods[0].evaluation, options);
+  EXPECT_THAT(text, HasSubstr("worst of 3 groups"));
+}
+
+TEST(PrintEvaluation, LabelSets) {
+  const std::vector<uint8_t> members = {1, 0, 1, 1};
+  const std::vector<int64_t> truth = {0, 1};
+  SetRows rows;
+  rows.members = members;
+  rows.truth = truth;
+  std::ostringstream out;
+  print_evaluation(out, evaluate_sets(rows, 2));
+  EXPECT_THAT(out.str(), HasSubstr("set size  1.500"));
+  EXPECT_THAT(out.str(), HasSubstr("50.0 %   of the sets hold every label"));
+  EXPECT_THAT(out.str(), HasSubstr("label 1"));
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,105 @@
+#include "fcp/report/json.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "report_samples.h"
+
+namespace fcp {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::kInfinity;
+using testing::kNaN;
+
+TEST(Json, InfinitiesAreStrings) {
+  EXPECT_EQ(json_number(kInfinity), "inf");
+  EXPECT_EQ(json_number(-kInfinity), "-inf");
+  EXPECT_TRUE(json_number(kNaN).is_null());
+  EXPECT_EQ(json_number(1.5), 1.5);
+}
+
+TEST(Json, TheNumbersThatScriptsRelyOn) {
+  const IntervalReport report = testing::sample_report();
+  const IntervalEvaluation& evaluation = report.methods[0].evaluation;
+  const Json json = Json::parse(json_text(evaluation_json(evaluation, report.level)));
+  EXPECT_EQ(json["alpha"], 0.1);
+  EXPECT_EQ(json["coverage"], evaluation.coverage.rate);
+  EXPECT_GT(json["coverage"], 0.8);
+  EXPECT_LE(json["coverage"], 1.0);
+  EXPECT_EQ(json["coverage_low"], evaluation.coverage.lower);
+  EXPECT_EQ(json["coverage_high"], evaluation.coverage.upper);
+  EXPECT_EQ(json["length"], evaluation.length.mean);
+  EXPECT_EQ(json["median_length"], *evaluation.length.median);
+  EXPECT_EQ(json["interval_score"], evaluation.interval_score);
+  EXPECT_EQ(json["thirds"].size(), 3u);
+  EXPECT_EQ(json["groups"][1]["name"], "<b>green</b>");
+  EXPECT_EQ(json["worst_group"]["name"], evaluation.worst_group->name);
+  EXPECT_EQ(json["length_strata"].size(), 4u);
+  EXPECT_FALSE(json.contains("by_output"));
+}
+
+TEST(Json, InfiniteIntervals) {
+  const std::vector<double> lower = {0, -kInfinity}, upper = {1, kInfinity}, truth = {0, 0};
+  IntervalRows rows;
+  rows.lower = lower;
+  rows.upper = upper;
+  rows.truth = truth;
+  const std::string text = json_text(evaluation_json(evaluate_intervals(rows, 2), Level(0.1)));
+  const Json json = Json::parse(text);
+  EXPECT_EQ(json["length"], "inf");
+  EXPECT_EQ(json["finite_length"], 1.0);
+  EXPECT_EQ(json["by_output"][1]["length"], "inf");
+  EXPECT_EQ(json["by_output"].size(), 2u);
+}
+
+TEST(Json, MissingMedianIsNull) {
+  const std::vector<double> zero = {0};
+  IntervalRows rows;
+  rows.lower = rows.upper = rows.truth = zero;
+  IntervalEvaluationOptions options;
+  options.medians = false;
+  const Json json = evaluation_json(evaluate_intervals(rows, 1, options), Level(0.1));
+  EXPECT_TRUE(json["median_length"].is_null());
+}
+
+TEST(Json, WholeReport) {
+  IntervalReport report = testing::sample_report();
+  report.methods[1].radius = kInfinity;
+  report.methods[1].guaranteed = false;
+  report.methods[1].detection = coverage_of(9, 10);
+  const Json json = Json::parse(json_text(interval_report_json(report)));
+  EXPECT_EQ(json["method"], "nested");
+  EXPECT_EQ(json["radius"], *report.methods[0].radius);
+  EXPECT_EQ(json["calibration_rows"], 500);
+  EXPECT_EQ(json["curve"].size(), 19u);
+  EXPECT_EQ(json["others"][0]["radius"], "inf");
+  EXPECT_EQ(json["others"][0]["detection_coverage"], 0.9);
+  EXPECT_FALSE(json.contains("detection_coverage"));
+  EXPECT_EQ(json["provenance"]["seed"], "7");
+  EXPECT_EQ(json["notes"].size(), 1u);
+}
+
+TEST(Json, NamesNeedNotBeUtf8) {
+  IntervalReport report = testing::sample_report(20, 20);
+  report.methods[0].name =
+      "Gr\xf6\xdf"
+      "e";
+  EXPECT_NO_THROW(Json::parse(json_text(interval_report_json(report))));
+}
+
+TEST(Json, LabelSets) {
+  const std::vector<uint8_t> members = {1, 0, 1, 1};
+  const std::vector<int64_t> truth = {0, 1};
+  SetRows rows;
+  rows.members = members;
+  rows.truth = truth;
+  const Json json = evaluation_json(evaluate_sets(rows, 2), Level(0.1));
+  EXPECT_EQ(json["coverage"], 1.0);
+  EXPECT_EQ(json["size"], 1.5);
+  EXPECT_EQ(json["size_histogram"], (std::vector<size_t>{0, 1, 1}));
+  EXPECT_EQ(json["by_class"].size(), 2u);
+}
+
+}  // namespace
+}  // namespace fcp

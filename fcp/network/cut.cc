@@ -1,11 +1,14 @@
 #include "fcp/network/cut.h"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
 
 #include "fcp/base/error.h"
+#include "fcp/network/network.h"
 
 namespace fcp {
 namespace {
@@ -203,6 +206,22 @@ CutGraph cut(const Graph& graph, const std::string& where) {
   parts.backbone = extract(graph, graph.inputs, {feature});
   parts.head = extract(graph, {feature}, graph.outputs);
   return parts;
+}
+
+void declare_feature(CutGraph& parts, const std::vector<torch::Tensor>& inputs) {
+  torch::NoGradGuard no_grad;
+  const Network backbone(parts.backbone);
+  const torch::Tensor feature = backbone.run(inputs)[0];
+  TensorInfo& info = parts.backbone.outputs[0];
+  info.known_rank = true;
+  info.type = feature.scalar_type();
+  info.shape = feature.sizes().vec();
+  info.dimension_names.assign(info.shape.size(), "");
+  if (!info.shape.empty() && backbone.fixed_batch() == kDynamic) {
+    info.shape[0] = kDynamic;
+    info.dimension_names[0] = "batch";
+  }
+  parts.head.inputs[0] = info;
 }
 
 std::vector<std::string> valid_cuts(const Graph& graph) {

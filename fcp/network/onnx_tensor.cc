@@ -1,7 +1,5 @@
 #include "fcp/network/onnx_tensor.h"
 
-#include <sys/stat.h>
-
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
@@ -9,6 +7,8 @@
 #include <fstream>
 #include <memory>
 #include <vector>
+
+#include <sys/stat.h>
 
 #include "fcp/base/error.h"
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -104,6 +105,29 @@ TEST(Cut, GradientsReachTheFeatureAndNotTheWeights) {
   EXPECT_TRUE(torch::allclose(v.grad(), expected, 1e-5, 1e-6));
   for (const torch::Tensor& constant : head.constants()) {
     EXPECT_FALSE(constant.defined() && constant.requires_grad());
+  }
+}
+
+TEST(Cut, ForwardAndGradientOnCudaAreThoseOfTheCpu) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "this machine has no CUDA device";
+  torch::manual_seed(2);
+  for (const auto& [graph, tensor] :
+       {std::pair(make_mlp({5, 7, 6, 2}), "h1"), std::pair(make_residual_network(), "h1")}) {
+    const CutGraph parts = cut(graph, tensor);
+    std::vector<int64_t> shape = graph.inputs[0].shape;
+    shape[0] = 4;
+    const torch::Tensor x = torch::randn(shape);
+    torch::Tensor values[2], gradients[2];
+    for (const bool cuda : {false, true}) {
+      const NetworkOptions options{.device = cuda ? torch::kCUDA : torch::kCPU};
+      const torch::Tensor v = Network(parts.backbone, options).forward(x).detach().requires_grad_();
+      const torch::Tensor y = Network(parts.head, options).forward(v);
+      y.square().sum().backward();
+      values[cuda] = y.detach().cpu();
+      gradients[cuda] = v.grad().cpu();
+    }
+    EXPECT_TRUE(torch::allclose(values[0], values[1], 1e-3, 1e-4)) << tensor;
+    EXPECT_TRUE(torch::allclose(gradients[0], gradients[1], 1e-3, 1e-4)) << tensor;
   }
 }
 

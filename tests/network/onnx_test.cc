@@ -13,6 +13,7 @@
 #include "fcp/network/onnx_writer.h"
 
 #include "tests/network/graphs.h"
+#include "tests/support/files.h"
 
 namespace fcp {
 namespace {
@@ -163,8 +164,6 @@ TEST(Onnx, OldFilesListInitializersAsInputs) {
 class ExternalData : public testing::Test {
  protected:
   ExternalData() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "fcp_onnx_XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
     std::filesystem::create_directory(folder_ / "model");
     model_ = parsed(make_mlp({2, 2, 1}));
     tensor_ = model_.mutable_graph()->mutable_initializer(0);
@@ -174,7 +173,6 @@ class ExternalData : public testing::Test {
     std::ofstream(folder_ / "model" / "weights.bin", std::ios::binary) << "1234" << bytes_;
     std::ofstream(folder_ / "outside.bin", std::ios::binary) << "1234" << bytes_;
   }
-  ~ExternalData() override { std::filesystem::remove_all(folder_); }
 
   void set(const std::string& key, const std::string& value) {
     auto* entry = tensor_->add_external_data();
@@ -184,7 +182,8 @@ class ExternalData : public testing::Test {
 
   std::string read() const { return complaint(model_, (folder_ / "model").string()); }
 
-  std::filesystem::path folder_;
+  Folder temporary_;
+  std::filesystem::path folder_ = temporary_.path();
   onnx::ModelProto model_;
   onnx::TensorProto* tensor_;
   std::string bytes_;

@@ -119,7 +119,8 @@ TEST_F(NetworksParity, WritingAndReadingAgainIsByteIdentical) {
     if (once.size() > kSmall) return;
     write_onnx(graph, written / (name + ".onnx"));
     if (!find_leak(graph, "feature")) {
-      const CutGraph parts = cut(graph, "feature");
+      CutGraph parts = cut(graph, "feature");
+      declare_feature(parts, {read_tensor(folder + "/input.npy")});
       write_onnx(parts.backbone, written / (name + ".backbone.onnx"));
       write_onnx(parts.head, written / (name + ".head.onnx"));
     }

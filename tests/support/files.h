@@ -1,6 +1,7 @@
 // Small files for tests, in a folder of their own that goes away with the test.
 #pragma once
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <ftw.h>
 #include <zlib.h>
 
 #include "fcp/base/error.h"
@@ -20,7 +22,13 @@ class Folder {
     std::string pattern = (std::filesystem::temp_directory_path() / "fcp_data_XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
-  ~Folder() { std::filesystem::remove_all(path_); }
+  ~Folder() {
+    // Not std::filesystem::remove_all: pip's libtorch exports one of another compiler, which the
+    // dynamic linker then picks.
+    nftw(
+        path_.c_str(), [](const char* name, const struct stat*, int, FTW*) { return remove(name); },
+        16, FTW_DEPTH | FTW_PHYS);
+  }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 

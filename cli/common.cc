@@ -1,0 +1,133 @@
+#include "cli/common.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <thread>
+
+#include <ATen/Parallel.h>
+#include <torch/cuda.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/memory.h"
+#include "fcp/data/encoding_text.h"
+
+namespace fcp {
+
+void add_common(CLI::App& verb, CommonOptions& options) {
+  verb.add_flag("--json", options.json, "Print the result as JSON");
+  verb.add_flag("--quiet", options.quiet, "No messages and no progress on stderr");
+  verb.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  verb.add_option("--threads", options.threads, "Threads; 0 means all cores")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  verb.add_option("--device", options.device, "Where networks run: cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+}
+
+torch::Device start(const CommonOptions& options) {
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  keep_freed_memory();
+  at::set_num_threads(options.threads > 0 ? options.threads : cores);
+  if (options.device == "cuda" && !torch::cuda::is_available()) {
+    fail("--device cuda: this machine, or this build of libtorch, has no CUDA device");
+  }
+  return options.device == "cuda" ? torch::kCUDA : torch::kCPU;
+}
+
+void say(const CommonOptions& options, const std::string& line) {
+  if (!options.quiet) std::cerr << line << '\n';
+}
+
+void add_data(CLI::App& verb, DataOptions& options, bool needs_target) {
+  if (needs_target) {
+    verb.add_option("--target", options.target,
+                    "Target: a CSV column by name or 0-based index (several: a,b), or an .npy file")
+        ->required();
+  }
+  verb.add_option("--separator", options.separator,
+                  "CSV separator: a character or 'tab'; found out when absent");
+  verb.add_option("--header", options.header, "Whether the CSV has a header: auto, yes or no")
+      ->check(CLI::IsMember({"auto", "yes", "no"}))
+      ->capture_default_str();
+  verb.add_option("--drop", options.drop, "CSV columns to leave out")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb.add_option("--categorical", options.categorical, "CSV columns of categories, to one-hot")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb.add_flag("--impute", options.impute, "Replace missing CSV values by the column's mean");
+  verb.add_option("--batch", options.batch, "Rows at a time; 0 chooses")->capture_default_str();
+}
+
+namespace {
+
+char separator_of(const std::string& text) {
+  if (text.empty()) return 0;
+  if (text == "tab" || text == "\\t") return '\t';
+  if (text.size() != 1)
+    throw UsageError(concat("--separator ", text, ": expected one character or 'tab'"));
+  return text[0];
+}
+
+}  // namespace
+
+Level parse_level(const std::string& alpha) {
+  try {
+    return Level::parse(alpha);
+  } catch (const Error& error) {
+    throw UsageError(concat("--alpha: ", error.what()));
+  }
+}
+
+CsvOptions csv_options(const DataOptions& options) {
+  CsvOptions rows;
+  rows.separator = separator_of(options.separator);
+  rows.header = options.header == "yes"  ? CsvHeader::kYes
+                : options.header == "no" ? CsvHeader::kNo
+                                         : CsvHeader::kAuto;
+  rows.drop = options.drop;
+  rows.categorical = options.categorical;
+  rows.impute = options.impute;
+  return rows;
+}
+
+std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network) {
+  CsvOptions rows = csv_options(options);
+  if (network != nullptr && network->metadata.contains(kEncodingKey)) {
+    if (!options.drop.empty() || !options.categorical.empty() || options.impute) {
+      throw UsageError(
+          "--drop, --categorical and --impute were settled when this network was trained; leave "
+          "them out");
+    }
+    rows.encoding = parse_encoding(network->metadata.at(kEncodingKey));
+  }
+  return open_rows(options.data, options.target, rows);
+}
+
+size_t batch_rows(const DataOptions& options, const RowSource& source) {
+  if (options.batch > 0) return options.batch;
+  constexpr size_t kNumbers = size_t{1} << 22;
+  return std::clamp<size_t>(kNumbers / std::max<size_t>(1, element_count(source.row_shape())), 1,
+                            4096);
+}
+
+std::string short_count(double value) {
+  static constexpr const char* kUnits[] = {"", "k", "M", "G", "T"};
+  size_t unit = 0;
+  while (value >= 1000 && unit + 1 < std::size(kUnits)) {
+    value /= 1000;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 || value >= 100 ? "%.0f%s" : "%.1f%s", value,
+                kUnits[unit]);
+  return text;
+}
+
+torch::Tensor view(const Array& array) {
+  return torch::from_blob(const_cast<float*>(array.values.data()), array.shape, torch::kFloat);
+}
+
+}  // namespace fcp

@@ -1,0 +1,68 @@
+// Options that every verb takes, and small things that several verbs share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <torch/types.h>
+
+#include "fcp/conformal/level.h"
+#include "fcp/data/array.h"
+#include "fcp/data/rows.h"
+#include "fcp/network/graph.h"
+
+namespace fcp {
+
+struct CommonOptions {
+  bool json = false;
+  bool quiet = false;
+  uint64_t seed = 0;
+  int threads = 0;  // 0: all cores
+  std::string device = "cpu";
+};
+
+// Declares the common options on a verb.
+void add_common(CLI::App& verb, CommonOptions& options);
+
+// Sets the number of threads and returns the device; an Error where the device is not there.
+torch::Device start(const CommonOptions& options);
+
+// A line to stderr, unless --quiet.
+void say(const CommonOptions& options, const std::string& line);
+
+// How the data files are to be read; shared by all verbs that take data.
+struct DataOptions {
+  std::string data;
+  std::string target;
+  std::string separator;
+  std::string header = "auto";
+  std::vector<std::string> drop;
+  std::vector<std::string> categorical;
+  bool impute = false;
+  size_t batch = 0;  // rows at a time; 0: chosen by the size of a row
+};
+
+// The level of --alpha; a number that is none is bad usage.
+Level parse_level(const std::string& alpha);
+
+void add_data(CLI::App& verb, DataOptions& options, bool needs_target);
+
+// The options that concern CSV files.
+CsvOptions csv_options(const DataOptions& options);
+
+// Opens the data. `network` supplies the encoding of columns that training stored in it, if any.
+std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network);
+
+// Rows to run at a time.
+size_t batch_rows(const DataOptions& options, const RowSource& source);
+
+// "1.9k", "25.6M", "4.1G": for counts in tables.
+std::string short_count(double value);
+
+// The array without a copy; it must outlive the tensor.
+torch::Tensor view(const Array& array);
+
+}  // namespace fcp

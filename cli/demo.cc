@@ -1,0 +1,117 @@
+// fcp demo: the whole road on built-in data, with every file it makes left behind to look at.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "fcp/base/error.h"
+#include "fcp/base/output_file.h"
+#include "fcp/data/csv_writer.h"
+#include "fcp/data/folds.h"
+#include "fcp/data/synthetic.h"
+#include "fcp/network/onnx_writer.h"
+#include "fcp/report/console.h"
+#include "fcp/report/html.h"
+#include "fcp/report/json.h"
+
+#include "cli/steps.h"
+#include "cli/verbs.h"
+
+namespace fcp {
+namespace {
+
+struct DemoOptions {
+  CommonOptions common;
+  std::string folder = "fcp-demo";
+  std::string alpha = "0.1";
+};
+
+// The rows of one fold as a CSV file.
+void write_fold(const DataSet& all, const std::vector<size_t>& rows, const std::string& path) {
+  DataSet fold = all;
+  fold.x = take_rows(all.x, rows);
+  fold.y = take_rows(all.y, rows);
+  write_csv(path, fold);
+}
+
+void run_demo(const DemoOptions& options) {
+  const torch::Device device = start(options.common);
+  const Level level = parse_level(options.alpha);
+  std::error_code error;
+  std::filesystem::create_directories(options.folder, error);
+  if (error) fail(options.folder, ": cannot be made: ", error.message());
+  const auto file = [&](const char* name) { return options.folder + "/" + name; };
+  const bool talk = !options.common.json;
+  const auto tell = [&](const std::string& line) {
+    if (talk) std::cout << line << std::endl;
+  };
+
+  const DataSet data = demo_set(options.common.seed);
+  const Folds folds = paper_folds(data.x.rows(), options.common.seed);
+  write_fold(data, folds.training, file("train.csv"));
+  write_fold(data, folds.calibration, file("calibration.csv"));
+  write_fold(data, folds.test, file("test.csv"));
+  const std::string& target = data.targets[0];
+  const auto open = [&](const char* name, const Graph* network) {
+    DataOptions rows;
+    rows.data = file(name);
+    rows.target = target;
+    return open_data(rows, network);
+  };
+  constexpr size_t kBatch = 4096;
+
+  tell(concat("$ fcp train ", file("train.csv"), " --target ", target, " --out ",
+              file("model.onnx")));
+  TrainOptions train;
+  train.seed = options.common.seed;
+  train.epochs = 40;  // the rows are few
+  const TrainResult trained = train_rows(*open("train.csv", nullptr), train, options.common);
+  write_onnx(trained.graph, file("model.onnx"));
+
+  tell(concat("$ fcp calibrate ", file("model.onnx"), " --data ", file("calibration.csv"),
+              " --target ", target, " --out ", file("calibrated.onnx")));
+  CalibrateSettings settings;
+  settings.data_name = file("calibration.csv");
+  settings.provenance = {{"network", "model.onnx"}, {"calibration data", "calibration.csv"}};
+  const Calibrated calibrated =
+      calibrate_rows(trained.graph, *open("calibration.csv", &trained.graph), kBatch, settings,
+                     device, options.common);
+  write_calibrated(calibrated, file("calibrated.onnx"));
+
+  tell(concat("$ fcp predict ", file("calibrated.onnx"), " --data ", file("test.csv"), " --alpha ",
+              level.text(), " --out ", file("intervals.csv")));
+  predict_rows(calibrated, *open("test.csv", &calibrated.network), kBatch, level,
+               file("intervals.csv"), device, options.common);
+
+  tell(concat("$ fcp evaluate ", file("calibrated.onnx"), " --data ", file("test.csv"),
+              " --target ", target, " --alpha ", level.text(), " --report ", file("report.html")));
+  IntervalReport report = evaluate_rows(calibrated, *open("test.csv", &calibrated.network), kBatch,
+                                        level, {}, device, options.common);
+  report.title = "fcp demo: minutes of a delivery";
+  write_file(file("report.html"), interval_report_html(report));
+  if (options.common.json) {
+    std::cout << interval_report_json(report).dump(2) << '\n';
+    return;
+  }
+  std::cout << '\n';
+  print_evaluation(std::cout, report.methods[0].evaluation, {.level = level});
+  std::cout << "\nEverything is in " << options.folder << "/; open " << file("report.html") << '\n';
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app) {
+  auto options = std::make_shared<DemoOptions>();
+  CLI::App* verb =
+      app.add_subcommand("demo", "The whole road on built-in data, and an HTML report");
+  verb->footer("Example:\n  fcp demo --out fcp-demo");
+  verb->add_option("--out", options->folder, "Folder for the files it makes")
+      ->capture_default_str();
+  verb->add_option("--alpha", options->alpha, "Share of intervals that may miss the truth")
+      ->capture_default_str();
+  add_common(*verb, options->common);
+  verb->callback([options] { run_demo(*options); });
+}
+
+}  // namespace fcp

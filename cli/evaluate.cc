@@ -1,0 +1,68 @@
+// fcp evaluate: how the intervals of a calibrated predictor do on rows with known answers.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "fcp/base/output_file.h"
+#include "fcp/report/console.h"
+#include "fcp/report/html.h"
+#include "fcp/report/json.h"
+
+#include "cli/steps.h"
+#include "cli/verbs.h"
+
+namespace fcp {
+namespace {
+
+struct EvaluateOptions {
+  CommonOptions common;
+  DataOptions data;
+  std::string model;
+  std::string alpha = "0.1";
+  std::string group;
+  std::string report;
+};
+
+void run_evaluate(const EvaluateOptions& options) {
+  const torch::Device device = start(options.common);
+  const Level level = parse_level(options.alpha);
+  const Calibrated calibrated = read_calibrated(options.model);
+  const RowGroups groups = read_groups(options.data, options.group);
+  const auto source = open_data(options.data, &calibrated.network);
+  IntervalReport report = evaluate_rows(calibrated, *source, batch_rows(options.data, *source),
+                                        level, groups, device, options.common);
+  report.provenance.emplace_back("test data",
+                                 std::filesystem::path(options.data.data).filename().string());
+  if (!options.report.empty()) write_file(options.report, interval_report_html(report));
+  for (const std::string& note : report.notes) say(options.common, "warning: " + note);
+  if (options.common.json) {
+    std::cout << interval_report_json(report).dump(2) << '\n';
+    return;
+  }
+  print_evaluation(std::cout, report.methods[0].evaluation, {.level = level});
+  if (!options.report.empty()) std::cout << "report: " << options.report << '\n';
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& app) {
+  auto options = std::make_shared<EvaluateOptions>();
+  CLI::App* verb = app.add_subcommand("evaluate", "Coverage and length on rows with known answers");
+  verb->footer(
+      "Example:\n"
+      "  fcp evaluate calibrated.onnx --data test.csv --target y --alpha 0.1 --report report.html");
+  verb->add_option("model", options->model, "Calibrated predictor")->required();
+  verb->add_option("--data", options->data.data, "Rows: CSV, .npy or .npz:entry")->required();
+  verb->add_option("--alpha", options->alpha, "Share of intervals that may miss the truth")
+      ->capture_default_str();
+  verb->add_option("--group", options->group,
+                   "Coverage by group as well: a CSV column, or an .npy file of group numbers");
+  verb->add_option("--report", options->report, "HTML report to write");
+  add_data(*verb, options->data, /*needs_target=*/true);
+  add_common(*verb, options->common);
+  verb->callback([options] { run_evaluate(*options); });
+}
+
+}  // namespace fcp

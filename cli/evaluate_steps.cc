@@ -1,0 +1,296 @@
+// Prediction and evaluation of rows; see steps.h.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include <nlohmann/json.hpp>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+#include "fcp/base/progress.h"
+#include "fcp/base/random.h"
+#include "fcp/calibration/predictor.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/conformal/rank.h"
+#include "fcp/data/csv_column.h"
+#include "fcp/data/csv_writer.h"
+#include "fcp/data/encoding_text.h"
+#include "fcp/data/npy.h"
+#include "fcp/evaluation/interval_evaluation.h"
+#include "fcp/report/promise.h"
+
+#include "cli/steps.h"
+
+namespace fcp {
+namespace {
+
+constexpr size_t kSampleRows = 300;
+constexpr size_t kSampleLengths = 5000;
+
+std::span<const double> numbers(const torch::Tensor& tensor) {
+  return {tensor.data_ptr<double>(), static_cast<size_t>(tensor.numel())};
+}
+
+torch::Tensor to_host(const torch::Tensor& tensor) {
+  return tensor.to(torch::kCPU, torch::kDouble).contiguous();
+}
+
+// Keeps a uniform sample of a stream (Vitter's algorithm R): returns the place of item number
+// `index` in the sample, or `size` where it is left out.
+size_t sample_place(size_t index, size_t size, Random& random) {
+  if (index < size) return index;
+  const uint64_t place = random.below(index + 1);
+  return place < size ? static_cast<size_t>(place) : size;
+}
+
+template <typename T>
+void keep(std::vector<T>& sample, size_t place, size_t size, T item) {
+  if (place >= size) return;
+  if (place == sample.size()) {
+    sample.push_back(item);
+  } else {
+    sample[place] = item;
+  }
+}
+
+// The nearest float32 that does not shrink the interval.
+torch::Tensor round_outward(const torch::Tensor& end, bool down) {
+  const torch::Tensor rounded = end.to(torch::kFloat);
+  const torch::Tensor limit =
+      torch::full_like(rounded, down ? -std::numeric_limits<float>::infinity()
+                                     : std::numeric_limits<float>::infinity());
+  const torch::Tensor wrong =
+      down ? rounded.to(torch::kDouble) > end : rounded.to(torch::kDouble) < end;
+  return torch::where(wrong, torch::nextafter(rounded, limit), rounded);
+}
+
+// Levels of the coverage curve: 0.02, 0.04, … 0.5, as exact fractions.
+std::vector<Level> curve_levels() {
+  std::vector<Level> levels;
+  for (uint64_t percent = 2; percent <= 50; percent += 2) {
+    levels.push_back(Level::fraction(percent, 100));
+  }
+  return levels;
+}
+
+std::vector<std::string> target_names(const Graph& network, size_t outputs) {
+  const auto found = network.metadata.find(kTargetsKey);
+  if (found != network.metadata.end()) {
+    const auto names = nlohmann::json::parse(found->second, nullptr, false);
+    if (names.is_array() && names.size() == outputs) return names.get<std::vector<std::string>>();
+  }
+  std::vector<std::string> names;
+  for (size_t k = 0; k < outputs; ++k) names.push_back(std::to_string(k));
+  return names;
+}
+
+std::vector<std::string> interval_columns(const Graph& network, size_t outputs) {
+  if (outputs == 1) return {"prediction", "lower", "upper"};
+  std::vector<std::string> columns;
+  for (const std::string& name : target_names(network, outputs)) {
+    for (const char* part : {"prediction_", "lower_", "upper_"}) columns.push_back(part + name);
+  }
+  return columns;
+}
+
+// Writes [N, K, 3] rows to an .npy file, or as 3 K columns to a CSV file.
+class IntervalWriter {
+ public:
+  IntervalWriter(const std::string& out, const Graph& network, size_t outputs) {
+    if (out.ends_with(".npy")) {
+      npy_ =
+          std::make_unique<NpyWriter>(out, std::vector<int64_t>{static_cast<int64_t>(outputs), 3});
+    } else {
+      csv_ = std::make_unique<CsvWriter>(out, interval_columns(network, outputs));
+    }
+  }
+
+  void append(const Regions& regions) {
+    const torch::Tensor rows =
+        torch::stack({regions.prediction.to(torch::kFloat), round_outward(regions.lower, true),
+                      round_outward(regions.upper, false)},
+                     2)
+            .to(torch::kCPU)
+            .contiguous();  // [N, K, 3]
+    const std::span<const float> all(rows.data_ptr<float>(), static_cast<size_t>(rows.numel()));
+    if (npy_) {
+      npy_->append(all);
+      return;
+    }
+    const size_t width = all.size() / static_cast<size_t>(std::max<int64_t>(1, rows.size(0)));
+    for (size_t i = 0; i < all.size(); i += width) csv_->row(all.subspan(i, width));
+  }
+
+  void close() {
+    if (npy_) npy_->close();
+    if (csv_) csv_->close();
+  }
+
+ private:
+  std::unique_ptr<NpyWriter> npy_;
+  std::unique_ptr<CsvWriter> csv_;
+};
+
+}  // namespace
+
+std::optional<std::string> infinite_radius_warning(const Calibrated& calibrated,
+                                                   const Level& level) {
+  const size_t n = calibrated.scores.size();
+  if (std::isfinite(calibrated.radius(level))) return std::nullopt;
+  if (conformal_rank(level, n) <= n) {
+    return "the radius is infinite, because too many calibration scores are: every interval is "
+           "infinite";
+  }
+  return concat("the radius is infinite: alpha ", level.text(), " needs at least ",
+                least_calibration_rows(level), " calibration rows, this predictor has ", n,
+                "; every interval is infinite");
+}
+
+IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
+                             const Level& level, const RowGroups& groups, torch::Device device,
+                             const CommonOptions& common) {
+  torch::NoGradGuard no_grad;
+  const Predictor predictor(calibrated.network, calibrated.score, calibrated.cut, device);
+  const double radius = calibrated.radius(level);
+  ScoreOptions residual = calibrated.score;
+  residual.name = "residual";
+  const std::unique_ptr<Score> baseline = make_score(residual, predictor.shared_head());
+  const bool compare = calibrated.score.name != "residual";
+  const double baseline_radius = conformal_quantile_sorted(calibrated.residuals, level);
+  std::optional<IntervalEvaluator> evaluator, baseline_evaluator;
+  std::vector<double> baseline_scores;
+  IntervalReport report;
+  MethodResult method;
+  std::vector<double> test_scores;
+  Random random(common.seed);
+  Rows rows;
+  size_t done = 0;
+  Progress progress("evaluate", source.size().value_or(0), !common.quiet);
+  while (source.next(batch, rows)) {
+    check_interrupted();
+    const torch::Tensor features = predictor.features(view(rows.x));
+    const torch::Tensor truth = to_host(view(rows.y));
+    const Regions regions = predictor.score().region(features, radius);
+    const torch::Tensor prediction = to_host(regions.prediction);
+    const torch::Tensor lower = to_host(regions.lower);
+    const torch::Tensor upper = to_host(regions.upper);
+    const auto outputs = static_cast<size_t>(prediction.size(1));
+    if (!evaluator) {
+      const IntervalEvaluationOptions options{.level = level, .group_names = groups.names};
+      evaluator.emplace(outputs, options);
+      baseline_evaluator.emplace(outputs, options);
+    }
+    IntervalRows block{.lower = numbers(lower), .upper = numbers(upper), .truth = numbers(truth)};
+    const size_t count = rows.x.rows();
+    if (!groups.ids.empty()) {
+      if (groups.ids.size() < done + count) {
+        fail("--group names ", groups.ids.size(), " rows, the data has more");
+      }
+      block.groups = std::span(groups.ids).subspan(done, count);
+    }
+    evaluator->add(block);
+    const std::vector<double> scores = predictor.score().score(features, view(rows.y));
+    test_scores.insert(test_scores.end(), scores.begin(), scores.end());
+    if (compare) {
+      const Regions plain = baseline->region(features, baseline_radius);
+      const torch::Tensor plain_lower = to_host(plain.lower), plain_upper = to_host(plain.upper);
+      IntervalRows other = block;
+      other.lower = numbers(plain_lower);
+      other.upper = numbers(plain_upper);
+      baseline_evaluator->add(other);
+      const std::vector<double> distances = baseline->score(features, view(rows.y));
+      baseline_scores.insert(baseline_scores.end(), distances.begin(), distances.end());
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const size_t at = i * outputs;  // the first output stands for the row
+      const SampleRow row{numbers(prediction)[at], numbers(lower)[at], numbers(upper)[at],
+                          numbers(truth)[at]};
+      keep(report.sample, sample_place(done + i, kSampleRows, random), kSampleRows, row);
+      keep(method.lengths, sample_place(done + i, kSampleLengths, random), kSampleLengths,
+           row.upper - row.lower);
+    }
+    done += count;
+    progress.advance(count);
+  }
+  if (!evaluator) fail("the data has no rows to evaluate");
+  if (groups.ids.size() > done) {
+    fail("--group names ", groups.ids.size(), " rows, the data has ", done);
+  }
+  method.name = calibrated.score.name;
+  method.evaluation = evaluator->finish();
+  method.radius = radius;
+  method.scores = calibrated.scores;
+  method.curve = coverage_curve(calibrated.scores, test_scores, curve_levels());
+  method.guaranteed = obeys_law(calibrated.score.name);
+  if (!method.guaranteed) {
+    const auto detected = std::count_if(test_scores.begin(), test_scores.end(), [&](double score) {
+      return calibrated.score.paper ? score < radius : score <= radius;  // the paper's is strict
+    });
+    method.detection = coverage_of(static_cast<size_t>(detected), test_scores.size());
+  }
+  report.level = level;
+  report.calibration_rows = calibrated.scores.size();
+  report.response = target_names(calibrated.network, method.evaluation.outputs)[0];
+  if (method.evaluation.outputs == 1 && report.response == "0") report.response = "y";
+  report.methods.push_back(std::move(method));
+  if (compare) {
+    MethodResult other;
+    other.name = "residual";
+    other.evaluation = baseline_evaluator->finish();
+    other.radius = baseline_radius;
+    other.curve = coverage_curve(calibrated.residuals, baseline_scores, curve_levels());
+    report.methods.push_back(std::move(other));
+  }
+  report.provenance.assign(calibrated.provenance.begin(), calibrated.provenance.end());
+  if (const auto warning = infinite_radius_warning(calibrated, level)) {
+    report.notes.push_back(*warning);
+  }
+  return report;
+}
+
+size_t predict_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
+                    const Level& level, const std::string& out, torch::Device device,
+                    const CommonOptions& common) {
+  torch::NoGradGuard no_grad;
+  const Predictor predictor(calibrated.network, calibrated.score, calibrated.cut, device);
+  const double radius = calibrated.radius(level);
+  std::unique_ptr<IntervalWriter> writer;
+  Rows rows;
+  size_t done = 0;
+  Progress progress("predict", source.size().value_or(0), !common.quiet);
+  while (source.next(batch, rows)) {
+    check_interrupted();
+    const Regions regions = predictor.score().region(predictor.features(view(rows.x)), radius);
+    if (!writer) {
+      writer = std::make_unique<IntervalWriter>(out, calibrated.network,
+                                                static_cast<size_t>(regions.prediction.size(1)));
+    }
+    writer->append(regions);
+    done += rows.x.rows();
+    progress.advance(rows.x.rows());
+  }
+  if (!writer) fail("the data has no rows to predict");
+  writer->close();
+  return done;
+}
+
+RowGroups read_groups(const DataOptions& data, const std::string& group) {
+  RowGroups groups;
+  if (group.empty()) return groups;
+  std::map<std::string, int64_t> known;
+  const auto add = [&](const std::string& name) {
+    const auto [entry, fresh] = known.emplace(name, static_cast<int64_t>(known.size()));
+    if (fresh) groups.names.push_back(name);
+    groups.ids.push_back(entry->second);
+  };
+  if (group.ends_with(".npy")) {
+    for (const float value : read_npy(group).values) add(concat(value));
+  } else {
+    for (const std::string& cell : read_csv_column(data.data, group, csv_options(data))) add(cell);
+  }
+  return groups;
+}
+
+}  // namespace fcp

@@ -1,0 +1,69 @@
+// fcp predict: intervals for new rows.
+#include <iostream>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "fcp/base/error.h"
+#include "fcp/report/json.h"
+
+#include "cli/steps.h"
+#include "cli/verbs.h"
+
+namespace fcp {
+namespace {
+
+struct PredictOptions {
+  CommonOptions common;
+  DataOptions data;
+  std::string model;
+  std::string alpha = "0.1";
+  std::string out = "-";
+};
+
+void run_predict(const PredictOptions& options) {
+  if (options.common.json && options.out == "-") {
+    throw UsageError("--json needs --out FILE, because the intervals themselves go to stdout");
+  }
+  const torch::Device device = start(options.common);
+  const Level level = parse_level(options.alpha);
+  const Calibrated calibrated = read_calibrated(options.model);
+  if (const auto warning = infinite_radius_warning(calibrated, level)) {
+    say(options.common, "warning: " + *warning);
+  }
+  const auto source = open_data(options.data, &calibrated.network);
+  const size_t rows = predict_rows(calibrated, *source, batch_rows(options.data, *source), level,
+                                   options.out, device, options.common);
+  if (options.common.json) {
+    const nlohmann::ordered_json json = {{"rows", rows},
+                                         {"alpha", level.value()},
+                                         {"radius", json_number(calibrated.radius(level))},
+                                         {"out", options.out}};
+    std::cout << json.dump(2) << '\n';
+  } else {
+    say(options.common, concat("predicted ", rows, " rows at alpha ", level.text()));
+  }
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app) {
+  auto options = std::make_shared<PredictOptions>();
+  CLI::App* verb = app.add_subcommand("predict", "Intervals for new rows");
+  verb->footer(
+      "Examples:\n"
+      "  fcp predict calibrated.onnx --data new.csv --alpha 0.1 --out intervals.csv\n"
+      "  fcp predict calibrated.onnx --data new.npy --alpha 0.05 --out intervals.npy\n"
+      "CSV columns are prediction, lower, upper; an .npy holds [rows, outputs, 3] in that order.");
+  verb->add_option("model", options->model, "Calibrated predictor")->required();
+  verb->add_option("--data", options->data.data, "Rows: CSV, .npy or .npz:entry")->required();
+  verb->add_option("--alpha", options->alpha, "Share of intervals that may miss the truth")
+      ->capture_default_str();
+  verb->add_option("--out", options->out, "CSV or .npy file; - is standard output")
+      ->capture_default_str();
+  add_data(*verb, options->data, /*needs_target=*/false);
+  add_common(*verb, options->common);
+  verb->callback([options] { run_predict(*options); });
+}
+
+}  // namespace fcp

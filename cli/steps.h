@@ -1,0 +1,60 @@
+// The steps of the road from data to a report, as the verbs and the demo share them. Each streams
+// its rows: memory grows with the number of rows only by their scores.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/calibration/calibrated.h"
+#include "fcp/data/rows.h"
+#include "fcp/report/interval_report.h"
+#include "fcp/training/train.h"
+
+#include "cli/common.h"
+
+namespace fcp {
+
+// Trains on all rows; the graph carries how its columns are read, and the names of its targets.
+TrainResult train_rows(RowSource& source, const TrainOptions& options, const CommonOptions& common);
+
+struct CalibrateSettings {
+  std::string data_name;  // of the rows, for messages
+  ScoreOptions score;
+  std::string cut;               // empty: the default one; "auto": chosen on a slice of the rows
+  Level level = Level(0.1);      // for which lengths are compared where something is chosen
+  double selection_share = 0.2;  // of the rows, for choices; they are left out of calibration
+  std::map<std::string, std::string> provenance;  // of the caller: file names
+};
+
+// Calibrates on all rows but those that choices look at. What is chosen is told on stderr.
+Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
+                          const CalibrateSettings& settings, torch::Device device,
+                          const CommonOptions& common);
+
+// Group of each row, in the order of the data, with the groups' names. Empty: no groups.
+struct RowGroups {
+  std::vector<int64_t> ids;
+  std::vector<std::string> names;
+};
+
+// The groups that a CSV column, by name or index, or an .npy file of group numbers says.
+RowGroups read_groups(const DataOptions& data, const std::string& group);
+
+// Coverage, lengths and what the report draws, at one level.
+IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
+                             const Level& level, const RowGroups& groups, torch::Device device,
+                             const CommonOptions& common);
+
+// Writes the intervals of all rows to a CSV or .npy file; returns the number of rows.
+size_t predict_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
+                    const Level& level, const std::string& out, torch::Device device,
+                    const CommonOptions& common);
+
+// A line that says how many calibration rows a finite radius needs, where the radius is infinite.
+std::optional<std::string> infinite_radius_warning(const Calibrated& calibrated,
+                                                   const Level& level);
+
+}  // namespace fcp

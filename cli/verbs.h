@@ -1,0 +1,19 @@
+// The verbs of the program. Each file of this folder defines one: it declares the verb's options on
+// a subcommand and runs it when the command line names it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace fcp {
+
+void add_inspect(CLI::App& app);
+void add_run(CLI::App& app);
+void add_train(CLI::App& app);
+void add_calibrate(CLI::App& app);
+void add_check(CLI::App& app);
+void add_predict(CLI::App& app);
+void add_evaluate(CLI::App& app);
+void add_reproduce(CLI::App& app);
+void add_demo(CLI::App& app);
+
+}  // namespace fcp

@@ -1,0 +1,39 @@
+// A calibrated network: the network itself, which score it was calibrated with and where it is cut,
+// and the sorted scores of the calibration rows, from which the radius for any level follows.
+//
+// It is kept as an ONNX file: the network unchanged, the scores as one more initializer, settings
+// and provenance as metadata. Any ONNX runtime can still run it; nothing in it is executable.
+// docs/formats.md describes the fields.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fcp/conformal/level.h"
+#include "fcp/network/graph.h"
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+struct Calibrated {
+  Graph network;
+  ScoreOptions score;
+  std::string cut;             // tensor that is the feature; empty: the network's input
+  std::vector<double> scores;  // ascending
+  std::vector<double>
+      residuals;  // scores of `residual` on the same rows, to compare with; ascending
+  std::map<std::string, std::string> provenance;  // what a reader of a report wants to know
+
+  double radius(const Level& level) const;
+};
+
+// The ONNX form and back. read_calibrated names the file in its errors, among them that of a
+// network that was never calibrated.
+Graph to_artefact(const Calibrated& calibrated);
+Calibrated read_calibrated(const std::string& path);
+
+// Atomic: an existing file is replaced whole or not at all.
+void write_calibrated(const Calibrated& calibrated, const std::string& path);
+
+}  // namespace fcp

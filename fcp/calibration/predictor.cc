@@ -1,0 +1,33 @@
+#include "fcp/calibration/predictor.h"
+
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/network/cut.h"
+
+namespace fcp {
+
+Predictor::Predictor(const Graph& network, const ScoreOptions& score, const std::string& cut,
+                     torch::Device device) {
+  if (network.inputs.size() != 1) {
+    fail("the network has ", network.inputs.size(), " inputs; calibration needs one");
+  }
+  NetworkOptions options;
+  options.device = device;
+  if (cut.empty()) {
+    head_ = std::make_shared<Network>(network, options);
+  } else {
+    CutGraph parts = fcp::cut(network, cut);
+    cut_ = parts.feature;
+    backbone_.emplace(std::move(parts.backbone), options);
+    head_ = std::make_shared<Network>(std::move(parts.head), options);
+  }
+  score_ = make_score(score, head_);
+}
+
+torch::Tensor Predictor::features(const torch::Tensor& x) const {
+  torch::NoGradGuard no_grad;
+  return backbone_ ? backbone_->run_rows({x})[0] : x;
+}
+
+}  // namespace fcp

@@ -1,0 +1,76 @@
+// Choosing what calibration must not choose: the cut and the floor of a feature-space score, and
+// the surrogate's number of steps. All of it looks only at rows that are then left out of the
+// calibration (unless the paper's own habits are asked for), so the guarantee stays whole.
+//
+// Tested by tests/calibration/selection_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/conformal/level.h"
+#include "fcp/network/graph.h"
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+// The cut where none is asked for: the last valid one that leaves at least two layers to the head.
+std::string default_cut(const Graph& network);
+
+// One way to cut and widen, judged on the selection rows: radius from one half of them, length and
+// coverage on the other, both ways round.
+struct Candidate {
+  std::string cut;
+  ScoreOptions score;
+  double length = 0;  // mean over rows and outputs
+  double coverage = 0;
+  std::string skipped;  // why it was not tried; empty: it was
+};
+
+struct Selection {
+  std::vector<Candidate> candidates;  // in the order of the network, floors ascending
+  size_t chosen = 0;                  // the shortest
+};
+
+struct SelectionOptions {
+  Level level = Level(0.1);
+  std::vector<std::string> cuts;  // empty: every valid cut, the input included
+  std::vector<double> floors = {0, 0.25, 1};
+  double seconds = 60;  // a candidate that would take longer is skipped
+  torch::Device device = torch::kCPU;
+  std::function<void(const Candidate&)> observe;  // called after each
+};
+
+// x [N, …], y [N, K]: the selection rows. An Error where no candidate gives a finite length; it
+// says why each was skipped.
+Selection select_cut(const Graph& network, const ScoreOptions& score, const torch::Tensor& x,
+                     const torch::Tensor& y, const SelectionOptions& options);
+
+// The slope s of a floor: mean width of the score's region on rows of features at a radius, divided
+// by that radius; the radius is the conformal quantile of the rows' own scores. `score` has floor
+// 0.
+double measure_slope(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
+                     const Level& level);
+
+// The surrogate's number of steps as the paper chooses it: the first M for which the bands at the
+// radius that the calibration rows give cover more than 1 − α of the validation rows.
+struct StepsChoice {
+  int steps = 0;
+  std::vector<double> coverage;  // of the validation rows after 1, 2, … steps
+};
+
+struct StepsRows {
+  torch::Tensor calibration_features, calibration_truth;
+  torch::Tensor validation_features, validation_truth;
+};
+
+// An Error where none of `most` steps reaches the level; it says the best coverage and what to try.
+StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions& score,
+                         const StepsRows& rows, const Level& level, int most = 200);
+
+}  // namespace fcp

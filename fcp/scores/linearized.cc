@@ -1,0 +1,79 @@
+#include "fcp/scores/linearized.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/outputs.h"
+
+namespace fcp {
+namespace {
+
+class Linearized : public Score {
+ public:
+  Linearized(const ScoreOptions& options, std::shared_ptr<const Network> head)
+      : head_(std::move(head)),
+        output_(output_index(*head_, options.output)),
+        norm_(options.norm),
+        floor_(options.floor * options.slope / 2) {
+    for (const Step& step : head_->steps()) {
+      if (!step.op->differentiable()) fail(describe(step.node), ": has no gradient; cut later");
+    }
+  }
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    const Tangent tangent = tangent_at(features);
+    const torch::Tensor distance = (truth_matrix(truth, tangent.value) - tangent.value).abs();
+    const torch::Tensor ratio = distance / tangent.slope;  // 0 / 0 where both vanish
+    return plain_scores(torch::where(distance == 0, torch::zeros_like(ratio), ratio).amax(1));
+  }
+
+  Regions region(const torch::Tensor& features, double radius) const override {
+    const Tangent tangent = tangent_at(features);
+    if (radius < 0) radius = -std::numeric_limits<double>::infinity();  // nothing, slope 0 or not
+    const torch::Tensor margin = std::isinf(radius)
+                                     ? torch::full_like(tangent.slope, radius)  // ∞ · 0
+                                     : tangent.slope * radius * kRoundedUp;
+    return {tangent.value, tangent.value - margin, tangent.value + margin};
+  }
+
+ private:
+  struct Tangent {
+    torch::Tensor value;  // μ [N, K]
+    torch::Tensor slope;  // L [N, K]
+  };
+
+  Tangent tangent_at(const torch::Tensor& features) const {
+    torch::AutoGradMode with_gradients(true);
+    const torch::Tensor v = features.to(head_->device()).detach().requires_grad_();
+    const torch::Tensor output = head_->run_rows({v})[output_];
+    const torch::Tensor flat = output.reshape({output.size(0), -1});
+    Tensors slopes;
+    for (int64_t k = 0; k < flat.size(1); ++k) {
+      const torch::Tensor gradient = torch::autograd::grad({flat.select(1, k).sum()}, {v}, {},
+                                                           /*retain_graph=*/true)[0];
+      slopes.push_back(dual_norm(gradient.to(torch::kDouble), norm_) + floor_);
+    }
+    return {output_matrix(output.detach()), torch::stack(slopes, 1)};
+  }
+
+  std::shared_ptr<const Network> head_;
+  size_t output_;
+  Norm norm_;
+  double floor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Score> make_linearized(const ScoreOptions& options,
+                                       std::shared_ptr<const Network> head) {
+  return std::make_unique<Linearized>(options, std::move(head));
+}
+
+}  // namespace fcp

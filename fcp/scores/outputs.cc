@@ -1,0 +1,51 @@
+#include "fcp/scores/outputs.h"
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+
+size_t output_index(const Network& head, const std::string& name) {
+  const std::vector<TensorInfo>& outputs = head.outputs();
+  if (name.empty() && outputs.size() == 1) return 0;
+  std::string known;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].name == name) return i;
+    known += (i == 0 ? "'" : ", '") + outputs[i].name + "'";
+  }
+  if (name.empty()) fail("the network has ", outputs.size(), " outputs (", known, "); choose one");
+  fail("the network has no output '", name, "', only ", known);
+}
+
+torch::Tensor output_matrix(const torch::Tensor& output) {
+  const int64_t rows = output.dim() == 0 ? 1 : output.size(0);
+  return output.to(torch::kDouble).reshape({rows, rows == 0 ? 1 : output.numel() / rows});
+}
+
+torch::Tensor truth_matrix(const torch::Tensor& truth, const torch::Tensor& prediction) {
+  const torch::Tensor matrix = output_matrix(truth.to(prediction.device()));
+  if (matrix.sizes() != prediction.sizes()) {
+    fail("the target has ", matrix.size(1), " columns in ", matrix.size(0),
+         " rows, the network answers ", prediction.size(1), " in ", prediction.size(0));
+  }
+  return matrix;
+}
+
+std::vector<double> plain_scores(const torch::Tensor& scores) {
+  const torch::Tensor plain = scores.to(torch::kCPU, torch::kDouble).contiguous();
+  const double* data = plain.data_ptr<double>();
+  return {data, data + plain.numel()};
+}
+
+torch::Tensor row_norms(const torch::Tensor& rows, Norm norm) {
+  const torch::Tensor flat = rows.flatten(1).abs();
+  switch (norm) {
+    case Norm::kInf:
+      return flat.amax(1);
+    case Norm::kTwo:
+      return flat.square().sum(1).sqrt();
+    default:
+      return flat.sum(1);
+  }
+}
+
+}  // namespace fcp

@@ -1,0 +1,36 @@
+// What every interval score does with the head's outputs and with the truth before it starts.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/bounds/ball.h"
+#include "fcp/network/network.h"
+
+namespace fcp {
+
+// The index of the output called `name` among the head's outputs; the only one where `name` is
+// empty. An Error lists the outputs otherwise.
+size_t output_index(const Network& head, const std::string& name);
+
+// A margin r σ times this is never short of a distance with distance / σ ≤ r: it pays for the
+// rounding of the difference, the quotient and the product (half a unit of 2^-52 each), so that a
+// row whose score is the radius itself lies in its own interval.
+constexpr double kRoundedUp = 1 + 0x1p-51;
+
+// One output as a matrix of doubles, [N, K].
+torch::Tensor output_matrix(const torch::Tensor& output);
+
+// The truth as a matrix of doubles like `prediction`; an Error names both shapes where they differ.
+torch::Tensor truth_matrix(const torch::Tensor& truth, const torch::Tensor& prediction);
+
+// The scores of N rows as plain numbers.
+std::vector<double> plain_scores(const torch::Tensor& scores);
+
+// The norm of each row of `rows` [N, …] → [N].
+torch::Tensor row_norms(const torch::Tensor& rows, Norm norm);
+
+}  // namespace fcp

@@ -1,0 +1,69 @@
+#include "fcp/scores/residual.h"
+
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/outputs.h"
+
+namespace fcp {
+namespace {
+
+class Residual : public Score {
+ public:
+  Residual(std::shared_ptr<const Network> head, size_t output, std::optional<size_t> spread)
+      : head_(std::move(head)), output_(output), spread_(spread) {}
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    const Answer answer = predict(features);
+    torch::Tensor distance = (truth_matrix(truth, answer.mean) - answer.mean).abs();  // [N, K]
+    if (spread_) distance = distance / answer.spread;
+    return plain_scores(distance.amax(1));
+  }
+
+  Regions region(const torch::Tensor& features, double radius) const override {
+    const Answer answer = predict(features);
+    // Rounding must not bring the prediction back into the region of a negative radius.
+    if (radius < 0) radius = -std::numeric_limits<double>::infinity();
+    const torch::Tensor margin =
+        spread_ ? answer.spread * radius * kRoundedUp : torch::full_like(answer.mean, radius);
+    return {answer.mean, answer.mean - margin, answer.mean + margin};
+  }
+
+ private:
+  struct Answer {
+    torch::Tensor mean;    // [N, K]
+    torch::Tensor spread;  // [N, K] or [N, 1]
+  };
+
+  Answer predict(const torch::Tensor& features) const {
+    const Tensors outputs = head_->run_rows({features});
+    Answer answer{output_matrix(outputs[output_]), {}};
+    if (!spread_) return answer;
+    answer.spread = output_matrix(outputs[*spread_]).expand_as(answer.mean);
+    const torch::Tensor bad = (answer.spread > 0).all(1).logical_not();
+    if (bad.any().item<bool>()) {
+      fail("row ", bad.nonzero()[0].item<int64_t>(),
+           ": the spread by which residuals are normalised is not positive");
+    }
+    return answer;
+  }
+
+  std::shared_ptr<const Network> head_;
+  size_t output_;
+  std::optional<size_t> spread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Score> make_residual(const ScoreOptions& options,
+                                     std::shared_ptr<const Network> head) {
+  const size_t output = output_index(*head, options.output);
+  std::optional<size_t> spread;
+  if (!options.normalize.empty()) spread = output_index(*head, options.normalize);
+  return std::make_unique<Residual>(std::move(head), output, spread);
+}
+
+}  // namespace fcp

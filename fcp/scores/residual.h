@@ -1,0 +1,22 @@
+// Vanilla conformal prediction: the distance between truth and prediction in the output space.
+//
+//   score(v, y)  = max_k |y_k − μ_k| / σ_k          μ = g(v), σ = 1 or a second output of the
+//   network region(v, r) = [μ_k − r σ_k, μ_k + r σ_k]
+//
+// Assumes σ > 0. With σ = 1 all rows get the same length. Computed in double precision from the
+// single precision of network and data, so the law is exact for σ = 1, and otherwise up to the
+// rounding of the ends, about 1e-16 of them and outwards: score ≤ r always means y ∈ region.
+// Cost: one forward. Reference: Papadopoulos et al., 2002; the paper's Algorithm 1.
+// Tested by tests/scores/law_test.cc and residual_test.cc.
+#pragma once
+
+#include <memory>
+
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+std::unique_ptr<Score> make_residual(const ScoreOptions& options,
+                                     std::shared_ptr<const Network> head);
+
+}  // namespace fcp

@@ -1,0 +1,56 @@
+#include "fcp/scores/score.h"
+
+#include <map>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/linearized.h"
+#include "fcp/scores/nested.h"
+#include "fcp/scores/residual.h"
+#include "fcp/scores/surrogate.h"
+
+namespace fcp {
+namespace {
+
+struct ScoreEntry {
+  std::unique_ptr<Score> (*make)(const ScoreOptions&, std::shared_ptr<const Network>);
+  bool uses_features;
+  bool obeys_law;
+};
+
+const std::map<std::string, ScoreEntry>& entries() {
+  static const std::map<std::string, ScoreEntry> table = {
+      {"linearized", {make_linearized, true, true}},
+      {"nested", {make_nested, true, true}},
+      {"residual", {make_residual, false, true}},
+      {"surrogate", {make_surrogate, true, false}},
+  };
+  return table;
+}
+
+const ScoreEntry& entry(const std::string& name) {
+  const auto found = entries().find(name);
+  if (found != entries().end()) return found->second;
+  std::string known;
+  for (const auto& [other, ignored] : entries()) known += (known.empty() ? "" : ", ") + other;
+  fail("there is no score '", name, "'; there are ", known);
+}
+
+}  // namespace
+
+bool uses_features(const std::string& score) { return entry(score).uses_features; }
+
+bool obeys_law(const std::string& score) { return entry(score).obeys_law; }
+
+std::vector<std::string> score_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, ignored] : entries()) names.push_back(name);
+  return names;
+}
+
+std::unique_ptr<Score> make_score(const ScoreOptions& options,
+                                  std::shared_ptr<const Network> head) {
+  return entry(options.name).make(options, std::move(head));
+}
+
+}  // namespace fcp

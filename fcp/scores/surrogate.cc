@@ -1,0 +1,64 @@
+#include "fcp/scores/surrogate.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/outputs.h"
+#include "fcp/search/surrogate_search.h"
+
+namespace fcp {
+namespace {
+
+class Surrogate : public Score {
+ public:
+  Surrogate(const ScoreOptions& options, std::shared_ptr<const Network> head)
+      : head_(std::move(head)),
+        bounds_(make_bounds(head_, options.bound)),
+        output_(output_index(*head_, options.output)),
+        norm_(options.norm),
+        steps_(options.steps),
+        search_(
+            head_, output_,
+            {.rate = options.step_rate, .adam = options.adam, .weights = options.loss_weights}) {
+    if (steps_ < 1) fail("surrogate needs its number of steps; it was ", steps_);
+  }
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    const torch::Tensor found = search_.walk(features, truth, steps_);
+    return plain_scores(row_norms(found - features.to(found.device()), norm_));
+  }
+
+  Regions region(const torch::Tensor& features, double radius) const override {
+    Regions regions{output_matrix(head_->run_rows({features})[output_]), {}, {}};
+    if (std::isinf(radius)) {
+      regions.upper = torch::full_like(regions.prediction, std::numeric_limits<double>::infinity());
+      regions.lower = -regions.upper;
+      return regions;
+    }
+    const torch::Tensor radii = torch::full({features.size(0)}, radius, features.options());
+    const Range range = bounds_->ranges({features, radii, norm_, {}})[output_];
+    regions.lower = output_matrix(range.lower);
+    regions.upper = output_matrix(range.upper);
+    return regions;
+  }
+
+ private:
+  std::shared_ptr<const Network> head_;
+  std::unique_ptr<HeadBounds> bounds_;
+  size_t output_;
+  Norm norm_;
+  int steps_;
+  SurrogateSearch search_;
+};
+
+}  // namespace
+
+std::unique_ptr<Score> make_surrogate(const ScoreOptions& options,
+                                      std::shared_ptr<const Network> head) {
+  return std::make_unique<Surrogate>(options, std::move(head));
+}
+
+}  // namespace fcp

@@ -1,0 +1,53 @@
+// The surrogate feature: a feature near v whose prediction is the truth, found by gradient descent
+// on the squared error, as the paper's Algorithm 2 does.
+//
+//   u_0 = v,    u_{m+1} = u_m − η ∇_u Σ_k w_k (g_k(u_m) − y_k)²
+//
+// Each row descends by itself; features may leave the range the backbone can reach (the paper's
+// code lets them). One trajectory gives the features of every number of steps M on its way. With
+// Adam the same gradient feeds Adam's update (β₁ = 0.9, β₂ = 0.999, ε = 1e-8).
+//
+// Assumes that every op of the head is differentiable. Cost: one forward and one backward a step.
+// Reference: the paper, Algorithm 2; plain descent matches its code step by step.
+// Tested by tests/search/surrogate_search_test.cc.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/network/network.h"
+
+namespace fcp {
+
+struct SearchOptions {
+  double rate = 0.01;  // η
+  bool adam = false;
+  std::vector<double> weights;  // w, one an output; empty: all 1
+};
+
+class SurrogateSearch {
+ public:
+  // `output` is the index of the head's output that predicts.
+  SurrogateSearch(std::shared_ptr<const Network> head, size_t output,
+                  const SearchOptions& options = {});
+
+  // Walks `steps` steps from `features` [N, …] towards `truth` [N, K]. `observe` is called after
+  // every step with its number, from 1, and the features then; it ends the walk by returning false.
+  // Returns the last features.
+  using Observer = std::function<bool(int step, const torch::Tensor& features)>;
+  torch::Tensor walk(const torch::Tensor& features, const torch::Tensor& truth, int steps,
+                     const Observer& observe = {}) const;
+
+  // Σ_k w_k (g_k(u) − y_k)² of each row, [N].
+  torch::Tensor error(const torch::Tensor& features, const torch::Tensor& truth) const;
+
+ private:
+  std::shared_ptr<const Network> head_;
+  size_t output_;
+  SearchOptions options_;
+};
+
+}  // namespace fcp

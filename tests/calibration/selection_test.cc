@@ -1,0 +1,207 @@
+#include "fcp/calibration/selection.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/calibration/predictor.h"
+
+#include "tests/network/graphs.h"
+
+namespace fcp {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(DefaultCut, LeavesTwoLayersToTheHead) {
+  EXPECT_EQ(default_cut(make_mlp({3, 4, 4, 4, 1})), "h2");
+  EXPECT_EQ(default_cut(make_mlp({3, 4, 4, 1})), "h1");
+  EXPECT_EQ(default_cut(make_mlp({3, 4, 1})), "x");
+  EXPECT_EQ(default_cut(make_mlp({3, 1})), "x");
+  // Behind its first convolution only one layer is left.
+  EXPECT_EQ(default_cut(make_residual_network()), "x");
+}
+
+// z1 = (x0, 100 x1), y = relu(z1_0) + relu(z1_1), and noise only where x0 > 0.
+//
+// Cut at z1 the band is wide where a unit is on, as the noise is; cut behind the ReLU it is the
+// same everywhere; cut at the input the second unit drowns the first.
+struct NoisyPart {
+  NoisyPart(int64_t rows, uint64_t seed) {
+    graph = make_mlp({2, 2, 1});
+    graph.initializers["w1"] = torch::tensor({{1.0f, 0.0f}, {0.0f, 100.0f}});
+    graph.initializers["b1"] = torch::zeros({2});
+    graph.initializers["w2"] = torch::ones({1, 2});
+    graph.initializers["b2"] = torch::zeros({1});
+    Random random(seed);
+    x = torch::empty({rows, 2});
+    torch::Tensor noise = torch::empty({rows, 1});
+    for (int64_t i = 0; i < rows; ++i) {
+      const bool on = random.below(2) == 0;
+      x[i][0] = on ? 20 : -20;
+      x[i][1] = random.below(2) == 0 ? 1 : -1;
+      noise[i][0] = on ? random.normal() : 0;
+    }
+    y = Network(graph).forward(x) + noise;
+  }
+
+  Graph graph;
+  torch::Tensor x, y;
+};
+
+TEST(SelectCut, FindsTheLayerThatKnowsTheNoise) {
+  const NoisyPart data(2000, 1);
+  SelectionOptions options;
+  options.floors = {0};
+  std::vector<std::string> seen;
+  options.observe = [&](const Candidate& candidate) { seen.push_back(candidate.cut); };
+  const Selection selection = select_cut(data.graph, {}, data.x, data.y, options);
+  EXPECT_THAT(seen, ElementsAre("x", "z1", "h1"));
+  ASSERT_EQ(selection.candidates.size(), 3U);
+  EXPECT_EQ(selection.candidates[selection.chosen].cut, "z1");
+  // z1: radius q with P(|N| ≤ q) + P(|N| ≤ 2q) = 1.6, length 2q on average: 1.87.
+  // h1: 0.8-quantile of |N| to either side: 2.56.
+  EXPECT_NEAR(selection.candidates[1].length, 1.87, 0.2);
+  EXPECT_NEAR(selection.candidates[2].length, 2.56, 0.25);
+  EXPECT_GT(selection.candidates[0].length, 20);
+  for (const Candidate& candidate : selection.candidates) {
+    EXPECT_EQ(candidate.skipped, "");
+    EXPECT_NEAR(candidate.coverage, 0.9, 0.05) << candidate.cut;
+  }
+}
+
+TEST(SelectCut, TriesEveryFloor) {
+  const NoisyPart data(400, 2);
+  SelectionOptions options;
+  options.cuts = {"h1", "z1"};
+  const Selection selection = select_cut(data.graph, {}, data.x, data.y, options);
+  ASSERT_EQ(selection.candidates.size(), 6U);
+  for (size_t i = 0; i < 6; ++i) {
+    const Candidate& candidate = selection.candidates[i];
+    EXPECT_EQ(candidate.cut, options.cuts[i / 3]);
+    EXPECT_EQ(candidate.score.floor, options.floors[i % 3]);
+    EXPECT_EQ(candidate.score.slope > 0, candidate.score.floor > 0);
+    EXPECT_GE(candidate.length, selection.candidates[selection.chosen].length);
+  }
+  // Where all bands are alike the floor changes the radius and nothing else.
+  EXPECT_NEAR(selection.candidates[1].length, selection.candidates[0].length, 1e-3);
+  EXPECT_NEAR(selection.candidates[2].length, selection.candidates[0].length, 1e-3);
+}
+
+TEST(SelectCut, NamesWhatItSkips) {
+  torch::manual_seed(3);
+  Graph graph = make_mlp({3, 4, 1});
+  graph.nodes[1].op = "Softmax";
+  const torch::Tensor x = torch::randn({60, 3});
+  const torch::Tensor y = Network(graph).forward(x) + torch::randn({60, 1});
+  ScoreOptions score;
+  score.bound.method = BoundMethod::kCrown;
+  const Selection selection = select_cut(graph, score, x, y, {});
+  ASSERT_EQ(selection.candidates.size(), 5U);
+  const std::string reason =
+      "Softmax node 'h1_node': has no linear bounds (ibp has), use --bound ibp or cut later, "
+      "behind "
+      "it, or use a score that needs no bounds: residual, linearized";
+  EXPECT_EQ(selection.candidates[0].cut, "x");
+  EXPECT_EQ(selection.candidates[0].skipped, reason);
+  EXPECT_EQ(selection.candidates[1].cut, "z1");
+  EXPECT_EQ(selection.candidates[1].skipped, reason);
+  EXPECT_EQ(selection.candidates[selection.chosen].cut, "h1");
+  SelectionOptions options;
+  options.cuts = {"x"};
+  EXPECT_THAT(
+      [&] { select_cut(graph, score, x, y, options); },
+      ThrowsMessage<Error>("no cut gives finite intervals on the 60 selection rows; x: " + reason));
+}
+
+TEST(SelectCut, FailsWhereNothingIsFinite) {
+  const NoisyPart data(17, 4);  // halves of 8 and 9: too few for one tenth
+  EXPECT_THAT([&] { select_cut(data.graph, {}, data.x, data.y, {}); },
+              ThrowsMessage<Error>("no cut gives finite intervals on the 17 selection rows"));
+}
+
+TEST(MeasureSlope, LinearHeadInClosedForm) {
+  torch::manual_seed(5);
+  Graph graph = make_mlp({4, 2});
+  const torch::Tensor v = torch::randn({50, 4});
+  const auto head = std::make_shared<const Network>(graph);
+  const torch::Tensor y = head->forward(v) + torch::randn({50, 2});
+  const torch::Tensor w = graph.initializers["w1"].abs();
+  for (const char* name : {"nested", "linearized"}) {
+    ScoreOptions options;
+    options.name = name;
+    EXPECT_NEAR(measure_slope(*make_score(options, head), v, y, Level(0.1)),
+                2 * w.sum(1).mean().item<double>(), 1e-4)
+        << name;
+    options.norm = Norm::kOne;
+    EXPECT_NEAR(measure_slope(*make_score(options, head), v, y, Level(0.1)),
+                2 * w.amax(1).mean().item<double>(), 1e-4)
+        << name;
+  }
+  // Too few rows, or all of them predicted exactly: no slope.
+  const std::unique_ptr<Score> nested = make_score({}, head);
+  EXPECT_EQ(measure_slope(*nested, v.narrow(0, 0, 8), y.narrow(0, 0, 8), Level(0.1)), 0);
+  EXPECT_EQ(measure_slope(*nested, v, head->forward(v), Level(0.1)), 0);
+}
+
+// y = v: after M steps of rate 0.1 a feature has gone the share 1 − 0.8^M of its error.
+struct Identity {
+  Identity() {
+    Graph graph = make_mlp({1, 1});
+    graph.initializers["w1"] = torch::ones({1, 1});
+    graph.initializers["b1"] = torch::zeros({1});
+    head = std::make_shared<const Network>(graph);
+    score.name = "surrogate";
+    score.step_rate = 0.1;
+    rows.calibration_features = torch::linspace(-1, 1, 19).reshape({19, 1});
+    rows.calibration_truth = rows.calibration_features + 1;
+    rows.validation_features = torch::linspace(-1, 1, 20).reshape({20, 1});
+    torch::Tensor error = torch::full({20, 1}, 0.5);
+    error[3] = -0.7;
+    error[8] = 100;
+    rows.validation_truth = rows.validation_features + error;
+  }
+
+  std::shared_ptr<const Network> head;
+  ScoreOptions score;
+  StepsRows rows;
+};
+
+TEST(ChooseSteps, TakesTheFirstThatCoversMore) {
+  const Identity identity;
+  const StepsChoice choice = choose_steps(identity.head, identity.score, identity.rows, Level(0.1));
+  EXPECT_EQ(choice.steps, 6);  // 0.8^6 ≤ 0.3; 18 of 20 are not more than 0.9
+  EXPECT_THAT(choice.coverage, ElementsAre(0, 0, 0, 0.9, 0.9, 0.95));
+  EXPECT_EQ(choose_steps(identity.head, identity.score, identity.rows, Level(0.2)).steps, 4);
+}
+
+TEST(ChooseSteps, SaysTheBestItSaw) {
+  const Identity identity;
+  EXPECT_THAT(
+      [&] { choose_steps(identity.head, identity.score, identity.rows, Level(0.1), 5); },
+      ThrowsMessage<Error>("surrogate: after none of 5 steps do the bands cover more than 90 % of "
+                           "the validation rows (best 90 %); try another --rate, a looser --bound, "
+                           "or --score nested, which needs no steps"));
+}
+
+// Nine calibration rows are too few for α = 0.05: everything is covered by an infinite radius,
+// unless the rank is clamped as the paper's code does.
+TEST(ChooseSteps, ClampsTheRankAsThePaperDoes) {
+  Identity identity;
+  identity.rows.calibration_features = identity.rows.calibration_features.narrow(0, 0, 9);
+  identity.rows.calibration_truth = identity.rows.calibration_truth.narrow(0, 0, 9);
+  identity.rows.validation_truth[8] = identity.rows.validation_features[8];
+  EXPECT_EQ(choose_steps(identity.head, identity.score, identity.rows, Level(0.05)).steps, 1);
+  identity.score.paper = true;
+  EXPECT_EQ(choose_steps(identity.head, identity.score, identity.rows, Level(0.05)).steps, 6);
+}
+
+}  // namespace
+}  // namespace fcp

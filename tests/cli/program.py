@@ -1,0 +1,143 @@
+"""Runs the program as a user would, and reads what it leaves behind. Standard library only, so that
+any Python will do. The path of the program is the first argument of each test file."""
+import ast
+import csv
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv[1])
+LONGEST = 240  # seconds for one command, sanitizers and a busy machine included
+TARGET = "minutes"  # of the demo's data
+
+# Threads that wait by spinning make a busy machine crawl.
+ENVIRONMENT = dict(os.environ, OMP_WAIT_POLICY="passive", LC_ALL="C")
+
+
+def start(*arguments, **options):
+    return subprocess.Popen([PROGRAM, *map(str, arguments)], env=ENVIRONMENT, **options)
+
+
+class Case(unittest.TestCase):
+    """A test with a folder of its own, in which the program runs; `demo` holds the demo's files."""
+
+    demo = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.demo = demo_folder()
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="fcp-cli-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return name
+
+    def made(self, name):
+        """A file of the demo, by an absolute path."""
+        return os.path.join(self.demo, name)
+
+    def run_program(self, *arguments, threads=1, stdout=subprocess.PIPE):
+        if threads is not None:
+            arguments += ("--threads", threads)
+        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, env=ENVIRONMENT,
+                              stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=LONGEST)
+
+    def fcp(self, *arguments, **options):
+        """Runs a command that must succeed; its standard output."""
+        done = self.run_program(*arguments, **options)
+        self.assertEqual(done.returncode, 0, f"{arguments}: {done.stderr}")
+        return done.stdout
+
+    def calibrate(self, out, *arguments, data="calibration.csv"):
+        return self.fcp("calibrate", self.made("model.onnx"), "--data", self.made(data), "--target",
+                        TARGET, "--out", out, *arguments)
+
+    def predict(self, model, *arguments, data="test.csv", **options):
+        """Rows (prediction, lower, upper) of the first output."""
+        text = self.fcp("predict", model, "--data", self.made(data), *arguments, **options)
+        return parse_csv(text)[1]
+
+    def truth(self, name="test.csv"):
+        header, rows = read_csv(self.made(name))
+        return [row[header.index(TARGET)] for row in rows]
+
+    def features(self, name="test.csv"):
+        header, rows = read_csv(self.made(name))
+        skip = header.index(TARGET)
+        return [row[:skip] + row[skip + 1:] for row in rows]
+
+    def bytes_of(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def assert_close(self, left, right, tolerance=1e-6):
+        """Equal tables of numbers, up to a relative tolerance."""
+        self.assertEqual(len(left), len(right))
+        for i, (a, b) in enumerate(zip(left, right)):
+            for x, y in zip(a, b, strict=True):
+                self.assertTrue(x == y or abs(x - y) <= tolerance * max(abs(x), abs(y)),
+                                f"row {i}: {a} and {b}")
+
+
+_demo = None
+
+
+def demo_folder():
+    """The files of `fcp demo`, made once for each test file."""
+    global _demo
+    if _demo is None:
+        _demo = tempfile.mkdtemp(prefix="fcp-cli-demo-")
+        unittest.addModuleCleanup(shutil.rmtree, _demo, ignore_errors=True)
+        subprocess.run([PROGRAM, "demo", "--out", _demo, "--threads", "1"], env=ENVIRONMENT,
+                       check=True, stdout=subprocess.DEVNULL, timeout=LONGEST)
+    return _demo
+
+
+def parse_csv(text):
+    """The header and the rows as numbers."""
+    lines = list(csv.reader(text.splitlines()))
+    return lines[0], [[float(cell) for cell in line] for line in lines[1:]]
+
+
+def read_csv(path):
+    with open(path, encoding="utf-8") as file:
+        return parse_csv(file.read())
+
+
+def write_npy(path, rows):
+    """float32 [N, D], or [N] where the rows are plain numbers."""
+    flat = isinstance(rows[0], (int, float))
+    values = rows if flat else [value for row in rows for value in row]
+    shape = f"({len(rows)},)" if flat else f"({len(rows)}, {len(rows[0])})"
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
+        file.write(struct.pack(f"<{len(values)}f", *values))
+
+
+def read_npy(path):
+    """The shape and the numbers of a float32 file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    (length,) = struct.unpack("<H", data[8:10])
+    header = ast.literal_eval(data[10:10 + length].decode())
+    assert header["descr"] == "<f4" and not header["fortran_order"], header
+    body = data[10 + length:]
+    return header["shape"], struct.unpack(f"<{len(body) // 4}f", body)
+
+
+def main():
+    sys.argv[1:] = sys.argv[2:]
+    unittest.main(verbosity=2)

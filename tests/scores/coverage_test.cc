@@ -1,0 +1,146 @@
+// The coverage of printed intervals over many calibrations.
+//
+// The population is a finite set of N rows, from which calibrations draw with replacement. Then the
+// true coverage C of an interval is the share of the N rows whose truth lies in it, and at every
+// value c that C can take P(C ≤ c) = P(Beta(k, n + 1 − k) ≤ c) exactly. Kolmogorov and Smirnov's
+// distance over those values, with T calibrations, exceeds d with a chance of at most 2 exp(−2Td²)
+// (Massart); d is chosen for 1e-6 over all tests of this file.
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "fcp/conformal/quantile.h"
+#include "fcp/conformal/rank.h"
+#include "fcp/scores/score.h"
+
+#include "tests/reference/conformal_reference.h"
+#include "tests/scores/heads.h"
+
+namespace fcp {
+namespace {
+
+constexpr size_t kCalibrations = 2000;
+constexpr size_t kDrawn = 99;
+constexpr int64_t kPopulation = 160;
+
+// y = g(v) + noise that grows with |v_0|.
+HeadRows noisy_population(Random& random, const Network& head) {
+  HeadRows rows;
+  rows.features = random_normal(random, {kPopulation, head.inputs()[0].shape[1]});
+  torch::NoGradGuard no_gradients;
+  const torch::Tensor spread = (rows.features.select(1, 0).abs() + 0.1).unsqueeze(1);
+  const torch::Tensor prediction = head.run({rows.features})[0];
+  rows.truth =
+      (prediction + spread * random_normal(random, prediction.sizes().vec())).to(torch::kDouble);
+  return rows;
+}
+
+// The largest distance between the distribution of the intervals' coverage and the Beta law of rank
+// `rank`, over the values that the coverage took.
+double beta_distance(std::vector<double> coverage, size_t rank) {
+  std::sort(coverage.begin(), coverage.end());
+  double distance = 0;
+  for (size_t i = 0; i < coverage.size(); ++i) {
+    if (i + 1 < coverage.size() && coverage[i + 1] == coverage[i]) continue;
+    const double share = static_cast<double>(i + 1) / static_cast<double>(coverage.size());
+    distance = std::max(distance, std::abs(share - reference::beta_cdf(coverage[i], rank, kDrawn)));
+  }
+  return distance;
+}
+
+void expect_beta_coverage(const ScoreOptions& options, const std::shared_ptr<const Network>& head,
+                          uint64_t seed) {
+  Random random(seed);
+  const HeadRows rows = noisy_population(random, *head);
+  const std::unique_ptr<Score> score = make_score(options, head);
+  const std::vector<double> scores = score->score(rows.features, rows.truth);
+  const Level level(0.1);
+  std::map<double, double> coverage_of;  // of the radius, by the intervals themselves
+  std::vector<double> coverage;
+  for (size_t t = 0; t < kCalibrations; ++t) {
+    std::vector<double> drawn(kDrawn);
+    for (double& one : drawn) one = scores[random.below(scores.size())];
+    const double radius = conformal_quantile(drawn, level);
+    if (!coverage_of.contains(radius)) {
+      const std::vector<bool> in = inside(score->region(rows.features, radius), rows.truth);
+      coverage_of[radius] =
+          static_cast<double>(std::count(in.begin(), in.end(), true)) / kPopulation;
+    }
+    coverage.push_back(coverage_of[radius]);
+  }
+  const double limit = std::sqrt(std::log(2e6 * 6) / (2.0 * kCalibrations));
+  const size_t rank = conformal_rank(level, kDrawn);
+  EXPECT_LT(beta_distance(coverage, rank), limit);
+  EXPECT_GT(beta_distance(coverage, rank - 1), limit) << "the test cannot tell neighbouring ranks";
+}
+
+std::shared_ptr<const Network> deep_head(uint64_t seed) {
+  Random random(seed);
+  Graph graph = make_mlp({3, 10, 10, 10, 1});
+  for (auto& [name, tensor] : graph.initializers) {
+    tensor = random_normal(random, tensor.sizes().vec()) * (name[0] == 'w' ? 0.5 : 0.1);
+  }
+  return network_of(graph);
+}
+
+double mean_width(const std::shared_ptr<const Network>& head, BoundMethod method,
+                  const torch::Tensor& features) {
+  const torch::Tensor radius = torch::full({features.size(0)}, 0.5);
+  BoundOptions options;
+  options.method = method;
+  const Range range = make_bounds(head, options)->ranges({features, radius, Norm::kInf, {}})[0];
+  return (range.upper - range.lower).mean().item<double>();
+}
+
+// Else the tests below would say little: the bounds measure the same ball very differently.
+TEST(Coverage, BoundsOfTheHeadDiffer) {
+  Random random(1);
+  const auto head = deep_head(20);
+  const HeadRows rows = noisy_population(random, *head);
+  const double ibp = mean_width(head, BoundMethod::kIbp, rows.features);
+  const double crown = mean_width(head, BoundMethod::kCrown, rows.features);
+  torch::Tensor least, most;
+  for (int i = 0; i < 200; ++i) {
+    const torch::Tensor corner = random_normal(random, rows.features.sizes().vec()).sign() * 0.5;
+    const torch::Tensor y = head->forward(rows.features + corner);
+    least = i == 0 ? y : torch::minimum(least, y);
+    most = i == 0 ? y : torch::maximum(most, y);
+  }
+  const double seen = (most - least).mean().item<double>();
+  EXPECT_GT(ibp, 3 * crown);
+  EXPECT_GT(crown, 1.3 * seen);
+}
+
+TEST(Coverage, NestedByIbp) {
+  for (const double floor : {0.0, 1.0}) {
+    ScoreOptions options;
+    options.floor = floor;
+    options.slope = 2;
+    expect_beta_coverage(options, deep_head(20), 21);
+  }
+}
+
+TEST(Coverage, NestedByCrown) {
+  ScoreOptions options;
+  options.bound.method = BoundMethod::kCrownIbp;
+  expect_beta_coverage(options, deep_head(20), 22);
+}
+
+TEST(Coverage, Linearized) {
+  for (const double floor : {0.0, 0.5}) {
+    ScoreOptions options;
+    options.name = "linearized";
+    options.floor = floor;
+    options.slope = 2;
+    expect_beta_coverage(options, deep_head(20), 23);
+  }
+}
+
+TEST(Coverage, Residual) {
+  ScoreOptions options;
+  options.name = "residual";
+  expect_beta_coverage(options, deep_head(20), 24);
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,162 @@
+// Random heads, features and truths for the tests of scores, and the law they are held against.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/random.h"
+#include "fcp/network/network.h"
+#include "fcp/scores/score.h"
+
+#include "tests/network/graphs.h"
+
+namespace fcp {
+
+constexpr double kForever = std::numeric_limits<double>::infinity();
+
+inline std::shared_ptr<const Network> network_of(Graph graph) {
+  return std::make_shared<const Network>(std::move(graph));
+}
+
+inline torch::Tensor random_normal(Random& random, const std::vector<int64_t>& shape) {
+  torch::Tensor values = torch::empty(shape, torch::kFloat);
+  float* data = values.data_ptr<float>();
+  for (int64_t i = 0; i < values.numel(); ++i) data[i] = static_cast<float>(random.normal());
+  return values;
+}
+
+// y = W v + b, W [K, D].
+inline Graph linear_head(const torch::Tensor& weight, const torch::Tensor& bias) {
+  Graph graph = make_mlp({weight.size(1), weight.size(0)});
+  graph.initializers["w1"] = weight;
+  graph.initializers["b1"] = bias;
+  return graph;
+}
+
+// A perceptron of 1 to 4 layers, 2 to 8 wide, ReLU or tanh, with layers of wildly different scale.
+inline Graph wild_head(Random& random, int64_t outputs) {
+  std::vector<int64_t> widths;
+  const uint64_t layers = 1 + random.below(4);
+  for (uint64_t i = 0; i < layers; ++i) widths.push_back(2 + static_cast<int64_t>(random.below(7)));
+  widths.push_back(outputs);
+  Graph graph = make_mlp(widths);
+  for (auto& [name, tensor] : graph.initializers) {
+    const double scale = std::pow(10, 3 * random.uniform() - 1.5);
+    tensor = random_normal(random, tensor.sizes().vec()) * scale;
+  }
+  const bool smooth = random.below(2) == 0;
+  for (Node& node : graph.nodes) {
+    if (node.op == "Relu" && smooth) node.op = "Tanh";
+  }
+  return graph;
+}
+
+struct HeadRows {
+  torch::Tensor features;  // [N, D]
+  torch::Tensor truth;     // [N, K], doubles; of float32 numbers, as all data are
+};
+
+// Features at any scale, truths from a thousandth of the prediction to a thousand times it away;
+// every tenth row has the prediction itself as its truth.
+inline HeadRows wild_rows(Random& random, const Network& head, int64_t rows, size_t output = 0) {
+  HeadRows made;
+  made.features = random_normal(random, {rows, head.inputs()[0].shape[1]}) *
+                  std::pow(10, 2 * random.uniform() - 1);
+  torch::NoGradGuard no_gradients;
+  const torch::Tensor prediction = head.run({made.features})[output].to(torch::kDouble);
+  made.truth = prediction.clone();
+  for (int64_t i = 0; i < rows; ++i) {
+    if (i % 10 == 9) continue;
+    const double distance = std::pow(10, 6 * random.uniform() - 3);
+    const torch::Tensor direction = random_normal(random, {prediction.size(1)}).to(torch::kDouble);
+    made.truth[i] += direction * (prediction[i].abs() + 0.1) * distance;
+  }
+  made.truth = made.truth.to(torch::kFloat).to(torch::kDouble);
+  return made;
+}
+
+inline float next_below(double radius) {
+  return std::nextafter(static_cast<float>(radius), -std::numeric_limits<float>::infinity());
+}
+
+inline std::vector<bool> inside(const Regions& regions, const torch::Tensor& truth) {
+  const torch::Tensor flags =
+      (regions.lower <= truth).logical_and(truth <= regions.upper).all(1).contiguous();
+  const bool* data = flags.data_ptr<bool>();
+  return std::vector<bool>(data, data + flags.numel());
+}
+
+// y ∈ region(v, r) ⟺ score(v, y) ≤ r for all rows and radii, and regions that grow with the radius.
+// Where the score is larger than the radius by less than `tolerance` of it, y may be in. Returns
+// the number of pairs that were held against the law.
+inline int expect_law(const Score& score, const HeadRows& rows, const std::vector<double>& scores,
+                      std::vector<double> radii, double tolerance = 0) {
+  std::sort(radii.begin(), radii.end());
+  Regions before;
+  int pairs = 0;
+  for (const double radius : radii) {
+    const Regions regions = score.region(rows.features, radius);
+    const std::vector<bool> in = inside(regions, rows.truth);
+    for (size_t i = 0; i < scores.size(); ++i) {
+      if (scores[i] > radius && scores[i] - radius < tolerance * scores[i]) continue;
+      ++pairs;
+      EXPECT_EQ(in[i], scores[i] <= radius)
+          << "row " << i << ", score " << scores[i] << ", radius " << radius << ", truth "
+          << rows.truth[static_cast<int64_t>(i)];
+    }
+    if (before.lower.defined()) {
+      EXPECT_TRUE((regions.lower <= before.lower).all().item<bool>()) << "radius " << radius;
+      EXPECT_TRUE((regions.upper >= before.upper).all().item<bool>()) << "radius " << radius;
+    }
+    before = regions;
+  }
+  return pairs;
+}
+
+// The scores of `some` rows and the float32 numbers just below them, and radii at random.
+inline std::vector<double> exact_radii(Random& random, const std::vector<double>& scores,
+                                       size_t some) {
+  std::vector<double> radii = {0, -1, kForever, std::pow(10, 6 * random.uniform() - 3)};
+  for (size_t i = 0; i < std::min(some, scores.size()); ++i) {
+    const double score = scores[(i * 7 + 2) % scores.size()];
+    radii.push_back(score);
+    radii.push_back(std::isinf(score) ? std::numeric_limits<float>::max() : next_below(score));
+  }
+  return radii;
+}
+
+// The law of nested over wild heads, one after the other: norms and floors in turn, with and
+// without outward rounding, 1 to 3 outputs. Returns the number of pairs.
+inline int expect_nested_law(BoundMethod method, int heads, size_t radii, uint64_t seed) {
+  constexpr std::array kNorms = {Norm::kInf, Norm::kTwo, Norm::kOne};
+  Random random(seed);
+  int pairs = 0;
+  for (int i = 0; i < heads && !testing::Test::HasFailure(); ++i) {
+    ScoreOptions options;
+    options.norm = kNorms[static_cast<size_t>(i % 3)];
+    options.bound.method = method;
+    options.bound.iterations = 3;
+    options.bound.outward = i % 5 < 2;
+    options.bound.memory = size_t{1} << 30;
+    options.floor = i % 2 == 0 ? 0 : 0.25 * (1 + i % 4);
+    options.slope = i % 2 == 0 ? 0 : 3;
+    const auto head = network_of(wild_head(random, 1 + static_cast<int64_t>(random.below(3))));
+    const HeadRows made = wild_rows(random, *head, 20);
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    pairs += expect_law(*score, made, scores, exact_radii(random, scores, radii));
+  }
+  return pairs;
+}
+
+}  // namespace fcp

@@ -1,0 +1,222 @@
+// The law y ∈ region(v, r) ⟺ score(v, y) ≤ r for every score that promises it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/scores/score.h"
+
+#include "tests/scores/heads.h"
+
+namespace fcp {
+namespace {
+
+constexpr std::array kNorms = {Norm::kInf, Norm::kTwo, Norm::kOne};
+
+// More heads in law_slow_test.cc.
+TEST(Law, NestedByIbp) { EXPECT_GT(expect_nested_law(BoundMethod::kIbp, 120, 10, 1), 50000); }
+
+TEST(Law, NestedByCrownIbp) { EXPECT_GT(expect_nested_law(BoundMethod::kCrownIbp, 5, 2, 2), 700); }
+
+TEST(Law, NestedByCrown) { EXPECT_GT(expect_nested_law(BoundMethod::kCrown, 3, 2, 3), 400); }
+
+TEST(Law, NestedByAlphaCrown) {
+  EXPECT_GT(expect_nested_law(BoundMethod::kAlphaCrown, 1, 1, 4), 80);
+}
+
+// Where CROWN's band of a larger radius leaves something out, the law must not.
+TEST(Law, NestedWithBandsThatShrink) {
+  Random random(5);
+  int shrinking = 0;
+  for (int i = 0; i < 60 && shrinking < 1; ++i) {
+    const auto head = network_of(wild_head(random, 1));
+    const HeadRows made = wild_rows(random, *head, 1);
+    ScoreOptions options;
+    options.bound.method = BoundMethod::kCrownIbp;
+    options.bound.outward = false;
+    const std::unique_ptr<HeadBounds> bounds = make_bounds(head, options.bound);
+    std::vector<double> radii;
+    for (double radius = 0.01; radius < 20; radius *= 1.05) radii.push_back(radius);
+    const auto many = static_cast<int64_t>(radii.size());
+    const Range range = bounds->ranges(
+        {made.features.expand({many, -1}), torch::tensor(radii, torch::kFloat), Norm::kInf, {}})[0];
+    const torch::Tensor upper = range.upper.to(torch::kDouble).flatten();
+    const torch::Tensor drop = upper.slice(0, 0, many - 1) - upper.slice(0, 1);  // > 0: shrinks
+    const int64_t at = drop.argmax().item<int64_t>();
+    const double margin = 1e-4 * upper[at].abs().item<double>();
+    if (drop[at].item<double>() <= margin) continue;
+    ++shrinking;
+    // Truths between the two ends, where the radius at which y enters is not the only question.
+    HeadRows between;
+    const int64_t rows = 9;
+    between.features = made.features.expand({rows, -1}).contiguous();
+    between.truth = (torch::linspace(-0.3, 1.3, rows, torch::kDouble) * drop[at] + upper[at + 1])
+                        .reshape({rows, 1});
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const std::vector<double> scores = score->score(between.features, between.truth);
+    std::vector<double> tried = exact_radii(random, scores, 3);
+    tried.push_back(radii[static_cast<size_t>(at)]);
+    tried.push_back(radii[static_cast<size_t>(at + 1)]);
+    expect_law(*score, between, scores, tried);
+  }
+  EXPECT_EQ(shrinking, 1);
+}
+
+std::vector<double> close_radii(Random& random, const std::vector<double>& scores) {
+  std::vector<double> radii = {-1, -kForever, kForever, std::pow(10, 6 * random.uniform() - 3)};
+  for (const double score : scores) {
+    radii.push_back(score);
+    radii.push_back(score * (1 - 1e-9));
+    radii.push_back(score * (1 + 1e-9));
+  }
+  return radii;
+}
+
+TEST(Law, Residual) {
+  Random random(6);
+  int pairs = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto head = network_of(wild_head(random, 1 + i % 3));
+    const HeadRows made = wild_rows(random, *head, 20);
+    ScoreOptions options;
+    options.name = "residual";
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    pairs += expect_law(*score, made, scores, close_radii(random, scores), 0.5e-9);
+  }
+  EXPECT_GT(pairs, 200000);
+}
+
+TEST(Law, NormalisedResidual) {
+  Random random(7);
+  int pairs = 0;
+  for (int i = 0; i < 200; ++i) {
+    // A second output: the exponential of a linear function of the feature.
+    Graph graph = wild_head(random, 1 + i % 3);
+    const int64_t width = graph.inputs[0].shape[1];
+    graph.initializers["spread_w"] = random_normal(random, {i % 2 == 0 ? 1 : 1 + i % 3, width});
+    graph.nodes.push_back(
+        make_node("Gemm", {"x", "spread_w"}, {"log_spread"}, {{"transB", int64_t{1}}}));
+    graph.nodes.push_back(make_node("Exp", {"log_spread"}, {"spread"}));
+    graph.outputs.push_back(make_info("spread", {kDynamic, i % 2 == 0 ? 1 : 1 + i % 3}));
+    const auto head = network_of(graph);
+    HeadRows made = wild_rows(random, *head, 20);
+    made.features = made.features.clamp(-3, 3);
+    ScoreOptions options;
+    options.name = "residual";
+    options.output = "y";
+    options.normalize = "spread";
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    pairs += expect_law(*score, made, scores, close_radii(random, scores), 0.5e-9);
+  }
+  EXPECT_GT(pairs, 200000);
+}
+
+TEST(Law, Linearized) {
+  Random random(8);
+  int pairs = 0;
+  for (int i = 0; i < 100; ++i) {
+    const auto head = network_of(wild_head(random, 1 + i % 3));
+    const HeadRows made = wild_rows(random, *head, 20);
+    ScoreOptions options;
+    options.name = "linearized";
+    options.norm = kNorms[static_cast<size_t>(i % 3)];
+    options.floor = i % 2;
+    options.slope = i % 2 * 0.5;
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    pairs += expect_law(*score, made, scores, close_radii(random, scores), 0.5e-9);
+  }
+  EXPECT_GT(pairs, 100000);
+}
+
+// tanh keeps the output within ‖w‖₁ of b whatever the feature. ibp sees that to the last digit;
+// CROWN's lines leave the reach for some radii, but not by far.
+TEST(Law, NothingReachesBeyondABoundedHead) {
+  Random random(9);
+  for (const BoundMethod method :
+       {BoundMethod::kIbp, BoundMethod::kCrownIbp, BoundMethod::kAlphaCrown}) {
+    Graph graph = make_mlp({3, 4, 1});
+    for (auto& [name, tensor] : graph.initializers) {
+      tensor = random_normal(random, tensor.sizes().vec());
+    }
+    graph.nodes[1].op = "Tanh";
+    const double reach = graph.initializers["w2"].abs().sum().item<double>() *
+                         (method == BoundMethod::kIbp ? 1 : 20);
+    const double center = graph.initializers["b2"].item<double>();
+    const auto head = network_of(graph);
+    ScoreOptions options;
+    options.bound.method = method;
+    options.bound.iterations = 2;
+    const std::unique_ptr<Score> score = make_score(options, head);
+    HeadRows made = wild_rows(random, *head, 4);
+    made.truth =
+        torch::tensor({1.01, -1.01, 50.0, -1e9}, torch::kDouble).reshape({4, 1}) * reach + center;
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    EXPECT_THAT(scores, testing::Each(kForever)) << bound_name(method);
+    expect_law(*score, made, scores, {0, 1e6, std::numeric_limits<float>::max(), 1e200, kForever});
+    options.floor = 1;
+    options.slope = 0.5;
+    const auto widened = make_score(options, head)->score(made.features, made.truth);
+    EXPECT_THAT(widened, testing::Each(testing::Lt(kForever))) << bound_name(method);
+  }
+}
+
+// A head whose output does not depend on the feature at all.
+TEST(Law, NothingReachesBeyondADeadHead) {
+  Random random(12);
+  Graph graph = make_mlp({3, 4, 1});
+  graph.initializers["w2"] = torch::zeros({1, 4});
+  const auto head = network_of(graph);
+  HeadRows made = wild_rows(random, *head, 3);
+  made.truth = torch::tensor({1.0, -1e-3, 0.0}, torch::kDouble).reshape({3, 1}) +
+               head->forward(made.features);
+  for (const char* name : {"nested", "linearized"}) {
+    ScoreOptions options;
+    options.name = name;
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    // nested: up to where the radius itself overflows float32 inside the head.
+    const auto never = testing::Ge(name == std::string("nested") ? 1e37 : kForever);
+    EXPECT_THAT(scores, testing::ElementsAre(never, never, 0)) << name;
+    expect_law(*score, made, scores, {-1, 0, 1, 1e6, 1e30, std::numeric_limits<float>::max()});
+  }
+}
+
+TEST(Law, InfiniteAndNegativeRadii) {
+  Random random(10);
+  const auto head = network_of(wild_head(random, 2));
+  const HeadRows made = wild_rows(random, *head, 5);
+  for (const char* name : {"nested", "residual", "linearized"}) {
+    ScoreOptions options;
+    options.name = name;
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const Regions all = score->region(made.features, kForever);
+    EXPECT_TRUE((all.lower == -kForever).all().item<bool>()) << name;
+    EXPECT_TRUE((all.upper == kForever).all().item<bool>()) << name;
+    for (const double radius : {-1e-300, -1.0, -kForever}) {
+      const Regions none = score->region(made.features, radius);
+      EXPECT_FALSE((none.lower <= none.upper).any().item<bool>()) << name << ' ' << radius;
+      EXPECT_EQ(none.prediction.sizes(), none.lower.sizes());
+    }
+  }
+}
+
+TEST(Law, NotANumberStaysNotANumber) {
+  Random random(11);
+  const auto head = network_of(wild_head(random, 2));
+  for (const char* name : {"nested", "residual", "linearized"}) {
+    HeadRows made = wild_rows(random, *head, 4);
+    made.truth[1][1] = std::nan("");
+    made.features[3][0] = std::nanf("");
+    ScoreOptions options;
+    options.name = name;
+    const std::vector<double> scores = make_score(options, head)->score(made.features, made.truth);
+    EXPECT_FALSE(std::isnan(scores[0])) << name;
+    EXPECT_TRUE(std::isnan(scores[1])) << name;
+    EXPECT_FALSE(std::isnan(scores[2])) << name;
+    EXPECT_TRUE(std::isnan(scores[3])) << name;
+  }
+}
+
+}  // namespace
+}  // namespace fcp

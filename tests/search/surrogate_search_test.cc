@@ -1,0 +1,145 @@
+#include "fcp/search/surrogate_search.h"
+
+#include <cmath>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+
+#include "tests/network/graphs.h"
+
+namespace fcp {
+namespace {
+
+using testing::ThrowsMessage;
+
+// y = W₂ tanh(W₁ v + b₁) + b₂ and the gradient of its weighted squared error, written out.
+struct TanhHead {
+  TanhHead() {
+    torch::manual_seed(5);
+    graph = make_mlp({3, 5, 2});
+    graph.nodes[1].op = "Tanh";
+    network = std::make_shared<const Network>(graph);
+    v = torch::randn({6, 3});
+    y = torch::randn({6, 2}) * 2;
+  }
+
+  torch::Tensor weight(const char* name) const {
+    return graph.initializers.at(name).to(torch::kDouble);
+  }
+
+  torch::Tensor gradient(const torch::Tensor& u, const std::vector<double>& weights) const {
+    const torch::Tensor hidden = torch::tanh(u.matmul(weight("w1").t()) + weight("b1"));
+    const torch::Tensor error =
+        hidden.matmul(weight("w2").t()) + weight("b2") - y.to(torch::kDouble);
+    const torch::Tensor pulled =
+        (2 * error * torch::tensor(weights, torch::kDouble)).matmul(weight("w2"));
+    return (pulled * (1 - hidden.square())).matmul(weight("w1"));
+  }
+
+  Graph graph;
+  std::shared_ptr<const Network> network;
+  torch::Tensor v, y;
+};
+
+TEST(SurrogateSearch, DescendsAsByHand) {
+  const TanhHead head;
+  for (const std::vector<double>& weights : {std::vector<double>{1, 1}, {0.25, 3}}) {
+    SearchOptions options;
+    options.rate = 0.03;
+    if (weights[0] != 1) options.weights = weights;
+    const SurrogateSearch search(head.network, 0, options);
+    torch::Tensor u = head.v.to(torch::kDouble);
+    int seen = 0;
+    const torch::Tensor last =
+        search.walk(head.v, head.y, 40, [&](int step, const torch::Tensor& features) {
+          EXPECT_EQ(step, ++seen);
+          u = u - 0.03 * head.gradient(u, weights);
+          EXPECT_TRUE(torch::allclose(features.to(torch::kDouble), u, 1e-4, 1e-5)) << step;
+          return true;
+        });
+    EXPECT_EQ(seen, 40);
+    EXPECT_TRUE(torch::allclose(last.to(torch::kDouble), u, 1e-4, 1e-5));
+    EXPECT_TRUE((search.error(last, head.y) < search.error(head.v, head.y)).all().item<bool>());
+  }
+}
+
+TEST(SurrogateSearch, AdamAsByHand) {
+  const TanhHead head;
+  SearchOptions options;
+  options.rate = 0.05;
+  options.adam = true;
+  torch::Tensor u = head.v.to(torch::kDouble);
+  torch::Tensor mean = torch::zeros_like(u), square = torch::zeros_like(u);
+  for (int step = 1; step <= 30; ++step) {
+    const torch::Tensor g = head.gradient(u, {1, 1});
+    mean = 0.9 * mean + 0.1 * g;
+    square = 0.999 * square + 0.001 * g * g;
+    u = u - 0.05 * (mean / (1 - std::pow(0.9, step))) /
+                (torch::sqrt(square / (1 - std::pow(0.999, step))) + 1e-8);
+  }
+  const torch::Tensor last = SurrogateSearch(head.network, 0, options).walk(head.v, head.y, 30);
+  EXPECT_TRUE(torch::allclose(last.to(torch::kDouble), u, 1e-3, 1e-4));
+}
+
+TEST(SurrogateSearch, ErrorIsTheWeightedSum) {
+  const TanhHead head;
+  const torch::Tensor squares = (head.network->forward(head.v) - head.y).square();
+  EXPECT_TRUE(
+      torch::allclose(SurrogateSearch(head.network, 0).error(head.v, head.y), squares.sum(1)));
+  SearchOptions options;
+  options.weights = {2, 0.5};
+  EXPECT_TRUE(torch::allclose(SurrogateSearch(head.network, 0, options).error(head.v, head.y),
+                              2 * squares.select(1, 0) + 0.5 * squares.select(1, 1)));
+}
+
+TEST(SurrogateSearch, ObserverEndsTheWalk) {
+  const TanhHead head;
+  const SurrogateSearch search(head.network, 0);
+  int calls = 0;
+  const torch::Tensor ended = search.walk(head.v, head.y, 100, [&](int step, const torch::Tensor&) {
+    ++calls;
+    return step < 7;
+  });
+  EXPECT_EQ(calls, 7);
+  EXPECT_TRUE(torch::equal(ended, search.walk(head.v, head.y, 7)));
+  EXPECT_TRUE(torch::equal(search.walk(head.v, head.y, 0), head.v));
+}
+
+// Each row descends by itself, also where the caller has switched gradients off.
+TEST(SurrogateSearch, RowsAreAlone) {
+  const TanhHead head;
+  torch::NoGradGuard no_gradients;
+  const SurrogateSearch search(head.network, 0);
+  const torch::Tensor all = search.walk(head.v, head.y, 10);
+  for (int64_t i = 0; i < 6; ++i) {
+    const torch::Tensor one = search.walk(head.v.narrow(0, i, 1), head.y.narrow(0, i, 1), 10);
+    EXPECT_TRUE(torch::allclose(one[0], all[i], 1e-5, 1e-6));
+  }
+  EXPECT_FALSE(all.requires_grad());
+}
+
+TEST(SurrogateSearch, TellsWhatIsWrong) {
+  const TanhHead head;
+  SearchOptions options;
+  options.weights = {1, 2, 3};
+  EXPECT_THAT([&] { SurrogateSearch(head.network, 0, options).walk(head.v, head.y, 1); },
+              ThrowsMessage<Error>("3 weights are given for 2 outputs"));
+  EXPECT_THAT([&] { SurrogateSearch(head.network, 0).walk(head.v, head.y.narrow(1, 0, 1), 1); },
+              ThrowsMessage<Error>("the target has 1 columns, the network answers 2"));
+  Graph graph = make_mlp({2, 1});
+  graph.nodes[0].outputs = {"z"};
+  graph.initializers["zero"] = torch::zeros({1});
+  graph.nodes.push_back(make_node("Greater", {"z", "zero"}, {"yes"}));
+  graph.nodes.push_back(make_node("Cast", {"yes"}, {"y"}, {{"to", int64_t{1}}}));
+  EXPECT_THAT([&] { SurrogateSearch(std::make_shared<const Network>(graph), 0); },
+              ThrowsMessage<Error>("Greater node 'yes_node': has no gradient, so no feature can "
+                                   "be searched through it; cut later"));
+}
+
+}  // namespace
+}  // namespace fcp

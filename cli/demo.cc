@@ -70,8 +70,10 @@ void run_demo(const DemoOptions& options) {
   write_onnx(trained.graph, file("model.onnx"));
 
   tell(concat("$ fcp calibrate ", file("model.onnx"), " --data ", file("calibration.csv"),
-              " --target ", target, " --out ", file("calibrated.onnx")));
+              " --target ", target, " --cut auto --out ", file("calibrated.onnx")));
   CalibrateSettings settings;
+  settings.cut = "auto";
+  settings.level = level;
   settings.data_name = file("calibration.csv");
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "calibration.csv"}};
   const Calibrated calibrated =
@@ -95,8 +97,12 @@ void run_demo(const DemoOptions& options) {
     return;
   }
   std::cout << '\n';
-  print_evaluation(std::cout, report.methods[0].evaluation, {.level = level});
-  std::cout << "\nEverything is in " << options.folder << "/; open " << file("report.html") << '\n';
+  for (const MethodResult& method : report.methods) {
+    std::cout << method.name << '\n';
+    print_evaluation(std::cout, method.evaluation, {.level = level});
+    std::cout << '\n';
+  }
+  std::cout << "Everything is in " << options.folder << "/; open " << file("report.html") << '\n';
 }
 
 }  // namespace

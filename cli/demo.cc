@@ -11,7 +11,6 @@
 #include "fcp/data/folds.h"
 #include "fcp/data/synthetic.h"
 #include "fcp/network/onnx_writer.h"
-#include "fcp/report/console.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
 
@@ -97,12 +96,8 @@ void run_demo(const DemoOptions& options) {
     return;
   }
   std::cout << '\n';
-  for (const MethodResult& method : report.methods) {
-    std::cout << method.name << '\n';
-    print_evaluation(std::cout, method.evaluation, {.level = level});
-    std::cout << '\n';
-  }
-  std::cout << "Everything is in " << options.folder << "/; open " << file("report.html") << '\n';
+  print_methods(report);
+  std::cout << "\nEverything is in " << options.folder << "/; open " << file("report.html") << '\n';
 }
 
 }  // namespace

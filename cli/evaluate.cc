@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/output_file.h"
-#include "fcp/report/console.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
 
@@ -41,7 +40,7 @@ void run_evaluate(const EvaluateOptions& options) {
     std::cout << interval_report_json(report).dump(2) << '\n';
     return;
   }
-  print_evaluation(std::cout, report.methods[0].evaluation, {.level = level});
+  print_methods(report);
   if (!options.report.empty()) std::cout << "report: " << options.report << '\n';
 }
 

@@ -1,6 +1,7 @@
 // Prediction and evaluation of rows; see steps.h.
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <limits>
 #include <map>
 
@@ -19,6 +20,8 @@
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/npy.h"
 #include "fcp/evaluation/interval_evaluation.h"
+#include "fcp/report/console.h"
+#include "fcp/report/format.h"
 #include "fcp/report/promise.h"
 
 #include "cli/steps.h"
@@ -248,6 +251,17 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
     report.notes.push_back(*warning);
   }
   return report;
+}
+
+void print_methods(const IntervalReport& report) {
+  for (const MethodResult& method : report.methods) {
+    std::cout << (&method == &report.methods.front() ? "" : "\n") << method.name << '\n';
+    if (method.detection) {
+      std::cout << "detection       " << format_percent(method.detection->rate)
+                << "  scores within the radius: what is guaranteed, but not of the intervals\n";
+    }
+    print_evaluation(std::cout, method.evaluation, {.level = report.level});
+  }
 }
 
 size_t predict_rows(const Calibrated& calibrated, RowSource& source, size_t batch,

@@ -48,6 +48,9 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
                              const Level& level, const RowGroups& groups, torch::Device device,
                              const CommonOptions& common);
 
+// The evaluation of each method on stdout, and where it is another one, the coverage of detection.
+void print_methods(const IntervalReport& report);
+
 // Writes the intervals of all rows to a CSV or .npy file; returns the number of rows.
 size_t predict_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
                     const Level& level, const std::string& out, torch::Device device,

@@ -24,6 +24,7 @@ namespace fcp {
 namespace {
 
 constexpr double kTolerance = 1e-4;
+constexpr double kLastPlace = 1e-6;
 constexpr char kFeature[] = "h2";
 
 class CommunityGolden : public testing::Test {
@@ -63,14 +64,17 @@ class CommunityGolden : public testing::Test {
     return torch::tensor(values, torch::kDouble);
   }
 
-  // Relative to the size of each number, or, with `overall`, to the mean size of all.
+  // Relative to the size of each number, or, with `overall`, to the mean size of all. Beyond that
+  // kLastPlace: the scores are differences of float32 features of size 1 to 10, and what is below
+  // their last place depends on how a library orders its sums.
   static void expect_close(const torch::Tensor& found, const torch::Tensor& expected,
                            const std::string& what, bool overall = false) {
     const torch::Tensor e = expected.to(torch::kDouble).flatten();
     const torch::Tensor f = found.to(torch::kDouble).flatten();
     ASSERT_EQ(f.sizes(), e.sizes()) << what;
     const torch::Tensor size = overall ? e.abs().mean() : e.abs();
-    EXPECT_LE(((f - e).abs() / size).max().item<double>(), kTolerance) << what;
+    const torch::Tensor excess = ((f - e).abs() - kLastPlace).clamp_min(0);
+    EXPECT_LE((excess / size).max().item<double>(), kTolerance) << what;
   }
 
   std::string file_;

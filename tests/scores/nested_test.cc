@@ -139,7 +139,9 @@ TEST(Nested, BatchesOfAnySizeGiveTheSameScores) {
             score->score(rows.features.narrow(0, first, count), rows.truth.narrow(0, first, count));
         for (int64_t i = 0; i < count; ++i) {
           const double expected = whole[static_cast<size_t>(first + i)];
-          EXPECT_NEAR(part[static_cast<size_t>(i)], expected, 1e-6 * expected);
+          // A library may sum another order in another batch: float32 roundoff of the answer,
+          // which near the prediction is all there is of a score.
+          EXPECT_NEAR(part[static_cast<size_t>(i)], expected, 1e-5 * expected + 1e-5);
         }
       }
     }

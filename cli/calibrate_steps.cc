@@ -18,6 +18,8 @@
 #include "fcp/network/onnx_writer.h"
 #include "fcp/report/format.h"
 #include "fcp/report/table.h"
+#include "fcp/scores/outputs.h"
+#include "fcp/search/surrogate_search.h"
 
 #include "cli/steps.h"
 
@@ -187,6 +189,19 @@ class Chooser {
   const CommonOptions& common_;
 };
 
+// The paper's check of its search: rows whose surrogate feature predicts y with an error of less
+// than 1 % of ‖y‖.
+size_t count_reached(const Predictor& predictor, const ScoreOptions& score,
+                     const torch::Tensor& features, const torch::Tensor& truth) {
+  const SurrogateSearch search(
+      predictor.shared_head(), output_index(*predictor.shared_head(), score.output),
+      {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
+  const torch::Tensor found = search.walk(features, truth, score.steps);
+  const torch::Tensor size = truth.to(torch::kDouble).flatten(1).square().sum(1);
+  const torch::Tensor error = search.error(found, truth).to(torch::kCPU, torch::kDouble);
+  return static_cast<size_t>((error < 1e-4 * size).sum().item<int64_t>());
+}
+
 }  // namespace
 
 Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
@@ -205,6 +220,7 @@ Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
   Sha256 hash;
   Rows rows;
   size_t next = 0;
+  size_t reached = 0;
   Progress progress("calibrate", source.size().value_or(0), !common.quiet);
   while (source.next(batch, rows)) {
     check_interrupted();
@@ -213,6 +229,9 @@ Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
     const torch::Tensor features = predictor.features(view(rows.x));
     const std::vector<double> more = predictor.score().score(features, view(rows.y));
     const std::vector<double> distances = baseline->score(features, view(rows.y));
+    if (settings.score.name == "surrogate") {
+      reached += count_reached(predictor, settings.score, features, view(rows.y));
+    }
     for (size_t i = 0; i < more.size(); ++i, ++next) {
       if (std::isnan(more[i])) {
         fail(settings.data_name, ": row ", next,
@@ -244,6 +263,13 @@ Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
   calibrated.provenance["rows left out for choices"] = std::to_string(next - scores.size());
   calibrated.provenance["calibration data sha256"] = hash.hex();
   calibrated.provenance["seed"] = std::to_string(common.seed);
+  if (settings.score.name == "surrogate") {
+    const double share = static_cast<double>(reached) / static_cast<double>(next);
+    calibrated.provenance["steps"] = std::to_string(settings.score.steps);
+    calibrated.provenance["surrogates within 1 % of the truth"] = format_percent(share);
+    say(common, concat("surrogate: after ", settings.score.steps, " steps ", format_percent(share),
+                       " of the rows predict the truth within 1 %"));
+  }
   Sha256 model;
   model.add(serialize_onnx(network));
   calibrated.provenance["network sha256"] = model.hex();

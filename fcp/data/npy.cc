@@ -34,7 +34,7 @@ std::string_view value_of(std::string_view header, std::string_view key, const s
   const std::string quoted = concat("'", key, "'");
   size_t at = header.find(quoted);
   if (at != std::string_view::npos) at = header.find(':', at + quoted.size());
-  if (at != std::string_view::npos) at = header.find_first_not_of(" ", at + 1);
+  if (at != std::string_view::npos) at = header.find_first_not_of(' ', at + 1);
   if (at == std::string_view::npos) fail(name, ": the .npy header has no '", key, "'");
   return header.substr(at);
 }
@@ -94,7 +94,7 @@ NpyHeader read_header(ByteSource& bytes) {
          magic.empty() ? "(none)" : hexadecimal(magic), ", expected ", hexadecimal(kMagic));
   }
   read_exactly(bytes, start + 6, 2, "the .npy version");
-  const int version = start[6];
+  const int version = static_cast<unsigned char>(start[6]);
   if (version < 1 || version > 3) {
     fail(name, ": .npy format version ", version, ", expected 1, 2 or 3");
   }

@@ -1,11 +1,11 @@
 #include "fcp/network/cut.h"
 
-#include <torch/utils.h>
-
 #include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
+
+#include <torch/utils.h>
 
 #include "fcp/base/error.h"
 #include "fcp/network/network.h"

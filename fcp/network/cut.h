@@ -30,8 +30,8 @@ struct CutGraph {
 // tensor that leaks past the cut.
 CutGraph cut(const Graph& graph, const std::string& where);
 
-// Fills in type and shape of the feature in both parts, which ONNX asks of the inputs and outputs of
-// a file, by running the backbone once on zeros. `inputs` are example inputs of one row.
+// Fills in type and shape of the feature in both parts, which ONNX asks of the inputs and outputs
+// of a file, by running the backbone once on zeros. `inputs` are example inputs of one row.
 void declare_feature(CutGraph& parts, const std::vector<torch::Tensor>& inputs);
 
 // The tensor that `where` means, as above; whether it separates the graph is not checked.

@@ -19,11 +19,11 @@
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/npy.h"
-#include "fcp/evaluation/interval_evaluation.h"
 #include "fcp/report/console.h"
 #include "fcp/report/format.h"
 #include "fcp/report/promise.h"
 
+#include "cli/method_stream.h"
 #include "cli/steps.h"
 
 namespace fcp {
@@ -31,14 +31,6 @@ namespace {
 
 constexpr size_t kSampleRows = 300;
 constexpr size_t kSampleLengths = 5000;
-
-std::span<const double> numbers(const torch::Tensor& tensor) {
-  return {tensor.data_ptr<double>(), static_cast<size_t>(tensor.numel())};
-}
-
-torch::Tensor to_host(const torch::Tensor& tensor) {
-  return tensor.to(torch::kCPU, torch::kDouble).contiguous();
-}
 
 // Keeps a uniform sample of a stream (Vitter's algorithm R): returns the place of item number
 // `index` in the sample, or `size` where it is left out.
@@ -67,15 +59,6 @@ torch::Tensor round_outward(const torch::Tensor& end, bool down) {
   const torch::Tensor wrong =
       down ? rounded.to(torch::kDouble) > end : rounded.to(torch::kDouble) < end;
   return torch::where(wrong, torch::nextafter(rounded, limit), rounded);
-}
-
-// Levels of the coverage curve: 0.02, 0.04, … 0.5, as exact fractions.
-std::vector<Level> curve_levels() {
-  std::vector<Level> levels;
-  for (uint64_t percent = 2; percent <= 50; percent += 2) {
-    levels.push_back(Level::fraction(percent, 100));
-  }
-  return levels;
 }
 
 std::vector<std::string> target_names(const Graph& network, size_t outputs) {
@@ -151,101 +134,99 @@ std::optional<std::string> infinite_radius_warning(const Calibrated& calibrated,
                 "; every interval is infinite");
 }
 
+namespace {
+
+// Draws what the report shows of the rows: a sample of intervals and of their lengths.
+class RowSampler {
+ public:
+  explicit RowSampler(uint64_t seed) : random_(seed) {}
+
+  void add(const Regions& regions, const torch::Tensor& truth) {
+    const auto outputs = static_cast<size_t>(regions.prediction.size(1));
+    for (size_t at = 0; at < numbers(truth).size(); at += outputs, ++rows_) {
+      // The first output stands for the row.
+      const SampleRow row{numbers(regions.prediction)[at], numbers(regions.lower)[at],
+                          numbers(regions.upper)[at], numbers(truth)[at]};
+      keep(sample_, sample_place(rows_, kSampleRows, random_), kSampleRows, row);
+      keep(lengths_, sample_place(rows_, kSampleLengths, random_), kSampleLengths,
+           row.upper - row.lower);
+    }
+  }
+
+  std::vector<SampleRow> take_sample() { return std::move(sample_); }
+  std::vector<double> take_lengths() { return std::move(lengths_); }
+
+ private:
+  std::vector<SampleRow> sample_;
+  std::vector<double> lengths_;
+  Random random_;
+  size_t rows_ = 0;
+};
+
+// The groups of `count` rows from `first` on; empty where there are none.
+std::span<const int64_t> groups_of(const RowGroups& groups, size_t first, size_t count) {
+  if (groups.ids.empty()) return {};
+  if (groups.ids.size() < first + count) {
+    fail("--group names ", groups.ids.size(), " rows, the data has more");
+  }
+  return std::span(groups.ids).subspan(first, count);
+}
+
+// The surrogate's own coverage: scores within the radius. The paper's code is strict.
+Coverage detection_of(const std::vector<double>& scores, double radius, bool strict) {
+  const auto detected = std::count_if(scores.begin(), scores.end(), [&](double score) {
+    return strict ? score < radius : score <= radius;
+  });
+  return coverage_of(static_cast<size_t>(detected), scores.size());
+}
+
+}  // namespace
+
 IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
                              const Level& level, const RowGroups& groups, torch::Device device,
                              const CommonOptions& common) {
   torch::NoGradGuard no_grad;
   const Predictor predictor(calibrated.network, calibrated.score, calibrated.cut, device);
-  const double radius = calibrated.radius(level);
   ScoreOptions residual = calibrated.score;
   residual.name = "residual";
-  const std::unique_ptr<Score> baseline = make_score(residual, predictor.shared_head());
+  const std::unique_ptr<Score> plain = make_score(residual, predictor.shared_head());
   const bool compare = calibrated.score.name != "residual";
-  const double baseline_radius = conformal_quantile_sorted(calibrated.residuals, level);
-  std::optional<IntervalEvaluator> evaluator, baseline_evaluator;
-  std::vector<double> baseline_scores;
-  IntervalReport report;
-  MethodResult method;
-  std::vector<double> test_scores;
-  Random random(common.seed);
-  Rows rows;
+  const double radius = calibrated.radius(level);
+  MethodStream method(predictor.score(), radius, level, groups.names);
+  MethodStream baseline(*plain, conformal_quantile_sorted(calibrated.residuals, level), level,
+                        groups.names);
+  RowSampler sampler(common.seed);
   size_t done = 0;
   Progress progress("evaluate", source.size().value_or(0), !common.quiet);
-  while (source.next(batch, rows)) {
+  for (Rows rows; source.next(batch, rows);) {
     check_interrupted();
     const torch::Tensor features = predictor.features(view(rows.x));
-    const torch::Tensor truth = to_host(view(rows.y));
-    const Regions regions = predictor.score().region(features, radius);
-    const torch::Tensor prediction = to_host(regions.prediction);
-    const torch::Tensor lower = to_host(regions.lower);
-    const torch::Tensor upper = to_host(regions.upper);
-    const auto outputs = static_cast<size_t>(prediction.size(1));
-    if (!evaluator) {
-      const IntervalEvaluationOptions options{.level = level, .group_names = groups.names};
-      evaluator.emplace(outputs, options);
-      baseline_evaluator.emplace(outputs, options);
-    }
-    IntervalRows block{.lower = numbers(lower), .upper = numbers(upper), .truth = numbers(truth)};
-    const size_t count = rows.x.rows();
-    if (!groups.ids.empty()) {
-      if (groups.ids.size() < done + count) {
-        fail("--group names ", groups.ids.size(), " rows, the data has more");
-      }
-      block.groups = std::span(groups.ids).subspan(done, count);
-    }
-    evaluator->add(block);
-    const std::vector<double> scores = predictor.score().score(features, view(rows.y));
-    test_scores.insert(test_scores.end(), scores.begin(), scores.end());
-    if (compare) {
-      const Regions plain = baseline->region(features, baseline_radius);
-      const torch::Tensor plain_lower = to_host(plain.lower), plain_upper = to_host(plain.upper);
-      IntervalRows other = block;
-      other.lower = numbers(plain_lower);
-      other.upper = numbers(plain_upper);
-      baseline_evaluator->add(other);
-      const std::vector<double> distances = baseline->score(features, view(rows.y));
-      baseline_scores.insert(baseline_scores.end(), distances.begin(), distances.end());
-    }
-    for (size_t i = 0; i < count; ++i) {
-      const size_t at = i * outputs;  // the first output stands for the row
-      const SampleRow row{numbers(prediction)[at], numbers(lower)[at], numbers(upper)[at],
-                          numbers(truth)[at]};
-      keep(report.sample, sample_place(done + i, kSampleRows, random), kSampleRows, row);
-      keep(method.lengths, sample_place(done + i, kSampleLengths, random), kSampleLengths,
-           row.upper - row.lower);
-    }
-    done += count;
-    progress.advance(count);
+    const torch::Tensor truth = view(rows.y).to(torch::kDouble);
+    const auto ids = groups_of(groups, done, rows.x.rows());
+    sampler.add(method.add(features, truth, ids), truth);
+    if (compare) baseline.add(features, truth, ids);
+    done += rows.x.rows();
+    progress.advance(rows.x.rows());
   }
-  if (!evaluator) fail("the data has no rows to evaluate");
   if (groups.ids.size() > done) {
     fail("--group names ", groups.ids.size(), " rows, the data has ", done);
   }
-  method.name = calibrated.score.name;
-  method.evaluation = evaluator->finish();
-  method.radius = radius;
-  method.scores = calibrated.scores;
-  method.curve = coverage_curve(calibrated.scores, test_scores, curve_levels());
-  method.guaranteed = obeys_law(calibrated.score.name);
-  if (!method.guaranteed) {
-    const auto detected = std::count_if(test_scores.begin(), test_scores.end(), [&](double score) {
-      return calibrated.score.paper ? score < radius : score <= radius;  // the paper's is strict
-    });
-    method.detection = coverage_of(static_cast<size_t>(detected), test_scores.size());
-  }
+
+  IntervalReport report;
   report.level = level;
   report.calibration_rows = calibrated.scores.size();
-  report.response = target_names(calibrated.network, method.evaluation.outputs)[0];
-  if (method.evaluation.outputs == 1 && report.response == "0") report.response = "y";
-  report.methods.push_back(std::move(method));
-  if (compare) {
-    MethodResult other;
-    other.name = "residual";
-    other.evaluation = baseline_evaluator->finish();
-    other.radius = baseline_radius;
-    other.curve = coverage_curve(calibrated.residuals, baseline_scores, curve_levels());
-    report.methods.push_back(std::move(other));
+  report.sample = sampler.take_sample();
+  MethodResult result = method.finish(calibrated.score.name, calibrated.scores);
+  result.scores = calibrated.scores;
+  result.lengths = sampler.take_lengths();
+  result.guaranteed = obeys_law(calibrated.score.name);
+  if (!result.guaranteed) {
+    result.detection = detection_of(method.scores(), radius, calibrated.score.paper);
   }
+  report.response = target_names(calibrated.network, result.evaluation.outputs)[0];
+  if (result.evaluation.outputs == 1 && report.response == "0") report.response = "y";
+  report.methods.push_back(std::move(result));
+  if (compare) report.methods.push_back(baseline.finish("residual", calibrated.residuals));
   report.provenance.assign(calibrated.provenance.begin(), calibrated.provenance.end());
   if (const auto warning = infinite_radius_warning(calibrated, level)) {
     report.notes.push_back(*warning);

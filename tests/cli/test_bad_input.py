@@ -263,7 +263,7 @@ class BadInput(program.Case):
 
     def test_level_too_small_for_the_rows(self):
         warning = ("warning: the radius is infinite: alpha 0.0001 needs at least 9999 calibration "
-                   "rows, this predictor has 2400; every interval is infinite")
+                   "rows, this predictor has 1920; every interval is infinite")
         arguments = (self.made("calibrated.onnx"), "--data", self.made("test.csv"), "--alpha",
                      "0.0001")
         done = self.run_program("predict", *arguments)

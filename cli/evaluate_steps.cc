@@ -219,7 +219,7 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
   MethodResult result = method.finish(calibrated.score.name, calibrated.scores);
   result.scores = calibrated.scores;
   result.lengths = sampler.take_lengths();
-  result.guaranteed = obeys_law(calibrated.score.name);
+  result.guaranteed = obeys_law(calibrated.score);
   if (!result.guaranteed) {
     result.detection = detection_of(method.scores(), radius, calibrated.score.paper);
   }

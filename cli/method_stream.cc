@@ -33,7 +33,7 @@ MethodStream::MethodStream(const Score& score, double radius, const Level& level
 Regions MethodStream::add(const torch::Tensor& features, const torch::Tensor& truth,
                           std::span<const int64_t> groups) {
   Regions regions = score_.region(features, radius_);
-  regions = {to_host(regions.prediction), to_host(regions.lower), to_host(regions.upper)};
+  regions = {to_host(regions.prediction), to_host(regions.lower), to_host(regions.upper), {}};
   if (!evaluator_) {
     evaluator_.emplace(static_cast<size_t>(regions.prediction.size(1)),
                        IntervalEvaluationOptions{.level = level_, .group_names = group_names_});

@@ -162,7 +162,7 @@ class Runner {
                         .mean()
                         .item<double>();
     cell.length = (regions.upper - regions.lower).mean().item<double>();
-    if (obeys_law(options.name)) return;
+    if (obeys_law(options)) return;
     const std::vector<double> test = predictor.score().score(features, prepared_.y_test);
     const auto detected =
         std::count_if(test.begin(), test.end(), [&](double s) { return s < radius; });

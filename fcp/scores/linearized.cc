@@ -21,9 +21,7 @@ class Linearized : public Score {
         output_(output_index(*head_, options.output)),
         norm_(options.norm),
         floor_(options.floor * options.slope / 2) {
-    for (const Step& step : head_->steps()) {
-      if (!step.op->differentiable()) fail(describe(step.node), ": has no gradient; cut later");
-    }
+    check_differentiable(*head_);
   }
 
   std::vector<double> score(const torch::Tensor& features,
@@ -34,13 +32,15 @@ class Linearized : public Score {
     return plain_scores(torch::where(distance == 0, torch::zeros_like(ratio), ratio).amax(1));
   }
 
-  Regions region(const torch::Tensor& features, double radius) const override {
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
     const Tangent tangent = tangent_at(features);
-    if (radius < 0) radius = -std::numeric_limits<double>::infinity();  // nothing, slope 0 or not
-    const torch::Tensor margin = std::isinf(radius)
-                                     ? torch::full_like(tangent.slope, radius)  // ∞ · 0
-                                     : tangent.slope * radius * kRoundedUp;
-    return {tangent.value, tangent.value - margin, tangent.value + margin};
+    const torch::Tensor column = radius_column(radius, tangent.value);
+    const double infinity = std::numeric_limits<double>::infinity();
+    // Nothing at a negative radius, slope 0 or not; everything at an infinite one.
+    const torch::Tensor margin =
+        torch::where(column < 0, torch::full_like(column, -infinity),
+                     torch::where(column == infinity, column, tangent.slope * column * kRoundedUp));
+    return {tangent.value, tangent.value - margin, tangent.value + margin, {}};
   }
 
  private:

@@ -10,19 +10,9 @@
 // c widens every band by the share c of the mean band (s: mean width of a band of radius 1,
 // measured on other rows than those of calibration), which helps where single bands collapse.
 //
-// The search. Radii are float32 numbers, whose bit patterns are ordered like the numbers, so
-// bisection over the 31 bits finds the radius exactly, at any scale and without a bracket:
-// multiplying features by a power of two multiplies radii by it and changes no band.
-//
-// Bands that are not nested. CROWN's range may shrink when the radius grows. Then the score is by
-// definition what the bisection finds, and region(v, r) is the set of all y for which it finds at
-// most r: down the bisection's path to r, y must be in band(m) where the path turns below m, and is
-// in at once if it is in band(m) where the path turns above:
-//
-//   R = ∅ at the leaf;   going up:   R ← band(m) ∩ R where r < m,   R ← band(m) ∪ R where r ≥ m
-//
-// All bands hold the prediction, so R is an interval, and the law is exact for every bound.
-// Each output searches alone then, and the score is the largest.
+// The radius is found by bisection over float32 radii (radius_search.h), at any scale and without a
+// bracket. CROWN's range may shrink when the radius grows; score and region then follow the same
+// bisection, and the law is exact for every bound.
 //
 // Cost: 31 bands a row for the score (31 K where bands are not nested), 1 (31) for the region.
 // Tested by tests/scores/law_test.cc and nested_test.cc.

@@ -1,5 +1,7 @@
 #include "fcp/scores/outputs.h"
 
+#include <limits>
+
 #include "fcp/base/error.h"
 
 namespace fcp {
@@ -34,6 +36,29 @@ std::vector<double> plain_scores(const torch::Tensor& scores) {
   const torch::Tensor plain = scores.to(torch::kCPU, torch::kDouble).contiguous();
   const double* data = plain.data_ptr<double>();
   return {data, data + plain.numel()};
+}
+
+torch::Tensor radius_column(const torch::Tensor& radius, const torch::Tensor& like) {
+  if (radius.dim() != 2 || radius.size(1) != 1 || radius.size(0) != like.size(0)) {
+    fail("a score with one side takes one radius a row; found ", radius.sizes(), " for ",
+         like.size(0), " rows");
+  }
+  return radius.to(like.device(), torch::kDouble);
+}
+
+Regions with_infinite_rows(Regions regions, const torch::Tensor& radius) {
+  const torch::Tensor infinite = radius == std::numeric_limits<double>::infinity();
+  const torch::Tensor infinity =
+      torch::full_like(regions.prediction, std::numeric_limits<double>::infinity());
+  regions.lower = torch::where(infinite, -infinity, regions.lower);
+  regions.upper = torch::where(infinite, infinity, regions.upper);
+  return regions;
+}
+
+void check_differentiable(const Network& head) {
+  for (const Step& step : head.steps()) {
+    if (!step.op->differentiable()) fail(describe(step.node), ": has no gradient; cut later");
+  }
 }
 
 torch::Tensor row_norms(const torch::Tensor& rows, Norm norm) {

@@ -9,6 +9,7 @@
 
 #include "fcp/bounds/ball.h"
 #include "fcp/network/network.h"
+#include "fcp/scores/score.h"
 
 namespace fcp {
 
@@ -29,6 +30,16 @@ torch::Tensor truth_matrix(const torch::Tensor& truth, const torch::Tensor& pred
 
 // The scores of N rows as plain numbers.
 std::vector<double> plain_scores(const torch::Tensor& scores);
+
+// The radii of a score with one side as a column [N, 1] on the device of `like` [N, …]; an Error
+// where their number is another.
+torch::Tensor radius_column(const torch::Tensor& radius, const torch::Tensor& like);
+
+// The regions with the rows whose radius, [N, 1], is +∞ made infinite.
+Regions with_infinite_rows(Regions regions, const torch::Tensor& radius);
+
+// Refuses a head that cannot be differentiated, naming the node.
+void check_differentiable(const Network& head);
 
 // The norm of each row of `rows` [N, …] → [N].
 torch::Tensor row_norms(const torch::Tensor& rows, Norm norm);

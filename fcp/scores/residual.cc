@@ -23,13 +23,14 @@ class Residual : public Score {
     return plain_scores(distance.amax(1));
   }
 
-  Regions region(const torch::Tensor& features, double radius) const override {
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
     const Answer answer = predict(features);
+    const torch::Tensor column = radius_column(radius, answer.mean);
     // Rounding must not bring the prediction back into the region of a negative radius.
-    if (radius < 0) radius = -std::numeric_limits<double>::infinity();
     const torch::Tensor margin =
-        spread_ ? answer.spread * radius * kRoundedUp : torch::full_like(answer.mean, radius);
-    return {answer.mean, answer.mean - margin, answer.mean + margin};
+        torch::where(column < 0, torch::full_like(column, -std::numeric_limits<double>::infinity()),
+                     spread_ ? answer.spread * column * kRoundedUp : column);
+    return {answer.mean, answer.mean - margin, answer.mean + margin, {}};
   }
 
  private:

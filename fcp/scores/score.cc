@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/scores/cqr.h"
+#include "fcp/scores/feature_cqr.h"
 #include "fcp/scores/linearized.h"
 #include "fcp/scores/nested.h"
 #include "fcp/scores/residual.h"
@@ -15,15 +17,17 @@ namespace {
 struct ScoreEntry {
   std::unique_ptr<Score> (*make)(const ScoreOptions&, std::shared_ptr<const Network>);
   bool uses_features;
-  bool obeys_law;
+  const char* baseline;  // the plain score it is compared with; empty: it is plain itself
 };
 
 const std::map<std::string, ScoreEntry>& entries() {
   static const std::map<std::string, ScoreEntry> table = {
-      {"linearized", {make_linearized, true, true}},
-      {"nested", {make_nested, true, true}},
-      {"residual", {make_residual, false, true}},
-      {"surrogate", {make_surrogate, true, false}},
+      {"cqr", {make_cqr, false, ""}},
+      {"feature_cqr", {make_feature_cqr, true, "cqr"}},
+      {"linearized", {make_linearized, true, "residual"}},
+      {"nested", {make_nested, true, "residual"}},
+      {"residual", {make_residual, false, ""}},
+      {"surrogate", {make_surrogate, true, "residual"}},
   };
   return table;
 }
@@ -40,7 +44,13 @@ const ScoreEntry& entry(const std::string& name) {
 
 bool uses_features(const std::string& score) { return entry(score).uses_features; }
 
-bool obeys_law(const std::string& score) { return entry(score).obeys_law; }
+std::string baseline_of(const std::string& score) { return entry(score).baseline; }
+
+bool searches_surrogate(const ScoreOptions& score) {
+  return score.name == "surrogate" || (score.name == "feature_cqr" && score.paper);
+}
+
+bool obeys_law(const ScoreOptions& score) { return !searches_surrogate(score); }
 
 std::vector<std::string> score_names() {
   std::vector<std::string> names;

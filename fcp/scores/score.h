@@ -1,16 +1,20 @@
 // A Score says how strange a truth y is for a feature v, and which y are no stranger than a radius.
 //
 //   score(v, y)    number          one a row
-//   region(v, r)   intervals       all y with score(v, y) ≤ r, one interval an output
+//   region(v, r)   intervals or labels: all y with score(v, y) ≤ r
 //
-// and every Score but `surrogate` obeys one law, tested for all of them in
+// and every Score but `surrogate` and its kin obeys one law, tested for all of them in
 // tests/scores/law_test.cc:
 //
 //   y ∈ region(v, r)   ⟺   score(v, y) ≤ r
 //
-// Calibration needs nothing else. Rows go in batches: N rows, D numbers a feature, K outputs.
+// Calibration needs nothing else. A score with two sides gives two numbers a row, one for each end
+// of the interval, and takes two radii: y is in where both its scores are within their radii.
+//
+// Rows go in batches: N rows, D numbers a feature, K outputs, S sides, C classes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,51 +27,71 @@
 
 namespace fcp {
 
-// One interval for each row and output, in double precision.
+// One interval for each row and output, in double precision; or one set of labels for each row.
 struct Regions {
-  torch::Tensor prediction;  // [N, K]
-  torch::Tensor lower;       // [N, K], may be -∞
-  torch::Tensor upper;       // [N, K], may be +∞
+  torch::Tensor prediction;  // [N, K]; of labels [N, 1], the label the network would answer
+  torch::Tensor lower;       // [N, K], may be -∞; undefined for labels
+  torch::Tensor upper;       // [N, K], may be +∞; undefined for labels
+  torch::Tensor members;     // [N, C] bool: the labels in the set; undefined for intervals
 };
 
 class Score {
  public:
   virtual ~Score() = default;
 
-  // features [N, …], truth [N, K] → N scores; NaN where the network's answer or the truth is NaN.
+  virtual int64_t sides() const { return 1; }
+  virtual int64_t classes() const { return 0; }  // of a score of labels; 0: intervals
+
+  // features [N, …], truth [N, K] (labels: [N, 1]) → N × S scores, row by row; NaN where the
+  // network's answer or the truth is NaN.
   virtual std::vector<double> score(const torch::Tensor& features,
                                     const torch::Tensor& truth) const = 0;
 
-  // features [N, …] → all y with score ≤ radius. A radius of +∞ gives infinite intervals.
-  virtual Regions region(const torch::Tensor& features, double radius) const = 0;
+  // features [N, …], radius [N, S] doubles → all y with score ≤ radius. +∞ gives all there are. A
+  // score of labels takes [N, C] as well: a radius for each label.
+  virtual Regions region(const torch::Tensor& features, const torch::Tensor& radius) const = 0;
+
+  // One radius for all rows and sides.
+  Regions region(const torch::Tensor& features, double radius) const {
+    return region(features, torch::full({features.size(0), sides()}, radius, torch::kDouble));
+  }
 };
 
 // Which score, and its options. Kept in the calibrated predictor. An option that a score does not
 // name is not looked at by it.
 struct ScoreOptions {
   std::string name = "nested";
-  std::string output;     // of the network; empty: its only one
-  std::string normalize;  // residual: the output that says the spread of y; empty: none
+  std::string output;       // of the network; empty: its only one
+  std::string normalize;    // residual: the output that says the spread of y; empty: none
+  std::string low, high;    // cqr, feature_cqr: the outputs that are quantiles; empty: the only two
+  bool asymmetric = false;  // cqr, feature_cqr: a radius for each side, each at α/2
 
-  Norm norm = Norm::kInf;  // of feature space: nested, surrogate, linearized
-  // nested, surrogate. In plain arithmetic: nested needs bands that grow, which plain ones do, not
-  // bands that hold every rounding, which would give the radius 0 a width.
+  Norm norm = Norm::kInf;  // of feature space
+  // nested, surrogate, feature_cqr. In plain arithmetic: nested needs bands that grow, which plain
+  // ones do, not bands that hold every rounding, which would give the radius 0 a width.
   BoundOptions bound = {.outward = false};
-  double floor = 0;  // c: nested, linearized
+  double floor = 0;  // c: nested, linearized, feature_cqr
   double slope = 0;  // s: the mean width of a band of radius 1; set where floor > 0
 
-  int steps = 0;                     // M: surrogate; 0: to be chosen
-  double step_rate = 0.01;           // η: surrogate
-  bool adam = false;                 // surrogate
-  bool paper = false;                // surrogate: all the habits of the paper's own code
+  int steps = 0;                     // M: surrogate, feature_cqr by the paper; 0: to be chosen
+  double step_rate = 0.01;           // η: the same
+  bool adam = false;                 // the same
+  bool paper = false;                // surrogate, feature_cqr: all the habits of the paper
   std::vector<double> loss_weights;  // surrogate: one an output; empty: all 1
 };
 
 // Whether the score works in feature space, so that the cut matters.
 bool uses_features(const std::string& score);
 
-// Whether region and score obey the law, so that the guarantee holds for the intervals.
-bool obeys_law(const std::string& score);
+// The plain score beside which this one is shown: "residual" for nested, "cqr" for feature_cqr, …;
+// empty for a plain one.
+std::string baseline_of(const std::string& score);
+
+// Whether the score searches a surrogate feature, so that it needs a number of steps.
+bool searches_surrogate(const ScoreOptions& score);
+
+// Whether region and score obey the law, so that the guarantee holds for the regions.
+bool obeys_law(const ScoreOptions& score);
 
 // The score over a head, the part of the network from the feature on. Throws an Error for a name
 // that does not exist and for options that contradict the head.

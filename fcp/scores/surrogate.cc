@@ -31,18 +31,15 @@ class Surrogate : public Score {
     return plain_scores(row_norms(found - features.to(found.device()), norm_));
   }
 
-  Regions region(const torch::Tensor& features, double radius) const override {
-    Regions regions{output_matrix(head_->run_rows({features})[output_]), {}, {}};
-    if (std::isinf(radius)) {
-      regions.upper = torch::full_like(regions.prediction, std::numeric_limits<double>::infinity());
-      regions.lower = -regions.upper;
-      return regions;
-    }
-    const torch::Tensor radii = torch::full({features.size(0)}, radius, features.options());
-    const Range range = bounds_->ranges({features, radii, norm_, {}})[output_];
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    Regions regions{output_matrix(head_->run_rows({features})[output_]), {}, {}, {}};
+    const torch::Tensor column = radius_column(radius, regions.prediction);
+    const torch::Tensor finite = torch::where(column.isinf(), torch::zeros_like(column), column);
+    const Range range =
+        bounds_->ranges({features, finite.squeeze(1).to(features.options()), norm_, {}})[output_];
     regions.lower = output_matrix(range.lower);
     regions.upper = output_matrix(range.upper);
-    return regions;
+    return with_infinite_rows(std::move(regions), column);
   }
 
  private:

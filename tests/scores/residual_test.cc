@@ -67,13 +67,14 @@ TEST(Residual, AsksWhichOutput) {
 }
 
 TEST(Residual, KnowsWhatItIs) {
-  EXPECT_THAT(score_names(), ElementsAre("linearized", "nested", "residual", "surrogate"));
+  EXPECT_THAT(score_names(),
+              ElementsAre("cqr", "feature_cqr", "linearized", "nested", "residual", "surrogate"));
   EXPECT_FALSE(uses_features("residual"));
-  EXPECT_TRUE(obeys_law("residual"));
+  EXPECT_TRUE(obeys_law({.name = "residual"}));
   EXPECT_TRUE(uses_features("surrogate"));
-  EXPECT_FALSE(obeys_law("surrogate"));
-  EXPECT_TRUE(obeys_law("nested") && uses_features("nested"));
-  EXPECT_TRUE(obeys_law("linearized") && uses_features("linearized"));
+  EXPECT_FALSE(obeys_law({.name = "surrogate"}));
+  EXPECT_TRUE(obeys_law({.name = "nested"}) && uses_features("nested"));
+  EXPECT_TRUE(obeys_law({.name = "linearized"}) && uses_features("linearized"));
 }
 
 }  // namespace

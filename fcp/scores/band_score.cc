@@ -1,0 +1,170 @@
+#include "fcp/scores/band_score.h"
+
+#include <limits>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/outputs.h"
+
+namespace fcp {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int64_t kMostSearchedOutputs = 256;  // one search each where bands are not nested
+
+struct Band {
+  torch::Tensor lower;  // [N, K] doubles
+  torch::Tensor upper;
+};
+
+class BandScore : public Score {
+ public:
+  BandScore(const ScoreOptions& options, std::shared_ptr<const Network> head,
+            const BandOutputs& outputs)
+      : head_(std::move(head)),
+        bounds_(make_bounds(head_, options.bound)),
+        outputs_(outputs),
+        norm_(options.norm),
+        widening_(options.floor * options.slope / 2) {}
+
+  int64_t sides() const override { return outputs_.sides; }
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    const Band center = predict(features);
+    const torch::Tensor y = truth_matrix(truth, center.lower);  // [N, K]
+    const torch::Tensor unknown =
+        y.isnan().logical_or(center.lower.isnan()).logical_or(center.upper.isnan()).any(1);
+    Tensors scores;
+    if (sides() == 2) {
+      scores = {search(features, center, y, true, false), search(features, center, y, false, true)};
+    } else if (outputs_.range == RadiusRange::kSigned && !bounds_->monotone()) {
+      scores = {torch::maximum(search(features, center, y, true, false),
+                               search(features, center, y, false, true))};
+    } else {
+      scores = {search(features, center, y, true, true)};
+    }
+    const torch::Tensor all = torch::stack(scores, 1);  // [N, S]
+    const torch::Tensor nan = torch::full_like(all, std::numeric_limits<double>::quiet_NaN());
+    return plain_scores(torch::where(unknown.unsqueeze(1), nan, all));
+  }
+
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    const Band center = predict(features);
+    if (radius.dim() != 2 || radius.size(0) != features.size(0) || radius.size(1) != sides()) {
+      fail("this score takes ", sides(), " radii a row; found ", radius.sizes(), " for ",
+           features.size(0), " rows");
+    }
+    const torch::Tensor radii = radius.to(center.lower.device(), torch::kDouble);
+    const Band first = band_within(features, center, radii.narrow(1, 0, 1));
+    const Band last = sides() == 1 ? first : band_within(features, center, radii.narrow(1, 1, 1));
+    return {(center.lower + center.upper) / 2, first.lower, last.upper, {}};
+  }
+
+ private:
+  Band predict(const torch::Tensor& features) const {
+    const Tensors outputs = head_->run_rows({features});
+    const torch::Tensor low = output_matrix(outputs[outputs_.low]);
+    if (outputs_.low == outputs_.high) return {low, low};
+    const torch::Tensor high = truth_matrix(outputs[outputs_.high], low);
+    return {torch::minimum(low, high), torch::maximum(low, high)};
+  }
+
+  // The band of each row at its own radius [N], on its side of the prediction whatever rounding did
+  // to the range.
+  Band band(const torch::Tensor& features, const Band& center, const torch::Tensor& radius) const {
+    const std::vector<Range> ranges = bounds_->ranges({features, radius.abs(), norm_, {}});
+    const Band low = ends(ranges[outputs_.low]);
+    const Band high = outputs_.low == outputs_.high ? low : ends(ranges[outputs_.high]);
+    const torch::Tensor margin = radius.to(torch::kDouble).unsqueeze(1) * widening_;  // [N, 1]
+    const torch::Tensor below = torch::minimum(low.lower, high.lower) - margin;
+    const torch::Tensor above = torch::maximum(low.upper, high.upper) + margin;
+    const Band wide{torch::minimum(below, center.lower), torch::maximum(above, center.upper)};
+    if (outputs_.range == RadiusRange::kFromZero) return wide;
+    const torch::Tensor inner_lower = torch::minimum(low.upper, high.upper) - margin;
+    const torch::Tensor inner_upper = torch::maximum(low.lower, high.lower) + margin;
+    const torch::Tensor shrunken = (radius < 0).unsqueeze(1);
+    return {torch::where(shrunken, torch::maximum(inner_lower, center.lower), wide.lower),
+            torch::where(shrunken, torch::minimum(inner_upper, center.upper), wide.upper)};
+  }
+
+  // Radii near the end of float32 make ∞ − ∞ inside a range, which says nothing about the end.
+  static Band ends(const Range& range) {
+    return {torch::nan_to_num(output_matrix(range.lower), -kInfinity, kInfinity, -kInfinity),
+            torch::nan_to_num(output_matrix(range.upper), kInfinity, kInfinity, -kInfinity)};
+  }
+
+  // The smallest radius of each row with the truth above the lower end, below the upper, or both.
+  torch::Tensor search(const torch::Tensor& features, const Band& center, const torch::Tensor& y,
+                       bool above_lower, bool below_upper) const {
+    const auto inside = [&](const torch::Tensor& radius) {
+      const Band at = band(features, center, radius);
+      if (!below_upper) return at.lower <= y;
+      if (!above_lower) return y <= at.upper;
+      return (at.lower <= y).logical_and(y <= at.upper);
+    };
+    const auto smallest = [&](const HoldsAt& holds) {
+      return smallest_radius(y.size(0), y.device(), outputs_.range, holds);
+    };
+    if (bounds_->monotone()) {
+      return smallest([&](const torch::Tensor& radius) { return inside(radius).all(1); });
+    }
+    if (y.size(1) > kMostSearchedOutputs) {
+      fail("this bound searches each of the ", y.size(1),
+           " outputs by itself; use --bound ibp for more than ", kMostSearchedOutputs);
+    }
+    torch::Tensor largest = torch::full({y.size(0)}, -kInfinity, y.options());
+    for (int64_t k = 0; k < y.size(1); ++k) {
+      largest = torch::maximum(largest, smallest([&](const torch::Tensor& radius) {
+                                 return inside(radius).select(1, k);
+                               }));
+    }
+    return largest;
+  }
+
+  // All y whose search ends at most at the radius, [N, 1].
+  Band band_within(const torch::Tensor& features, const Band& center,
+                   const torch::Tensor& radius) const {
+    const torch::Tensor infinity = torch::full_like(center.lower, kInfinity);
+    Band result{infinity, -infinity};  // empty
+    const torch::Tensor asked = radius.squeeze(1);
+    if (bounds_->monotone()) {
+      const RadiusBelow below = radius_below(asked, outputs_.range);
+      const Band at = band(features, center, below.radius);
+      const torch::Tensor exists = below.exists.unsqueeze(1);
+      result = {torch::where(exists, at.lower, result.lower),
+                torch::where(exists, at.upper, result.upper)};
+    } else {
+      for (const PathStep& step : path_back(asked, outputs_.range)) {
+        const Band at = band(features, center, step.radius);
+        const torch::Tensor within = step.within.unsqueeze(1);
+        const torch::Tensor active = step.active.unsqueeze(1);
+        const Band joined{torch::where(within, torch::minimum(at.lower, result.lower),
+                                       torch::maximum(at.lower, result.lower)),
+                          torch::where(within, torch::maximum(at.upper, result.upper),
+                                       torch::minimum(at.upper, result.upper))};
+        result = {torch::where(active, joined.lower, result.lower),
+                  torch::where(active, joined.upper, result.upper)};
+      }
+    }
+    const torch::Tensor infinite = radius == kInfinity;
+    return {torch::where(infinite, -infinity, result.lower),
+            torch::where(infinite, infinity, result.upper)};
+  }
+
+  std::shared_ptr<const Network> head_;
+  std::unique_ptr<HeadBounds> bounds_;
+  BandOutputs outputs_;
+  Norm norm_;
+  double widening_;  // of each side, at radius 1
+};
+
+}  // namespace
+
+std::unique_ptr<Score> make_band_score(const ScoreOptions& options,
+                                       std::shared_ptr<const Network> head,
+                                       const BandOutputs& outputs) {
+  return std::make_unique<BandScore>(options, std::move(head), outputs);
+}
+
+}  // namespace fcp

@@ -1,0 +1,94 @@
+#include "fcp/scores/cqr.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/outputs.h"
+
+namespace fcp {
+namespace {
+
+class Cqr : public Score {
+ public:
+  Cqr(const ScoreOptions& options, std::shared_ptr<const Network> head)
+      : head_(std::move(head)),
+        outputs_(quantile_outputs(*head_, options)),
+        asymmetric_(options.asymmetric) {}
+
+  int64_t sides() const override { return asymmetric_ ? 2 : 1; }
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    const Quantiles quantiles = predict(features);
+    const torch::Tensor y = truth_matrix(truth, quantiles.low);
+    const torch::Tensor below = (quantiles.low - y).amax(1);   // [N]
+    const torch::Tensor above = (y - quantiles.high).amax(1);  // [N]
+    return plain_scores(asymmetric_ ? torch::stack({below, above}, 1)
+                                    : torch::maximum(below, above));
+  }
+
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    const Quantiles quantiles = predict(features);
+    if (radius.dim() != 2 || radius.size(0) != features.size(0) || radius.size(1) != sides()) {
+      fail("cqr takes ", sides(), " radii a row; found ", radius.sizes(), " for ", features.size(0),
+           " rows");
+    }
+    const torch::Tensor radii = radius.to(quantiles.low.device(), torch::kDouble);
+    return {(quantiles.low + quantiles.high) / 2,
+            reach(quantiles.low, radii.narrow(1, 0, 1), -1),
+            reach(quantiles.high, radii.narrow(1, sides() - 1, 1), +1),
+            {}};
+  }
+
+ private:
+  struct Quantiles {
+    torch::Tensor low, high;  // [N, K]
+  };
+
+  Quantiles predict(const torch::Tensor& features) const {
+    const Tensors outputs = head_->run_rows({features});
+    const torch::Tensor low = output_matrix(outputs[outputs_.low]);
+    const torch::Tensor high = truth_matrix(outputs[outputs_.high], low);
+    return {torch::minimum(low, high), torch::maximum(low, high)};
+  }
+
+  // quantile + sign · radius, rounded outwards by a little more than the sum and the score were
+  // rounded, so that a row whose score is the radius itself lies in its own interval.
+  static torch::Tensor reach(const torch::Tensor& quantile, const torch::Tensor& radius,
+                             double sign) {
+    const torch::Tensor end = quantile + sign * radius;
+    const torch::Tensor slack = (quantile.abs() + radius.abs()) * 0x1p-51;
+    return torch::where(radius.isinf(), end, end + sign * slack);
+  }
+
+  std::shared_ptr<const Network> head_;
+  QuantileOutputs outputs_;
+  bool asymmetric_;
+};
+
+}  // namespace
+
+QuantileOutputs quantile_outputs(const Network& head, const ScoreOptions& options) {
+  if (!options.low.empty() || !options.high.empty()) {
+    if (options.low.empty() || options.high.empty() || options.low == options.high) {
+      fail("quantiles need two outputs of the network, --low and --high; found '", options.low,
+           "' and '", options.high, "'");
+    }
+    return {output_index(head, options.low), output_index(head, options.high)};
+  }
+  if (head.outputs().size() != 2) {
+    fail(
+        "quantiles need a network with two outputs, low and high, as `fcp train --loss quantile` "
+        "makes; this one has ",
+        head.outputs().size(), ": name two by --low and --high");
+  }
+  return {0, 1};
+}
+
+std::unique_ptr<Score> make_cqr(const ScoreOptions& options, std::shared_ptr<const Network> head) {
+  return std::make_unique<Cqr>(options, std::move(head));
+}
+
+}  // namespace fcp

@@ -1,0 +1,31 @@
+// Conformalized quantile regression: the two quantiles that a network predicts, moved outwards (or
+// inwards, where they were too wide) by the radius.
+//
+//   symmetric:    s = max(low − y, y − high),          region [low − r, high + r]
+//   asymmetric:   s = (low − y, y − high),             region [low − r₁, high + r₂], α/2 a side
+//
+// Quantiles that cross are taken in their order: low is the smaller and high the larger of the two.
+// A negative radius may leave nothing between the ends; such an empty region is legal. With K
+// outputs the score is the largest of theirs. The prediction is the middle between the quantiles.
+//
+// Reference: Romano, Patterson, Candès, Conformalized Quantile Regression, NeurIPS 2019.
+// Tested by tests/scores/law_test.cc and cqr_test.cc.
+#pragma once
+
+#include <memory>
+
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+std::unique_ptr<Score> make_cqr(const ScoreOptions& options, std::shared_ptr<const Network> head);
+
+// The indices of the head's outputs that are the low and the high quantile: as named in the
+// options, or the only two there are, in their order.
+struct QuantileOutputs {
+  size_t low = 0;
+  size_t high = 0;
+};
+QuantileOutputs quantile_outputs(const Network& head, const ScoreOptions& options);
+
+}  // namespace fcp

@@ -1,0 +1,100 @@
+#include "fcp/scores/feature_cqr.h"
+
+#include <limits>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/band_score.h"
+#include "fcp/scores/cqr.h"
+#include "fcp/scores/outputs.h"
+#include "fcp/search/surrogate_search.h"
+
+namespace fcp {
+namespace {
+
+class SurrogateCqr : public Score {
+ public:
+  SurrogateCqr(const ScoreOptions& options, std::shared_ptr<const Network> head)
+      : head_(std::move(head)),
+        bounds_(make_bounds(head_, options.bound)),
+        outputs_(quantile_outputs(*head_, options)),
+        norm_(options.norm),
+        steps_(options.steps),
+        low_(head_, outputs_.low, search_options(options)),
+        high_(head_, outputs_.high, search_options(options)) {
+    if (steps_ < 1) fail("the paper's feature_cqr needs its number of steps; it was ", steps_);
+  }
+
+  int64_t sides() const override { return 2; }
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    const Tensors outputs = head_->run_rows({features});
+    const torch::Tensor low = output_matrix(outputs[outputs_.low]);
+    if (low.size(1) != 1) fail("the paper's feature_cqr is for one output; found ", low.size(1));
+    const torch::Tensor y = truth_matrix(truth, low).squeeze(1);
+    const torch::Tensor high = output_matrix(outputs[outputs_.high]).squeeze(1);
+    return plain_scores(torch::stack({signed_distance(low_, features, truth, y < low.squeeze(1)),
+                                      signed_distance(high_, features, truth, y > high)},
+                                     1));
+  }
+
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    const Tensors outputs = head_->run_rows({features});
+    const torch::Tensor low = output_matrix(outputs[outputs_.low]);
+    const torch::Tensor high = output_matrix(outputs[outputs_.high]);
+    const torch::Tensor radii = radius.to(low.device(), torch::kDouble);
+    const torch::Tensor first = radii.narrow(1, 0, 1), last = radii.narrow(1, 1, 1);
+    const Range below = range_at(features, first, outputs_.low);
+    const Range above = range_at(features, last, outputs_.high);
+    Regions regions{(low + high) / 2,
+                    torch::where(first < 0, output_matrix(below.upper), output_matrix(below.lower)),
+                    torch::where(last < 0, output_matrix(above.lower), output_matrix(above.upper)),
+                    {}};
+    const torch::Tensor infinity = torch::full_like(low, std::numeric_limits<double>::infinity());
+    regions.lower = torch::where(first.isposinf(), -infinity, regions.lower);
+    regions.upper = torch::where(last.isposinf(), infinity, regions.upper);
+    return regions;
+  }
+
+ private:
+  static SearchOptions search_options(const ScoreOptions& options) {
+    return {.rate = options.step_rate, .adam = options.adam, .weights = options.loss_weights};
+  }
+
+  torch::Tensor signed_distance(const SurrogateSearch& search, const torch::Tensor& features,
+                                const torch::Tensor& truth, const torch::Tensor& outside) const {
+    const torch::Tensor found = search.walk(features, truth, steps_);
+    const torch::Tensor distance =
+        row_norms(found - features.to(found.device()), norm_).to(torch::kDouble);
+    return torch::where(outside, distance, -distance);
+  }
+
+  Range range_at(const torch::Tensor& features, const torch::Tensor& radius, size_t output) const {
+    const torch::Tensor size =
+        torch::where(radius.isinf(), torch::zeros_like(radius), radius.abs());
+    return bounds_->ranges({features, size.squeeze(1).to(features.options()), norm_, {}})[output];
+  }
+
+  std::shared_ptr<const Network> head_;
+  std::unique_ptr<HeadBounds> bounds_;
+  QuantileOutputs outputs_;
+  Norm norm_;
+  int steps_;
+  SurrogateSearch low_, high_;
+};
+
+}  // namespace
+
+std::unique_ptr<Score> make_feature_cqr(const ScoreOptions& options,
+                                        std::shared_ptr<const Network> head) {
+  if (options.paper) return std::make_unique<SurrogateCqr>(options, std::move(head));
+  const QuantileOutputs outputs = quantile_outputs(*head, options);
+  return make_band_score(options, std::move(head),
+                         {.low = outputs.low,
+                          .high = outputs.high,
+                          .range = RadiusRange::kSigned,
+                          .sides = options.asymmetric ? 2 : 1});
+}
+
+}  // namespace fcp

@@ -73,11 +73,11 @@ struct ScoreOptions {
   double floor = 0;  // c: nested, linearized, feature_cqr
   double slope = 0;  // s: the mean width of a band of radius 1; set where floor > 0
 
-  int steps = 0;                     // M: surrogate, feature_cqr by the paper; 0: to be chosen
-  double step_rate = 0.01;           // η: the same
-  bool adam = false;                 // the same
-  bool paper = false;                // surrogate, feature_cqr: all the habits of the paper
-  std::vector<double> loss_weights;  // surrogate: one an output; empty: all 1
+  int steps = 0;                       // M: surrogate, feature_cqr by the paper; 0: to be chosen
+  double step_rate = 0.01;             // η: the same
+  bool adam = false;                   // the same
+  bool paper = false;                  // surrogate, feature_cqr: all the habits of the paper
+  std::vector<double> loss_weights{};  // surrogate: one an output; empty: all 1
 };
 
 // Whether the score works in feature space, so that the cut matters.

@@ -61,9 +61,10 @@ class Score {
 // name is not looked at by it.
 struct ScoreOptions {
   std::string name = "nested";
-  std::string output;       // of the network; empty: its only one
-  std::string normalize;    // residual: the output that says the spread of y; empty: none
-  std::string low, high;    // cqr, feature_cqr: the outputs that are quantiles; empty: the only two
+  std::string output{};     // of the network; empty: its only one
+  std::string normalize{};  // residual: the output that says the spread of y; empty: none
+  std::string low{},
+      high{};               // cqr, feature_cqr: the outputs that are quantiles; empty: the only two
   bool asymmetric = false;  // cqr, feature_cqr: a radius for each side, each at α/2
 
   Norm norm = Norm::kInf;  // of feature space

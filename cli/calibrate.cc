@@ -25,10 +25,102 @@ struct CalibrateOptions {
   std::string alpha = "0.1";
   std::string norm = "inf";
   std::string bound = "ibp";
+  FactOptions facts;
+  std::string shifted;
 };
 
 std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
+}
+
+void check_score_usage(const CalibrateOptions& options) {
+  const ScoreOptions& score = options.settings.score;
+  const bool quantiles = score.name == "cqr" || score.name == "feature_cqr";
+  const bool localized = options.settings.calibration.name == "localized";
+  if (score.paper && score.name != "surrogate" && score.name != "feature_cqr") {
+    throw UsageError("--paper is about --score surrogate and feature_cqr");
+  }
+  if (options.settings.cut == "auto" && searches_surrogate(score)) {
+    throw UsageError(
+        "--cut auto compares lengths at equal coverage, which a surrogate search does not promise");
+  }
+  if (!options.settings.cut.empty() && !uses_features(score.name) && !localized) {
+    throw UsageError(concat("--cut: the score ", score.name, " does not look at features"));
+  }
+  const bool has_floor = score.name == "nested" || score.name == "linearized" ||
+                         (score.name == "feature_cqr" && !score.paper);
+  if (score.floor > 0 && !has_floor) {
+    throw UsageError(concat("--floor: the score ", score.name, " has no floor"));
+  }
+  if (score.steps > 0 && !searches_surrogate(score)) {
+    throw UsageError("--steps is about --score surrogate and feature_cqr --paper");
+  }
+  if (!quantiles && (score.asymmetric || !score.low.empty() || !score.high.empty())) {
+    throw UsageError("--asymmetric, --low and --high are about --score cqr and feature_cqr");
+  }
+}
+
+void check_usage(const CalibrateOptions& options) {
+  check_score_usage(options);
+  const std::string& name = options.settings.calibration.name;
+  if ((name == "grouped") != !options.facts.group.empty()) {
+    throw UsageError("--calibration grouped and --group go together");
+  }
+  if (options.settings.calibration.bandwidth > 0 && name != "localized") {
+    throw UsageError("--bandwidth is about --calibration localized");
+  }
+  const bool given = !options.facts.weights.empty(), estimated = !options.shifted.empty();
+  if ((name == "weighted") != (given || estimated) || (given && estimated)) {
+    throw UsageError("--calibration weighted takes one of --weights and --shifted");
+  }
+}
+
+// The rows of --shifted are read like the calibration rows, without a target.
+std::unique_ptr<RowSource> open_shifted(const CalibrateOptions& options, const Graph& network) {
+  if (options.shifted.empty()) return nullptr;
+  DataOptions rows = options.data;
+  rows.data = options.shifted;
+  rows.target.clear();
+  return open_data(rows, &network);
+}
+
+void read_calibration_facts(CalibrateOptions& options) {
+  CalibrationOptions& calibration = options.settings.calibration;
+  calibration.seed = options.common.seed;
+  calibration.group = options.facts.group;
+  FactOptions wanted = options.facts;
+  if (wanted.group == kByPrediction || wanted.group == kByLabel) wanted.group.clear();
+  options.settings.facts = read_facts(options.data, wanted);
+}
+
+void print_calibrated(const Calibrated& calibrated, const CalibrateOptions& options) {
+  const Level levels[] = {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05"),
+                          Level::parse("0.01")};
+  const bool split = calibrated.calibration.name == "split";
+  if (options.common.json) {
+    nlohmann::ordered_json json = {{"rows", calibrated.rows.count()},
+                                   {"score", calibrated.score.name},
+                                   {"calibration", calibrated.calibration.name},
+                                   {"cut", calibrated.cut},
+                                   {"out", options.out}};
+    if (split) {
+      for (const Level& level : levels) json["radius"][level.text()] = radius_json(calibrated, level);
+    }
+    std::cout << json.dump(2) << '\n';
+    return;
+  }
+  std::cout << "calibrated on " << format_count(calibrated.rows.count()) << " rows with score "
+            << calibrated.score.name;
+  if (!split) {
+    std::cout << ", " << calibrated.calibration.name << ": " << options.out << '\n';
+    return;
+  }
+  std::cout << ": " << options.out << "\nradius";
+  for (const Level& level : levels) {
+    std::cout << "  " << format_target(level) << ':';
+    for (const double radius : calibrated.radius(level)) std::cout << ' ' << format_number(radius);
+  }
+  std::cout << '\n';
 }
 
 void run_calibrate(CalibrateOptions& options) {
@@ -37,50 +129,22 @@ void run_calibrate(CalibrateOptions& options) {
   score.norm = parse_norm(options.norm);
   score.bound.method = parse_bound(options.bound);
   options.settings.level = parse_level(options.alpha);
-  if (score.paper && score.name != "surrogate") {
-    throw UsageError("--paper is about --score surrogate");
-  }
-  if (options.settings.cut == "auto" && score.name == "surrogate") {
-    throw UsageError(
-        "--cut auto compares lengths at equal coverage, which surrogate does not promise");
-  }
-  if (!options.settings.cut.empty() && !uses_features(score.name)) {
-    throw UsageError(concat("--cut: the score ", score.name, " does not look at features"));
-  }
-  if (score.floor > 0 && score.name != "nested" && score.name != "linearized") {
-    throw UsageError(concat("--floor: the score ", score.name, " has no floor"));
-  }
-  if (score.steps > 0 && score.name != "surrogate") {
-    throw UsageError("--steps is about --score surrogate");
-  }
+  check_usage(options);
   const Graph network = read_onnx(options.model);
   const auto source = open_data(options.data, &network);
+  const auto shifted = open_shifted(options, network);
+  options.settings.shifted = shifted.get();
+  read_calibration_facts(options);
   options.settings.data_name = options.data.data;
   options.settings.provenance["network"] = file_name(options.model);
   options.settings.provenance["calibration data"] = file_name(options.data.data);
   const Calibrated calibrated = calibrate_rows(network, *source, batch_rows(options.data, *source),
                                                options.settings, device, options.common);
   write_calibrated(calibrated, options.out);
-
-  const Level levels[] = {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05"),
-                          Level::parse("0.01")};
-  if (options.common.json) {
-    nlohmann::ordered_json json = {{"rows", calibrated.scores.size()},
-                                   {"score", calibrated.score.name},
-                                   {"cut", calibrated.cut},
-                                   {"out", options.out}};
-    for (const Level& level : levels) {
-      json["radius"][level.text()] = json_number(calibrated.radius(level));
-    }
-    std::cout << json.dump(2) << '\n';
-    return;
+  if (const auto warning = infinite_radius_warning(calibrated, options.settings.level)) {
+    say(options.common, "warning: " + *warning);
   }
-  std::cout << "calibrated on " << format_count(calibrated.scores.size()) << " rows with score "
-            << calibrated.score.name << ": " << options.out << "\nradius";
-  for (const Level& level : levels) {
-    std::cout << "  " << format_target(level) << ": " << format_number(calibrated.radius(level));
-  }
-  std::cout << '\n';
+  print_calibrated(calibrated, options);
 }
 
 }  // namespace
@@ -95,6 +159,10 @@ void add_calibrate(CLI::App& app) {
       "  fcp calibrate model.onnx --data x.npy --target y.npy --cut auto --out calibrated.onnx\n"
       "  fcp calibrate model.onnx --data cal.csv --target y --score residual --out "
       "calibrated.onnx\n"
+      "  fcp calibrate quantiles.onnx --data cal.csv --target y --score feature_cqr --out "
+      "calibrated.onnx\n"
+      "  fcp calibrate model.onnx --data cal.csv --target y --calibration grouped --group region "
+      "--out calibrated.onnx\n"
       "The rows must not have been used to train the network.");
   verb->add_option("model", options->model, "ONNX file")->required();
   verb->add_option("--data", options->data.data, "Calibration rows: CSV, .npy or .npz:entry")
@@ -108,6 +176,10 @@ void add_calibrate(CLI::App& app) {
                    "The network's output to calibrate, where it has several");
   verb->add_option("--normalize", score.normalize,
                    "Residual score: the output that estimates the spread of the answer");
+  verb->add_option("--low", score.low, "cqr, feature_cqr: the output that is the low quantile");
+  verb->add_option("--high", score.high, "cqr, feature_cqr: the output that is the high quantile");
+  verb->add_flag("--asymmetric", score.asymmetric,
+                 "cqr, feature_cqr: a radius for each side, each at half of alpha");
   verb->add_option(
       "--cut", options->settings.cut,
       "Where features are: a tensor, a node, a number of layers, or 'auto' to try every "
@@ -125,7 +197,7 @@ void add_calibrate(CLI::App& app) {
                    "Bytes for bounds, as 4GB or 500MB; by default half of what is free")
       ->transform(CLI::AsSizeValue(false));
   verb->add_option("--floor", score.floor,
-                   "Widen each band by this share of the mean band (nested, linearized)")
+                   "Widen each band by this share of the mean band (nested, linearized, feature_cqr)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   verb->add_option("--steps", score.steps, "Surrogate: steps of the search; 0 chooses them")
@@ -139,8 +211,27 @@ void add_calibrate(CLI::App& app) {
       ->allow_extra_args(false);
   verb->add_flag(
       "--paper", score.paper,
-      "Surrogate: as the paper's code: rows that choose the steps are calibrated on too, at "
-      "level 0.1 always, and the largest score stands for an infinite radius");
+      "Surrogate, feature_cqr: as the paper: signed surrogate distances for feature_cqr; rows that "
+      "choose the steps are calibrated on too, at level 0.1 always, and the largest score stands "
+      "for an infinite radius");
+  CalibrationOptions& calibration = options->settings.calibration;
+  verb->add_option("--calibration", calibration.name,
+                   "split: one radius; grouped: one a group; localized: rows near the new one in "
+                   "feature space count more; weighted: for rows of another distribution")
+      ->check(CLI::IsMember({"split", "grouped", "localized", "weighted"}))
+      ->capture_default_str();
+  verb->add_option("--group", options->facts.group,
+                   "Grouped: a CSV column, an .npy file of group numbers, or for labels "
+                   "'predicted' (by the network's answer) or 'label' (class by class)");
+  verb->add_option("--bandwidth", calibration.bandwidth,
+                   "Localized: width of the neighbourhood, in the unit of the features; 0 chooses "
+                   "it on a slice of the rows")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--weights", options->facts.weights,
+                   "Weighted: the likelihood ratio of each row: a CSV column or an .npy file");
+  verb->add_option("--shifted", options->shifted,
+                   "Weighted: rows of the other distribution, without answers, from which the "
+                   "ratio is estimated");
   verb->add_option("--alpha", options->alpha, "Level for which lengths are compared when choosing")
       ->capture_default_str();
   verb->add_option("--selection", options->settings.selection_share,

@@ -8,19 +8,17 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
-#include "fcp/base/random.h"
 #include "fcp/base/sha256.h"
-#include "fcp/calibration/predictor.h"
-#include "fcp/calibration/selection.h"
+#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/weighted.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/data/encoding_text.h"
-#include "fcp/network/cut.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/report/format.h"
-#include "fcp/report/table.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/search/surrogate_search.h"
 
+#include "cli/chooser.h"
 #include "cli/steps.h"
 
 namespace fcp {
@@ -61,134 +59,6 @@ TrainResult train_rows(RowSource& source, const TrainOptions& options,
 
 namespace {
 
-// Rows by number: which ones are set aside for choices. Empty: none.
-using RowMask = std::vector<bool>;
-
-size_t count_rows(RowSource& source, size_t batch) {
-  if (source.size()) return *source.size();
-  size_t count = 0;
-  for (Rows rows; source.next(batch, rows);) count += rows.x.rows();
-  source.rewind();
-  return count;
-}
-
-RowMask choose_rows(size_t rows, double share, uint64_t seed) {
-  RowMask mask(rows, false);
-  const std::vector<size_t> order = Random(seed).permutation(rows);
-  const auto count = static_cast<size_t>(static_cast<double>(rows) * share);
-  for (size_t i = 0; i < count; ++i) mask[order[i]] = true;
-  return mask;
-}
-
-// The rows of the whole source whose mask is `wanted`, in memory.
-Rows take_masked(RowSource& source, const RowMask& mask, bool wanted, size_t batch) {
-  Rows all;
-  size_t next = 0;
-  for (Rows rows; source.next(batch, rows);) {
-    std::vector<size_t> indices;
-    for (size_t i = 0; i < rows.x.rows(); ++i) {
-      if (mask[next + i] == wanted) indices.push_back(i);
-    }
-    next += rows.x.rows();
-    for (auto [to, from] : {std::pair(&all.x, &rows.x), std::pair(&all.y, &rows.y)}) {
-      const Array part = take_rows(*from, indices);
-      const int64_t before = to->shape.empty() ? 0 : to->shape[0];
-      to->shape = part.shape;
-      to->shape[0] += before;
-      to->values.insert(to->values.end(), part.values.begin(), part.values.end());
-    }
-  }
-  source.rewind();
-  return all;
-}
-
-// Settles the cut, the floor and the number of steps; fills `mask` with the rows this looked at.
-class Chooser {
- public:
-  Chooser(const Graph& network, RowSource& source, size_t batch, torch::Device device,
-          const CommonOptions& common)
-      : network_(network), source_(source), batch_(batch), device_(device), common_(common) {}
-
-  RowMask choose(CalibrateSettings& settings) {
-    ScoreOptions& score = settings.score;
-    if (!uses_features(score.name)) return {};
-    const bool cut_open = settings.cut == "auto";
-    const bool steps_open = score.name == "surrogate" && score.steps == 0;
-    if (settings.cut.empty()) settings.cut = default_cut(network_);
-    if (!cut_open && !steps_open && score.floor == 0) return {};
-    const size_t rows = count_rows(source_, batch_);
-    const RowMask mask = choose_rows(rows, settings.selection_share, common_.seed);
-    const Rows slice = take_masked(source_, mask, true, batch_);
-    if (slice.x.rows() < 10) {
-      fail(settings.data_name,
-           ": choosing the cut, floor or steps needs at least 10 rows of its own; ",
-           settings.selection_share, " of ", rows, " rows are ", slice.x.rows());
-    }
-    if (steps_open) {
-      choose_surrogate_steps(settings, slice, mask);
-      return score.paper ? RowMask() : mask;
-    }
-    choose_cut(settings, slice, cut_open);
-    return mask;
-  }
-
- private:
-  void choose_surrogate_steps(CalibrateSettings& settings, const Rows& slice, const RowMask& mask) {
-    ScoreOptions score = settings.score;
-    score.steps = 1;
-    const Predictor predictor(network_, score, settings.cut, device_);
-    const Rows rest = take_masked(source_, mask, false, batch_);
-    const StepsRows rows{predictor.features(view(rest.x)), view(rest.y),
-                         predictor.features(view(slice.x)), view(slice.y)};
-    const Level level = score.paper ? Level::fraction(1, 10) : settings.level;
-    const StepsChoice choice = choose_steps(predictor.shared_head(), score, rows, level);
-    settings.score.steps = choice.steps;
-    say(common_,
-        concat("surrogate: ", choice.steps, " steps, bands cover ",
-               format_percent(choice.coverage.back()), " of ", slice.x.rows(), " validation rows",
-               score.paper ? " (the paper's habit: they are calibrated on as well)"
-                           : ", which are left out of calibration"));
-  }
-
-  void choose_cut(CalibrateSettings& settings, const Rows& slice, bool cut_open) {
-    SelectionOptions options;
-    options.level = settings.level;
-    options.device = device_;
-    if (!cut_open) options.cuts = {resolve_cut(network_, settings.cut)};
-    if (settings.score.floor > 0 || !cut_open) options.floors = {settings.score.floor};
-    Progress progress("choose the cut", 0, !common_.quiet);
-    options.observe = [&](const Candidate&) { progress.advance(1); };
-    const Selection selection =
-        select_cut(network_, settings.score, view(slice.x), view(slice.y), options);
-    const Candidate& chosen = selection.candidates[selection.chosen];
-    settings.cut = chosen.cut;
-    settings.score = chosen.score;
-    if (cut_open) tell_candidates(selection, slice.x.rows());
-  }
-
-  void tell_candidates(const Selection& selection, size_t rows) {
-    Table table({"cut", "floor", "length", "coverage", ""});
-    for (size_t i = 0; i < selection.candidates.size(); ++i) {
-      const Candidate& candidate = selection.candidates[i];
-      if (!candidate.skipped.empty()) {
-        table.add_row({candidate.cut, "", "", "", "skipped: " + candidate.skipped});
-        continue;
-      }
-      table.add_row({candidate.cut, format_number(candidate.score.floor),
-                     format_number(candidate.length), format_percent(candidate.coverage),
-                     i == selection.chosen ? "chosen" : ""});
-    }
-    say(common_, concat("Cuts and floors on ", rows,
-                        " selection rows, which are left out of calibration:\n", table.text(2)));
-  }
-
-  const Graph& network_;
-  RowSource& source_;
-  size_t batch_;
-  torch::Device device_;
-  const CommonOptions& common_;
-};
-
 // The paper's check of its search: rows whose surrogate feature predicts y with an error of less
 // than 1 % of ‖y‖.
 size_t count_reached(const Predictor& predictor, const ScoreOptions& score,
@@ -202,6 +72,175 @@ size_t count_reached(const Predictor& predictor, const ScoreOptions& score,
   return static_cast<size_t>((error < 1e-4 * size).sum().item<int64_t>());
 }
 
+// Collects what calibration keeps of the rows, batch by batch.
+class RowCollector {
+ public:
+  RowCollector(const CalibrateSettings& settings, const Predictor& predictor,
+               const DensityRatio& ratio, const RowMask& left_out)
+      : settings_(settings), predictor_(predictor), ratio_(ratio), left_out_(left_out) {
+    rows_.sides = predictor.score().sides();
+    const std::string name = baseline_of(settings.score.name);
+    if (name.empty()) return;
+    ScoreOptions plain = settings.score;
+    plain.name = name;
+    plain.asymmetric = false;
+    baseline_score_ = make_score(plain, predictor.shared_head());
+  }
+
+  void add(const Rows& batch) {
+    const torch::Tensor x = view(batch.x), y = view(batch.y);
+    const torch::Tensor features = predictor_.features(x);
+    const std::vector<double> scores = predictor_.score().score(features, y);
+    check_numbers(scores);
+    const std::vector<int64_t> kept = kept_rows(batch.x.rows());
+    const torch::Tensor rows = torch::tensor(kept, torch::kLong);
+    const auto sides = static_cast<size_t>(rows_.sides);
+    for (const int64_t row : kept) {
+      const auto first = scores.begin() + row * rows_.sides;
+      rows_.scores.insert(rows_.scores.end(), first, first + rows_.sides);
+    }
+    if (baseline_score_) {
+      const std::vector<double> plain = baseline_score_->score(features, y);
+      for (const int64_t row : kept) baseline_.push_back(plain[static_cast<size_t>(row)]);
+    }
+    add_facts_of(x, y, features, kept, rows);
+    if (searches_surrogate(settings_.score) && sides == 1) {
+      reached_ += count_reached(predictor_, settings_.score, features, y);
+    }
+    next_ += batch.x.rows();
+  }
+
+  // Everything collected, put into `calibrated`.
+  void finish(Calibrated& calibrated) {
+    if (rows_.count() < 2) {
+      fail(settings_.data_name, ": calibration needs at least two rows, found ", rows_.count());
+    }
+    check_facts(settings_.facts, next_);
+    const CalibrationOptions& calibration = settings_.calibration;
+    if (calibration.name == "split") sort_sides();
+    if (calibration.name == "localized") rows_.features = torch::cat(features_);
+    if (calibration.name == "grouped") name_groups();
+    calibrated.rows = std::move(rows_);
+    calibrated.baseline = sorted_scores(baseline_);
+    calibrated.ratio = ratio_;
+  }
+
+  size_t seen() const { return next_; }
+  size_t reached() const { return reached_; }
+
+ private:
+  void check_numbers(const std::vector<double>& scores) const {
+    for (size_t i = 0; i < scores.size(); ++i) {
+      if (!std::isnan(scores[i])) continue;
+      fail(settings_.data_name, ": row ", next_ + i / static_cast<size_t>(rows_.sides),
+           " (from 0) has a score that is not a number: the network's answer is NaN there");
+    }
+  }
+
+  std::vector<int64_t> kept_rows(size_t count) const {
+    std::vector<int64_t> kept;
+    for (size_t i = 0; i < count; ++i) {
+      if (left_out_.empty() || !left_out_[next_ + i]) kept.push_back(static_cast<int64_t>(i));
+    }
+    return kept;
+  }
+
+  void add_facts_of(const torch::Tensor& x, const torch::Tensor& y, const torch::Tensor& features,
+                    const std::vector<int64_t>& kept, const torch::Tensor& rows) {
+    const CalibrationOptions& calibration = settings_.calibration;
+    const auto count = static_cast<size_t>(x.size(0));
+    if (calibration.name == "localized") {
+      features_.push_back(
+          features.flatten(1).to(torch::kCPU, torch::kFloat).index_select(0, rows));
+    }
+    if (calibration.name == "grouped") {
+      const std::vector<int64_t> groups = groups_for(y, features, count);
+      for (const int64_t row : kept) rows_.groups.push_back(groups[static_cast<size_t>(row)]);
+    }
+    if (calibration.name == "weighted") {
+      const std::vector<double> weights =
+          ratio_.defined() ? ratio_.weights(ratio_input(x, features))
+                           : given_rows(settings_.facts, 0, next_, count).weights;
+      for (const int64_t row : kept) rows_.weights.push_back(weights[static_cast<size_t>(row)]);
+    }
+  }
+
+  std::vector<int64_t> groups_for(const torch::Tensor& y, const torch::Tensor& features,
+                                  size_t count) const {
+    const std::string& group = settings_.calibration.group;
+    if (group == kByPrediction) {
+      return predicted_labels(predictor_, settings_.score.output, features);
+    }
+    if (group == kByLabel) {
+      const torch::Tensor labels = y.to(torch::kLong).flatten().contiguous();
+      return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
+    }
+    const auto ids = groups_of(settings_.facts.groups, next_, count);
+    return {ids.begin(), ids.end()};
+  }
+
+  // Groups that are labels have numbers for names.
+  void name_groups() {
+    rows_.group_names = settings_.facts.groups.names;
+    const std::string& group = settings_.calibration.group;
+    if (group != kByPrediction && group != kByLabel) return;
+    for (int64_t label = 0; label < predictor_.score().classes(); ++label) {
+      rows_.group_names.push_back(std::to_string(label));
+    }
+  }
+
+  // Each side ascending: all that split calibration needs.
+  void sort_sides() {
+    std::vector<double> sorted(rows_.scores.size());
+    const auto sides = static_cast<size_t>(rows_.sides);
+    for (size_t side = 0; side < sides; ++side) {
+      const std::vector<double> scores =
+          sorted_scores(side_scores(rows_, static_cast<int64_t>(side)));
+      for (size_t i = 0; i < scores.size(); ++i) sorted[i * sides + side] = scores[i];
+    }
+    rows_.scores = std::move(sorted);
+  }
+
+  const CalibrateSettings& settings_;
+  const Predictor& predictor_;
+  const DensityRatio& ratio_;
+  const RowMask& left_out_;
+  std::unique_ptr<Score> baseline_score_;
+  CalibrationRows rows_;
+  std::vector<double> baseline_;
+  std::vector<torch::Tensor> features_;
+  size_t next_ = 0;
+  size_t reached_ = 0;
+};
+
+void check_settings(const CalibrateSettings& settings, const Predictor& predictor) {
+  const CalibrationOptions& calibration = settings.calibration;
+  if (calibration.name != "grouped") return;
+  const bool by_label = calibration.group == kByPrediction || calibration.group == kByLabel;
+  if (calibration.group.empty()) fail("--calibration grouped needs --group");
+  if (by_label && predictor.score().classes() == 0) {
+    fail("--group ", calibration.group, " is for scores of labels; '", settings.score.name,
+         "' is one of intervals");
+  }
+}
+
+// What a reader of a report wants to know.
+std::map<std::string, std::string> provenance_of(const CalibrateSettings& settings,
+                                                 const Predictor& predictor,
+                                                 const RowCollector& collector, size_t kept,
+                                                 uint64_t seed) {
+  std::map<std::string, std::string> facts = settings.provenance;
+  facts["fcp"] = FCP_VERSION;
+  facts["score"] = settings.score.name;
+  facts["calibration"] = settings.calibration.name;
+  facts["cut"] = predictor.cut().empty() ? "network input" : predictor.cut();
+  facts["calibration rows"] = std::to_string(kept);
+  facts["rows left out for choices"] = std::to_string(collector.seen() - kept);
+  facts["seed"] = std::to_string(seed);
+  if (searches_surrogate(settings.score)) facts["steps"] = std::to_string(settings.score.steps);
+  return facts;
+}
+
 }  // namespace
 
 Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
@@ -209,66 +248,44 @@ Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
                           const CommonOptions& common) {
   torch::NoGradGuard no_grad;
   CalibrateSettings settings = asked;
-  const RowMask left_out = Chooser(network, source, batch, device, common).choose(settings);
+  settings.calibration.paper = settings.score.paper;
+  DensityRatio ratio;
+  const RowMask left_out = settle(network, source, batch, device, common, settings, ratio);
   const Predictor predictor(network, settings.score, settings.cut, device);
-  ScoreOptions residual = settings.score;
-  residual.name = "residual";
-  const std::unique_ptr<Score> baseline = make_score(residual, predictor.shared_head());
-
-  std::vector<double> scores;
-  std::vector<double> residuals;
+  check_settings(settings, predictor);
+  RowCollector collector(settings, predictor, ratio, left_out);
   Sha256 hash;
-  Rows rows;
-  size_t next = 0;
-  size_t reached = 0;
   Progress progress("calibrate", source.size().value_or(0), !common.quiet);
-  while (source.next(batch, rows)) {
+  for (Rows rows; source.next(batch, rows);) {
     check_interrupted();
     hash.add(bytes_of(rows.x.values));
     hash.add(bytes_of(rows.y.values));
-    const torch::Tensor features = predictor.features(view(rows.x));
-    const std::vector<double> more = predictor.score().score(features, view(rows.y));
-    const std::vector<double> distances = baseline->score(features, view(rows.y));
-    if (settings.score.name == "surrogate") {
-      reached += count_reached(predictor, settings.score, features, view(rows.y));
-    }
-    for (size_t i = 0; i < more.size(); ++i, ++next) {
-      if (std::isnan(more[i])) {
-        fail(settings.data_name, ": row ", next,
-             " (from 0) has a score that is not a number: the network's "
-             "answer is NaN there");
-      }
-      if (!left_out.empty() && left_out[next]) continue;
-      scores.push_back(more[i]);
-      residuals.push_back(distances[i]);
-    }
+    collector.add(rows);
     progress.advance(rows.x.rows());
   }
   check_interrupted();
-  if (scores.size() < 2) {
-    fail(settings.data_name, ": calibration needs at least two rows, found ", scores.size());
-  }
 
   Calibrated calibrated;
+  collector.finish(calibrated);
   calibrated.network = network;
   calibrated.score = settings.score;
+  calibrated.calibration = settings.calibration;
   calibrated.cut = predictor.cut();
-  calibrated.scores = sorted_scores(scores);
-  calibrated.residuals = sorted_scores(residuals);
-  calibrated.provenance = settings.provenance;
-  calibrated.provenance["fcp"] = FCP_VERSION;
-  calibrated.provenance["score"] = settings.score.name;
-  calibrated.provenance["cut"] = predictor.cut().empty() ? "network input" : predictor.cut();
-  calibrated.provenance["calibration rows"] = std::to_string(scores.size());
-  calibrated.provenance["rows left out for choices"] = std::to_string(next - scores.size());
+  calibrated.provenance =
+      provenance_of(settings, predictor, collector, calibrated.rows.count(), common.seed);
   calibrated.provenance["calibration data sha256"] = hash.hex();
-  calibrated.provenance["seed"] = std::to_string(common.seed);
-  if (settings.score.name == "surrogate") {
-    const double share = static_cast<double>(reached) / static_cast<double>(next);
-    calibrated.provenance["steps"] = std::to_string(settings.score.steps);
+  if (searches_surrogate(settings.score) && calibrated.rows.sides == 1) {
+    const double share =
+        static_cast<double>(collector.reached()) / static_cast<double>(collector.seen());
     calibrated.provenance["surrogates within 1 % of the truth"] = format_percent(share);
     say(common, concat("surrogate: after ", settings.score.steps, " steps ", format_percent(share),
                        " of the rows predict the truth within 1 %"));
+  }
+  if (!calibrated.rows.weights.empty()) {
+    const std::string rows = format_number(effective_sample_size(calibrated.rows.weights));
+    calibrated.provenance["effective sample size"] = rows;
+    say(common, concat("weights: ", calibrated.rows.count(), " rows are worth ", rows,
+                       " unweighted ones"));
   }
   Sha256 model;
   model.add(serialize_onnx(network));

@@ -8,10 +8,10 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
-#include "fcp/calibration/predictor.h"
-#include "fcp/conformal/p_value.h"
+#include "fcp/calibration/calibrated_predictor.h"
 #include "fcp/data/csv_writer.h"
 
+#include "cli/method_stream.h"
 #include "cli/steps.h"
 #include "cli/verbs.h"
 
@@ -21,10 +21,16 @@ namespace {
 struct CheckOptions {
   CommonOptions common;
   DataOptions data;
+  FactOptions facts;
   std::string model;
   std::string alpha = "0.1";
   std::string out = "-";
 };
+
+std::vector<std::string> check_columns(int64_t sides) {
+  if (sides == 1) return {"score", "p_value", "in"};
+  return {"score_low", "score_high", "p_value", "in"};
+}
 
 void run_check(const CheckOptions& options) {
   if (options.common.json && options.out == "-") {
@@ -35,28 +41,34 @@ void run_check(const CheckOptions& options) {
   const Level level = parse_level(options.alpha);
   const Calibrated calibrated = read_calibrated(options.model);
   const auto source = open_data(options.data, &calibrated.network);
-  const Predictor predictor(calibrated.network, calibrated.score, calibrated.cut, device);
-  const double radius = calibrated.radius(level);
-  CsvWriter writer(options.out, {"score", "p_value", "in"});
+  const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
+  const CalibratedPredictor predictor(calibrated, device);
+  CsvWriter writer(options.out, check_columns(predictor.score().sides()));
   const size_t batch = batch_rows(options.data, *source);
   Progress progress("check", source->size().value_or(0), !options.common.quiet);
   size_t done = 0;
   size_t inside = 0;
   for (Rows rows; source->next(batch, rows);) {
     check_interrupted();
-    for (const double score :
-         predictor.score().score(predictor.features(view(rows.x)), view(rows.y))) {
-      // The paper's code detects strictly.
-      const bool in = calibrated.score.paper ? score < radius : score <= radius;
-      writer.cell(static_cast<float>(score));
-      writer.cell(static_cast<float>(conformal_p_value(calibrated.scores, score).value()));
-      writer.cell(int64_t{in});
+    const NewRows fresh = predictor.describe(
+        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, rows.x.rows()));
+    const Judged judged = predictor.judge(fresh, view(rows.y));
+    const std::vector<bool> in = within_radii(predictor, fresh, view(rows.y), judged.scores, level,
+                                              calibrated.score.paper);
+    const auto sides = static_cast<size_t>(predictor.score().sides());
+    for (size_t i = 0; i < in.size(); ++i) {
+      for (size_t side = 0; side < sides; ++side) {
+        writer.cell(static_cast<float>(judged.scores[i * sides + side]));
+      }
+      writer.cell(static_cast<float>(judged.p_values[i]));
+      writer.cell(int64_t{in[i]});
       writer.end_row();
-      inside += in ? 1 : 0;
-      ++done;
+      inside += in[i] ? 1 : 0;
     }
+    done += in.size();
     progress.advance(rows.x.rows());
   }
+  check_facts(facts, done);
   if (done == 0) fail(options.data.data, ": has no rows to check");
   writer.close();
   if (options.common.json) {
@@ -79,6 +91,7 @@ void add_check(CLI::App& app) {
   verb->add_option("--data", options->data.data, "Rows: CSV, .npy or .npz:entry")->required();
   verb->add_option("--alpha", options->alpha, "Level at which a row is in")->capture_default_str();
   verb->add_option("--out", options->out, "CSV file; - is standard output")->capture_default_str();
+  add_facts(*verb, options->facts);
   add_data(*verb, options->data, /*needs_target=*/true);
   add_common(*verb, options->common);
   verb->callback([options] { run_check(*options); });

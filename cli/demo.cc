@@ -82,7 +82,7 @@ void run_demo(const DemoOptions& options) {
 
   tell(concat("$ fcp predict ", file("calibrated.onnx"), " --data ", file("test.csv"), " --alpha ",
               level.text(), " --out ", file("intervals.csv")));
-  predict_rows(calibrated, *open("test.csv", &calibrated.network), kBatch, level,
+  predict_rows(calibrated, *open("test.csv", &calibrated.network), kBatch, level, {},
                file("intervals.csv"), device, options.common);
 
   tell(concat("$ fcp evaluate ", file("calibrated.onnx"), " --data ", file("test.csv"),

@@ -20,7 +20,7 @@ struct EvaluateOptions {
   DataOptions data;
   std::string model;
   std::string alpha = "0.1";
-  std::string group;
+  FactOptions facts;
   std::string report;
 };
 
@@ -28,10 +28,10 @@ void run_evaluate(const EvaluateOptions& options) {
   const torch::Device device = start(options.common);
   const Level level = parse_level(options.alpha);
   const Calibrated calibrated = read_calibrated(options.model);
-  const RowGroups groups = read_groups(options.data, options.group);
+  const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
   const auto source = open_data(options.data, &calibrated.network);
   IntervalReport report = evaluate_rows(calibrated, *source, batch_rows(options.data, *source),
-                                        level, groups, device, options.common);
+                                        level, facts, device, options.common);
   report.provenance.emplace_back("test data",
                                  std::filesystem::path(options.data.data).filename().string());
   if (!options.report.empty()) write_file(options.report, interval_report_html(report));
@@ -56,8 +56,7 @@ void add_evaluate(CLI::App& app) {
   verb->add_option("--data", options->data.data, "Rows: CSV, .npy or .npz:entry")->required();
   verb->add_option("--alpha", options->alpha, "Share of intervals that may miss the truth")
       ->capture_default_str();
-  verb->add_option("--group", options->group,
-                   "Coverage by group as well: a CSV column, or an .npy file of group numbers");
+  add_facts(*verb, options->facts);
   verb->add_option("--report", options->report, "HTML report to write");
   add_data(*verb, options->data, /*needs_target=*/true);
   add_common(*verb, options->common);

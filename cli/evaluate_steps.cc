@@ -3,7 +3,6 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
-#include <map>
 
 #include <nlohmann/json.hpp>
 #include <torch/utils.h>
@@ -12,16 +11,15 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/predictor.h"
-#include "fcp/conformal/quantile.h"
+#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/grouped.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/data/csv_column.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/npy.h"
 #include "fcp/report/console.h"
 #include "fcp/report/format.h"
-#include "fcp/report/promise.h"
+#include "fcp/report/json.h"
 
 #include "cli/method_stream.h"
 #include "cli/steps.h"
@@ -121,16 +119,31 @@ class IntervalWriter {
 
 }  // namespace
 
+nlohmann::ordered_json radius_json(const Calibrated& calibrated, const Level& level) {
+  const std::vector<double> radius = calibrated.radius(level);
+  if (radius.empty()) return nullptr;
+  if (radius.size() == 1) return json_number(radius[0]);
+  nlohmann::ordered_json sides = nlohmann::ordered_json::array();
+  for (const double side : radius) sides.push_back(json_number(side));
+  return sides;
+}
+
 std::optional<std::string> infinite_radius_warning(const Calibrated& calibrated,
                                                    const Level& level) {
-  const size_t n = calibrated.scores.size();
-  if (std::isfinite(calibrated.radius(level))) return std::nullopt;
-  if (conformal_rank(level, n) <= n) {
+  if (calibrated.calibration.name == "grouped") {
+    return small_groups_warning(calibrated.calibration, calibrated.rows, level);
+  }
+  const std::vector<double> radius = calibrated.radius(level);
+  const auto finite = [](double value) { return std::isfinite(value); };
+  if (std::all_of(radius.begin(), radius.end(), finite)) return std::nullopt;
+  const size_t n = calibrated.rows.count();
+  const Level side = side_level(level, calibrated.rows.sides, calibrated.calibration);
+  if (conformal_rank(side, n) <= n) {
     return "the radius is infinite, because too many calibration scores are: every interval is "
            "infinite";
   }
   return concat("the radius is infinite: alpha ", level.text(), " needs at least ",
-                least_calibration_rows(level), " calibration rows, this predictor has ", n,
+                least_calibration_rows(side), " calibration rows, this predictor has ", n,
                 "; every interval is infinite");
 }
 
@@ -163,70 +176,62 @@ class RowSampler {
   size_t rows_ = 0;
 };
 
-// The groups of `count` rows from `first` on; empty where there are none.
-std::span<const int64_t> groups_of(const RowGroups& groups, size_t first, size_t count) {
-  if (groups.ids.empty()) return {};
-  if (groups.ids.size() < first + count) {
-    fail("--group names ", groups.ids.size(), " rows, the data has more");
-  }
-  return std::span(groups.ids).subspan(first, count);
-}
-
-// The surrogate's own coverage: scores within the radius. The paper's code is strict.
-Coverage detection_of(const std::vector<double>& scores, double radius, bool strict) {
-  const auto detected = std::count_if(scores.begin(), scores.end(), [&](double score) {
-    return strict ? score < radius : score <= radius;
-  });
-  return coverage_of(static_cast<size_t>(detected), scores.size());
+// The plain score that the predictor's own is compared with, on the same rows: calibrated by split.
+std::optional<Calibrated> baseline_predictor(const Calibrated& calibrated) {
+  const std::string name = baseline_of(calibrated.score.name);
+  if (name.empty() || calibrated.baseline.empty()) return std::nullopt;
+  Calibrated plain;
+  plain.network = calibrated.network;
+  plain.cut = calibrated.cut;
+  plain.score = calibrated.score;
+  plain.score.name = name;
+  plain.score.asymmetric = false;
+  plain.score.paper = false;
+  plain.rows.scores = calibrated.baseline;
+  return plain;
 }
 
 }  // namespace
 
 IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
-                             const Level& level, const RowGroups& groups, torch::Device device,
+                             const Level& level, const RowFacts& facts, torch::Device device,
                              const CommonOptions& common) {
   torch::NoGradGuard no_grad;
-  const Predictor predictor(calibrated.network, calibrated.score, calibrated.cut, device);
-  ScoreOptions residual = calibrated.score;
-  residual.name = "residual";
-  const std::unique_ptr<Score> plain = make_score(residual, predictor.shared_head());
-  const bool compare = calibrated.score.name != "residual";
-  const double radius = calibrated.radius(level);
-  MethodStream method(predictor.score(), radius, level, groups.names);
-  MethodStream baseline(*plain, conformal_quantile_sorted(calibrated.residuals, level), level,
-                        groups.names);
+  const CalibratedPredictor predictor(calibrated, device);
+  const std::optional<Calibrated> plain = baseline_predictor(calibrated);
+  std::optional<CalibratedPredictor> plain_predictor;
+  if (plain) plain_predictor.emplace(*plain, device);
+  const std::vector<std::string>& names = facts.groups.names;
+  MethodStream method(calibrated, predictor, level, names);
+  std::optional<MethodStream> baseline;
+  if (plain) baseline.emplace(*plain, *plain_predictor, level, names);
   RowSampler sampler(common.seed);
   size_t done = 0;
   Progress progress("evaluate", source.size().value_or(0), !common.quiet);
   for (Rows rows; source.next(batch, rows);) {
     check_interrupted();
-    const torch::Tensor features = predictor.features(view(rows.x));
+    const size_t count = rows.x.rows();
+    const NewRows fresh = predictor.describe(
+        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
     const torch::Tensor truth = view(rows.y).to(torch::kDouble);
-    const auto ids = groups_of(groups, done, rows.x.rows());
-    sampler.add(method.add(features, truth, ids), truth);
-    if (compare) baseline.add(features, truth, ids);
-    done += rows.x.rows();
-    progress.advance(rows.x.rows());
+    const auto ids = groups_of(facts.groups, done, count);
+    sampler.add(method.add(fresh, truth, ids), truth);
+    if (baseline) baseline->add(fresh, truth, ids);
+    done += count;
+    progress.advance(count);
   }
-  if (groups.ids.size() > done) {
-    fail("--group names ", groups.ids.size(), " rows, the data has ", done);
-  }
+  check_facts(facts, done);
 
   IntervalReport report;
   report.level = level;
-  report.calibration_rows = calibrated.scores.size();
+  report.calibration_rows = calibrated.rows.count();
   report.sample = sampler.take_sample();
-  MethodResult result = method.finish(calibrated.score.name, calibrated.scores);
-  result.scores = calibrated.scores;
+  MethodResult result = method.finish();
   result.lengths = sampler.take_lengths();
-  result.guaranteed = obeys_law(calibrated.score);
-  if (!result.guaranteed) {
-    result.detection = detection_of(method.scores(), radius, calibrated.score.paper);
-  }
   report.response = target_names(calibrated.network, result.evaluation.outputs)[0];
   if (result.evaluation.outputs == 1 && report.response == "0") report.response = "y";
   report.methods.push_back(std::move(result));
-  if (compare) report.methods.push_back(baseline.finish("residual", calibrated.residuals));
+  if (baseline) report.methods.push_back(baseline->finish());
   report.provenance.assign(calibrated.provenance.begin(), calibrated.provenance.end());
   if (const auto warning = infinite_radius_warning(calibrated, level)) {
     report.notes.push_back(*warning);
@@ -246,46 +251,32 @@ void print_methods(const IntervalReport& report) {
 }
 
 size_t predict_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
-                    const Level& level, const std::string& out, torch::Device device,
-                    const CommonOptions& common) {
+                    const Level& level, const RowFacts& facts, const std::string& out,
+                    torch::Device device, const CommonOptions& common) {
   torch::NoGradGuard no_grad;
-  const Predictor predictor(calibrated.network, calibrated.score, calibrated.cut, device);
-  const double radius = calibrated.radius(level);
+  const CalibratedPredictor predictor(calibrated, device);
   std::unique_ptr<IntervalWriter> writer;
   Rows rows;
   size_t done = 0;
   Progress progress("predict", source.size().value_or(0), !common.quiet);
   while (source.next(batch, rows)) {
     check_interrupted();
-    const Regions regions = predictor.score().region(predictor.features(view(rows.x)), radius);
+    const size_t count = rows.x.rows();
+    const NewRows fresh = predictor.describe(
+        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
+    const Regions regions = predictor.region(fresh, level);
     if (!writer) {
       writer = std::make_unique<IntervalWriter>(out, calibrated.network,
                                                 static_cast<size_t>(regions.prediction.size(1)));
     }
     writer->append(regions);
-    done += rows.x.rows();
-    progress.advance(rows.x.rows());
+    done += count;
+    progress.advance(count);
   }
   if (!writer) fail("the data has no rows to predict");
+  check_facts(facts, done);
   writer->close();
   return done;
-}
-
-RowGroups read_groups(const DataOptions& data, const std::string& group) {
-  RowGroups groups;
-  if (group.empty()) return groups;
-  std::map<std::string, int64_t> known;
-  const auto add = [&](const std::string& name) {
-    const auto [entry, fresh] = known.emplace(name, static_cast<int64_t>(known.size()));
-    if (fresh) groups.names.push_back(name);
-    groups.ids.push_back(entry->second);
-  };
-  if (group.ends_with(".npy")) {
-    for (const float value : read_npy(group).values) add(concat(value));
-  } else {
-    for (const std::string& cell : read_csv_column(data.data, group, csv_options(data))) add(cell);
-  }
-  return groups;
 }
 
 }  // namespace fcp

@@ -26,13 +26,33 @@ std::span<const double> numbers(const torch::Tensor& tensor) {
   return {tensor.data_ptr<double>(), static_cast<size_t>(tensor.numel())};
 }
 
-MethodStream::MethodStream(const Score& score, double radius, const Level& level,
-                           std::vector<std::string> group_names)
-    : score_(score), radius_(radius), level_(level), group_names_(std::move(group_names)) {}
+std::vector<bool> within_radii(const CalibratedPredictor& predictor, const NewRows& rows,
+                               const torch::Tensor& truth, const std::vector<double>& scores,
+                               const Level& level, bool strict) {
+  torch::Tensor radii = to_host(predictor.calibration().radii(rows, level));  // [N, S] or [N, C]
+  const int64_t sides = predictor.score().sides();
+  if (predictor.score().classes() > 0 && radii.size(1) > 1) {
+    radii = radii.gather(1, truth.to(torch::kCPU, torch::kLong).reshape({-1, 1})).contiguous();
+  }
+  const std::span<const double> limits = numbers(radii);
+  std::vector<bool> in(scores.size() / static_cast<size_t>(sides), true);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const bool within = strict ? scores[i] < limits[i] : scores[i] <= limits[i];
+    if (!within) in[i / static_cast<size_t>(sides)] = false;
+  }
+  return in;
+}
 
-Regions MethodStream::add(const torch::Tensor& features, const torch::Tensor& truth,
+MethodStream::MethodStream(const Calibrated& calibrated, const CalibratedPredictor& predictor,
+                           const Level& level, std::vector<std::string> group_names)
+    : calibrated_(calibrated),
+      predictor_(predictor),
+      level_(level),
+      group_names_(std::move(group_names)) {}
+
+Regions MethodStream::add(const NewRows& rows, const torch::Tensor& truth,
                           std::span<const int64_t> groups) {
-  Regions regions = score_.region(features, radius_);
+  Regions regions = predictor_.region(rows, level_);
   regions = {to_host(regions.prediction), to_host(regions.lower), to_host(regions.upper), {}};
   if (!evaluator_) {
     evaluator_.emplace(static_cast<size_t>(regions.prediction.size(1)),
@@ -42,19 +62,33 @@ Regions MethodStream::add(const torch::Tensor& features, const torch::Tensor& tr
                    .upper = numbers(regions.upper),
                    .truth = numbers(truth),
                    .groups = groups});
-  const std::vector<double> more = score_.score(features, truth);
-  scores_.insert(scores_.end(), more.begin(), more.end());
+  const Judged judged = predictor_.judge(rows, truth);
+  p_values_.insert(p_values_.end(), judged.p_values.begin(), judged.p_values.end());
+  if (calibrated_.rows.sides == 1) {
+    scores_.insert(scores_.end(), judged.scores.begin(), judged.scores.end());
+  }
+  for (const bool in : within_radii(predictor_, rows, truth, judged.scores, level_,
+                                    calibrated_.score.paper)) {
+    detected_ += in ? 1 : 0;
+  }
   return regions;
 }
 
-MethodResult MethodStream::finish(const std::string& name,
-                                  const std::vector<double>& calibration) const {
+MethodResult MethodStream::finish() const {
   if (!evaluator_) fail("the data has no rows to evaluate");
   MethodResult result;
-  result.name = name;
+  result.name = calibrated_.score.name;
   result.evaluation = evaluator_->finish();
-  result.radius = radius_;
-  result.curve = coverage_curve(calibration, scores_, curve_levels());
+  const bool one_radius = calibrated_.calibration.name == "split" && calibrated_.rows.sides == 1;
+  if (one_radius) {
+    result.radius = calibrated_.radius(level_)[0];
+    result.scores = calibrated_.rows.scores;
+    result.curve = coverage_curve(calibrated_.rows.scores, scores_, curve_levels());
+  } else {
+    result.curve = coverage_curve(p_values_, curve_levels());
+  }
+  result.guaranteed = obeys_law(calibrated_.score);
+  if (!result.guaranteed) result.detection = coverage_of(detected_, p_values_.size());
   return result;
 }
 

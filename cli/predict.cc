@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/report/json.h"
 
 #include "cli/steps.h"
 #include "cli/verbs.h"
@@ -16,6 +15,7 @@ namespace {
 struct PredictOptions {
   CommonOptions common;
   DataOptions data;
+  FactOptions facts;
   std::string model;
   std::string alpha = "0.1";
   std::string out = "-";
@@ -32,12 +32,13 @@ void run_predict(const PredictOptions& options) {
     say(options.common, "warning: " + *warning);
   }
   const auto source = open_data(options.data, &calibrated.network);
+  const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
   const size_t rows = predict_rows(calibrated, *source, batch_rows(options.data, *source), level,
-                                   options.out, device, options.common);
+                                   facts, options.out, device, options.common);
   if (options.common.json) {
     const nlohmann::ordered_json json = {{"rows", rows},
                                          {"alpha", level.value()},
-                                         {"radius", json_number(calibrated.radius(level))},
+                                         {"radius", radius_json(calibrated, level)},
                                          {"out", options.out}};
     std::cout << json.dump(2) << '\n';
   } else {
@@ -61,6 +62,7 @@ void add_predict(CLI::App& app) {
       ->capture_default_str();
   verb->add_option("--out", options->out, "CSV or .npy file; - is standard output")
       ->capture_default_str();
+  add_facts(*verb, options->facts);
   add_data(*verb, options->data, /*needs_target=*/false);
   add_common(*verb, options->common);
   verb->callback([options] { run_predict(*options); });

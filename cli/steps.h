@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
 #include <torch/types.h>
 
 #include "fcp/calibration/calibrated.h"
@@ -14,6 +15,7 @@
 #include "fcp/training/train.h"
 
 #include "cli/common.h"
+#include "cli/row_facts.h"
 
 namespace fcp {
 
@@ -23,6 +25,9 @@ TrainResult train_rows(RowSource& source, const TrainOptions& options, const Com
 struct CalibrateSettings {
   std::string data_name;  // of the rows, for messages
   ScoreOptions score;
+  CalibrationOptions calibration;
+  RowFacts facts;                // of all rows: groups, or likelihood ratios
+  RowSource* shifted = nullptr;  // rows of the distribution that weighted calibration is for
   std::string cut;               // empty: the default one; "auto": chosen on a slice of the rows
   Level level = Level(0.1);      // for which lengths are compared where something is chosen
   double selection_share = 0.2;  // of the rows, for choices; they are left out of calibration
@@ -34,18 +39,9 @@ Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
                           const CalibrateSettings& settings, torch::Device device,
                           const CommonOptions& common);
 
-// Group of each row, in the order of the data, with the groups' names. Empty: no groups.
-struct RowGroups {
-  std::vector<int64_t> ids;
-  std::vector<std::string> names;
-};
-
-// The groups that a CSV column, by name or index, or an .npy file of group numbers says.
-RowGroups read_groups(const DataOptions& data, const std::string& group);
-
 // Coverage, lengths and what the report draws, at one level.
 IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
-                             const Level& level, const RowGroups& groups, torch::Device device,
+                             const Level& level, const RowFacts& facts, torch::Device device,
                              const CommonOptions& common);
 
 // The evaluation of each method on stdout, and where it is another one, the coverage of detection.
@@ -53,10 +49,13 @@ void print_methods(const IntervalReport& report);
 
 // Writes the intervals of all rows to a CSV or .npy file; returns the number of rows.
 size_t predict_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
-                    const Level& level, const std::string& out, torch::Device device,
-                    const CommonOptions& common);
+                    const Level& level, const RowFacts& facts, const std::string& out,
+                    torch::Device device, const CommonOptions& common);
 
-// A line that says how many calibration rows a finite radius needs, where the radius is infinite.
+// The radius, or one a side; null where it differs from row to row.
+nlohmann::ordered_json radius_json(const Calibrated& calibrated, const Level& level);
+
+// A line that says how many calibration rows a finite radius needs, where a radius is infinite.
 std::optional<std::string> infinite_radius_warning(const Calibrated& calibrated,
                                                    const Level& level);
 

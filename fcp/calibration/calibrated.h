@@ -1,5 +1,6 @@
 // A calibrated network: the network itself, which score it was calibrated with and where it is cut,
-// and the sorted scores of the calibration rows, from which the radius for any level follows.
+// and the scores of the calibration rows, from which the radius for any level follows, with what
+// grouped, localized or weighted calibration needs of them besides.
 //
 // It is kept as an ONNX file: the network unchanged, the scores as one more initializer, settings
 // and provenance as metadata. Any ONNX runtime can still run it; nothing in it is executable.
@@ -10,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "fcp/calibration/calibration.h"
+#include "fcp/calibration/density_ratio.h"
 #include "fcp/conformal/level.h"
 #include "fcp/network/graph.h"
 #include "fcp/scores/score.h"
@@ -19,13 +22,15 @@ namespace fcp {
 struct Calibrated {
   Graph network;
   ScoreOptions score;
-  std::string cut;             // tensor that is the feature; empty: the network's input
-  std::vector<double> scores;  // ascending
-  std::vector<double>
-      residuals;  // scores of `residual` on the same rows, to compare with; ascending
+  CalibrationOptions calibration;
+  std::string cut;  // tensor that is the feature; empty: the network's input
+  CalibrationRows rows;
+  DensityRatio ratio;            // weighted: where the likelihood ratio was estimated
+  std::vector<double> baseline;  // scores of baseline_of(score) on the same rows, ascending
   std::map<std::string, std::string> provenance;  // what a reader of a report wants to know
 
-  double radius(const Level& level) const;
+  // The radius of each side where it is the same for all rows, by split calibration.
+  std::vector<double> radius(const Level& level) const;
 };
 
 // The ONNX form and back. read_calibrated names the file in its errors, among them that of a

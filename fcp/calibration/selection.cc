@@ -11,39 +11,55 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/calibration/calibration.h"
 #include "fcp/calibration/predictor.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/simplify.h"
+#include "fcp/scores/cqr.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
 namespace {
 
-struct Judged {
+struct LengthAndCoverage {
   double length = 0;
   double coverage = 0;
 };
 
+// The rows' own scores as a split calibration would keep them.
+CalibrationRows rows_of(const Score& score, const std::vector<double>& scores, int64_t begin,
+                        int64_t count) {
+  CalibrationRows rows;
+  rows.sides = score.sides();
+  const auto first = scores.begin() + begin * rows.sides;
+  rows.scores.assign(first, first + count * rows.sides);
+  return rows;
+}
+
+torch::Tensor region_lengths(const Regions& regions) {
+  return (regions.upper - regions.lower).clamp_min(0);
+}
+
 // Radius from one half of the rows, length and coverage on the other; the mean of both ways.
-Judged judge(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
-             const Level& level) {
+LengthAndCoverage judge(const Score& score, const torch::Tensor& features,
+                        const torch::Tensor& truth, const Level& level) {
   const std::vector<double> scores = score.score(features, truth);
-  const auto half = static_cast<int64_t>(scores.size() / 2);
-  const auto rows = static_cast<int64_t>(scores.size());
-  const std::span<const double> all(scores);
-  Judged result;
+  const int64_t rows = features.size(0), half = rows / 2;
+  LengthAndCoverage result;
   for (const bool first : {true, false}) {
     const int64_t begin = first ? half : 0;
     const int64_t count = first ? rows - half : half;
-    const std::span<const double> others =
-        first ? all.first(static_cast<size_t>(half)) : all.subspan(static_cast<size_t>(half));
-    const double radius = conformal_quantile(others, level);
-    const Regions regions = score.region(features.narrow(0, begin, count), radius);
-    result.length += (regions.upper - regions.lower).mean().item<double>() / 2;
-    const auto covered = std::count_if(all.begin() + begin, all.begin() + begin + count,
-                                       [&](double s) { return s <= radius; });
+    const auto calibration = make_calibration(
+        {}, rows_of(score, scores, first ? 0 : half, first ? half : rows - half));
+    const NewRows fresh{features.narrow(0, begin, count), {}, {}};
+    const Regions regions = score.region(fresh.features, calibration->radii(fresh, level));
+    result.length += region_lengths(regions).mean().item<double>() / 2;
+    const std::vector<double> own = rows_of(score, scores, begin, count).scores;
+    const std::vector<double> p_values = calibration->p_values(fresh, own);
+    const auto covered = std::count_if(p_values.begin(), p_values.end(),
+                                       [&](double p) { return p > level.value(); });
     result.coverage += static_cast<double>(covered) / static_cast<double>(count) / 2;
   }
   return result;
@@ -70,10 +86,15 @@ std::string default_cut(const Graph& network) {
 
 double measure_slope(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
                      const Level& level) {
-  const double radius = conformal_quantile(score.score(features, truth), level);
-  if (!std::isfinite(radius) || radius <= 0) return 0;
-  const Regions regions = score.region(features, radius);
-  return (regions.upper - regions.lower).mean().item<double>() / radius;
+  const CalibrationRows own = rows_of(score, score.score(features, truth), 0, features.size(0));
+  const NewRows rows{features, {}, {}};
+  const torch::Tensor radii = make_calibration({}, own)->radii(rows, level);
+  const double radius = radii.mean().item<double>();
+  if (!std::isfinite(radius) || radius == 0) return 0;
+  const auto mean_width = [&](const torch::Tensor& at) {
+    return region_lengths(score.region(features, at)).mean().item<double>();
+  };
+  return (mean_width(radii) - mean_width(torch::zeros_like(radii))) / radius;
 }
 
 Selection select_cut(const Graph& network, const ScoreOptions& score, const torch::Tensor& x,
@@ -106,7 +127,7 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
         candidate.score.floor = floor;
         candidate.score.slope = floor > 0 ? slope : 0;
         const Predictor widened(network, candidate.score, tensor, options.device);
-        const Judged judged = judge(widened.score(), features, y, options.level);
+        const LengthAndCoverage judged = judge(widened.score(), features, y, options.level);
         candidate.length = judged.length;
         candidate.coverage = judged.coverage;
         selection.candidates.push_back(candidate);
@@ -129,9 +150,86 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
   return selection;
 }
 
+namespace {
+
+// The signed distances of Algorithm 4 after 1, 2, … steps, for both sides at once: one trajectory
+// a side serves all numbers of steps.
+std::vector<CalibrationRows> cqr_rows_by_step(const std::shared_ptr<const Network>& head,
+                                              const ScoreOptions& score, const StepsRows& rows,
+                                              int most) {
+  const QuantileOutputs outputs = quantile_outputs(*head, score);
+  const Tensors answers = head->run_rows({rows.calibration_features});
+  std::vector<CalibrationRows> by_step(static_cast<size_t>(most));
+  const auto n = static_cast<size_t>(rows.calibration_features.size(0));
+  for (CalibrationRows& step : by_step) {
+    step.sides = 2;
+    step.scores.resize(2 * n);
+  }
+  for (const size_t side : {0, 1}) {
+    const size_t output = side == 0 ? outputs.low : outputs.high;
+    const torch::Tensor quantile = output_matrix(answers[output]);
+    const torch::Tensor y = truth_matrix(rows.calibration_truth, quantile);
+    const torch::Tensor outside = (side == 0 ? y < quantile : y > quantile).squeeze(1);
+    const SurrogateSearch search(
+        head, output, {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
+    search.walk(rows.calibration_features, rows.calibration_truth, most,
+                [&](int step, const torch::Tensor& features) {
+                  check_interrupted();
+                  const torch::Tensor distance =
+                      row_norms(features - rows.calibration_features, score.norm);
+                  const std::vector<double> signed_distance =
+                      plain_scores(torch::where(outside, distance, -distance));
+                  CalibrationRows& kept = by_step[static_cast<size_t>(step - 1)];
+                  for (size_t i = 0; i < n; ++i) kept.scores[2 * i + side] = signed_distance[i];
+                  return true;
+                });
+  }
+  return by_step;
+}
+
+double share_inside(const Regions& regions, const torch::Tensor& truth) {
+  return (regions.lower <= truth)
+      .logical_and(truth <= regions.upper)
+      .all(1)
+      .to(torch::kDouble)
+      .mean()
+      .item<double>();
+}
+
+[[noreturn]] void fail_steps(const StepsChoice& choice, int most, const Level& level) {
+  const double best = *std::max_element(choice.coverage.begin(), choice.coverage.end());
+  fail("surrogate: after none of ", most, " steps do the bands cover more than ",
+       100 * (1 - level.value()), " % of the validation rows (best ", 100 * best,
+       " %); try another --rate, a looser --bound, or a score that needs no steps");
+}
+
+StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const ScoreOptions& score,
+                             const StepsRows& rows, const Level& level, int most) {
+  ScoreOptions one_step = score;
+  one_step.steps = 1;  // region() does not depend on it
+  const std::unique_ptr<Score> surrogate = make_score(one_step, head);
+  const torch::Tensor truth = output_matrix(rows.validation_truth);
+  const NewRows fresh{rows.validation_features, {}, {}};
+  CalibrationOptions as_paper;
+  as_paper.paper = true;
+  StepsChoice choice;
+  for (const CalibrationRows& step : cqr_rows_by_step(head, score, rows, most)) {
+    const torch::Tensor radii = make_calibration(as_paper, step)->radii(fresh, level);
+    choice.coverage.push_back(share_inside(surrogate->region(fresh.features, radii), truth));
+    if (choice.coverage.back() > 1 - level.value()) {
+      choice.steps = static_cast<int>(choice.coverage.size());
+      return choice;
+    }
+  }
+  fail_steps(choice, most, level);
+}
+
+}  // namespace
+
 StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions& score,
                          const StepsRows& rows, const Level& level, int most) {
   torch::NoGradGuard no_grad;
+  if (score.name == "feature_cqr") return choose_cqr_steps(head, score, rows, level, most);
   ScoreOptions one_step = score;
   one_step.steps = 1;  // region() does not depend on it
   const std::unique_ptr<Score> surrogate = make_score(one_step, head);
@@ -161,12 +259,7 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
                 }
                 return true;
               });
-  if (choice.steps == 0) {
-    const double best = *std::max_element(choice.coverage.begin(), choice.coverage.end());
-    fail("surrogate: after none of ", most, " steps do the bands cover more than ",
-         100 * (1 - level.value()), " % of the validation rows (best ", 100 * best,
-         " %); try another --rate, a looser --bound, or --score nested, which needs no steps");
-  }
+  if (choice.steps == 0) fail_steps(choice, most, level);
   return choice;
 }
 

@@ -51,14 +51,14 @@ struct SelectionOptions {
 Selection select_cut(const Graph& network, const ScoreOptions& score, const torch::Tensor& x,
                      const torch::Tensor& y, const SelectionOptions& options);
 
-// The slope s of a floor: mean width of the score's region on rows of features at a radius, divided
-// by that radius; the radius is the conformal quantile of the rows' own scores. `score` has floor
-// 0.
+// The slope s of a floor: by how much the mean width of the score's regions grows from radius 0 to
+// the conformal quantile of the rows' own scores, divided by that radius. `score` has floor 0.
 double measure_slope(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
                      const Level& level);
 
 // The surrogate's number of steps as the paper chooses it: the first M for which the bands at the
-// radius that the calibration rows give cover more than 1 − α of the validation rows.
+// radius that the calibration rows give cover more than 1 − α of the validation rows. For the
+// paper's feature_cqr, with a radius a side.
 struct StepsChoice {
   int steps = 0;
   std::vector<double> coverage;  // of the validation rows after 1, 2, … steps

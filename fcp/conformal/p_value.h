@@ -30,4 +30,12 @@ struct PValue {
 // Of calibration scores in ascending order, without NaN. A NaN test score is an error.
 PValue conformal_p_value(std::span<const double> sorted, double score);
 
+// The weighted form, dual to weighted_quantile in the same way:
+//
+//   p(s) = (w_test + Σ_{i: s_i ≥ s} w_i) / (w_test + Σ_i w_i),   1 where all weights are zero
+//
+// weights[i] belongs to sorted[i]; they are finite and not negative. O(n).
+double weighted_p_value(std::span<const double> sorted, std::span<const double> weights,
+                        double test_weight, double score);
+
 }  // namespace fcp

@@ -133,4 +133,16 @@ std::vector<CurvePoint> coverage_curve(std::span<const double> calibration,
   return curve;
 }
 
+std::vector<CurvePoint> coverage_curve(std::span<const double> p_values,
+                                       std::span<const Level> levels, double confidence) {
+  std::vector<CurvePoint> curve;
+  for (const Level& level : levels) {
+    const auto covered = std::count_if(p_values.begin(), p_values.end(),
+                                       [&](double p) { return p > level.value(); });
+    curve.push_back({level, std::nullopt,
+                     coverage_of(static_cast<size_t>(covered), p_values.size(), confidence)});
+  }
+  return curve;
+}
+
 }  // namespace fcp

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -89,7 +90,7 @@ std::vector<Stratum> coverage_by_size(std::span<const double> sizes,
 // Coverage for each of several levels: the curve of empirical against nominal coverage.
 struct CurvePoint {
   Level level;
-  double radius = 0;
+  std::optional<double> radius;  // none where it differs from row to row
   Coverage coverage;
 };
 
@@ -97,5 +98,9 @@ struct CurvePoint {
 std::vector<CurvePoint> coverage_curve(std::span<const double> calibration,
                                        std::span<const double> test, std::span<const Level> levels,
                                        double confidence = 0.95);
+
+// The same where each test row has a radius of its own: from the p-values of the test rows.
+std::vector<CurvePoint> coverage_curve(std::span<const double> p_values,
+                                       std::span<const Level> levels, double confidence = 0.95);
 
 }  // namespace fcp

@@ -35,13 +35,6 @@ std::optional<ExpectedCoverage> expected_coverage(const Level& level, size_t cal
   return ExpectedCoverage{beta_quantile(0.05, a, b), beta_quantile(0.95, a, b)};
 }
 
-size_t least_calibration_rows(const Level& level) {
-  // From the rounded 1/α to the exact number: the least m with ⌊α·m⌋ ≥ 1, less one.
-  auto m = static_cast<uint64_t>(std::max(1.0, std::floor(1 / level.value()) - 1));
-  while (level.floor_times(m) < 1) ++m;
-  return m - 1;
-}
-
 Verdict coverage_verdict(const IntervalReport& report) {
   const std::optional<ExpectedCoverage> expected = expected_of(report);
   if (!expected) return Verdict::kUnknown;

@@ -27,9 +27,6 @@ struct ExpectedCoverage {
 // None where n is zero, or too small for the level.
 std::optional<ExpectedCoverage> expected_coverage(const Level& level, size_t calibration_rows);
 
-// The least number of calibration rows with which the radius can be finite: ⌈1/α⌉ − 1.
-size_t least_calibration_rows(const Level& level);
-
 enum class Verdict { kAsExpected, kTooLow, kTooHigh, kUnknown };
 
 // Whether the confidence interval of the observed coverage meets the expected range. Unknown where

@@ -63,8 +63,8 @@ struct ScoreOptions {
   std::string name = "nested";
   std::string output{};     // of the network; empty: its only one
   std::string normalize{};  // residual: the output that says the spread of y; empty: none
-  std::string low{},
-      high{};               // cqr, feature_cqr: the outputs that are quantiles; empty: the only two
+  std::string low{};        // cqr, feature_cqr: the output that is the low quantile;
+  std::string high{};       // and the high one; both empty: the only two outputs
   bool asymmetric = false;  // cqr, feature_cqr: a radius for each side, each at α/2
 
   Norm norm = Norm::kInf;  // of feature space

@@ -152,8 +152,9 @@ TEST_F(CommunityGolden, WholeRun) {
 
   Calibrated calibrated;
   calibrated.score = options;
-  calibrated.scores = sorted_scores(scores);
-  const double radius = calibrated.radius(Level(0.1));
+  calibrated.calibration.paper = options.paper;
+  calibrated.rows.scores = scores;
+  const double radius = calibrated.radius(Level(0.1))[0];
   expect_close(torch::tensor({radius}), golden("threshold"), "threshold");
 
   const torch::Tensor y_test = column("y_test");
@@ -170,8 +171,8 @@ TEST_F(CommunityGolden, WholeRun) {
 
   options.name = "residual";
   const auto residual = make_score(options, predictor.shared_head());
-  calibrated.scores = sorted_scores(residual->score(z_cal, column("y_cal")));
-  const Regions plain = residual->region(z_test, calibrated.radius(Level(0.1)));
+  calibrated.rows.scores = residual->score(z_cal, column("y_cal"));
+  const Regions plain = residual->region(z_test, calibrated.radius(Level(0.1))[0]);
   const torch::Tensor cp = golden("cp_intervals").reshape({-1, 2});
   expect_close(plain.lower, cp.select(1, 0), "residual lower ends", true);
   expect_close(plain.upper, cp.select(1, 1), "residual upper ends", true);

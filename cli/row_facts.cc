@@ -1,0 +1,139 @@
+#include "cli/row_facts.h"
+
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include "fcp/base/error.h"
+#include "fcp/data/csv_column.h"
+#include "fcp/data/npy.h"
+
+namespace fcp {
+namespace {
+
+RowGroups read_groups(const DataOptions& data, const std::string& group,
+                      const std::vector<std::string>& known_names) {
+  RowGroups groups;
+  groups.names = known_names;
+  if (group.empty()) return groups;
+  std::map<std::string, int64_t> known;
+  for (const std::string& name : known_names) {
+    known.emplace(name, static_cast<int64_t>(known.size()));
+  }
+  const auto add = [&](const std::string& name) {
+    const auto [entry, fresh] = known.emplace(name, static_cast<int64_t>(known.size()));
+    if (fresh) groups.names.push_back(name);
+    groups.ids.push_back(entry->second);
+  };
+  if (group.ends_with(".npy")) {
+    for (const float value : read_npy(group).values) add(concat(value));
+  } else {
+    for (const std::string& cell : read_csv_column(data.data, group, csv_options(data))) add(cell);
+  }
+  return groups;
+}
+
+double parse_weight(const std::string& cell, const std::string& column, size_t row) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error != std::errc() || end != cell.data() + cell.size() || !(value >= 0) ||
+      std::isinf(value)) {
+    fail("--weights ", column, ": row ", row, " (from 0) is '", cell,
+         "', expected a finite number, not negative");
+  }
+  return value;
+}
+
+std::vector<double> read_weights(const DataOptions& data, const std::string& weights) {
+  std::vector<double> values;
+  if (weights.empty()) return values;
+  if (weights.ends_with(".npy")) {
+    for (const float value : read_npy(weights).values) {
+      if (!(value >= 0) || std::isinf(value)) {
+        fail(weights, ": row ", values.size(), " (from 0) is ", value,
+             ", expected a finite number, not negative");
+      }
+      values.push_back(value);
+    }
+    return values;
+  }
+  for (const std::string& cell : read_csv_column(data.data, weights, csv_options(data))) {
+    values.push_back(parse_weight(cell, weights, values.size()));
+  }
+  return values;
+}
+
+}  // namespace
+
+void add_facts(CLI::App& verb, FactOptions& options) {
+  verb.add_option("--group", options.group,
+                  "The group of each row: a CSV column, or an .npy file of group numbers");
+  verb.add_option("--weights", options.weights,
+                  "The likelihood ratio of each row: a CSV column or an .npy file");
+}
+
+RowFacts read_facts(const DataOptions& data, const FactOptions& options) {
+  return {read_groups(data, options.group, {}), read_weights(data, options.weights)};
+}
+
+RowFacts read_facts_for(const Calibrated& calibrated, const DataOptions& data,
+                        const FactOptions& options, const CommonOptions& common) {
+  const CalibrationOptions& calibration = calibrated.calibration;
+  std::string group = options.group;
+  const bool by_column = calibration.name == "grouped" && calibration.group != kByPrediction &&
+                         calibration.group != kByLabel;
+  if (by_column && group.empty() && !calibration.group.ends_with(".npy")) group = calibration.group;
+  if (by_column && group.empty()) {
+    fail("the predictor was calibrated by group: name the groups of the rows by --group FILE.npy");
+  }
+  if (calibration.name == "weighted" && !calibrated.ratio.defined() && options.weights.empty()) {
+    fail("the predictor was calibrated with given likelihood ratios: give those of the rows by "
+         "--weights");
+  }
+  const std::vector<std::string> none;
+  const std::vector<std::string>& known = by_column ? calibrated.rows.group_names : none;
+  RowFacts facts{read_groups(data, group, known), read_weights(data, options.weights)};
+  if (by_column && facts.groups.names.size() > known.size()) {
+    std::string unknown;
+    for (size_t i = known.size(); i < facts.groups.names.size(); ++i) {
+      unknown += concat(i == known.size() ? "'" : ", '", facts.groups.names[i], "'");
+    }
+    say(common, concat("warning: calibration has not seen the group ", unknown,
+                       ": its regions are infinite"));
+  }
+  return facts;
+}
+
+GivenRows given_rows(const RowFacts& facts, size_t known_groups, size_t first, size_t count) {
+  GivenRows given;
+  for (const int64_t id : groups_of(facts.groups, first, count)) {
+    given.groups.push_back(id < static_cast<int64_t>(known_groups) ? id : -1);
+  }
+  if (!facts.weights.empty()) {
+    if (facts.weights.size() < first + count) {
+      fail("--weights has ", facts.weights.size(), " rows, the data has more");
+    }
+    given.weights.assign(facts.weights.begin() + static_cast<std::ptrdiff_t>(first),
+                         facts.weights.begin() + static_cast<std::ptrdiff_t>(first + count));
+  }
+  return given;
+}
+
+std::span<const int64_t> groups_of(const RowGroups& groups, size_t first, size_t count) {
+  if (groups.ids.empty()) return {};
+  if (groups.ids.size() < first + count) {
+    fail("--group names ", groups.ids.size(), " rows, the data has more");
+  }
+  return std::span(groups.ids).subspan(first, count);
+}
+
+void check_facts(const RowFacts& facts, size_t rows) {
+  if (facts.groups.ids.size() > rows) {
+    fail("--group names ", facts.groups.ids.size(), " rows, the data has ", rows);
+  }
+  if (facts.weights.size() > rows) {
+    fail("--weights has ", facts.weights.size(), " rows, the data has ", rows);
+  }
+}
+
+}  // namespace fcp

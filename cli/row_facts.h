@@ -1,0 +1,53 @@
+// What a user says of rows besides x and y: the group each belongs to, and its likelihood ratio.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "fcp/calibration/calibrated_predictor.h"
+
+#include "cli/common.h"
+
+namespace fcp {
+
+// The group of each row, in the order of the data, with the groups' names. Empty: no groups.
+struct RowGroups {
+  std::vector<int64_t> ids;
+  std::vector<std::string> names;
+};
+
+struct RowFacts {
+  RowGroups groups;
+  std::vector<double> weights;  // empty: none
+};
+
+// --group and --weights as typed; each is empty, a CSV column by name or index, or an .npy file.
+struct FactOptions {
+  std::string group;
+  std::string weights;
+};
+
+void add_facts(CLI::App& verb, FactOptions& options);
+
+RowFacts read_facts(const DataOptions& data, const FactOptions& options);
+
+// The facts that a calibrated predictor needs of new rows: where it was calibrated by a column, that
+// column without being asked. The groups carry the numbers that the predictor knows them by, with
+// names that it does not know after them. Says which groups are unknown.
+RowFacts read_facts_for(const Calibrated& calibrated, const DataOptions& data,
+                        const FactOptions& options, const CommonOptions& common);
+
+// The facts of `count` rows from `first` on; groups the predictor has not seen become −1.
+GivenRows given_rows(const RowFacts& facts, size_t known_groups, size_t first, size_t count);
+
+// The groups of these rows; empty where there are none.
+std::span<const int64_t> groups_of(const RowGroups& groups, size_t first, size_t count);
+
+// An Error where facts speak of more rows than the data has.
+void check_facts(const RowFacts& facts, size_t rows);
+
+}  // namespace fcp

@@ -1,0 +1,64 @@
+#include "fcp/calibration/calibrated_predictor.h"
+
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/outputs.h"
+
+namespace fcp {
+
+std::vector<int64_t> predicted_labels(const Predictor& predictor, const std::string& output,
+                                      const torch::Tensor& features) {
+  const Network& head = *predictor.shared_head();
+  const torch::Tensor answer =
+      output_matrix(head.run_rows({features})[output_index(head, output)]);
+  const torch::Tensor labels = answer.argmax(1).to(torch::kCPU).contiguous();
+  return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
+}
+
+torch::Tensor ratio_input(const torch::Tensor& x, const torch::Tensor& features) {
+  return x.dim() == 2 ? x : features;
+}
+
+CalibratedPredictor::CalibratedPredictor(const Calibrated& calibrated, torch::Device device)
+    : predictor_(calibrated.network, calibrated.score, calibrated.cut, device),
+      output_(calibrated.score.output),
+      group_(calibrated.calibration.name == "grouped" ? calibrated.calibration.group : ""),
+      weighted_(calibrated.calibration.name == "weighted"),
+      ratio_(calibrated.ratio),
+      calibration_(make_calibration(calibrated.calibration, calibrated.rows,
+                                    predictor_.score().classes())) {}
+
+NewRows CalibratedPredictor::describe(const torch::Tensor& x, const GivenRows& given) const {
+  NewRows rows{predictor_.features(x), {}, {}};
+  if (group_ == kByPrediction) {
+    rows.groups = predicted_labels(predictor_, output_, rows.features);
+  } else {
+    rows.groups = given.groups;
+  }
+  if (weighted_) {
+    rows.weights =
+        ratio_.defined() ? ratio_.weights(ratio_input(x, rows.features)) : given.weights;
+  }
+  return rows;
+}
+
+Regions CalibratedPredictor::region(const NewRows& rows, const Level& level) const {
+  return score().region(rows.features, calibration_->radii(rows, level));
+}
+
+Judged CalibratedPredictor::judge(const NewRows& rows, const torch::Tensor& truth) const {
+  Judged judged;
+  judged.scores = score().score(rows.features, truth);
+  if (group_ != kByLabel) {
+    judged.p_values = calibration_->p_values(rows, judged.scores);
+    return judged;
+  }
+  NewRows by_label = rows;
+  const torch::Tensor labels = truth.to(torch::kCPU, torch::kLong).flatten().contiguous();
+  by_label.groups.assign(labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel());
+  judged.p_values = calibration_->p_values(by_label, judged.scores);
+  return judged;
+}
+
+}  // namespace fcp

@@ -1,0 +1,84 @@
+// From the scores of the calibration rows to a radius for each new row. Around any score:
+//
+//   split      one radius for all rows: the conformal quantile of all scores
+//   grouped    one a group (Mondrian): the quantile of the scores of the row's own group, so that
+//              the guarantee holds in each group. A group with too few rows gets +∞.
+//   localized  one a row: a weighted quantile in which calibration rows near the new one in feature
+//              space count more (localized.h says why it stays valid)
+//   weighted   one a row: a weighted quantile for rows of another distribution of x, whose
+//              likelihood ratio to that of the calibration rows is given or estimated
+//
+// A score with S sides is calibrated side by side, each at α / S (at α in the paper's own form).
+//
+// Tested by tests/calibration/calibration_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/conformal/level.h"
+
+namespace fcp {
+
+struct CalibrationOptions {
+  std::string name = "split";  // split, grouped, localized, weighted
+  std::string group{};         // grouped: what tells the group: a column, or one of the two below
+  double bandwidth = 0;        // localized: h, in the unit of the features
+  uint64_t seed = 0;           // localized: of its random centres
+  bool paper = false;  // the paper's code: the largest score instead of +∞, and α for every side
+};
+
+inline constexpr char kByPrediction[] = "predicted";  // group: the label that the network answers
+inline constexpr char kByLabel[] = "label";           // group: the label itself, class by class
+
+// What is kept of the calibration rows.
+struct CalibrationRows {
+  int64_t sides = 1;
+  std::vector<double> scores;            // [n × sides], row by row
+  std::vector<int64_t> groups;           // grouped: [n], indices of group_names
+  std::vector<std::string> group_names;  // grouped
+  std::vector<double> weights;           // weighted: [n]
+  torch::Tensor features;                // localized: [n, D] float
+
+  size_t count() const { return scores.size() / static_cast<size_t>(sides); }
+};
+
+// What is known of new rows; only what the calibration asks for need be there.
+struct NewRows {
+  torch::Tensor features;        // [N, …]
+  std::vector<int64_t> groups;   // [N]; −1: a group that calibration has not seen
+  std::vector<double> weights;   // [N]
+};
+
+class Calibration {
+ public:
+  virtual ~Calibration() = default;
+
+  // The radius of each row and side, [N, S]; where groups are labels, of each row and label [N, C].
+  virtual torch::Tensor radii(const NewRows& rows, const Level& level) const = 0;
+
+  // The p-value of each row's scores [N × S]: p > α exactly where all are within their radii.
+  virtual std::vector<double> p_values(const NewRows& rows,
+                                       std::span<const double> scores) const = 0;
+};
+
+// `rows` holds what the kind needs; an Error says what is missing. For groups that are labels,
+// `classes` is their number.
+std::unique_ptr<Calibration> make_calibration(const CalibrationOptions& options,
+                                              const CalibrationRows& rows, int64_t classes = 0);
+
+// The scores of one side, in the order of the rows.
+std::vector<double> side_scores(const CalibrationRows& rows, int64_t side);
+
+// The level of one side.
+Level side_level(const Level& level, int64_t sides, const CalibrationOptions& options);
+
+// The p-value of a row from the p-values of its sides: p > α where each of them is above its level.
+double join_sides(std::span<const double> p_values, const CalibrationOptions& options);
+
+}  // namespace fcp

@@ -1,0 +1,52 @@
+// Localized calibration: calibration rows whose features lie near the new row's count more, so that
+// the radius follows the spread of y from place to place. "Feature LCP" is nested with this.
+//
+// Weights that are simply centred at the new row would break exchangeability: the new row alone
+// would sit at the centre of its own kernel. The valid form draws a centre at random from the
+// kernel around the new feature,
+//
+//   c = v + h ξ,  ξ standard normal;   w_i = exp(−‖v_i − c‖² / 2h²),   w_new = exp(−‖v − c‖² / 2h²)
+//
+// and takes the weighted conformal quantile. Given c, the n + 1 rows are exchangeable up to these
+// very weights, whichever of them the centre was drawn for, so coverage is at least 1 − α over all
+// rows, for every bandwidth h; and because rows near c resemble the new one, coverage is close to
+// 1 − α in every neighbourhood that is large against h. As h → ∞ it is split calibration.
+//
+// ξ is a fixed pseudo-random function of the feature's bytes and the seed: the same row always gets
+// the same interval, and rows of different features get independent ones.
+//
+// Cost: n D a row. The artefact keeps the n calibration features.
+// Reference: Hore, Barber, Conformal Prediction with Local Weights, 2023; Guan, Localized Conformal
+// Prediction, 2023. Tested by tests/calibration/localized_test.cc.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fcp/calibration/calibration.h"
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+std::unique_ptr<Calibration> make_localized(const CalibrationOptions& options,
+                                            const CalibrationRows& rows);
+
+// One bandwidth, judged on rows that are then left out of calibration.
+struct BandwidthCandidate {
+  double bandwidth = 0;
+  double coverage = 0;
+  double loss = 0;            // mean interval score; for labels mean size plus 1/α a miss
+  double effective_rows = 0;  // mean of (Σ w)² / Σ w²
+};
+
+struct BandwidthChoice {
+  std::vector<BandwidthCandidate> candidates;
+  size_t chosen = 0;  // the smallest loss
+};
+
+// Tries bandwidths from a quarter to eight times the median distance of two rows: half of the rows
+// calibrate, the other half judges, both ways round.
+BandwidthChoice choose_bandwidth(const Score& score, const torch::Tensor& features,
+                                 const torch::Tensor& truth, const Level& level, uint64_t seed);
+
+}  // namespace fcp

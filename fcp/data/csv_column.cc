@@ -13,10 +13,13 @@ std::vector<std::string> read_csv_column(const std::string& path, const std::str
   head.separator = options.separator;
   head.header = options.header;
   const CsvEncoding all = CsvReader(path, "", head).encoding();
-  head.drop = {column};
-  const CsvEncoding others = CsvReader(path, "", head).encoding();
   size_t position = 0;
-  while (position < others.positions.size() && others.positions[position] == position) ++position;
+  const bool only = all.width == 1 && (column == all.columns[0] || column == "0" || column == "-1");
+  if (!only) {
+    head.drop = {column};
+    const CsvEncoding others = CsvReader(path, "", head).encoding();
+    while (position < others.positions.size() && others.positions[position] == position) ++position;
+  }
 
   CsvRecords records(open_bytes(path), options.separator);
   if (all.header) records.next();

@@ -111,10 +111,6 @@ bool names_entry(const std::string& path) {
          std::filesystem::exists(path.substr(0, colon));
 }
 
-bool holds_array(const std::string& path) {
-  return names_entry(path) || is_npy(path) || is_npz(path);
-}
-
 void append(Array& all, const Array& some) {
   if (all.shape.empty()) {
     all = some;
@@ -125,6 +121,17 @@ void append(Array& all, const Array& some) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& RowSource::class_names() const {
+  static const std::vector<std::string> kNone;
+  return kNone;
+}
+
+std::string RowSource::row_name(size_t /*row*/) const { return ""; }
+
+bool holds_array(const std::string& path) {
+  return names_entry(path) || is_npy(path) || is_npz(path);
+}
 
 std::unique_ptr<RowSource> open_rows(const std::string& data, const std::string& target,
                                      const RowOptions& options) {

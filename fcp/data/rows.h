@@ -42,6 +42,11 @@ class RowSource {
 
   // How a CSV file's columns became features; null for .npy.
   virtual const CsvEncoding* encoding() const { return nullptr; }
+
+  // The names of the classes that labels count from 0; empty where they are not known.
+  virtual const std::vector<std::string>& class_names() const;
+  // What row `row` of the whole data is called: the file of an image; "" where it has no name.
+  virtual std::string row_name(size_t row) const;
 };
 
 using RowOptions = CsvOptions;  // .npy files leave nothing to choose
@@ -50,6 +55,9 @@ using RowOptions = CsvOptions;  // .npy files leave nothing to choose
 // .npy [N] is read as [N, 1]; y of more axes [N, a, b] as [N, a·b].
 std::unique_ptr<RowSource> open_rows(const std::string& data, const std::string& target,
                                      const RowOptions& options = {});
+
+// Whether open_rows reads it as .npy, or as an entry of an .npz archive.
+bool holds_array(const std::string& path);
 
 // All rows from the beginning.
 Rows read_all(RowSource& source);

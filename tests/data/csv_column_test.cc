@@ -26,6 +26,15 @@ TEST(CsvColumn, WithoutHeader) {
   EXPECT_THAT(read_csv_column(path, "1", options), ElementsAre("x", "y"));
 }
 
+TEST(CsvColumn, MayBeTheOnlyOne) {
+  const Folder folder;
+  const std::string path = folder.write("g.csv", "a\nx\ny\n");
+  for (const char* column : {"a", "0", "-1"}) {
+    EXPECT_THAT(read_csv_column(path, column), ElementsAre("x", "y"));
+  }
+  EXPECT_THAT(message_of(folder, [&] { read_csv_column(path, "b"); }), testing::HasSubstr("'b'"));
+}
+
 TEST(CsvColumn, FaultsAreNamed) {
   const Folder folder;
   const std::string path = folder.write("g.csv", "a,b\n1,2\n3\n");

@@ -75,6 +75,7 @@ def main():
     try:
         import numpy as np
         from PIL import Image
+        import torch
         from torchvision import transforms
     except ImportError as missing:
         print(f"skipped: {missing}")
@@ -106,6 +107,11 @@ def main():
         transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))])
     for path in [folder / "png_rgb.png", folder / "jpeg_420.jpg"] + photographs():
         add("transform", path, usual(Image.open(path).convert("RGB")).numpy())
+    labels = np.repeat(np.repeat(np.random.default_rng(2).integers(0, 20, (6, 8)), 9, 0), 11, 1)
+    Image.fromarray(labels.astype(np.uint8)).save(folder / "classes.png")
+    one_hot = torch.full((20, *labels.shape), 1e-6)
+    one_hot.scatter_(0, torch.from_numpy(labels)[None], 1 - 1e-6)
+    add("blurred", folder / "classes.png", transforms.functional.gaussian_blur(one_hot, [7, 7]).numpy())
     (folder / "cases.txt").write_text("\n".join(cases) + "\n")
     return 0
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "fcp/base/error.h"
@@ -60,13 +61,19 @@ std::vector<float> number_labels(const std::string& path, const std::vector<std:
     const std::set<std::string> sorted(cells.begin(), cells.end());
     names.assign(sorted.begin(), sorted.end());
   }
+  std::map<std::string, size_t> index;
+  for (const std::string& name : names) {
+    if (!index.emplace(name, index.size()).second) {
+      fail(path, ": labels are text, but two classes are called '", name, "'; number the labels");
+    }
+  }
   labels.clear();
   for (size_t i = 0; i < cells.size(); ++i) {
-    const auto found = std::find(names.begin(), names.end(), cells[i]);
-    if (is_missing(cells[i]) || found == names.end()) {
+    const auto found = index.find(cells[i]);
+    if (is_missing(cells[i]) || found == index.end()) {
       fail(path, ": row ", i, " (from 0): found label '", cells[i], "', expected a class name");
     }
-    labels.push_back(static_cast<float>(found - names.begin()));
+    labels.push_back(static_cast<float>(found->second));
   }
   return labels;
 }

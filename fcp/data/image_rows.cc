@@ -6,7 +6,6 @@
 #include "fcp/base/error.h"
 #include "fcp/data/folder.h"
 #include "fcp/data/npy.h"
-#include "fcp/data/npz.h"
 #include "fcp/data/prefetch.h"
 
 namespace fcp {
@@ -33,8 +32,12 @@ class ImageSource : public RowSource {
       fail(name, ": ", width, " x ", height, " pixels after the transform, expected ",
            row_shape_[2], " x ", row_shape_[1], " as the first image has; crop or resize them all");
     }
-    normalize_image(resize_and_crop(transform_, std::move(image)), transform_.mean,
-                    transform_.deviation, out);
+    try {
+      image = resize_and_crop(transform_, std::move(image));
+    } catch (const Error& error) {  // too large: a picture of one row, say
+      fail(name, ": ", error.what());
+    }
+    normalize_image(image, transform_.mean, transform_.deviation, out);
   }
   // Keeps the memory of the batch before.
   void set_rows(Array& rows, size_t count) const {

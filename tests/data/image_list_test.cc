@@ -121,6 +121,9 @@ TEST(ImageList, SaysWhatIsWrong) {
   folder.write("t.csv", "file,label\na.jpg,dog\nb.jpg,cow\n");
   EXPECT_EQ(listing("t.csv", named),
             "t.csv: row 1 (from 0): found label 'cow', expected a class name");
+  folder.write("names.txt", "dog\ncrane\ncrane\n");
+  EXPECT_EQ(listing("t.csv", named),
+            "t.csv: labels are text, but two classes are called 'crane'; number the labels");
   folder.write("t.csv", "file,label\na.jpg,dog\nb.jpg,\n");
   EXPECT_EQ(listing("t.csv"), "t.csv: row 1 (from 0): found label '', expected a class name");
   folder.write("t.csv", "file,label\n,1\n");

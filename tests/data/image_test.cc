@@ -29,15 +29,27 @@ constexpr std::string_view kJpeg =
     "b707ffda000c03010002110311003f0022d20df8df5e4bda7aad38138421bd551e7236822ccd98257594ee9a83a5"
     "7fffd9";
 
-std::string jpeg_bytes() {
+// A progressive JPEG of one grey pixel, up to its last scan; and that scan.
+constexpr std::string_view kProgressive =
+    "ffd8ffe000104a46494600010100000100010000ffdb004300010101010101010101010101010101010101010101"
+    "01010101010101010101010101010101010101010101010101010101010101010101010101010101010101ffc200"
+    "0b080001000101011100ffc40014000100000000000000000000000000000008ffda000801010000000119ff00ff"
+    "c40014100100000000000000000000000000000000ffda00080101000105027fffc4001410010000000000000000"
+    "0000000000000000ffda0008010100063f027fffc40014100100000000000000000000000000000000ffda000801"
+    "0100013f217fffda00080101000000107fffc40014100100000000000000000000000000000000";
+constexpr std::string_view kScan = "ffda0008010100013f107f";
+
+std::string from_hex(std::string_view text) {
   std::string bytes;
-  for (size_t i = 0; i < kJpeg.size(); i += 2) {
+  for (size_t i = 0; i < text.size(); i += 2) {
     int byte = 0;
-    std::from_chars(kJpeg.data() + i, kJpeg.data() + i + 2, byte, 16);
+    std::from_chars(text.data() + i, text.data() + i + 2, byte, 16);
     bytes += static_cast<char>(byte);
   }
   return bytes;
 }
+
+std::string jpeg_bytes() { return from_hex(kJpeg); }
 
 std::string big_endian(uint32_t value) {
   return {static_cast<char>(value >> 24), static_cast<char>(value >> 16),
@@ -158,6 +170,20 @@ TEST(Image, RefusesSizesBeforeAllocating) {
   const size_t frame = jpeg.find("\xff\xc0");
   jpeg.replace(frame + 5, 4, "\xff\xdc\xff\xdc");
   EXPECT_EQ(reading(jpeg), "a: the image is 65500 x 65500 pixels, expected 1 to 134217728 in all");
+}
+
+// Each scan of a few bytes is work over the whole picture.
+TEST(Image, RefusesEndlessScans) {
+  const auto with_scans = [](int count) {
+    std::string bytes = from_hex(kProgressive);
+    for (int i = 0; i < count; ++i) bytes += from_hex(kScan);
+    return bytes + "\xff\xd9";
+  };
+  const Folder folder;
+  EXPECT_THAT(decode_image(with_scans(1), "a").pixels, ElementsAre(77, 77, 77));
+  EXPECT_EQ(message_of(folder, [&] { decode_image(with_scans(400), "a"); }), "");
+  EXPECT_THAT(message_of(folder, [&] { decode_image(with_scans(600), "a"); }),
+              StartsWith("a: bad JPEG image: "));
 }
 
 // Every prefix of a good file is an Error that names it; nothing crashes, nothing half-grey passes.

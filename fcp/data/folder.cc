@@ -32,11 +32,15 @@ FolderEntries list_folder(const std::string& path) {
   while (const dirent* entry = readdir(folder.get())) {
     const std::string name = entry->d_name;
     if (name.starts_with('.')) continue;
-    (is_folder(path + "/" + name) ? entries.folders : entries.files).push_back(name);
+    (is_folder(path_in(path, name)) ? entries.folders : entries.files).push_back(name);
   }
   std::sort(entries.files.begin(), entries.files.end());
   std::sort(entries.folders.begin(), entries.folders.end());
   return entries;
+}
+
+std::string path_in(const std::string& folder, const std::string& name) {
+  return folder + "/" + name;
 }
 
 std::string file_stem(const std::string& path) {

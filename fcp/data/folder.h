@@ -17,6 +17,9 @@ bool is_folder(const std::string& path);
 // Links are followed; names that begin with a dot are left out.
 FolderEntries list_folder(const std::string& path);
 
+// folder/name.
+std::string path_in(const std::string& folder, const std::string& name);
+
 // The file's name without folders and without its last ending: "a/b.c.png" gives "b.c".
 std::string file_stem(const std::string& path);
 

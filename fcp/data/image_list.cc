@@ -19,14 +19,14 @@ namespace {
 std::vector<std::string> images_in(const std::string& folder) {
   std::vector<std::string> images = list_folder(folder).files;
   std::erase_if(images, [](const std::string& name) { return !has_image_name(name); });
-  for (std::string& name : images) name = folder + "/" + name;
+  for (std::string& name : images) name = path_in(folder, name);
   return images;
 }
 
 ImageList list_classes(const std::string& folder, const std::vector<std::string>& classes) {
   ImageList list{{}, {}, classes};
   for (size_t i = 0; i < classes.size(); ++i) {
-    const std::vector<std::string> images = images_below(folder + "/" + classes[i]);
+    const std::vector<std::string> images = images_below(path_in(folder, classes[i]));
     if (images.empty())
       fail(folder, "/", classes[i], ": no .jpg, .jpeg or .png image of its class");
     list.files.insert(list.files.end(), images.begin(), images.end());
@@ -111,7 +111,7 @@ std::vector<std::string> images_below(const std::string& folder) {
   std::vector<std::string> folders = {folder};
   for (size_t i = 0; i < folders.size(); ++i) {
     for (const std::string& name : list_folder(folders[i]).folders) {
-      folders.push_back(folders[i] + "/" + name);
+      folders.push_back(path_in(folders[i], name));
     }
   }
   std::sort(folders.begin(), folders.end());

@@ -29,8 +29,8 @@ AxisWeights triangle_weights(int in, int out) {
   std::vector<double> line(static_cast<size_t>(axis.width));
   for (int i = 0; i < out; ++i) {
     const double center = (i + 0.5) * scale;
-    const int first = std::max(0, static_cast<int>(center - support + 0.5));
-    const int last = std::min(in, static_cast<int>(center + support + 0.5));
+    const int first = std::max(0, static_cast<int>(std::floor(center - support + 0.5)));
+    const int last = std::min(in, static_cast<int>(std::floor(center + support + 0.5)));
     double sum = 0;
     for (int j = first; j < last; ++j) {
       const double weight = std::max(0.0, 1 - std::abs((j - center + 0.5) * (1.0 / support)));
@@ -40,7 +40,7 @@ AxisWeights triangle_weights(int in, int out) {
     int* const weights = axis.weights.data() + static_cast<ptrdiff_t>(i) * axis.width;
     for (int j = 0; j < last - first; ++j) {
       const double weight = line[static_cast<size_t>(j)] / sum;
-      weights[j] = static_cast<int>(0.5 + weight * (1 << kWeightBits));
+      weights[j] = static_cast<int>(std::floor(0.5 + weight * (1 << kWeightBits)));
     }
     axis.first.push_back(first);
     axis.count.push_back(last - first);
@@ -134,7 +134,7 @@ Image resize_nearest(const Image& image, int height, int width) {
   for (int y = 0; y < height; ++y) {
     const uint8_t* const in = image.row(rows[static_cast<size_t>(y)]);
     uint8_t* to = out.row(y);
-    for (const int x : columns) to = std::copy_n(in + x * image.channels, image.channels, to);
+    for (const ptrdiff_t x : columns) to = std::copy_n(in + x * image.channels, image.channels, to);
   }
   return out;
 }
@@ -152,8 +152,8 @@ Image center_crop(const Image& image, int height, int width) {
   };
   const int top = begin(image.height, height);
   const int left = begin(image.width, width);
-  const int from = std::max(0, left);
-  const int count = std::min(image.width, left + width) - from;
+  const ptrdiff_t from = std::max(0, left);
+  const ptrdiff_t count = std::min(image.width, left + width) - from;
   for (int y = 0; y < height; ++y) {
     if (top + y < 0 || top + y >= image.height) continue;
     std::copy_n(image.row(top + y) + from * image.channels, count * image.channels,

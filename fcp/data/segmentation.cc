@@ -93,8 +93,8 @@ SegmentationSet open_cityscapes(const std::string& root, const std::vector<std::
   SegmentationSet set = cityscapes_classes();
   for (const std::string& split : list_folder(root + "/leftImg8bit").folders) {
     if (!is_wanted(folds, split)) continue;
-    const std::string images = root + "/leftImg8bit/" + split;
-    const std::string labels = root + "/gtFine/" + split;
+    const std::string images = path_in(root + "/leftImg8bit", split);
+    const std::string labels = path_in(root + "/gtFine", split);
     append_pairs(set, images, stems_below(images, "_leftImg8bit"), labels,
                  stems_below(labels, "_gtFine_labelIds"), split);
   }
@@ -107,7 +107,7 @@ SegmentationSet open_camvid(const std::string& root, int classes,
   SegmentationSet set = plain_classes(classes);
   for (const std::string& name : names) {
     if (name.ends_with("annot") || !is_wanted(folds, name)) continue;
-    const std::string images = root + "/" + name;
+    const std::string images = path_in(root, name);
     const Stems image_stems = stems_below(images, "");
     if (image_stems.empty()) continue;
     const std::string labels = images + "annot";
@@ -152,7 +152,7 @@ void map_labels(const SegmentationSet& set, const SegmentationPair& pair, Image&
 SegmentationSet open_segmentation(const std::string& root, int classes,
                                   const std::vector<std::string>& folds) {
   const std::vector<std::string> names = list_folder(root).folders;
-  const auto has = [&](const std::string& name) { return is_folder(root + "/" + name); };
+  const auto has = [&](const std::string& name) { return is_folder(path_in(root, name)); };
   SegmentationSet set;
   if (has("leftImg8bit")) {
     set = open_cityscapes(root, folds);

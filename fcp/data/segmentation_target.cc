@@ -48,8 +48,9 @@ struct ClassPlane {
 void fill_plane(const Image& labels, int label, const SegmentationTargetOptions& options,
                 ClassPlane& plane) {
   const int radius = options.kernel / 2;
-  plane.height = static_cast<size_t>(labels.height + 2 * radius);
-  plane.width = static_cast<size_t>(labels.width + 2 * radius);
+  const size_t margin = static_cast<size_t>(options.kernel) - 1;
+  plane.height = static_cast<size_t>(labels.height) + margin;
+  plane.width = static_cast<size_t>(labels.width) + margin;
   plane.values.assign(plane.height * plane.width, options.epsilon);
   plane.present.assign(plane.height, false);
   const float one = 1 - options.epsilon;

@@ -95,12 +95,12 @@ TEST(ImageRows, ErrorsNameTheFileInTurn) {
       "1.png: 5 x 4 pixels after the transform, expected 5 x 6 as the first image has; crop "
       "or resize them all");
   EXPECT_EQ(read_all(*open_images(folder.path())).x.shape, (std::vector<int64_t>{6, 3, 224, 224}));
-  write_even(folder.path("0.png"), 1, 1000, 1);
-  EXPECT_EQ(
-      message_of(folder,
-                 [&] { read_all(*open_images(folder.path(), {.transform = {.resize = 4096}})); }),
-      "0.png: resized image: the image is 4096000 x 4096 pixels, expected 1 to 134217728 in "
-      "all");
+  const Folder thin;
+  write_even(thin.path("0.png"), 1, 1000, 1);
+  const ImageOptions huge{.transform = {.resize = 4096}};
+  EXPECT_EQ(message_of(thin, [&] { read_all(*open_images(thin.path(), huge)); }),
+            "0.png: resized image: the image is 4096000 x 4096 pixels, expected 1 to 134217728 in "
+            "all");
   EXPECT_EQ(message_of(folder, [&] { open_images(folder.path(), {.labels = "y.npy"}); }),
             folder.path() + ": not an .npy array, but y.npy is named for its labels");
 }

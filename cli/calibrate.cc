@@ -104,7 +104,8 @@ void print_calibrated(const Calibrated& calibrated, const CalibrateOptions& opti
                                    {"cut", calibrated.cut},
                                    {"out", options.out}};
     if (split) {
-      for (const Level& level : levels) json["radius"][level.text()] = radius_json(calibrated, level);
+      for (const Level& level : levels)
+        json["radius"][level.text()] = radius_json(calibrated, level);
     }
     std::cout << json.dump(2) << '\n';
     return;
@@ -196,8 +197,9 @@ void add_calibrate(CLI::App& app) {
   verb->add_option("--memory", score.bound.memory,
                    "Bytes for bounds, as 4GB or 500MB; by default half of what is free")
       ->transform(CLI::AsSizeValue(false));
-  verb->add_option("--floor", score.floor,
-                   "Widen each band by this share of the mean band (nested, linearized, feature_cqr)")
+  verb->add_option(
+          "--floor", score.floor,
+          "Widen each band by this share of the mean band (nested, linearized, feature_cqr)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   verb->add_option("--steps", score.steps, "Surrogate: steps of the search; 0 chooses them")

@@ -150,8 +150,7 @@ class RowCollector {
     const CalibrationOptions& calibration = settings_.calibration;
     const auto count = static_cast<size_t>(x.size(0));
     if (calibration.name == "localized") {
-      features_.push_back(
-          features.flatten(1).to(torch::kCPU, torch::kFloat).index_select(0, rows));
+      features_.push_back(features.flatten(1).to(torch::kCPU, torch::kFloat).index_select(0, rows));
     }
     if (calibration.name == "grouped") {
       const std::vector<int64_t> groups = groups_for(y, features, count);
@@ -284,8 +283,8 @@ Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
   if (!calibrated.rows.weights.empty()) {
     const std::string rows = format_number(effective_sample_size(calibrated.rows.weights));
     calibrated.provenance["effective sample size"] = rows;
-    say(common, concat("weights: ", calibrated.rows.count(), " rows are worth ", rows,
-                       " unweighted ones"));
+    say(common,
+        concat("weights: ", calibrated.rows.count(), " rows are worth ", rows, " unweighted ones"));
   }
   Sha256 model;
   model.add(serialize_onnx(network));

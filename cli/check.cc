@@ -53,8 +53,8 @@ void run_check(const CheckOptions& options) {
     const NewRows fresh = predictor.describe(
         view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, rows.x.rows()));
     const Judged judged = predictor.judge(fresh, view(rows.y));
-    const std::vector<bool> in = within_radii(predictor, fresh, view(rows.y), judged.scores, level,
-                                              calibrated.score.paper);
+    const std::vector<bool> in =
+        within_radii(predictor, fresh, view(rows.y), judged.scores, level, calibrated.score.paper);
     const auto sides = static_cast<size_t>(predictor.score().sides());
     for (size_t i = 0; i < in.size(); ++i) {
       for (size_t side = 0; side < sides; ++side) {

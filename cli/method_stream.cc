@@ -67,8 +67,8 @@ Regions MethodStream::add(const NewRows& rows, const torch::Tensor& truth,
   if (calibrated_.rows.sides == 1) {
     scores_.insert(scores_.end(), judged.scores.begin(), judged.scores.end());
   }
-  for (const bool in : within_radii(predictor_, rows, truth, judged.scores, level_,
-                                    calibrated_.score.paper)) {
+  for (const bool in :
+       within_radii(predictor_, rows, truth, judged.scores, level_, calibrated_.score.paper)) {
     detected_ += in ? 1 : 0;
   }
   return regions;

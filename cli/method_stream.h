@@ -26,7 +26,8 @@ class MethodStream {
   // groups are given always or never.
   Regions add(const NewRows& rows, const torch::Tensor& truth, std::span<const int64_t> groups);
 
-  // The result, with the coverage curve and, where the law does not hold, the coverage of detection.
+  // The result, with the coverage curve and, where the law does not hold, the coverage of
+  // detection.
   MethodResult finish() const;
 
  private:

@@ -87,8 +87,9 @@ RowFacts read_facts_for(const Calibrated& calibrated, const DataOptions& data,
     fail("the predictor was calibrated by group: name the groups of the rows by --group FILE.npy");
   }
   if (calibration.name == "weighted" && !calibrated.ratio.defined() && options.weights.empty()) {
-    fail("the predictor was calibrated with given likelihood ratios: give those of the rows by "
-         "--weights");
+    fail(
+        "the predictor was calibrated with given likelihood ratios: give those of the rows by "
+        "--weights");
   }
   const std::vector<std::string> none;
   const std::vector<std::string>& known = by_column ? calibrated.rows.group_names : none;

@@ -35,9 +35,9 @@ void add_facts(CLI::App& verb, FactOptions& options);
 
 RowFacts read_facts(const DataOptions& data, const FactOptions& options);
 
-// The facts that a calibrated predictor needs of new rows: where it was calibrated by a column, that
-// column without being asked. The groups carry the numbers that the predictor knows them by, with
-// names that it does not know after them. Says which groups are unknown.
+// The facts that a calibrated predictor needs of new rows: where it was calibrated by a column,
+// that column without being asked. The groups carry the numbers that the predictor knows them by,
+// with names that it does not know after them. Says which groups are unknown.
 RowFacts read_facts_for(const Calibrated& calibrated, const DataOptions& data,
                         const FactOptions& options, const CommonOptions& common);
 

@@ -165,9 +165,8 @@ std::vector<double> Calibrated::radius(const Level& level) const {
 Graph to_artefact(const Calibrated& calibrated) {
   Graph graph = calibrated.network;
   const CalibrationRows& rows = calibrated.rows;
-  graph.initializers[kScores] =
-      torch::tensor(rows.scores, torch::kDouble)
-          .reshape({static_cast<int64_t>(rows.count()), rows.sides});
+  graph.initializers[kScores] = torch::tensor(rows.scores, torch::kDouble)
+                                    .reshape({static_cast<int64_t>(rows.count()), rows.sides});
   if (!calibrated.baseline.empty()) {
     graph.initializers[kBaseline] = torch::tensor(calibrated.baseline, torch::kDouble);
   }

@@ -10,8 +10,7 @@ namespace fcp {
 std::vector<int64_t> predicted_labels(const Predictor& predictor, const std::string& output,
                                       const torch::Tensor& features) {
   const Network& head = *predictor.shared_head();
-  const torch::Tensor answer =
-      output_matrix(head.run_rows({features})[output_index(head, output)]);
+  const torch::Tensor answer = output_matrix(head.run_rows({features})[output_index(head, output)]);
   const torch::Tensor labels = answer.argmax(1).to(torch::kCPU).contiguous();
   return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
 }
@@ -37,8 +36,7 @@ NewRows CalibratedPredictor::describe(const torch::Tensor& x, const GivenRows& g
     rows.groups = given.groups;
   }
   if (weighted_) {
-    rows.weights =
-        ratio_.defined() ? ratio_.weights(ratio_input(x, rows.features)) : given.weights;
+    rows.weights = ratio_.defined() ? ratio_.weights(ratio_input(x, rows.features)) : given.weights;
   }
   return rows;
 }

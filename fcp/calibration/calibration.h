@@ -50,9 +50,9 @@ struct CalibrationRows {
 
 // What is known of new rows; only what the calibration asks for need be there.
 struct NewRows {
-  torch::Tensor features;        // [N, …]
-  std::vector<int64_t> groups;   // [N]; −1: a group that calibration has not seen
-  std::vector<double> weights;   // [N]
+  torch::Tensor features;       // [N, …]
+  std::vector<int64_t> groups;  // [N]; −1: a group that calibration has not seen
+  std::vector<double> weights;  // [N]
 };
 
 class Calibration {

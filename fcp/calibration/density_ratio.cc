@@ -37,12 +37,11 @@ DensityRatio fit_density_ratio(const torch::Tensor& from, const torch::Tensor& t
   DensityRatio ratio;
   ratio.mean = rows.mean(0);
   ratio.deviation = rows.std(0, /*unbiased=*/false);
-  ratio.deviation = torch::where(ratio.deviation > 0, ratio.deviation,
-                                 torch::ones_like(ratio.deviation));
+  ratio.deviation =
+      torch::where(ratio.deviation > 0, ratio.deviation, torch::ones_like(ratio.deviation));
   const torch::Tensor x = design(ratio, rows);
-  const torch::Tensor label =
-      torch::cat({torch::zeros({from.size(0)}, torch::kDouble),
-                  torch::ones({to.size(0)}, torch::kDouble)});
+  const torch::Tensor label = torch::cat(
+      {torch::zeros({from.size(0)}, torch::kDouble), torch::ones({to.size(0)}, torch::kDouble)});
   torch::Tensor ridge = torch::full({x.size(1)}, kRidge, torch::kDouble);
   ridge[-1] = 1e-9;  // the intercept is free
   ratio.slope = torch::zeros({x.size(1)}, torch::kDouble);
@@ -51,9 +50,9 @@ DensityRatio fit_density_ratio(const torch::Tensor& from, const torch::Tensor& t
     const torch::Tensor gradient = x.t().matmul(odds - label) + ridge * ratio.slope;
     const torch::Tensor curvature =
         x.t().matmul(x * (odds * (1 - odds)).unsqueeze(1)) + torch::diag(ridge);
-    const torch::Tensor move =
-        torch::linalg_solve(curvature, gradient.unsqueeze(1)).squeeze(1);
-    // Newton's step can overshoot where the odds saturate; a step of bounded length cannot run away.
+    const torch::Tensor move = torch::linalg_solve(curvature, gradient.unsqueeze(1)).squeeze(1);
+    // Newton's step can overshoot where the odds saturate; a step of bounded length cannot run
+    // away.
     const double length = move.abs().max().item<double>();
     ratio.slope = ratio.slope - move * std::min(1.0, 2 / std::max(length, 1e-300));
     if (length < 1e-10) break;

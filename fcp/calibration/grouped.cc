@@ -45,12 +45,12 @@ class Grouped : public Calibration {
     if (options_.group == kByLabel) return label_radii(table).expand({count, classes_});
     check_count(rows, static_cast<size_t>(count));
     const torch::Tensor ids = torch::tensor(rows.groups, torch::kLong);
-    const torch::Tensor known = torch::where(ids < 0, torch::full_like(ids, table.size(0) - 1), ids);
+    const torch::Tensor known =
+        torch::where(ids < 0, torch::full_like(ids, table.size(0) - 1), ids);
     return table.index_select(0, known);
   }
 
-  std::vector<double> p_values(const NewRows& rows,
-                               std::span<const double> scores) const override {
+  std::vector<double> p_values(const NewRows& rows, std::span<const double> scores) const override {
     const auto sides = static_cast<size_t>(sides_);
     check_count(rows, scores.size() / sides);
     std::vector<double> result;
@@ -72,8 +72,8 @@ class Grouped : public Calibration {
   // One row a group and a last one, +∞, for groups that calibration has not seen.
   torch::Tensor group_radii(const Level& level) const {
     const auto groups = static_cast<int64_t>(sorted_[0].size());
-    torch::Tensor table = torch::full({groups + 1, sides_}, std::numeric_limits<double>::infinity(),
-                                      torch::kDouble);
+    torch::Tensor table =
+        torch::full({groups + 1, sides_}, std::numeric_limits<double>::infinity(), torch::kDouble);
     const Level each = side_level(level, sides_, options_);
     auto at = table.accessor<double, 2>();
     for (int64_t group = 0; group < groups; ++group) {

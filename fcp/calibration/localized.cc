@@ -39,7 +39,8 @@ class Localized : public Calibration {
       fail("localized calibration found ", features_.size(0), " features for ", rows.count(),
            " rows");
     }
-    for (int64_t side = 0; side < sides_; ++side) sides_sorted_.emplace_back(side_scores(rows, side));
+    for (int64_t side = 0; side < sides_; ++side)
+      sides_sorted_.emplace_back(side_scores(rows, side));
   }
 
   torch::Tensor radii(const NewRows& rows, const Level& level) const override {
@@ -54,8 +55,7 @@ class Localized : public Calibration {
     return result;
   }
 
-  std::vector<double> p_values(const NewRows& rows,
-                               std::span<const double> scores) const override {
+  std::vector<double> p_values(const NewRows& rows, std::span<const double> scores) const override {
     const auto sides = static_cast<size_t>(sides_);
     std::vector<double> result(static_cast<size_t>(rows.features.size(0)));
     for_rows(rows.features, [&](int64_t row, std::span<const double> weights, double own) {
@@ -83,8 +83,8 @@ class Localized : public Calibration {
     torch::Tensor noise = torch::empty_like(rows);
     const int64_t width = rows.size(1);
     for (int64_t i = 0; i < rows.size(0); ++i) {
-      Random random(row_hash(rows.data_ptr<double>() + i * width, static_cast<size_t>(width),
-                             options_.seed));
+      Random random(
+          row_hash(rows.data_ptr<double>() + i * width, static_cast<size_t>(width), options_.seed));
       double* out = noise.data_ptr<double>() + i * width;
       for (int64_t d = 0; d < width; ++d) out[d] = random.normal();
     }
@@ -96,8 +96,8 @@ class Localized : public Calibration {
   void for_rows(const torch::Tensor& features, const Visit& visit) const {
     const torch::Tensor all = flat_double(features);
     if (all.size(1) != features_.size(1)) {
-      fail("localized calibration was made on features of ", features_.size(1),
-           " numbers; found ", all.size(1));
+      fail("localized calibration was made on features of ", features_.size(1), " numbers; found ",
+           all.size(1));
     }
     const auto n = static_cast<size_t>(features_.size(0));
     const double scale = -0.5 / (options_.bandwidth * options_.bandwidth);
@@ -141,8 +141,7 @@ double region_loss(const Regions& regions, const torch::Tensor& truth, const Lev
   if (regions.members.defined()) {
     const torch::Tensor sizes = regions.members.sum(1).to(torch::kDouble);
     const torch::Tensor hit = regions.members.gather(1, truth.to(torch::kLong));
-    return (sizes.sum().item<double>() +
-            hit.logical_not().sum().item<double>() / level.value()) /
+    return (sizes.sum().item<double>() + hit.logical_not().sum().item<double>() / level.value()) /
            static_cast<double>(rows);
   }
   const torch::Tensor y = truth.to(regions.lower.device(), torch::kDouble);
@@ -174,9 +173,9 @@ void judge_half(const Score& score, const std::vector<double>& scores,
                                     static_cast<size_t>(count * sides));
   const auto covered = [&](double p) { return p > level.value(); };
   const std::vector<double> p_values = localized.p_values(fresh, own);
-  candidate.coverage += static_cast<double>(std::count_if(p_values.begin(), p_values.end(),
-                                                          covered)) /
-                        static_cast<double>(2 * count);
+  candidate.coverage +=
+      static_cast<double>(std::count_if(p_values.begin(), p_values.end(), covered)) /
+      static_cast<double>(2 * count);
   candidate.loss +=
       region_loss(score.region(fresh.features, localized.radii(fresh, level)), judged, level) / 2;
   candidate.effective_rows += localized.effective_rows(fresh.features) / 2;

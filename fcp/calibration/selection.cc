@@ -51,8 +51,8 @@ LengthAndCoverage judge(const Score& score, const torch::Tensor& features,
   for (const bool first : {true, false}) {
     const int64_t begin = first ? half : 0;
     const int64_t count = first ? rows - half : half;
-    const auto calibration = make_calibration(
-        {}, rows_of(score, scores, first ? 0 : half, first ? half : rows - half));
+    const auto calibration =
+        make_calibration({}, rows_of(score, scores, first ? 0 : half, first ? half : rows - half));
     const NewRows fresh{features.narrow(0, begin, count), {}, {}};
     const Regions regions = score.region(fresh.features, calibration->radii(fresh, level));
     result.length += region_lengths(regions).mean().item<double>() / 2;

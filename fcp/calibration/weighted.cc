@@ -36,8 +36,7 @@ class Weighted : public Calibration {
     return result;
   }
 
-  std::vector<double> p_values(const NewRows& rows,
-                               std::span<const double> scores) const override {
+  std::vector<double> p_values(const NewRows& rows, std::span<const double> scores) const override {
     check_count(rows, scores.size() / sides_.size());
     std::vector<double> result;
     std::vector<double> each(sides_.size());

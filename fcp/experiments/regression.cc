@@ -3,18 +3,21 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <span>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/calibration/calibration.h"
 #include "fcp/calibration/predictor.h"
 #include "fcp/calibration/selection.h"
-#include "fcp/conformal/quantile.h"
 #include "fcp/data/folds.h"
 #include "fcp/data/paper_sets.h"
 #include "fcp/data/scaling.h"
 #include "fcp/data/synthetic.h"
+#include "fcp/evaluation/interval_evaluation.h"
 #include "fcp/training/train.h"
 
 namespace fcp {
@@ -28,11 +31,26 @@ torch::Tensor tensor_of(const Array& array) {
       .clone();
 }
 
-// One seed of one set: scaled folds and a trained network.
+// One seed of one set: scaled folds, and networks trained on them when they are first asked for.
 struct Prepared {
-  Graph network;
+  Array x_training, y_training;
+  uint64_t seed = 0;
+  int64_t epochs = 0;
   torch::Tensor x_calibration, y_calibration;
   torch::Tensor x_test, y_test;
+  mutable std::map<Loss, Graph> trained;
+
+  const Graph& network(Loss loss) const {
+    const auto found = trained.find(loss);
+    if (found != trained.end()) return found->second;
+    TrainOptions options;
+    options.seed = seed;
+    options.epochs = epochs;
+    options.scale = false;
+    options.loss = loss;
+    options.two_networks = loss == Loss::kQuantile;
+    return trained[loss] = train_network(x_training, y_training, options).graph;
+  }
 };
 
 Prepared prepare(const DataSet& data, uint64_t seed) {
@@ -47,12 +65,10 @@ Prepared prepare(const DataSet& data, uint64_t seed) {
   const auto y_of = [&](const std::vector<size_t>& rows) {
     return tensor_of(divide(take_rows(data.y, rows), unit));
   };
-  TrainOptions options;
-  options.seed = seed;
-  options.scale = false;
   Prepared prepared;
-  prepared.network =
-      train_network(standardise(scaler, x_train), divide(y_train, unit), options).graph;
+  prepared.x_training = standardise(scaler, x_train);
+  prepared.y_training = divide(y_train, unit);
+  prepared.seed = seed;
   prepared.x_calibration = x_of(folds.calibration);
   prepared.y_calibration = y_of(folds.calibration);
   prepared.x_test = x_of(folds.test);
@@ -60,12 +76,13 @@ Prepared prepare(const DataSet& data, uint64_t seed) {
   return prepared;
 }
 
-// The official code's step size and, for the synthetic set, its number of steps.
-ScoreOptions surrogate_options(const std::string& set, BoundMethod bound) {
+// The official code's step size (it has none for quantiles: there it is the one of surrogate) and,
+// for the synthetic set, its number of steps.
+ScoreOptions surrogate_options(const std::string& set, const std::string& method) {
   ScoreOptions score;
-  score.name = "surrogate";
+  score.name = method == "feature_cqr-paper" ? "feature_cqr" : "surrogate";
   score.paper = true;
-  score.bound.method = bound;
+  score.bound.method = method == "surrogate-crown" ? BoundMethod::kCrown : BoundMethod::kIbp;
   score.bound.outward = false;
   const bool small = set == "bio" || set == "bike" || set == "synthetic";
   score.step_rate = small ? 0.001 : 0.01;
@@ -110,21 +127,23 @@ class Runner {
 
  private:
   void measure(const std::string& method, RegressionCell& cell) const {
+    const bool quantiles = method.find("cqr") != std::string::npos;
+    if (quantiles && prepared_.y_test.size(1) != 1) fail("the paper's CQR is for one response");
+    const Graph& network = prepared_.network(quantiles ? Loss::kQuantile : Loss::kMse);
     ScoreOptions score;
-    score.name = method;
+    score.name = method.substr(0, method.find('-'));
+    score.asymmetric = method.ends_with("-asymmetric");
     std::string cut = kCut;
     torch::Tensor x = prepared_.x_calibration, y = prepared_.y_calibration;
-    if (method == "surrogate-ibp" || method == "surrogate-crown") {
-      score = surrogate_options(
-          set_, method == "surrogate-ibp" ? BoundMethod::kIbp : BoundMethod::kCrown);
-      if (score.steps == 0) score.steps = steps_for(score);
+    if (score.name == "surrogate" || method == "feature_cqr-paper") {
+      score = surrogate_options(set_, method);
+      if (score.steps == 0) score.steps = steps_for(network, score);
       cell.note = concat("M = ", score.steps);
-    } else if (method == "nested-auto") {
-      score.name = "nested";
+    } else if (method.ends_with("-auto")) {
       const SplitRows xs = split_rows(x, seed_), ys = split_rows(y, seed_);
       SelectionOptions options;
       options.level = level_;
-      const Selection selection = select_cut(prepared_.network, score, xs.slice, ys.slice, options);
+      const Selection selection = select_cut(network, score, xs.slice, ys.slice, options);
       const Candidate& chosen = selection.candidates[selection.chosen];
       score = chosen.score;
       cut = chosen.cut;
@@ -132,13 +151,13 @@ class Runner {
       y = ys.rest;
       cell.note = concat(cut, ", floor ", score.floor);
     }
-    evaluate(Predictor(prepared_.network, score, cut), score, x, y, cell);
+    evaluate(Predictor(network, score, cut), score, x, y, cell);
   }
 
-  int steps_for(const ScoreOptions& score) const {
+  int steps_for(const Graph& network, const ScoreOptions& score) const {
     ScoreOptions one = score;
     one.steps = 1;
-    const Predictor predictor(prepared_.network, one, kCut);
+    const Predictor predictor(network, one, kCut);
     const SplitRows xs = split_rows(prepared_.x_calibration, seed_);
     const SplitRows ys = split_rows(prepared_.y_calibration, seed_);
     const StepsRows rows{predictor.features(xs.rest), ys.rest, predictor.features(xs.slice),
@@ -149,24 +168,37 @@ class Runner {
   void evaluate(const Predictor& predictor, const ScoreOptions& options, const torch::Tensor& x,
                 const torch::Tensor& y, RegressionCell& cell) const {
     torch::NoGradGuard no_grad;
-    const std::vector<double> scores = predictor.score().score(predictor.features(x), y);
-    double radius = conformal_quantile(scores, level_);
-    if (options.paper) radius = std::min(radius, *std::max_element(scores.begin(), scores.end()));
-    const torch::Tensor features = predictor.features(prepared_.x_test);
-    const Regions regions = predictor.score().region(features, radius);
-    const torch::Tensor truth = prepared_.y_test.to(torch::kDouble);
-    cell.coverage = (regions.lower <= truth)
-                        .logical_and(truth <= regions.upper)
-                        .all(1)
-                        .to(torch::kDouble)
-                        .mean()
-                        .item<double>();
-    cell.length = (regions.upper - regions.lower).mean().item<double>();
+    CalibrationOptions split;
+    split.paper = options.paper;
+    CalibrationRows rows;
+    rows.sides = predictor.score().sides();
+    rows.scores = predictor.score().score(predictor.features(x), y);
+    const auto calibration = make_calibration(split, rows);
+    const NewRows fresh{predictor.features(prepared_.x_test), {}, {}};
+    const torch::Tensor radii = calibration->radii(fresh, level_);
+    const Regions regions = predictor.score().region(fresh.features, radii);
+    measure_regions(regions, cell);
     if (obeys_law(options)) return;
-    const std::vector<double> test = predictor.score().score(features, prepared_.y_test);
-    const auto detected =
-        std::count_if(test.begin(), test.end(), [&](double s) { return s < radius; });
-    cell.detection = static_cast<double>(detected) / static_cast<double>(test.size());
+    // The paper's code detects strictly.
+    const std::vector<double> test = predictor.score().score(fresh.features, prepared_.y_test);
+    const torch::Tensor scores =
+        torch::tensor(test, torch::kDouble).reshape({fresh.features.size(0), rows.sides});
+    cell.detection = (scores < radii).all(1).to(torch::kDouble).mean().item<double>();
+  }
+
+  void measure_regions(const Regions& regions, RegressionCell& cell) const {
+    const torch::Tensor truth = prepared_.y_test.to(torch::kDouble).contiguous();
+    const torch::Tensor lower = regions.lower.contiguous(), upper = regions.upper.contiguous();
+    const auto numbers = [](const torch::Tensor& tensor) {
+      return std::span(tensor.data_ptr<double>(), static_cast<size_t>(tensor.numel()));
+    };
+    const IntervalEvaluation evaluation = evaluate_intervals(
+        {.lower = numbers(lower), .upper = numbers(upper), .truth = numbers(truth)},
+        static_cast<size_t>(truth.size(1)), {.level = level_});
+    cell.coverage = evaluation.coverage.rate;
+    cell.worst_third = evaluation.worst_third.coverage.rate;
+    cell.length = evaluation.length.mean;
+    cell.empty = evaluation.length.empty_share;
   }
 
   const Prepared& prepared_;
@@ -183,6 +215,13 @@ const std::vector<std::string>& regression_methods() {
   return methods;
 }
 
+const std::vector<std::string>& quantile_methods() {
+  static const std::vector<std::string> methods = {
+      "cqr",         "cqr-asymmetric",         "feature_cqr-paper",
+      "feature_cqr", "feature_cqr-asymmetric", "feature_cqr-auto"};
+  return methods;
+}
+
 std::vector<std::string> regression_sets() {
   std::vector<std::string> sets = paper_set_names();
   sets.push_back("synthetic");
@@ -195,7 +234,8 @@ DataSet load_regression_set(const std::string& name, const std::string& data_dir
 
 std::vector<RegressionCell> run_regression(const DataSet& data, const std::string& name,
                                            uint64_t seed, const RegressionOptions& options) {
-  const Prepared prepared = prepare(data, seed);
+  Prepared prepared = prepare(data, seed);
+  prepared.epochs = options.epochs;
   const Runner runner(prepared, name, seed, options.level);
   std::vector<RegressionCell> cells;
   for (const std::string& method : options.methods) {
@@ -232,6 +272,7 @@ std::vector<RegressionSummary> summarize(const std::vector<RegressionCell>& cell
     summary.seeds = members[i].size();
     for (const RegressionCell* cell : members[i]) {
       summary.coverage += cell->coverage / n;
+      summary.worst_third += cell->worst_third / n;
       summary.length += cell->length / n;
       summary.seconds += cell->seconds / n;
       if (cell->detection) summary.detection = summary.detection.value_or(0) + *cell->detection / n;

@@ -34,11 +34,12 @@ class Nested : public Score {
     const torch::Tensor center = prediction(features);    // [N, K]
     const torch::Tensor y = truth_matrix(truth, center);  // [N, K]
     const torch::Tensor unknown = y.isnan().logical_or(center.isnan()).any(1);
+    const HeadBounds::RangesAt ranges = bounds_->around({features, {}, norm_, {}});
     if (bounds_->monotone()) {
       return plain_scores(search(
           features,
           [&](const torch::Tensor& radius) {
-            return inside(band(features, center, radius), y).all(1);
+            return inside(band(ranges, center, radius), y).all(1);
           },
           unknown));
     }
@@ -48,13 +49,13 @@ class Nested : public Score {
     }
     torch::Tensor largest = torch::zeros({y.size(0)}, y.options());
     for (int64_t k = 0; k < y.size(1); ++k) {
-      largest = torch::maximum(largest,
-                               search(
-                                   features,
-                                   [&](const torch::Tensor& radius) {
-                                     return inside(band(features, center, radius), y).select(1, k);
-                                   },
-                                   unknown));
+      largest =
+          torch::maximum(largest, search(
+                                      features,
+                                      [&](const torch::Tensor& radius) {
+                                        return inside(band(ranges, center, radius), y).select(1, k);
+                                      },
+                                      unknown));
     }
     return plain_scores(largest);
   }
@@ -93,16 +94,17 @@ class Nested : public Score {
 
   // The band of each row at its own radius, [N], and around its prediction, `center`, whatever
   // rounding did to the range.
-  Band band(const torch::Tensor& features, const torch::Tensor& center,
+  Band band(const HeadBounds::RangesAt& ranges, const torch::Tensor& center,
             const torch::Tensor& radius) const {
-    const Range range = bounds_->ranges({features, radius, norm_, {}})[output_];
+    const Range range = ranges(radius)[output_];
     const torch::Tensor margin = radius.to(torch::kDouble).unsqueeze(1) * widening_;  // [N, 1]
     return {torch::minimum(without_nan(output_matrix(range.lower) - margin, -1), center),
             torch::maximum(without_nan(output_matrix(range.upper) + margin, +1), center)};
   }
 
   Band band(const torch::Tensor& features, const torch::Tensor& center, float radius) const {
-    return band(features, center, torch::full({features.size(0)}, radius, features.options()));
+    return band(bounds_->around({features, {}, norm_, {}}), center,
+                torch::full({features.size(0)}, radius, features.options()));
   }
 
   // Radii near the end of float32 make ∞ − ∞ inside a range, which says nothing about y.

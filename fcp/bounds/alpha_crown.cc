@@ -83,9 +83,7 @@ Range optimize(const LinearHead& linear, int slot, int64_t first, int64_t count,
 Range bound_slot_optimized(const LinearHead& linear, int slot, int iterations, double rate) {
   const torch::Tensor& like = linear.ranges[static_cast<size_t>(slot)].lower;
   const int64_t numbers = like.numel() / like.size(0);
-  // Autograd keeps the coefficients of every step.
-  const int64_t kept = 4 + static_cast<int64_t>(linear.steps.size());
-  const int64_t chunk = std::max<int64_t>(1, numbers_at_once(linear) * 4 / kept);
+  const int64_t chunk = linear.numbers_at_once;
   Tensors lower, upper;
   for (int64_t first = 0; first < numbers; first += chunk) {
     const Range part =

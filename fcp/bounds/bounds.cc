@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include <torch/types.h>
@@ -10,6 +12,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
 #include "fcp/bounds/alpha_crown.h"
+#include "fcp/bounds/cost.h"
 #include "fcp/bounds/crown.h"
 #include "fcp/bounds/walk.h"
 
@@ -25,39 +28,35 @@ constexpr std::array<std::pair<BoundMethod, const char*>, 4> kMethods = {{
 
 constexpr size_t kFallbackMemory = size_t{2} << 30;  // where the system says nothing
 
+// Rows that are walked at once.
+struct RowChunk {
+  Ball ball;  // without its radius
+  int64_t first = 0;
+  int64_t present = 0;   // then padding, the last row again
+  FirstOutputs outputs;  // empty: to be computed at every question
+};
+
 class WalkedBounds : public HeadBounds {
  public:
   WalkedBounds(PreparedHead head, const BoundOptions& options)
       : head_(std::move(head)), options_(options), memory_(allowed_memory(options)) {}
 
-  bool monotone() const override { return options_.method == BoundMethod::kIbp; }
+  bool monotone() const override { return !linear(); }
 
-  std::vector<Range> ranges(const Ball& given) const override {
+  RangesAt around(const Ball& given) const override {
     const torch::NoGradGuard no_gradients;
-    const Ball ball = prepare_ball(head_, given);
-    const int64_t rows = ball.center.size(0);
-    const int64_t batch = head_.network->fixed_batch();
-    const int64_t chunk = batch != kDynamic ? batch : rows_at_once(ball);
-    std::vector<Tensors> lower(outputs()), upper(outputs());
-    for (int64_t first = 0; first < rows; first += chunk) {
-      const int64_t present = std::min(chunk, rows - first);
-      const int64_t padding = batch != kDynamic ? batch - present : 0;
-      const std::vector<Range> part = ranges_of(rows_of(ball, first, present, padding));
-      for (size_t i = 0; i < part.size(); ++i) {
-        lower[i].push_back(part[i].lower.narrow(0, 0, present));
-        upper[i].push_back(part[i].upper.narrow(0, 0, present));
-      }
-    }
-    std::vector<Range> result;
-    for (size_t i = 0; i < outputs(); ++i) {
-      if (lower[i].empty()) fail("bounds need at least one row");
-      result.push_back({torch::cat(lower[i]), torch::cat(upper[i])});
-    }
-    return result;
+    const Ball ball = prepare_ball(head_, {given.center, {}, given.norm, given.scale});
+    if (ball.center.size(0) == 0) fail("bounds need at least one row");
+    const WalkCost cost = cost_of(ball);
+    auto chunks = std::make_shared<const std::vector<RowChunk>>(chunks_of(ball, cost));
+    return [this, ball, cost, chunks](const torch::Tensor& radius) {
+      return ranges_of(ball, *chunks, cost, radius);
+    };
   }
 
  private:
   size_t outputs() const { return head_.network->output_slots().size(); }
+  bool linear() const { return options_.method != BoundMethod::kIbp; }
 
   // Asked once: equal chunks, hence equal bits, for all questions.
   static size_t allowed_memory(const BoundOptions& options) {
@@ -66,48 +65,89 @@ class WalkedBounds : public HeadBounds {
     return available > 0 ? available / 2 : kFallbackMemory;
   }
 
-  // Rows [first, first + count); the last one again for each row of padding.
-  static Ball rows_of(const Ball& ball, int64_t first, int64_t count, int64_t padding) {
-    std::vector<int64_t> rows;
-    for (int64_t i = 0; i < count + padding; ++i) rows.push_back(first + std::min(i, count - 1));
-    Ball part = ball;
-    if (padding == 0) {
-      part.center = ball.center.narrow(0, first, count);
-      part.radius = ball.radius.narrow(0, first, count);
-    } else {
-      const torch::Tensor index = torch::tensor(rows, torch::kLong).to(ball.center.device());
-      part.center = ball.center.index_select(0, index);
-      part.radius = ball.radius.index_select(0, index);
-    }
-    return part;
+  // Counted once for each shape of feature.
+  WalkCost cost_of(const Ball& ball) const {
+    const std::vector<int64_t> shape = ball.center.sizes().slice(1).vec();
+    const std::lock_guard lock(mutex_);
+    const auto found = costs_.find(shape);
+    if (found != costs_.end()) return found->second;
+    const int64_t batch = std::max<int64_t>(1, head_.network->fixed_batch());
+    const torch::Tensor rows = select_rows(ball.center, 0, 1, batch);
+    return costs_[shape] = walk_cost(head_, options_.method, rows);
   }
 
-  // The numbers of one row in all tensors together decide; a few temporaries of each live at once.
-  int64_t rows_at_once(const Ball& ball) const {
+  // Rows [first, first + present), and the last one again up to `count`.
+  static torch::Tensor select_rows(const torch::Tensor& rows, int64_t first, int64_t present,
+                                   int64_t count) {
+    if (count == present) return rows.narrow(0, first, count);
+    const torch::Tensor index = torch::arange(first, first + count, rows.device());
+    return rows.index_select(0, index.clamp_max(first + present - 1));
+  }
+
+  // First outputs are kept as long as they take no more than a quarter of the memory.
+  std::vector<RowChunk> chunks_of(const Ball& ball, const WalkCost& cost) const {
     const int64_t rows = ball.center.size(0);
-    if (rows <= 1) return 1;
-    double numbers = static_cast<double>(ball.center.numel() / rows);
-    const torch::Tensor row = ball.center.narrow(0, 0, 1).to(head_.output_type);
-    head_.network->run({row}, [&](const Step&, const Tensors&, const Tensors& results) {
-      for (const torch::Tensor& result : results) {
-        if (result.defined()) numbers += static_cast<double>(result.numel());
+    const int64_t fixed = head_.network->fixed_batch();
+    const int64_t affordable = affordable_rows(cost, linear(), memory_);
+    const int64_t size = fixed != kDynamic ? fixed : std::min(affordable, rows);
+    std::vector<RowChunk> chunks;
+    double kept = 0;
+    for (int64_t first = 0; first < rows; first += size) {
+      RowChunk chunk;
+      chunk.first = first;
+      chunk.present = std::min(size, rows - first);
+      chunk.ball = ball;
+      const int64_t count = fixed != kDynamic ? fixed : chunk.present;
+      chunk.ball.center = select_rows(ball.center, first, chunk.present, count);
+      if (kept <= static_cast<double>(memory_) / 4) {
+        chunk.outputs = first_outputs(head_, chunk.ball);
+        for (const Op::BallOutput& output : chunk.outputs) {
+          if (!output.center.defined()) continue;
+          kept += static_cast<double>(output.center.nbytes() + output.reach.nbytes());
+        }
+        if (kept > static_cast<double>(memory_) / 4) chunk.outputs.clear();
       }
-    });
-    const double each = numbers * 24 * static_cast<double>(torch::elementSize(head_.type));
-    return std::clamp<int64_t>(static_cast<int64_t>(static_cast<double>(memory_) / each), 1, rows);
+      chunks.push_back(std::move(chunk));
+    }
+    return chunks;
   }
 
-  std::vector<Range> ranges_of(const Ball& ball) const {
+  std::vector<Range> ranges_of(const Ball& ball, const std::vector<RowChunk>& chunks,
+                               const WalkCost& cost, const torch::Tensor& given) const {
+    const torch::NoGradGuard no_gradients;
+    const torch::Tensor radius = prepare_radius(head_, ball, given);
+    std::vector<Tensors> lower(outputs()), upper(outputs());
+    for (const RowChunk& chunk : chunks) {
+      Ball part = chunk.ball;
+      part.radius = select_rows(radius, chunk.first, chunk.present, part.center.size(0));
+      const std::vector<Range> ranges =
+          walk(part, chunk.outputs.empty() ? first_outputs(head_, part) : chunk.outputs, cost);
+      for (size_t i = 0; i < ranges.size(); ++i) {
+        lower[i].push_back(ranges[i].lower.narrow(0, 0, chunk.present));
+        upper[i].push_back(ranges[i].upper.narrow(0, 0, chunk.present));
+      }
+    }
+    std::vector<Range> result;
+    for (size_t i = 0; i < outputs(); ++i) {
+      const bool one = chunks.size() == 1;
+      result.push_back(
+          {one ? lower[i][0] : torch::cat(lower[i]), one ? upper[i][0] : torch::cat(upper[i])});
+    }
+    return result;
+  }
+
+  std::vector<Range> walk(const Ball& ball, const FirstOutputs& first, const WalkCost& cost) const {
     std::vector<Range> results;
-    if (options_.method == BoundMethod::kIbp) {
-      const Ranges ranges = walk_forwards(head_, ball, /*keep=*/false);
+    if (!linear()) {
+      const Ranges ranges = walk_forwards(head_, ball, first, /*keep=*/false);
       for (const int slot : head_.network->output_slots()) {
         results.push_back(finished(head_, ranges[static_cast<size_t>(slot)]));
       }
       return results;
     }
     const LinearHead linear =
-        make_linear_head(head_, ball, options_.method != BoundMethod::kCrownIbp, memory_);
+        make_linear_head(head_, ball, first, options_.method != BoundMethod::kCrownIbp,
+                         affordable_numbers(cost, ball.center.size(0), memory_));
     for (const int slot : head_.network->output_slots()) {
       const Range& interval = linear.ranges[static_cast<size_t>(slot)];
       const Range range =
@@ -123,6 +163,8 @@ class WalkedBounds : public HeadBounds {
   PreparedHead head_;
   BoundOptions options_;
   size_t memory_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::vector<int64_t>, WalkCost> costs_;
 };
 
 }  // namespace

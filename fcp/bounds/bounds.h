@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,7 +36,7 @@ struct BoundOptions {
   int iterations = 20;  // alpha-crown
   double rate = 0.1;    // alpha-crown
   bool outward = true;  // widen by what rounding can do; off to compare with plain arithmetic
-  size_t memory = 0;    // bytes for the backward walk; 0: half of the free memory
+  size_t memory = 0;    // bytes for the walks, beside the weights; 0: half of the free memory
 };
 
 // The bounds of one head. Immutable; any number of threads may ask.
@@ -43,8 +44,14 @@ class HeadBounds {
  public:
   virtual ~HeadBounds() = default;
 
-  // One Range (see op.h) for each output of the head, shaped as the output.
-  virtual std::vector<Range> ranges(const Ball& ball) const = 0;
+  // One Range (see op.h) for each output of the head, shaped as the output. Rows, and numbers on
+  // their way back, go in pieces that fit the memory allowed; an Error where not even one does.
+  std::vector<Range> ranges(const Ball& ball) const { return around(ball)(ball.radius); }
+
+  // The same for many radii [N] around the same centers: what does not depend on the radius, the
+  // head's first product, is computed once. The ball's own radius is not looked at.
+  using RangesAt = std::function<std::vector<Range>(const torch::Tensor& radius)>;
+  virtual RangesAt around(const Ball& ball) const = 0;
 
   // Whether a larger radius never gives a smaller range, to the last bit. True of ibp alone.
   virtual bool monotone() const = 0;

@@ -64,7 +64,7 @@ Range concretize(const LinearHead& linear, const Coefficients& coefficients, con
     const int64_t count = a.size(0), rows = a.size(1);
     const torch::Tensor flat = a.reshape({count, rows, -1});
     const torch::Tensor center = ball.center.reshape({rows, -1});
-    const torch::Tensor scaled = flat * row_scale(ball).reshape({-1});
+    const torch::Tensor scaled = ball.scale.defined() ? flat * row_scale(ball).reshape({-1}) : flat;
     const torch::Tensor reach =
         dual_norm(scaled.reshape({count * rows, -1}), ball.norm).view({count, rows}) * ball.radius;
     const torch::Tensor value = torch::einsum("snd,nd->sn", {flat, center}) + bias;
@@ -113,23 +113,9 @@ Range bound_numbers(const LinearHead& linear, int slot, int64_t first, int64_t c
   return concretize(linear, at(linear.head->network->input_slots()[0]), biases);
 }
 
-int64_t numbers_at_once(const LinearHead& linear) {
-  int64_t largest = 1;
-  for (const Range& range : linear.ranges) {
-    if (!is_constant(range)) largest = std::max(largest, range.lower.numel());
-  }
-  for (const LinearStep& step : linear.steps) {
-    if (step.winner.defined()) largest = std::max(largest, step.winner.numel());
-  }
-  // Lower and upper coefficients of what goes in and out of an op, and their signed parts.
-  const double each = 16.0 * static_cast<double>(largest) *
-                      static_cast<double>(torch::elementSize(linear.head->type));
-  return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(linear.memory) / each));
-}
-
 Range bound_slot(const LinearHead& linear, int slot) {
   const torch::Tensor& like = linear.ranges[static_cast<size_t>(slot)].lower;
-  const int64_t numbers = like.numel() / like.size(0), chunk = numbers_at_once(linear);
+  const int64_t numbers = like.numel() / like.size(0), chunk = linear.numbers_at_once;
   Tensors lower, upper;
   for (int64_t first = 0; first < numbers; first += chunk) {
     const Range part = bound_numbers(linear, slot, first, std::min(chunk, numbers - first));
@@ -139,21 +125,22 @@ Range bound_slot(const LinearHead& linear, int slot) {
   return {torch::cat(lower, 1).view(like.sizes()), torch::cat(upper, 1).view(like.sizes())};
 }
 
-LinearHead make_linear_head(const PreparedHead& head, const Ball& ball, bool refine,
-                            size_t memory) {
+LinearHead make_linear_head(const PreparedHead& head, const Ball& ball, const FirstOutputs& first,
+                            bool refine, int64_t numbers_at_once) {
   LinearHead linear;
   linear.head = &head;
   linear.ball = ball;
-  linear.memory = memory;
+  linear.numbers_at_once = std::max<int64_t>(1, numbers_at_once);
   const std::vector<Step>& steps = head.network->steps();
   const std::vector<bool> wanted =
       refine ? slots_to_refine(head) : std::vector<bool>(head.constants.size(), false);
-  walk_forwards(head, ball, /*keep=*/true, [&](size_t i, Ranges& ranges) {
+  walk_forwards(head, ball, first, /*keep=*/true, [&](size_t i, Ranges& ranges) {
     linear.steps.resize(i);
     linear.steps.push_back(make_linear_step(*steps[i].op, head.plans[i].rule,
                                             step_inputs(steps[i], ranges), head.unit));
     mark_overflow(steps[i], ranges, linear.steps.back());
     linear.ranges = ranges;  // tensors are shared, not copied
+    if (first[i].center.defined()) return;
     for (const int slot : steps[i].outputs) {
       if (slot < 0 || !wanted[static_cast<size_t>(slot)]) continue;
       const Range tight = bound_slot(linear, slot);

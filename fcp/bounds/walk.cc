@@ -57,13 +57,13 @@ Range with_overflow(const PreparedHead& head, const Range& range) {
 
 // What a step makes of its inputs' ranges, or of constants.
 std::vector<Range> step_outputs(const PreparedHead& head, size_t index,
-                                const std::vector<Range>& inputs, const Op::RoundInput* ball) {
+                                const std::vector<Range>& inputs, const Range* known) {
   const Step& step = head.network->steps()[index];
   const BoundPlan& plan = head.plans[index];
   try {
     std::vector<Range> outputs;
     if (!plan.runs) {
-      outputs = interval_of(*step.op, plan.rule, inputs, head.unit, ball);
+      outputs = interval_of(*step.op, plan.rule, inputs, head.unit, known);
       for (Range& output : outputs) output = with_overflow(head, output);
       return outputs;
     }
@@ -104,17 +104,51 @@ PreparedHead prepare_head(std::shared_ptr<const Network> network, const BoundOpt
 Ball prepare_ball(const PreparedHead& head, const Ball& given) {
   Ball ball = given;
   const auto options = torch::TensorOptions().dtype(head.type).device(head.network->device());
-  if (given.center.dim() < 1 || given.radius.dim() != 1 ||
-      given.radius.size(0) != given.center.size(0)) {
-    fail("bounds need one radius for each row, found centers of shape ", given.center.sizes(),
-         " and radii of shape ", given.radius.sizes());
-  }
+  if (given.center.dim() < 1) fail("bounds need rows of features, found a single number");
   // A walk in double precision of a float head starts from the numbers the head itself sees.
   ball.center = given.center.to(head.output_type).to(options);
-  ball.radius = given.radius.to(options);
   if (given.scale.defined()) ball.scale = given.scale.to(options);
-  if (!(ball.radius >= 0).all().item<bool>()) fail("bounds need radii of at least 0");
+  if (given.radius.defined()) ball.radius = prepare_radius(head, ball, given.radius);
   return ball;
+}
+
+torch::Tensor prepare_radius(const PreparedHead& head, const Ball& ball,
+                             const torch::Tensor& given) {
+  if (given.dim() != 1 || given.size(0) != ball.center.size(0)) {
+    fail("bounds need one radius for each row, found centers of shape ", ball.center.sizes(),
+         " and radii of shape ", given.sizes());
+  }
+  const torch::Tensor radius =
+      given.to(torch::TensorOptions().dtype(head.type).device(head.network->device()));
+  if (!(radius >= 0).all().item<bool>()) fail("bounds need radii of at least 0");
+  return radius;
+}
+
+FirstOutputs first_outputs(const PreparedHead& head, const Ball& ball) {
+  const Network& network = *head.network;
+  const int feature = network.input_slots()[0];
+  const Op::BallShape shape = ball.norm == Norm::kInf   ? Op::BallShape::kBox
+                              : ball.norm == Norm::kTwo ? Op::BallShape::kRound
+                                                        : Op::BallShape::kDiamond;
+  FirstOutputs outputs(network.steps().size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Step& step = network.steps()[i];
+    if (head.plans[i].rule != BoundRule::kAffine || step.inputs[0] != feature) continue;
+    Tensors inputs;
+    bool known = true;  // an input that a step computes from shapes alone is not known yet
+    for (size_t k = 0; k < step.inputs.size(); ++k) {
+      const int slot = step.inputs[k];
+      inputs.push_back(slot < 0 ? torch::Tensor() : head.constants[static_cast<size_t>(slot)]);
+      known = known && (k == 0 || slot < 0 || inputs.back().defined());
+    }
+    if (!known) continue;
+    try {
+      outputs[i] = step.op->over_ball({ball.center, row_scale(ball), shape}, inputs);
+    } catch (const c10::Error& error) {
+      fail(describe(step.node), ": ", error.what_without_backtrace());
+    }
+  }
+  return outputs;
 }
 
 Range box_around(const PreparedHead& head, const Ball& ball) {
@@ -132,20 +166,21 @@ std::vector<Range> step_inputs(const Step& step, const Ranges& ranges) {
   return inputs;
 }
 
-Ranges walk_forwards(const PreparedHead& head, const Ball& ball, bool keep,
-                     const StepVisitor& visit) {
+Ranges walk_forwards(const PreparedHead& head, const Ball& ball, const FirstOutputs& first,
+                     bool keep, const StepVisitor& visit) {
   const Network& network = *head.network;
   Ranges ranges;
   for (const torch::Tensor& constant : head.constants) ranges.push_back({constant, constant});
-  const int feature = network.input_slots()[0];
-  ranges[static_cast<size_t>(feature)] = box_around(head, ball);
-  // An op that reads the feature itself may know more of a round ball than its box.
-  const Op::RoundInput round = {ball.center, ball.radius, row_scale(ball), ball.norm == Norm::kOne};
+  ranges[static_cast<size_t>(network.input_slots()[0])] = box_around(head, ball);
   for (size_t i = 0; i < network.steps().size(); ++i) {
     const Step& step = network.steps()[i];
-    const bool first = ball.norm != Norm::kInf && !step.inputs.empty() && step.inputs[0] == feature;
+    Range known;
+    if (first[i].center.defined()) {
+      const torch::Tensor reach = rowwise(ball.radius, first[i].center) * first[i].reach;
+      known = {first[i].center - reach, first[i].center + reach};
+    }
     const std::vector<Range> outputs =
-        step_outputs(head, i, step_inputs(step, ranges), first ? &round : nullptr);
+        step_outputs(head, i, step_inputs(step, ranges), known.lower.defined() ? &known : nullptr);
     for (size_t k = 0; k < step.outputs.size() && k < outputs.size(); ++k) {
       if (step.outputs[k] >= 0) ranges[static_cast<size_t>(step.outputs[k])] = outputs[k];
     }

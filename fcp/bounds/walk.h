@@ -30,8 +30,17 @@ struct PreparedHead {
 // Throws an Error that names the node without the support that is asked for.
 PreparedHead prepare_head(std::shared_ptr<const Network> head, const BoundOptions& options);
 
-// The ball in the walk's precision and on the head's device, checked.
+// The ball in the walk's precision and on the head's device. Its radius may be absent.
 Ball prepare_ball(const PreparedHead& head, const Ball& ball);
+
+// Radii [N] for the rows of a ball that was prepared, checked.
+torch::Tensor prepare_radius(const PreparedHead& head, const Ball& ball,
+                             const torch::Tensor& radius);
+
+// What the steps that read the feature make of a ball of any radius, by step; undefined where that
+// is not known (see Op::over_ball). These ranges are exact: nothing is tighter.
+using FirstOutputs = std::vector<Op::BallOutput>;
+FirstOutputs first_outputs(const PreparedHead& head, const Ball& ball);
 
 // The box around the ball.
 Range box_around(const PreparedHead& head, const Ball& ball);
@@ -44,8 +53,8 @@ using Ranges = std::vector<Range>;
 using StepVisitor = std::function<void(size_t step, Ranges& ranges)>;
 
 // Walks forwards. With `keep`, ranges stay when their last reader is done.
-Ranges walk_forwards(const PreparedHead& head, const Ball& ball, bool keep,
-                     const StepVisitor& visit = {});
+Ranges walk_forwards(const PreparedHead& head, const Ball& ball, const FirstOutputs& first,
+                     bool keep, const StepVisitor& visit = {});
 
 // The ranges of a step's inputs.
 std::vector<Range> step_inputs(const Step& step, const Ranges& ranges);

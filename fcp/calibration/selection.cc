@@ -71,6 +71,25 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// An Error where the scores of a cut, one for each floor and one for the slope, would take too
+// long. One row tells first, for which a large network may take seconds; where it says too long,
+// more rows do, because rows share what a walk costs whatever their number.
+void check_time(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
+                const SelectionOptions& options) {
+  const int64_t rows = features.size(0);
+  for (int64_t probe = 1;; probe = std::min(8 * probe, rows)) {
+    const Clock::time_point start = Clock::now();
+    score.score(features.narrow(0, 0, probe), truth.narrow(0, 0, probe));
+    const double seconds = seconds_since(start);
+    const double expected = seconds * static_cast<double>(rows) / static_cast<double>(probe) *
+                            static_cast<double>(options.floors.size() + 1);
+    if (expected <= options.seconds) return;
+    if (probe == rows || seconds > options.seconds / 100) {
+      fail("would take about ", static_cast<int64_t>(expected), " s, more than ", options.seconds);
+    }
+  }
+}
+
 }  // namespace
 
 std::string default_cut(const Graph& network) {
@@ -112,16 +131,9 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
     Candidate candidate{tensor, score, infinity, 0, ""};
     candidate.score.floor = 0;
     try {
-      const Clock::time_point start = Clock::now();
       const Predictor predictor(network, candidate.score, tensor, options.device);
       const torch::Tensor features = predictor.features(x);
-      const int64_t probe = std::min<int64_t>(8, x.size(0));
-      predictor.score().score(features.narrow(0, 0, probe), y.narrow(0, 0, probe));
-      const double expected =
-          seconds_since(start) * static_cast<double>(x.size(0)) / static_cast<double>(probe);
-      if (expected > options.seconds && seconds_since(start) > 1) {
-        fail("would take about ", static_cast<int64_t>(expected), " s");
-      }
+      check_time(predictor.score(), features, y, options);
       const double slope = measure_slope(predictor.score(), features, y, options.level);
       for (const double floor : options.floors) {
         candidate.score.floor = floor;

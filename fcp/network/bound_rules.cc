@@ -44,16 +44,12 @@ Tensors affine_errors(const Op& op, const std::vector<Range>& inputs, double uni
 }
 
 std::vector<Range> interval_of(const Op& op, BoundRule rule, const std::vector<Range>& inputs,
-                               double unit, const Op::RoundInput* ball) {
+                               double unit, const Range* known) {
   if (rule == BoundRule::kCurve) {
     return {curve_interval(op.curve(lower_ends(inputs)), inputs[0], unit)};
   }
-  Range round;
-  if (rule == BoundRule::kAffine && ball != nullptr) {
-    round = op.round_interval(*ball, lower_ends(inputs));
-  }
   std::vector<Range> outputs =
-      round.lower.defined() ? std::vector<Range>{round} : op.interval(inputs, unit);
+      known != nullptr ? std::vector<Range>{*known} : op.interval(inputs, unit);
   if (rule != BoundRule::kAffine) return outputs;
   const Tensors errors = affine_errors(op, inputs, unit);
   for (size_t i = 0; i < errors.size(); ++i) {

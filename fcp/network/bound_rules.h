@@ -27,9 +27,9 @@ inline bool is_constant(const Range& range) {
 Tensors lower_ends(const std::vector<Range>& ranges);
 Tensors upper_ends(const std::vector<Range>& ranges);
 
-// The outputs' ranges. `ball`, where given, is a tighter description of the one input that varies.
+// The outputs' ranges. `known`, where given, is the range of the only output in plain arithmetic.
 std::vector<Range> interval_of(const Op& op, BoundRule rule, const std::vector<Range>& inputs,
-                               double unit, const Op::RoundInput* ball = nullptr);
+                               double unit, const Range* known = nullptr);
 
 // kAffine: what rounding may add to each output, γ (|W||x| + |b|); empty: nothing.
 Tensors affine_errors(const Op& op, const std::vector<Range>& inputs, double unit);

@@ -30,7 +30,8 @@ std::vector<Range> Op::interval(const std::vector<Range>& inputs, double) const 
 double Op::roundings(const Tensors&) const { return 0; }
 torch::Tensor Op::magnitude(const Tensors&) const { return {}; }
 torch::Tensor Op::pull_back(const torch::Tensor&, const Tensors&) const { return {}; }
-Range Op::round_interval(const RoundInput&, const Tensors&) const { return {}; }
+Op::BallOutput Op::over_ball(const BallInput&, const Tensors&) const { return {}; }
+double Op::workspace(const Tensors&, const Tensors&) const { return 0; }
 Curve Op::curve(const Tensors&) const { return {}; }
 torch::Tensor Op::candidates(const Tensors&) const { return {}; }
 

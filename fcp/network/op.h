@@ -69,20 +69,27 @@ class Op {
   // Undefined: by autograd through forward().
   virtual torch::Tensor pull_back(const torch::Tensor& coefficients, const Tensors& inputs) const;
 
-  // kAffine, for an operator that multiplies one input by a constant one: the ranges over all
-  // inputs whose ℓ2 (or ℓ1) distance from `center`, weighted by 1 / scale, is at most radius.
-  // center, radius and scale have the input's shape or broadcast to it; undefined: not known.
-  struct RoundInput {
-    torch::Tensor center, radius, scale;
-    bool one_norm = false;
+  // kAffine, for an operator that multiplies its first input by a constant one: over all inputs
+  // whose distance from `center` [N, …], weighted by 1 / scale [1, …], is at most r, each number of
+  // the output ranges over center ± r · reach. Undefined: not known.
+  enum class BallShape { kBox, kRound, kDiamond };  // of the ℓ∞, ℓ2 and ℓ1 norms
+  struct BallInput {
+    torch::Tensor center, scale;
+    BallShape shape = BallShape::kBox;
   };
-  virtual Range round_interval(const RoundInput& ball, const Tensors& inputs) const;
+  struct BallOutput {
+    torch::Tensor center, reach;  // [N, …], [1, …]
+  };
+  virtual BallOutput over_ball(const BallInput& ball, const Tensors& inputs) const;
 
   // kCurve: the function, with the constants among the inputs.
   virtual Curve curve(const Tensors& inputs) const;
 
   // kLargest, kSmallest: the inputs' numbers, in the output's shape and one dimension more.
   virtual torch::Tensor candidates(const Tensors& inputs) const;
+
+  // Numbers that one forward of a single row may need beside its inputs and outputs.
+  virtual double workspace(const Tensors& inputs, const Tensors& outputs) const;
 
   // Multiplications and additions of one forward, as shown by `fcp inspect`.
   virtual double flops(const Tensors& inputs, const Tensors& outputs) const;

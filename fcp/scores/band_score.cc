@@ -35,14 +35,15 @@ class BandScore : public Score {
     const torch::Tensor y = truth_matrix(truth, center.lower);  // [N, K]
     const torch::Tensor unknown =
         y.isnan().logical_or(center.lower.isnan()).logical_or(center.upper.isnan()).any(1);
+    const HeadBounds::RangesAt ranges = bounds_->around({features, {}, norm_, {}});
     Tensors scores;
     if (sides() == 2) {
-      scores = {search(features, center, y, true, false), search(features, center, y, false, true)};
+      scores = {search(ranges, center, y, true, false), search(ranges, center, y, false, true)};
     } else if (outputs_.range == RadiusRange::kSigned && !bounds_->monotone()) {
-      scores = {torch::maximum(search(features, center, y, true, false),
-                               search(features, center, y, false, true))};
+      scores = {torch::maximum(search(ranges, center, y, true, false),
+                               search(ranges, center, y, false, true))};
     } else {
-      scores = {search(features, center, y, true, true)};
+      scores = {search(ranges, center, y, true, true)};
     }
     const torch::Tensor all = torch::stack(scores, 1);  // [N, S]
     const torch::Tensor nan = torch::full_like(all, std::numeric_limits<double>::quiet_NaN());
@@ -57,7 +58,8 @@ class BandScore : public Score {
     }
     const torch::Tensor radii = radius.to(center.lower.device(), torch::kDouble);
     const Band first = band_within(features, center, radii.narrow(1, 0, 1));
-    const Band last = sides() == 1 ? first : band_within(features, center, radii.narrow(1, 1, 1));
+    const HeadBounds::RangesAt ranges = bounds_->around({features, {}, norm_, {}});
+    const Band last = sides() == 1 ? first : band_within(ranges, center, radii.narrow(1, 1, 1));
     return {(center.lower + center.upper) / 2, first.lower, last.upper, {}};
   }
 
@@ -72,10 +74,11 @@ class BandScore : public Score {
 
   // The band of each row at its own radius [N], on its side of the prediction whatever rounding did
   // to the range.
-  Band band(const torch::Tensor& features, const Band& center, const torch::Tensor& radius) const {
-    const std::vector<Range> ranges = bounds_->ranges({features, radius.abs(), norm_, {}});
-    const Band low = ends(ranges[outputs_.low]);
-    const Band high = outputs_.low == outputs_.high ? low : ends(ranges[outputs_.high]);
+  Band band(const HeadBounds::RangesAt& ranges, const Band& center,
+            const torch::Tensor& radius) const {
+    const std::vector<Range> at = ranges(radius.abs());
+    const Band low = ends(at[outputs_.low]);
+    const Band high = outputs_.low == outputs_.high ? low : ends(at[outputs_.high]);
     const torch::Tensor margin = radius.to(torch::kDouble).unsqueeze(1) * widening_;  // [N, 1]
     const torch::Tensor below = torch::minimum(low.lower, high.lower) - margin;
     const torch::Tensor above = torch::maximum(low.upper, high.upper) + margin;
@@ -95,10 +98,10 @@ class BandScore : public Score {
   }
 
   // The smallest radius of each row with the truth above the lower end, below the upper, or both.
-  torch::Tensor search(const torch::Tensor& features, const Band& center, const torch::Tensor& y,
-                       bool above_lower, bool below_upper) const {
+  torch::Tensor search(const HeadBounds::RangesAt& ranges, const Band& center,
+                       const torch::Tensor& y, bool above_lower, bool below_upper) const {
     const auto inside = [&](const torch::Tensor& radius) {
-      const Band at = band(features, center, radius);
+      const Band at = band(ranges, center, radius);
       if (!below_upper) return at.lower <= y;
       if (!above_lower) return y <= at.upper;
       return (at.lower <= y).logical_and(y <= at.upper);
@@ -123,20 +126,20 @@ class BandScore : public Score {
   }
 
   // All y whose search ends at most at the radius, [N, 1].
-  Band band_within(const torch::Tensor& features, const Band& center,
+  Band band_within(const HeadBounds::RangesAt& ranges, const Band& center,
                    const torch::Tensor& radius) const {
     const torch::Tensor infinity = torch::full_like(center.lower, kInfinity);
     Band result{infinity, -infinity};  // empty
     const torch::Tensor asked = radius.squeeze(1);
     if (bounds_->monotone()) {
       const RadiusBelow below = radius_below(asked, outputs_.range);
-      const Band at = band(features, center, below.radius);
+      const Band at = band(ranges, center, below.radius);
       const torch::Tensor exists = below.exists.unsqueeze(1);
       result = {torch::where(exists, at.lower, result.lower),
                 torch::where(exists, at.upper, result.upper)};
     } else {
       for (const PathStep& step : path_back(asked, outputs_.range)) {
-        const Band at = band(features, center, step.radius);
+        const Band at = band(ranges, center, step.radius);
         const torch::Tensor within = step.within.unsqueeze(1);
         const torch::Tensor active = step.active.unsqueeze(1);
         const Band joined{torch::where(within, torch::minimum(at.lower, result.lower),

@@ -29,7 +29,7 @@ TEST(Chunks, OfRowsAndOutputsChangeNothing) {
     BoundOptions options;
     options.method = method;
     const Range whole = make_bounds(head, options)->ranges(ball)[0];
-    for (const size_t memory : {size_t{1}, size_t{20000}, size_t{60000}}) {
+    for (const size_t memory : {size_t{10000}, size_t{20000}, size_t{60000}}) {
       options.memory = memory;
       const Range parts = make_bounds(head, options)->ranges(ball)[0];
       EXPECT_TRUE(torch::allclose(parts.lower, whole.lower, 1e-6, 1e-6)) << bound_name(method);

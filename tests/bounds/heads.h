@@ -113,6 +113,28 @@ inline Graph make_mixed_head() {
   return graph;
 }
 
+// The end of a segmentation network: 3×3 and 1×1 convolutions, then up by 8 in both directions.
+inline Graph make_dense_head(int64_t channels, int64_t hidden, int64_t classes, int64_t height,
+                             int64_t width) {
+  Graph graph;
+  graph.inputs = {make_info("v", {kDynamic, channels, height, width})};
+  graph.outputs = {make_info("y", {kDynamic, classes, 8 * height, 8 * width})};
+  graph.initializers["w1"] =
+      torch::randn({hidden, channels, 3, 3}) / std::sqrt(9.0 * static_cast<double>(channels));
+  graph.initializers["b1"] = torch::randn({hidden}) * 0.1;
+  graph.initializers["w2"] =
+      torch::randn({classes, hidden, 1, 1}) / std::sqrt(static_cast<double>(hidden));
+  graph.initializers["b2"] = torch::randn({classes});
+  graph.initializers["scales"] = torch::tensor({1.0f, 1.0f, 8.0f, 8.0f});
+  graph.nodes = {
+      make_node("Conv", {"v", "w1", "b1"}, {"c"}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}),
+      make_node("Relu", {"c"}, {"r"}),
+      make_node("Conv", {"r", "w2", "b2"}, {"l"}),
+      make_node("Resize", {"l", "", "scales"}, {"y"}, {{"mode", std::string("linear")}}),
+  };
+  return graph;
+}
+
 // Points of the ball of each row, [N, …]: on its sphere, or inside, as `kind` says; a little
 // inside of the border, so that the points' own rounding does not carry them out.
 inline torch::Tensor sample_ball(const Ball& ball, int kind) {

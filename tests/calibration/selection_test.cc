@@ -77,6 +77,19 @@ TEST(SelectCut, FindsTheLayerThatKnowsTheNoise) {
   }
 }
 
+TEST(SelectCut, SaysWhichCutsWouldTakeTooLongOrTooMuchMemory) {
+  const NoisyPart data(200, 1);
+  SelectionOptions options;
+  options.seconds = 0;
+  EXPECT_THAT([&] { select_cut(data.graph, {}, data.x, data.y, options); },
+              ThrowsMessage<Error>(HasSubstr("z1: would take about")));
+  options.seconds = 60;
+  ScoreOptions score;
+  score.bound.memory = 10;
+  EXPECT_THAT([&] { select_cut(data.graph, score, data.x, data.y, options); },
+              ThrowsMessage<Error>(HasSubstr("--memory")));
+}
+
 TEST(SelectCut, TriesEveryFloor) {
   const NoisyPart data(400, 2);
   SelectionOptions options;

@@ -63,14 +63,34 @@ class Convolution : public Op {
   double roundings(const Tensors& inputs) const override {
     return static_cast<double>(inputs[1].numel() / inputs[1].size(0)) + 2;
   }
-  Range round_interval(const RoundInput& ball, const Tensors& inputs) const final {
-    return product_round_interval(*this, ball, inputs, 1, {});
+  BallOutput over_ball(const BallInput& ball, const Tensors& inputs) const final {
+    return product_over_ball(*this, ball, inputs, 1, {});
   }
 };
 
 double kernel_flops(const torch::Tensor& places, const torch::Tensor& w) {
   const auto per_place = static_cast<double>(w.numel() / w.size(0));
   return 2.0 * static_cast<double>(places.numel()) * per_place;
+}
+
+// Places along one spatial axis.
+struct PlaceSpan {
+  int64_t first = 0;
+  int64_t count = 1;
+};
+
+// The smallest box of places outside of which a [N, C, …] is 0; the first place where all is.
+std::vector<PlaceSpan> nonzero_spans(const torch::Tensor& a) {
+  const torch::Tensor places = a.detach().ne(0).any(0).any(0);
+  std::vector<PlaceSpan> spans;
+  for (int64_t dim = 0; dim < places.dim(); ++dim) {
+    const torch::Tensor used =
+        places.transpose(0, dim).reshape({places.size(dim), -1}).any(1).nonzero();
+    if (used.numel() == 0) return std::vector<PlaceSpan>(static_cast<size_t>(places.dim()));
+    const int64_t first = used[0].item<int64_t>();
+    spans.push_back({first, used[-1].item<int64_t>() - first + 1});
+  }
+  return spans;
 }
 
 class Conv : public Convolution {
@@ -92,8 +112,7 @@ class Conv : public Convolution {
            shape_text(w.sizes()), " with group = ", group_, " expects ", w.size(1) * group_);
     }
     const torch::Tensor bias = checked_bias(inputs, w.size(0), node_);
-    Window window = make_window(attributes_, spatial_shape(w), node_);
-    apply_auto_pad(window, attributes_.auto_pad, spatial_shape(x));
+    Window window = padded_window(x, w);
     std::vector<int64_t> shape = window_positions(window, spatial_shape(x), false, node_);
     shape.insert(shape.begin(), {x.size(0), w.size(0)});
     check_sample(shape, node_);
@@ -110,11 +129,51 @@ class Conv : public Convolution {
                                /*transposed=*/false, none, group_)};
   }
 
+  // The transposed convolution of the coefficients. A bounded output far behind sees but a few
+  // places of this one, so only the box around coefficients that are not 0 is multiplied.
+  torch::Tensor pull_back(const torch::Tensor& coefficients, const Tensors& inputs) const override {
+    const torch::Tensor& x = inputs[0];
+    const torch::Tensor& w = inputs[1];
+    const Window window = padded_window(x, w);
+    torch::Tensor a = coefficients.flatten(0, 1);  // [SN, M, …]
+    const std::vector<PlaceSpan> spans = nonzero_spans(a);
+    std::vector<int64_t> pads;  // from the last axis on
+    for (size_t i = window.axes(); i-- > 0;) {
+      const auto dim = static_cast<int64_t>(i) + 2;
+      a = a.narrow(dim, spans[i].first, spans[i].count);
+      const int64_t begin = spans[i].first * window.strides[i] - window.begins[i];
+      const int64_t end = begin + (spans[i].count - 1) * window.strides[i] + window.reach(i);
+      if (end <= 0 || begin >= x.size(dim)) return {};  // wholly in the padding
+      pads.insert(pads.end(), {begin, x.size(dim) - end});
+    }
+    const std::vector<int64_t> none(window.axes(), 0);
+    const torch::Tensor product = torch::convolution(
+        a, w, {}, window.strides, none, window.dilations, /*transposed=*/true, none, group_);
+    std::vector<int64_t> shape = coefficients.sizes().slice(0, 2).vec();
+    for (const int64_t size : x.sizes().slice(1)) shape.push_back(size);
+    return torch::constant_pad_nd(product, pads).reshape(shape);
+  }
+
+  // libtorch may write all windows of a row beside each other.
+  double workspace(const Tensors& inputs, const Tensors& outputs) const override {
+    const torch::Tensor& w = inputs[1];
+    const Window window = padded_window(inputs[0], w);
+    const std::vector<int64_t> ones(window.axes(), 1);
+    if (window.kernel == ones && window.strides == ones) return 0;
+    return kernel_flops(outputs[0], w) / (2.0 * static_cast<double>(w.size(0) / group_));
+  }
+
   double flops(const Tensors& inputs, const Tensors& outputs) const override {
     return kernel_flops(outputs[0], inputs[1]);
   }
 
  private:
+  Window padded_window(const torch::Tensor& x, const torch::Tensor& w) const {
+    Window window = make_window(attributes_, spatial_shape(w), node_);
+    apply_auto_pad(window, attributes_.auto_pad, spatial_shape(x));
+    return window;
+  }
+
   Node node_;
   WindowAttributes attributes_;
   int64_t group_;

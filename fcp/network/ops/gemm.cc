@@ -60,9 +60,8 @@ class Gemm : public Op {
         torch::matmul(coefficients, transpose_b_ ? inputs[1] : inputs[1].t());
     return alpha_ == 1 ? result : result * alpha_;
   }
-  Range round_interval(const RoundInput& ball, const Tensors& inputs) const override {
-    return product_round_interval(*this, ball, inputs, alpha_,
-                                  transpose_b_ ? inputs[1].t() : inputs[1]);
+  BallOutput over_ball(const BallInput& ball, const Tensors& inputs) const override {
+    return product_over_ball(*this, ball, inputs, alpha_, transpose_b_ ? inputs[1].t() : inputs[1]);
   }
 
   double flops(const Tensors& inputs, const Tensors& outputs) const override {
@@ -113,9 +112,9 @@ class MatMul : public Op {
     return static_cast<double>(inputs[0].size(-1)) + 2;
   }
   // Known for a matrix on the right.
-  Range round_interval(const RoundInput& ball, const Tensors& inputs) const override {
+  BallOutput over_ball(const BallInput& ball, const Tensors& inputs) const override {
     if (ball.center.dim() != 2 || inputs[1].dim() != 2) return {};
-    return product_round_interval(*this, ball, inputs, 1, inputs[1]);
+    return product_over_ball(*this, ball, inputs, 1, inputs[1]);
   }
 
   double flops(const Tensors& inputs, const Tensors& outputs) const override {

@@ -116,26 +116,25 @@ std::vector<Range> product_interval(const Op& op, const std::vector<Range>& inpu
   return {{sum(x.lower, x.upper), sum(x.upper, x.lower)}};
 }
 
-Range product_round_interval(const Op& op, const Op::RoundInput& ball, const Tensors& inputs,
-                             double factor, const torch::Tensor& columns) {
+Op::BallOutput product_over_ball(const Op& op, const Op::BallInput& ball, const Tensors& inputs,
+                                 double factor, const torch::Tensor& columns) {
   Tensors arguments = inputs;
   arguments[0] = ball.center;
   const torch::Tensor center = op.forward(arguments)[0];
-  torch::Tensor norm;
-  if (ball.one_norm && columns.defined()) {
-    const torch::Tensor scale = ball.scale.expand_as(ball.center.narrow(0, 0, 1));
-    norm = (columns.abs() * scale.reshape({-1, 1})).amax(0) * std::abs(factor);
-  } else {
-    const torch::Tensor scales = ball.scale.expand_as(ball.center.narrow(0, 0, 1));
-    norm = (op.forward({scales.square(), inputs[1].square()})[0] * factor).sqrt();
-    if (ball.one_norm) {
-      norm = norm.clamp_max(inputs[1].abs().max() * scales.max() * std::abs(factor));
-    }
+  const torch::Tensor& weight = inputs[1];
+  const torch::Tensor scale = ball.scale.expand_as(ball.center.narrow(0, 0, 1));
+  if (ball.shape == Op::BallShape::kBox) {
+    return {center, op.forward({scale, weight.abs()})[0].abs()};
   }
-  std::vector<int64_t> shape(static_cast<size_t>(center.dim()), 1);
-  shape[0] = -1;
-  const torch::Tensor reach = ball.radius.reshape(shape) * norm;
-  return {center - reach, center + reach};
+  if (ball.shape == Op::BallShape::kDiamond && columns.defined()) {
+    const torch::Tensor largest = (columns.abs() * scale.reshape({-1, 1})).amax(0, true);
+    return {center, largest * std::abs(factor)};
+  }
+  torch::Tensor reach = (op.forward({scale.square(), weight.square()})[0] * factor).sqrt();
+  if (ball.shape == Op::BallShape::kDiamond) {
+    reach = reach.clamp_max(weight.abs().max() * scale.max() * std::abs(factor));
+  }
+  return {center, reach};
 }
 
 std::vector<int64_t> to_integers(const torch::Tensor& tensor, const Node& node, const char* what) {

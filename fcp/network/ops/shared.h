@@ -48,10 +48,11 @@ BoundRule affine_in_first(const std::vector<bool>& constant);
 std::vector<Range> product_interval(const Op& op, const std::vector<Range>& inputs,
                                     double factor = 1);
 
-// Over an ℓ2 ball, Wv + b ± r‖w‖₂ of each row w of the weights; over an ℓ1 ball r max|w|, where
-// `columns` [K, M] gives the weights as a matrix, else the lesser of ‖w‖₂ and the largest weight.
-Range product_round_interval(const Op& op, const Op::RoundInput& ball, const Tensors& inputs,
-                             double factor, const torch::Tensor& columns);
+// Over a ball around v the product ranges over Wv + b ± r‖w‖* for each row w of the weights, times
+// the scale: ‖w‖₁ for a box, ‖w‖₂ for a round ball, and for a diamond max|w|, where `columns`
+// [K, M] gives the weights as a matrix, else the lesser of ‖w‖₂ and the largest weight.
+Op::BallOutput product_over_ball(const Op& op, const Op::BallInput& ball, const Tensors& inputs,
+                                 double factor, const torch::Tensor& columns);
 
 // The numbers of a small integer tensor (shape, axes, starts, …), which must have rank 0 or 1.
 std::vector<int64_t> to_integers(const torch::Tensor& tensor, const Node& node, const char* what);

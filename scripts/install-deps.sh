@@ -6,6 +6,7 @@ set -euo pipefail
 packages=(
   build-essential cmake ninja-build
   libtorch-dev libonnx-dev libopenblas-dev libprotobuf-dev protobuf-compiler
+  libopenmpi-dev openmpi-bin
   zlib1g-dev nlohmann-json3-dev libcli11-dev
   libgtest-dev libgmock-dev
   python3 python3-numpy python3-onnx python3-torch python3-torchvision

@@ -5,8 +5,8 @@
 // depend on the number of scores:
 //
 //   rounds  = 2 + ⌈w / b⌉ ≤ 8      one sum of row numbers, one minimum, then histograms; b = 11
-//   payload ≤ 6 · 2^11 · 8 bytes = 96 KiB for each k, at most; an all-reduce moves twice that per
-//             rank and takes 2 log2 R steps
+//   payload ≤ (5 · 2^11 + 2^9) · 8 bytes = 84 KiB for one k, 68 KiB for each more; an all-reduce
+//             moves twice that per rank and takes 2 log2 R steps
 //   work    = one pass over the scores of a rank, then passes over those that are still candidates;
 //             8 bytes of memory for each
 //

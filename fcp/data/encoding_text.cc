@@ -1,10 +1,33 @@
 #include "fcp/data/encoding_text.h"
 
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
 
 namespace fcp {
+namespace {
+
+// The text may come from a damaged or hostile file: what a reader uses as an index must be one.
+bool is_consistent(const CsvEncoding& encoding) {
+  const size_t columns = encoding.columns.size();
+  if (columns == 0 || encoding.positions.size() != columns ||
+      encoding.categories.size() != columns ||
+      (!encoding.means.empty() && encoding.means.size() != columns)) {
+    return false;
+  }
+  for (const size_t position : encoding.positions) {
+    if (position >= encoding.width) return false;
+  }
+  for (const auto& categories : encoding.categories) {
+    const std::set<std::string> distinct(categories.begin(), categories.end());
+    if (distinct.size() != categories.size()) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 std::string encoding_text(const CsvEncoding& encoding) {
   const nlohmann::ordered_json json = {
@@ -27,9 +50,7 @@ CsvEncoding parse_encoding(const std::string& text) {
   } catch (const nlohmann::json::exception&) {
     fail("the description of the network's columns (metadata '", kEncodingKey, "') is damaged");
   }
-  const size_t columns = encoding.columns.size();
-  if (encoding.positions.size() != columns || encoding.categories.size() != columns ||
-      (!encoding.means.empty() && encoding.means.size() != columns)) {
+  if (!is_consistent(encoding)) {
     fail("the description of the network's columns (metadata '", kEncodingKey,
          "') contradicts itself");
   }

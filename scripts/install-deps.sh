@@ -10,7 +10,7 @@ packages=(
   zlib1g-dev nlohmann-json3-dev libcli11-dev
   libgtest-dev libgmock-dev
   python3 python3-numpy python3-onnx python3-torch python3-torchvision
-  clang-format clang-tidy chromium
+  clang clang-format clang-tidy libclang-rt-dev chromium
 )
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

@@ -14,11 +14,12 @@ namespace fcp {
 namespace {
 
 // The number of ranks as the starter says it: OpenMPI, or others that speak PMI. 0: not started so.
+// PMIx (srun --mpi=pmix) tells a process its rank but not their number: several, to be safe.
 int declared_ranks() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (const char* text = std::getenv(name)) return std::max(1, std::atoi(text));
   }
-  return 0;
+  return std::getenv("PMIX_RANK") != nullptr ? 2 : 0;
 }
 
 [[noreturn]] void end_job(Communicator& ranks, std::string message, int exit_code) {

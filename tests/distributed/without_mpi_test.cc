@@ -37,5 +37,12 @@ TEST_P(WithoutMpi, OneProcessIsServed) {
 
 INSTANTIATE_TEST_SUITE_P(Starters, WithoutMpi, testing::Values("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"));
 
+TEST(WithoutMpiUnderPmix, AnUnknownNumberOfProcessesIsAnError) {
+  setenv("PMIX_RANK", "0", 1);
+  EXPECT_TRUE(started_by_mpirun());
+  EXPECT_THAT(job_size, ThrowsMessage<Error>(HasSubstr("fcp was built without MPI")));
+  unsetenv("PMIX_RANK");
+}
+
 }  // namespace
 }  // namespace fcp

@@ -22,10 +22,13 @@ for target in "${targets[@]}"; do
   corpus=$build/corpus/$target
   mkdir -p "$corpus"
   log=$build/$target.log
-  # A file of some kilobytes must not make fcp ask for gigabytes: constants of a network may have
-  # 2^28 elements (kMaxElements), everything else stays far below.
+  # A file of some kilobytes must not make fcp ask for much: constants of a network may have 2^28
+  # elements (kMaxElements), everything else stays far below.
+  most=512
+  [ "$target" = onnx ] && most=2200
   if nice -n 19 "$build/fuzz/fuzz_$target" "$corpus" "$build/seeds/$target" \
-    -max_total_time="$seconds" -max_len=4096 -timeout=60 -malloc_limit_mb=2200 -rss_limit_mb=5000 \
+    -max_total_time="$seconds" -max_len=2048 -len_control=0 -timeout=60 \
+    -malloc_limit_mb=$most -rss_limit_mb=5000 \
     -detect_leaks=0 -artifact_prefix="$build/crashes/${target}_" >"$log" 2>&1; then
     echo "$target: $(grep -E 'cov:' "$log" | tail -1 | tr -s '\t ' ' ')"
   else

@@ -27,6 +27,12 @@ bool is_consistent(const CsvEncoding& encoding) {
   return true;
 }
 
+// json's own conversion takes -1 and 1e99 for sizes as well.
+size_t size_from(const nlohmann::json& json) {
+  if (!json.is_number_unsigned()) fail("not a size");
+  return json.get<size_t>();
+}
+
 }  // namespace
 
 std::string encoding_text(const CsvEncoding& encoding) {
@@ -42,12 +48,14 @@ CsvEncoding parse_encoding(const std::string& text) {
   try {
     const auto json = nlohmann::json::parse(text);
     json.at("header").get_to(encoding.header);
-    json.at("width").get_to(encoding.width);
+    encoding.width = size_from(json.at("width"));
     json.at("columns").get_to(encoding.columns);
-    json.at("positions").get_to(encoding.positions);
+    for (const auto& position : json.at("positions")) {
+      encoding.positions.push_back(size_from(position));
+    }
     json.at("categories").get_to(encoding.categories);
     json.at("means").get_to(encoding.means);
-  } catch (const nlohmann::json::exception&) {
+  } catch (const std::exception&) {
     fail("the description of the network's columns (metadata '", kEncodingKey, "') is damaged");
   }
   if (!is_consistent(encoding)) {

@@ -42,6 +42,8 @@ TEST(EncodingText, ContradictionsAreErrors) {
   EXPECT_NO_THROW(parse_encoding(text("2", "1", R"(["x","y"])")));
   EXPECT_THROW(parse_encoding(text("2", "2", "[]")), Error);
   EXPECT_THROW(parse_encoding(text("2", "-1", "[]")), Error);
+  EXPECT_THROW(parse_encoding(text("2e125", "1", "[]")), Error);  // undefined behaviour once
+  EXPECT_THROW(parse_encoding(text("2", "1.5", "[]")), Error);
   EXPECT_THROW(parse_encoding(text("2", "1", R"(["x","x"])")), Error);
 }
 

@@ -23,8 +23,8 @@ TABLES = [
     b"0,1\nnan,?\n,2\n",
 ]
 SETTINGS = (
-    b'{"format":1,"score":"nested","cut":"x","output":-1,"normalize":true,"norm":"inf",'
-    b'"bound":"crown","iterations":20,"rate":0.1,"outward":true,"floor":0.5,"slope":[1.0,2.0],'
+    b'{"format":1,"score":"nested","cut":"x","output":"","normalize":"","norm":"inf",'
+    b'"bound":"crown","iterations":20,"rate":0.1,"outward":true,"floor":0.5,"slope":1.5,'
     b'"steps":10,"step_rate":0.01,"adam":true,"paper":false,"loss_weights":[1.0]}'
 )
 

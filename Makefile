@@ -1,5 +1,5 @@
 # Thin: every target is one or two commands that can be typed by hand.
-.PHONY: demo test slow asan bench format lint deps build clean
+.PHONY: demo test slow asan fuzz bench format lint deps build clean
 
 JOBS ?= $(shell nproc)
 
@@ -20,6 +20,11 @@ asan: deps
 	cmake --preset asan $(CMAKE_OPTIONS)
 	cmake --build --preset asan --parallel $(JOBS)
 	cd build/asan && ctest --output-on-failure --label-exclude 'slow|plain'
+
+fuzz: deps
+	cmake --preset fuzz $(CMAKE_OPTIONS)
+	cmake --build --preset fuzz --parallel $(JOBS)
+	fuzz/run.sh build/fuzz 60
 
 bench: deps
 	cmake --preset bench $(CMAKE_OPTIONS)

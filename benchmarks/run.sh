@@ -10,3 +10,9 @@ if [ -n "${FCP_DATA_DIR:-}" ] && [ -f "$FCP_DATA_DIR/tabular/blogData_train.csv.
   gunzip -c "$FCP_DATA_DIR/tabular/blogData_train.csv.gz" > "$unpacked"
   "$build/benchmarks/csv_read" "$unpacked"
 fi
+"$build/benchmarks/selection_simulation"
+if command -v mpirun >/dev/null; then
+  for ranks in 1 2 4; do
+    mpirun -q --oversubscribe --allow-run-as-root -n "$ranks" "$build/benchmarks/selection_ranks"
+  done
+fi

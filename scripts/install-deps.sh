@@ -6,10 +6,11 @@ set -euo pipefail
 packages=(
   build-essential cmake ninja-build
   libtorch-dev libonnx-dev libopenblas-dev libprotobuf-dev protobuf-compiler
+  libopenmpi-dev openmpi-bin
   zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
   libgtest-dev libgmock-dev
   python3 python3-numpy python3-onnx python3-torch python3-torchvision
-  clang-format clang-tidy chromium
+  clang clang-format clang-tidy libclang-rt-dev chromium
 )
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

@@ -4,7 +4,7 @@
 # does not accept libtorch 1.13's headers as C++20. Needs build/release/compile_commands.json.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-rooms='fcp/(base|conformal|evaluation|data|report)'
+rooms='fcp/(base|conformal|evaluation|data|distributed|report)'
 base=${1:-$(git rev-parse --verify --quiet HEAD~1 || true)}
 if [ -n "$base" ] && [ "$base" != --all ]; then
   changed=$(git diff --name-only --diff-filter=d "$base" -- fcp | grep -oE "^$rooms" | sort -u || true)

@@ -18,11 +18,12 @@ BELOW = {
     "calibration": ["scores", "conformal", "bounds", "search", "network"],
     "data": [],
     "training": ["network", "data"],
+    "distributed": ["conformal"],
     "experiments": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
-                    "training", "evaluation"],
+                    "training", "distributed", "evaluation"],
     "report": ["evaluation", "conformal"],
 }
-NO_TORCH = {"base", "conformal", "evaluation", "data", "report"}
+NO_TORCH = {"base", "conformal", "evaluation", "data", "distributed", "report"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"fcp/([^/"]+)/[^"]*"|<((?:torch|ATen|c10)/[^>]*)>)')
 
 

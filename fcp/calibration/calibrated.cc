@@ -24,6 +24,14 @@ constexpr int kFormat = 2;
 
 using Json = nlohmann::ordered_json;
 
+// Whole numbers alone: converting 1e99 to an int is undefined.
+template <typename Integer>
+void read_integer(const Json& settings, const char* name, Integer& value) {
+  const Json& number = settings.at(name);
+  if (!number.is_number_integer()) fail("its '", name, "' is not a whole number");
+  number.get_to(value);
+}
+
 Json calibration_of(const Calibrated& calibrated) {
   const CalibrationOptions& options = calibrated.calibration;
   return {{"name", options.name},           {"group", options.group},
@@ -36,7 +44,7 @@ void read_calibration(const Json& settings, Calibrated& calibrated) {
   settings.at("name").get_to(options.name);
   settings.at("group").get_to(options.group);
   settings.at("bandwidth").get_to(options.bandwidth);
-  settings.at("seed").get_to(options.seed);
+  read_integer(settings, "seed", options.seed);
   settings.at("paper").get_to(options.paper);
   settings.at("group_names").get_to(calibrated.rows.group_names);
 }
@@ -67,7 +75,8 @@ Json settings_of(const Calibrated& calibrated) {
 }
 
 void read_settings(const Json& settings, Calibrated& calibrated) {
-  const int format = settings.at("format").get<int>();
+  int format = 0;
+  read_integer(settings, "format", format);
   if (format != kFormat) {
     fail("its calibration has format ", format, ", this fcp reads format ", kFormat);
   }
@@ -81,12 +90,12 @@ void read_settings(const Json& settings, Calibrated& calibrated) {
   settings.at("asymmetric").get_to(score.asymmetric);
   score.norm = parse_norm(settings.at("norm").get<std::string>());
   score.bound.method = parse_bound(settings.at("bound").get<std::string>());
-  settings.at("iterations").get_to(score.bound.iterations);
+  read_integer(settings, "iterations", score.bound.iterations);
   settings.at("rate").get_to(score.bound.rate);
   settings.at("outward").get_to(score.bound.outward);
   settings.at("floor").get_to(score.floor);
   settings.at("slope").get_to(score.slope);
-  settings.at("steps").get_to(score.steps);
+  read_integer(settings, "steps", score.steps);
   settings.at("step_rate").get_to(score.step_rate);
   settings.at("adam").get_to(score.adam);
   settings.at("paper").get_to(score.paper);

@@ -8,6 +8,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/number.h"
+#include "fcp/data/utf8.h"
 
 namespace fcp {
 
@@ -142,6 +143,12 @@ size_t CsvReader::find_column(const std::string& name, const std::string& role) 
   return static_cast<size_t>(index < 0 ? index + width : index);
 }
 
+// The name of a column that is used.
+void CsvReader::check_name(size_t cell) const {
+  if (is_utf8(names_[cell])) return;
+  fail(records_.name(), ": the name of column ", cell, " is not UTF-8 text, expected UTF-8");
+}
+
 void CsvReader::find_targets(const std::string& target) {
   // A name may contain a comma itself.
   const bool one_name = header_ && std::find(names_.begin(), names_.end(), target) != names_.end();
@@ -150,6 +157,7 @@ void CsvReader::find_targets(const std::string& target) {
     if (std::find(target_cells_.begin(), target_cells_.end(), cell) != target_cells_.end()) {
       fail(records_.name(), ": target column ", quoted(names_[cell]), " is named twice");
     }
+    check_name(cell);
     target_cells_.push_back(cell);
     target_names_.push_back(names_[cell]);
   }
@@ -184,6 +192,7 @@ void CsvReader::choose_columns(const CsvOptions& options) {
     if (!seen.insert(names_[cell]).second) {
       fail(records_.name(), ": two columns are called ", quoted(names_[cell]));
     }
+    check_name(cell);
     cells_.push_back(cell);
     encoding_.positions.push_back(cell);
     encoding_.columns.push_back(names_[cell]);
@@ -236,6 +245,7 @@ void CsvReader::learn(bool impute) {
       } else if (is_missing(cell)) {
         fail_cell(cells_[i], concat("missing value ", quoted(cell), ", expected a category"));
       } else if (category_index_[i].emplace(trimmed(cell), category_index_[i].size()).second) {
+        if (!is_utf8(cell)) fail_cell(cells_[i], "category is not UTF-8 text, expected UTF-8");
         encoding_.categories[i].push_back(trimmed(cell));
         if (encoding_.categories[i].size() > kMostCategories) {
           fail_cell(cells_[i], concat("more than ", kMostCategories, " categories so far"));

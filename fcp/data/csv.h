@@ -76,6 +76,7 @@ class CsvReader {
  private:
   void read_head(CsvHeader wanted, const std::optional<CsvEncoding>& encoding);
   size_t find_column(const std::string& name, const std::string& role) const;
+  void check_name(size_t cell) const;
   void find_targets(const std::string& target);
   void choose_columns(const CsvOptions& options);
   void match_columns();

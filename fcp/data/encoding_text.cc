@@ -1,10 +1,39 @@
 #include "fcp/data/encoding_text.h"
 
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
 
 namespace fcp {
+namespace {
+
+// The text may come from a damaged or hostile file: what a reader uses as an index must be one.
+bool is_consistent(const CsvEncoding& encoding) {
+  const size_t columns = encoding.columns.size();
+  if (columns == 0 || encoding.positions.size() != columns ||
+      encoding.categories.size() != columns ||
+      (!encoding.means.empty() && encoding.means.size() != columns)) {
+    return false;
+  }
+  for (const size_t position : encoding.positions) {
+    if (position >= encoding.width) return false;
+  }
+  for (const auto& categories : encoding.categories) {
+    const std::set<std::string> distinct(categories.begin(), categories.end());
+    if (distinct.size() != categories.size()) return false;
+  }
+  return true;
+}
+
+// json's own conversion takes -1 and 1e99 for sizes as well.
+size_t size_from(const nlohmann::json& json) {
+  if (!json.is_number_unsigned()) fail("not a size");
+  return json.get<size_t>();
+}
+
+}  // namespace
 
 std::string encoding_text(const CsvEncoding& encoding) {
   const nlohmann::ordered_json json = {
@@ -19,17 +48,17 @@ CsvEncoding parse_encoding(const std::string& text) {
   try {
     const auto json = nlohmann::json::parse(text);
     json.at("header").get_to(encoding.header);
-    json.at("width").get_to(encoding.width);
+    encoding.width = size_from(json.at("width"));
     json.at("columns").get_to(encoding.columns);
-    json.at("positions").get_to(encoding.positions);
+    for (const auto& position : json.at("positions")) {
+      encoding.positions.push_back(size_from(position));
+    }
     json.at("categories").get_to(encoding.categories);
     json.at("means").get_to(encoding.means);
-  } catch (const nlohmann::json::exception&) {
+  } catch (const std::exception&) {
     fail("the description of the network's columns (metadata '", kEncodingKey, "') is damaged");
   }
-  const size_t columns = encoding.columns.size();
-  if (encoding.positions.size() != columns || encoding.categories.size() != columns ||
-      (!encoding.means.empty() && encoding.means.size() != columns)) {
+  if (!is_consistent(encoding)) {
     fail("the description of the network's columns (metadata '", kEncodingKey,
          "') contradicts itself");
   }

@@ -46,7 +46,8 @@ int64_t parameters_of(const Step& step, const Tensors& constants) {
 NetworkReport inspect(const Graph& graph,
                       const std::map<std::string, std::vector<int64_t>>& shapes) {
   torch::NoGradGuard no_grad;
-  for (const auto& [name, shape] : shapes) {
+  for (const auto& entry : shapes) {
+    const std::string& name = entry.first;  // clang 14 lets no lambda capture a structured binding
     const bool known = std::any_of(graph.inputs.begin(), graph.inputs.end(),
                                    [&](const TensorInfo& info) { return info.name == name; });
     if (!known) fail("the network has no input '", name, "'");

@@ -57,8 +57,8 @@ class BandScore : public Score {
            features.size(0), " rows");
     }
     const torch::Tensor radii = radius.to(center.lower.device(), torch::kDouble);
-    const Band first = band_within(features, center, radii.narrow(1, 0, 1));
     const HeadBounds::RangesAt ranges = bounds_->around({features, {}, norm_, {}});
+    const Band first = band_within(ranges, center, radii.narrow(1, 0, 1));
     const Band last = sides() == 1 ? first : band_within(ranges, center, radii.narrow(1, 1, 1));
     return {(center.lower + center.upper) / 2, first.lower, last.upper, {}};
   }

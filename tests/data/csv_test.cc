@@ -176,6 +176,23 @@ TEST_F(Csv, RefusesColumnsWithTooManyCategories) {
             "t.csv: line 1002, column 'name': more than 1000 categories so far");
 }
 
+// Found by fuzz_csv: such names could not be written into the network's metadata.
+TEST_F(Csv, NamesThatAreKeptMustBeUtf8) {
+  EXPECT_EQ(error("gr\xf6\xdf"
+                  "e,b\n1,2\n"),
+            "t.csv: the name of column 0 is not UTF-8 text, expected UTF-8");
+  EXPECT_EQ(error("a,gr\xf6\xdf"
+                  "e\n1,2\n",
+                  "1"),
+            "t.csv: the name of column 1 is not UTF-8 text, expected UTF-8");
+  EXPECT_EQ(error("a,b\nx,1\nr\xfct,2\n", "", {.categorical = {"a"}}),
+            "t.csv: line 3, column 'a': category is not UTF-8 text, expected UTF-8");
+  EXPECT_EQ(error("gr\xf6\xdf"
+                  "e,b\n1,2\n",
+                  "", {.drop = {"0"}}),
+            "");
+}
+
 TEST_F(Csv, StreamsTheSameRowsWhateverTheBatch) {
   Random random(5);
   std::string text = "a,b,y\n";

@@ -32,5 +32,20 @@ TEST(EncodingText, DamageIsAnError) {
                Error);
 }
 
+// What a reader would use as an index into a row, from a file that may be hostile.
+TEST(EncodingText, ContradictionsAreErrors) {
+  const auto text = [](const std::string& width, const std::string& position,
+                       const std::string& categories) {
+    return R"({"header":false,"width":)" + width + R"(,"columns":["a"],"positions":[)" + position +
+           R"(],"categories":[)" + categories + R"(],"means":[]})";
+  };
+  EXPECT_NO_THROW(parse_encoding(text("2", "1", R"(["x","y"])")));
+  EXPECT_THROW(parse_encoding(text("2", "2", "[]")), Error);
+  EXPECT_THROW(parse_encoding(text("2", "-1", "[]")), Error);
+  EXPECT_THROW(parse_encoding(text("2e125", "1", "[]")), Error);  // undefined behaviour once
+  EXPECT_THROW(parse_encoding(text("2", "1.5", "[]")), Error);
+  EXPECT_THROW(parse_encoding(text("2", "1", R"(["x","x"])")), Error);
+}
+
 }  // namespace
 }  // namespace fcp

@@ -1,0 +1,77 @@
+// How long distributed selection and the merge for the artefact take, under mpirun:
+//
+//   for n in 1 2 4; do mpirun -n $n selection_ranks [ROWS]; done
+//
+// ROWS absolute normals in all (default 10^7), the same whatever the number of ranks. The best of
+// five repeats; time on the wall, from a barrier to the end of the slowest rank. Prints a row of a
+// Markdown table and a hash of the answers, which must not depend on the ranks.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fcp/base/random.h"
+#include "fcp/base/sha256.h"
+#include "fcp/distributed/merge.h"
+#include "fcp/distributed/run_ranks.h"
+#include "fcp/distributed/selection.h"
+#include "fcp/distributed/shards.h"
+
+namespace fcp {
+namespace {
+
+constexpr size_t kBlock = 1000;  // rows with a seed of their own, so that any rank can make them
+
+std::vector<double> make_scores(RowRange blocks) {
+  std::vector<double> scores;
+  for (size_t block = blocks.begin; block < blocks.end; ++block) {
+    Random random(block);
+    for (size_t i = 0; i < kBlock; ++i) scores.push_back(std::abs(random.normal()));
+  }
+  return scores;
+}
+
+double best_seconds(Communicator& ranks, const std::function<void()>& work) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    ranks.barrier();
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    ranks.all_reduce(std::span(&seconds, 1), Reduce::kMax);
+    best = std::min(best, seconds);
+  }
+  return best;
+}
+
+int measure(Communicator& ranks, size_t rows) {
+  const auto scores = make_scores(share_of(rows / kBlock, ranks.rank(), ranks.size()));
+  const Level levels[] = {Level(0.01), Level(0.05), Level(0.1), Level(0.2)};
+  std::vector<double> answers;
+  const double select_seconds =
+      best_seconds(ranks, [&] { answers = distributed_quantiles(ranks, scores, levels); });
+  std::vector<double> merged;
+  const double merge_seconds = best_seconds(ranks, [&] { merged = gather_sorted(ranks, scores); });
+  if (ranks.rank() != 0) return 0;
+  answers.insert(answers.end(), merged.begin(), merged.end());
+  Sha256 hash;
+  hash.add({reinterpret_cast<const char*>(answers.data()), answers.size() * sizeof(double)});
+  std::printf("| %d | %zu | %.3f | %.3f | %.8s |\n", ranks.size(), merged.size(), select_seconds,
+              merge_seconds, hash.hex().c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace fcp
+
+int main(int argc, char** argv) {
+  const size_t rows = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
+  return fcp::run_ranks([&](fcp::Communicator& ranks) { return fcp::measure(ranks, rows); });
+}

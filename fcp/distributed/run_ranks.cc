@@ -1,0 +1,64 @@
+#include "fcp/distributed/run_ranks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <thread>
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+
+namespace fcp {
+namespace {
+
+// The number of ranks as the starter says it: OpenMPI, or others that speak PMI. 0: not started so.
+// PMIx (srun --mpi=pmix) tells a process its rank but not their number: several, to be safe.
+int declared_ranks() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    if (const char* text = std::getenv(name)) return std::max(1, std::atoi(text));
+  }
+  return std::getenv("PMIX_RANK") != nullptr ? 2 : 0;
+}
+
+[[noreturn]] void end_job(Communicator& ranks, std::string message, int exit_code) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::this_thread::sleep_for(std::chrono::milliseconds(100 * std::min(ranks.rank(), 20)));
+  try {
+    check_interrupted();
+  } catch (const Interrupted&) {
+    message.clear();  // another rank was faster, and this one is being ended for its sake
+  }
+  ranks.abort(message, exit_code);
+  std::terminate();  // not reached; g++ does not see that a virtual function never returns
+}
+
+int run_or_end_job(Communicator& ranks, const std::function<int(Communicator&)>& body) {
+  try {
+    return body(ranks);
+  } catch (const Interrupted& signal) {
+    end_job(ranks, "", signal.exit_code());
+  } catch (const UsageError& error) {
+    end_job(ranks, error.what(), 2);
+  } catch (const std::bad_alloc&) {
+    end_job(ranks, "out of memory; try a smaller --batch, or fewer ranks on this machine", 1);
+  } catch (const std::exception& error) {
+    end_job(ranks, error.what(), 1);
+  } catch (...) {
+    end_job(ranks, "an exception of unknown type", 1);
+  }
+}
+
+}  // namespace
+
+bool started_by_mpirun() { return declared_ranks() > 0; }
+
+int run_ranks(const std::function<int(Communicator&)>& body) {
+  const bool alone = !built_with_mpi() && declared_ranks() == 1;
+  if (!started_by_mpirun() || alone) return body(*make_serial_communicator());
+  const std::unique_ptr<Communicator> ranks = make_mpi_communicator();
+  return ranks->size() == 1 ? body(*ranks) : run_or_end_job(*ranks, body);
+}
+
+}  // namespace fcp

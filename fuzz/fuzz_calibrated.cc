@@ -1,0 +1,57 @@
+// A calibrated network whose metadata is any text: the first line is the settings, the second the
+// provenance, what follows the bytes of the scores. The ONNX file around them is sound, so that
+// every step reaches the reader of the metadata.
+#include <cstring>
+#include <string_view>
+
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/calibration/calibrated.h"
+#include "fcp/network/onnx_writer.h"
+
+#include "fuzz/input_file.h"
+
+namespace {
+
+std::string_view take_line(std::string_view& text) {
+  const size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+torch::Tensor doubles(std::string_view bytes) {
+  torch::Tensor tensor = torch::empty({static_cast<int64_t>(bytes.size() / 8)}, torch::kDouble);
+  if (tensor.numel() > 0) std::memcpy(tensor.data_ptr(), bytes.data(), tensor.nbytes());
+  return tensor;
+}
+
+fcp::Graph identity_network() {
+  fcp::Graph graph;
+  graph.nodes.push_back({"", "Relu", "", {"x"}, {"y"}, {}});
+  graph.inputs.push_back({"x", torch::kFloat, true, {fcp::kDynamic, 2}, {"n", ""}});
+  graph.outputs.push_back({"y", torch::kFloat, true, {fcp::kDynamic, 2}, {"n", ""}});
+  return graph;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const fcp::InputFile file;
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  fcp::Graph graph = identity_network();
+  graph.metadata["fcp.calibration"] = take_line(text);
+  graph.metadata["fcp.provenance"] = take_line(text);
+  graph.initializers["fcp.scores"] = doubles(text);
+  graph.initializers["fcp.residuals"] = doubles(text);
+  const std::string& path = file.write(nullptr, 0);
+  fcp::write_onnx(graph, path);
+  try {
+    const fcp::Calibrated calibrated = fcp::read_calibrated(path);
+    calibrated.radius(fcp::Level(0.1));
+  } catch (const fcp::Error&) {
+  }
+  return 0;
+}

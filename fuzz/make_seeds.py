@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Writes the first inputs of the fuzzing targets, some small and sound files of each kind:
+
+    make_seeds.py FOLDER        makes FOLDER/csv, FOLDER/npy and so on, one folder a target
+
+The networks are the cases that ONNX publishes for the operators fcp supports."""
+import gzip
+import io
+import pathlib
+import struct
+import sys
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests/parity"))
+
+TABLES = [
+    b"a,b,y\n1,2,3\n4,5,6\n",
+    b"1;2;3\r\n-4;5e-3;inf\r\n",
+    b'name,"with ""quotes""",y\nred,1,2\n"blue, dark",,4\nred,NA,6\n',
+    b"\xef\xbb\xbfx\ty\n.5\t+7\n\n0x1\t1e400\n",
+    b"0,1\nnan,?\n,2\n",
+]
+SETTINGS = (
+    b'{"format":1,"score":"nested","cut":"x","output":"","normalize":"","norm":"inf",'
+    b'"bound":"crown","iterations":20,"rate":0.1,"outward":true,"floor":0.5,"slope":1.5,'
+    b'"steps":10,"step_rate":0.01,"adam":true,"paper":false,"loss_weights":[1.0]}'
+)
+
+
+def tables():
+    for choice in (0, 3, 8, 32, 35):
+        for text in TABLES:
+            yield bytes([choice]) + text
+    yield b"\0" + gzip.compress(TABLES[0])
+
+
+def arrays():
+    values = np.arange(12).reshape(3, 4)
+    kinds = ["<f4", ">f8", "<f2", "<i8", "|u1", "|b1", ">i2"]
+    for kind in kinds:
+        yield npy(values.astype(kind))
+    yield npy(np.asfortranarray(values.astype("<f4")))
+    yield npy(np.float32(3))
+    yield npy(np.zeros((0, 4), "<f4"))
+    for save in (np.savez, np.savez_compressed):
+        file = io.BytesIO()
+        save(file, x=values.astype("<f4"), y=np.arange(3.0))
+        yield file.getvalue()
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def networks():
+    import make_op_cases
+    from onnx import helper, numpy_helper
+
+    cases, _ = make_op_cases.published_cases(make_op_cases.supported_ops())
+    for _, _, model, inputs, _ in cases:
+        small = all(np.size(array) <= 64 for array in inputs)
+        if small:
+            yield model.SerializeToString()
+        # The same with constant inputs, so that the operator runs when constants are folded.
+        if small and len(inputs) == len(model.graph.input):
+            for value, array in zip(model.graph.input, inputs):
+                tensor = numpy_helper.from_array(np.ascontiguousarray(array), value.name)
+                model.graph.initializer.append(tensor)
+            del model.graph.input[:]
+            yield model.SerializeToString()
+    weights = helper.make_tensor("w", 1, [2, 2], [1.0, 2.0, 3.0, 4.0])
+    dense = helper.make_node("MatMul", ["x", "w"], ["y"])
+    value = [helper.make_tensor_value_info(name, 1, ["n", 2]) for name in "xy"]
+    graph = helper.make_graph([dense], "g", value[:1], value[1:], [weights])
+    yield helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+
+
+def encodings():
+    yield (b'{"header":true,"width":3,"columns":["a","b","c"],"positions":[0,1,2],'
+           b'"categories":[[],["red","blue"],[]],"means":[1.5,0.0,2.5]}')
+    yield (b'{"header":false,"width":1,"columns":["0"],"positions":[0],"categories":[[]],'
+           b'"means":[]}')
+
+
+def calibrations():
+    scores = struct.pack("<4d", -1.0, 0.5, 2.0, float("inf"))
+    yield SETTINGS + b"\n" + b'{"rows":"12","seed":"0"}' + b"\n" + scores
+    yield SETTINGS + b"\n{}\n"
+
+
+def main():
+    makers = {"csv": tables, "encoding": encodings, "npy": arrays, "onnx": networks,
+              "calibrated": calibrations}
+    for name, make in makers.items():
+        folder = pathlib.Path(sys.argv[1]) / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, seed in enumerate(make()):
+            (folder / f"seed_{number:04}").write_bytes(seed)
+
+
+if __name__ == "__main__":
+    main()

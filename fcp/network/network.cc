@@ -42,7 +42,8 @@ void mark_last_reads(std::vector<Step>& steps, const Tensors& constants,
 
 }  // namespace
 
-Network::Network(Graph graph, NetworkOptions options) : device_(options.device) {
+Network::Network(Graph graph, NetworkOptions options)
+    : device_(options.device), opset_(graph.opset) {
   if (options.fold_constants) fold_constants(graph);
   if (options.fold_constants && options.fold_batch_norm) fold_batch_norm(graph);
 
@@ -69,6 +70,26 @@ Network::Network(Graph graph, NetworkOptions options) : device_(options.device) 
   mark_last_reads(steps_, constants_, output_slots_);
   inputs_ = std::move(graph.inputs);
   outputs_ = std::move(graph.outputs);
+}
+
+Graph Network::graph() const {
+  Graph graph;
+  graph.opset = opset_;
+  graph.inputs = inputs_;
+  graph.outputs = outputs_;
+  const auto keep_constant = [&](const std::string& name, int slot) {
+    if (slot < 0) return;
+    const torch::Tensor& value = constants_[static_cast<size_t>(slot)];
+    if (value.defined()) graph.initializers.emplace(name, value);
+  };
+  for (const Step& step : steps_) {
+    graph.nodes.push_back(step.node);
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      keep_constant(step.node.inputs[i], step.inputs[i]);
+    }
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) keep_constant(outputs_[i].name, output_slots_[i]);
+  return graph;
 }
 
 torch::Tensor Network::forward(const torch::Tensor& input) const {

@@ -62,6 +62,9 @@ class Network {
   const std::vector<int>& output_slots() const { return output_slots_; }
   torch::Device device() const { return device_; }
 
+  // The graph that runs, constants and normalisations folded: to cut and change it once more.
+  Graph graph() const;
+
  private:
   void check_input(const TensorInfo& info, const torch::Tensor& value) const;
 
@@ -72,6 +75,7 @@ class Network {
   std::vector<int> input_slots_;
   std::vector<int> output_slots_;
   torch::Device device_;
+  int64_t opset_ = 0;
 };
 
 }  // namespace fcp

@@ -4,8 +4,12 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/scores/aps.h"
 #include "fcp/scores/cqr.h"
 #include "fcp/scores/feature_cqr.h"
+#include "fcp/scores/feature_margin.h"
+#include "fcp/scores/feature_sampled.h"
+#include "fcp/scores/lac.h"
 #include "fcp/scores/linearized.h"
 #include "fcp/scores/nested.h"
 #include "fcp/scores/residual.h"
@@ -22,10 +26,15 @@ struct ScoreEntry {
 
 const std::map<std::string, ScoreEntry>& entries() {
   static const std::map<std::string, ScoreEntry> table = {
+      {"aps", {make_aps, false, "lac"}},
       {"cqr", {make_cqr, false, ""}},
       {"feature_cqr", {make_feature_cqr, true, "cqr"}},
+      {"feature_margin", {make_feature_margin, true, "lac"}},
+      {"feature_sampled", {make_feature_sampled, true, "lac"}},
+      {"lac", {make_lac, false, ""}},
       {"linearized", {make_linearized, true, "residual"}},
       {"nested", {make_nested, true, "residual"}},
+      {"raps", {make_raps, false, "lac"}},
       {"residual", {make_residual, false, ""}},
       {"surrogate", {make_surrogate, true, "residual"}},
   };
@@ -47,7 +56,8 @@ bool uses_features(const std::string& score) { return entry(score).uses_features
 std::string baseline_of(const std::string& score) { return entry(score).baseline; }
 
 bool searches_surrogate(const ScoreOptions& score) {
-  return score.name == "surrogate" || (score.name == "feature_cqr" && score.paper);
+  return score.name == "surrogate" || score.name == "feature_sampled" ||
+         (score.name == "feature_cqr" && score.paper);
 }
 
 bool obeys_law(const ScoreOptions& score) { return !searches_surrogate(score); }

@@ -79,6 +79,14 @@ struct ScoreOptions {
   bool adam = false;                   // the same
   bool paper = false;                  // surrogate, feature_cqr: all the habits of the paper
   std::vector<double> loss_weights{};  // surrogate: one an output; empty: all 1
+
+  // Of labels. feature_sampled takes steps, step_rate and adam as well; feature_margin the bound.
+  double temperature = 1;  // lac, aps, raps: of the softmax
+  bool randomized = true;  // aps, raps
+  double rank_weight = 0;  // raps (its λ), feature_margin: what each rank beyond rank_free costs
+  int64_t rank_free = 0;   // raps (its k_reg), feature_margin
+  int64_t samples = 1000;  // feature_sampled: of the ball
+  uint64_t seed = 0;       // aps, raps: of the random share; feature_sampled: of the samples
 };
 
 // Whether the score works in feature space, so that the cut matters.

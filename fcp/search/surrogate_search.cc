@@ -27,6 +27,10 @@ torch::Tensor SurrogateSearch::error(const torch::Tensor& features,
   const torch::Tensor output = head_->run_rows({features})[output_];
   const int64_t rows = output.size(0);
   const torch::Tensor prediction = output.reshape({rows, -1});  // [N, K]
+  if (options_.loss == SearchLoss::kCrossEntropy) {
+    const torch::Tensor labels = truth.to(prediction.device(), torch::kLong).reshape({rows, 1});
+    return torch::log_softmax(prediction, 1).gather(1, labels).squeeze(1).neg();
+  }
   const torch::Tensor target = truth.to(prediction.options()).reshape({rows, -1});
   if (target.sizes() != prediction.sizes()) {
     fail("the target has ", target.size(1), " columns, the network answers ", prediction.size(1));

@@ -1,7 +1,7 @@
 // The surrogate feature: a feature near v whose prediction is the truth, found by gradient descent
-// on the squared error, as the paper's Algorithm 2 does.
+// on the squared error, as the paper's Algorithm 2 does, or on the cross-entropy of a label.
 //
-//   u_0 = v,    u_{m+1} = u_m − η ∇_u Σ_k w_k (g_k(u_m) − y_k)²
+//   u_0 = v,    u_{m+1} = u_m − η ∇_u Σ_k w_k (g_k(u_m) − y_k)²     or  − log softmax(g(u_m))_y
 //
 // Each row descends by itself; features may leave the range the backbone can reach (the paper's
 // code lets them). One trajectory gives the features of every number of steps M on its way. With
@@ -22,10 +22,13 @@
 
 namespace fcp {
 
+enum class SearchLoss { kSquaredError, kCrossEntropy };
+
 struct SearchOptions {
   double rate = 0.01;  // η
   bool adam = false;
   std::vector<double> weights;  // w, one an output; empty: all 1
+  SearchLoss loss = SearchLoss::kSquaredError;
 };
 
 class SurrogateSearch {
@@ -34,14 +37,15 @@ class SurrogateSearch {
   SurrogateSearch(std::shared_ptr<const Network> head, size_t output,
                   const SearchOptions& options = {});
 
-  // Walks `steps` steps from `features` [N, …] towards `truth` [N, K]. `observe` is called after
+  // Walks `steps` steps from `features` [N, …] towards `truth` [N, K] (labels [N, 1] for
+  // cross-entropy). `observe` is called after
   // every step with its number, from 1, and the features then; it ends the walk by returning false.
   // Returns the last features.
   using Observer = std::function<bool(int step, const torch::Tensor& features)>;
   torch::Tensor walk(const torch::Tensor& features, const torch::Tensor& truth, int steps,
                      const Observer& observe = {}) const;
 
-  // Σ_k w_k (g_k(u) − y_k)² of each row, [N].
+  // The loss of each row, [N].
   torch::Tensor error(const torch::Tensor& features, const torch::Tensor& truth) const;
 
  private:

@@ -15,6 +15,7 @@
 
 #include "tests/reference/conformal_reference.h"
 #include "tests/scores/heads.h"
+#include "tests/scores/label_heads.h"
 
 namespace fcp {
 namespace {
@@ -35,6 +36,15 @@ HeadRows noisy_population(Random& random, const Network& head) {
   return rows;
 }
 
+// Labels from the network's own probabilities.
+HeadRows labelled_population(Random& random, const Network& head) {
+  torch::NoGradGuard no_gradients;
+  HeadRows rows;
+  rows.features = random_normal(random, {kPopulation, head.inputs()[0].shape[1]});
+  rows.truth = drawn_labels(random, head.run({rows.features})[0]).to(torch::kDouble);
+  return rows;
+}
+
 // The largest distance between the distribution of the intervals' coverage and the Beta law of rank
 // `rank`, over the values that the coverage took.
 double beta_distance(std::vector<double> coverage, size_t rank) {
@@ -51,8 +61,9 @@ double beta_distance(std::vector<double> coverage, size_t rank) {
 void expect_beta_coverage(const ScoreOptions& options, const std::shared_ptr<const Network>& head,
                           uint64_t seed) {
   Random random(seed);
-  const HeadRows rows = noisy_population(random, *head);
   const std::unique_ptr<Score> score = make_score(options, head);
+  const HeadRows rows =
+      score->classes() > 0 ? labelled_population(random, *head) : noisy_population(random, *head);
   const std::vector<double> scores = score->score(rows.features, rows.truth);
   const Level level(0.1);
   std::map<double, double> coverage_of;  // of the radius, by the intervals themselves
@@ -68,7 +79,7 @@ void expect_beta_coverage(const ScoreOptions& options, const std::shared_ptr<con
     }
     coverage.push_back(coverage_of[radius]);
   }
-  const double limit = std::sqrt(std::log(2e6 * 6) / (2.0 * kCalibrations));
+  const double limit = std::sqrt(std::log(2e6 * 11) / (2.0 * kCalibrations));
   const size_t rank = conformal_rank(level, kDrawn);
   EXPECT_LT(beta_distance(coverage, rank), limit);
   EXPECT_GT(beta_distance(coverage, rank - 1), limit) << "the test cannot tell neighbouring ranks";
@@ -140,6 +151,28 @@ TEST(Coverage, Residual) {
   ScoreOptions options;
   options.name = "residual";
   expect_beta_coverage(options, deep_head(20), 24);
+}
+
+std::shared_ptr<const Network> label_head(const std::vector<int64_t>& widths) {
+  Random random(30);
+  Graph graph = make_mlp(widths);
+  for (auto& [name, tensor] : graph.initializers) {
+    tensor = random_normal(random, tensor.sizes().vec());
+  }
+  return network_of(graph);
+}
+
+TEST(Coverage, Labels) {
+  expect_beta_coverage({.name = "lac"}, label_head({3, 5}), 31);
+  expect_beta_coverage({.name = "aps"}, label_head({3, 5}), 32);
+  expect_beta_coverage({.name = "raps", .rank_weight = 0.1, .rank_free = 1}, label_head({3, 5}),
+                       33);
+}
+
+TEST(Coverage, FeatureMargin) {
+  const ScoreOptions options{.name = "feature_margin", .rank_weight = 0.2};
+  expect_beta_coverage(options, label_head({3, 5}), 34);
+  expect_beta_coverage(options, label_head({3, 6, 5}), 35);
 }
 
 }  // namespace

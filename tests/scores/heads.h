@@ -91,7 +91,9 @@ inline float next_below(double radius) {
 
 inline std::vector<bool> inside(const Regions& regions, const torch::Tensor& truth) {
   const torch::Tensor flags =
-      (regions.lower <= truth).logical_and(truth <= regions.upper).all(1).contiguous();
+      regions.members.defined()
+          ? regions.members.gather(1, truth.to(torch::kLong)).squeeze(1).contiguous()
+          : (regions.lower <= truth).logical_and(truth <= regions.upper).all(1).contiguous();
   const bool* data = flags.data_ptr<bool>();
   return std::vector<bool>(data, data + flags.numel());
 }

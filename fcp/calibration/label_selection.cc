@@ -1,0 +1,162 @@
+#include "fcp/calibration/label_selection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/conformal/rank.h"
+#include "fcp/scores/labels.h"
+#include "fcp/scores/outputs.h"
+#include "fcp/search/surrogate_search.h"
+
+namespace fcp {
+namespace {
+
+// Slope and curvature in b = 1/T of the mean of log Σ_j exp(b z_j) − b z_y.
+struct Slope {
+  double first = 0, second = 0;
+};
+
+Slope cross_entropy_slope(const torch::Tensor& logits, const torch::Tensor& own, double b) {
+  const torch::Tensor p = torch::softmax(logits * b, 1);
+  const torch::Tensor mean = (p * logits).sum(1, /*keepdim=*/true);
+  const torch::Tensor variance = (p * (logits - mean).square()).sum(1);
+  return {(mean - own).mean().item<double>(), variance.mean().item<double>()};
+}
+
+// What choosing a rank term needs of each row and label.
+struct RankedLabels {
+  torch::Tensor plain;  // [N, C] scores without the term
+  torch::Tensor ranks;  // [N, C]
+  torch::Tensor truth;  // [N, 1] labels
+};
+
+std::vector<double> own_scores(const torch::Tensor& scores, const torch::Tensor& truth) {
+  return plain_scores(scores.gather(1, truth).squeeze(1));
+}
+
+// The labels in all sets together, at the radius of the rows themselves.
+int64_t labels_in_sets(const RankedLabels& rows, const RankTerm& term, const Level& level) {
+  const torch::Tensor scores = rows.plain + rank_terms(rows.ranks, term);
+  const double radius = conformal_quantile(own_scores(scores, rows.truth), level);
+  return (scores <= radius).sum().item<int64_t>();
+}
+
+std::vector<RankTerm> rank_candidates(const std::string& score, const RankedLabels& rows,
+                                      const Level& level) {
+  const std::vector<double> ranks = own_scores(rows.ranks.to(torch::kDouble), rows.truth);
+  const auto most = static_cast<double>(rows.ranks.size(1));
+  const auto last = static_cast<int64_t>(std::min(conformal_quantile(ranks, level), most));
+  std::vector<RankTerm> candidates;
+  if (score == "raps") {
+    for (const double weight : {0.001, 0.01, 0.1, 0.2, 0.5}) candidates.push_back({weight, last});
+    return candidates;
+  }
+  const double radius = conformal_quantile(own_scores(rows.plain, rows.truth), level);
+  const double unit = std::isfinite(radius) && radius > 0 ? radius : 1;
+  for (const double share : {0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3}) {
+    candidates.push_back({share * unit, last});
+  }
+  return candidates;
+}
+
+}  // namespace
+
+double best_temperature(const torch::Tensor& logits, const torch::Tensor& labels) {
+  const torch::Tensor z = logits.to(torch::kDouble);
+  const torch::Tensor own = z.gather(1, labels.to(torch::kLong).reshape({-1, 1}));
+  double low = 0.01, high = 100, b = 1;
+  for (int i = 0; i < 60 && high / low > 1 + 1e-9; ++i) {
+    const Slope slope = cross_entropy_slope(z, own, b);
+    (slope.first > 0 ? high : low) = b;
+    const double newton = b - slope.first / slope.second;
+    const double next = newton > low && newton < high ? newton : std::sqrt(low * high);
+    if (std::abs(next - b) <= 1e-10 * b) break;
+    b = next;
+  }
+  return 1 / b;
+}
+
+ScoreOptions choose_temperature(ScoreOptions options, const std::shared_ptr<const Network>& head,
+                                const LabelRows& rows) {
+  const LogitHead logits = logit_head(head, options.output);
+  const int64_t count = rows.features.size(0);
+  options.temperature = best_temperature(logits_of(logits, rows.features),
+                                         labels_of(rows.labels, count, logits.classes));
+  return options;
+}
+
+ScoreOptions choose_rank_term(ScoreOptions options, const std::shared_ptr<const Network>& head,
+                              const LabelRows& rows, const Level& level) {
+  if (options.name != "raps" && options.name != "feature_margin") {
+    fail(options.name, " has no rank term to choose; raps and feature_margin have");
+  }
+  const torch::NoGradGuard no_gradients;
+  options.rank_weight = 0;
+  const std::unique_ptr<Score> score = make_score(options, head);
+  const auto& labels = dynamic_cast<const LabelScore&>(*score);
+  const torch::Tensor truth = labels_of(rows.labels, rows.features.size(0), labels.classes());
+  const RankedLabels ranked{labels.label_scores(rows.features),
+                            label_ranks(logits_of(labels.head(), rows.features)),
+                            truth.unsqueeze(1)};
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const RankTerm& term : rank_candidates(options.name, ranked, level)) {
+    check_interrupted();
+    const int64_t labels_in = labels_in_sets(ranked, term, level);
+    if (labels_in >= least) continue;
+    least = labels_in;
+    options.rank_weight = term.weight;
+    options.rank_free = term.free;
+  }
+  return options;
+}
+
+ScoreOptions choose_sampled_steps(ScoreOptions options, const std::shared_ptr<const Network>& head,
+                                  const LabelRows& rows, const Level& level, int most) {
+  const torch::NoGradGuard no_gradients;
+  options.steps = 1;  // region() does not depend on it
+  const std::unique_ptr<Score> score = make_score(options, head);
+  const LogitHead logits = logit_head(head, options.output);
+  const SurrogateSearch search(logits.network, 0,
+                               {.rate = options.step_rate,
+                                .adam = options.adam,
+                                .weights = {},
+                                .loss = SearchLoss::kCrossEntropy});
+  const int64_t half = rows.features.size(0) / 2;
+  if (conformal_rank(level, static_cast<size_t>(half)) > static_cast<size_t>(half)) {
+    fail("feature_sampled: ", rows.features.size(0), " selection rows are too few to choose its ",
+         "number of steps at this level");
+  }
+  const torch::Tensor features = rows.features.narrow(0, 0, half);
+  const torch::Tensor others = rows.features.narrow(0, half, half);
+  const torch::Tensor truth =
+      labels_of(rows.labels, rows.features.size(0), logits.classes).unsqueeze(1);
+  const auto count = static_cast<double>(half);
+  double best = 0;
+  options.steps = 0;
+  search.walk(features, truth.narrow(0, 0, half), most, [&](int step, const torch::Tensor& found) {
+    check_interrupted();
+    const std::vector<double> scores = plain_scores(row_norms(found - features, options.norm));
+    const Regions regions = score->region(others, conformal_quantile(scores, level));
+    const double covered =
+        regions.members.gather(1, truth.narrow(0, half, half)).sum().item<double>();
+    best = std::max(best, covered / count);
+    // Strictly more than 1 − α: strictly fewer misses than α of the rows.
+    if (level.at_most_share(count - covered + 1e-9, count)) options.steps = step;
+    return options.steps == 0;
+  });
+  if (options.steps == 0) {
+    fail("feature_sampled: after none of ", most, " steps do the sets cover more than ",
+         100 * (1 - level.value()), " % of the selection rows (best ", 100 * best,
+         " %); try a larger --rate, or --score feature_margin, which needs no steps");
+  }
+  return options;
+}
+
+}  // namespace fcp

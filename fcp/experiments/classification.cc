@@ -1,0 +1,226 @@
+#include "fcp/experiments/classification.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iomanip>
+#include <limits>
+#include <sstream>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+#include "fcp/base/random.h"
+#include "fcp/calibration/label_selection.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/evaluation/set_evaluation.h"
+
+namespace fcp {
+namespace {
+
+constexpr int64_t kRowsOfAStream = 1000;  // scored and predicted at a time
+
+struct Halving {
+  LabelRows selection, calibration, test;
+};
+
+LabelRows rows_at(const ClassificationData& data, const std::vector<size_t>& order, size_t begin,
+                  size_t end) {
+  const std::vector<int64_t> indices(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                                     order.begin() + static_cast<std::ptrdiff_t>(end));
+  const torch::Tensor index = torch::tensor(indices, torch::kLong);
+  return {data.features.index_select(0, index), data.labels.index_select(0, index).unsqueeze(1)};
+}
+
+Halving halve(const ClassificationData& data, const ClassificationOptions& options, uint64_t seed) {
+  const std::vector<size_t> order =
+      Random(seed).permutation(static_cast<size_t>(data.features.size(0)));
+  const size_t half = order.size() / 2;
+  const size_t used =
+      options.most_rows > 0 ? std::min(half, static_cast<size_t>(options.most_rows)) : half;
+  const auto slice =
+      static_cast<size_t>(std::lround(options.selection_share * static_cast<double>(used)));
+  return {rows_at(data, order, 0, slice), rows_at(data, order, slice, used),
+          rows_at(data, order, half, half + used)};
+}
+
+ScoreOptions chosen_options(const std::string& method, const ClassificationOptions& options,
+                            const ClassificationData& data, const LabelRows& selection,
+                            const Level& level) {
+  const std::shared_ptr<const Network>& head = data.head;
+  ScoreOptions score = options.score;
+  score.name = method.substr(0, method.find('+'));
+  if (method == "lac" || method == "aps" || method == "raps") {
+    score = choose_temperature(score, head, selection);
+  }
+  if (method == "raps" || method == "feature_margin+rank") {
+    score = choose_rank_term(score, head, selection, level);
+  }
+  if (method == "feature_sampled" && score.steps == 0) {
+    score = choose_sampled_steps(score, head, selection, level);
+  }
+  return score;
+}
+
+std::string note_of(const ScoreOptions& score) {
+  std::ostringstream note;
+  if (score.name == "lac" || score.name == "aps" || score.name == "raps") {
+    note << "T = " << score.temperature;
+  }
+  if (score.name == "raps") note << ", ";
+  if (score.name == "raps" || score.name == "feature_margin") {
+    note << "rank weight " << score.rank_weight << ", free " << score.rank_free;
+  }
+  if (score.name == "feature_sampled") note << "M = " << score.steps;
+  return note.str();
+}
+
+std::vector<double> streamed_scores(const Score& score, const LabelRows& rows) {
+  std::vector<double> scores;
+  for (int64_t first = 0; first < rows.features.size(0); first += kRowsOfAStream) {
+    check_interrupted();
+    const int64_t count = std::min(kRowsOfAStream, rows.features.size(0) - first);
+    const std::vector<double> part =
+        score.score(rows.features.narrow(0, first, count), rows.labels.narrow(0, first, count));
+    scores.insert(scores.end(), part.begin(), part.end());
+  }
+  return scores;
+}
+
+SetEvaluation streamed_sets(const Score& score, const LabelRows& rows, double radius) {
+  SetEvaluator evaluator(static_cast<size_t>(score.classes()));
+  for (int64_t first = 0; first < rows.features.size(0); first += kRowsOfAStream) {
+    check_interrupted();
+    const int64_t count = std::min(kRowsOfAStream, rows.features.size(0) - first);
+    const torch::Tensor members = score.region(rows.features.narrow(0, first, count), radius)
+                                      .members.to(torch::kByte)
+                                      .contiguous();
+    const torch::Tensor labels = rows.labels.narrow(0, first, count).contiguous();
+    evaluator.add({{members.data_ptr<uint8_t>(), static_cast<size_t>(members.numel())},
+                   {labels.data_ptr<int64_t>(), static_cast<size_t>(count)}});
+  }
+  return evaluator.finish();
+}
+
+void fill_in(ClassificationCell& cell, const std::string& method, const Halving& halving,
+             const ClassificationData& data, const ClassificationOptions& options,
+             const Level& level) {
+  const ScoreOptions chosen = chosen_options(method, options, data, halving.selection, level);
+  cell.note = note_of(chosen);
+  const std::unique_ptr<Score> score = make_score(chosen, data.head);
+  const double radius = conformal_quantile(streamed_scores(*score, halving.calibration), level);
+  const SetEvaluation sets = streamed_sets(*score, halving.test, radius);
+  cell.coverage = sets.coverage.rate;
+  cell.size = sets.mean_size;
+  cell.worst_stratum = 1;
+  for (const Stratum& stratum : sets.size_strata) {
+    const double share = stratum.coverage.rate;
+    cell.worst_stratum = std::min(cell.worst_stratum, share);
+    cell.violation = std::max(cell.violation, std::abs(share - (1 - level.value())));
+  }
+  if (obeys_law(chosen)) return;
+  const std::vector<double> scores = streamed_scores(*score, halving.test);
+  const auto detected =
+      std::count_if(scores.begin(), scores.end(), [&](double one) { return one <= radius; });
+  cell.detection = static_cast<double>(detected) / static_cast<double>(scores.size());
+}
+
+}  // namespace
+
+const std::vector<std::string>& classification_methods() {
+  static const std::vector<std::string> methods = {
+      "lac", "aps", "raps", "feature_sampled", "feature_margin", "feature_margin+rank"};
+  return methods;
+}
+
+std::vector<ClassificationCell> run_classification(const ClassificationData& data,
+                                                   const ClassificationOptions& options,
+                                                   const ClassificationObserver& observe) {
+  using Clock = std::chrono::steady_clock;
+  const torch::NoGradGuard no_gradients;
+  std::vector<ClassificationCell> cells;
+  for (uint64_t i = 0; i < options.halvings; ++i) {
+    const Halving halving = halve(data, options, options.score.seed + i);
+    for (const Level& level : options.levels) {
+      for (const std::string& method : options.methods) {
+        ClassificationCell cell;
+        cell.method = method;
+        cell.level = level.text();
+        cell.halving = i;
+        const Clock::time_point start = Clock::now();
+        try {
+          fill_in(cell, method, halving, data, options, level);
+        } catch (const Error& error) {
+          cell.failed = error.what();
+        }
+        cell.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        if (observe) observe(cell);
+        cells.push_back(std::move(cell));
+      }
+    }
+  }
+  return cells;
+}
+
+std::vector<ClassificationSummary> summarize(const std::vector<ClassificationCell>& cells) {
+  std::vector<ClassificationSummary> summaries;
+  std::vector<double> squares;  // of the sizes
+  for (const ClassificationCell& cell : cells) {
+    auto found = std::find_if(summaries.begin(), summaries.end(), [&](const auto& summary) {
+      return summary.method == cell.method && summary.level == cell.level;
+    });
+    if (found == summaries.end()) {
+      found = summaries.emplace(summaries.end());
+      found->method = cell.method;
+      found->level = cell.level;
+      squares.push_back(0);
+    }
+    found->failed += !cell.failed.empty();
+    if (!cell.failed.empty()) continue;
+    ++found->halvings;
+    found->coverage += cell.coverage;
+    found->size += cell.size;
+    found->worst_stratum += cell.worst_stratum;
+    found->violation += cell.violation;
+    found->seconds += cell.seconds;
+    if (cell.detection) found->detection = found->detection.value_or(0) + *cell.detection;
+    squares[static_cast<size_t>(found - summaries.begin())] += cell.size * cell.size;
+  }
+  for (size_t i = 0; i < summaries.size(); ++i) {
+    ClassificationSummary& summary = summaries[i];
+    const auto n = static_cast<double>(summary.halvings);
+    if (n == 0) continue;
+    for (double* sum : {&summary.coverage, &summary.size, &summary.worst_stratum,
+                        &summary.violation, &summary.seconds}) {
+      *sum /= n;
+    }
+    if (summary.detection) *summary.detection /= n;
+    const double variance = squares[i] / n - summary.size * summary.size;
+    summary.size_deviation = n > 1 ? std::sqrt(std::max(0.0, variance) * n / (n - 1)) : 0;
+  }
+  return summaries;
+}
+
+std::string markdown_table(const std::vector<ClassificationSummary>& summaries) {
+  std::ostringstream text;
+  text << "| score | α | coverage | mean size | worst stratum | violation | seconds |\n"
+       << "|---|---|---|---|---|---|---|\n"
+       << std::fixed;
+  for (const ClassificationSummary& summary : summaries) {
+    text << "| " << summary.method << " | " << summary.level << " | ";
+    if (summary.halvings == 0) {
+      text << "failed | | | | |\n";
+      continue;
+    }
+    text << std::setprecision(1) << 100 * summary.coverage << " %";
+    if (summary.detection) text << " (detection " << 100 * *summary.detection << " %)";
+    text << " | " << std::setprecision(2) << summary.size << " ± " << summary.size_deviation
+         << " | " << std::setprecision(1) << 100 * summary.worst_stratum << " % | "
+         << 100 * summary.violation << " % | " << std::setprecision(2) << summary.seconds << " |\n";
+  }
+  return text.str();
+}
+
+}  // namespace fcp

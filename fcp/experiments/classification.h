@@ -1,0 +1,86 @@
+// Label sets in feature space beside their baselines, as in the paper's Table 3 and its ablation of
+// the cut: random halvings of the rows into calibration and test, several levels and scores over
+// one head. What a score has to choose (temperature, rank term, number of steps) it chooses on a
+// slice of the calibration half that is then dropped.
+//
+// Tested by tests/experiments/classification_test.cc and classification_slow_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/conformal/level.h"
+#include "fcp/network/network.h"
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+// lac, aps, raps, feature_sampled, feature_margin and feature_margin+rank. The first three are over
+// a softmax of fitted temperature; aps and raps are randomised; raps, as its authors, and
+// feature_margin+rank choose their rank terms.
+const std::vector<std::string>& classification_methods();
+
+struct ClassificationOptions {
+  std::vector<std::string> methods = classification_methods();
+  std::vector<Level> levels = {Level(0.1), Level(0.05)};
+  uint64_t halvings = 20;
+  double selection_share = 0.2;  // of the calibration half
+  int64_t most_rows = 0;         // of each half; 0: all
+  // norm, bound, steps (0: chosen), step_rate, adam, samples and seed, for the scores they concern.
+  ScoreOptions score = {};
+};
+
+// One score at one level on one halving.
+struct ClassificationCell {
+  std::string method;
+  std::string level;
+  uint64_t halving = 0;
+  std::string note;                 // "T = 1.21", "M = 12", …
+  double coverage = 0;              // share of rows whose label is in their set
+  std::optional<double> detection;  // share of rows with score ≤ radius, for feature_sampled
+  double size = 0;                  // mean
+  double worst_stratum = 0;         // coverage of the worst stratum of set sizes
+  double violation = 0;             // largest |coverage − (1 − α)| of a stratum
+  double seconds = 0;               // choices, calibration scores and test sets
+  std::string failed;               // why there is no result; empty: there is one
+};
+
+// A head, one feature a row [N, …], and labels [N].
+struct ClassificationData {
+  std::shared_ptr<const Network> head;
+  torch::Tensor features;
+  torch::Tensor labels;
+};
+
+using ClassificationObserver = std::function<void(const ClassificationCell&)>;
+std::vector<ClassificationCell> run_classification(const ClassificationData& data,
+                                                   const ClassificationOptions& options,
+                                                   const ClassificationObserver& observe = {});
+
+// Means over halvings, and the deviation of size; cells that failed are counted, not averaged.
+struct ClassificationSummary {
+  std::string method;
+  std::string level;
+  size_t halvings = 0;
+  size_t failed = 0;
+  double coverage = 0;
+  std::optional<double> detection;
+  double size = 0;
+  double size_deviation = 0;
+  double worst_stratum = 0;
+  double violation = 0;
+  double seconds = 0;
+};
+
+std::vector<ClassificationSummary> summarize(const std::vector<ClassificationCell>& cells);
+
+// The summaries as a table in Markdown, a line each.
+std::string markdown_table(const std::vector<ClassificationSummary>& summaries);
+
+}  // namespace fcp

@@ -1,0 +1,71 @@
+#include "fcp/scores/aps.h"
+
+#include <bit>
+#include <tuple>
+
+#include "fcp/base/random.h"
+#include "fcp/scores/labels.h"
+#include "fcp/scores/lac.h"
+
+namespace fcp {
+namespace {
+
+class Aps : public LabelScore {
+ public:
+  Aps(const ScoreOptions& options, const std::shared_ptr<const Network>& head, const RankTerm& term)
+      : LabelScore(options, head),
+        temperature_(options.temperature),
+        randomized_(options.randomized),
+        seed_(options.seed),
+        term_(term) {}
+
+  torch::Tensor label_scores(const torch::Tensor& features) const override {
+    const torch::Tensor logits = logits_of(head(), features);
+    const torch::Tensor order = std::get<1>(torch::sort(logits, /*stable=*/true, 1, true));
+    const torch::Tensor sorted = probabilities(logits, temperature_).gather(1, order);
+    const int64_t last = classes() - 1;
+    const torch::Tensor above = torch::cat(
+        {torch::zeros({logits.size(0), 1}, sorted.options()), sorted.narrow(1, 0, last).cumsum(1)},
+        1);
+    torch::Tensor scores = above + (randomized_ ? random_shares(features, seed_) * sorted : sorted);
+    const torch::Tensor ranks = torch::arange(1, classes() + 1, torch::kLong);
+    scores = scores + rank_terms(ranks, term_);
+    return torch::empty_like(scores).scatter_(1, order, scores);
+  }
+
+ private:
+  double temperature_;
+  bool randomized_;
+  uint64_t seed_;
+  RankTerm term_;
+};
+
+}  // namespace
+
+torch::Tensor random_shares(const torch::Tensor& features, uint64_t seed) {
+  const int64_t rows = features.size(0);
+  const torch::Tensor plain =
+      features.to(torch::kCPU, torch::kFloat).reshape({rows, -1}).contiguous();
+  const float* numbers = plain.data_ptr<float>();
+  torch::Tensor shares = torch::empty({rows, 1}, torch::kDouble);
+  const uint64_t start = Random(seed).bits();
+  for (int64_t row = 0; row < rows; ++row) {
+    uint64_t hash = start;
+    for (int64_t i = 0; i < plain.size(1); ++i) {  // Fowler, Noll and Vo's, word by word
+      hash = (hash ^ std::bit_cast<uint32_t>(*numbers++)) * 0x100000001b3;
+      hash ^= hash >> 32;
+    }
+    shares.data_ptr<double>()[row] = Random(hash).uniform();
+  }
+  return shares;
+}
+
+std::unique_ptr<Score> make_aps(const ScoreOptions& options, std::shared_ptr<const Network> head) {
+  return std::make_unique<Aps>(options, head, RankTerm{});
+}
+
+std::unique_ptr<Score> make_raps(const ScoreOptions& options, std::shared_ptr<const Network> head) {
+  return std::make_unique<Aps>(options, head, rank_term(options));
+}
+
+}  // namespace fcp

@@ -1,0 +1,32 @@
+// Adaptive prediction sets: labels from the most probable one on, until enough is together; and
+// their regularised form, RAPS, which makes far labels dear.
+//
+//   p            = softmax(logits / temperature), in double precision; o_k: rank of label k
+//   score(v, k)  = Σ_{j: o_j < o_k} p_j + u p_k + λ max(0, o_k − k_reg)      (aps: λ = 0)
+//   region(v, r) = all labels with score at most r: those up to some rank
+//
+// u = 1, or a number in [0, 1) for each row where the score is randomised. It is then a hash of the
+// bytes of the feature and of the seed, hence a fixed function of v: rows stay exchangeable, the
+// law holds exactly, and the same row has the same set every time. As u is uniform, p_k true
+// probabilities make the score of the truth uniform (of aps). Randomised sets may be empty.
+// Equal logits: the lower label comes first (labels.h).
+//
+// Cost: one forward and a sort of C numbers a row. Reference: Romano, Sesia, Candès, Classification
+// with Valid and Adaptive Coverage, 2020; Angelopoulos, Bates, Malik, Jordan, Uncertainty Sets for
+// Image Classifiers using Conformal Prediction, 2021.
+// Tested by tests/scores/labels_test.cc and label_law_test.cc.
+#pragma once
+
+#include <memory>
+
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+std::unique_ptr<Score> make_aps(const ScoreOptions& options, std::shared_ptr<const Network> head);
+std::unique_ptr<Score> make_raps(const ScoreOptions& options, std::shared_ptr<const Network> head);
+
+// u of each row of features [N, …]: [N, 1] doubles.
+torch::Tensor random_shares(const torch::Tensor& features, uint64_t seed);
+
+}  // namespace fcp

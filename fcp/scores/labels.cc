@@ -1,0 +1,160 @@
+#include "fcp/scores/labels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/network/cut.h"
+#include "fcp/scores/outputs.h"
+
+namespace fcp {
+namespace {
+
+bool is_softmax_of_rows(const Node& node) {
+  if (!node.domain.empty() || (node.op != "Softmax" && node.op != "LogSoftmax")) return false;
+  const auto axis = node.attributes.find("axis");
+  if (axis == node.attributes.end()) return true;
+  const int64_t* value = std::get_if<int64_t>(&axis->second);
+  return value != nullptr && (*value == 1 || *value == -1);
+}
+
+// The numbers of one row of the output; 0: the file does not say.
+int64_t declared_classes(const TensorInfo& output) {
+  if (!output.known_rank || output.shape.size() < 2) return 0;
+  int64_t classes = 1;
+  for (size_t i = 1; i < output.shape.size(); ++i) {
+    if (output.shape[i] == kDynamic) return 0;
+    classes *= output.shape[i];
+  }
+  return classes;
+}
+
+int64_t classes_by_running(const Network& network, const TensorInfo& output) {
+  const TensorInfo& input = network.inputs()[0];
+  std::vector<int64_t> shape = input.shape;
+  const bool known = input.known_rank && !shape.empty() &&
+                     std::find(shape.begin() + 1, shape.end(), kDynamic) == shape.end();
+  if (!known) {
+    fail("output '", output.name,
+         "' does not say how many classes it has, nor can it be tried: ", "the shape of '",
+         input.name, "' is not known either");
+  }
+  if (shape[0] == kDynamic) shape[0] = 1;
+  const torch::NoGradGuard no_gradients;
+  return output_matrix(network.run({torch::zeros(shape, input.type)})[0]).size(1);
+}
+
+}  // namespace
+
+LogitHead logit_head(const std::shared_ptr<const Network>& head, const std::string& output) {
+  const size_t index = output_index(*head, output);
+  TensorInfo wanted = head->outputs()[index];
+  bool changed = head->outputs().size() > 1;
+  for (const Step& step : head->steps()) {
+    if (step.outputs[0] == head->output_slots()[index] && is_softmax_of_rows(step.node)) {
+      wanted.name = step.node.inputs[0];
+      changed = true;
+    }
+  }
+  LogitHead result{head, declared_classes(wanted)};
+  if (changed) {
+    NetworkOptions options;
+    options.device = head->device();
+    result.network =
+        std::make_shared<const Network>(extract(head->graph(), head->inputs(), {wanted}), options);
+  }
+  if (result.classes == 0) result.classes = classes_by_running(*result.network, wanted);
+  if (result.classes < 2) {
+    fail("output '", head->outputs()[index].name, "' has ", result.classes,
+         " number a row; a score of labels needs one for each of at least 2 classes");
+  }
+  return result;
+}
+
+torch::Tensor logits_of(const LogitHead& head, const torch::Tensor& features) {
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor output = head.network->run_rows({features})[0];
+  const torch::Tensor logits = output.reshape({output.size(0), -1});
+  if (logits.size(1) != head.classes) {
+    fail("output '", head.network->outputs()[0].name, "': found ", logits.size(1),
+         " numbers a row, expected ", head.classes);
+  }
+  return logits.to(torch::kCPU, torch::kFloat).contiguous();
+}
+
+torch::Tensor labels_of(const torch::Tensor& truth, int64_t rows, int64_t classes) {
+  if (truth.numel() != rows) {
+    fail("the target has ", truth.numel(), " numbers for ", rows, " rows; expected one label each");
+  }
+  const torch::Tensor numbers = truth.to(torch::kCPU, torch::kDouble).flatten().contiguous();
+  torch::Tensor labels = torch::empty({rows}, torch::kLong);
+  const double* from = numbers.data_ptr<double>();
+  int64_t* to = labels.data_ptr<int64_t>();
+  for (int64_t i = 0; i < rows; ++i) {
+    if (std::isnan(from[i])) {
+      to[i] = -1;
+    } else if (from[i] >= 0 && from[i] < static_cast<double>(classes) &&
+               from[i] == std::floor(from[i])) {
+      to[i] = static_cast<int64_t>(from[i]);
+    } else {
+      fail("row ", i, ": found label ", from[i], ", expected one of 0 to ", classes - 1);
+    }
+  }
+  return labels;
+}
+
+torch::Tensor label_radii(const torch::Tensor& radius, int64_t rows, int64_t classes) {
+  const bool fits = radius.dim() == 2 && radius.size(0) == rows &&
+                    (radius.size(1) == 1 || radius.size(1) == classes);
+  if (!fits) {
+    fail("a score of labels takes one radius a row, or one for each of its ", classes,
+         " labels; found ", radius.sizes(), " for ", rows, " rows");
+  }
+  return radius.to(torch::kCPU, torch::kDouble).contiguous();
+}
+
+std::vector<double> label_plain_scores(const torch::Tensor& scores, const torch::Tensor& labels,
+                                       const torch::Tensor& logits) {
+  const torch::Tensor unknown = (labels < 0).logical_or(logits.isnan().any(1));
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  return plain_scores(scores.to(torch::kDouble).masked_fill(unknown, nan));
+}
+
+torch::Tensor label_ranks(const torch::Tensor& logits) {
+  const torch::Tensor order = std::get<1>(torch::sort(logits, /*stable=*/true, 1, true));
+  const torch::Tensor places = torch::arange(1, logits.size(1) + 1, torch::kLong);
+  return torch::empty_like(order).scatter_(1, order, places.expand_as(order).contiguous());
+}
+
+RankTerm rank_term(const ScoreOptions& options) {
+  if (!(options.rank_weight >= 0) || !std::isfinite(options.rank_weight) || options.rank_free < 0) {
+    fail(options.name, ": the weight of the rank (", options.rank_weight,
+         ") and the ranks free of it (", options.rank_free, ") must be at least 0");
+  }
+  return {options.rank_weight, options.rank_free};
+}
+
+torch::Tensor rank_terms(const torch::Tensor& ranks, const RankTerm& term) {
+  return (ranks - term.free).clamp_min(0).to(torch::kDouble) * term.weight;
+}
+
+std::vector<double> LabelScore::score(const torch::Tensor& features,
+                                      const torch::Tensor& truth) const {
+  const torch::Tensor labels = labels_of(truth, features.size(0), classes());
+  const torch::Tensor all = label_scores(features);  // [N, C], NaN where a logit is
+  const torch::Tensor own = all.gather(1, labels.clamp_min(0).unsqueeze(1)).squeeze(1);
+  return label_plain_scores(own, labels, all);
+}
+
+Regions LabelScore::region(const torch::Tensor& features, const torch::Tensor& radius) const {
+  const torch::Tensor radii = label_radii(radius, features.size(0), classes());
+  const torch::Tensor prediction = logits_of(head_, features).argmax(1, /*keepdim=*/true);
+  return {prediction, {}, {}, label_scores(features) <= radii};
+}
+
+}  // namespace fcp

@@ -1,0 +1,87 @@
+// What every score of labels shares.
+//
+// The truth of a row is its label, 0 … C − 1; the network answers C logits. A score of labels is
+// one function, the scores of all labels of a row: `score` picks the one of the truth, and the
+// region is all labels whose score is at most the radius, so that the law holds by construction.
+//
+// Logits are what stands before a Softmax or LogSoftmax at the end of the network, where there is
+// one. Labels are ranked by their logits, the largest first and, of equal logits, the lower label
+// first; the network's own answer is the label of rank 1.
+//
+// Tested by tests/scores/labels_test.cc and label_law_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/network/network.h"
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+// The part of a head that makes its logits: one output of [N, C] numbers.
+struct LogitHead {
+  std::shared_ptr<const Network> network;
+  int64_t classes = 0;
+};
+
+// An Error where the output does not have at least two classes or does not say how many.
+LogitHead logit_head(const std::shared_ptr<const Network>& head, const std::string& output);
+
+// features [N, …] → [N, C] float32 on the CPU.
+torch::Tensor logits_of(const LogitHead& head, const torch::Tensor& features);
+
+// truth [N, 1] → [N] int64 on the CPU, −1 where the truth is NaN. An Error names the row of what is
+// not a label.
+torch::Tensor labels_of(const torch::Tensor& truth, int64_t rows, int64_t classes);
+
+// radius [N, 1] or [N, C] as doubles on the CPU; an Error where it has another shape.
+torch::Tensor label_radii(const torch::Tensor& radius, int64_t rows, int64_t classes);
+
+// scores [N] as plain numbers, NaN where the label is −1 or the row's logits [N, C] have a NaN.
+std::vector<double> label_plain_scores(const torch::Tensor& scores, const torch::Tensor& labels,
+                                       const torch::Tensor& logits);
+
+// The rank of every label, [N, C] int64 from 1.
+torch::Tensor label_ranks(const torch::Tensor& logits);
+
+// weight · max(0, rank − free), which RAPS adds to a score.
+struct RankTerm {
+  double weight = 0;
+  int64_t free = 0;
+
+  double of(int64_t rank) const {
+    return rank > free ? weight * static_cast<double>(rank - free) : 0.0;
+  }
+};
+RankTerm rank_term(const ScoreOptions& options);
+torch::Tensor rank_terms(const torch::Tensor& ranks, const RankTerm& term);  // [N, C] doubles
+
+class LabelScore : public Score {
+ public:
+  LabelScore(const ScoreOptions& options, const std::shared_ptr<const Network>& head)
+      : head_(logit_head(head, options.output)) {}
+
+  explicit LabelScore(LogitHead head) : head_(std::move(head)) {}
+
+  int64_t classes() const override { return head_.classes; }
+  const LogitHead& head() const { return head_; }
+
+  // features [N, …] → the score of every label, [N, C] doubles on the CPU.
+  virtual torch::Tensor label_scores(const torch::Tensor& features) const = 0;
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override;
+  using Score::region;
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override;
+
+ private:
+  LogitHead head_;
+};
+
+}  // namespace fcp

@@ -1,0 +1,92 @@
+#include "fcp/scores/margin_head.h"
+
+#include <algorithm>
+#include <string>
+
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/network/bound_support.h"
+#include "fcp/network/cut.h"
+
+namespace fcp {
+namespace {
+
+TensorInfo info_of_rows(const std::string& name, const torch::Tensor& rows) {
+  TensorInfo info;
+  info.name = name;
+  info.type = rows.scalar_type();
+  info.shape = rows.sizes().vec();
+  info.shape[0] = kDynamic;
+  info.dimension_names.assign(info.shape.size(), "");
+  return info;
+}
+
+// The tensor u: behind the last step that is not affine, if all paths pass there; else the logits.
+std::string tail_input(const Network& network, const Graph& graph) {
+  const std::vector<BoundPlan> plans = plan_bounds(network);
+  std::string found = graph.inputs[0].name;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (!plans[i].runs && plans[i].rule != BoundRule::kAffine) {
+      found = network.steps()[i].node.outputs[0];
+    }
+  }
+  const std::string& logits = graph.outputs[0].name;
+  return found == logits || find_leak(graph, found) ? logits : found;
+}
+
+// The tensor's value for one row of features.
+torch::Tensor value_of(const Network& network, const std::string& tensor,
+                       const torch::Tensor& feature) {
+  torch::Tensor value;
+  network.run({feature}, [&](const Step& step, const Tensors&, const Tensors& outputs) {
+    for (size_t i = 0; i < std::min(outputs.size(), step.node.outputs.size()); ++i) {
+      if (step.node.outputs[i] == tensor) value = outputs[i];
+    }
+  });
+  return value;
+}
+
+}  // namespace
+
+AffineTail affine_tail(const LogitHead& head, const torch::Tensor& features) {
+  const Network& network = *head.network;
+  const Graph graph = network.graph();
+  const std::string input = tail_input(network, graph);
+  const int64_t rows = std::max<int64_t>(1, network.fixed_batch());
+  const torch::Tensor example = features.narrow(0, 0, 1).expand([&] {
+    std::vector<int64_t> shape = features.sizes().vec();
+    shape[0] = rows;
+    return shape;
+  }());
+  AffineTail tail;
+  if (input == graph.outputs[0].name) {  // nothing follows the logits
+    tail.front = graph;
+    tail.weight = torch::eye(head.classes, torch::kFloat);
+    tail.bias = torch::zeros({head.classes}, torch::kFloat);
+    return tail;
+  }
+  const torch::Tensor u = input == graph.inputs[0].name
+                              ? example.to(network.device(), graph.inputs[0].type)
+                              : value_of(network, input, example);
+  const TensorInfo info = info_of_rows(input, u);
+  tail.front.inputs = graph.inputs;
+  tail.front.outputs = {info};
+  tail.front.opset = graph.opset;
+  if (input != graph.inputs[0].name) tail.front = extract(graph, graph.inputs, {info});
+  NetworkOptions options;
+  options.device = network.device();
+  const Network end(extract(graph, {info}, graph.outputs), options);
+  std::vector<int64_t> shape = u.sizes().vec();
+  shape[0] = head.classes;
+  torch::AutoGradMode with_gradients(true);
+  const torch::Tensor zeros = torch::zeros(shape, u.options()).requires_grad_();
+  const torch::Tensor logits = end.run({zeros})[0].reshape({head.classes, -1});  // b in every row
+  const torch::Tensor weight = torch::autograd::grad({logits.diagonal().sum()}, {zeros})[0];
+  tail.weight = weight.flatten(1).to(torch::kCPU, torch::kFloat).contiguous();
+  tail.bias = logits.detach()[0].to(torch::kCPU, torch::kFloat).contiguous();
+  return tail;
+}
+
+}  // namespace fcp

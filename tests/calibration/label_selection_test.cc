@@ -1,0 +1,123 @@
+#include "fcp/calibration/label_selection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/base/error.h"
+#include "fcp/conformal/quantile.h"
+
+#include "tests/scores/heads.h"
+#include "tests/scores/label_heads.h"
+
+namespace fcp {
+namespace {
+
+double cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels, double temperature) {
+  return -torch::log_softmax(logits.to(torch::kDouble) / temperature, 1)
+              .gather(1, labels)
+              .mean()
+              .item<double>();
+}
+
+// Labels drawn at temperature 1, logits then sharpened threefold: the best temperature is near 3,
+// and no other does better.
+TEST(LabelSelection, TemperatureMinimisesTheCrossEntropy) {
+  Random random(1);
+  const torch::Tensor logits = random_normal(random, {4000, 6});
+  const torch::Tensor labels = drawn_labels(random, logits);
+  const torch::Tensor sharp = 3 * logits;
+  const double best = best_temperature(sharp, labels);
+  EXPECT_NEAR(best, 3, 0.5);
+  for (const double other : {0.999, 1.001, 0.5, 2.0}) {
+    EXPECT_LT(cross_entropy(sharp, labels, best), cross_entropy(sharp, labels, best * other));
+  }
+  const ScoreOptions chosen =
+      choose_temperature({.name = "aps"}, logits_as_features(6), {sharp, labels});
+  EXPECT_DOUBLE_EQ(chosen.temperature, best);
+}
+
+// Rows that are all right want T → 0, rows that are all wrong T → ∞: the ends are kept.
+TEST(LabelSelection, TemperatureStaysInItsRange) {
+  const torch::Tensor logits = torch::tensor({{5.f, 0.f}, {0.f, 7.f}});
+  const double right = best_temperature(logits, torch::tensor({{0}, {1}}, torch::kLong));
+  const double wrong = best_temperature(logits, torch::tensor({{1}, {0}}, torch::kLong));
+  EXPECT_GE(right, 0.01);
+  EXPECT_LT(right, 1);
+  EXPECT_LE(wrong, 100);
+  EXPECT_GT(wrong, 10);
+}
+
+double mean_size(const ScoreOptions& options, const std::shared_ptr<const Network>& head,
+                 const LabelRows& rows, const Level& level) {
+  const auto score = make_score(options, head);
+  const double radius = conformal_quantile(score->score(rows.features, rows.labels), level);
+  return score->region(rows.features, radius)
+      .members.sum(1)
+      .to(torch::kDouble)
+      .mean()
+      .item<double>();
+}
+
+// Many labels of little probability: a rank term pays.
+TEST(LabelSelection, RankTermsGiveTheSmallestSetsOfTheGrid) {
+  Random random(2);
+  const torch::Tensor logits = random_normal(random, {600, 40}) * 1.5;
+  const LabelRows rows{logits, drawn_labels(random, logits * 1.2)};
+  const auto head = logits_as_features(40);
+  const Level level(0.2);
+  for (const char* name : {"raps", "feature_margin"}) {
+    const ScoreOptions plain{.name = name};
+    const ScoreOptions chosen = choose_rank_term(plain, head, rows, level);
+    EXPECT_GT(chosen.rank_free, 1) << name;
+    const double size = mean_size(chosen, head, rows, level);
+    EXPECT_LE(size, mean_size(plain, head, rows, level)) << name;
+    ScoreOptions other = chosen;
+    for (const double factor : {0.5, 2.0, 5.0}) {  // neighbours of the choice in one grid or both
+      other.rank_weight = name == std::string("raps") ? 0.1 * factor : chosen.rank_weight;
+      EXPECT_LE(size, mean_size(other, head, rows, level)) << name << factor;
+    }
+  }
+}
+
+TEST(LabelSelection, RankOfTheTruthSaysHowManyRanksAreFree) {
+  // Ranks 1, …, 10 of the truth once each: at α = 0.2 the rank ⌈0.8 · 11⌉ = 9.
+  const torch::Tensor logits = -torch::arange(10, torch::kFloat).expand({10, 10});
+  const LabelRows rows{logits.contiguous(), torch::arange(10).unsqueeze(1)};
+  const ScoreOptions chosen =
+      choose_rank_term({.name = "raps"}, logits_as_features(10), rows, Level(0.2));
+  EXPECT_EQ(chosen.rank_free, 9);
+  EXPECT_THROW(choose_rank_term({.name = "lac"}, logits_as_features(10), rows, Level(0.2)), Error);
+}
+
+// The first number of steps whose sets cover, held against the score itself at that number and one
+// below.
+TEST(LabelSelection, SampledStepsAreTheFirstThatCover) {
+  Random random(3);
+  const auto head = network_of(linear_head(random_normal(random, {5, 3}), torch::zeros({5})));
+  const torch::Tensor features = random_normal(random, {400, 3});
+  const LabelRows rows{features, drawn_labels(random, head->forward(features))};
+  const Level level(0.2);
+  const ScoreOptions chosen =
+      choose_sampled_steps({.name = "feature_sampled", .step_rate = 0.2}, head, rows, level);
+  ASSERT_GT(chosen.steps, 1);
+  for (const int steps : {chosen.steps, chosen.steps - 1}) {
+    ScoreOptions options = chosen;
+    options.steps = steps;
+    const auto score = make_score(options, head);
+    const double radius = conformal_quantile(
+        score->score(features.narrow(0, 0, 200), rows.labels.narrow(0, 0, 200)), level);
+    const torch::Tensor members = score->region(features.narrow(0, 200, 200), radius).members;
+    const double covered =
+        members.gather(1, rows.labels.narrow(0, 200, 200)).to(torch::kDouble).mean().item<double>();
+    EXPECT_EQ(covered > 0.8, steps == chosen.steps) << covered;
+  }
+  try {
+    choose_sampled_steps({.name = "feature_sampled", .step_rate = 1e-6}, head, rows, level, 2);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("none of 2 steps"));
+  }
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,68 @@
+// The law k ∈ region(v, r) ⟺ score(v, k) ≤ r for the scores of labels, over random heads.
+#include <gtest/gtest.h>
+
+#include "fcp/scores/score.h"
+
+#include "tests/scores/heads.h"
+#include "tests/scores/label_heads.h"
+
+namespace fcp {
+namespace {
+
+constexpr std::array kLabelNorms = {Norm::kInf, Norm::kTwo, Norm::kOne};
+
+// Every other head with a rank term, of a size that matters.
+int label_law(ScoreOptions options, int heads, int64_t rows, size_t radii, uint64_t seed) {
+  Random random(seed);
+  int pairs = 0;
+  for (int i = 0; i < heads && !testing::Test::HasFailure(); ++i) {
+    options.norm = kLabelNorms[static_cast<size_t>(i % 3)];
+    options.randomized = i % 4 < 2;
+    options.temperature = std::pow(2, i % 3 - 1);
+    options.rank_weight = i % 2 == 0 ? 0 : std::pow(10, 4 * random.uniform() - 3);
+    options.rank_free = i % 3;
+    const auto head = network_of(wild_head(random, 2 + static_cast<int64_t>(random.below(6))));
+    const torch::Tensor features =
+        random_normal(random, {rows, head->inputs()[0].shape[1]}) * std::pow(10, random.uniform());
+    pairs += expect_label_law(*make_score(options, head), features, random, radii);
+  }
+  return pairs;
+}
+
+TEST(LabelLaw, Lac) { EXPECT_GT(label_law({.name = "lac"}, 60, 20, 10, 1), 50000); }
+
+TEST(LabelLaw, Aps) { EXPECT_GT(label_law({.name = "aps"}, 60, 20, 10, 2), 50000); }
+
+TEST(LabelLaw, Raps) { EXPECT_GT(label_law({.name = "raps"}, 60, 20, 10, 3), 50000); }
+
+// A quarter of the heads are linear; the others go through bounds.
+TEST(LabelLaw, FeatureMarginByIbp) {
+  EXPECT_GT(label_law({.name = "feature_margin"}, 40, 10, 4, 4), 8000);
+}
+
+TEST(LabelLaw, FeatureMarginByCrown) {
+  EXPECT_GT(label_law({.name = "feature_margin",
+                       .bound = {.method = BoundMethod::kCrownIbp, .outward = false}},
+                      4, 3, 1, 5),
+            200);
+}
+
+TEST(LabelLaw, FeatureMarginOfOneLayer) {
+  Random random(6);
+  int pairs = 0;
+  for (int i = 0; i < 60; ++i) {
+    const int64_t classes = 2 + static_cast<int64_t>(random.below(40));
+    const auto head = network_of(
+        linear_head(random_normal(random, {classes, 5}), random_normal(random, {classes})));
+    const ScoreOptions options{.name = "feature_margin",
+                               .norm = kLabelNorms[static_cast<size_t>(i % 3)],
+                               .rank_weight = i % 2 * 0.3,
+                               .rank_free = i % 3};
+    pairs +=
+        expect_label_law(*make_score(options, head), random_normal(random, {20, 5}), random, 5);
+  }
+  EXPECT_GT(pairs, 200000);
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,169 @@
+// lac, aps and raps by hand, and what all scores of labels do with logits, labels and radii.
+#include "fcp/scores/labels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/aps.h"
+#include "fcp/scores/score.h"
+
+#include "tests/scores/heads.h"
+#include "tests/scores/label_heads.h"
+
+namespace fcp {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<double> scores_of_row(const ScoreOptions& options, const torch::Tensor& row) {
+  const auto score = make_score(options, logits_as_features(row.numel()));
+  const torch::Tensor all = all_label_scores(*score, row.unsqueeze(0));
+  return {all.data_ptr<double>(), all.data_ptr<double>() + all.numel()};
+}
+
+auto near(double a, double b, double c) {
+  return ElementsAre(DoubleNear(a, 1e-7), DoubleNear(b, 1e-7), DoubleNear(c, 1e-7));
+}
+
+const torch::Tensor kLogits = torch::tensor({0.3f, 0.5f, 0.2f}).log();  // p = 0.3, 0.5, 0.2
+
+TEST(Labels, LacByHand) {
+  EXPECT_THAT(scores_of_row({.name = "lac"}, kLogits), near(0.7, 0.5, 0.8));
+  // Temperature 1/2 squares the odds: 9, 25, 4 of 38.
+  EXPECT_THAT(scores_of_row({.name = "lac", .temperature = 0.5}, kLogits),
+              near(29.0 / 38, 13.0 / 38, 34.0 / 38));
+}
+
+TEST(Labels, ApsByHand) {
+  EXPECT_THAT(scores_of_row({.name = "aps", .randomized = false}, kLogits), near(0.8, 0.5, 1.0));
+  const double u = random_shares(kLogits.unsqueeze(0), 7).item<double>();
+  EXPECT_THAT(scores_of_row({.name = "aps", .seed = 7}, kLogits),
+              near(0.5 + 0.3 * u, 0.5 * u, 0.8 + 0.2 * u));
+  // aps looks at no rank term.
+  EXPECT_THAT(scores_of_row({.name = "aps", .randomized = false, .rank_weight = 1}, kLogits),
+              near(0.8, 0.5, 1.0));
+}
+
+TEST(Labels, RapsByHand) {
+  ScoreOptions options{.name = "raps", .randomized = false, .rank_weight = 0.1, .rank_free = 1};
+  EXPECT_THAT(scores_of_row(options, kLogits), near(0.9, 0.5, 1.2));
+  options.rank_free = 0;
+  EXPECT_THAT(scores_of_row(options, kLogits), near(1.0, 0.6, 1.3));
+  options.randomized = true;
+  const double u = random_shares(kLogits.unsqueeze(0), 0).item<double>();
+  EXPECT_THAT(scores_of_row(options, kLogits), near(0.7 + 0.3 * u, 0.1 + 0.5 * u, 1.1 + 0.2 * u));
+}
+
+TEST(Labels, OfEqualLogitsTheLowerLabelComesFirst) {
+  const torch::Tensor tied = torch::tensor({0.25f, 0.5f, 0.25f}).log();
+  EXPECT_THAT(scores_of_row({.name = "aps", .randomized = false}, tied), near(0.75, 0.5, 1));
+  const torch::Tensor ranks = label_ranks(torch::tensor({{1.f, 3.f, 1.f, 3.f, 2.f}}));
+  EXPECT_TRUE(torch::equal(ranks, torch::tensor({{4, 1, 5, 2, 3}}, torch::kLong)));
+}
+
+// With labels drawn from the network's own probabilities the randomised score is uniform on [0, 1),
+// so that sets of radius 1 − α cover 1 − α exactly. Kolmogorov and Smirnov's distance of n scores
+// exceeds the limit with a chance of at most 1e-6 (Massart).
+TEST(Labels, RandomisedApsIsExactWhereTheProbabilitiesAreTrue) {
+  constexpr int64_t kRows = 20000;
+  Random random(3);
+  const torch::Tensor logits = random_normal(random, {kRows, 5}) * 2;
+  const torch::Tensor truth = drawn_labels(random, logits);
+  const double limit = std::sqrt(std::log(2e6) / (2.0 * kRows));
+  for (const bool randomized : {true, false}) {
+    const ScoreOptions options{.name = "aps", .randomized = randomized};
+    std::vector<double> scores = make_score(options, logits_as_features(5))->score(logits, truth);
+    std::sort(scores.begin(), scores.end());
+    double distance = 0;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      distance = std::max({distance, std::abs(scores[i] - static_cast<double>(i) / kRows),
+                           std::abs(scores[i] - static_cast<double>(i + 1) / kRows)});
+    }
+    EXPECT_EQ(distance < limit, randomized) << distance;
+  }
+}
+
+TEST(Labels, TheRandomShareDependsOnTheFeatureAndTheSeedAlone) {
+  Random random(4);
+  const torch::Tensor features = random_normal(random, {50, 8});
+  const torch::Tensor shares = random_shares(features, 1);
+  const torch::Tensor order = torch::randperm(50);
+  EXPECT_TRUE(torch::equal(random_shares(features.index_select(0, order), 1),
+                           shares.index_select(0, order)));
+  EXPECT_FALSE(random_shares(features, 2).eq(shares).any().item<bool>());
+  torch::Tensor other = features.clone();
+  other.select(1, 7) += 1;
+  EXPECT_FALSE(random_shares(other, 1).eq(shares).any().item<bool>());
+}
+
+TEST(Labels, ASoftmaxAtTheEndIsTakenOff) {
+  for (const char* op : {"Softmax", "LogSoftmax"}) {
+    Graph graph = linear_head(torch::eye(3), torch::zeros({3}));
+    graph.nodes.push_back(make_node(op, {"y"}, {"p"}, {{"axis", int64_t{1}}}));
+    graph.outputs = {make_info("p", {kDynamic, 3})};
+    const auto score = make_score({.name = "lac", .temperature = 0.5}, network_of(graph));
+    const torch::Tensor scores = all_label_scores(*score, kLogits.unsqueeze(0));
+    EXPECT_NEAR(scores[0][1].item<double>(), 13.0 / 38, 1e-7) << op;
+  }
+}
+
+TEST(Labels, PredictionIsTheNetworksAnswerAndSizesFollowTheRadius) {
+  const auto score = make_score({.name = "lac"}, logits_as_features(3));
+  const Regions regions = score->region(kLogits.unsqueeze(0), 0.7000001);
+  EXPECT_EQ(score->classes(), 3);
+  EXPECT_TRUE(torch::equal(regions.prediction, torch::tensor({{1}}, torch::kLong)));
+  EXPECT_TRUE(torch::equal(regions.members, torch::tensor({{true, true, false}})));
+  EXPECT_FALSE(regions.lower.defined());
+  const torch::Tensor radii = torch::tensor({{0.0, 0.5000001, 0.9}}, torch::kDouble);
+  EXPECT_TRUE(torch::equal(score->region(kLogits.unsqueeze(0), radii).members,
+                           torch::tensor({{false, true, true}})));
+}
+
+TEST(Labels, WrongInputIsNamed) {
+  const auto score = make_score({.name = "lac"}, logits_as_features(3));
+  const torch::Tensor rows = torch::zeros({2, 3});
+  const auto message = [&](const std::function<void()>& work) -> std::string {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(message([&] {
+                score->score(rows, torch::tensor({{0.0}, {3.0}}));
+              }),
+              HasSubstr("row 1: found label 3, expected one of 0 to 2"));
+  EXPECT_THAT(message([&] {
+                score->score(rows, torch::tensor({{0.0}, {0.5}}));
+              }),
+              HasSubstr("row 1: found label 0.5"));
+  EXPECT_THAT(message([&] { score->score(rows, torch::zeros({2, 2})); }), HasSubstr("one label"));
+  EXPECT_THAT(message([&] { score->region(rows, torch::zeros({2, 2})); }), HasSubstr("radius"));
+  EXPECT_THAT(message([&] { make_score({.name = "lac"}, logits_as_features(1)); }),
+              HasSubstr("at least 2 classes"));
+  const auto hot = make_score({.name = "lac", .temperature = 0}, logits_as_features(3));
+  EXPECT_THAT(message([&] { hot->score(rows, torch::zeros({2, 1})); }), HasSubstr("temperature"));
+  EXPECT_THAT(
+      message([&] { make_score({.name = "raps", .rank_weight = -1}, logits_as_features(3)); }),
+      HasSubstr("at least 0"));
+}
+
+TEST(Labels, NanGivesNan) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const char* name : {"lac", "aps", "raps", "feature_margin"}) {
+    const auto score = make_score({.name = name}, logits_as_features(3));
+    torch::Tensor rows = torch::zeros({3, 3});
+    rows[1][2] = nan;
+    const std::vector<double> scores = score->score(rows, torch::tensor({{0.0}, {0.0}, {nan}}));
+    EXPECT_FALSE(std::isnan(scores[0])) << name;
+    EXPECT_TRUE(std::isnan(scores[1])) << name;
+    EXPECT_TRUE(std::isnan(scores[2])) << name;
+  }
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,4 +1,5 @@
 // fcp calibrate: a network and rows with known answers become a calibrated predictor.
+#include <charconv>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -27,6 +28,9 @@ struct CalibrateOptions {
   std::string bound = "ibp";
   FactOptions facts;
   std::string shifted;
+  std::string temperature = "1";
+  std::string rank_weight = "auto";
+  bool plain = false;  // --not-randomized
 };
 
 std::string file_name(const std::string& path) {
@@ -53,10 +57,48 @@ void check_score_usage(const CalibrateOptions& options) {
     throw UsageError(concat("--floor: the score ", score.name, " has no floor"));
   }
   if (score.steps > 0 && !searches_surrogate(score)) {
-    throw UsageError("--steps is about --score surrogate and feature_cqr --paper");
+    throw UsageError("--steps is about --score surrogate, feature_sampled and feature_cqr --paper");
   }
   if (!quantiles && (score.asymmetric || !score.low.empty() || !score.high.empty())) {
     throw UsageError("--asymmetric, --low and --high are about --score cqr and feature_cqr");
+  }
+}
+
+// A number, or "auto", which asks for a choice on the slice.
+double number_or_auto(const std::string& text, const char* option, double least, bool& choose) {
+  choose = text == "auto";
+  if (choose) return 0;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= least)) {
+    throw UsageError(concat(option, " ", text, ": expected 'auto' or a number"));
+  }
+  return value;
+}
+
+void settle_label_options(CalibrateOptions& options) {
+  CalibrateSettings& settings = options.settings;
+  ScoreOptions& score = settings.score;
+  const bool softmax = score.name == "lac" || score.name == "aps" || score.name == "raps";
+  const bool ranked = score.name == "raps" || score.name == "feature_margin";
+  score.randomized = !options.plain;
+  score.seed = options.common.seed;
+  score.temperature =
+      number_or_auto(options.temperature, "--temperature", 1e-6, settings.choose_temperature);
+  if (settings.choose_temperature) score.temperature = 1;
+  if (options.temperature != "1" && !softmax) {
+    throw UsageError("--temperature is about --score lac, aps and raps");
+  }
+  if (options.plain && score.name != "aps" && score.name != "raps") {
+    throw UsageError("--not-randomized is about --score aps and raps");
+  }
+  score.rank_weight =
+      number_or_auto(options.rank_weight, "--rank-weight", 0, settings.choose_rank_term);
+  if (!ranked) {
+    if (options.rank_weight != "auto" || score.rank_free > 0) {
+      throw UsageError("--rank-weight and --rank-free are about --score raps and feature_margin");
+    }
+    settings.choose_rank_term = false;
   }
 }
 
@@ -131,8 +173,10 @@ void run_calibrate(CalibrateOptions& options) {
   score.bound.method = parse_bound(options.bound);
   options.settings.level = parse_level(options.alpha);
   check_usage(options);
-  const Graph network = read_onnx(options.model);
+  settle_label_options(options);
+  Graph network = read_onnx(options.model);
   const auto source = open_data(options.data, &network);
+  remember_images(options.data, *source, network);
   const auto shifted = open_shifted(options, network);
   options.settings.shifted = shifted.get();
   read_calibration_facts(options);
@@ -164,9 +208,12 @@ void add_calibrate(CLI::App& app) {
       "calibrated.onnx\n"
       "  fcp calibrate model.onnx --data cal.csv --target y --calibration grouped --group region "
       "--out calibrated.onnx\n"
+      "  fcp calibrate classifier.onnx --data photos/ --score feature_margin --out "
+      "calibrated.onnx\n"
       "The rows must not have been used to train the network.");
   verb->add_option("model", options->model, "ONNX file")->required();
-  verb->add_option("--data", options->data.data, "Calibration rows: CSV, .npy or .npz:entry")
+  verb->add_option("--data", options->data.data,
+                   "Calibration rows: CSV, .npy, .npz:entry, or a folder of images")
       ->required();
   verb->add_option("--out", options->out, "Calibrated predictor to write")->required();
   ScoreOptions& score = options->settings.score;
@@ -216,6 +263,20 @@ void add_calibrate(CLI::App& app) {
       "Surrogate, feature_cqr: as the paper: signed surrogate distances for feature_cqr; rows that "
       "choose the steps are calibrated on too, at level 0.1 always, and the largest score stands "
       "for an infinite radius");
+  verb->add_option("--temperature", options->temperature,
+                   "lac, aps, raps: temperature of the softmax, or 'auto' to fit it on a slice")
+      ->capture_default_str();
+  verb->add_flag("--not-randomized", options->plain,
+                 "aps, raps: whole labels only, larger sets and more coverage");
+  verb->add_option("--rank-weight", options->rank_weight,
+                   "raps (its lambda), feature_margin: what each rank beyond --rank-free costs, or "
+                   "'auto' to choose both on a slice")
+      ->capture_default_str();
+  verb->add_option("--rank-free", score.rank_free, "raps (its k_reg), feature_margin")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--samples", score.samples, "feature_sampled: samples of the ball")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   CalibrationOptions& calibration = options->settings.calibration;
   verb->add_option("--calibration", calibration.name,
                    "split: one radius; grouped: one a group; localized: rows near the new one in "

@@ -94,7 +94,6 @@ class RowCollector {
     check_numbers(scores);
     const std::vector<int64_t> kept = kept_rows(batch.x.rows());
     const torch::Tensor rows = torch::tensor(kept, torch::kLong);
-    const auto sides = static_cast<size_t>(rows_.sides);
     for (const int64_t row : kept) {
       const auto first = scores.begin() + row * rows_.sides;
       rows_.scores.insert(rows_.scores.end(), first, first + rows_.sides);
@@ -104,7 +103,7 @@ class RowCollector {
       for (const int64_t row : kept) baseline_.push_back(plain[static_cast<size_t>(row)]);
     }
     add_facts_of(x, y, features, kept, rows);
-    if (searches_surrogate(settings_.score) && sides == 1) {
+    if (settings_.score.name == "surrogate") {
       reached_ += count_reached(predictor_, settings_.score, features, y);
     }
     next_ += batch.x.rows();
@@ -273,7 +272,7 @@ Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
   calibrated.provenance =
       provenance_of(settings, predictor, collector, calibrated.rows.count(), common.seed);
   calibrated.provenance["calibration data sha256"] = hash.hex();
-  if (searches_surrogate(settings.score) && calibrated.rows.sides == 1) {
+  if (settings.score.name == "surrogate") {
     const double share =
         static_cast<double>(collector.reached()) / static_cast<double>(collector.seen());
     calibrated.provenance["surrogates within 1 % of the truth"] = format_percent(share);

@@ -1,11 +1,13 @@
 #include "cli/chooser.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
 #include "fcp/base/random.h"
 #include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/label_selection.h"
 #include "fcp/calibration/localized.h"
 #include "fcp/calibration/predictor.h"
 #include "fcp/calibration/selection.h"
@@ -75,8 +77,14 @@ class Chooser {
     const bool steps_open = searches_surrogate(score) && score.steps == 0;
     const bool widened = by_features && score.floor > 0;
     const bool bandwidth_open = localized && calibration.bandwidth == 0;
+    const bool labels_open = settings.choose_temperature || settings.choose_rank_term;
     const bool ratio_open = calibration.name == "weighted" && settings.shifted != nullptr;
-    if (!cut_open && !steps_open && !widened && !bandwidth_open && !ratio_open) return {};
+    if (cut_open && predicts_labels(score.name)) {
+      fail("--cut auto compares lengths of intervals; '", score.name, "' is a score of labels");
+    }
+    if (!cut_open && !steps_open && !widened && !bandwidth_open && !ratio_open && !labels_open) {
+      return {};
+    }
 
     const size_t rows = count_rows(source_, batch_);
     const RowMask mask = choose_rows(rows, settings.selection_share, common_.seed);
@@ -85,7 +93,9 @@ class Chooser {
       fail(settings.data_name, ": what is chosen needs at least 10 rows of its own; ",
            settings.selection_share, " of ", rows, " rows are ", slice.x.rows());
     }
-    if (steps_open) {
+    if (predicts_labels(score.name)) {
+      choose_label_options(settings, slice, steps_open);
+    } else if (steps_open) {
       choose_surrogate_steps(settings, slice, mask);
       if (score.paper && !bandwidth_open && !ratio_open) return {};
     } else if (cut_open || widened) {
@@ -118,7 +128,10 @@ class Chooser {
     SelectionOptions options;
     options.level = settings.level;
     options.device = device_;
-    if (!cut_open) options.cuts = {resolve_cut(network_, settings.cut)};
+    if (!cut_open) {
+      options.cuts = {resolve_cut(network_, settings.cut)};
+      options.scaled = false;
+    }
     if (settings.score.floor > 0 || !cut_open) options.floors = {settings.score.floor};
     Progress progress("choose the cut", 0, !common_.quiet);
     options.observe = [&](const Candidate&) { progress.advance(1); };
@@ -128,6 +141,33 @@ class Chooser {
     settings.cut = chosen.cut;
     settings.score = chosen.score;
     if (cut_open) tell_candidates(selection, slice.x.rows());
+  }
+
+  void choose_label_options(CalibrateSettings& settings, const Rows& slice, bool steps_open) {
+    ScoreOptions& score = settings.score;
+    ScoreOptions any = score;
+    any.steps = std::max(any.steps, 1);  // the head does not depend on it
+    const Predictor predictor(network_, any, settings.cut, device_);
+    const std::shared_ptr<const Network>& head = predictor.shared_head();
+    const LabelRows rows{predictor.features(view(slice.x)), view(slice.y)};
+    std::string chosen;
+    if (settings.choose_temperature) {
+      score = choose_temperature(score, head, rows);
+      chosen += concat(", temperature ", format_number(score.temperature));
+    }
+    if (settings.choose_rank_term) {
+      score = choose_rank_term(score, head, rows, settings.level);
+      chosen +=
+          concat(", ranks beyond ", score.rank_free, " cost ", format_number(score.rank_weight));
+    }
+    if (steps_open) {
+      score = choose_sampled_steps(score, head, rows, settings.level);
+      chosen += concat(", ", score.steps, " steps");
+    }
+    if (!chosen.empty()) {
+      say(common_, concat(score.name, chosen, ": chosen on ", slice.x.rows(),
+                          " rows, which are left out of calibration"));
+    }
   }
 
   void choose_localization(CalibrateSettings& settings, const Rows& slice) {

@@ -11,6 +11,9 @@
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
 #include "fcp/data/encoding_text.h"
+#include "fcp/data/folder.h"
+#include "fcp/data/image_rows.h"
+#include "fcp/data/image_text.h"
 
 namespace fcp {
 
@@ -40,11 +43,39 @@ void say(const CommonOptions& options, const std::string& line) {
   if (!options.quiet) std::cerr << line << '\n';
 }
 
+namespace {
+
+void add_images(CLI::App& verb, DataOptions& options) {
+  verb.add_flag(
+      "--images", options.images,
+      "The data are images: a CSV of files and labels, or a uint8 .npy [N, height, width, "
+      "3]; a folder always is");
+  const auto given = [&options](const std::string&) { options.transform_given = true; };
+  verb.add_option("--resize", options.transform.resize,
+                  "Images: length of the shorter side; 0: as they are")
+      ->capture_default_str()
+      ->each(given);
+  verb.add_option("--crop", options.transform.crop, "Images: side of the middle square; 0: none")
+      ->capture_default_str()
+      ->each(given);
+  verb.add_option("--mean", options.transform.mean, "Images: mean of each channel, in [0, 1]")
+      ->delimiter(',')
+      ->each(given);
+  verb.add_option("--deviation", options.transform.deviation,
+                  "Images: deviation of each channel, in [0, 1]")
+      ->delimiter(',')
+      ->each(given);
+  verb.add_option("--class-names", options.class_names, "File of class names, one a line");
+}
+
+}  // namespace
+
 void add_data(CLI::App& verb, DataOptions& options, bool needs_target) {
+  options.needs_target = needs_target;
   if (needs_target) {
     verb.add_option("--target", options.target,
-                    "Target: a CSV column by name or 0-based index (several: a,b), or an .npy file")
-        ->required();
+                    "Target: a CSV column by name or 0-based index (several: a,b), or an .npy "
+                    "file; folders of images name it themselves");
   }
   verb.add_option("--separator", options.separator,
                   "CSV separator: a character or 'tab'; found out when absent");
@@ -59,6 +90,7 @@ void add_data(CLI::App& verb, DataOptions& options, bool needs_target) {
       ->allow_extra_args(false);
   verb.add_flag("--impute", options.impute, "Replace missing CSV values by the column's mean");
   verb.add_option("--batch", options.batch, "Rows at a time; 0 chooses")->capture_default_str();
+  add_images(verb, options);
 }
 
 namespace {
@@ -93,7 +125,64 @@ CsvOptions csv_options(const DataOptions& options) {
   return rows;
 }
 
+bool are_images(const DataOptions& options) { return options.images || is_folder(options.data); }
+
+ImageTransform transform_for(const DataOptions& options, const Graph* network) {
+  if (options.transform_given || network == nullptr || !network->metadata.contains(kImagesKey)) {
+    return options.transform;
+  }
+  return parse_transform(network->metadata.at(kImagesKey));
+}
+
+void remember_images(const DataOptions& options, const RowSource& source, Graph& network) {
+  if (are_images(options)) {
+    network.metadata[kImagesKey] = transform_text(transform_for(options, &network));
+  }
+  if (!source.class_names().empty()) {
+    network.metadata[kClassesKey] = class_names_text(source.class_names());
+  } else if (!options.class_names.empty()) {
+    network.metadata[kClassesKey] = class_names_text(read_lines(options.class_names));
+  }
+}
+
+std::vector<std::string> class_names_of(const Graph& network, size_t classes) {
+  if (const auto found = network.metadata.find(kClassesKey); found != network.metadata.end()) {
+    std::vector<std::string> names = parse_class_names(found->second);
+    if (names.size() != classes) {
+      fail("there are ", names.size(), " class names for ", classes, " classes");
+    }
+    return names;
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < classes; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+namespace {
+
+std::unique_ptr<RowSource> open_image_data(const DataOptions& options, const Graph* network) {
+  ImageOptions images;
+  images.transform = transform_for(options, network);
+  images.list.class_file = options.class_names;
+  if (options.data.ends_with(".npy")) {
+    images.labels = options.target;
+  } else if (!is_folder(options.data)) {
+    images.list.label_column = options.target;
+  }
+  auto source = open_images(options.data, images);
+  if (options.needs_target && source->target_count() == 0) {
+    fail(options.data,
+         ": has no labels; a folder needs one folder a class, a CSV --target COLUMN, "
+         "an .npy --target FILE.npy");
+  }
+  return source;
+}
+
+}  // namespace
+
 std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network) {
+  if (are_images(options)) return open_image_data(options, network);
+  if (options.needs_target && options.target.empty()) throw UsageError("--target is required");
   CsvOptions rows = csv_options(options);
   if (network != nullptr && network->metadata.contains(kEncodingKey)) {
     if (!options.drop.empty() || !options.categorical.empty() || options.impute) {

@@ -11,6 +11,7 @@
 
 #include "fcp/conformal/level.h"
 #include "fcp/data/array.h"
+#include "fcp/data/image_transform.h"
 #include "fcp/data/rows.h"
 #include "fcp/network/graph.h"
 
@@ -37,12 +38,18 @@ void say(const CommonOptions& options, const std::string& line);
 struct DataOptions {
   std::string data;
   std::string target;
+  bool needs_target = false;
   std::string separator;
   std::string header = "auto";
   std::vector<std::string> drop;
   std::vector<std::string> categorical;
   bool impute = false;
   size_t batch = 0;  // rows at a time; 0: chosen by the size of a row
+
+  bool images = false;  // a folder always is
+  ImageTransform transform;
+  bool transform_given = false;  // otherwise the network's own, where it carries one
+  std::string class_names;       // file, one a line
 };
 
 // The level of --alpha; a number that is none is bad usage.
@@ -55,6 +62,16 @@ CsvOptions csv_options(const DataOptions& options);
 
 // Opens the data. `network` supplies the encoding of columns that training stored in it, if any.
 std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network);
+
+// Whether the data are images, and how they are read for this network.
+bool are_images(const DataOptions& options);
+ImageTransform transform_for(const DataOptions& options, const Graph* network);
+
+// Keeps in the network how images were read and what the classes are called, for later verbs.
+void remember_images(const DataOptions& options, const RowSource& source, Graph& network);
+
+// The names of the classes that the network carries; numbers where it has none.
+std::vector<std::string> class_names_of(const Graph& network, size_t classes);
 
 // Rows to run at a time.
 size_t batch_rows(const DataOptions& options, const RowSource& source);

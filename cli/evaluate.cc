@@ -8,7 +8,9 @@
 #include "fcp/base/output_file.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
+#include "fcp/report/label_html.h"
 
+#include "cli/label_steps.h"
 #include "cli/steps.h"
 #include "cli/verbs.h"
 
@@ -24,37 +26,53 @@ struct EvaluateOptions {
   std::string report;
 };
 
-void run_evaluate(const EvaluateOptions& options) {
-  const torch::Device device = start(options.common);
-  const Level level = parse_level(options.alpha);
-  const Calibrated calibrated = read_calibrated(options.model);
-  const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
-  const auto source = open_data(options.data, &calibrated.network);
-  IntervalReport report = evaluate_rows(calibrated, *source, batch_rows(options.data, *source),
-                                        level, facts, device, options.common);
+// Tells the report in all the ways asked for.
+template <typename Report>
+void finish(Report& report, const EvaluateOptions& options, std::string html(const Report&),
+            nlohmann::ordered_json json(const Report&)) {
   report.provenance.emplace_back("test data",
                                  std::filesystem::path(options.data.data).filename().string());
-  if (!options.report.empty()) write_file(options.report, interval_report_html(report));
+  if (!options.report.empty()) write_file(options.report, html(report));
   for (const std::string& note : report.notes) say(options.common, "warning: " + note);
   if (options.common.json) {
-    std::cout << interval_report_json(report).dump(2) << '\n';
+    std::cout << json(report).dump(2) << '\n';
     return;
   }
   print_methods(report);
   if (!options.report.empty()) std::cout << "report: " << options.report << '\n';
 }
 
+void run_evaluate(const EvaluateOptions& options) {
+  const torch::Device device = start(options.common);
+  const Level level = parse_level(options.alpha);
+  const Calibrated calibrated = read_calibrated(options.model);
+  const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
+  const auto source = open_data(options.data, &calibrated.network);
+  if (predicts_labels(calibrated.score.name)) {
+    LabelReport report =
+        evaluate_sets(calibrated, *source, options.data, level, facts, device, options.common);
+    finish(report, options, label_report_html, label_report_json);
+  } else {
+    IntervalReport report = evaluate_rows(calibrated, *source, batch_rows(options.data, *source),
+                                          level, facts, device, options.common);
+    finish(report, options, interval_report_html, interval_report_json);
+  }
+}
+
 }  // namespace
 
 void add_evaluate(CLI::App& app) {
   auto options = std::make_shared<EvaluateOptions>();
-  CLI::App* verb = app.add_subcommand("evaluate", "Coverage and length on rows with known answers");
+  CLI::App* verb =
+      app.add_subcommand("evaluate", "Coverage, and length or size, on rows with known answers");
   verb->footer(
       "Example:\n"
       "  fcp evaluate calibrated.onnx --data test.csv --target y --alpha 0.1 --report report.html");
   verb->add_option("model", options->model, "Calibrated predictor")->required();
-  verb->add_option("--data", options->data.data, "Rows: CSV, .npy or .npz:entry")->required();
-  verb->add_option("--alpha", options->alpha, "Share of intervals that may miss the truth")
+  verb->add_option("--data", options->data.data,
+                   "Rows: CSV, .npy, .npz:entry, or a folder of images")
+      ->required();
+  verb->add_option("--alpha", options->alpha, "Share of regions that may miss the truth")
       ->capture_default_str();
   add_facts(*verb, options->facts);
   verb->add_option("--report", options->report, "HTML report to write");

@@ -176,21 +176,6 @@ class RowSampler {
   size_t rows_ = 0;
 };
 
-// The plain score that the predictor's own is compared with, on the same rows: calibrated by split.
-std::optional<Calibrated> baseline_predictor(const Calibrated& calibrated) {
-  const std::string name = baseline_of(calibrated.score.name);
-  if (name.empty() || calibrated.baseline.empty()) return std::nullopt;
-  Calibrated plain;
-  plain.network = calibrated.network;
-  plain.cut = calibrated.cut;
-  plain.score = calibrated.score;
-  plain.score.name = name;
-  plain.score.asymmetric = false;
-  plain.score.paper = false;
-  plain.rows.scores = calibrated.baseline;
-  return plain;
-}
-
 }  // namespace
 
 IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, size_t batch,

@@ -11,7 +11,8 @@ torch::Tensor to_host(const torch::Tensor& tensor) {
   return tensor.to(torch::kCPU, torch::kDouble).contiguous();
 }
 
-// Levels of the coverage curve: 0.02, 0.04, … 0.5, as exact fractions.
+}  // namespace
+
 std::vector<Level> curve_levels() {
   std::vector<Level> levels;
   for (uint64_t percent = 2; percent <= 50; percent += 2) {
@@ -20,7 +21,19 @@ std::vector<Level> curve_levels() {
   return levels;
 }
 
-}  // namespace
+std::optional<Calibrated> baseline_predictor(const Calibrated& calibrated) {
+  const std::string name = baseline_of(calibrated.score.name);
+  if (name.empty() || calibrated.baseline.empty()) return std::nullopt;
+  Calibrated plain;
+  plain.network = calibrated.network;
+  plain.cut = calibrated.cut;
+  plain.score = calibrated.score;
+  plain.score.name = name;
+  plain.score.asymmetric = false;
+  plain.score.paper = false;
+  plain.rows.scores = calibrated.baseline;
+  return plain;
+}
 
 std::span<const double> numbers(const torch::Tensor& tensor) {
   return {tensor.data_ptr<double>(), static_cast<size_t>(tensor.numel())};

@@ -46,6 +46,13 @@ std::vector<bool> within_radii(const CalibratedPredictor& predictor, const NewRo
                                const torch::Tensor& truth, const std::vector<double>& scores,
                                const Level& level, bool strict);
 
+// Levels of the coverage curve: 0.02, 0.04, … 0.5, as exact fractions.
+std::vector<Level> curve_levels();
+
+// The plain score that the predictor's own is compared with, on the same rows: calibrated by split.
+// None for a plain score.
+std::optional<Calibrated> baseline_predictor(const Calibrated& calibrated);
+
 // The numbers of a tensor of doubles on the host.
 std::span<const double> numbers(const torch::Tensor& tensor);
 

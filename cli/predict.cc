@@ -6,6 +6,7 @@
 
 #include "fcp/base/error.h"
 
+#include "cli/label_steps.h"
 #include "cli/steps.h"
 #include "cli/verbs.h"
 
@@ -23,7 +24,7 @@ struct PredictOptions {
 
 void run_predict(const PredictOptions& options) {
   if (options.common.json && options.out == "-") {
-    throw UsageError("--json needs --out FILE, because the intervals themselves go to stdout");
+    throw UsageError("--json needs --out FILE, because the regions themselves go to stdout");
   }
   const torch::Device device = start(options.common);
   const Level level = parse_level(options.alpha);
@@ -33,8 +34,9 @@ void run_predict(const PredictOptions& options) {
   }
   const auto source = open_data(options.data, &calibrated.network);
   const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
-  const size_t rows = predict_rows(calibrated, *source, batch_rows(options.data, *source), level,
-                                   facts, options.out, device, options.common);
+  const auto predict = predicts_labels(calibrated.score.name) ? predict_sets : predict_rows;
+  const size_t rows = predict(calibrated, *source, batch_rows(options.data, *source), level, facts,
+                              options.out, device, options.common);
   if (options.common.json) {
     const nlohmann::ordered_json json = {{"rows", rows},
                                          {"alpha", level.value()},
@@ -50,15 +52,20 @@ void run_predict(const PredictOptions& options) {
 
 void add_predict(CLI::App& app) {
   auto options = std::make_shared<PredictOptions>();
-  CLI::App* verb = app.add_subcommand("predict", "Intervals for new rows");
+  CLI::App* verb = app.add_subcommand("predict", "Intervals or label sets for new rows");
   verb->footer(
       "Examples:\n"
       "  fcp predict calibrated.onnx --data new.csv --alpha 0.1 --out intervals.csv\n"
       "  fcp predict calibrated.onnx --data new.npy --alpha 0.05 --out intervals.npy\n"
-      "CSV columns are prediction, lower, upper; an .npy holds [rows, outputs, 3] in that order.");
+      "  fcp predict calibrated.onnx --data photos/ --out sets.csv\n"
+      "CSV columns are prediction, lower, upper; an .npy holds [rows, outputs, 3] in that order.\n"
+      "For labels: prediction, size, labels (joined by |); an .npy holds booleans [rows, "
+      "classes].");
   verb->add_option("model", options->model, "Calibrated predictor")->required();
-  verb->add_option("--data", options->data.data, "Rows: CSV, .npy or .npz:entry")->required();
-  verb->add_option("--alpha", options->alpha, "Share of intervals that may miss the truth")
+  verb->add_option("--data", options->data.data,
+                   "Rows: CSV, .npy, .npz:entry, or a folder of images")
+      ->required();
+  verb->add_option("--alpha", options->alpha, "Share of regions that may miss the truth")
       ->capture_default_str();
   verb->add_option("--out", options->out, "CSV or .npy file; - is standard output")
       ->capture_default_str();

@@ -26,11 +26,13 @@ struct CalibrateSettings {
   std::string data_name;  // of the rows, for messages
   ScoreOptions score;
   CalibrationOptions calibration;
-  RowFacts facts;                // of all rows: groups, or likelihood ratios
-  RowSource* shifted = nullptr;  // rows of the distribution that weighted calibration is for
-  std::string cut;               // empty: the default one; "auto": chosen on a slice of the rows
-  Level level = Level(0.1);      // for which lengths are compared where something is chosen
-  double selection_share = 0.2;  // of the rows, for choices; they are left out of calibration
+  RowFacts facts;                   // of all rows: groups, or likelihood ratios
+  RowSource* shifted = nullptr;     // rows of the distribution that weighted calibration is for
+  std::string cut;                  // empty: the default one; "auto": chosen on a slice of the rows
+  Level level = Level(0.1);         // for which lengths are compared where something is chosen
+  double selection_share = 0.2;     // of the rows, for choices; they are left out of calibration
+  bool choose_temperature = false;  // lac, aps, raps: on the slice
+  bool choose_rank_term = false;    // raps, feature_margin: on the slice
   std::map<std::string, std::string> provenance;  // of the caller: file names
 };
 

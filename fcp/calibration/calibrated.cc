@@ -18,6 +18,7 @@ constexpr char kGroups[] = "fcp.groups";
 constexpr char kWeights[] = "fcp.weights";
 constexpr char kFeatures[] = "fcp.features";
 constexpr char kRatio[] = "fcp.ratio";
+constexpr char kScale[] = "fcp.scale";
 constexpr char kSettings[] = "fcp.calibration";
 constexpr char kProvenance[] = "fcp.provenance";
 constexpr int kFormat = 2;
@@ -71,6 +72,12 @@ Json settings_of(const Calibrated& calibrated) {
           {"adam", score.adam},
           {"paper", score.paper},
           {"loss_weights", score.loss_weights},
+          {"temperature", score.temperature},
+          {"randomized", score.randomized},
+          {"rank_weight", score.rank_weight},
+          {"rank_free", score.rank_free},
+          {"samples", score.samples},
+          {"seed", score.seed},
           {"calibration", calibration_of(calibrated)}};
 }
 
@@ -100,6 +107,12 @@ void read_settings(const Json& settings, Calibrated& calibrated) {
   settings.at("adam").get_to(score.adam);
   settings.at("paper").get_to(score.paper);
   settings.at("loss_weights").get_to(score.loss_weights);
+  settings.at("temperature").get_to(score.temperature);
+  settings.at("randomized").get_to(score.randomized);
+  settings.at("rank_weight").get_to(score.rank_weight);
+  read_integer(settings, "rank_free", score.rank_free);
+  read_integer(settings, "samples", score.samples);
+  read_integer(settings, "seed", score.seed);
   read_calibration(settings.at("calibration"), calibrated);
 }
 
@@ -184,6 +197,9 @@ Graph to_artefact(const Calibrated& calibrated) {
     graph.initializers[kWeights] = torch::tensor(rows.weights, torch::kDouble);
   }
   if (rows.features.defined()) graph.initializers[kFeatures] = rows.features;
+  if (!calibrated.score.scale.empty()) {
+    graph.initializers[kScale] = torch::tensor(calibrated.score.scale, torch::kDouble);
+  }
   if (calibrated.ratio.defined()) graph.initializers[kRatio] = ratio_matrix(calibrated.ratio);
   graph.metadata[kSettings] = settings_of(calibrated).dump();
   graph.metadata[kProvenance] = Json(calibrated.provenance).dump();
@@ -201,6 +217,8 @@ Calibrated read_calibrated(const std::string& path) {
     read_settings(Json::parse(metadata.at(kSettings)), calibrated);
     take_rows_of(calibrated.network, calibrated.rows);
     calibrated.ratio = take_ratio(calibrated.network);
+    calibrated.score.scale =
+        numbers_of<double>(take(calibrated.network, kScale, torch::kDouble, 1));
     calibrated.baseline = take_baseline(calibrated.network);
     make_calibration(calibrated.calibration, calibrated.rows);  // complains of what does not fit
     const auto provenance = metadata.find(kProvenance);

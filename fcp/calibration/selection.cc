@@ -65,6 +65,17 @@ LengthAndCoverage judge(const Score& score, const torch::Tensor& features,
   return result;
 }
 
+// The deviation of each number of a feature over the rows, so that a ball reaches as far in each
+// direction as the rows themselves spread. A number that never changes gets a thousandth of the
+// mean deviation: no direction may be closed. Empty where nothing varies.
+std::vector<double> feature_spread(const torch::Tensor& features) {
+  const torch::Tensor spread =
+      features.flatten(1).to(torch::kCPU, torch::kDouble).std(0, /*unbiased=*/false);
+  const double mean = spread.mean().item<double>();
+  if (!(mean > 0) || !std::isfinite(mean)) return {};
+  return plain_scores(spread.clamp_min(mean / 1000));
+}
+
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -123,6 +134,7 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
   fold_constants(folded);
   const std::vector<std::string> cuts = options.cuts.empty() ? valid_cuts(folded) : options.cuts;
   const double infinity = std::numeric_limits<double>::infinity();
+  const bool takes_scale = score.name == "nested" || score.name == "feature_cqr";
   Selection selection;
   double best = infinity;
   std::string skipped;
@@ -133,13 +145,15 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
     try {
       const Predictor predictor(network, candidate.score, tensor, options.device);
       const torch::Tensor features = predictor.features(x);
-      check_time(predictor.score(), features, y, options);
-      const double slope = measure_slope(predictor.score(), features, y, options.level);
+      if (options.scaled && takes_scale) candidate.score.scale = feature_spread(features);
+      const std::unique_ptr<Score> sharp = make_score(candidate.score, predictor.shared_head());
+      check_time(*sharp, features, y, options);
+      const double slope = measure_slope(*sharp, features, y, options.level);
       for (const double floor : options.floors) {
         candidate.score.floor = floor;
         candidate.score.slope = floor > 0 ? slope : 0;
-        const Predictor widened(network, candidate.score, tensor, options.device);
-        const LengthAndCoverage judged = judge(widened.score(), features, y, options.level);
+        const std::unique_ptr<Score> wide = make_score(candidate.score, predictor.shared_head());
+        const LengthAndCoverage judged = judge(*wide, features, y, options.level);
         candidate.length = judged.length;
         candidate.coverage = judged.coverage;
         selection.candidates.push_back(candidate);

@@ -41,6 +41,9 @@ struct SelectionOptions {
   Level level = Level(0.1);
   std::vector<std::string> cuts;  // empty: every valid cut, the input included
   std::vector<double> floors = {0, 0.25, 1};
+  // Balls that reach as far in each direction as the rows' features spread, for the scores that
+  // have a scale: shorter intervals than those of equal radii, at no cost.
+  bool scaled = true;
   double seconds = 60;  // a candidate that would take longer is skipped
   torch::Device device = torch::kCPU;
   std::function<void(const Candidate&)> observe;  // called after each

@@ -1,5 +1,6 @@
 #include "fcp/scores/band_score.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -25,7 +26,9 @@ class BandScore : public Score {
         bounds_(make_bounds(head_, options.bound)),
         outputs_(outputs),
         norm_(options.norm),
-        widening_(options.floor * options.slope / 2) {}
+        widening_(options.floor * options.slope / 2) {
+    if (!options.scale.empty()) scale_ = torch::tensor(options.scale, torch::kDouble);
+  }
 
   int64_t sides() const override { return outputs_.sides; }
 
@@ -35,7 +38,7 @@ class BandScore : public Score {
     const torch::Tensor y = truth_matrix(truth, center.lower);  // [N, K]
     const torch::Tensor unknown =
         y.isnan().logical_or(center.lower.isnan()).logical_or(center.upper.isnan()).any(1);
-    const HeadBounds::RangesAt ranges = bounds_->around({features, {}, norm_, {}});
+    const HeadBounds::RangesAt ranges = bounds_->around({features, {}, norm_, scale_for(features)});
     Tensors scores;
     if (sides() == 2) {
       scores = {search(ranges, center, y, true, false), search(ranges, center, y, false, true)};
@@ -57,13 +60,24 @@ class BandScore : public Score {
            features.size(0), " rows");
     }
     const torch::Tensor radii = radius.to(center.lower.device(), torch::kDouble);
-    const HeadBounds::RangesAt ranges = bounds_->around({features, {}, norm_, {}});
+    const HeadBounds::RangesAt ranges = bounds_->around({features, {}, norm_, scale_for(features)});
     const Band first = band_within(ranges, center, radii.narrow(1, 0, 1));
     const Band last = sides() == 1 ? first : band_within(ranges, center, radii.narrow(1, 1, 1));
     return {(center.lower + center.upper) / 2, first.lower, last.upper, {}};
   }
 
  private:
+  // The scale in the shape of one row of features; undefined: 1.
+  torch::Tensor scale_for(const torch::Tensor& features) const {
+    if (!scale_.defined()) return {};
+    const auto shape = features.sizes().slice(1);
+    if (scale_.numel() * features.size(0) != features.numel()) {
+      fail("the score has scales for ", scale_.numel(), " numbers, its features have ",
+           features.numel() / std::max<int64_t>(1, features.size(0)));
+    }
+    return scale_.to(features.options()).reshape(shape);
+  }
+
   Band predict(const torch::Tensor& features) const {
     const Tensors outputs = head_->run_rows({features});
     const torch::Tensor low = output_matrix(outputs[outputs_.low]);
@@ -159,7 +173,8 @@ class BandScore : public Score {
   std::unique_ptr<HeadBounds> bounds_;
   BandOutputs outputs_;
   Norm norm_;
-  double widening_;  // of each side, at radius 1
+  torch::Tensor scale_;  // [D]; undefined: 1
+  double widening_;      // of each side, at radius 1
 };
 
 }  // namespace

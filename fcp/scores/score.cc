@@ -53,6 +53,10 @@ const ScoreEntry& entry(const std::string& name) {
 
 bool uses_features(const std::string& score) { return entry(score).uses_features; }
 
+bool predicts_labels(const std::string& score) {
+  return score == "lac" || entry(score).baseline == std::string("lac");
+}
+
 std::string baseline_of(const std::string& score) { return entry(score).baseline; }
 
 bool searches_surrogate(const ScoreOptions& score) {

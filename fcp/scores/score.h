@@ -71,6 +71,8 @@ struct ScoreOptions {
   // nested, surrogate, feature_cqr. In plain arithmetic: nested needs bands that grow, which plain
   // ones do, not bands that hold every rounding, which would give the radius 0 a width.
   BoundOptions bound = {.outward = false};
+  // nested, feature_cqr: how far each number of a feature moves at radius 1; empty: 1 for all.
+  std::vector<double> scale{};
   double floor = 0;  // c: nested, linearized, feature_cqr
   double slope = 0;  // s: the mean width of a band of radius 1; set where floor > 0
 
@@ -91,6 +93,9 @@ struct ScoreOptions {
 
 // Whether the score works in feature space, so that the cut matters.
 bool uses_features(const std::string& score);
+
+// Whether the score is one of labels.
+bool predicts_labels(const std::string& score);
 
 // The plain score beside which this one is shown: "residual" for nested, "cqr" for feature_cqr, …;
 // empty for a plain one.

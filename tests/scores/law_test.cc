@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fcp/base/error.h"
 #include "fcp/scores/score.h"
 
 #include "tests/scores/heads.h"
@@ -127,6 +128,28 @@ TEST(Law, Linearized) {
     pairs += expect_law(*score, made, scores, close_radii(random, scores), 0.5e-9);
   }
   EXPECT_GT(pairs, 100000);
+}
+
+// A ball of another radius in each direction.
+TEST(Law, NestedWithScales) {
+  Random random(18);
+  int pairs = 0;
+  for (int i = 0; i < 20; ++i) {
+    const auto head = network_of(wild_head(random, 1 + i % 3));
+    const HeadRows made = wild_rows(random, *head, 10);
+    ScoreOptions options;
+    options.norm = kNorms[static_cast<size_t>(i % 3)];
+    for (int64_t d = 0; d < made.features.size(1); ++d) {
+      options.scale.push_back(std::pow(10, 2 * random.uniform() - 1));
+    }
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    pairs += expect_law(*score, made, scores, exact_radii(random, scores, 4));
+    ScoreOptions wrong = options;
+    wrong.scale.push_back(1);
+    EXPECT_THROW(make_score(wrong, head)->score(made.features, made.truth), Error);
+  }
+  EXPECT_GT(pairs, 1500);
 }
 
 // tanh keeps the output within ‖w‖₁ of b whatever the feature. ibp sees that to the last digit;

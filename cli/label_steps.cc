@@ -1,0 +1,315 @@
+#include "cli/label_steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+#include "fcp/base/progress.h"
+#include "fcp/base/random.h"
+#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/data/csv_writer.h"
+#include "fcp/data/image.h"
+#include "fcp/data/npy.h"
+#include "fcp/report/console.h"
+#include "fcp/report/format.h"
+#include "fcp/scores/labels.h"
+
+#include "cli/method_stream.h"
+#include "cli/steps.h"
+
+namespace fcp {
+namespace {
+
+constexpr size_t kExamples = 24;
+
+// The members [N, C] as bytes on the host.
+torch::Tensor host_members(const Regions& regions) {
+  return regions.members.to(torch::kCPU, torch::kBool).contiguous();
+}
+
+std::vector<int64_t> host_labels(const torch::Tensor& labels) {
+  const torch::Tensor plain = labels.to(torch::kCPU, torch::kLong).flatten().contiguous();
+  return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
+}
+
+// The labels of row `row` by name.
+std::vector<std::string> member_names(const torch::Tensor& members, int64_t row,
+                                      const std::vector<std::string>& names) {
+  std::vector<std::string> labels;
+  const bool* in = members.data_ptr<bool>() + row * members.size(1);
+  for (size_t k = 0; k < names.size(); ++k) {
+    if (in[k]) labels.push_back(names[k]);
+  }
+  return labels;
+}
+
+class SetWriter {
+ public:
+  SetWriter(const std::string& out, std::vector<std::string> names) : names_(std::move(names)) {
+    if (out.ends_with(".npy")) {
+      npy_ = std::make_unique<NpyWriter>(
+          out, std::vector<int64_t>{static_cast<int64_t>(names_.size())}, NpyWriter::Type::kBool);
+    } else {
+      csv_ = std::make_unique<CsvWriter>(out,
+                                         std::vector<std::string>{"prediction", "size", "labels"});
+    }
+  }
+
+  void append(const Regions& regions) {
+    const torch::Tensor members = host_members(regions);
+    if (npy_) {
+      npy_->append(std::span(members.data_ptr<bool>(), static_cast<size_t>(members.numel())));
+      return;
+    }
+    const std::vector<int64_t> predicted = host_labels(regions.prediction);
+    for (int64_t row = 0; row < members.size(0); ++row) {
+      const std::vector<std::string> labels = member_names(members, row, names_);
+      std::string joined;
+      for (const std::string& label : labels) joined += (joined.empty() ? "" : "|") + label;
+      csv_->cell(
+          std::string_view(names_[static_cast<size_t>(predicted[static_cast<size_t>(row)])]));
+      csv_->cell(static_cast<int64_t>(labels.size()));
+      csv_->cell(std::string_view(joined));
+      csv_->end_row();
+    }
+  }
+
+  void close() {
+    if (npy_) npy_->close();
+    if (csv_) csv_->close();
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::unique_ptr<NpyWriter> npy_;
+  std::unique_ptr<CsvWriter> csv_;
+};
+
+// One score of labels on a stream of rows.
+class SetStream {
+ public:
+  SetStream(const Calibrated& calibrated, const CalibratedPredictor& predictor, const Level& level,
+            const std::vector<std::string>& names, const std::vector<std::string>& groups)
+      : calibrated_(calibrated),
+        predictor_(predictor),
+        level_(level),
+        evaluator_(names.size(), {.class_names = names, .group_names = groups}) {}
+
+  Regions add(const NewRows& rows, const torch::Tensor& truth, std::span<const int64_t> groups) {
+    const Regions regions = predictor_.region(rows, level_);
+    const torch::Tensor members = host_members(regions);
+    const std::vector<int64_t> labels = host_labels(truth);
+    evaluator_.add({.members = std::span(reinterpret_cast<const uint8_t*>(members.data_ptr<bool>()),
+                                         static_cast<size_t>(members.numel())),
+                    .truth = labels,
+                    .groups = groups});
+    const Judged judged = predictor_.judge(rows, truth);
+    p_values_.insert(p_values_.end(), judged.p_values.begin(), judged.p_values.end());
+    for (const bool in :
+         within_radii(predictor_, rows, truth, judged.scores, level_, calibrated_.score.paper)) {
+      detected_ += in ? 1 : 0;
+    }
+    return regions;
+  }
+
+  LabelMethodResult finish() const {
+    LabelMethodResult result;
+    result.name = calibrated_.score.name;
+    result.evaluation = evaluator_.finish();
+    if (calibrated_.calibration.name == "split") {
+      result.radius = calibrated_.radius(level_)[0];
+      result.scores = calibrated_.rows.scores;
+    }
+    result.curve = coverage_curve(p_values_, curve_levels());
+    result.guaranteed = obeys_law(calibrated_.score);
+    if (!result.guaranteed) result.detection = coverage_of(detected_, p_values_.size());
+    return result;
+  }
+
+ private:
+  const Calibrated& calibrated_;
+  const CalibratedPredictor& predictor_;
+  Level level_;
+  SetEvaluator evaluator_;
+  std::vector<double> p_values_;
+  size_t detected_ = 0;
+};
+
+// How often the true label is among the largest one or five logits.
+class TopCounter {
+ public:
+  TopCounter(const CalibratedPredictor& predictor, const std::string& output)
+      : head_(logit_head(predictor.predictor().shared_head(), output)) {}
+
+  void add(const torch::Tensor& features, const torch::Tensor& truth) {
+    const torch::Tensor ranks = label_ranks(logits_of(head_, features));
+    const torch::Tensor own = ranks.gather(1, truth.to(torch::kLong).reshape({-1, 1}));
+    first_ += (own == 1).sum().item<int64_t>();
+    fifth_ += (own <= 5).sum().item<int64_t>();
+    rows_ += own.size(0);
+  }
+
+  double top1() const { return static_cast<double>(first_) / static_cast<double>(rows_); }
+  double top5() const { return static_cast<double>(fifth_) / static_cast<double>(rows_); }
+
+ private:
+  LogitHead head_;
+  int64_t first_ = 0, fifth_ = 0, rows_ = 0;
+};
+
+// A sample of rows to be shown, with their pictures where the rows are images.
+class ExampleSampler {
+ public:
+  ExampleSampler(const RowSource& source, const std::vector<std::string>& names,
+                 std::optional<ImageTransform> transform, uint64_t seed)
+      : source_(source), names_(names), transform_(std::move(transform)), random_(seed) {}
+
+  void add(const Rows& rows, const Regions& regions) {
+    const torch::Tensor members = host_members(regions);
+    const std::vector<int64_t> predicted = host_labels(regions.prediction);
+    for (size_t i = 0; i < rows.x.rows(); ++i, ++seen_) {
+      const size_t place = seen_ < kExamples ? seen_ : random_.below(seen_ + 1);
+      if (place >= kExamples) continue;
+      LabelExample example;
+      example.name = source_.row_name(rows.first_row + i);
+      if (example.name.empty()) example.name = concat("row ", rows.first_row + i);
+      const auto truth = static_cast<size_t>(rows.y.values[i]);
+      example.truth = names_[truth];
+      example.prediction = names_[static_cast<size_t>(predicted[i])];
+      example.members = member_names(members, static_cast<int64_t>(i), names_);
+      example.covered = members[static_cast<int64_t>(i)][static_cast<int64_t>(truth)].item<bool>();
+      if (transform_) example.image_png = picture(rows.x, i);
+      if (place == examples_.size()) {
+        examples_.push_back(std::move(example));
+      } else {
+        examples_[place] = std::move(example);
+      }
+    }
+  }
+
+  std::vector<LabelExample> take() { return std::move(examples_); }
+
+ private:
+  // What the network saw, with the normalisation undone.
+  std::string picture(const Array& x, size_t row) const {
+    const auto height = static_cast<int>(x.shape[2]), width = static_cast<int>(x.shape[3]);
+    Image image = blank_image(height, width, 3);
+    const size_t plane = static_cast<size_t>(height) * static_cast<size_t>(width);
+    for (size_t channel = 0; channel < 3; ++channel) {
+      const float* from = x.values.data() + (row * 3 + channel) * plane;
+      for (size_t i = 0; i < plane; ++i) {
+        const float value =
+            255 * (from[i] * transform_->deviation[channel] + transform_->mean[channel]);
+        image.pixels[i * 3 + channel] =
+            static_cast<uint8_t>(std::clamp(std::lround(value), 0l, 255l));
+      }
+    }
+    return encode_png(image);
+  }
+
+  const RowSource& source_;
+  const std::vector<std::string>& names_;
+  std::optional<ImageTransform> transform_;
+  Random random_;
+  std::vector<LabelExample> examples_;
+  size_t seen_ = 0;
+};
+
+}  // namespace
+
+size_t predict_sets(const Calibrated& calibrated, RowSource& source, size_t batch,
+                    const Level& level, const RowFacts& facts, const std::string& out,
+                    torch::Device device, const CommonOptions& common) {
+  torch::NoGradGuard no_grad;
+  const CalibratedPredictor predictor(calibrated, device);
+  const auto classes = static_cast<size_t>(predictor.score().classes());
+  SetWriter writer(out, class_names_of(calibrated.network, classes));
+  size_t done = 0;
+  Progress progress("predict", source.size().value_or(0), !common.quiet);
+  for (Rows rows; source.next(batch, rows);) {
+    check_interrupted();
+    const size_t count = rows.x.rows();
+    const NewRows fresh = predictor.describe(
+        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
+    writer.append(predictor.region(fresh, level));
+    done += count;
+    progress.advance(count);
+  }
+  if (done == 0) fail("the data has no rows to predict");
+  check_facts(facts, done);
+  writer.close();
+  return done;
+}
+
+LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const DataOptions& data,
+                          const Level& level, const RowFacts& facts, torch::Device device,
+                          const CommonOptions& common) {
+  torch::NoGradGuard no_grad;
+  const CalibratedPredictor predictor(calibrated, device);
+  const auto names =
+      class_names_of(calibrated.network, static_cast<size_t>(predictor.score().classes()));
+  const std::optional<Calibrated> plain = baseline_predictor(calibrated);
+  std::optional<CalibratedPredictor> plain_predictor;
+  if (plain) plain_predictor.emplace(*plain, device);
+  SetStream method(calibrated, predictor, level, names, facts.groups.names);
+  std::optional<SetStream> baseline;
+  if (plain) baseline.emplace(*plain, *plain_predictor, level, names, facts.groups.names);
+  TopCounter top(predictor, calibrated.score.output);
+  std::optional<ImageTransform> transform;
+  if (are_images(data)) transform = transform_for(data, &calibrated.network);
+  ExampleSampler sampler(source, names, transform, common.seed);
+  size_t done = 0;
+  Progress progress("evaluate", source.size().value_or(0), !common.quiet);
+  const size_t batch = batch_rows(data, source);
+  for (Rows rows; source.next(batch, rows);) {
+    check_interrupted();
+    const size_t count = rows.x.rows();
+    const NewRows fresh = predictor.describe(
+        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
+    const torch::Tensor truth = view(rows.y);
+    const auto ids = groups_of(facts.groups, done, count);
+    sampler.add(rows, method.add(fresh, truth, ids));
+    if (baseline) baseline->add(fresh, truth, ids);
+    top.add(fresh.features, truth);
+    done += count;
+    progress.advance(count);
+  }
+  check_facts(facts, done);
+
+  LabelReport report;
+  report.level = level;
+  report.calibration_rows = calibrated.rows.count();
+  report.methods.push_back(method.finish());
+  report.methods.front().top1 = top.top1();
+  report.methods.front().top5 = top.top5();
+  if (baseline) report.methods.push_back(baseline->finish());
+  report.examples = sampler.take();
+  report.provenance.assign(calibrated.provenance.begin(), calibrated.provenance.end());
+  if (const auto warning = infinite_radius_warning(calibrated, level)) {
+    report.notes.push_back(*warning);
+  }
+  return report;
+}
+
+void print_methods(const LabelReport& report) {
+  for (const LabelMethodResult& method : report.methods) {
+    std::cout << (&method == &report.methods.front() ? "" : "\n") << method.name << '\n';
+    if (method.top1) {
+      std::cout << "top-1, top-5    " << format_percent(*method.top1) << ", "
+                << format_percent(*method.top5) << '\n';
+    }
+    if (method.detection) {
+      std::cout << "detection       " << format_percent(method.detection->rate)
+                << "  scores within the radius: what is guaranteed, but not of the sets\n";
+    }
+    print_evaluation(std::cout, method.evaluation, {.level = report.level});
+  }
+}
+
+}  // namespace fcp

@@ -1,6 +1,7 @@
 """Runs the program as a user would, and reads what it leaves behind. Standard library only, so that
 any Python will do. The path of the program is the first argument of each test file."""
 import ast
+import atexit
 import csv
 import os
 import shutil
@@ -94,11 +95,11 @@ _demo = None
 
 
 def demo_folder():
-    """The files of `fcp demo`, made once for each test file."""
+    """The files of `fcp demo`, made once for all tests of a run."""
     global _demo
     if _demo is None:
         _demo = tempfile.mkdtemp(prefix="fcp-cli-demo-")
-        unittest.addModuleCleanup(shutil.rmtree, _demo, ignore_errors=True)
+        atexit.register(shutil.rmtree, _demo, ignore_errors=True)
         subprocess.run([PROGRAM, "demo", "--out", _demo, "--threads", "1"], env=ENVIRONMENT,
                        check=True, stdout=subprocess.DEVNULL, timeout=LONGEST)
     return _demo

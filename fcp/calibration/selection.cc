@@ -131,6 +131,7 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
 
 StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions& score,
                          const StepsRows& rows, const Level& level, int most) {
+  if (most < 1) fail("surrogate: at most ", most, " steps were allowed, expected 1 or more");
   torch::NoGradGuard no_grad;
   ScoreOptions one_step = score;
   one_step.steps = 1;  // region() does not depend on it

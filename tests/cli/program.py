@@ -15,8 +15,7 @@ PROGRAM = os.path.abspath(sys.argv[1])
 LONGEST = 240  # seconds for one command, sanitizers and a busy machine included
 TARGET = "minutes"  # of the demo's data
 
-# Threads that wait by spinning make a busy machine crawl.
-ENVIRONMENT = dict(os.environ, OMP_WAIT_POLICY="passive", LC_ALL="C")
+ENVIRONMENT = dict(os.environ, LC_ALL="C")
 
 
 def start(*arguments, **options):

@@ -41,9 +41,11 @@ function(fcp_test name)
   fcp_unite(${name})
   target_link_libraries(${name} PRIVATE fcp_warnings ${TEST_LIBRARIES} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
+  set(environment OMP_WAIT_POLICY=passive)  # spinning threads make a busy machine crawl
   if(FCP_SANITIZED)
     # libtorch, OpenBLAS and protobuf keep memory until the process ends.
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+    list(APPEND environment ASAN_OPTIONS=detect_leaks=0)
   endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}"
+                                          ENVIRONMENT "${environment}")
 endfunction()

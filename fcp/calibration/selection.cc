@@ -254,6 +254,7 @@ StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const S
 
 StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions& score,
                          const StepsRows& rows, const Level& level, int most) {
+  if (most < 1) fail("surrogate: at most ", most, " steps were allowed, expected 1 or more");
   torch::NoGradGuard no_grad;
   if (score.name == "feature_cqr") return choose_cqr_steps(head, score, rows, level, most);
   ScoreOptions one_step = score;

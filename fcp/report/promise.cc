@@ -12,10 +12,8 @@
 namespace fcp {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 bool has_infinite_radius(const IntervalReport& report) {
-  return report.methods.front().radius == kInfinity;
+  return report.methods.front().radius == std::numeric_limits<double>::infinity();
 }
 
 // The range that holds for the main method of this report, where one does.

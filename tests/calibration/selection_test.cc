@@ -204,6 +204,12 @@ TEST(ChooseSteps, SaysTheBestItSaw) {
                            "or --score nested, which needs no steps"));
 }
 
+TEST(ChooseSteps, RefusesToTakeNone) {
+  const Identity identity;
+  EXPECT_THAT([&] { choose_steps(identity.head, identity.score, identity.rows, Level(0.1), 0); },
+              ThrowsMessage<Error>("surrogate: at most 0 steps were allowed, expected 1 or more"));
+}
+
 // Nine calibration rows are too few for α = 0.05: everything is covered by an infinite radius,
 // unless the rank is clamped as the paper's code does.
 TEST(ChooseSteps, ClampsTheRankAsThePaperDoes) {

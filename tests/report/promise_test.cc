@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fcp/conformal/rank.h"
 #include "fcp/evaluation/beta.h"
 
 #include "report_samples.h"
@@ -25,19 +24,6 @@ TEST(ExpectedCoverage, DoesNotExistForTooFewRows) {
   EXPECT_FALSE(expected_coverage(Level(0.1), 8));
   EXPECT_TRUE(expected_coverage(Level(0.1), 9));
   EXPECT_FALSE(expected_coverage(Level(0.1), 0));
-}
-
-TEST(LeastCalibrationRows, IsTheFirstWithARankInside) {
-  for (uint64_t a = 1; a < 60; ++a) {
-    for (uint64_t b = a + 1; b < 60; ++b) {
-      const Level level = Level::fraction(a, b);
-      size_t n = 0;
-      while (conformal_rank(level, n) > n) ++n;
-      EXPECT_EQ(least_calibration_rows(level), n) << a << "/" << b;
-    }
-  }
-  EXPECT_EQ(least_calibration_rows(Level(0.1)), 9u);
-  EXPECT_EQ(least_calibration_rows(Level(0.001)), 999u);
 }
 
 TEST(Verdict, FollowsTheConfidenceInterval) {

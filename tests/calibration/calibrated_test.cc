@@ -238,7 +238,8 @@ TEST(Calibrated, SaysWhatIsDamaged) {
   };
   EXPECT_EQ(edited("{", ""), "c.onnx: its calibration settings are damaged");
   EXPECT_EQ(edited("\"cut\":\"h1\",", ""), "c.onnx: its calibration settings are damaged");
-  EXPECT_EQ(edited("39", "\"many\""), "c.onnx: its calibration settings are damaged");
+  EXPECT_EQ(edited("39", "\"many\""), "c.onnx: its 'steps' is not a whole number");
+  EXPECT_EQ(edited("39", "1e99"), "c.onnx: its 'steps' is not a whole number");
   EXPECT_EQ(edited("\"format\":2", "\"format\":1"),
             "c.onnx: its calibration has format 1, this fcp reads format 2");
   EXPECT_EQ(edited("\"name\":\"split\"", "\"name\":\"spilt\""),

@@ -60,6 +60,7 @@ TEST(SelectCut, FindsTheLayerThatKnowsTheNoise) {
   const NoisyPart data(2000, 1);
   SelectionOptions options;
   options.floors = {0};
+  options.scaled = false;
   std::vector<std::string> seen;
   options.observe = [&](const Candidate& candidate) { seen.push_back(candidate.cut); };
   const Selection selection = select_cut(data.graph, {}, data.x, data.y, options);
@@ -75,6 +76,30 @@ TEST(SelectCut, FindsTheLayerThatKnowsTheNoise) {
     EXPECT_EQ(candidate.skipped, "");
     EXPECT_NEAR(candidate.coverage, 0.9, 0.05) << candidate.cut;
   }
+}
+
+// What each feature is measured in makes no difference to balls that follow its spread.
+TEST(SelectCut, ScaledBallsDoNotFeelUnits) {
+  const NoisyPart data(400, 2);
+  Graph other = data.graph;
+  const torch::Tensor units = torch::tensor({64.0f, 0.125f});
+  other.initializers["w1"] = data.graph.initializers.at("w1") * units.unsqueeze(1);
+  other.initializers["w2"] = data.graph.initializers.at("w2") / units;
+  SelectionOptions options;
+  options.cuts = {"h1"};
+  const Selection one = select_cut(data.graph, {}, data.x, data.y, options);
+  const Selection two = select_cut(other, {}, data.x, data.y, options);
+  ASSERT_EQ(one.candidates.size(), two.candidates.size());
+  EXPECT_EQ(one.chosen, two.chosen);
+  for (size_t i = 0; i < one.candidates.size(); ++i) {
+    EXPECT_NEAR(one.candidates[i].length, two.candidates[i].length,
+                1e-5 * one.candidates[i].length);
+    EXPECT_EQ(one.candidates[i].score.scale.size(), 2U);
+  }
+  options.scaled = false;
+  const Selection plain = select_cut(other, {}, data.x, data.y, options);
+  EXPECT_GT(std::abs(plain.candidates[0].length - two.candidates[0].length), 0.1);
+  EXPECT_TRUE(plain.candidates[0].score.scale.empty());
 }
 
 TEST(SelectCut, SaysWhichCutsWouldTakeTooLongOrTooMuchMemory) {

@@ -150,175 +150,174 @@ TEST(Law, NestedWithScales) {
     EXPECT_THROW(make_score(wrong, head)->score(made.features, made.truth), Error);
   }
   EXPECT_GT(pairs, 1500);
+}
 
-  // A radius a side, in double precision: the ends allow for the rounding of score and radius.
-  TEST(Law, Cqr) {
-    Random random(13);
-    int pairs = 0;
-    for (int i = 0; i < 120; ++i) {
-      const auto head = network_of(wild_quantile_head(random, 1 + i % 3));
-      const HeadRows made = wild_quantile_rows(random, *head, 20);
+// A radius a side, in double precision: the ends allow for the rounding of score and radius.
+TEST(Law, Cqr) {
+  Random random(13);
+  int pairs = 0;
+  for (int i = 0; i < 120; ++i) {
+    const auto head = network_of(wild_quantile_head(random, 1 + i % 3));
+    const HeadRows made = wild_quantile_rows(random, *head, 20);
+    ScoreOptions options;
+    options.name = "cqr";
+    options.asymmetric = i % 2 == 1;
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    pairs += expect_side_law(*score, made, scores, random, 20, 1e-14);
+  }
+  EXPECT_GT(pairs, 40000);
+}
+
+TEST(Law, FeatureCqrByIbp) {
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kIbp, 60, 12, 14), 15000);
+}
+
+TEST(Law, FeatureCqrByCrownIbp) {
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrownIbp, 3, 2, 15), 150);
+}
+
+TEST(Law, FeatureCqrByCrown) {
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrown, 2, 3, 16), 100);
+}
+
+// A radius below all there are leaves nothing, on one side as on both.
+TEST(Law, CqrWithoutAnyRadius) {
+  Random random(17);
+  const auto head = network_of(wild_quantile_head(random, 2));
+  const HeadRows made = wild_quantile_rows(random, *head, 6);
+  for (const char* name : {"cqr", "feature_cqr"}) {
+    for (const BoundMethod method : {BoundMethod::kIbp, BoundMethod::kCrownIbp}) {
       ScoreOptions options;
-      options.name = "cqr";
-      options.asymmetric = i % 2 == 1;
-      const std::unique_ptr<Score> score = make_score(options, head);
-      const std::vector<double> scores = score->score(made.features, made.truth);
-      pairs += expect_side_law(*score, made, scores, random, 20, 1e-14);
-    }
-    EXPECT_GT(pairs, 40000);
-  }
-
-  TEST(Law, FeatureCqrByIbp) {
-    EXPECT_GT(expect_feature_cqr_law(BoundMethod::kIbp, 60, 12, 14), 15000);
-  }
-
-  TEST(Law, FeatureCqrByCrownIbp) {
-    EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrownIbp, 3, 2, 15), 150);
-  }
-
-  TEST(Law, FeatureCqrByCrown) {
-    EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrown, 2, 3, 16), 100);
-  }
-
-  // A radius below all there are leaves nothing, on one side as on both.
-  TEST(Law, CqrWithoutAnyRadius) {
-    Random random(17);
-    const auto head = network_of(wild_quantile_head(random, 2));
-    const HeadRows made = wild_quantile_rows(random, *head, 6);
-    for (const char* name : {"cqr", "feature_cqr"}) {
-      for (const BoundMethod method : {BoundMethod::kIbp, BoundMethod::kCrownIbp}) {
-        ScoreOptions options;
-        options.name = name;
-        options.asymmetric = true;
-        options.bound.method = method;
-        const std::unique_ptr<Score> score = make_score(options, head);
-        for (const int64_t side : {0, 1}) {
-          torch::Tensor radius = torch::full({6, 2}, kForever, torch::kDouble);
-          radius.select(1, side).fill_(-kForever);
-          const Regions none = score->region(made.features, radius);
-          EXPECT_FALSE(
-              (none.lower <= made.truth).logical_and(made.truth <= none.upper).any().item<bool>())
-              << name << side;
-        }
-        const Regions all = score->region(made.features, kForever);
-        EXPECT_TRUE((all.lower == -kForever).all().item<bool>()) << name;
-        EXPECT_TRUE((all.upper == kForever).all().item<bool>()) << name;
-      }
-    }
-  }
-
-  // tanh keeps the output within ‖w‖₁ of b whatever the feature. ibp sees that to the last digit;
-  // CROWN's lines leave the reach for some radii, but not by far.
-  TEST(Law, NothingReachesBeyondABoundedHead) {
-    Random random(9);
-    for (const BoundMethod method :
-         {BoundMethod::kIbp, BoundMethod::kCrownIbp, BoundMethod::kAlphaCrown}) {
-      Graph graph = make_mlp({3, 4, 1});
-      for (auto& [name, tensor] : graph.initializers) {
-        tensor = random_normal(random, tensor.sizes().vec());
-      }
-      graph.nodes[1].op = "Tanh";
-      const double reach = graph.initializers["w2"].abs().sum().item<double>() *
-                           (method == BoundMethod::kIbp ? 1 : 20);
-      const double center = graph.initializers["b2"].item<double>();
-      const auto head = network_of(graph);
-      ScoreOptions options;
+      options.name = name;
+      options.asymmetric = true;
       options.bound.method = method;
-      options.bound.iterations = 2;
       const std::unique_ptr<Score> score = make_score(options, head);
-      HeadRows made = wild_rows(random, *head, 4);
-      made.truth =
-          torch::tensor({1.01, -1.01, 50.0, -1e9}, torch::kDouble).reshape({4, 1}) * reach + center;
-      const std::vector<double> scores = score->score(made.features, made.truth);
-      EXPECT_THAT(scores, testing::Each(kForever)) << bound_name(method);
-      expect_law(*score, made, scores,
-                 {0, 1e6, std::numeric_limits<float>::max(), 1e200, kForever});
-      options.floor = 1;
-      options.slope = 0.5;
-      const auto widened = make_score(options, head)->score(made.features, made.truth);
-      EXPECT_THAT(widened, testing::Each(testing::Lt(kForever))) << bound_name(method);
-    }
-  }
-
-  // A head whose output does not depend on the feature at all.
-  TEST(Law, NothingReachesBeyondADeadHead) {
-    Random random(12);
-    Graph graph = make_mlp({3, 4, 1});
-    graph.initializers["w2"] = torch::zeros({1, 4});
-    const auto head = network_of(graph);
-    HeadRows made = wild_rows(random, *head, 3);
-    made.truth = torch::tensor({1.0, -1e-3, 0.0}, torch::kDouble).reshape({3, 1}) +
-                 head->forward(made.features);
-    for (const char* name : {"nested", "linearized"}) {
-      ScoreOptions options;
-      options.name = name;
-      const std::unique_ptr<Score> score = make_score(options, head);
-      const std::vector<double> scores = score->score(made.features, made.truth);
-      // nested: up to where the radius itself overflows float32 inside the head.
-      const auto never = testing::Ge(name == std::string("nested") ? 1e37 : kForever);
-      EXPECT_THAT(scores, testing::ElementsAre(never, never, 0)) << name;
-      expect_law(*score, made, scores, {-1, 0, 1, 1e6, 1e30, std::numeric_limits<float>::max()});
-    }
-  }
-
-  TEST(Law, InfiniteAndNegativeRadii) {
-    Random random(10);
-    const auto head = network_of(wild_head(random, 2));
-    const HeadRows made = wild_rows(random, *head, 5);
-    for (const char* name : {"nested", "residual", "linearized"}) {
-      ScoreOptions options;
-      options.name = name;
-      const std::unique_ptr<Score> score = make_score(options, head);
+      for (const int64_t side : {0, 1}) {
+        torch::Tensor radius = torch::full({6, 2}, kForever, torch::kDouble);
+        radius.select(1, side).fill_(-kForever);
+        const Regions none = score->region(made.features, radius);
+        EXPECT_FALSE(
+            (none.lower <= made.truth).logical_and(made.truth <= none.upper).any().item<bool>())
+            << name << side;
+      }
       const Regions all = score->region(made.features, kForever);
       EXPECT_TRUE((all.lower == -kForever).all().item<bool>()) << name;
       EXPECT_TRUE((all.upper == kForever).all().item<bool>()) << name;
-      for (const double radius : {-1e-300, -1.0, -kForever}) {
-        const Regions none = score->region(made.features, radius);
-        EXPECT_FALSE((none.lower <= none.upper).any().item<bool>()) << name << ' ' << radius;
-        EXPECT_EQ(none.prediction.sizes(), none.lower.sizes());
-      }
     }
   }
+}
 
-  TEST(Law, NotANumberStaysNotANumberInQuantiles) {
-    Random random(18);
-    const auto head = network_of(wild_quantile_head(random, 2));
-    for (const char* name : {"cqr", "feature_cqr"}) {
-      for (const bool asymmetric : {false, true}) {
-        HeadRows made = wild_quantile_rows(random, *head, 4);
-        made.truth[1][1] = std::nan("");
-        made.features[3][0] = std::nanf("");
-        ScoreOptions options;
-        options.name = name;
-        options.asymmetric = asymmetric;
-        const auto score = make_score(options, head);
-        const std::vector<double> scores = score->score(made.features, made.truth);
-        const auto sides = static_cast<size_t>(score->sides());
-        ASSERT_EQ(scores.size(), 4 * sides);
-        for (size_t i = 0; i < scores.size(); ++i) {
-          EXPECT_EQ(std::isnan(scores[i]), i / sides % 2 == 1) << name << ' ' << i;
-        }
-      }
+// tanh keeps the output within ‖w‖₁ of b whatever the feature. ibp sees that to the last digit;
+// CROWN's lines leave the reach for some radii, but not by far.
+TEST(Law, NothingReachesBeyondABoundedHead) {
+  Random random(9);
+  for (const BoundMethod method :
+       {BoundMethod::kIbp, BoundMethod::kCrownIbp, BoundMethod::kAlphaCrown}) {
+    Graph graph = make_mlp({3, 4, 1});
+    for (auto& [name, tensor] : graph.initializers) {
+      tensor = random_normal(random, tensor.sizes().vec());
+    }
+    graph.nodes[1].op = "Tanh";
+    const double reach = graph.initializers["w2"].abs().sum().item<double>() *
+                         (method == BoundMethod::kIbp ? 1 : 20);
+    const double center = graph.initializers["b2"].item<double>();
+    const auto head = network_of(graph);
+    ScoreOptions options;
+    options.bound.method = method;
+    options.bound.iterations = 2;
+    const std::unique_ptr<Score> score = make_score(options, head);
+    HeadRows made = wild_rows(random, *head, 4);
+    made.truth =
+        torch::tensor({1.01, -1.01, 50.0, -1e9}, torch::kDouble).reshape({4, 1}) * reach + center;
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    EXPECT_THAT(scores, testing::Each(kForever)) << bound_name(method);
+    expect_law(*score, made, scores, {0, 1e6, std::numeric_limits<float>::max(), 1e200, kForever});
+    options.floor = 1;
+    options.slope = 0.5;
+    const auto widened = make_score(options, head)->score(made.features, made.truth);
+    EXPECT_THAT(widened, testing::Each(testing::Lt(kForever))) << bound_name(method);
+  }
+}
+
+// A head whose output does not depend on the feature at all.
+TEST(Law, NothingReachesBeyondADeadHead) {
+  Random random(12);
+  Graph graph = make_mlp({3, 4, 1});
+  graph.initializers["w2"] = torch::zeros({1, 4});
+  const auto head = network_of(graph);
+  HeadRows made = wild_rows(random, *head, 3);
+  made.truth = torch::tensor({1.0, -1e-3, 0.0}, torch::kDouble).reshape({3, 1}) +
+               head->forward(made.features);
+  for (const char* name : {"nested", "linearized"}) {
+    ScoreOptions options;
+    options.name = name;
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    // nested: up to where the radius itself overflows float32 inside the head.
+    const auto never = testing::Ge(name == std::string("nested") ? 1e37 : kForever);
+    EXPECT_THAT(scores, testing::ElementsAre(never, never, 0)) << name;
+    expect_law(*score, made, scores, {-1, 0, 1, 1e6, 1e30, std::numeric_limits<float>::max()});
+  }
+}
+
+TEST(Law, InfiniteAndNegativeRadii) {
+  Random random(10);
+  const auto head = network_of(wild_head(random, 2));
+  const HeadRows made = wild_rows(random, *head, 5);
+  for (const char* name : {"nested", "residual", "linearized"}) {
+    ScoreOptions options;
+    options.name = name;
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const Regions all = score->region(made.features, kForever);
+    EXPECT_TRUE((all.lower == -kForever).all().item<bool>()) << name;
+    EXPECT_TRUE((all.upper == kForever).all().item<bool>()) << name;
+    for (const double radius : {-1e-300, -1.0, -kForever}) {
+      const Regions none = score->region(made.features, radius);
+      EXPECT_FALSE((none.lower <= none.upper).any().item<bool>()) << name << ' ' << radius;
+      EXPECT_EQ(none.prediction.sizes(), none.lower.sizes());
     }
   }
+}
 
-  TEST(Law, NotANumberStaysNotANumber) {
-    Random random(11);
-    const auto head = network_of(wild_head(random, 2));
-    for (const char* name : {"nested", "residual", "linearized"}) {
-      HeadRows made = wild_rows(random, *head, 4);
+TEST(Law, NotANumberStaysNotANumberInQuantiles) {
+  Random random(18);
+  const auto head = network_of(wild_quantile_head(random, 2));
+  for (const char* name : {"cqr", "feature_cqr"}) {
+    for (const bool asymmetric : {false, true}) {
+      HeadRows made = wild_quantile_rows(random, *head, 4);
       made.truth[1][1] = std::nan("");
       made.features[3][0] = std::nanf("");
       ScoreOptions options;
       options.name = name;
-      const std::vector<double> scores =
-          make_score(options, head)->score(made.features, made.truth);
-      EXPECT_FALSE(std::isnan(scores[0])) << name;
-      EXPECT_TRUE(std::isnan(scores[1])) << name;
-      EXPECT_FALSE(std::isnan(scores[2])) << name;
-      EXPECT_TRUE(std::isnan(scores[3])) << name;
+      options.asymmetric = asymmetric;
+      const auto score = make_score(options, head);
+      const std::vector<double> scores = score->score(made.features, made.truth);
+      const auto sides = static_cast<size_t>(score->sides());
+      ASSERT_EQ(scores.size(), 4 * sides);
+      for (size_t i = 0; i < scores.size(); ++i) {
+        EXPECT_EQ(std::isnan(scores[i]), i / sides % 2 == 1) << name << ' ' << i;
+      }
     }
   }
+}
+
+TEST(Law, NotANumberStaysNotANumber) {
+  Random random(11);
+  const auto head = network_of(wild_head(random, 2));
+  for (const char* name : {"nested", "residual", "linearized"}) {
+    HeadRows made = wild_rows(random, *head, 4);
+    made.truth[1][1] = std::nan("");
+    made.features[3][0] = std::nanf("");
+    ScoreOptions options;
+    options.name = name;
+    const std::vector<double> scores = make_score(options, head)->score(made.features, made.truth);
+    EXPECT_FALSE(std::isnan(scores[0])) << name;
+    EXPECT_TRUE(std::isnan(scores[1])) << name;
+    EXPECT_FALSE(std::isnan(scores[2])) << name;
+    EXPECT_TRUE(std::isnan(scores[3])) << name;
+  }
+}
 
 }  // namespace
 }  // namespace fcp

@@ -86,7 +86,7 @@ TEST(SelectCut, ScaledBallsDoNotFeelUnits) {
   other.initializers["w1"] = data.graph.initializers.at("w1") * units.unsqueeze(1);
   other.initializers["w2"] = data.graph.initializers.at("w2") / units;
   SelectionOptions options;
-  options.cuts = {"h1"};
+  options.cuts = {"z1"};
   const Selection one = select_cut(data.graph, {}, data.x, data.y, options);
   const Selection two = select_cut(other, {}, data.x, data.y, options);
   ASSERT_EQ(one.candidates.size(), two.candidates.size());

@@ -86,7 +86,7 @@ class Labels(program.Case):
 
     def evaluate(self, model, *arguments):
         return json.loads(self.fcp("evaluate", model, "--data", "test.csv", "--target", "kind",
-                                   "--json", *arguments))["methods"][0]
+                                   "--json", *arguments))
 
     def test_every_score_covers(self):
         self.make_tables()
@@ -170,7 +170,7 @@ class Labels(program.Case):
             f"new/{name}/{i:03d}.png,{name}\n" for i in range(20) for name in ("red", "blue")))
         result = json.loads(self.fcp("evaluate", "c.onnx", "--data", "new.csv", "--images",
                                      "--target", "kind", "--class-names", "names.txt", "--json",
-                                     "--report", "r.html"))["methods"][0]
+                                     "--report", "r.html"))
         self.assertGreater(result["coverage"], 0.6)
         self.assertIn(b"data:image/png;base64,", self.bytes_of("r.html"))
         self.write("new/red/000.png", b"not an image")

@@ -290,6 +290,7 @@ LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const
   report.methods.front().top5 = top.top5();
   if (baseline) report.methods.push_back(baseline->finish());
   report.examples = sampler.take();
+  report.class_names = names;
   report.provenance.assign(calibrated.provenance.begin(), calibrated.provenance.end());
   if (const auto warning = infinite_radius_warning(calibrated, level)) {
     report.notes.push_back(*warning);

@@ -16,12 +16,12 @@ COLUMNS = ["a", "b", "region", "ratio", TARGET]
 
 
 def make_rows(generator, count, shift=0.0):
-    """The spread of the target is three times as large in region 1; ratio is the likelihood ratio
+    """The spread of the target is far larger in region 1; ratio is the likelihood ratio
     of rows shifted by 1."""
     rows = []
     for i in range(count):
         a, b, region = generator.gauss(shift, 1), generator.gauss(0, 1), i % 2
-        noise = generator.gauss(0, 0.3 + 0.6 * region)
+        noise = generator.gauss(0, 0.5 + 6 * region)
         rows.append([a, b, region, math.exp(a - 0.5), 2 * a + b * b + noise])
     return rows
 

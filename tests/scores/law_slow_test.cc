@@ -24,15 +24,15 @@ TEST(LawSlow, FeatureCqrByIbp) {
 }
 
 TEST(LawSlow, FeatureCqrByCrownIbp) {
-  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrownIbp, 40, 4, 106), 3000);
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrownIbp, 12, 4, 106), 1500);
 }
 
 TEST(LawSlow, FeatureCqrByCrown) {
-  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrown, 40, 4, 107), 3000);
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrown, 12, 4, 107), 1500);
 }
 
 TEST(LawSlow, FeatureCqrByAlphaCrown) {
-  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kAlphaCrown, 8, 2, 108), 300);
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kAlphaCrown, 3, 2, 108), 200);
 }
 
 }  // namespace

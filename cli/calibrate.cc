@@ -123,6 +123,7 @@ std::unique_ptr<RowSource> open_shifted(const CalibrateOptions& options, const G
   DataOptions rows = options.data;
   rows.data = options.shifted;
   rows.target.clear();
+  rows.needs_target = false;
   return open_data(rows, &network);
 }
 

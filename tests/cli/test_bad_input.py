@@ -110,7 +110,7 @@ class BadInput(program.Case):
                          "one.csv: calibration needs at least two rows, found 1")
         self.write("thirty.csv", "".join(lines[:31]))
         self.assertEqual(self.calibration_fails("thirty.csv", "--cut", "auto"),
-                         "thirty.csv: choosing the cut, floor or steps needs at least 10 rows of its "
+                         "thirty.csv: what is chosen needs at least 10 rows of its "
                          "own; 0.2 of 30 rows are 6")
 
     def test_wrong_number_of_columns(self):

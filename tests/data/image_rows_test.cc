@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "fcp/data/folder.h"
 #include "fcp/data/npy.h"
 
 #include "tests/support/files.h"
@@ -142,6 +143,8 @@ TEST(ImageRows, OfAnArrayOfBytes) {
 TEST(ImageRows, OfRealSets) {
   const char* folder = std::getenv("FCP_DATA_DIR");
   if (!folder) GTEST_SKIP() << "FCP_DATA_DIR is not set";
+  if (!is_folder(std::string(folder) + "/imagenet_val1000"))
+    GTEST_SKIP() << "FCP_DATA_DIR has no imagenet_val1000";
   const std::string data = folder;
   const auto source = open_images(data + "/imagenet_val1000/labels.csv");
   EXPECT_EQ(source->size(), 1000u);

@@ -9,6 +9,7 @@
 
 #include "fcp/base/random.h"
 #include "fcp/data/csv_column.h"
+#include "fcp/data/folder.h"
 #include "fcp/data/segmentation.h"
 
 #include "tests/support/files.h"
@@ -123,6 +124,8 @@ TEST(SegmentationTarget, RefusesWhatMakesNoSense) {
 TEST(SegmentationTarget, OfRealData) {
   const char* data = std::getenv("FCP_DATA_DIR");
   if (!data) GTEST_SKIP() << "FCP_DATA_DIR is not set";
+  if (!is_folder(std::string(data) + "/cityscapes"))
+    GTEST_SKIP() << "FCP_DATA_DIR has no cityscapes";
   const std::string root = std::string(data) + "/cityscapes";
   const SegmentationSet set = open_segmentation(root);
   const Array target = segmentation_target(read_segmentation(set, 0).labels);

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "fcp/data/folder.h"
+
 #include "tests/support/files.h"
 
 namespace fcp {
@@ -144,6 +146,8 @@ TEST(Segmentation, ResizesLabelsWithoutMixingThem) {
 TEST(Segmentation, OfRealData) {
   const char* data = std::getenv("FCP_DATA_DIR");
   if (!data) GTEST_SKIP() << "FCP_DATA_DIR is not set";
+  if (!is_folder(std::string(data) + "/cityscapes"))
+    GTEST_SKIP() << "FCP_DATA_DIR has no cityscapes";
   const SegmentationSet set = open_segmentation(std::string(data) + "/cityscapes");
   std::map<std::string, int> folds;
   for (const SegmentationPair& pair : set.pairs) ++folds[pair.fold];

@@ -7,6 +7,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
+#include "fcp/experiments/classification.h"
+#include "fcp/experiments/classification_sets.h"
 #include "fcp/experiments/regression.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
@@ -23,7 +25,9 @@ struct ReproduceOptions {
   std::string experiment;
   RegressionOptions regression;
   std::string alpha = "0.1";
-  std::vector<std::string> sets = regression_sets();
+  std::vector<std::string> sets;  // empty: all of the experiment
+  uint64_t halvings = 20;
+  double rate = 0.1;  // of feature_sampled's search
   uint64_t seeds = 5;
 };
 
@@ -58,22 +62,82 @@ void print_summaries(const std::vector<RegressionCell>& cells) {
   std::cout << table;
 }
 
+void check_names(const char* option, const std::vector<std::string>& given,
+                 const std::vector<std::string>& known) {
+  for (const std::string& name : given) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string names;
+    for (const std::string& other : known) names += (names.empty() ? "" : ", ") + other;
+    throw UsageError(concat(option, ": this experiment has no '", name, "', only ", names));
+  }
+}
+
 void settle_methods(ReproduceOptions& options) {
   const bool quantiles = options.experiment == "cqr";
   const std::vector<std::string>& known = quantiles ? quantile_methods() : regression_methods();
   if (options.regression.methods.empty()) options.regression.methods = known;
-  for (const std::string& method : options.regression.methods) {
-    if (std::find(known.begin(), known.end(), method) != known.end()) continue;
-    std::string names;
-    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-    throw UsageError(
-        concat("--methods: ", options.experiment, " has no '", method, "', only ", names));
+  check_names("--methods", options.regression.methods, known);
+  if (options.sets.empty()) {
+    options.sets = regression_sets();
+    if (quantiles) std::erase(options.sets, "synthetic");
   }
-  if (quantiles && options.sets == regression_sets()) std::erase(options.sets, "synthetic");
+  check_names("--sets", options.sets, regression_sets());
+}
+
+nlohmann::ordered_json label_json(const std::string& set, const ClassificationSummary& summary) {
+  nlohmann::ordered_json json = {{"set", set},
+                                 {"method", summary.method},
+                                 {"alpha", summary.level},
+                                 {"halvings", summary.halvings},
+                                 {"failed", summary.failed},
+                                 {"coverage", summary.coverage},
+                                 {"size", summary.size},
+                                 {"size_deviation", summary.size_deviation},
+                                 {"worst_stratum_coverage", summary.worst_stratum},
+                                 {"seconds", summary.seconds}};
+  if (summary.detection) json["detection_coverage"] = *summary.detection;
+  return json;
+}
+
+// Label sets over random halvings of the rows.
+void run_label_sets(ReproduceOptions& options) {
+  if (options.sets.empty()) options.sets = classification_sets();
+  check_names("--sets", options.sets, classification_sets());
+  ClassificationOptions settings;
+  if (!options.regression.methods.empty()) settings.methods = options.regression.methods;
+  check_names("--methods", settings.methods, classification_methods());
+  settings.halvings = options.halvings;
+  settings.score.step_rate = options.rate;
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  size_t done = 0;
+  std::string left_out;
+  for (const std::string& set : options.sets) {
+    try {
+      const ClassificationData data = load_classification_set(set, options.regression.data_dir);
+      Progress progress(set, settings.methods.size() * settings.levels.size() * settings.halvings,
+                        !options.common.quiet);
+      const auto summaries = summarize(run_classification(
+          data, settings, [&](const ClassificationCell&) { progress.advance(1); }));
+      for (const ClassificationSummary& summary : summaries) {
+        json.push_back(label_json(set, summary));
+      }
+      if (!options.common.json) std::cout << set << "\n\n" << markdown_table(summaries) << '\n';
+      ++done;
+    } catch (const Error& error) {
+      say(options.common, concat(set, " is left out: ", error.what()));
+      left_out = error.what();
+    }
+  }
+  if (done == 0) fail("none of the sets could be run: ", left_out);
+  if (options.common.json) std::cout << json_text(json) << '\n';
 }
 
 void run_reproduce(ReproduceOptions& options) {
   start(options.common);
+  if (options.experiment == "classification") {
+    run_label_sets(options);
+    return;
+  }
   settle_methods(options);
   options.regression.level = parse_level(options.alpha);
   std::vector<RegressionCell> cells;
@@ -115,16 +179,21 @@ void add_reproduce(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("reproduce", "The paper's experiments");
   verb->footer(
       "Examples:\n  fcp reproduce regression --data-dir data --seeds 5 --sets community,synthetic\n"
-      "  fcp reproduce cqr --data-dir data --seeds 5");
+      "  fcp reproduce cqr --data-dir data --seeds 5\n"
+      "  fcp reproduce classification --data-dir data --sets cifar10-resnet20");
   verb->add_option("experiment", options->experiment,
-                   "regression: CP and Feature CP on the paper's sets; cqr: CQR and Feature CQR")
+                   "regression: CP and Feature CP on the paper's sets; cqr: CQR and Feature CQR; "
+                   "classification: label sets")
       ->required()
-      ->check(CLI::IsMember({"regression", "cqr"}));
+      ->check(CLI::IsMember({"regression", "cqr", "classification"}));
   verb->add_option("--data-dir", options->regression.data_dir, "Folder of the paper's data sets");
-  verb->add_option("--sets", options->sets, "Data sets")
+  verb->add_option("--sets", options->sets, "Data sets; all by default")
       ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember(regression_sets()));
+      ->allow_extra_args(false);
+  verb->add_option("--halvings", options->halvings, "classification: random halvings of the rows")
+      ->capture_default_str();
+  verb->add_option("--rate", options->rate, "classification: step size of feature_sampled")
+      ->capture_default_str();
   verb->add_option("--methods", options->regression.methods, "Scores; all by default")
       ->delimiter(',')
       ->allow_extra_args(false);

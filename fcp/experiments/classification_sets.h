@@ -1,0 +1,20 @@
+// The label sets' networks and data at hand: features of the ImageNet ResNet-50 with its last
+// layer, and the CIFAR-10 ResNets and SqueezeNet with the images they are run on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fcp/experiments/classification.h"
+
+namespace fcp {
+
+// imagenet-resnet50, cifar10-resnet20, cifar10-resnet56, imagenet-squeezenet.
+const std::vector<std::string>& classification_sets();
+
+// From `data_dir`, with the networks in `models` beside it. The head is the network's last layer;
+// of SqueezeNet, which ends in a pooling of maps, the logits themselves. An Error names the file
+// that is missing.
+ClassificationData load_classification_set(const std::string& name, const std::string& data_dir);
+
+}  // namespace fcp

@@ -7,10 +7,10 @@ demo: build
 	build/release/bin/fcp demo --out build/demo
 
 test: build
-	cd build/release && ctest --output-on-failure --label-exclude slow
+	cd build/release && ctest --parallel $(JOBS) --output-on-failure --label-exclude slow
 
 slow: build
-	cd build/release && ctest --output-on-failure --label-regex slow
+	cd build/release && ctest --parallel $(JOBS) --output-on-failure --label-regex slow
 
 build: deps
 	cmake --preset release $(CMAKE_OPTIONS)
@@ -19,7 +19,7 @@ build: deps
 asan: deps
 	cmake --preset asan $(CMAKE_OPTIONS)
 	cmake --build --preset asan --parallel $(JOBS)
-	cd build/asan && ctest --output-on-failure --label-exclude 'slow|plain'
+	cd build/asan && ctest --parallel $(JOBS) --output-on-failure --label-exclude 'slow|plain'
 
 fuzz: deps
 	cmake --preset fuzz $(CMAKE_OPTIONS)

@@ -34,7 +34,7 @@ bench: deps
 format: deps
 	scripts/format.sh
 
-lint: build
+lint: deps
 	scripts/lint.sh
 
 deps:

@@ -156,6 +156,7 @@ class RowCollector {
       for (const int64_t row : kept) rows_.groups.push_back(groups[static_cast<size_t>(row)]);
     }
     if (calibration.name == "weighted") {
+      if (!ratio_.defined() && settings_.facts.weights.empty()) fail("--weights has no rows");
       const std::vector<double> weights =
           ratio_.defined() ? ratio_.weights(ratio_input(x, features))
                            : given_rows(settings_.facts, 0, next_, count).weights;
@@ -173,6 +174,7 @@ class RowCollector {
       const torch::Tensor labels = y.to(torch::kLong).flatten().contiguous();
       return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
     }
+    if (settings_.facts.groups.ids.empty()) fail("--group ", group, " names no rows");
     const auto ids = groups_of(settings_.facts.groups, next_, count);
     return {ids.begin(), ids.end()};
   }

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <future>
 #include <iostream>
 #include <thread>
+#include <utility>
 
 #include <ATen/Parallel.h>
 #include <torch/cuda.h>
+#include <unistd.h>
 
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
@@ -16,6 +20,25 @@
 #include "fcp/data/image_text.h"
 
 namespace fcp {
+namespace {
+
+// OpenMP's threads wait for each other by spinning, which makes a busy machine crawl, and libgomp
+// reads its environment before main() could change it. But it hardly spins where there are more
+// threads than cores (its manual, at GOMP_SPINCOUNT): so there is one more team of them, asleep.
+void keep_threads_from_spinning(int cores) {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+  std::promise<void> promise;
+  const std::future<void> asleep = promise.get_future();
+  std::thread([cores, promise = std::move(promise)]() mutable {
+    at::set_num_threads(cores);
+    torch::ones({int64_t{cores} << 15});  // large enough for every core to get a share
+    promise.set_value();
+    for (;;) pause();
+  }).detach();
+  asleep.wait();
+}
+
+}  // namespace
 
 void add_common(CLI::App& verb, CommonOptions& options) {
   verb.add_flag("--json", options.json, "Print the result as JSON");
@@ -32,6 +55,7 @@ void add_common(CLI::App& verb, CommonOptions& options) {
 torch::Device start(const CommonOptions& options) {
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   keep_freed_memory();
+  keep_threads_from_spinning(cores);
   at::set_num_threads(options.threads > 0 ? options.threads : cores);
   if (options.device == "cuda" && !torch::cuda::is_available()) {
     fail("--device cuda: this machine, or this build of libtorch, has no CUDA device");

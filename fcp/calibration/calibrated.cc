@@ -221,11 +221,9 @@ Calibrated read_calibrated(const std::string& path) {
         numbers_of<double>(take(calibrated.network, kScale, torch::kDouble, 1));
     calibrated.baseline = take_baseline(calibrated.network);
     make_calibration(calibrated.calibration, calibrated.rows);  // complains of what does not fit
-    const auto provenance = metadata.find(kProvenance);
-    if (provenance != metadata.end()) {
-      calibrated.provenance =
-          Json::parse(provenance->second).get<std::map<std::string, std::string>>();
-    }
+    if (!metadata.contains(kProvenance)) fail("its calibration has no '", kProvenance, "'");
+    calibrated.provenance =
+        Json::parse(metadata.at(kProvenance)).get<std::map<std::string, std::string>>();
   } catch (const nlohmann::json::exception&) {
     fail(path, ": its calibration settings are damaged");
   } catch (const Error& error) {

@@ -3,9 +3,23 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/base/row_hash.h"
 #include "fcp/scores/outputs.h"
 
 namespace fcp {
+namespace {
+
+std::vector<uint64_t> row_keys(const torch::Tensor& x) {
+  const torch::Tensor rows = x.to(torch::kCPU).contiguous();
+  const auto count = static_cast<size_t>(rows.size(0));
+  const size_t bytes = count == 0 ? 0 : rows.nbytes() / count;
+  const auto* data = static_cast<const unsigned char*>(rows.data_ptr());
+  std::vector<uint64_t> keys;
+  for (size_t i = 0; i < count; ++i) keys.push_back(row_hash(data + i * bytes, bytes, 0));
+  return keys;
+}
+
+}  // namespace
 
 std::vector<int64_t> predicted_labels(const Predictor& predictor, const std::string& output,
                                       const torch::Tensor& features) {
@@ -24,6 +38,7 @@ CalibratedPredictor::CalibratedPredictor(const Calibrated& calibrated, torch::De
       output_(calibrated.score.output),
       group_(calibrated.calibration.name == "grouped" ? calibrated.calibration.group : ""),
       weighted_(calibrated.calibration.name == "weighted"),
+      localized_(calibrated.calibration.name == "localized"),
       ratio_(calibrated.ratio),
       calibration_(make_calibration(calibrated.calibration, calibrated.rows,
                                     predictor_.score().classes())) {}
@@ -38,6 +53,7 @@ NewRows CalibratedPredictor::describe(const torch::Tensor& x, const GivenRows& g
   if (weighted_) {
     rows.weights = ratio_.defined() ? ratio_.weights(ratio_input(x, rows.features)) : given.weights;
   }
+  if (localized_) rows.keys = row_keys(x);
   return rows;
 }
 

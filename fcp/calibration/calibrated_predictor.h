@@ -50,6 +50,7 @@ class CalibratedPredictor {
   std::string output_;  // the one whose largest number is the predicted label
   std::string group_;   // what tells groups; empty: there are none
   bool weighted_;
+  bool localized_;
   DensityRatio ratio_;
   std::unique_ptr<Calibration> calibration_;
 };

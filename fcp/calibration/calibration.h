@@ -51,8 +51,11 @@ struct CalibrationRows {
 // What is known of new rows; only what the calibration asks for need be there.
 struct NewRows {
   torch::Tensor features;       // [N, …]
-  std::vector<int64_t> groups;  // [N]; −1: a group that calibration has not seen
+  std::vector<int64_t> groups;  // [N]; −1, or any that is no index: one calibration has not seen
   std::vector<double> weights;  // [N]
+  // localized: [N], a number that tells the row from others; empty: its feature does. The bits of
+  // a feature depend a little on the batch it was computed in, those of x do not.
+  std::vector<uint64_t> keys{};
 };
 
 class Calibration {
@@ -62,7 +65,8 @@ class Calibration {
   // The radius of each row and side, [N, S]; where groups are labels, of each row and label [N, C].
   virtual torch::Tensor radii(const NewRows& rows, const Level& level) const = 0;
 
-  // The p-value of each row's scores [N × S]: p > α exactly where all are within their radii.
+  // The p-value of each row's scores [N × S]: p > α exactly where all are within their radii (but
+  // where the paper's form puts the largest score for an infinite radius).
   virtual std::vector<double> p_values(const NewRows& rows,
                                        std::span<const double> scores) const = 0;
 };

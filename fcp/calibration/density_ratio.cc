@@ -1,5 +1,7 @@
 #include "fcp/calibration/density_ratio.h"
 
+#include <algorithm>
+
 #include "fcp/base/error.h"
 
 namespace fcp {
@@ -33,7 +35,15 @@ DensityRatio fit_density_ratio(const torch::Tensor& from, const torch::Tensor& t
     fail("a likelihood ratio needs at least two rows of each kind; found ", from.size(0), " and ",
          to.size(0));
   }
-  const torch::Tensor rows = torch::cat({from.flatten(1), to.flatten(1)}).to(torch::kDouble);
+  const auto flat = [](const torch::Tensor& x) {
+    return x.to(torch::kCPU, torch::kDouble).flatten(1);
+  };
+  const torch::Tensor before = flat(from), after = flat(to);
+  if (before.size(1) != after.size(1)) {
+    fail("a likelihood ratio compares rows of equal width; found ", before.size(1), " and ",
+         after.size(1), " numbers");
+  }
+  const torch::Tensor rows = torch::cat({before, after});
   DensityRatio ratio;
   ratio.mean = rows.mean(0);
   ratio.deviation = rows.std(0, /*unbiased=*/false);

@@ -45,8 +45,9 @@ class Grouped : public Calibration {
     if (options_.group == kByLabel) return label_radii(table).expand({count, classes_});
     check_count(rows, static_cast<size_t>(count));
     const torch::Tensor ids = torch::tensor(rows.groups, torch::kLong);
+    const int64_t unseen = table.size(0) - 1;
     const torch::Tensor known =
-        torch::where(ids < 0, torch::full_like(ids, table.size(0) - 1), ids);
+        torch::where((ids < 0).logical_or(ids > unseen), torch::full_like(ids, unseen), ids);
     return table.index_select(0, known);
   }
 
@@ -57,11 +58,11 @@ class Grouped : public Calibration {
     std::vector<double> each(sides);
     for (size_t i = 0; i < rows.groups.size(); ++i) {
       for (size_t side = 0; side < sides; ++side) {
-        const int64_t group = rows.groups[i];
-        each[side] = group < 0 ? 1.0
-                               : conformal_p_value(sorted_[side][static_cast<size_t>(group)],
-                                                   scores[i * sides + side])
-                                     .value();
+        const auto group = static_cast<size_t>(rows.groups[i]);  // −1 becomes the largest
+        each[side] =
+            group >= sorted_[side].size()
+                ? 1.0
+                : conformal_p_value(sorted_[side][group], scores[i * sides + side]).value();
       }
       result.push_back(join_sides(each, options_));
     }

@@ -102,8 +102,8 @@ ScoreOptions choose_rank_term(ScoreOptions options, const std::shared_ptr<const 
   const std::unique_ptr<Score> score = make_score(options, head);
   const auto& labels = dynamic_cast<const LabelScore&>(*score);
   const torch::Tensor truth = labels_of(rows.labels, rows.features.size(0), labels.classes());
-  const RankedLabels ranked{labels.label_scores(rows.features),
-                            label_ranks(logits_of(labels.head(), rows.features)),
+  const torch::Tensor logits = logits_of(labels.head(), rows.features);
+  const RankedLabels ranked{labels.label_scores(rows.features, logits), label_ranks(logits),
                             truth.unsqueeze(1)};
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const RankTerm& term : rank_candidates(options.name, ranked, level)) {

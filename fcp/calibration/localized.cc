@@ -31,7 +31,9 @@ torch::Tensor squared_distances(const torch::Tensor& a, const torch::Tensor& b) 
 class Localized : public Calibration {
  public:
   Localized(const CalibrationOptions& options, const CalibrationRows& rows)
-      : options_(options), sides_(rows.sides), features_(flat_double(rows.features)) {
+      : options_(options), sides_(rows.sides) {
+    if (!rows.features.defined()) fail("localized calibration needs the features of its rows");
+    features_ = flat_double(rows.features);
     if (!(options.bandwidth > 0)) {
       fail("localized calibration needs a bandwidth above 0; found ", options.bandwidth);
     }
@@ -47,7 +49,7 @@ class Localized : public Calibration {
     const Level each = side_level(level, sides_, options_);
     torch::Tensor result = torch::empty({rows.features.size(0), sides_}, torch::kDouble);
     auto at = result.accessor<double, 2>();
-    for_rows(rows.features, [&](int64_t row, std::span<const double> weights, double own) {
+    for_rows(rows, [&](int64_t row, std::span<const double> weights, double own) {
       for (int64_t side = 0; side < sides_; ++side) {
         at[row][side] = sides_sorted_[static_cast<size_t>(side)].quantile(weights, own, each);
       }
@@ -58,7 +60,7 @@ class Localized : public Calibration {
   std::vector<double> p_values(const NewRows& rows, std::span<const double> scores) const override {
     const auto sides = static_cast<size_t>(sides_);
     std::vector<double> result(static_cast<size_t>(rows.features.size(0)));
-    for_rows(rows.features, [&](int64_t row, std::span<const double> weights, double own) {
+    for_rows(rows, [&](int64_t row, std::span<const double> weights, double own) {
       const auto i = static_cast<size_t>(row);
       std::vector<double> each(sides);
       for (size_t side = 0; side < sides; ++side) {
@@ -70,21 +72,23 @@ class Localized : public Calibration {
   }
 
   // Mean of (Σ w)² / Σ w² over rows: how many calibration rows speak for one.
-  double effective_rows(const torch::Tensor& features) const {
-    std::vector<double> each(static_cast<size_t>(features.size(0)));
-    for_rows(features, [&](int64_t row, std::span<const double> weights, double) {
+  double effective_rows(const NewRows& rows) const {
+    std::vector<double> each(static_cast<size_t>(rows.features.size(0)));
+    for_rows(rows, [&](int64_t row, std::span<const double> weights, double) {
       each[static_cast<size_t>(row)] = effective_sample_size(weights);
     });
     return std::accumulate(each.begin(), each.end(), 0.0) / static_cast<double>(each.size());
   }
 
  private:
-  torch::Tensor centers(const torch::Tensor& rows) const {
+  // Of the rows [N, D] whose keys begin at `keys`, or have none.
+  torch::Tensor centers(const torch::Tensor& rows, const uint64_t* keys) const {
     torch::Tensor noise = torch::empty_like(rows);
     const int64_t width = rows.size(1);
     for (int64_t i = 0; i < rows.size(0); ++i) {
-      Random random(
-          row_hash(rows.data_ptr<double>() + i * width, static_cast<size_t>(width), options_.seed));
+      const double* row = rows.data_ptr<double>() + i * width;
+      Random random(keys != nullptr ? row_hash(keys + i, 1, options_.seed)
+                                    : row_hash(row, static_cast<size_t>(width), options_.seed));
       double* out = noise.data_ptr<double>() + i * width;
       for (int64_t d = 0; d < width; ++d) out[d] = random.normal();
     }
@@ -93,8 +97,12 @@ class Localized : public Calibration {
 
   // Calls visit(row, weights [n], own weight) for every row, rows in parallel.
   template <typename Visit>
-  void for_rows(const torch::Tensor& features, const Visit& visit) const {
-    const torch::Tensor all = flat_double(features);
+  void for_rows(const NewRows& given, const Visit& visit) const {
+    const torch::Tensor all = flat_double(given.features);
+    const auto count = static_cast<size_t>(all.size(0));
+    if (!given.keys.empty() && given.keys.size() != count) {
+      fail("localized calibration found ", given.keys.size(), " keys for ", count, " rows");
+    }
     if (all.size(1) != features_.size(1)) {
       fail("localized calibration was made on features of ", features_.size(1), " numbers; found ",
            all.size(1));
@@ -103,7 +111,8 @@ class Localized : public Calibration {
     const double scale = -0.5 / (options_.bandwidth * options_.bandwidth);
     for (int64_t first = 0; first < all.size(0); first += kBlockRows) {
       const torch::Tensor rows = all.narrow(0, first, std::min(kBlockRows, all.size(0) - first));
-      const torch::Tensor center = centers(rows.contiguous());
+      const torch::Tensor center =
+          centers(rows.contiguous(), given.keys.empty() ? nullptr : given.keys.data() + first);
       const torch::Tensor exponents = (squared_distances(center, features_) * scale).contiguous();
       const torch::Tensor own = ((rows - center).square().sum(1) * scale).contiguous();
       at::parallel_for(0, rows.size(0), 16, [&](int64_t begin, int64_t end) {
@@ -126,13 +135,17 @@ class Localized : public Calibration {
   std::vector<WeightedScores> sides_sorted_;
 };
 
+// Of rows that differ: behind a ReLU, or of few categories, most may be equal. 0 where all are.
 double median_distance(const torch::Tensor& rows) {
   const int64_t some = std::min<int64_t>(rows.size(0), 500);
-  const torch::Tensor part = rows.narrow(0, 0, some);
-  const torch::Tensor distances = squared_distances(part, part).sqrt();
-  return distances.masked_select(torch::ones_like(distances).triu(1).to(torch::kBool))
-      .median()
-      .item<double>();
+  if (some < 2) return 0;
+  const torch::Tensor part = rows.narrow(0, 0, some) - rows.mean(0, /*keepdim=*/true);
+  const torch::Tensor table = squared_distances(part, part).sqrt();
+  const torch::Tensor distances =
+      table.masked_select(torch::ones_like(table).triu(1).to(torch::kBool));
+  // Rounding may leave equal rows a little apart.
+  const torch::Tensor apart = distances.masked_select(distances > 1e-6 * distances.max());
+  return apart.numel() == 0 ? 0 : apart.median().item<double>();
 }
 
 // The loss of rows whose truth is known: what a short region costs and what a miss costs.
@@ -178,7 +191,7 @@ void judge_half(const Score& score, const std::vector<double>& scores,
       static_cast<double>(2 * count);
   candidate.loss +=
       region_loss(score.region(fresh.features, localized.radii(fresh, level)), judged, level) / 2;
-  candidate.effective_rows += localized.effective_rows(fresh.features) / 2;
+  candidate.effective_rows += localized.effective_rows(fresh) / 2;
 }
 
 }  // namespace

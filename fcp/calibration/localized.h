@@ -12,8 +12,9 @@
 // rows, for every bandwidth h; and because rows near c resemble the new one, coverage is close to
 // 1 − α in every neighbourhood that is large against h. As h → ∞ it is split calibration.
 //
-// ξ is a fixed pseudo-random function of the feature's bytes and the seed: the same row always gets
-// the same interval, and rows of different features get independent ones.
+// ξ is a fixed pseudo-random function of the row's key (a hash of x, or of the feature where none
+// is given) and the seed: the same row always gets the same interval, and different rows get
+// independent ones.
 //
 // Cost: n D a row. The artefact keeps the n calibration features.
 // Reference: Hore, Barber, Conformal Prediction with Local Weights, 2023; Guan, Localized Conformal

@@ -213,13 +213,13 @@ std::vector<CalibrationRows> cqr_rows_by_step(const std::shared_ptr<const Networ
   return by_step;
 }
 
-double share_inside(const Regions& regions, const torch::Tensor& truth) {
-  return (regions.lower <= truth)
-      .logical_and(truth <= regions.upper)
-      .all(1)
-      .to(torch::kDouble)
-      .mean()
-      .item<double>();
+double count_inside(const Regions& regions, const torch::Tensor& truth) {
+  return (regions.lower <= truth).logical_and(truth <= regions.upper).all(1).sum().item<double>();
+}
+
+// Strictly more than 1 − α of the rows: strictly fewer misses than α of them.
+bool covers_more(double covered, double rows, const Level& level) {
+  return level.at_most_share(rows - covered + 1e-9, rows);
 }
 
 [[noreturn]] void fail_steps(const StepsChoice& choice, int most, const Level& level) {
@@ -235,14 +235,16 @@ StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const S
   one_step.steps = 1;  // region() does not depend on it
   const std::unique_ptr<Score> surrogate = make_score(one_step, head);
   const torch::Tensor truth = output_matrix(rows.validation_truth);
+  const auto validation_rows = static_cast<double>(truth.size(0));
   const NewRows fresh{rows.validation_features, {}, {}};
   CalibrationOptions as_paper;
   as_paper.paper = true;
   StepsChoice choice;
   for (const CalibrationRows& step : cqr_rows_by_step(head, score, rows, most)) {
     const torch::Tensor radii = make_calibration(as_paper, step)->radii(fresh, level);
-    choice.coverage.push_back(share_inside(surrogate->region(fresh.features, radii), truth));
-    if (choice.coverage.back() > 1 - level.value()) {
+    const double covered = count_inside(surrogate->region(fresh.features, radii), truth);
+    choice.coverage.push_back(covered / validation_rows);
+    if (covers_more(covered, validation_rows, level)) {
       choice.steps = static_cast<int>(choice.coverage.size());
       return choice;
     }
@@ -254,6 +256,7 @@ StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const S
 
 StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions& score,
                          const StepsRows& rows, const Level& level, int most) {
+  if (most < 1) fail("surrogate: at most ", most, " steps were allowed, expected 1 or more");
   torch::NoGradGuard no_grad;
   if (score.name == "feature_cqr") return choose_cqr_steps(head, score, rows, level, most);
   ScoreOptions one_step = score;
@@ -274,12 +277,9 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
                 if (score.paper)
                   radius = std::min(radius, *std::max_element(scores.begin(), scores.end()));
                 const Regions regions = surrogate->region(rows.validation_features, radius);
-                const torch::Tensor inside =
-                    (regions.lower <= truth).logical_and(truth <= regions.upper).all(1);
-                const double covered = inside.sum().item<double>();
+                const double covered = count_inside(regions, truth);
                 choice.coverage.push_back(covered / validation_rows);
-                // Strictly more than 1 − α: strictly fewer misses than α of the rows.
-                if (level.at_most_share(validation_rows - covered + 1e-9, validation_rows)) {
+                if (covers_more(covered, validation_rows, level)) {
                   choice.steps = step;
                   return false;
                 }

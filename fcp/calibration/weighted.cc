@@ -18,6 +18,12 @@ class Weighted : public Calibration {
     if (weights_.size() != rows.count()) {
       fail("weighted calibration found ", weights_.size(), " weights for ", rows.count(), " rows");
     }
+    for (size_t row = 0; row < weights_.size(); ++row) {
+      if (!(weights_[row] >= 0) || std::isinf(weights_[row])) {
+        fail("weight of row ", row, " is ", weights_[row],
+             "; expected a finite number, not negative");
+      }
+    }
     for (int64_t side = 0; side < rows.sides; ++side) sides_.emplace_back(side_scores(rows, side));
   }
 
@@ -66,13 +72,13 @@ class Weighted : public Calibration {
 }  // namespace
 
 WeightedScores::WeightedScores(const std::vector<double>& scores) : order_(scores.size()) {
+  for (size_t row = 0; row < scores.size(); ++row) {
+    if (std::isnan(scores[row])) fail("score of row ", row, " is NaN; expected a number");
+  }
   std::iota(order_.begin(), order_.end(), size_t{0});
   std::stable_sort(order_.begin(), order_.end(),
                    [&](size_t a, size_t b) { return scores[a] < scores[b]; });
-  for (const size_t row : order_) {
-    if (std::isnan(scores[row])) fail("score of row ", row, " is NaN; expected a number");
-    sorted_.push_back(scores[row]);
-  }
+  for (const size_t row : order_) sorted_.push_back(scores[row]);
 }
 
 std::vector<double> WeightedScores::arrange(std::span<const double> weights) const {

@@ -124,6 +124,11 @@ uint64_t Level::floor_times(uint64_t count) const {
 }
 
 double Level::value() const {
+  // Rounded once where both are doubles, as a p-value k / (n + 1) is: equal fractions are equal.
+  constexpr Wide kExact = Wide{1} << std::numeric_limits<double>::digits;
+  if (denominator_ <= kExact) {
+    return static_cast<double>(numerator_) / static_cast<double>(denominator_);
+  }
   return static_cast<double>(static_cast<long double>(numerator_) /
                              static_cast<long double>(denominator_));
 }

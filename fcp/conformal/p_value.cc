@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fcp/base/error.h"
+#include "fcp/conformal/weight_sum.h"
 
 namespace fcp {
 
@@ -20,10 +21,11 @@ double weighted_p_value(std::span<const double> sorted, std::span<const double> 
   if (sorted.size() != weights.size()) {
     fail("found ", weights.size(), " weights for ", sorted.size(), " scores");
   }
-  long double below = 0, at_least = test_weight;
-  for (size_t i = 0; i < sorted.size(); ++i) (sorted[i] < score ? below : at_least) += weights[i];
-  const long double total = below + at_least;
-  return total > 0 ? static_cast<double>(at_least / total) : 1.0;
+  // In the order in which weighted_quantile_sorted adds, so that the sums are the same.
+  WeightSum total = test_weight, at_least = test_weight;
+  for (const double weight : weights) total += weight;
+  for (size_t i = sorted.size(); i > 0 && sorted[i - 1] >= score; --i) at_least += weights[i - 1];
+  return total > 0 ? weight_share(at_least, total) : 1.0;
 }
 
 }  // namespace fcp

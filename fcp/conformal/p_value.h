@@ -34,7 +34,9 @@ PValue conformal_p_value(std::span<const double> sorted, double score);
 //
 //   p(s) = (w_test + Σ_{i: s_i ≥ s} w_i) / (w_test + Σ_i w_i),   1 where all weights are zero
 //
-// weights[i] belongs to sorted[i]; they are finite and not negative. O(n).
+// rounded to the nearest double, which is what weighted_quantile compares with α, so that
+// s ≤ quantile ⟺ p(s) > level.value(). weights[i] belongs to sorted[i]; they are finite and not
+// negative. O(n).
 double weighted_p_value(std::span<const double> sorted, std::span<const double> weights,
                         double test_weight, double score);
 

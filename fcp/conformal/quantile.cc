@@ -1,26 +1,18 @@
 #include "fcp/conformal/quantile.h"
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/rank.h"
+#include "fcp/conformal/weight_sum.h"
 
 namespace fcp {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Sums of weights are taken with 113 bits where the machine has them: sums of doubles of similar
-// size are then exact, and a tie between the mass reached and the mass wanted is seen as a tie.
-#if LDBL_MANT_DIG < 113 && defined(__SIZEOF_FLOAT128__)
-using Sum = __float128;
-#else
-using Sum = long double;
-#endif
 
 void check_scores(std::span<const double> scores) {
   for (size_t row = 0; row < scores.size(); ++row) {
@@ -28,12 +20,12 @@ void check_scores(std::span<const double> scores) {
   }
 }
 
-Sum checked_total(std::span<const double> weights, double test_weight) {
+WeightSum checked_total(std::span<const double> weights, double test_weight) {
   const auto legal = [](double weight) { return weight >= 0 && weight < kInfinity; };
   if (!legal(test_weight)) {
     fail("weight of the test point is ", test_weight, "; expected a finite number, not negative");
   }
-  Sum total = test_weight;
+  WeightSum total = test_weight;
   for (size_t row = 0; row < weights.size(); ++row) {
     if (!legal(weights[row])) {
       fail("weight of row ", row, " is ", weights[row], "; expected a finite number, not negative");
@@ -91,15 +83,18 @@ double weighted_quantile(std::span<const double> scores, std::span<const double>
 double weighted_quantile_sorted(std::span<const double> sorted, std::span<const double> weights,
                                 double test_weight, const Level& level) {
   check_sizes(sorted.size(), weights.size());
-  const Sum total = checked_total(weights, test_weight);
+  const WeightSum total = checked_total(weights, test_weight);
   if (total == 0) return kInfinity;
   // Mass reached ≥ (1 − α) total is the same as mass left ≤ α total, so we walk down from the top,
   // where the test point's mass is left, as long as the next row may be left as well.
-  Sum left = test_weight;
-  if (!level.at_most_share(left, total)) return kInfinity;
-  size_t last = sorted.size() - 1;  // there is a row: otherwise all mass would be left
-  while (level.at_most_share(left + weights[last], total)) left += weights[last--];
-  return sorted[last];  // reached before row 0, because α < 1
+  const auto may_be_left = [&, alpha = level.value()](WeightSum mass) {
+    return weight_share(mass, total) <= alpha;
+  };
+  WeightSum left = test_weight;
+  if (sorted.empty() || !may_be_left(left)) return kInfinity;
+  size_t last = sorted.size() - 1;
+  while (last > 0 && may_be_left(left + weights[last])) left += weights[last--];
+  return sorted[last];  // row 0 cannot be left, because α < 1
 }
 
 }  // namespace fcp

@@ -30,7 +30,7 @@ std::vector<std::string> trimmed_cells(const CsvRecords& records) {
 }
 
 // A cell as a message shows it: one line, not too long.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr size_t kLongest = 40;
   std::string shown(text.substr(0, kLongest));
   for (char& c : shown) {
@@ -119,7 +119,7 @@ std::string CsvReader::all_columns() const {
   if (!header_) return concat("there is no header, columns are 0 to ", names_.size() - 1);
   std::string text = "the columns are ";
   for (size_t i = 0; i < std::min(names_.size(), kNamesInMessage); ++i) {
-    text += (i > 0 ? ", " : "") + quoted(names_[i]);
+    text += (i > 0 ? ", " : "") + in_quotes(names_[i]);
   }
   if (names_.size() > kNamesInMessage) text += concat(" … (", names_.size(), " in all)");
   return text;
@@ -129,7 +129,7 @@ size_t CsvReader::find_column(const std::string& name, const std::string& role) 
   const auto found = std::find(names_.begin(), names_.end(), name);
   if (header_ && found != names_.end()) {
     if (std::find(found + 1, names_.end(), name) != names_.end()) {
-      fail(records_.name(), ": two columns are called ", quoted(name));
+      fail(records_.name(), ": two columns are called ", in_quotes(name));
     }
     return static_cast<size_t>(found - names_.begin());
   }
@@ -138,7 +138,7 @@ size_t CsvReader::find_column(const std::string& name, const std::string& role) 
   const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), index);
   const bool is_index = error == std::errc() && stop == name.data() + name.size();
   if (!is_index || index < -width || index >= width) {
-    fail(records_.name(), ": no column ", quoted(name), " (", role, "); ", all_columns());
+    fail(records_.name(), ": no column ", in_quotes(name), " (", role, "); ", all_columns());
   }
   return static_cast<size_t>(index < 0 ? index + width : index);
 }
@@ -155,7 +155,7 @@ void CsvReader::find_targets(const std::string& target) {
   for (const std::string& name : one_name ? std::vector{target} : split_list(target)) {
     const size_t cell = find_column(name, "target");
     if (std::find(target_cells_.begin(), target_cells_.end(), cell) != target_cells_.end()) {
-      fail(records_.name(), ": target column ", quoted(names_[cell]), " is named twice");
+      fail(records_.name(), ": target column ", in_quotes(names_[cell]), " is named twice");
     }
     check_name(cell);
     target_cells_.push_back(cell);
@@ -171,7 +171,7 @@ void CsvReader::choose_columns(const CsvOptions& options) {
   for (const std::string& name : options.drop) {
     const size_t cell = find_column(name, "to drop");
     if (roles[cell] == Role::kTarget) {
-      fail(records_.name(), ": column ", quoted(names_[cell]),
+      fail(records_.name(), ": column ", in_quotes(names_[cell]),
            " is the target and cannot be dropped");
     }
     roles[cell] = Role::kDropped;
@@ -179,7 +179,7 @@ void CsvReader::choose_columns(const CsvOptions& options) {
   for (const std::string& name : options.categorical) {
     const size_t cell = find_column(name, "categorical");
     if (roles[cell] == Role::kTarget || roles[cell] == Role::kDropped) {
-      fail(records_.name(), ": categorical column ", quoted(names_[cell]), " is ",
+      fail(records_.name(), ": categorical column ", in_quotes(names_[cell]), " is ",
            roles[cell] == Role::kTarget ? "the target" : "dropped");
     }
     roles[cell] = Role::kCategory;
@@ -190,7 +190,7 @@ void CsvReader::choose_columns(const CsvOptions& options) {
   for (size_t cell = 0; cell < names_.size(); ++cell) {
     if (roles[cell] == Role::kTarget || roles[cell] == Role::kDropped) continue;
     if (!seen.insert(names_[cell]).second) {
-      fail(records_.name(), ": two columns are called ", quoted(names_[cell]));
+      fail(records_.name(), ": two columns are called ", in_quotes(names_[cell]));
     }
     check_name(cell);
     cells_.push_back(cell);
@@ -213,7 +213,7 @@ void CsvReader::match_columns() {
   for (size_t i = 0; i < count; ++i) {
     if (by_name) {
       if (std::find(names_.begin(), names_.end(), encoding_.columns[i]) == names_.end()) {
-        fail(records_.name(), ": no column ", quoted(encoding_.columns[i]), "; ", all_columns());
+        fail(records_.name(), ": no column ", in_quotes(encoding_.columns[i]), "; ", all_columns());
       }
       cells_.push_back(find_column(encoding_.columns[i], "feature"));
     } else {
@@ -243,7 +243,7 @@ void CsvReader::learn(bool impute) {
       if (!categorical_[i]) {
         sums[i] += number(cells_[i]);
       } else if (is_missing(cell)) {
-        fail_cell(cells_[i], concat("missing value ", quoted(cell), ", expected a category"));
+        fail_cell(cells_[i], concat("missing value ", in_quotes(cell), ", expected a category"));
       } else if (category_index_[i].emplace(trimmed(cell), category_index_[i].size()).second) {
         if (!is_utf8(cell)) fail_cell(cells_[i], "category is not UTF-8 text, expected UTF-8");
         encoding_.categories[i].push_back(trimmed(cell));
@@ -285,7 +285,7 @@ bool CsvReader::next_row() {
 }
 
 std::string CsvReader::column_text(size_t cell) const {
-  return header_ ? quoted(names_[cell]) : names_[cell];
+  return header_ ? in_quotes(names_[cell]) : names_[cell];
 }
 
 void CsvReader::fail_cell(size_t cell, const std::string& what) const {
@@ -297,13 +297,13 @@ float CsvReader::number(size_t cell) const {
   double value;
   if (!parse_number(text, value)) {
     if (is_missing(text)) {
-      fail_cell(cell, concat("missing value ", quoted(text), ", expected a number"));
+      fail_cell(cell, concat("missing value ", in_quotes(text), ", expected a number"));
     }
-    fail_cell(cell, concat("expected a number, found ", quoted(text)));
+    fail_cell(cell, concat("expected a number, found ", in_quotes(text)));
   }
   const float rounded = static_cast<float>(value);
   if (std::isinf(rounded) && text.find_first_of("0123456789") != std::string_view::npos) {
-    fail_cell(cell, concat(quoted(text), " is too large for a float32"));
+    fail_cell(cell, concat(in_quotes(text), " is too large for a float32"));
   }
   return rounded;
 }
@@ -322,9 +322,10 @@ void CsvReader::encode(size_t column, float*& out) const {
   const auto& index = category_index_[column];
   const auto found = index.find(trimmed(text));
   if (is_missing(text)) {
-    if (!impute) fail_cell(cell, concat("missing value ", quoted(text), ", expected a category"));
+    if (!impute)
+      fail_cell(cell, concat("missing value ", in_quotes(text), ", expected a category"));
   } else if (found == index.end()) {
-    fail_cell(cell, concat(quoted(text), " is none of the ", index.size(),
+    fail_cell(cell, concat(in_quotes(text), " is none of the ", index.size(),
                            " categories of the training file"));
   } else {
     out[found->second] = 1;

@@ -9,14 +9,14 @@ namespace fcp {
 
 namespace {
 
-constexpr size_t kBlock = size_t{1} << 20;
+constexpr size_t kReadSize = size_t{1} << 20;
 constexpr size_t kLongestRow = size_t{1} << 28;
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
 }  // namespace
 
 CsvRecords::CsvRecords(std::unique_ptr<ByteSource> bytes, char separator)
-    : bytes_(std::move(bytes)), separator_(separator), buffer_(kBlock) {
+    : bytes_(std::move(bytes)), separator_(separator), buffer_(kReadSize) {
   skip_mark();
   if (separator_ == 0) detect_separator();
 }

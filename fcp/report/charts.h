@@ -28,20 +28,24 @@ struct CurveSeries {
 std::string coverage_curve_chart(std::span<const CurveSeries> series, size_t calibration_rows);
 
 // Coverage of each part with its confidence interval, against the line 1 − α. Parts whose interval
-// lies wholly below the line are diamonds. Of more than 24 parts the worst are shown.
+// lies wholly below the line are diamonds. Of more than `most` parts the worst are shown.
 struct CoverageParts {
   std::string title;
   std::vector<GroupCoverage> parts;
   Level level = Level(0.1);
+  size_t most = 24;
 };
 std::string coverage_parts_chart(const CoverageParts& chart);
 
 // Lengths of the intervals of the main method, with a line at the mean of each method.
-struct MeanLength {
+struct MethodMean {
   std::string name;
-  double mean = 0;  // over the finite intervals
+  double mean = 0;  // of lengths: over the finite intervals
 };
-std::string length_chart(std::span<const double> lengths, std::span<const MeanLength> means);
+std::string length_chart(std::span<const double> lengths, std::span<const MethodMean> means);
+
+// The same for sizes of label sets, from the number of rows whose set has 0, 1, … labels.
+std::string size_chart(std::span<const size_t> histogram, std::span<const MethodMean> means);
 
 // Calibration scores, those beyond the radius apart.
 std::string score_chart(std::span<const double> scores, std::optional<double> radius);

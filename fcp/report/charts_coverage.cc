@@ -11,7 +11,6 @@
 namespace fcp {
 namespace {
 
-constexpr size_t kMostParts = 24;
 constexpr size_t kMostDots = 25;
 constexpr size_t kLongestName = 20;
 
@@ -178,13 +177,14 @@ std::string coverage_parts_chart(const CoverageParts& parts_chart) {
   if (std::any_of(parts.begin(), parts.end(), is_below)) {
     frame.legend.push_back({Mark::kDiamond, "dot miss", "wholly below the target"});
   }
-  if (parts.size() > kMostParts) {
-    std::sort(parts.begin(), parts.end(), [](const GroupCoverage& a, const GroupCoverage& b) {
-      return a.coverage.rate < b.coverage.rate;
-    });
+  if (parts.size() > parts_chart.most) {
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const GroupCoverage& a, const GroupCoverage& b) {
+                       return a.coverage.rate < b.coverage.rate;
+                     });
     frame.legend.push_back(
-        {Mark::kNone, "", concat("the worst ", kMostParts, " of ", parts.size())});
-    parts.resize(kMostParts);
+        {Mark::kNone, "", concat("the worst ", parts_chart.most, " of ", parts.size())});
+    parts.resize(parts_chart.most);
   }
   constexpr double kRowHeight = 24;
   const double rows = static_cast<double>(std::max<size_t>(1, parts.size()));

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/region.h"
 #include "fcp/report/charts.h"
 #include "fcp/report/format.h"
 #include "fcp/report/svg.h"
@@ -12,7 +13,7 @@
 namespace fcp {
 namespace {
 
-constexpr size_t kMostRows = 300;
+constexpr size_t kMostBins = 36;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Histogram {
@@ -28,7 +29,8 @@ struct Histogram {
 };
 
 size_t bins_for(size_t values) {
-  return std::clamp<size_t>(static_cast<size_t>(2 * std::sqrt(static_cast<double>(values))), 8, 36);
+  return std::clamp<size_t>(static_cast<size_t>(2 * std::sqrt(static_cast<double>(values))), 8,
+                            kMostBins);
 }
 
 Histogram histogram_of(std::span<const double> values, Range range) {
@@ -48,6 +50,47 @@ Histogram histogram_of(std::span<const double> values, Range range) {
   return histogram;
 }
 
+void include(Range& range, double value) {
+  if (!std::isfinite(value)) return;
+  range.low = std::min(range.low, value);
+  range.high = std::max(range.high, value);
+}
+
+// About a thousand of the sizes, and at least one of each: enough to find the range of all.
+std::vector<double> typical_sizes(std::span<const size_t> rows_of_size) {
+  const size_t rows = std::accumulate(rows_of_size.begin(), rows_of_size.end(), size_t{0});
+  const size_t step = 1 + rows / 1000;
+  std::vector<double> sizes;
+  for (size_t size = 0; size < rows_of_size.size(); ++size) {
+    sizes.insert(sizes.end(), (rows_of_size[size] + step - 1) / step, static_cast<double>(size));
+  }
+  return sizes;
+}
+
+// One bin a size, or several sizes a bin where there are too many. Bins end at halves, so that
+// whole numbers stand under the middle of their bar.
+Histogram size_histogram(std::span<const size_t> rows_of_size, std::span<const MethodMean> means) {
+  Range range = robust_range(typical_sizes(rows_of_size), 0);
+  for (const MethodMean& mean : means) include(range, mean.mean);
+  // At least five sizes: a single bar should not fill the chart.
+  const size_t classes = rows_of_size.empty() ? 0 : rows_of_size.size() - 1;
+  const auto low_end = static_cast<size_t>(std::max(0.0, std::floor(range.low)));
+  const size_t last =
+      std::min(classes, std::max(static_cast<size_t>(std::ceil(range.high)), low_end + 4));
+  const size_t first = std::min(low_end, last - std::min<size_t>(last, 4));
+  const size_t sizes_of_bin = (last - first) / kMostBins + 1;
+  const size_t bins = (last - first) / sizes_of_bin + 1;
+  const double low = static_cast<double>(first) - 0.5;
+  Histogram histogram{{low, low + static_cast<double>(bins * sizes_of_bin)},
+                      std::vector<size_t>(bins, 0)};
+  for (size_t size = 0; size < rows_of_size.size(); ++size) {
+    const bool inside = size >= first && size < first + bins * sizes_of_bin;
+    (inside ? histogram.counts[(size - first) / sizes_of_bin] : histogram.beyond) +=
+        rows_of_size[size];
+  }
+  return histogram;
+}
+
 Range count_range(const Histogram& histogram) {
   const size_t most = *std::max_element(histogram.counts.begin(), histogram.counts.end());
   return {0, std::max(1.0, 1.06 * static_cast<double>(most))};
@@ -62,8 +105,20 @@ void note_missing(std::vector<LegendEntry>& legend, const Histogram& histogram) 
   }
 }
 
+// What a bar counts, as its tooltip says it: from its edges.
+using BinText = std::string (*)(double low, double high);
+
+std::string edges_text(double low, double high) {
+  return concat(format_number(low, 3), " to ", format_number(high, 3));
+}
+
+// The whole numbers between two edges that lie halfway between such.
+std::string sizes_text(double low, double high) {
+  return concat("size ", format_sizes({std::ceil(low), std::floor(high), {}}));
+}
+
 // A bar is split at `limit`: what lies above it is in the other style.
-void draw_bars(Chart& chart, const Histogram& histogram, double limit) {
+void draw_bars(Chart& chart, const Histogram& histogram, double limit, BinText text) {
   for (size_t i = 0; i < histogram.counts.size(); ++i) {
     const size_t count = histogram.counts[i];
     if (count == 0) continue;
@@ -73,8 +128,7 @@ void draw_bars(Chart& chart, const Histogram& histogram, double limit) {
     const double top = chart.y(static_cast<double>(count));
     const double height = chart.bottom() - top;
     const std::string tip =
-        concat(format_number(histogram.edge(i), 3), " to ", format_number(histogram.edge(i + 1), 3),
-               ": ", format_count(count));
+        concat(text(histogram.edge(i), histogram.edge(i + 1)), ": ", format_count(count));
     if (split > low) chart.rectangle({low, top}, split - low, height, "bar", tip);
     if (split < high) chart.rectangle({split, top}, high - split, height, "bar outside", tip);
   }
@@ -85,119 +139,56 @@ void vertical(Chart& chart, double value, const std::string& style, const std::s
   chart.line({at, chart.top() - 4}, {at, chart.bottom()}, style, tip);
 }
 
-// ---- intervals --------------------------------------------------------------------------------
-
-std::vector<SampleRow> drawn_rows(std::span<const SampleRow> rows) {
-  std::vector<SampleRow> sorted;
-  for (const SampleRow& row : rows) {
-    const bool undefined = std::isnan(row.prediction) || std::isnan(row.lower) ||
-                           std::isnan(row.upper) || std::isnan(row.truth);
-    if (!undefined) sorted.push_back(row);
-  }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const SampleRow& a, const SampleRow& b) {
-    return a.prediction < b.prediction;
-  });
-  if (sorted.size() <= kMostRows) return sorted;
-  std::vector<SampleRow> thinned;
-  for (size_t i = 0; i < kMostRows; ++i) {
-    thinned.push_back(sorted[i * (sorted.size() - 1) / (kMostRows - 1)]);
-  }
-  return thinned;
-}
-
-bool is_covered(const SampleRow& row) { return Interval{row.lower, row.upper}.contains(row.truth); }
-
-Range sample_range(std::span<const SampleRow> rows) {
-  std::vector<double> values;
-  for (const SampleRow& row : rows) {
-    values.insert(values.end(), {row.lower, row.upper, row.truth, row.prediction});
-  }
-  return robust_range(values);
-}
-
-ChartFrame sample_frame(std::span<const SampleRow> rows, Range range, const std::string& response) {
-  size_t misses = 0;
-  size_t infinite = 0;
-  size_t outside = 0;
-  for (const SampleRow& row : rows) {
-    misses += !is_covered(row);
-    infinite += std::isinf(row.lower) || std::isinf(row.upper);
-    outside += row.truth < range.low || row.truth > range.high;
-  }
-  ChartFrame frame{.title = "Intervals in the order of their prediction",
-                   .description = concat(rows.size(), " test rows with their intervals; ", misses,
-                                         " of the true values lie outside."),
-                   .x_label = "test rows, in the order of their prediction",
-                   .y_label = response,
-                   .width = 860,
-                   .height = 340};
-  frame.legend = {{Mark::kLine, "interval", "interval"},
-                  {Mark::kLine, "line prediction", "prediction"},
-                  {Mark::kDot, "truth", "truth inside"},
-                  {Mark::kCross, "cross miss",
-                   concat("truth outside: ", misses, " of ", rows.size(), " rows")}};
-  if (infinite > 0) {
-    frame.legend.push_back(
-        {Mark::kNone, "", format_count(infinite) + " infinite, cut at the edge"});
-  }
-  if (outside > 0) {
-    frame.legend.push_back({Mark::kNone, "", format_count(outside) + " truths beyond the axis"});
-  }
-  return frame;
-}
-
-void draw_interval(Chart& chart, const SampleRow& row, double x) {
-  const std::string tip =
-      concat("prediction ", format_number(row.prediction), ", interval ", format_number(row.lower),
-             " to ", format_number(row.upper), ", truth ", format_number(row.truth));
-  const bool covered = is_covered(row);
-  chart.line({x, chart.y(row.lower)}, {x, chart.y(row.upper)},
-             covered ? "interval" : "interval missed", tip);
-  if (covered) {
-    chart.mark(Mark::kDot, {x, chart.y(row.truth)}, 1.6, "truth", tip);
-  } else {
-    chart.mark(Mark::kCross, {x, chart.y(row.truth)}, 3, "cross miss", tip);
-  }
-}
-
-}  // namespace
-
-std::string length_chart(std::span<const double> lengths, std::span<const MeanLength> means) {
-  std::vector<double> values(lengths.begin(), lengths.end());
-  Range range = robust_range(values, 0);
-  for (const MeanLength& mean : means) {
-    if (!std::isfinite(mean.mean)) continue;
-    range.low = std::min(range.low, mean.mean);
-    range.high = std::max(range.high, mean.mean);
-  }
-  const Histogram histogram = histogram_of(lengths, range);
-  ChartFrame frame{.title = "Lengths of the intervals",
-                   .description = "Histogram of interval lengths with the mean of each method.",
-                   .x_label = "length",
-                   .y_label = "intervals"};
+// A histogram with a line at the mean of each method.
+std::string chart_with_means(ChartFrame frame, const Histogram& histogram,
+                             std::span<const MethodMean> means, int ticks, BinText text) {
+  const auto style = [](size_t i) { return concat("mean series", std::min<size_t>(i, 3)); };
   for (size_t i = 0; i < means.size(); ++i) {
-    frame.legend.push_back({Mark::kLine, concat("mean series", std::min<size_t>(i, 3)),
+    frame.legend.push_back({Mark::kLine, style(i),
                             concat("mean ", means[i].name, " ", format_number(means[i].mean, 3))});
   }
   note_missing(frame.legend, histogram);
-  Chart chart(frame, range, count_range(histogram));
+  Chart chart(std::move(frame), histogram.range, count_range(histogram));
   chart.y_axis(4);
-  draw_bars(chart, histogram, kInfinity);
-  chart.x_axis(6);
+  draw_bars(chart, histogram, kInfinity, text);
+  chart.x_axis(ticks);
   for (size_t i = means.size(); i-- > 0;) {
     if (!std::isfinite(means[i].mean)) continue;
-    vertical(chart, means[i].mean, concat("mean series", std::min<size_t>(i, 3)),
-             concat("mean length of ", means[i].name, ": ", format_number(means[i].mean)));
+    vertical(chart, means[i].mean, style(i),
+             concat("mean of ", means[i].name, ": ", format_number(means[i].mean)));
   }
   return chart.finish();
 }
 
+}  // namespace
+
+std::string length_chart(std::span<const double> lengths, std::span<const MethodMean> means) {
+  Range range = robust_range(lengths, 0);
+  for (const MethodMean& mean : means) include(range, mean.mean);
+  return chart_with_means(
+      {.title = "Lengths of the intervals",
+       .description = "Histogram of interval lengths with the mean of each method.",
+       .x_label = "length",
+       .y_label = "intervals"},
+      histogram_of(lengths, range), means, 6, edges_text);
+}
+
+std::string size_chart(std::span<const size_t> histogram, std::span<const MethodMean> means) {
+  const Histogram sizes = size_histogram(histogram, means);
+  // At most one tick a size: between two whole numbers there is nothing to mark.
+  const auto ticks = static_cast<int>(std::min(6.0, sizes.range.high - sizes.range.low));
+  return chart_with_means(
+      {.title = "Sizes of the sets",
+       .description = "How many test rows have a set of so many labels, with the mean "
+                      "size of each method.",
+       .x_label = "labels in the set",
+       .y_label = "test rows"},
+      sizes, means, ticks, sizes_text);
+}
+
 std::string score_chart(std::span<const double> scores, std::optional<double> radius) {
   Range range = robust_range(scores, 0);
-  if (radius && std::isfinite(*radius)) {
-    range.low = std::min(range.low, *radius);
-    range.high = std::max(range.high, *radius);
-  }
+  if (radius) include(range, *radius);
   const Histogram histogram = histogram_of(scores, range);
   ChartFrame frame{.title = "Calibration scores and the radius",
                    .description =
@@ -213,26 +204,9 @@ std::string score_chart(std::span<const double> scores, std::optional<double> ra
   note_missing(frame.legend, histogram);
   Chart chart(frame, range, count_range(histogram));
   chart.y_axis(4);
-  draw_bars(chart, histogram, radius.value_or(kInfinity));
+  draw_bars(chart, histogram, radius.value_or(kInfinity), edges_text);
   chart.x_axis(6);
   if (radius) vertical(chart, *radius, "radius", "radius " + format_number(*radius));
-  return chart.finish();
-}
-
-std::string interval_chart(std::span<const SampleRow> rows, const std::string& response) {
-  const std::vector<SampleRow> drawn = drawn_rows(rows);
-  const Range range = sample_range(drawn);
-  const auto count = static_cast<double>(std::max<size_t>(1, drawn.size()));
-  Chart chart(sample_frame(drawn, range, response), {0, count + 1}, range);
-  chart.y_axis(5);
-  if (drawn.size() >= 10) chart.x_axis(6);
-  std::vector<Point> predictions;
-  for (size_t i = 0; i < drawn.size(); ++i) {
-    const double x = chart.x(static_cast<double>(i + 1));
-    draw_interval(chart, drawn[i], x);
-    predictions.push_back({x, chart.y(drawn[i].prediction)});
-  }
-  chart.polyline(predictions, "line prediction");
   return chart.finish();
 }
 

@@ -43,14 +43,11 @@ class Headline {
   size_t value_width_ = 0;
 };
 
-std::string confidence_name(const PrintOptions& options) {
-  return format_percent(options.confidence, 0) + " CI";
-}
-
 void add_coverage(Headline& headline, const Coverage& coverage, const PrintOptions& options) {
-  headline.add("coverage", format_percent(coverage.rate),
-               concat("target ", format_target(options.level), ", ", confidence_name(options), " ",
-                      format_percent_range(coverage.lower, coverage.upper)));
+  headline.add(
+      "coverage", format_percent(coverage.rate),
+      concat("target ", format_target(options.level), ", ", format_confidence(options.confidence),
+             " ", format_percent_range(coverage.lower, coverage.upper)));
 }
 
 void add_length(Headline& headline, const LengthSummary& length) {
@@ -67,7 +64,7 @@ void add_length(Headline& headline, const LengthSummary& length) {
 }
 
 Table part_table(const PrintOptions& options) {
-  return Table({"coverage by", "rows", "coverage", confidence_name(options), ""});
+  return Table({"coverage by", "rows", "coverage", format_confidence(options.confidence), ""});
 }
 
 void add_part(Table& table, std::string name, const Coverage& coverage, std::string mark = "") {
@@ -94,14 +91,6 @@ void add_groups(Table& table, std::span<const GroupCoverage> groups, const std::
   }
 }
 
-void add_strata(Table& table, std::span<const Stratum> strata, const std::string& prefix) {
-  for (const Stratum& stratum : strata) {
-    std::string name = prefix + format_number(stratum.low, 3);
-    if (stratum.high > stratum.low) name += "–" + format_number(stratum.high, 3);
-    add_part(table, std::move(name), stratum.coverage);
-  }
-}
-
 }  // namespace
 
 void print_evaluation(std::ostream& out, const IntervalEvaluation& evaluation,
@@ -122,7 +111,9 @@ void print_evaluation(std::ostream& out, const IntervalEvaluation& evaluation,
   if (!evaluation.groups.empty()) table.add_gap();
   add_groups(table, evaluation.groups, "group ", options);
   if (!evaluation.length_strata.empty()) table.add_gap();
-  add_strata(table, evaluation.length_strata, "length ");
+  for (const Stratum& stratum : evaluation.length_strata) {
+    add_part(table, "length " + format_lengths(stratum), stratum.coverage);
+  }
   out << '\n' << table;
 }
 
@@ -146,7 +137,9 @@ void print_evaluation(std::ostream& out, const SetEvaluation& evaluation,
   if (!evaluation.groups.empty()) table.add_gap();
   add_groups(table, evaluation.groups, "group ", options);
   if (!evaluation.size_strata.empty()) table.add_gap();
-  add_strata(table, evaluation.size_strata, "size ");
+  for (const Stratum& stratum : evaluation.size_strata) {
+    add_part(table, "size " + format_sizes(stratum), stratum.coverage);
+  }
   out << '\n' << table;
 }
 

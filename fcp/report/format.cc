@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 
 #include "fcp/base/error.h"
 
@@ -28,6 +29,10 @@ std::string short_exponent(std::string text) {
 
 std::string fixed_percent(double fraction, int decimals) {
   return printed(100 * fraction, std::chars_format::fixed, decimals);
+}
+
+std::string range_text(const std::string& low, const std::string& high) {
+  return low == high ? low : low + "–" + high;
 }
 
 }  // namespace
@@ -70,6 +75,17 @@ std::string format_count(size_t count, std::string_view noun) {
   return concat(format_count(count), " ", noun, count == 1 ? "" : "s");
 }
 
+std::string format_confidence(double confidence) { return format_percent(confidence, 0) + " CI"; }
+
+std::string format_lengths(const Stratum& stratum) {
+  return range_text(format_number(stratum.low, 3), format_number(stratum.high, 3));
+}
+
+std::string format_sizes(const Stratum& stratum) {
+  return range_text(format_count(static_cast<size_t>(stratum.low)),
+                    format_count(static_cast<size_t>(stratum.high)));
+}
+
 size_t display_width(std::string_view text) {
   size_t width = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -107,6 +123,24 @@ std::string escape_text(std::string_view text) {
     }
   }
   return escaped;
+}
+
+std::string base64_text(std::string_view bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    const size_t count = std::min<size_t>(3, bytes.size() - at);
+    uint32_t bits = 0;  // three bytes, those beyond the end zero
+    for (size_t i = 0; i < 3; ++i) {
+      bits = bits << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0u);
+    }
+    for (size_t i = 0; i < 4; ++i) {
+      text += i <= count ? kDigits[bits >> (18 - 6 * i) & 63u] : '=';
+    }
+  }
+  return text;
 }
 
 }  // namespace fcp

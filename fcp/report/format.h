@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "fcp/conformal/level.h"
+#include "fcp/evaluation/coverage.h"
 
 namespace fcp {
 
@@ -30,11 +31,22 @@ std::string format_count(size_t count);
 // "12,345 test rows", "1 test row".
 std::string format_count(size_t count, std::string_view noun);
 
+// "95 % CI".
+std::string format_confidence(double confidence);
+
+// What lies in a stratum: lengths "0.512–1.75", or set sizes "2–5"; one number where its ends are
+// equal.
+std::string format_lengths(const Stratum& stratum);
+std::string format_sizes(const Stratum& stratum);
+
 // How many columns a UTF-8 text takes: code points, those that combine with the one before left
 // out.
 size_t display_width(std::string_view text);
 
 // Text for HTML and SVG: & < > " ' are written as entities, control characters left out.
 std::string escape_text(std::string_view text);
+
+// Bytes as base64 with padding (RFC 4648), for pictures inside the page.
+std::string base64_text(std::string_view bytes);
 
 }  // namespace fcp

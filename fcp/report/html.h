@@ -2,8 +2,8 @@
 //
 // What it says, in this order: the headline numbers and whether they are what the guarantee lets
 // one expect, the charts, the methods side by side, coverage by part, what is promised and what is
-// not, and where it all comes from. Another report (on label sets) would be a file like this one on
-// top of page.h and charts.h. Tested by tests/report/html_test.cc.
+// not, and where it all comes from. What it shares with the report on label sets (label_html.h)
+// stands in sections.h and figures.h. Tested by tests/report/html_test.cc.
 #pragma once
 
 #include <string>

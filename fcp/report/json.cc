@@ -4,6 +4,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -71,7 +73,9 @@ void add_groups(Json& object, std::span<const GroupCoverage> groups,
   if (worst) object["worst_group"] = group_json(*worst);
 }
 
-Json method_json(const MethodResult& method, const Level& level) {
+// Of either kind of report: the fields have the same names.
+template <typename Method>
+Json method_json(const Method& method, const Level& level) {
   Json object = {{"method", method.name}, {"radius", json_number(method.radius)}};
   object.update(evaluation_json(method.evaluation, level));
   object["guaranteed"] = method.guaranteed;
@@ -81,6 +85,27 @@ Json method_json(const MethodResult& method, const Level& level) {
     object["detection_coverage_high"] = json_number(method.detection->upper);
   }
   if (!method.curve.empty()) object["curve"] = curve_json(method.curve);
+  if constexpr (std::is_same_v<Method, LabelMethodResult>) {
+    if (method.top1) object["top1"] = json_number(*method.top1);
+    if (method.top5) object["top5"] = json_number(*method.top5);
+  }
+  return object;
+}
+
+template <typename Report>
+Json report_json(const Report& report) {
+  if (report.methods.empty()) throw std::invalid_argument("a report without a method");
+  Json object = method_json(report.methods.front(), report.level);
+  object["calibration_rows"] = report.calibration_rows;
+  Json others = Json::array();
+  for (size_t i = 1; i < report.methods.size(); ++i) {
+    others.push_back(method_json(report.methods[i], report.level));
+  }
+  if (!others.empty()) object["others"] = std::move(others);
+  Json provenance = Json::object();
+  for (const auto& [key, value] : report.provenance) provenance[key] = value;
+  if (!provenance.empty()) object["provenance"] = std::move(provenance);
+  if (!report.notes.empty()) object["notes"] = report.notes;
   return object;
 }
 
@@ -121,7 +146,7 @@ Json evaluation_json(const SetEvaluation& evaluation, const Level& level) {
   object["empty_share"] = json_number(evaluation.empty_share);
   object["full_share"] = json_number(evaluation.full_share);
   object["size_histogram"] = evaluation.size_histogram;
-  object["by_class"] = groups_json(evaluation.class_coverage);
+  object["class_coverage"] = groups_json(evaluation.class_coverage);
   object["worst_class"] = group_json(evaluation.worst_class);
   add_groups(object, evaluation.groups, evaluation.worst_group);
   object["size_strata"] = strata_json(evaluation.size_strata);
@@ -138,19 +163,11 @@ Json curve_json(std::span<const CurvePoint> curve) {
   return list;
 }
 
-Json interval_report_json(const IntervalReport& report) {
-  if (report.methods.empty()) throw std::invalid_argument("a report without a method");
-  Json object = method_json(report.methods.front(), report.level);
-  object["calibration_rows"] = report.calibration_rows;
-  Json others = Json::array();
-  for (size_t i = 1; i < report.methods.size(); ++i) {
-    others.push_back(method_json(report.methods[i], report.level));
-  }
-  if (!others.empty()) object["others"] = std::move(others);
-  Json provenance = Json::object();
-  for (const auto& [key, value] : report.provenance) provenance[key] = value;
-  if (!provenance.empty()) object["provenance"] = std::move(provenance);
-  if (!report.notes.empty()) object["notes"] = report.notes;
+Json interval_report_json(const IntervalReport& report) { return report_json(report); }
+
+Json label_report_json(const LabelReport& report) {
+  Json object = report_json(report);
+  if (!report.class_names.empty()) object["class_names"] = report.class_names;
   return object;
 }
 

@@ -1,8 +1,9 @@
 // Evaluations as JSON, for scripts.
 //
 // Names that scripts rely on: `coverage` is a fraction in [0, 1] and stands between `coverage_low`
-// and `coverage_high`, `length` is the mean over rows and outputs. An infinite number is the string
-// "inf" or "-inf", an undefined one is null: the text is valid JSON, always.
+// and `coverage_high`, `length` is the mean over rows and outputs, `size` that of label sets. An
+// infinite number is the string "inf" or "-inf", an undefined one is null: the text is valid JSON,
+// always.
 // Tested by tests/report/json_test.cc.
 #pragma once
 
@@ -16,6 +17,7 @@
 #include "fcp/evaluation/interval_evaluation.h"
 #include "fcp/evaluation/set_evaluation.h"
 #include "fcp/report/interval_report.h"
+#include "fcp/report/label_report.h"
 
 namespace fcp {
 
@@ -33,5 +35,9 @@ nlohmann::ordered_json curve_json(std::span<const CurvePoint> curve);
 // The main method's numbers at the top, with `method` and `radius`; the other methods likewise in
 // `others`; calibration_rows, provenance and notes. Scores, lengths and sample rows are left out.
 nlohmann::ordered_json interval_report_json(const IntervalReport& report);
+
+// The same for label sets, with `top1` and `top5` where they are known, and `class_names`. Scores
+// and examples are left out.
+nlohmann::ordered_json label_report_json(const LabelReport& report);
 
 }  // namespace fcp

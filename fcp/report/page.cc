@@ -71,6 +71,11 @@ std::string html_pairs(std::span<const std::pair<std::string, std::string>> pair
   return html + "</dl>\n";
 }
 
+std::string html_png(std::string_view png, std::string_view description) {
+  return concat("<img src=\"data:image/png;base64,", base64_text(png), "\" alt=\"",
+                escape_text(description), "\">\n");
+}
+
 std::string html_figures(std::span<const Figure> figures) {
   size_t narrow = 0;
   for (const Figure& figure : figures) narrow += !figure.wide;

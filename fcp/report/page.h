@@ -30,6 +30,9 @@ std::string html_table(std::span<const std::string> headers,
 // Pairs as a list of terms.
 std::string html_pairs(std::span<const std::pair<std::string, std::string>> pairs);
 
+// The bytes of a PNG file as a picture inside the page.
+std::string html_png(std::string_view png, std::string_view description);
+
 // A chart with its caption. A `wide` one takes the full width of the page and scrolls on a
 // phone; what stands in `html` (a table) can be unfolded below the chart.
 struct Figure {

@@ -87,10 +87,24 @@ p { margin: 0 0 .7em; }
 .charts { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 16px; }
 .wide { grid-column: 1 / -1; }
 figcaption { margin-bottom: 12px; }
-.alone { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 40px; }
+.alone { display: grid; grid-template: auto 1fr / repeat(2, minmax(0, 1fr)); gap: 0 40px; }
 .alone > .scroll { grid-column: 2; grid-row: 1 / span 2; }
 .outputs { margin-top: 16px; }
 .scroll { overflow-x: auto; }
+.examples { display: grid; grid-template-columns: repeat(auto-fill, minmax(290px, 1fr));
+  gap: 14px; margin-bottom: 10px; }
+.example { display: flex; gap: 14px; align-items: flex-start; padding: 14px; }
+.example.missed { border: 2px dashed var(--miss); padding: 13px; }
+.example img { flex: none; width: 96px; height: 96px; object-fit: contain; border-radius: 6px;
+  background: var(--grid); }
+.example > div { min-width: 0; flex: 1; overflow-wrap: anywhere; }
+.example .mark { font-size: .84rem; font-weight: 600; color: var(--main); margin: 0; }
+.example.missed .mark { color: var(--miss); }
+.labels { list-style: none; display: flex; flex-wrap: wrap; gap: 5px; margin: 8px 0 0; padding: 0; }
+.labels li { font-size: .8rem; line-height: 1.35; padding: 1px 8px; border: 1px solid var(--rule);
+  border-radius: 9px; }
+.labels .truth { font-weight: 650; border: 1px solid var(--main); background: var(--band); }
+.labels .more { border-color: transparent; color: var(--soft); padding: 1px 0; }
 .promise { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 16px; }
 .promise p, .promise ul { font-size: .95rem; }
 .promise h3 { margin-bottom: 6px; }
@@ -113,6 +127,8 @@ dd { margin: 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
   .charts, .promise, dl { grid-template-columns: minmax(0, 1fr); }
   .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 10px; }
   .tile { padding: 11px 13px; }
+  .tile:last-child:nth-child(odd) { grid-column: 1 / -1; }
+  .examples { grid-template-columns: minmax(0, 1fr); }
   .tile .value { font-size: 1.4rem; }
   .card { padding: 14px 12px; }
   .alone { display: block; }

@@ -19,8 +19,9 @@ class Aps : public LabelScore {
         seed_(options.seed),
         term_(term) {}
 
-  torch::Tensor label_scores(const torch::Tensor& features) const override {
-    const torch::Tensor logits = logits_of(head(), features);
+  using LabelScore::label_scores;
+  torch::Tensor label_scores(const torch::Tensor& features,
+                             const torch::Tensor& logits) const override {
     const torch::Tensor order = std::get<1>(torch::sort(logits, /*stable=*/true, 1, true));
     const torch::Tensor sorted = probabilities(logits, temperature_).gather(1, order);
     const int64_t last = classes() - 1;

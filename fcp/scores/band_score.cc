@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/scores/cqr.h"
 #include "fcp/scores/outputs.h"
 
 namespace fcp {
@@ -55,10 +56,7 @@ class BandScore : public Score {
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
     const Band center = predict(features);
-    if (radius.dim() != 2 || radius.size(0) != features.size(0) || radius.size(1) != sides()) {
-      fail("this score takes ", sides(), " radii a row; found ", radius.sizes(), " for ",
-           features.size(0), " rows");
-    }
+    check_radii(radius, features.size(0), sides());
     const torch::Tensor radii = radius.to(center.lower.device(), torch::kDouble);
     const HeadBounds::RangesAt ranges = bounds_->around({features, {}, norm_, scale_for(features)});
     const Band first = band_within(ranges, center, radii.narrow(1, 0, 1));
@@ -80,9 +78,7 @@ class BandScore : public Score {
 
   Band predict(const torch::Tensor& features) const {
     const Tensors outputs = head_->run_rows({features});
-    const torch::Tensor low = output_matrix(outputs[outputs_.low]);
-    if (outputs_.low == outputs_.high) return {low, low};
-    const torch::Tensor high = truth_matrix(outputs[outputs_.high], low);
+    const auto [low, high] = quantiles_of(outputs, {outputs_.low, outputs_.high});
     return {torch::minimum(low, high), torch::maximum(low, high)};
   }
 

@@ -31,10 +31,7 @@ class Cqr : public Score {
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
     const Quantiles quantiles = predict(features);
-    if (radius.dim() != 2 || radius.size(0) != features.size(0) || radius.size(1) != sides()) {
-      fail("cqr takes ", sides(), " radii a row; found ", radius.sizes(), " for ", features.size(0),
-           " rows");
-    }
+    check_radii(radius, features.size(0), sides());
     const torch::Tensor radii = radius.to(quantiles.low.device(), torch::kDouble);
     return {(quantiles.low + quantiles.high) / 2,
             reach(quantiles.low, radii.narrow(1, 0, 1), -1),
@@ -43,14 +40,8 @@ class Cqr : public Score {
   }
 
  private:
-  struct Quantiles {
-    torch::Tensor low, high;  // [N, K]
-  };
-
   Quantiles predict(const torch::Tensor& features) const {
-    const Tensors outputs = head_->run_rows({features});
-    const torch::Tensor low = output_matrix(outputs[outputs_.low]);
-    const torch::Tensor high = truth_matrix(outputs[outputs_.high], low);
+    const auto [low, high] = quantiles_of(head_->run_rows({features}), outputs_);
     return {torch::minimum(low, high), torch::maximum(low, high)};
   }
 
@@ -85,6 +76,15 @@ QuantileOutputs quantile_outputs(const Network& head, const ScoreOptions& option
         head.outputs().size(), ": name two by --low and --high");
   }
   return {0, 1};
+}
+
+Quantiles quantiles_of(const Tensors& outputs, const QuantileOutputs& which) {
+  const Quantiles quantiles{output_matrix(outputs[which.low]), output_matrix(outputs[which.high])};
+  if (quantiles.low.size(1) != quantiles.high.size(1)) {
+    fail("the low quantile answers ", quantiles.low.size(1), " numbers a row, the high one ",
+         quantiles.high.size(1), "; expected as many");
+  }
+  return quantiles;
 }
 
 std::unique_ptr<Score> make_cqr(const ScoreOptions& options, std::shared_ptr<const Network> head) {

@@ -28,4 +28,10 @@ struct QuantileOutputs {
 };
 QuantileOutputs quantile_outputs(const Network& head, const ScoreOptions& options);
 
+// The two quantiles, as the network answers them; an Error where their shapes differ.
+struct Quantiles {
+  torch::Tensor low, high;  // [N, K] doubles
+};
+Quantiles quantiles_of(const Tensors& outputs, const QuantileOutputs& which);
+
 }  // namespace fcp

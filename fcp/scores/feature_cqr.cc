@@ -29,20 +29,18 @@ class SurrogateCqr : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    const Tensors outputs = head_->run_rows({features});
-    const torch::Tensor low = output_matrix(outputs[outputs_.low]);
+    const auto [low, high] = quantiles_of(head_->run_rows({features}), outputs_);
     if (low.size(1) != 1) fail("the paper's feature_cqr is for one output; found ", low.size(1));
-    const torch::Tensor y = truth_matrix(truth, low).squeeze(1);
-    const torch::Tensor high = output_matrix(outputs[outputs_.high]).squeeze(1);
-    return plain_scores(torch::stack({signed_distance(low_, features, truth, y < low.squeeze(1)),
-                                      signed_distance(high_, features, truth, y > high)},
-                                     1));
+    const torch::Tensor y = truth_matrix(truth, low);
+    return plain_scores(
+        torch::stack({signed_distance(low_, features, truth, (y < low).squeeze(1)),
+                      signed_distance(high_, features, truth, (y > high).squeeze(1))},
+                     1));
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
-    const Tensors outputs = head_->run_rows({features});
-    const torch::Tensor low = output_matrix(outputs[outputs_.low]);
-    const torch::Tensor high = output_matrix(outputs[outputs_.high]);
+    check_radii(radius, features.size(0), sides());
+    const auto [low, high] = quantiles_of(head_->run_rows({features}), outputs_);
     const torch::Tensor radii = radius.to(low.device(), torch::kDouble);
     const torch::Tensor first = radii.narrow(1, 0, 1), last = radii.narrow(1, 1, 1);
     const Range below = range_at(features, first, outputs_.low);

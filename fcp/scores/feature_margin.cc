@@ -122,12 +122,13 @@ class FeatureMargin : public LabelScore {
     return {logits.argmax(1, /*keepdim=*/true), {}, {}, scores_of(logits, radii) <= radii};
   }
 
-  torch::Tensor label_scores(const torch::Tensor& features) const override {
+  using LabelScore::label_scores;
+  torch::Tensor label_scores(const torch::Tensor& features,
+                             const torch::Tensor& logits) const override {
     prepare(features);
-    if (deep_) return deep_->label_scores(features);
+    if (deep_) return deep_->label_scores(features, logits);
     const double infinity = std::numeric_limits<double>::infinity();
-    return scores_of(logits_of(head(), features),
-                     torch::full({features.size(0), 1}, infinity, torch::kDouble));
+    return scores_of(logits, torch::full({features.size(0), 1}, infinity, torch::kDouble));
   }
 
  private:

@@ -153,8 +153,8 @@ std::vector<double> LabelScore::score(const torch::Tensor& features,
 
 Regions LabelScore::region(const torch::Tensor& features, const torch::Tensor& radius) const {
   const torch::Tensor radii = label_radii(radius, features.size(0), classes());
-  const torch::Tensor prediction = logits_of(head_, features).argmax(1, /*keepdim=*/true);
-  return {prediction, {}, {}, label_scores(features) <= radii};
+  const torch::Tensor logits = logits_of(head_, features);
+  return {logits.argmax(1, /*keepdim=*/true), {}, {}, label_scores(features, logits) <= radii};
 }
 
 }  // namespace fcp

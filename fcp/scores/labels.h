@@ -72,8 +72,12 @@ class LabelScore : public Score {
   int64_t classes() const override { return head_.classes; }
   const LogitHead& head() const { return head_; }
 
-  // features [N, …] → the score of every label, [N, C] doubles on the CPU.
-  virtual torch::Tensor label_scores(const torch::Tensor& features) const = 0;
+  // features [N, …] and their logits [N, C] → the score of every label, [N, C] doubles on the CPU.
+  virtual torch::Tensor label_scores(const torch::Tensor& features,
+                                     const torch::Tensor& logits) const = 0;
+  torch::Tensor label_scores(const torch::Tensor& features) const {
+    return label_scores(features, logits_of(head_, features));
+  }
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override;

@@ -13,8 +13,9 @@ class Lac : public LabelScore {
   Lac(const ScoreOptions& options, const std::shared_ptr<const Network>& head)
       : LabelScore(options, head), temperature_(options.temperature) {}
 
-  torch::Tensor label_scores(const torch::Tensor& features) const override {
-    return 1 - probabilities(logits_of(head(), features), temperature_);
+  using LabelScore::label_scores;
+  torch::Tensor label_scores(const torch::Tensor&, const torch::Tensor& logits) const override {
+    return 1 - probabilities(logits, temperature_);
   }
 
  private:

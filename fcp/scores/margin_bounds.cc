@@ -81,8 +81,9 @@ class MarginByBounds : public LabelScore {
     return label_plain_scores(scores, labels, logits);
   }
 
-  torch::Tensor label_scores(const torch::Tensor& features) const override {
-    const torch::Tensor logits = logits_of(head(), features);
+  using LabelScore::label_scores;
+  torch::Tensor label_scores(const torch::Tensor& features,
+                             const torch::Tensor& logits) const override {
     Tensors columns;
     for (int64_t label = 0; label < classes(); ++label) {
       columns.push_back(margins(features, logits, torch::full({features.size(0), 1}, label)));

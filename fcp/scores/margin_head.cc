@@ -13,12 +13,12 @@
 namespace fcp {
 namespace {
 
-TensorInfo info_of_rows(const std::string& name, const torch::Tensor& rows) {
+TensorInfo info_of_rows(const std::string& name, const torch::Tensor& rows, int64_t batch) {
   TensorInfo info;
   info.name = name;
   info.type = rows.scalar_type();
   info.shape = rows.sizes().vec();
-  info.shape[0] = kDynamic;
+  info.shape[0] = batch;
   info.dimension_names.assign(info.shape.size(), "");
   return info;
 }
@@ -54,12 +54,9 @@ AffineTail affine_tail(const LogitHead& head, const torch::Tensor& features) {
   const Network& network = *head.network;
   const Graph graph = network.graph();
   const std::string input = tail_input(network, graph);
-  const int64_t rows = std::max<int64_t>(1, network.fixed_batch());
-  const torch::Tensor example = features.narrow(0, 0, 1).expand([&] {
-    std::vector<int64_t> shape = features.sizes().vec();
-    shape[0] = rows;
-    return shape;
-  }());
+  std::vector<int64_t> one_batch = features.sizes().vec();
+  one_batch[0] = std::max<int64_t>(1, network.fixed_batch());
+  const torch::Tensor example = features.narrow(0, 0, 1).expand(one_batch);
   AffineTail tail;
   if (input == graph.outputs[0].name) {  // nothing follows the logits
     tail.front = graph;
@@ -70,7 +67,7 @@ AffineTail affine_tail(const LogitHead& head, const torch::Tensor& features) {
   const torch::Tensor u = input == graph.inputs[0].name
                               ? example.to(network.device(), graph.inputs[0].type)
                               : value_of(network, input, example);
-  const TensorInfo info = info_of_rows(input, u);
+  const TensorInfo info = info_of_rows(input, u, network.fixed_batch());
   tail.front.inputs = graph.inputs;
   tail.front.outputs = {info};
   tail.front.opset = graph.opset;
@@ -82,8 +79,10 @@ AffineTail affine_tail(const LogitHead& head, const torch::Tensor& features) {
   shape[0] = head.classes;
   torch::AutoGradMode with_gradients(true);
   const torch::Tensor zeros = torch::zeros(shape, u.options()).requires_grad_();
-  const torch::Tensor logits = end.run({zeros})[0].reshape({head.classes, -1});  // b in every row
-  const torch::Tensor weight = torch::autograd::grad({logits.diagonal().sum()}, {zeros})[0];
+  const torch::Tensor logits = end.run_rows({zeros})[0].reshape({head.classes, -1});  // all rows b
+  const torch::Tensor weight = logits.requires_grad()
+                                   ? torch::autograd::grad({logits.diagonal().sum()}, {zeros})[0]
+                                   : torch::zeros_like(zeros);  // the feature does not matter
   tail.weight = weight.flatten(1).to(torch::kCPU, torch::kFloat).contiguous();
   tail.bias = logits.detach()[0].to(torch::kCPU, torch::kFloat).contiguous();
   return tail;

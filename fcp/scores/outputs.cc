@@ -38,11 +38,15 @@ std::vector<double> plain_scores(const torch::Tensor& scores) {
   return {data, data + plain.numel()};
 }
 
-torch::Tensor radius_column(const torch::Tensor& radius, const torch::Tensor& like) {
-  if (radius.dim() != 2 || radius.size(1) != 1 || radius.size(0) != like.size(0)) {
-    fail("a score with one side takes one radius a row; found ", radius.sizes(), " for ",
-         like.size(0), " rows");
+void check_radii(const torch::Tensor& radius, int64_t rows, int64_t sides) {
+  if (radius.dim() != 2 || radius.size(0) != rows || radius.size(1) != sides) {
+    fail("the score takes one radius for each of ", rows, " rows and ", sides,
+         sides == 1 ? " side" : " sides", "; found ", radius.sizes());
   }
+}
+
+torch::Tensor radius_column(const torch::Tensor& radius, const torch::Tensor& like) {
+  check_radii(radius, like.size(0), 1);
   return radius.to(like.device(), torch::kDouble);
 }
 

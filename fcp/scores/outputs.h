@@ -31,6 +31,9 @@ torch::Tensor truth_matrix(const torch::Tensor& truth, const torch::Tensor& pred
 // The scores of N rows as plain numbers.
 std::vector<double> plain_scores(const torch::Tensor& scores);
 
+// An Error where `radius` is not a matrix of one number for each of `rows` rows and `sides` sides.
+void check_radii(const torch::Tensor& radius, int64_t rows, int64_t sides);
+
 // The radii of a score with one side as a column [N, 1] on the device of `like` [N, …]; an Error
 // where their number is another.
 torch::Tensor radius_column(const torch::Tensor& radius, const torch::Tensor& like);

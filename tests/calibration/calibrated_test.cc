@@ -33,6 +33,9 @@ Calibrated made_up() {
   score.name = "surrogate";
   score.output = "y";
   score.normalize = "spread";
+  score.low = "bottom";
+  score.high = "top";
+  score.asymmetric = true;
   score.norm = Norm::kTwo;
   score.bound.method = BoundMethod::kAlphaCrown;
   score.bound.iterations = 7;
@@ -45,26 +48,31 @@ Calibrated made_up() {
   score.adam = true;
   score.paper = true;
   score.loss_weights = {0.1, 2};
-  calibrated.scores = {0, 1e-300, 0.1, 0.1, 2, kEndless};
-  calibrated.residuals = {0.5, 1.0 / 3 + 1};
+  calibrated.calibration.group = "region";
+  calibrated.calibration.bandwidth = 1.0 / 7;
+  calibrated.calibration.seed = 0xfedcba9876543210u;
+  calibrated.calibration.paper = true;
+  CalibrationRows& rows = calibrated.rows;
+  rows.sides = 2;
+  rows.scores = {0, -1e-300, 0.1, 0.1, 2, kEndless};
+  rows.groups = {1, 0, 1};
+  rows.group_names = {"north \"1\"", "south"};
+  rows.weights = {0.25, 0, 1e300};
+  rows.features = torch::randn({3, 4});
+  calibrated.ratio = {torch::randn({5}, torch::kDouble), torch::rand({5}, torch::kDouble) + 1,
+                      torch::randn({6}, torch::kDouble)};
+  calibrated.baseline = {-0.5, 1.0 / 3 + 1};
   calibrated.provenance = {{"data", "rows \"a\".csv"}, {"rows", "6"}};
   return calibrated;
 }
 
-TEST(Calibrated, ComesBackFromItsFile) {
-  const Folder folder;
-  const Calibrated before = made_up();
-  write_calibrated(before, folder.path("c.onnx"));
-  const Calibrated after = read_calibrated(folder.path("c.onnx"));
-  EXPECT_EQ(after.cut, before.cut);
-  EXPECT_EQ(after.scores, before.scores);
-  EXPECT_EQ(after.residuals, before.residuals);
-  EXPECT_EQ(after.provenance, before.provenance);
-  const ScoreOptions& a = after.score;
-  const ScoreOptions& b = before.score;
+void expect_same(const ScoreOptions& a, const ScoreOptions& b) {
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.output, b.output);
   EXPECT_EQ(a.normalize, b.normalize);
+  EXPECT_EQ(a.low, b.low);
+  EXPECT_EQ(a.high, b.high);
+  EXPECT_EQ(a.asymmetric, b.asymmetric);
   EXPECT_EQ(a.norm, b.norm);
   EXPECT_EQ(a.bound.method, b.bound.method);
   EXPECT_EQ(a.bound.iterations, b.bound.iterations);
@@ -77,11 +85,52 @@ TEST(Calibrated, ComesBackFromItsFile) {
   EXPECT_EQ(a.adam, b.adam);
   EXPECT_EQ(a.paper, b.paper);
   EXPECT_EQ(a.loss_weights, b.loss_weights);
+}
+
+void expect_same(const CalibrationOptions& a, const CalibrationOptions& b) {
+  EXPECT_EQ(a.name, b.name);
+  EXPECT_EQ(a.group, b.group);
+  EXPECT_EQ(a.bandwidth, b.bandwidth);
+  EXPECT_EQ(a.seed, b.seed);
+  EXPECT_EQ(a.paper, b.paper);
+}
+
+void expect_same(const CalibrationRows& a, const CalibrationRows& b) {
+  EXPECT_EQ(a.sides, b.sides);
+  EXPECT_EQ(a.scores, b.scores);
+  EXPECT_EQ(a.groups, b.groups);
+  EXPECT_EQ(a.group_names, b.group_names);
+  EXPECT_EQ(a.weights, b.weights);
+  EXPECT_TRUE(torch::equal(a.features, b.features));
+}
+
+class CalibratedOfKind : public testing::TestWithParam<const char*> {};
+
+// Everything, whichever calibration asks for it.
+TEST_P(CalibratedOfKind, ComesBackFromItsFile) {
+  const Folder folder;
+  Calibrated before = made_up();
+  before.calibration.name = GetParam();
+  write_calibrated(before, folder.path("c.onnx"));
+  const Calibrated after = read_calibrated(folder.path("c.onnx"));
+  EXPECT_EQ(after.cut, before.cut);
+  EXPECT_EQ(after.baseline, before.baseline);
+  EXPECT_EQ(after.provenance, before.provenance);
+  expect_same(after.score, before.score);
+  expect_same(after.calibration, before.calibration);
+  expect_same(after.rows, before.rows);
+  ASSERT_TRUE(after.ratio.defined());
+  EXPECT_TRUE(torch::equal(after.ratio.mean, before.ratio.mean));
+  EXPECT_TRUE(torch::equal(after.ratio.deviation, before.ratio.deviation));
+  EXPECT_TRUE(torch::equal(after.ratio.slope, before.ratio.slope));
   // Nothing of the calibration is left in the network itself.
   EXPECT_EQ(serialize_onnx(after.network), serialize_onnx(before.network));
   // Writing what was read gives the same file.
   EXPECT_EQ(serialize_onnx(to_artefact(after)), read_file(folder.path("c.onnx")));
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, CalibratedOfKind,
+                         testing::Values("split", "grouped", "localized", "weighted"));
 
 TEST(Calibrated, DefaultsAndEmptyListsComeBack) {
   const Folder folder;
@@ -89,14 +138,20 @@ TEST(Calibrated, DefaultsAndEmptyListsComeBack) {
   before.network = make_mlp({2, 1});
   write_calibrated(before, folder.path("c.onnx"));
   const Calibrated after = read_calibrated(folder.path("c.onnx"));
-  EXPECT_TRUE(after.scores.empty());
-  EXPECT_TRUE(after.residuals.empty());
+  EXPECT_EQ(after.rows.count(), 0u);
+  EXPECT_EQ(after.rows.sides, 1);
+  EXPECT_TRUE(after.rows.groups.empty());
+  EXPECT_TRUE(after.rows.weights.empty());
+  EXPECT_FALSE(after.rows.features.defined());
+  EXPECT_FALSE(after.ratio.defined());
+  EXPECT_TRUE(after.baseline.empty());
+  EXPECT_EQ(after.calibration.name, "split");
   EXPECT_TRUE(after.provenance.empty());
   EXPECT_TRUE(after.cut.empty());
   EXPECT_EQ(after.score.name, "nested");
   EXPECT_EQ(after.score.bound.method, BoundMethod::kIbp);
   EXPECT_FALSE(after.score.bound.outward);
-  EXPECT_EQ(after.radius(Level(0.1)), kEndless);
+  EXPECT_THAT(after.radius(Level(0.1)), ElementsAre(kEndless));
 }
 
 TEST(Calibrated, FileIsStillTheNetwork) {
@@ -110,21 +165,36 @@ TEST(Calibrated, FileIsStillTheNetwork) {
 
 TEST(Calibrated, RadiusIsTheScoreOfTheRank) {
   Calibrated calibrated;
-  for (int i = 1; i <= 19; ++i) calibrated.scores.push_back(i);
-  EXPECT_EQ(calibrated.radius(Level(0.1)), 18);
-  EXPECT_EQ(calibrated.radius(Level(0.05)), 19);
-  EXPECT_EQ(calibrated.radius(Level(0.5)), 10);
-  EXPECT_EQ(calibrated.radius(Level(0.04)), kEndless);
-  calibrated.score.paper = true;  // clamps the rank
-  EXPECT_EQ(calibrated.radius(Level(0.1)), 18);
-  EXPECT_EQ(calibrated.radius(Level(0.04)), 19);
+  for (int i = 1; i <= 19; ++i) calibrated.rows.scores.push_back(i);
+  EXPECT_THAT(calibrated.radius(Level(0.1)), ElementsAre(18));
+  EXPECT_THAT(calibrated.radius(Level(0.05)), ElementsAre(19));
+  EXPECT_THAT(calibrated.radius(Level(0.5)), ElementsAre(10));
+  EXPECT_THAT(calibrated.radius(Level(0.04)), ElementsAre(kEndless));
+  calibrated.calibration.paper = true;  // clamps the rank
+  EXPECT_THAT(calibrated.radius(Level(0.1)), ElementsAre(18));
+  EXPECT_THAT(calibrated.radius(Level(0.04)), ElementsAre(19));
+}
+
+TEST(Calibrated, RadiusIsOneASideAndOnlyWhereAllRowsShareIt) {
+  Calibrated calibrated;
+  calibrated.rows.sides = 2;
+  for (int i = 1; i <= 19; ++i) {
+    calibrated.rows.scores.insert(calibrated.rows.scores.end(), {1.0 * i, -10.0 * i});
+  }
+  EXPECT_THAT(calibrated.radius(Level(0.1)), ElementsAre(19, -10));
+  EXPECT_THAT(calibrated.radius(Level(0.2)), ElementsAre(18, -20));
+  calibrated.calibration.name = "weighted";
+  calibrated.rows.weights.assign(19, 1);
+  EXPECT_THAT(calibrated.radius(Level(0.2)), testing::IsEmpty());
 }
 
 // The message on a file after `damage` to the artefact.
 template <typename Damage>
-std::string complaint_about(Damage damage) {
+std::string complaint_about(Damage damage, const std::string& kind = "split") {
   const Folder folder;
-  Graph graph = to_artefact(made_up());
+  Calibrated calibrated = made_up();
+  calibrated.calibration.name = kind;
+  Graph graph = to_artefact(calibrated);
   damage(graph);
   write_onnx(graph, folder.path("c.onnx"));
   return message_of(folder, [&] { read_calibrated(folder.path("c.onnx")); });
@@ -143,19 +213,24 @@ TEST(Calibrated, SaysWhatIsDamaged) {
             "c.onnx: is a network without calibration; run `fcp calibrate` on it first");
   EXPECT_EQ(complaint_about([](Graph& graph) { graph.initializers.erase("fcp.scores"); }),
             "c.onnx: its calibration has no 'fcp.scores'");
-  EXPECT_EQ(complaint_about([](Graph& graph) { graph.initializers.erase("fcp.residuals"); }),
-            "c.onnx: its calibration has no 'fcp.residuals'");
   const auto with_scores = [](const torch::Tensor& scores) {
     return complaint_about([&](Graph& graph) { graph.initializers["fcp.scores"] = scores; });
   };
-  EXPECT_EQ(with_scores(torch::tensor({2.0, 1.0}, torch::kDouble)),
-            "c.onnx: its scores are not in order");
-  EXPECT_EQ(with_scores(torch::tensor({std::nan("")}, torch::kDouble)),
-            "c.onnx: its scores are not in order");
-  EXPECT_EQ(with_scores(torch::tensor({1.0f, 2.0f})),
-            "c.onnx: its scores must be doubles in one dimension");
-  EXPECT_EQ(with_scores(torch::zeros({2, 2}, torch::kDouble)),
-            "c.onnx: its scores must be doubles in one dimension");
+  const char* const misshapen =
+      "c.onnx: its 'fcp.scores' is not of the type and shape that a calibration has";
+  EXPECT_EQ(with_scores(torch::full({1, 1}, std::nan(""), torch::kDouble)),
+            "c.onnx: one of its scores is not a number");
+  EXPECT_EQ(with_scores(torch::ones({2, 1})), misshapen);
+  EXPECT_EQ(with_scores(torch::zeros({4}, torch::kDouble)), misshapen);
+  EXPECT_EQ(with_scores(torch::zeros({4, 0}, torch::kDouble)), "c.onnx: its scores have no sides");
+  EXPECT_EQ(complaint_about([](Graph& graph) {
+              graph.initializers["fcp.baseline"] = torch::tensor({2.0, 1.0}, torch::kDouble);
+            }),
+            "c.onnx: the scores of its baseline are not in order");
+  EXPECT_EQ(complaint_about([](Graph& graph) {
+              graph.initializers["fcp.ratio"] = torch::zeros({2, 6}, torch::kDouble);
+            }),
+            "c.onnx: its likelihood ratio is damaged");
   const auto edited = [&](const std::string& from, const std::string& to) {
     return complaint_about([&](Graph& graph) {
       graph.metadata[settings] = replaced(graph.metadata[settings], from, to);
@@ -163,15 +238,44 @@ TEST(Calibrated, SaysWhatIsDamaged) {
   };
   EXPECT_EQ(edited("{", ""), "c.onnx: its calibration settings are damaged");
   EXPECT_EQ(edited("\"cut\":\"h1\",", ""), "c.onnx: its calibration settings are damaged");
-  EXPECT_EQ(edited("39", "\"many\""), "c.onnx: its calibration settings are damaged");
-  EXPECT_EQ(edited("\"format\":1", "\"format\":2"),
-            "c.onnx: its calibration has format 2, this fcp reads format 1");
+  EXPECT_EQ(edited("39", "\"many\""), "c.onnx: its 'steps' is not a whole number");
+  EXPECT_EQ(edited("39", "1e99"), "c.onnx: its 'steps' is not a whole number");
+  EXPECT_EQ(edited("\"format\":2", "\"format\":1"),
+            "c.onnx: its calibration has format 1, this fcp reads format 2");
+  EXPECT_EQ(edited("\"name\":\"split\"", "\"name\":\"spilt\""),
+            "c.onnx: there is no calibration 'spilt'; there are split, grouped, localized and "
+            "weighted");
   EXPECT_EQ(edited("alpha-crown", "omega"),
             "c.onnx: bound 'omega' is not known, expected ibp, crown-ibp, crown or alpha-crown");
   EXPECT_EQ(edited("\"norm\":\"2\"", "\"norm\":\"3\""),
             "c.onnx: norm '3' is not known, expected inf, 2 or 1");
   EXPECT_EQ(complaint_about([](Graph& graph) { graph.metadata["fcp.provenance"] = "[1"; }),
             "c.onnx: its calibration settings are damaged");
+}
+
+// Each kind of calibration misses what it needs.
+TEST(Calibrated, SaysWhatAKindMisses) {
+  const auto without = [](const char* kind, const char* name) {
+    return complaint_about([&](Graph& graph) { graph.initializers.erase(name); }, kind);
+  };
+  for (const char* kind : {"grouped", "localized", "weighted"}) {
+    EXPECT_EQ(without(kind, "fcp.baseline"), "") << kind;
+  }
+  EXPECT_EQ(without("grouped", "fcp.groups"),
+            "c.onnx: grouped calibration found 0 groups for 3 rows");
+  EXPECT_EQ(without("weighted", "fcp.weights"),
+            "c.onnx: weighted calibration found 0 weights for 3 rows");
+  EXPECT_EQ(without("localized", "fcp.features"),
+            "c.onnx: localized calibration needs the features of its rows");
+  const auto replaced_by = [](const char* kind, const char* name, const torch::Tensor& tensor) {
+    return complaint_about([&](Graph& graph) { graph.initializers[name] = tensor; }, kind);
+  };
+  EXPECT_EQ(replaced_by("localized", "fcp.features", torch::zeros({2, 4})),
+            "c.onnx: localized calibration found 2 features for 3 rows");
+  EXPECT_EQ(replaced_by("grouped", "fcp.groups", torch::full({3}, 2, torch::kLong)),
+            "c.onnx: group 2 is not one of the 2 groups");
+  EXPECT_EQ(replaced_by("weighted", "fcp.weights", torch::full({3}, -1.0, torch::kDouble)),
+            "c.onnx: weight of row 0 is -1; expected a finite number, not negative");
 }
 
 // Cut short anywhere, the file is refused in one line; never read as something else.

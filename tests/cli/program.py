@@ -1,6 +1,7 @@
 """Runs the program as a user would, and reads what it leaves behind. Standard library only, so that
 any Python will do. The path of the program is the first argument of each test file."""
 import ast
+import atexit
 import csv
 import os
 import shutil
@@ -14,8 +15,7 @@ PROGRAM = os.path.abspath(sys.argv[1])
 LONGEST = 240  # seconds for one command, sanitizers and a busy machine included
 TARGET = "minutes"  # of the demo's data
 
-# Threads that wait by spinning make a busy machine crawl.
-ENVIRONMENT = dict(os.environ, OMP_WAIT_POLICY="passive", LC_ALL="C")
+ENVIRONMENT = dict(os.environ, LC_ALL="C")
 
 
 def start(*arguments, **options):
@@ -94,11 +94,11 @@ _demo = None
 
 
 def demo_folder():
-    """The files of `fcp demo`, made once for each test file."""
+    """The files of `fcp demo`, made once for all tests of a run."""
     global _demo
     if _demo is None:
         _demo = tempfile.mkdtemp(prefix="fcp-cli-demo-")
-        unittest.addModuleCleanup(shutil.rmtree, _demo, ignore_errors=True)
+        atexit.register(shutil.rmtree, _demo, ignore_errors=True)
         subprocess.run([PROGRAM, "demo", "--out", _demo, "--threads", "1"], env=ENVIRONMENT,
                        check=True, stdout=subprocess.DEVNULL, timeout=LONGEST)
     return _demo

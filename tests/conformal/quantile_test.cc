@@ -165,6 +165,9 @@ TEST(WeightedQuantile, SortedFormAgrees) {
   }
   EXPECT_EQ(weighted_quantile_sorted(scores, weights, 1, Level(0.6)), 4);  // 3.5 of 7.75 reached
   EXPECT_EQ(weighted_quantile_sorted(scores, weights, 1, Level(0.1)), kInfinity);
+  // A level that is 1 as a double.
+  EXPECT_EQ(weighted_quantile_sorted(scores, weights, 1, Level::parse("0.999999999999999999")), 1);
+  EXPECT_EQ(weighted_quantile_sorted({}, {}, 1, Level::parse("0.999999999999999999")), kInfinity);
 }
 
 TEST(WeightedQuantile, RefusesIllegalWeights) {

@@ -59,5 +59,18 @@ TEST(Rank, FloatingPointWouldBeWrong) {
   EXPECT_EQ(conformal_rank(Level(1 - 0.9), 9), conformal_rank(Level(0.1), 9));
 }
 
+TEST(LeastCalibrationRows, IsTheFirstWithARankInside) {
+  for (uint64_t a = 1; a < 60; ++a) {
+    for (uint64_t b = a + 1; b < 60; ++b) {
+      const Level level = Level::fraction(a, b);
+      size_t n = 0;
+      while (conformal_rank(level, n) > n) ++n;
+      EXPECT_EQ(least_calibration_rows(level), n) << a << "/" << b;
+    }
+  }
+  EXPECT_EQ(least_calibration_rows(Level(0.1)), 9u);
+  EXPECT_EQ(least_calibration_rows(Level(0.001)), 999u);
+}
+
 }  // namespace
 }  // namespace fcp

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/reference/conformal_reference.h"
+
 namespace fcp {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using reference::kInfinity;
 
 TEST(Interval, ContainsItsEnds) {
   const Interval interval{-1, 2};

@@ -13,12 +13,12 @@
 namespace fcp {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInfiniteFloat = std::numeric_limits<float>::infinity();
 
 TEST(CsvWriter, WritesNumbersAndText) {
   const Folder folder;
   CsvWriter writer(folder.path("t.csv"), {"a", "b,c", "d\"e"});
-  writer.row(std::vector<float>{0.1f, kInfinity, -kInfinity});
+  writer.row(std::vector<float>{0.1f, kInfiniteFloat, -kInfiniteFloat});
   writer.cell(int64_t{-7});
   writer.cell(std::string_view("two\nlines"));
   writer.cell(std::string_view(""));
@@ -60,7 +60,7 @@ TEST(CsvWriter, RandomSetsReadBackExactly) {
   for (float& value : set.x.values) {
     value = static_cast<float>(random.normal() * std::pow(10, random.normal() * 8));
   }
-  for (float& value : set.y.values) value = random.below(3) ? 1.5f : kInfinity;
+  for (float& value : set.y.values) value = random.below(3) ? 1.5f : kInfiniteFloat;
   write_csv(folder.path("t.csv"), set);
   const Rows rows = read_all(*open_rows(folder.path("t.csv"), "y"));
   EXPECT_EQ(rows.x.values, set.x.values);

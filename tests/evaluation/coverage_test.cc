@@ -7,6 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/conformal/p_value.h"
 #include "fcp/conformal/quantile.h"
 
 #include "tests/reference/conformal_reference.h"
@@ -172,6 +173,32 @@ TEST(CoverageCurve, CountsScoresUpToTheRadius) {
   }
   EXPECT_EQ(curve.front().radius, kInfinity);  // 1/50 of 31 is less than one score
   EXPECT_EQ(curve.front().coverage.rate, 1);
+}
+
+// For split calibration the p-values say what the scores say, level by level.
+TEST(CoverageCurve, FromPValuesIsTheOneFromScores) {
+  Random random(5);
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    std::vector<double> calibration(1 + random.below(60)), test(1 + random.below(80)), p_values;
+    for (double& score : calibration) score = static_cast<double>(random.below(15));
+    for (double& score : test) score = static_cast<double>(random.below(17));
+    test[0] = kInfinity;
+    const std::vector<double> sorted = sorted_scores(calibration);
+    for (const double score : test) p_values.push_back(conformal_p_value(sorted, score).value());
+    std::vector<Level> levels;
+    for (uint64_t a = 1; a < 100; ++a) levels.push_back(Level::fraction(a, 100));
+    levels.push_back(Level::fraction(1, calibration.size() + 1));
+    const std::vector<CurvePoint> expected = coverage_curve(sorted, test, levels);
+    const std::vector<CurvePoint> found = coverage_curve(p_values, levels);
+    ASSERT_EQ(found.size(), levels.size());
+    for (size_t i = 0; i < levels.size(); ++i) {
+      EXPECT_EQ(found[i].level, levels[i]);
+      EXPECT_FALSE(found[i].radius);
+      EXPECT_EQ(found[i].coverage.covered, expected[i].coverage.covered) << levels[i].text();
+      EXPECT_EQ(found[i].coverage.rows, test.size());
+    }
+  }
+  EXPECT_THROW(coverage_curve(std::vector<double>{}, std::vector<Level>{Level(0.1)}), Error);
 }
 
 }  // namespace

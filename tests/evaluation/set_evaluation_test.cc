@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-struct Table {
+struct SetTable {
   size_t rows, classes;
   std::vector<uint8_t> members;
   std::vector<int64_t> truth, groups;
@@ -23,9 +23,9 @@ struct Table {
 };
 
 // Sets from empty to full: each row has its own chance of membership.
-Table random_table(uint64_t seed, size_t rows, size_t classes) {
+SetTable random_sets(uint64_t seed, size_t rows, size_t classes) {
   Random random(seed);
-  Table table{.rows = rows, .classes = classes, .members = {}, .truth = {}, .groups = {}};
+  SetTable table{.rows = rows, .classes = classes, .members = {}, .truth = {}, .groups = {}};
   for (size_t row = 0; row < rows; ++row) {
     const double chance = 1.4 * random.uniform() - 0.2;
     for (size_t c = 0; c < classes; ++c) {
@@ -40,7 +40,7 @@ Table random_table(uint64_t seed, size_t rows, size_t classes) {
 TEST(SetEvaluation, EqualsTheSlowVersion) {
   for (const size_t classes : {1u, 2u, 10u}) {
     for (const size_t rows : {1u, 30u, 300u}) {
-      const Table table = random_table(rows + classes, rows, classes);
+      const SetTable table = random_sets(rows + classes, rows, classes);
       const SetEvaluation found = evaluate_sets(table.all(), classes, {.strata = 3});
       std::vector<double> sizes(rows);
       std::vector<uint8_t> covered(rows);
@@ -110,7 +110,7 @@ TEST(SetEvaluation, KnownExample) {
 }
 
 TEST(SetEvaluation, BatchesEqualTheWhole) {
-  const Table table = random_table(5, 100, 4);
+  const SetTable table = random_sets(5, 100, 4);
   const SetEvaluation whole = evaluate_sets(table.all(), 4);
   SetEvaluator evaluator(4);
   for (size_t first = 0; first < 100; first += 30) {
@@ -127,7 +127,7 @@ TEST(SetEvaluation, BatchesEqualTheWhole) {
 }
 
 TEST(SetEvaluation, RefusesWhatDoesNotFit) {
-  Table table = random_table(5, 10, 4);
+  SetTable table = random_sets(5, 10, 4);
   EXPECT_THROW(SetEvaluator(0), Error);
   EXPECT_THROW(SetEvaluator(4).finish(), Error);
   EXPECT_THROW(evaluate_sets(table.all(), 3), Error);

@@ -172,6 +172,15 @@ TEST(Network, AnAttributeNobodyKnowsIsRefused) {
   }
 }
 
+TEST(Network, ItsGraphMakesItAgain) {
+  torch::manual_seed(0);
+  const Network network(make_residual_network());
+  const torch::Tensor x = torch::randn({3, 3, 6, 6});
+  const Graph graph = network.graph();
+  EXPECT_EQ(graph.nodes.size(), network.steps().size());
+  EXPECT_TRUE(torch::equal(Network(graph).forward(x), network.forward(x)));
+}
+
 TEST(Network, ManyThreadsMayRunOne) {
   torch::manual_seed(0);
   const Network network(make_mlp({3, 16, 1}));

@@ -14,7 +14,7 @@ using Ints = std::vector<int64_t>;
 using testing::HasSubstr;
 
 torch::Tensor floats(const std::vector<float>& values) { return torch::tensor(values); }
-torch::Tensor integers(const Ints& values) { return torch::tensor(values, torch::kLong); }
+torch::Tensor longs(const Ints& values) { return torch::tensor(values, torch::kLong); }
 
 Node resize(const std::string& mode, const std::string& coordinates,
             const std::string& nearest = "round_prefer_floor") {
@@ -30,7 +30,7 @@ torch::Tensor run_scales(const Node& made, const torch::Tensor& x, const std::ve
 
 torch::Tensor run_sizes(const Node& made, const torch::Tensor& x, const Ints& sizes,
                         int64_t opset = 19) {
-  return run(made, {x, torch::Tensor(), torch::Tensor(), integers(sizes)}, opset);
+  return run(made, {x, torch::Tensor(), torch::Tensor(), longs(sizes)}, opset);
 }
 
 double source(const std::string& mode, double x, double scale, double input, double output) {
@@ -204,7 +204,7 @@ TEST(Upsample, ScalesAsAttributeOrInput) {
 
 TEST(Resize, RefusesMalformedNodes) {
   const torch::Tensor x = random_tensor({1, 2, 5});
-  const torch::Tensor none, scales = floats({1, 1, 2}), sizes = integers({1, 2, 9});
+  const torch::Tensor none, scales = floats({1, 1, 2}), sizes = longs({1, 2, 9});
   const Node plain = resize("linear", "half_pixel");
   const auto error = [&](const std::string& name, Attribute value) {
     Node made = plain;
@@ -228,7 +228,7 @@ TEST(Resize, RefusesMalformedNodes) {
   EXPECT_THAT(error_of(plain, {x, none, floats({1, 1, 0.1f}), none}), HasSubstr("to 0 places"));
   EXPECT_THAT(error_of(plain, {x, none, floats({1, 1, 1e30f}), none}), HasSubstr("scale 1e+30"));
   EXPECT_THAT(error_of(plain, {x, none, floats({1, 1e6, 1e6}), none}), HasSubstr("more than"));
-  EXPECT_THAT(error_of(plain, {x, none, none, integers({1, 2, -3})}), HasSubstr("to -3 places"));
+  EXPECT_THAT(error_of(plain, {x, none, none, longs({1, 2, -3})}), HasSubstr("to -3 places"));
   EXPECT_THAT(error_of(plain, {x.to(torch::kLong), none, scales, none}), HasSubstr("floating"));
 }
 

@@ -10,10 +10,8 @@ folders. Does nothing where the folder was made by these very scripts. Exit code
 package is missing.
 """
 
-import hashlib
 import json
 import pathlib
-import shutil
 import sys
 import time
 import warnings
@@ -29,6 +27,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import networks
+import references
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -104,21 +103,7 @@ def write_case(case, folder):
     return {"name": case.name, "separates": case.separates}
 
 
-def stamp():
-    text = b"".join((HERE / name).read_bytes() for name in ("make_networks.py", "networks.py"))
-    return hashlib.sha256(text + torch.__version__.encode()).hexdigest()
-
-
-def main():
-    if len(sys.argv) != 2:
-        sys.exit("usage: make_networks.py FOLDER")
-    folder = pathlib.Path(sys.argv[1])
-    mark = folder / "stamp.txt"
-    if mark.exists() and mark.read_text() == stamp():
-        print(f"{folder} is up to date")
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def write_all(folder):
     warnings.filterwarnings("ignore")
     torch.manual_seed(0)
     index = []
@@ -129,7 +114,13 @@ def main():
         index.append(write_case(case, folder / case.name))
         print(f"{case.name:24} {time.time() - start:6.2f} s", flush=True)
     (folder / "index.json").write_text(json.dumps(index, indent=1))
-    mark.write_text(stamp())
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: make_networks.py FOLDER")
+    scripts = [HERE / "make_networks.py", HERE / "networks.py"]
+    references.make_once(pathlib.Path(sys.argv[1]), scripts, torch.__version__, write_all)
 
 
 if __name__ == "__main__":

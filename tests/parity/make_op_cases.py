@@ -10,11 +10,9 @@ functions that use an operator fcp does not have, and what CONTESTED names. Exit
 package is missing.
 """
 
-import hashlib
 import json
 import pathlib
 import re
-import shutil
 import sys
 import warnings
 
@@ -27,6 +25,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import opset_cases
+import references
 
 HERE = pathlib.Path(__file__).resolve().parent
 REGISTRY = HERE.parents[1] / "fcp/network/ops/registry.cc"
@@ -83,22 +82,7 @@ def write_case(name, op, model, inputs, outputs, folder):
             "outputs": [o.name for o in model.graph.output]}
 
 
-def stamp():
-    files = [HERE / "make_op_cases.py", HERE / "opset_cases.py", REGISTRY]
-    text = b"".join(file.read_bytes() for file in files) + onnx.__version__.encode()
-    return hashlib.sha256(text).hexdigest()
-
-
-def main():
-    if len(sys.argv) != 2:
-        sys.exit("usage: make_op_cases.py FOLDER")
-    folder = pathlib.Path(sys.argv[1])
-    mark = folder / "stamp.txt"
-    if mark.exists() and mark.read_text() == stamp():
-        print(f"{folder} is up to date")
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def write_all(folder):
     warnings.filterwarnings("ignore")
     ops = supported_ops()
     kept, left_out = published_cases(ops)
@@ -111,7 +95,13 @@ def main():
     print(f"{len(index)} cases, {len(left_out)} left out")
     if uncovered:
         sys.exit(f"no case for {', '.join(sorted(uncovered))}")
-    mark.write_text(stamp())
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: make_op_cases.py FOLDER")
+    scripts = [HERE / "make_op_cases.py", HERE / "opset_cases.py", REGISTRY]
+    references.make_once(pathlib.Path(sys.argv[1]), scripts, onnx.__version__, write_all)
 
 
 if __name__ == "__main__":

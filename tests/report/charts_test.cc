@@ -1,6 +1,10 @@
 #include "fcp/report/charts.h"
 
 #include <limits>
+#include <regex>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -35,7 +39,7 @@ std::vector<std::vector<double>> odd_samples() {
 TEST(LengthChart, DrawsAnything) {
   for (const auto& lengths : odd_samples()) {
     for (double mean : {0.0, 1.0, kInfinity, kHuge}) {
-      const std::vector<MeanLength> means = {{"nested", mean}, {"residual", 2}};
+      const std::vector<MethodMean> means = {{"nested", mean}, {"residual", 2}};
       expect_drawable(length_chart(lengths, means));
     }
   }
@@ -56,6 +60,63 @@ TEST(LengthChart, BarsHoldEveryFiniteValue) {
     total += std::stoul((*it)[1]);
   }
   EXPECT_EQ(total, 1000u);
+}
+
+// The sizes and counts of the bars, as their tooltips say them.
+std::vector<std::pair<std::string, size_t>> size_bars(const std::string& svg) {
+  std::vector<std::pair<std::string, size_t>> bars;
+  const std::regex tip("<title>size ([^<]*): ([0-9]+)</title>");
+  for (std::sregex_iterator it(svg.begin(), svg.end(), tip), end; it != end; ++it) {
+    bars.emplace_back((*it)[1], std::stoul((*it)[2]));
+  }
+  return bars;
+}
+
+TEST(SizeChart, DrawsAnything) {
+  std::vector<size_t> full(1001, 0);
+  full.back() = 50;
+  const std::vector<std::vector<size_t>> histograms = {
+      {}, {0}, {5}, {0, 1}, {0, 0, 0}, {1, 2, 3}, full, std::vector<size_t>(1001, 7)};
+  for (const auto& histogram : histograms) {
+    for (double mean : {0.0, 1.5, 700.0, kInfinity, kNaN}) {
+      const std::vector<MethodMean> means = {{"lac", mean}, {"aps", 2}};
+      expect_drawable(size_chart(histogram, means));
+    }
+  }
+}
+
+TEST(SizeChart, HasOneBarForEachOfAFewSizes) {
+  const std::vector<size_t> histogram = {3, 20, 0, 7, 0, 0, 0, 0, 0, 0, 0};
+  using Bars = std::vector<std::pair<std::string, size_t>>;
+  EXPECT_EQ(size_bars(size_chart(histogram, {})), (Bars{{"0", 3}, {"1", 20}, {"3", 7}}));
+}
+
+TEST(SizeChart, PutsManySizesIntoABarAndLosesNone) {
+  std::vector<size_t> histogram(1001, 0);
+  size_t rows = 0;
+  for (size_t size = 1; size <= 400; ++size) rows += histogram[size] = 1 + size % 5;
+  const auto bars = size_bars(size_chart(histogram, {}));
+  size_t drawn = 0;
+  for (const auto& [sizes, count] : bars) drawn += count;
+  EXPECT_EQ(drawn, rows);
+  EXPECT_LE(bars.size(), 36u);
+  EXPECT_EQ(bars.front().first, "1–12");  // 400 sizes in bars of 12
+}
+
+TEST(SizeChart, ShowsNoSizeBeyondTheNumberOfClasses) {
+  std::vector<size_t> histogram(21, 0);
+  histogram[20] = 9;
+  const std::string svg = size_chart(histogram, {});
+  EXPECT_NE(svg.find(">16</text>"), std::string::npos);
+  EXPECT_EQ(svg.find(">21</text>"), std::string::npos);
+}
+
+TEST(SizeChart, CountsWhatLiesFarOut) {
+  std::vector<size_t> histogram(1001, 0);
+  histogram[1] = 900;
+  histogram[2] = 99;
+  histogram[1000] = 1;
+  EXPECT_NE(size_chart(histogram, {}).find("1 beyond the axis"), std::string::npos);
 }
 
 TEST(ScoreChart, DrawsAnything) {

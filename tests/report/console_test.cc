@@ -126,6 +126,26 @@ TEST(PrintEvaluation, LabelSets) {
   EXPECT_THAT(out.str(), HasSubstr("set size  1.500"));
   EXPECT_THAT(out.str(), HasSubstr("50.0 %   of the sets hold every label"));
   EXPECT_THAT(out.str(), HasSubstr("label 1"));
+  EXPECT_THAT(out.str(), HasSubstr("size 1 "));
+}
+
+TEST(Format, Strata) {
+  EXPECT_EQ(format_lengths({0.5, 1.75, {}}), "0.500–1.75");
+  EXPECT_EQ(format_lengths({2, 2, {}}), "2.00");
+  EXPECT_EQ(format_sizes({2, 1000, {}}), "2–1,000");
+  EXPECT_EQ(format_sizes({0, 0, {}}), "0");
+}
+
+// The vectors of RFC 4648, section 10, and bytes that are no text.
+TEST(Format, Base64) {
+  EXPECT_EQ(base64_text(""), "");
+  EXPECT_EQ(base64_text("f"), "Zg==");
+  EXPECT_EQ(base64_text("fo"), "Zm8=");
+  EXPECT_EQ(base64_text("foo"), "Zm9v");
+  EXPECT_EQ(base64_text("foob"), "Zm9vYg==");
+  EXPECT_EQ(base64_text("fooba"), "Zm9vYmE=");
+  EXPECT_EQ(base64_text("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64_text(std::string("\xfb\xff\xfe\0", 4)), "+//+AA==");
 }
 
 }  // namespace

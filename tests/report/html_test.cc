@@ -1,24 +1,20 @@
 #include "fcp/report/html.h"
 
 #include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "fcp/report/page.h"
 
+#include "page_checks.h"
 #include "report_samples.h"
-#include "svg_numbers.h"
 
 namespace fcp {
 namespace {
 
+using testing::charts_of;
 using testing::count_of;
 using ::testing::HasSubstr;
 using testing::kInfinity;
@@ -27,14 +23,6 @@ using testing::sample_report;
 
 constexpr std::array kSections = {"headline", "charts",  "methods",
                                   "parts",    "promise", "provenance"};
-
-std::vector<std::string> charts_of(const std::string& html) {
-  std::vector<std::string> charts;
-  for (size_t at = 0; (at = html.find("<svg ", at)) != std::string::npos; ++at) {
-    charts.push_back(html.substr(at, html.find("</svg>", at) + 6 - at));
-  }
-  return charts;
-}
 
 TEST(HtmlPage, TextIsEscaped) {
   EXPECT_EQ(html_text("a < 5 %"), "a &lt; 5&nbsp;%");
@@ -76,11 +64,10 @@ TEST(IntervalReportHtml, EscapesEverythingGiven) {
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)"));
 }
 
-TEST(IntervalReportHtml, NeedsNoNetwork) {
+TEST(IntervalReportHtml, IsWellFormedAndNeedsNoNetwork) {
   const std::string html = interval_report_html(sample_report());
-  const size_t namespaces = count_of(html, "xmlns=\"http://www.w3.org/2000/svg\"");
-  EXPECT_EQ(count_of(html, "http"), namespaces);
-  for (const char* part : {" src=", "@import", "url("}) EXPECT_THAT(html, Not(HasSubstr(part)));
+  testing::expect_well_formed(html);
+  testing::expect_self_contained(html);
 }
 
 TEST(IntervalReportHtml, AnInfiniteRadiusIsSaidLoudly) {
@@ -132,53 +119,11 @@ TEST(IntervalReportHtml, RefusesAReportOfNothing) {
   EXPECT_THROW(interval_report_html(IntervalReport{}), std::invalid_argument);
 }
 
-// ---- in a browser -----------------------------------------------------------------------------
-
-std::string output_of(const std::string& command) {
-  std::string output;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return output;
-  std::array<char, 4096> part;
-  while (const size_t n = fread(part.data(), 1, part.size(), pipe)) output.append(part.data(), n);
-  pclose(pipe);
-  return output;
-}
-
-std::string browser() {
-  for (const char* name : {"chromium", "google-chrome"}) {
-    if (!output_of(std::string("command -v ") + name).empty()) return name;
-  }
-  return "";
-}
-
 TEST(IntervalReportHtml, OpensInABrowserWithoutErrors) {
-  const std::string program = browser();
+  const std::string program = testing::browser();
   if (program.empty()) GTEST_SKIP() << "neither chromium nor google-chrome is on the PATH";
-  namespace fs = std::filesystem;
-  const fs::path folder =
-      fs::temp_directory_path() / ("fcp_report_test_" + std::to_string(getpid()));
-  fs::create_directories(folder);
-  for (const auto& [name, report] :
-       {std::pair("usual", sample_report()), std::pair("infinite", sample_report(7, 20))}) {
-    const fs::path file = folder / (std::string(name) + ".html");
-    std::ofstream(file) << interval_report_html(report);
-    const fs::path log = folder / (std::string(name) + ".log");
-    const std::string dom =
-        output_of("timeout 60 " + program +
-                  " --headless --no-sandbox --disable-gpu --enable-logging=stderr --v=0 --dump-dom"
-                  " --user-data-dir='" +
-                  (folder / "profile").string() + "' 'file://" + file.string() + "' 2>'" +
-                  log.string() + "'");
-    for (const char* id : kSections) {
-      EXPECT_THAT(dom, HasSubstr(std::string("<section id=\"") + id + "\">")) << name;
-    }
-    EXPECT_EQ(count_of(dom, "<svg "), charts_of(interval_report_html(report)).size()) << name;
-    std::ifstream lines(log);
-    for (std::string line; std::getline(lines, line);) {
-      EXPECT_THAT(line, Not(HasSubstr("CONSOLE"))) << name;
-    }
-  }
-  fs::remove_all(folder);
+  testing::expect_opens(program, interval_report_html(sample_report()), kSections);
+  testing::expect_opens(program, interval_report_html(sample_report(7, 20)), kSections);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "label_samples.h"
 #include "report_samples.h"
 
 namespace fcp {
@@ -88,6 +89,39 @@ TEST(Json, NamesNeedNotBeUtf8) {
   EXPECT_NO_THROW(Json::parse(json_text(interval_report_json(report))));
 }
 
+TEST(Json, WholeLabelReport) {
+  LabelReport report = testing::sample_label_report();
+  report.methods[1].radius = kInfinity;
+  report.methods[1].guaranteed = false;
+  report.methods[1].detection = coverage_of(9, 10);
+  const SetEvaluation& result = report.methods[0].evaluation;
+  const Json json = Json::parse(json_text(label_report_json(report)));
+  EXPECT_EQ(json["method"], "lac");
+  EXPECT_EQ(json["radius"], *report.methods[0].radius);
+  EXPECT_EQ(json["alpha"], 0.1);
+  EXPECT_EQ(json["coverage"], result.coverage.rate);
+  EXPECT_EQ(json["coverage_low"], result.coverage.lower);
+  EXPECT_EQ(json["size"], result.mean_size);
+  EXPECT_EQ(json["size_histogram"].size(), 21u);
+  EXPECT_EQ(json["size_strata"].size(), result.size_strata.size());
+  EXPECT_EQ(json["class_coverage"].size(), 20u);
+  EXPECT_EQ(json["class_coverage"][0]["name"], "<b>cat</b>");
+  EXPECT_EQ(json["worst_class"]["name"], result.worst_class.name);
+  EXPECT_EQ(json["curve"].size(), 19u);
+  EXPECT_EQ(json["top1"], 0.8125);
+  EXPECT_EQ(json["top5"], 0.9375);
+  EXPECT_EQ(json["calibration_rows"], 500);
+  EXPECT_FALSE(json.contains("detection_coverage"));
+  EXPECT_EQ(json["others"][0]["method"], "aps");
+  EXPECT_EQ(json["others"][0]["radius"], "inf");
+  EXPECT_EQ(json["others"][0]["detection_coverage"], 0.9);
+  EXPECT_FALSE(json["others"][0].contains("top1"));
+  EXPECT_EQ(json["class_names"].size(), 20u);
+  EXPECT_EQ(json["provenance"]["seed"], "11");
+  EXPECT_EQ(json["notes"].size(), 1u);
+  EXPECT_FALSE(json.contains("examples"));
+}
+
 TEST(Json, LabelSets) {
   const std::vector<uint8_t> members = {1, 0, 1, 1};
   const std::vector<int64_t> truth = {0, 1};
@@ -98,7 +132,7 @@ TEST(Json, LabelSets) {
   EXPECT_EQ(json["coverage"], 1.0);
   EXPECT_EQ(json["size"], 1.5);
   EXPECT_EQ(json["size_histogram"], (std::vector<size_t>{0, 1, 1}));
-  EXPECT_EQ(json["by_class"].size(), 2u);
+  EXPECT_EQ(json["class_coverage"].size(), 2u);
 }
 
 }  // namespace

@@ -24,13 +24,14 @@ constexpr size_t kCalibrations = 2000;
 constexpr size_t kDrawn = 99;
 constexpr int64_t kPopulation = 160;
 
-// y = g(v) + noise that grows with |v_0|.
+// y = g(v) + noise that grows with |v_0|; g is the middle of two quantiles.
 HeadRows noisy_population(Random& random, const Network& head) {
   HeadRows rows;
   rows.features = random_normal(random, {kPopulation, head.inputs()[0].shape[1]});
   torch::NoGradGuard no_gradients;
   const torch::Tensor spread = (rows.features.select(1, 0).abs() + 0.1).unsqueeze(1);
-  const torch::Tensor prediction = head.run({rows.features})[0];
+  const Tensors outputs = head.run({rows.features});
+  const torch::Tensor prediction = (outputs.front() + outputs.back()) / 2;
   rows.truth =
       (prediction + spread * random_normal(random, prediction.sizes().vec())).to(torch::kDouble);
   return rows;
@@ -58,8 +59,9 @@ double beta_distance(std::vector<double> coverage, size_t rank) {
   return distance;
 }
 
-void expect_beta_coverage(const ScoreOptions& options, const std::shared_ptr<const Network>& head,
-                          uint64_t seed) {
+// Returns the radius that covers 1 − α of the population.
+double expect_beta_coverage(const ScoreOptions& options, const std::shared_ptr<const Network>& head,
+                            uint64_t seed) {
   Random random(seed);
   const std::unique_ptr<Score> score = make_score(options, head);
   const HeadRows rows =
@@ -79,10 +81,11 @@ void expect_beta_coverage(const ScoreOptions& options, const std::shared_ptr<con
     }
     coverage.push_back(coverage_of[radius]);
   }
-  const double limit = std::sqrt(std::log(2e6 * 11) / (2.0 * kCalibrations));
+  const double limit = std::sqrt(std::log(2e6 * 14) / (2.0 * kCalibrations));
   const size_t rank = conformal_rank(level, kDrawn);
   EXPECT_LT(beta_distance(coverage, rank), limit);
   EXPECT_GT(beta_distance(coverage, rank - 1), limit) << "the test cannot tell neighbouring ranks";
+  return conformal_quantile(scores, level);
 }
 
 std::shared_ptr<const Network> deep_head(uint64_t seed) {
@@ -173,6 +176,33 @@ TEST(Coverage, FeatureMargin) {
   const ScoreOptions options{.name = "feature_margin", .rank_weight = 0.2};
   expect_beta_coverage(options, label_head({3, 5}), 34);
   expect_beta_coverage(options, label_head({3, 6, 5}), 35);
+}
+
+// The quantiles of the deep head: its output less, and plus, a number that makes the band too
+// narrow (the radius is positive) or too wide (it is negative).
+std::shared_ptr<const Network> quantile_head(float distance) {
+  Graph graph = make_mlp({3, 10, 10, 10, 1});
+  Random random(20);
+  for (auto& [name, tensor] : graph.initializers) {
+    tensor = random_normal(random, tensor.sizes().vec()) * (name[0] == 'w' ? 0.5 : 0.1);
+  }
+  const torch::Tensor bias = graph.initializers["b4"];
+  graph.initializers["b4"] = bias - distance;
+  add_high_output(graph, graph.initializers["w4"], bias + distance);
+  return network_of(graph);
+}
+
+TEST(Coverage, Cqr) {
+  ScoreOptions options;
+  options.name = "cqr";
+  expect_beta_coverage(options, quantile_head(1), 25);
+}
+
+TEST(Coverage, FeatureCqrWithPositiveAndNegativeRadii) {
+  ScoreOptions options;
+  options.name = "feature_cqr";
+  EXPECT_GT(expect_beta_coverage(options, quantile_head(0.2f), 26), 0);
+  EXPECT_LT(expect_beta_coverage(options, quantile_head(6), 27), 0);
 }
 
 }  // namespace

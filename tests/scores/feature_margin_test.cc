@@ -171,6 +171,22 @@ TEST(FeatureMargin, HoldsEveryLabelPredictedInTheBall) {
   EXPECT_GT(left_out, 100);
 }
 
+// A file may fix its batch, inside the head as well.
+TEST(FeatureMargin, HeadsOfAFixedBatch) {
+  Random random(5);
+  Graph graph = linear_head(random_normal(random, {3, 4}), random_normal(random, {3}));
+  const auto free = network_of(graph);
+  graph.inputs[0].shape[0] = graph.outputs[0].shape[0] = 2;
+  graph.initializers["shape"] = torch::tensor({2, 4}, torch::kLong);
+  graph.nodes[0].inputs[0] = "same";
+  graph.nodes.insert(graph.nodes.begin(), make_node("Reshape", {"x", "shape"}, {"same"}));
+  const auto fixed = network_of(graph);
+  const torch::Tensor features = random_normal(random, {5, 4});
+  const ScoreOptions options{.name = "feature_margin"};
+  EXPECT_TRUE(torch::allclose(all_label_scores(*make_score(options, fixed), features),
+                              all_label_scores(*make_score(options, free), features)));
+}
+
 TEST(FeatureMargin, TooManyPairsAreRefused) {
   const auto head = network_of(make_mlp({4, 8, 300}));
   const ScoreOptions options{.name = "feature_margin", .bound = {.memory = size_t{1} << 20}};

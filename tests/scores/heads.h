@@ -161,4 +161,110 @@ inline int expect_nested_law(BoundMethod method, int heads, size_t radii, uint64
   return pairs;
 }
 
+// Adds an output `high` beside y: another linear layer on the same hidden units.
+inline void add_high_output(Graph& graph, const torch::Tensor& weight, const torch::Tensor& bias) {
+  const std::string hidden = graph.nodes.back().inputs[0];
+  graph.initializers["w_high"] = weight;
+  graph.initializers["b_high"] = bias;
+  graph.nodes.push_back(
+      make_node("Gemm", {hidden, "w_high", "b_high"}, {"high"}, {{"transB", int64_t{1}}}));
+  graph.outputs.push_back(make_info("high", {kDynamic, weight.size(0)}));
+}
+
+// A wild head with a second output that is mostly, but not always, above the first.
+inline Graph wild_quantile_head(Random& random, int64_t outputs) {
+  Graph graph = wild_head(random, outputs);
+  const torch::Tensor weight = graph.initializers[graph.nodes.back().inputs[1]];
+  const torch::Tensor bias = graph.initializers[graph.nodes.back().inputs[2]];
+  const double scale = std::pow(10, 2 * random.uniform() - 1);
+  add_high_output(graph, weight + random_normal(random, weight.sizes().vec()) * weight.std() * 0.3,
+                  bias + random_normal(random, bias.sizes().vec()).abs() * scale);
+  return graph;
+}
+
+// As wild_rows; the truth of every other row lies between the quantiles or a little beside.
+inline HeadRows wild_quantile_rows(Random& random, const Network& head, int64_t rows) {
+  HeadRows made = wild_rows(random, head, rows);
+  torch::NoGradGuard no_gradients;
+  const Tensors outputs = head.run({made.features});
+  for (int64_t i = 0; i < rows; i += 2) {
+    const torch::Tensor low = outputs[0][i].to(torch::kDouble);
+    made.truth[i] = low + (outputs[1][i].to(torch::kDouble) - low) * (1.4 * random.uniform() - 0.2);
+  }
+  made.truth = made.truth.to(torch::kFloat).to(torch::kDouble);
+  return made;
+}
+
+// y ∈ region(v, r) ⟺ every side's score is within its radius, where each row and side has a radius
+// of its own: its score, just below it, or any other. Scores that are above their radius by less
+// than `tolerance` of the numbers at hand may be in. Returns the number of rows held against it.
+inline int expect_side_law(const Score& score, const HeadRows& rows,
+                           const std::vector<double>& scores, Random& random, int trials,
+                           double tolerance = 0) {
+  const int64_t sides = score.sides();
+  const int64_t count = rows.features.size(0);
+  EXPECT_EQ(static_cast<int64_t>(scores.size()), count * sides);
+  const torch::Tensor own = torch::tensor(scores, torch::kDouble).reshape({count, sides});
+  int held = 0;
+  for (int trial = 0; trial < trials; ++trial) {
+    torch::Tensor radius = own.clone();
+    for (int64_t i = 0; i < radius.numel(); ++i) {
+      double& one = radius.data_ptr<double>()[i];
+      const uint64_t kind = random.below(6);
+      if (kind == 0) one = scores[random.below(scores.size())];
+      if (kind == 1) one = random.normal() * std::pow(10, 4 * random.uniform() - 2);
+      if (kind == 2) one = random.below(2) == 0 ? 0 : kForever;
+      if (kind == 3 && tolerance == 0) {
+        one = std::isinf(one) ? std::numeric_limits<float>::max() : next_below(one);
+      }
+      if (kind == 3 && tolerance > 0) one -= 1e-3 * std::abs(one);
+    }
+    const std::vector<bool> in = inside(score.region(rows.features, radius), rows.truth);
+    const torch::Tensor size = own.abs() + radius.abs() + rows.truth.abs().amax(1, true);
+    const torch::Tensor close = (own > radius).logical_and(own - radius < tolerance * size).any(1);
+    const torch::Tensor within = (own <= radius).all(1);
+    for (int64_t i = 0; i < count; ++i) {
+      if (close[i].item<bool>()) continue;
+      ++held;
+      EXPECT_EQ(in[static_cast<size_t>(i)], within[i].item<bool>())
+          << "row " << i << ", scores " << own[i] << ", radii " << radius[i] << ", truth "
+          << rows.truth[i];
+    }
+  }
+  return held;
+}
+
+// The law of feature_cqr's nested form over wild quantile heads, symmetric and asymmetric in turn.
+// Returns the number of rows held against it.
+inline int expect_feature_cqr_law(BoundMethod method, int heads, int trials, uint64_t seed) {
+  constexpr std::array kNormsInTurn = {Norm::kInf, Norm::kTwo, Norm::kOne};
+  Random random(seed);
+  int held = 0, negative = 0;
+  for (int i = 0; i < heads && !testing::Test::HasFailure(); ++i) {
+    ScoreOptions options;
+    options.name = "feature_cqr";
+    options.asymmetric = i % 2 == 1;
+    options.norm = kNormsInTurn[static_cast<size_t>(i % 3)];
+    options.bound.method = method;
+    options.bound.iterations = 3;
+    options.bound.outward = i % 5 == 2;
+    options.bound.memory = size_t{1} << 30;
+    options.floor = i % 4 < 2 ? 0 : 0.5;
+    options.slope = i % 4 < 2 ? 0 : 3;
+    const auto head = network_of(wild_quantile_head(random, 1 + i % 3));
+    const HeadRows made = wild_quantile_rows(random, *head, 20);
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    held += expect_side_law(*score, made, scores, random, trials);
+    negative += static_cast<int>(
+        std::count_if(scores.begin(), scores.end(), [](double one) { return one < 0; }));
+    if (score->sides() == 1) {
+      held += expect_law(*score, made, scores,
+                         exact_radii(random, scores, static_cast<size_t>(trials) / 2));
+    }
+  }
+  EXPECT_GT(negative, heads);
+  return held;
+}
+
 }  // namespace fcp

@@ -1,5 +1,5 @@
-// The law of nested for bounds whose bands are not nested by themselves, over many more heads than
-// law_test.cc has time for.
+// The law of nested and feature_cqr for bounds whose bands are not nested by themselves, over many
+// more heads than law_test.cc has time for.
 #include <gtest/gtest.h>
 
 #include "tests/scores/heads.h"
@@ -17,6 +17,22 @@ TEST(LawSlow, NestedByCrown) {
 
 TEST(LawSlow, NestedByAlphaCrown) {
   EXPECT_GT(expect_nested_law(BoundMethod::kAlphaCrown, 12, 2, 104), 1500);
+}
+
+TEST(LawSlow, FeatureCqrByIbp) {
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kIbp, 400, 12, 105), 100000);
+}
+
+TEST(LawSlow, FeatureCqrByCrownIbp) {
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrownIbp, 40, 4, 106), 3000);
+}
+
+TEST(LawSlow, FeatureCqrByCrown) {
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrown, 40, 4, 107), 3000);
+}
+
+TEST(LawSlow, FeatureCqrByAlphaCrown) {
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kAlphaCrown, 8, 2, 108), 300);
 }
 
 }  // namespace

@@ -152,6 +152,62 @@ TEST(Law, NestedWithScales) {
   EXPECT_GT(pairs, 1500);
 }
 
+// A radius a side, in double precision: the ends allow for the rounding of score and radius.
+TEST(Law, Cqr) {
+  Random random(13);
+  int pairs = 0;
+  for (int i = 0; i < 120; ++i) {
+    const auto head = network_of(wild_quantile_head(random, 1 + i % 3));
+    const HeadRows made = wild_quantile_rows(random, *head, 20);
+    ScoreOptions options;
+    options.name = "cqr";
+    options.asymmetric = i % 2 == 1;
+    const std::unique_ptr<Score> score = make_score(options, head);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    pairs += expect_side_law(*score, made, scores, random, 20, 1e-14);
+  }
+  EXPECT_GT(pairs, 40000);
+}
+
+TEST(Law, FeatureCqrByIbp) {
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kIbp, 60, 12, 14), 15000);
+}
+
+TEST(Law, FeatureCqrByCrownIbp) {
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrownIbp, 3, 2, 15), 150);
+}
+
+TEST(Law, FeatureCqrByCrown) {
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrown, 2, 3, 16), 100);
+}
+
+// A radius below all there are leaves nothing, on one side as on both.
+TEST(Law, CqrWithoutAnyRadius) {
+  Random random(17);
+  const auto head = network_of(wild_quantile_head(random, 2));
+  const HeadRows made = wild_quantile_rows(random, *head, 6);
+  for (const char* name : {"cqr", "feature_cqr"}) {
+    for (const BoundMethod method : {BoundMethod::kIbp, BoundMethod::kCrownIbp}) {
+      ScoreOptions options;
+      options.name = name;
+      options.asymmetric = true;
+      options.bound.method = method;
+      const std::unique_ptr<Score> score = make_score(options, head);
+      for (const int64_t side : {0, 1}) {
+        torch::Tensor radius = torch::full({6, 2}, kForever, torch::kDouble);
+        radius.select(1, side).fill_(-kForever);
+        const Regions none = score->region(made.features, radius);
+        EXPECT_FALSE(
+            (none.lower <= made.truth).logical_and(made.truth <= none.upper).any().item<bool>())
+            << name << side;
+      }
+      const Regions all = score->region(made.features, kForever);
+      EXPECT_TRUE((all.lower == -kForever).all().item<bool>()) << name;
+      EXPECT_TRUE((all.upper == kForever).all().item<bool>()) << name;
+    }
+  }
+}
+
 // tanh keeps the output within ‖w‖₁ of b whatever the feature. ibp sees that to the last digit;
 // CROWN's lines leave the reach for some radii, but not by far.
 TEST(Law, NothingReachesBeyondABoundedHead) {
@@ -220,6 +276,28 @@ TEST(Law, InfiniteAndNegativeRadii) {
       const Regions none = score->region(made.features, radius);
       EXPECT_FALSE((none.lower <= none.upper).any().item<bool>()) << name << ' ' << radius;
       EXPECT_EQ(none.prediction.sizes(), none.lower.sizes());
+    }
+  }
+}
+
+TEST(Law, NotANumberStaysNotANumberInQuantiles) {
+  Random random(18);
+  const auto head = network_of(wild_quantile_head(random, 2));
+  for (const char* name : {"cqr", "feature_cqr"}) {
+    for (const bool asymmetric : {false, true}) {
+      HeadRows made = wild_quantile_rows(random, *head, 4);
+      made.truth[1][1] = std::nan("");
+      made.features[3][0] = std::nanf("");
+      ScoreOptions options;
+      options.name = name;
+      options.asymmetric = asymmetric;
+      const auto score = make_score(options, head);
+      const std::vector<double> scores = score->score(made.features, made.truth);
+      const auto sides = static_cast<size_t>(score->sides());
+      ASSERT_EQ(scores.size(), 4 * sides);
+      for (size_t i = 0; i < scores.size(); ++i) {
+        EXPECT_EQ(std::isnan(scores[i]), i / sides % 2 == 1) << name << ' ' << i;
+      }
     }
   }
 }

@@ -178,16 +178,17 @@ TEST(Nested, TellsWhatIsWrong) {
               ThrowsMessage<Error>("the network has no output 'z', only 'y'"));
   options.name = "nestled";
   EXPECT_THAT([&] { make_score(options, head); },
-              ThrowsMessage<Error>("there is no score 'nestled'; there are linearized, nested, "
-                                   "residual, surrogate"));
+              ThrowsMessage<Error>(
+                  "there is no score 'nestled'; there are aps, cqr, feature_cqr, feature_margin, "
+                  "feature_sampled, lac, linearized, nested, raps, residual, surrogate"));
   const auto wide = network_of(make_mlp({2, 257}));
   rows.features = torch::zeros({1, 2});
   rows.truth = torch::zeros({1, 257});
   ScoreOptions crown;
   crown.bound.method = BoundMethod::kCrown;
   EXPECT_THAT([&] { nested_scores(crown, wide, rows); },
-              ThrowsMessage<Error>("nested with this bound searches each of the 257 outputs by "
-                                   "itself; use --bound ibp for more than 256"));
+              ThrowsMessage<Error>("this bound searches each of the 257 outputs by itself; use "
+                                   "--bound ibp for more than 256"));
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ TEST(Residual, AsksWhichOutput) {
 
 TEST(Residual, KnowsWhatItIs) {
   EXPECT_THAT(score_names(),
-              ElementsAre("cqr", "feature_cqr", "linearized", "nested", "residual", "surrogate"));
+              ElementsAre("aps", "cqr", "feature_cqr", "feature_margin", "feature_sampled", "lac",
+                          "linearized", "nested", "raps", "residual", "surrogate"));
   EXPECT_FALSE(uses_features("residual"));
   EXPECT_TRUE(obeys_law({.name = "residual"}));
   EXPECT_TRUE(uses_features("surrogate"));

@@ -1,0 +1,68 @@
+#include "fcp/report/figures.h"
+
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/conformal/rank.h"
+#include "fcp/report/format.h"
+
+namespace fcp {
+namespace {
+
+std::string scores_remark(const Claim& claim) {
+  const size_t n = claim.calibration_rows;
+  const size_t k = conformal_rank(claim.level, n);
+  if (!claim.radius) return "Each row has its own radius, so none is drawn.";
+  if (k > n) return "There are too few scores for this α: the radius lies beyond all of them.";
+  return concat("A score says how strange the ", words_for(claim.kind).truth,
+                " is for the network. The radius is the score of rank k = ⌈(1 − α)(n + 1)⌉ = ",
+                format_count(k), " among n = ", format_count(n),
+                "; rows beyond it (outlined) would not be covered.");
+}
+
+}  // namespace
+
+void add_curve(std::vector<Figure>& figures, const Claim& claim,
+               std::span<const CurveSeries> series) {
+  if (series.empty()) return;
+  const bool beta_holds = claim.guaranteed && claim.radius.has_value();
+  figures.push_back(
+      {.caption = "Coverage at every level",
+       .remark = beta_holds ? "Zero is the target. The grey band is what luck in drawing "
+                              "the calibration rows explains."
+                            : "Zero is the target.",
+       .chart = coverage_curve_chart(series, beta_holds ? claim.calibration_rows : 0)});
+}
+
+void add_scores(std::vector<Figure>& figures, const Claim& claim, std::span<const double> scores) {
+  if (scores.empty()) return;
+  figures.push_back({.caption = "Calibration scores and the radius",
+                     .remark = scores_remark(claim),
+                     .chart = score_chart(scores, claim.radius)});
+}
+
+Figure parts_figure(const Claim& claim, PartsFigure figure) {
+  std::vector<std::vector<std::string>> rows;
+  for (const GroupCoverage& part : figure.parts) {
+    rows.push_back({part.name, format_count(part.coverage.rows), format_percent(part.coverage.rate),
+                    format_percent_range(part.coverage.lower, part.coverage.upper)});
+  }
+  const std::vector<std::string> headers = {"Part", "Rows", "Coverage",
+                                            format_confidence(claim.confidence)};
+  return {.caption = figure.caption,
+          .remark = std::move(figure.remark),
+          .chart = coverage_parts_chart({.title = figure.caption,
+                                         .parts = std::move(figure.parts),
+                                         .level = claim.level,
+                                         .most = figure.most}),
+          .html = html_table(headers, rows)};
+}
+
+Figure groups_figure(const Claim& claim, const std::vector<GroupCoverage>& groups) {
+  return parts_figure(claim, {.caption = "By group",
+                              .remark = "Coverage in each of the groups given with the data. The "
+                                        "guarantee does not hold group by group.",
+                              .parts = groups});
+}
+
+}  // namespace fcp

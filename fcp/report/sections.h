@@ -1,0 +1,54 @@
+// The sections and tiles that are alike in all reports, from a method's claim (promise.h).
+// Tested by tests/report/html_test.cc and label_html_test.cc.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fcp/report/page.h"
+#include "fcp/report/promise.h"
+
+namespace fcp {
+
+// Coverage against its target, loud where it is too low.
+std::string coverage_tile(const Claim& claim);
+std::string radius_tile(const Claim& claim);
+
+// `remark` says something about the test rows.
+std::string calibration_tile(const Claim& claim, std::string_view remark);
+
+// The alarm of an infinite radius, the tiles, the verdict, the notes.
+std::string headline_section(const Claim& claim, std::string_view tiles_html,
+                             std::span<const std::string> notes);
+
+// Empty where there are no figures.
+std::string charts_section(std::span<const Figure> figures);
+
+std::string promise_section(const Claim& claim);
+
+// Empty where there are no pairs.
+std::string provenance_section(std::span<const std::pair<std::string, std::string>> pairs);
+
+// A table of methods, a row each, with a remark below.
+std::string methods_section(std::span<const std::string> headers,
+                            std::span<const std::vector<std::string>> rows,
+                            std::string_view remark);
+
+// How much longer or larger than the main one: "+12.3 %"; "–" where that has no meaning.
+std::string difference_text(double size, double main);
+
+// "by row" where each row has its own.
+std::string radius_text(const std::optional<double>& radius);
+
+template <typename Method>
+bool any_detection(const std::vector<Method>& methods) {
+  return std::any_of(methods.begin(), methods.end(),
+                     [](const Method& method) { return method.detection.has_value(); });
+}
+
+}  // namespace fcp

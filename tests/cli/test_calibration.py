@@ -1,0 +1,192 @@
+"""Quantile scores, and calibrations that give each row a radius of its own: the verbs agree with
+each other, and say what they miss."""
+import json
+import math
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import program
+from program import TARGET, read_csv, write_npy
+
+COLUMNS = ["a", "b", "region", "ratio", TARGET]
+
+
+def make_rows(generator, count, shift=0.0):
+    """The spread of the target is three times as large in region 1; ratio is the likelihood ratio
+    of rows shifted by 1."""
+    rows = []
+    for i in range(count):
+        a, b, region = generator.gauss(shift, 1), generator.gauss(0, 1), i % 2
+        noise = generator.gauss(0, 0.3 + 0.6 * region)
+        rows.append([a, b, region, math.exp(a - 0.5), 2 * a + b * b + noise])
+    return rows
+
+
+def write_table(path, rows):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(",".join(COLUMNS) + "\n")
+        for row in rows:
+            file.write(",".join(f"{value:.6g}" for value in row) + "\n")
+
+
+class Calibration(program.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.demo = tempfile.mkdtemp(prefix="fcp-cli-calibration-")
+        cls.addClassCleanup(shutil.rmtree, cls.demo, ignore_errors=True)
+        generator = random.Random(5)
+        for name, count, shift in (("train", 800, 0), ("calibration", 600, 0), ("test", 400, 0),
+                                   ("shifted", 300, 1)):
+            write_table(os.path.join(cls.demo, name + ".csv"), make_rows(generator, count, shift))
+        for name, options in (("model", ()), ("quantiles", ("--loss", "quantile"))):
+            subprocess.run([program.PROGRAM, "train", os.path.join(cls.demo, "train.csv"),
+                            "--target", TARGET, "--drop", "region,ratio", "--layers", "16,16",
+                            "--epochs", "10", "--threads", "1", "--quiet", "--out",
+                            os.path.join(cls.demo, name + ".onnx"), *options],
+                           env=program.ENVIRONMENT, check=True, stdout=subprocess.DEVNULL,
+                           timeout=program.LONGEST)
+
+    def run_calibrate(self, *arguments, model="model.onnx"):
+        return self.run_program("calibrate", self.made(model), "--data",
+                                self.made("calibration.csv"), "--target", TARGET, "--out", "c.onnx",
+                                *arguments)
+
+    def road(self, *arguments, facts=(), model="model.onnx", data="test.csv", law=True):
+        """Calibrates, predicts, checks and evaluates: all must tell the same story."""
+        done = self.run_calibrate(*arguments, model=model)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        intervals = self.predict("c.onnx", *facts, data=data)
+        truth = self.truth(data)
+        inside = [low <= y <= high for (_, low, high), y in zip(intervals, truth, strict=True)]
+        where = ("--data", self.made(data), "--target", TARGET)
+        result = json.loads(self.fcp("evaluate", "c.onnx", *where, "--json", *facts))
+        self.assertEqual(result["covered"], sum(inside))
+        header, checked = program.parse_csv(self.fcp("check", "c.onnx", *where, *facts))
+        self.assertEqual(header[-2:], ["p_value", "in"])
+        if law:
+            self.assertEqual([row[-1] == 1 for row in checked], inside)
+            self.assertEqual([row[-2] > 0.1 for row in checked], inside)
+            # 480 rows or more calibrate, 400 test: more than five deviations of the coverage.
+            self.assertGreater(result["coverage"], 0.78)
+            self.assertLess(result["coverage"], 0.995)
+        self.assertEqual(result["guaranteed"], law)
+        return result, intervals, done.stderr
+
+    def test_cqr_and_feature_cqr(self):
+        for score in ("cqr", "feature_cqr"):
+            for arguments in ((), ("--asymmetric",)):
+                with self.subTest((score, arguments)):
+                    result, intervals, _ = self.road("--score", score, *arguments,
+                                                     model="quantiles.onnx")
+                    self.assertEqual(result["method"], score)
+                    self.assertEqual([other["method"] for other in result.get("others", [])],
+                                     ["cqr"] if score == "feature_cqr" else [])
+                    self.assertGreater(len({round(high - low, 3) for _, low, high in intervals}), 50)
+
+    def test_feature_cqr_of_the_paper(self):
+        result, _, _ = self.road("--score", "feature_cqr", "--paper", "--steps", "3",
+                                 model="quantiles.onnx", law=False)
+        self.assertIn("detection_coverage", result)
+        self.assertEqual(result["calibration_rows"], 600)
+
+    def test_grouped(self):
+        result, intervals, _ = self.road("--calibration", "grouped", "--group", "region", "--score",
+                                         "residual")
+        lengths = {}
+        header, rows = read_csv(self.made("test.csv"))
+        for row, (_, low, high) in zip(rows, intervals, strict=True):
+            lengths.setdefault(row[header.index("region")], []).append(high - low)
+        for region in (0, 1):  # one radius a region, and a longer one where the spread is
+            self.assertAlmostEqual(min(lengths[region]), max(lengths[region]), 4)
+        self.assertGreater(lengths[1][0], 1.5 * lengths[0][0])
+        for group in result["groups"]:
+            self.assertEqual(group["rows"], 200)
+            self.assertGreater(group["covered"], 150)
+
+    def test_groups_that_calibration_has_not_seen(self):
+        rows = make_rows(random.Random(6), 4)
+        rows[3][2] = 7
+        write_table(self.path("new.csv"), rows)
+        self.assertEqual(self.run_calibrate("--calibration", "grouped", "--group", "region")
+                         .returncode, 0)
+        done = self.run_program("predict", "c.onnx", "--data", "new.csv")
+        self.assertIn("has not seen the group '7'", done.stderr)
+        intervals = program.parse_csv(done.stdout)[1]
+        self.assertEqual(intervals[3][1:], [-math.inf, math.inf])
+        self.assertTrue(all(math.isfinite(value) for row in intervals[:3] for value in row))
+
+    def test_groups_from_a_file_and_small_ones(self):
+        write_npy(self.path("groups.npy"), [0] * 592 + [5] * 8)
+        done = self.run_calibrate("--calibration", "grouped", "--group", "groups.npy")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 group has an infinite radius, because alpha 0.1 needs 9 calibration rows "
+                      "in each: '5' (8)", done.stderr)
+        write_npy(self.path("few.npy"), [0] * 599)
+        done = self.run_calibrate("--calibration", "grouped", "--group", "few.npy")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--group names 599 rows, the data has more", done.stderr)
+
+    def test_localized(self):
+        result, intervals, told = self.road("--calibration", "localized", "--score", "residual")
+        self.assertEqual(result["calibration_rows"], 480)
+        self.assertIn("chosen", told)
+        self.assertGreater(len({high - low for _, low, high in intervals}), 20)
+        result, intervals, _ = self.road("--calibration", "localized", "--bandwidth", "3")
+        self.assertEqual(result["calibration_rows"], 600)
+        self.assert_close(self.predict("c.onnx", "--batch", "7"), intervals, 1e-4)
+
+    def test_weighted_by_given_ratios(self):
+        _, _, told = self.road("--calibration", "weighted", "--weights", "ratio",
+                               facts=("--weights", "ratio"), data="shifted.csv")
+        self.assertIn("600 rows are worth", told)
+        done = self.run_program("predict", "c.onnx", "--data", self.made("shifted.csv"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--weights", done.stderr)
+
+    def test_weighted_by_an_estimated_ratio(self):
+        result, _, told = self.road("--calibration", "weighted", "--shifted",
+                                    self.made("shifted.csv"), data="shifted.csv")
+        self.assertEqual(result["calibration_rows"], 480)
+        self.assertIn("against 300 shifted rows", told)
+
+    def test_bad_usage(self):
+        for arguments, said in (
+                (("--calibration", "grouped"), "--calibration grouped and --group go together"),
+                (("--group", "region"), "--calibration grouped and --group go together"),
+                (("--bandwidth", "1"), "--bandwidth is about --calibration localized"),
+                (("--calibration", "weighted"), "takes one of --weights and --shifted"),
+                (("--weights", "ratio"), "takes one of --weights and --shifted"),
+                (("--calibration", "weighted", "--weights", "ratio", "--shifted", "x.csv"),
+                 "takes one of --weights and --shifted"),
+                (("--asymmetric",), "are about --score cqr and feature_cqr"),
+                (("--low", "y"), "are about --score cqr and feature_cqr"),
+                (("--score", "cqr", "--paper"), "--paper is about"),
+                (("--score", "cqr", "--floor", "1"), "the score cqr has no floor"),
+                (("--score", "feature_cqr", "--steps", "3"), "--steps is about"),
+                (("--calibration", "mondrian"), "mondrian")):
+            with self.subTest(arguments):
+                done = self.run_calibrate(*arguments)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(said, done.stderr)
+                self.assertFalse(os.path.exists(self.path("c.onnx")))
+
+    def test_bad_data(self):
+        for arguments, said in (
+                (("--score", "cqr"), "two outputs"),
+                (("--calibration", "grouped", "--group", "country"), "country"),
+                (("--calibration", "grouped", "--group", "label"), "scores of labels"),
+                (("--calibration", "weighted", "--weights", "a"), "not negative")):
+            with self.subTest(arguments):
+                done = self.run_calibrate(*arguments)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(said, done.stderr)
+                self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+                self.assertFalse(os.path.exists(self.path("c.onnx")))
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,50 @@
+// Label sets over the ImageNet ResNet-50 features: the figures of docs/results.md hold up.
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "fcp/data/npy.h"
+#include "fcp/experiments/classification.h"
+#include "fcp/network/onnx_reader.h"
+
+namespace fcp {
+namespace {
+
+torch::Tensor tensor_of(const std::string& path) {
+  const Array array = read_npy(path);
+  torch::Tensor tensor = torch::empty(array.shape, torch::kFloat);
+  std::copy(array.values.begin(), array.values.end(), tensor.data_ptr<float>());
+  return tensor;
+}
+
+TEST(ClassificationSlow, MarginWithRankTermIsSmallerThanRapsOnImageNet) {
+  const char* folder = std::getenv("FCP_DATA_DIR");
+  if (folder == nullptr) GTEST_SKIP() << "FCP_DATA_DIR is not set: no ImageNet features";
+  const std::string data_dir = folder;
+  ClassificationData data;
+  data.head = std::make_shared<const Network>(
+      read_onnx(data_dir + "/../models/imagenet_resnet50_head.onnx"));
+  data.features = tensor_of(data_dir + "/imagenet_val5000/resnet50_features.npy");
+  data.labels = tensor_of(data_dir + "/imagenet_val5000/labels.npy").to(torch::kLong).flatten();
+  ClassificationOptions options;
+  options.methods = {"raps", "feature_margin+rank"};
+  options.levels = {Level(0.1)};
+  const auto summaries = summarize(run_classification(data, options));
+  ASSERT_EQ(summaries.size(), 2u);
+  const ClassificationSummary& raps = summaries[0];
+  const ClassificationSummary& margin = summaries[1];
+  std::cout << markdown_table(summaries);
+  EXPECT_EQ(margin.halvings, 20u);
+  EXPECT_LT(margin.size, 2.35);
+  EXPECT_LT(margin.size, 0.9 * raps.size);
+  EXPECT_GT(margin.worst_stratum, raps.worst_stratum);
+  // One halving's coverage deviates by about 0.009, and the mean of 20 overlapping ones by less.
+  EXPECT_NEAR(margin.coverage, 0.9, 0.045);
+  EXPECT_NEAR(raps.coverage, 0.9, 0.045);
+}
+
+}  // namespace
+}  // namespace fcp

@@ -21,19 +21,6 @@ namespace {
 constexpr int64_t kLanes = 16;       // of one running maximum, for the compiler to make vectors of
 constexpr int64_t kRowsAtOnce = 16;  // that share a row of inverse distances while it is in cache
 
-// The inverse of the dual distance of every two rows of W, [C, C] float32, 0 on the diagonal.
-torch::Tensor inverse_distances(const torch::Tensor& weight, Norm norm) {
-  const double dual = norm == Norm::kInf   ? 1
-                      : norm == Norm::kTwo ? 2
-                                           : std::numeric_limits<double>::infinity();
-  const int64_t classes = weight.size(0);
-  const torch::Tensor pairs = torch::triu_indices(classes, classes, 1, torch::kLong);
-  const torch::Tensor inverse = torch::pdist(weight, dual).clamp_min(0x1p-126).reciprocal();
-  torch::Tensor above = torch::zeros({classes, classes}, torch::kFloat);
-  above.index_put_({pairs[0], pairs[1]}, inverse);
-  return above + above.t();
-}
-
 // max_j (z_j − z_k) · inverse_kj over all labels j, k among them.
 float margin_of(const float* z, float own, const float* inverse, int64_t classes) {
   std::array<float, kLanes> largest{};
@@ -173,6 +160,18 @@ class FeatureMargin : public LabelScore {
 };
 
 }  // namespace
+
+torch::Tensor inverse_distances(const torch::Tensor& weight, Norm norm) {
+  const double dual = norm == Norm::kInf   ? 1
+                      : norm == Norm::kTwo ? 2
+                                           : std::numeric_limits<double>::infinity();
+  const int64_t classes = weight.size(0);
+  const torch::Tensor pairs = torch::triu_indices(classes, classes, 1, torch::kLong);
+  const torch::Tensor inverse = torch::pdist(weight, dual).clamp_min(0x1p-126).reciprocal();
+  torch::Tensor above = torch::zeros({classes, classes}, torch::kFloat);
+  above.index_put_({pairs[0], pairs[1]}, inverse);
+  return above + above.t();
+}
 
 std::unique_ptr<Score> make_feature_margin(const ScoreOptions& options,
                                            std::shared_ptr<const Network> head) {

@@ -23,11 +23,17 @@
 
 #include <memory>
 
+#include <torch/types.h>
+
 #include "fcp/scores/score.h"
 
 namespace fcp {
 
 std::unique_ptr<Score> make_feature_margin(const ScoreOptions& options,
                                            std::shared_ptr<const Network> head);
+
+// The inverse of the dual distance of every two rows of W [C, D]: [C, C] float32, 0 on the
+// diagonal.
+torch::Tensor inverse_distances(const torch::Tensor& weight, Norm norm);
 
 }  // namespace fcp

@@ -1,0 +1,92 @@
+// fcp export: the regions of fixed levels as outputs of a plain ONNX network.
+#include "fcp/calibration/export.h"
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "fcp/base/error.h"
+#include "fcp/network/onnx_writer.h"
+
+#include "cli/steps.h"
+#include "cli/verbs.h"
+
+namespace fcp {
+namespace {
+
+struct ExportVerbOptions {
+  CommonOptions common;
+  std::string model;
+  std::vector<std::string> alpha = {"0.1"};
+  std::string prefix;
+  std::string out;
+};
+
+void run_export(const ExportVerbOptions& options) {
+  start(options.common);
+  ExportOptions wanted{.levels = {}, .prefix = options.prefix};
+  for (const std::string& alpha : options.alpha) {
+    const Level level = parse_level(alpha);
+    if (std::find(wanted.levels.begin(), wanted.levels.end(), level) != wanted.levels.end()) {
+      throw UsageError(concat("--alpha: ", level.text(), " is given twice"));
+    }
+    wanted.levels.push_back(level);
+  }
+  const Calibrated calibrated = read_calibrated(options.model);
+  nlohmann::ordered_json outputs = nlohmann::ordered_json::object();
+  nlohmann::ordered_json radius = nlohmann::ordered_json::object();
+  std::string names;
+  try {
+    write_onnx(export_calibrated(calibrated, wanted), options.out);
+  } catch (const Error& error) {
+    fail(options.model, ": ", error.what());
+  }
+  for (const Level& level : wanted.levels) {
+    if (const auto warning = infinite_radius_warning(calibrated, level)) {
+      say(options.common, "warning: " + *warning);
+    }
+    const std::vector<std::string> made = export_names(calibrated, wanted, level);
+    for (const std::string& name : made) names += (names.empty() ? "" : ", ") + name;
+    outputs[level.text()] = made;
+    radius[level.text()] = radius_json(calibrated, level);
+  }
+  if (options.common.json) {
+    const nlohmann::ordered_json json = {{"score", calibrated.score.name},
+                                         {"outputs", outputs},
+                                         {"radius", radius},
+                                         {"out", options.out}};
+    std::cout << json.dump(2) << '\n';
+  } else {
+    say(options.common, concat("wrote ", options.out, " with the outputs ", names));
+  }
+}
+
+}  // namespace
+
+void add_export(CLI::App& app) {
+  auto options = std::make_shared<ExportVerbOptions>();
+  CLI::App* verb =
+      app.add_subcommand("export", "Plain ONNX with the regions as outputs, for any runtime");
+  verb->footer(
+      "Examples:\n"
+      "  fcp export calibrated.onnx --alpha 0.1 --out intervals.onnx\n"
+      "  fcp export calibrated.onnx --alpha 0.1,0.05 --out intervals.onnx\n"
+      "The new outputs are lower and upper, in the shape of the prediction, or for labels in_set, "
+      "booleans\n[rows, classes]; with several levels lower_0.1, lower_0.05 and so on. Scores: "
+      "residual, cqr, nested and\nfeature_cqr with ibp, linearized for perceptrons, lac, aps and "
+      "raps not randomized, feature_margin.");
+  verb->add_option("model", options->model, "Calibrated predictor")->required();
+  verb->add_option("--alpha", options->alpha,
+                   "Share of regions that may miss the truth; several: 0.1,0.05")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  verb->add_option("--out", options->out, "ONNX file to write")->required();
+  verb->add_option("--prefix", options->prefix, "Before the names of the new outputs");
+  add_common(*verb, options->common);
+  verb->callback([options] { run_export(*options); });
+}
+
+}  // namespace fcp

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/export_slopes.h"
@@ -26,7 +25,6 @@ class IntervalWriter {
   IntervalWriter(GraphBuilder& builder, const Calibrated& calibrated, const ExportHead& head)
       : builder_(builder),
         score_(calibrated.score),
-        head_(head),
         type_(interval_output(calibrated, *head.network).type) {
     const std::vector<TensorInfo>& outputs = head.network->outputs();
     if (!has_quantiles(score_)) {
@@ -123,7 +121,6 @@ class IntervalWriter {
 
   GraphBuilder& builder_;
   const ScoreOptions& score_;
-  ExportHead head_;
   torch::ScalarType type_;
   size_t low_ = 0, high_ = 0;
   Ends center_;

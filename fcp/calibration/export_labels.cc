@@ -1,6 +1,5 @@
 #include "fcp/calibration/export_labels.h"
 
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <numeric>

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <set>
-#include <utility>
 
 #include "fcp/base/error.h"
 

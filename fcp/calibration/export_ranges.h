@@ -13,7 +13,6 @@
 // Tested by tests/calibration/export_test.cc.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>

@@ -2,7 +2,6 @@
 
 #include <map>
 #include <optional>
-#include <utility>
 
 #include <torch/utils.h>
 

@@ -2,7 +2,6 @@
 // have, each as its definition says.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
 #include <tuple>

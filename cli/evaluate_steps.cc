@@ -186,7 +186,7 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
   const std::optional<Calibrated> plain = baseline_predictor(calibrated);
   std::optional<CalibratedPredictor> plain_predictor;
   if (plain) plain_predictor.emplace(*plain, device);
-  const std::vector<std::string>& names = facts.groups.names;
+  const std::vector<std::string>& names = facts.shown.names;
   MethodStream method(calibrated, predictor, level, names);
   std::optional<MethodStream> baseline;
   if (plain) baseline.emplace(*plain, *plain_predictor, level, names);
@@ -199,7 +199,7 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
     const NewRows fresh = predictor.describe(
         view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
     const torch::Tensor truth = view(rows.y).to(torch::kDouble);
-    const auto ids = groups_of(facts.groups, done, count);
+    const auto ids = groups_of(facts.shown, done, count);
     sampler.add(method.add(fresh, truth, ids), truth);
     if (baseline) baseline->add(fresh, truth, ids);
     done += count;

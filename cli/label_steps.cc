@@ -257,9 +257,9 @@ LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const
   const std::optional<Calibrated> plain = baseline_predictor(calibrated);
   std::optional<CalibratedPredictor> plain_predictor;
   if (plain) plain_predictor.emplace(*plain, device);
-  SetStream method(calibrated, predictor, level, names, facts.groups.names);
+  SetStream method(calibrated, predictor, level, names, facts.shown.names);
   std::optional<SetStream> baseline;
-  if (plain) baseline.emplace(*plain, *plain_predictor, level, names, facts.groups.names);
+  if (plain) baseline.emplace(*plain, *plain_predictor, level, names, facts.shown.names);
   TopCounter top(predictor, calibrated.score.output);
   std::optional<ImageTransform> transform;
   if (are_images(data)) transform = transform_for(data, &calibrated.network);
@@ -273,7 +273,7 @@ LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const
     const NewRows fresh = predictor.describe(
         view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
     const torch::Tensor truth = view(rows.y);
-    const auto ids = groups_of(facts.groups, done, count);
+    const auto ids = groups_of(facts.shown, done, count);
     sampler.add(rows, method.add(fresh, truth, ids));
     if (baseline) baseline->add(fresh, truth, ids);
     top.add(fresh.features, truth);

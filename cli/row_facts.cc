@@ -73,16 +73,17 @@ void add_facts(CLI::App& verb, FactOptions& options) {
 }
 
 RowFacts read_facts(const DataOptions& data, const FactOptions& options) {
-  return {read_groups(data, options.group, {}), read_weights(data, options.weights)};
+  const RowGroups groups = read_groups(data, options.group, {});
+  return {groups, groups, read_weights(data, options.weights)};
 }
 
 RowFacts read_facts_for(const Calibrated& calibrated, const DataOptions& data,
                         const FactOptions& options, const CommonOptions& common) {
   const CalibrationOptions& calibration = calibrated.calibration;
-  std::string group = options.group;
   const bool by_column = calibration.name == "grouped" && calibration.group != kByPrediction &&
                          calibration.group != kByLabel;
-  if (by_column && group.empty() && !calibration.group.ends_with(".npy")) group = calibration.group;
+  const bool in_table = !calibration.group.ends_with(".npy") && !data.data.ends_with(".npy");
+  const std::string group = !by_column ? "" : in_table ? calibration.group : options.group;
   if (by_column && group.empty()) {
     fail("the predictor was calibrated by group: name the groups of the rows by --group FILE.npy");
   }
@@ -91,9 +92,13 @@ RowFacts read_facts_for(const Calibrated& calibrated, const DataOptions& data,
         "the predictor was calibrated with given likelihood ratios: give those of the rows by "
         "--weights");
   }
-  const std::vector<std::string> none;
-  const std::vector<std::string>& known = by_column ? calibrated.rows.group_names : none;
-  RowFacts facts{read_groups(data, group, known), read_weights(data, options.weights)};
+  const std::vector<std::string>& known = calibrated.rows.group_names;
+  RowFacts facts;
+  if (by_column) facts.groups = read_groups(data, group, known);
+  facts.shown = options.group.empty() || options.group == group
+                    ? facts.groups
+                    : read_groups(data, options.group, {});
+  facts.weights = read_weights(data, options.weights);
   if (by_column && facts.groups.names.size() > known.size()) {
     std::string unknown;
     for (size_t i = known.size(); i < facts.groups.names.size(); ++i) {
@@ -129,8 +134,10 @@ std::span<const int64_t> groups_of(const RowGroups& groups, size_t first, size_t
 }
 
 void check_facts(const RowFacts& facts, size_t rows) {
-  if (facts.groups.ids.size() > rows) {
-    fail("--group names ", facts.groups.ids.size(), " rows, the data has ", rows);
+  for (const RowGroups* groups : {&facts.groups, &facts.shown}) {
+    if (groups->ids.size() > rows) {
+      fail("--group names ", groups->ids.size(), " rows, the data has ", rows);
+    }
   }
   if (facts.weights.size() > rows) {
     fail("--weights has ", facts.weights.size(), " rows, the data has ", rows);

@@ -21,7 +21,8 @@ struct RowGroups {
 };
 
 struct RowFacts {
-  RowGroups groups;
+  RowGroups groups;             // by which rows are calibrated
+  RowGroups shown;              // by which `evaluate` shows coverage; mostly the same
   std::vector<double> weights;  // empty: none
 };
 

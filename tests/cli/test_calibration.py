@@ -106,6 +106,12 @@ class Calibration(program.Case):
         for group in result["groups"]:
             self.assertEqual(group["rows"], 200)
             self.assertGreater(group["covered"], 150)
+        # Coverage may be shown by other groups than those of the calibration.
+        write_npy(self.path("halves.npy"), [0] * 100 + [3] * 300)
+        other = json.loads(self.fcp("evaluate", "c.onnx", "--data", self.made("test.csv"), "--target",
+                                    TARGET, "--json", "--group", "halves.npy"))
+        self.assertEqual(other["covered"], result["covered"])
+        self.assertEqual([group["rows"] for group in other["groups"]], [100, 300])
 
     def test_groups_that_calibration_has_not_seen(self):
         rows = make_rows(random.Random(6), 4)

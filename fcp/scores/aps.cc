@@ -1,9 +1,9 @@
 #include "fcp/scores/aps.h"
 
-#include <bit>
 #include <tuple>
 
 #include "fcp/base/random.h"
+#include "fcp/base/row_hash.h"
 #include "fcp/scores/labels.h"
 #include "fcp/scores/lac.h"
 
@@ -49,13 +49,9 @@ torch::Tensor random_shares(const torch::Tensor& features, uint64_t seed) {
       features.to(torch::kCPU, torch::kFloat).reshape({rows, -1}).contiguous();
   const float* numbers = plain.data_ptr<float>();
   torch::Tensor shares = torch::empty({rows, 1}, torch::kDouble);
-  const uint64_t start = Random(seed).bits();
   for (int64_t row = 0; row < rows; ++row) {
-    uint64_t hash = start;
-    for (int64_t i = 0; i < plain.size(1); ++i) {  // Fowler, Noll and Vo's, word by word
-      hash = (hash ^ std::bit_cast<uint32_t>(*numbers++)) * 0x100000001b3;
-      hash ^= hash >> 32;
-    }
+    const uint64_t hash =
+        row_hash(numbers + row * plain.size(1), static_cast<size_t>(plain.size(1)), seed);
     shares.data_ptr<double>()[row] = Random(hash).uniform();
   }
   return shares;

@@ -10,6 +10,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/scores/outputs.h"
+#include "fcp/search/surrogate_search.h"
 
 namespace fcp {
 namespace {

@@ -59,12 +59,6 @@ Regions with_infinite_rows(Regions regions, const torch::Tensor& radius) {
   return regions;
 }
 
-void check_differentiable(const Network& head) {
-  for (const Step& step : head.steps()) {
-    if (!step.op->differentiable()) fail(describe(step.node), ": has no gradient; cut later");
-  }
-}
-
 torch::Tensor row_norms(const torch::Tensor& rows, Norm norm) {
   const torch::Tensor flat = rows.flatten(1).abs();
   switch (norm) {

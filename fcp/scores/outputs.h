@@ -41,9 +41,6 @@ torch::Tensor radius_column(const torch::Tensor& radius, const torch::Tensor& li
 // The regions with the rows whose radius, [N, 1], is +∞ made infinite.
 Regions with_infinite_rows(Regions regions, const torch::Tensor& radius);
 
-// Refuses a head that cannot be differentiated, naming the node.
-void check_differentiable(const Network& head);
-
 // The norm of each row of `rows` [N, …] → [N].
 torch::Tensor row_norms(const torch::Tensor& rows, Norm norm);
 

@@ -11,15 +11,16 @@
 
 namespace fcp {
 
+void check_differentiable(const Network& head) {
+  for (const Step& step : head.steps()) {
+    if (!step.op->differentiable()) fail(describe(step.node), ": has no gradient; cut later");
+  }
+}
+
 SurrogateSearch::SurrogateSearch(std::shared_ptr<const Network> head, size_t output,
                                  const SearchOptions& options)
     : head_(std::move(head)), output_(output), options_(options) {
-  for (const Step& step : head_->steps()) {
-    if (!step.op->differentiable()) {
-      fail(describe(step.node),
-           ": has no gradient, so no feature can be searched through it; cut later");
-    }
-  }
+  check_differentiable(*head_);
 }
 
 torch::Tensor SurrogateSearch::error(const torch::Tensor& features,

@@ -31,6 +31,9 @@ struct SearchOptions {
   SearchLoss loss = SearchLoss::kSquaredError;
 };
 
+// Refuses a head that cannot be differentiated, naming the node.
+void check_differentiable(const Network& head);
+
 class SurrogateSearch {
  public:
   // `output` is the index of the head's output that predicts.

@@ -23,7 +23,7 @@ DATA = os.environ.get("FCP_DATA_DIR")
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-def session(path):
+def open_model(path):
     """One thread, and no warnings."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -33,17 +33,17 @@ def session(path):
 
 def run(path, x):
     """All outputs by name."""
-    model = session(path)
+    model = open_model(path)
     names = [output.name for output in model.get_outputs()]
     return dict(zip(names, model.run(names, {model.get_inputs()[0].name: x})))
 
 
 def batch_1_times(plain, exported, x, rounds):
     """Median milliseconds of one row, plain and exported in turns."""
-    sessions = [session(plain), session(exported)]
+    models = [open_model(plain), open_model(exported)]
     times = [[], []]
     for _ in range(rounds):
-        for model, taken in zip(sessions, times):
+        for model, taken in zip(models, times):
             feed = {model.get_inputs()[0].name: x}
             start = time.perf_counter()
             model.run(None, feed)

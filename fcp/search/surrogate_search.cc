@@ -8,6 +8,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/search/relu_descent_cuda.h"
 
 namespace fcp {
 
@@ -21,11 +22,17 @@ SurrogateSearch::SurrogateSearch(std::shared_ptr<const Network> head, size_t out
                                  const SearchOptions& options)
     : head_(std::move(head)), output_(output), options_(options) {
   check_differentiable(*head_);
+  if (options_.adam || !options_.shortcuts) return;
+  parts_ = split_head(*head_);
+  if (!head_->device().is_cuda() || !has_relu_descent_cuda() || !options_.weights.empty() ||
+      options_.loss != SearchLoss::kSquaredError) {
+    return;
+  }
+  fused_ = match_relu_head(*head_, output_);
+  if (fused_ && (fused_->w2.size(0) != 1 || fused_->w1.size(0) > kReluDescentUnits)) fused_.reset();
 }
 
-torch::Tensor SurrogateSearch::error(const torch::Tensor& features,
-                                     const torch::Tensor& truth) const {
-  const torch::Tensor output = head_->run_rows({features})[output_];
+torch::Tensor SurrogateSearch::loss(const torch::Tensor& output, const torch::Tensor& truth) const {
   const int64_t rows = output.size(0);
   const torch::Tensor prediction = output.reshape({rows, -1});  // [N, K]
   if (options_.loss == SearchLoss::kCrossEntropy) {
@@ -46,26 +53,64 @@ torch::Tensor SurrogateSearch::error(const torch::Tensor& features,
   return squares.sum(1);
 }
 
+torch::Tensor SurrogateSearch::error(const torch::Tensor& features,
+                                     const torch::Tensor& truth) const {
+  return loss(head_->run_rows({features})[output_], truth);
+}
+
+torch::Tensor SurrogateSearch::gradient(const Network& network, const torch::Tensor& at,
+                                        const torch::Tensor& truth) const {
+  torch::AutoGradMode with_gradients(true);
+  const torch::Tensor leaf = at.detach().requires_grad_();
+  const torch::Tensor sum = loss(network.run_rows({leaf})[output_], truth).sum();
+  return torch::autograd::grad({sum}, {leaf})[0];
+}
+
+torch::Tensor SurrogateSearch::walk_behind(const torch::Tensor& features,
+                                           const torch::Tensor& truth, int steps,
+                                           const Observer& observe) const {
+  torch::NoGradGuard no_gradients;
+  torch::Tensor p = parts_.front->forward(features);
+  torch::Tensor sum = torch::zeros_like(p);
+  const auto found = [&] { return features - options_.rate * parts_.front->transpose(sum); };
+  for (int step = 1; step <= steps; ++step) {
+    const torch::Tensor slope = gradient(*parts_.rest, p, truth);
+    sum += slope;
+    if (step < steps) p = p - options_.rate * parts_.front->gram(slope);
+    if (!observe) continue;
+    const torch::Tensor u = found();
+    if (!observe(step, u) || step == steps) return u;
+  }
+  return steps > 0 ? found() : features;
+}
+
+torch::Tensor SurrogateSearch::walk_fused(const torch::Tensor& features, const torch::Tensor& truth,
+                                          int steps) const {
+  torch::NoGradGuard no_gradients;
+  const torch::Tensor v = features.flatten(1);
+  const torch::Tensor sum =
+      relu_descent_cuda(torch::addmm(fused_->b1, v, fused_->w1.t()),
+                        truth.to(v.options()).reshape({-1}), fused_->w1.mm(fused_->w1.t()),
+                        fused_->w2[0], fused_->b2[0].item<double>(), steps, options_.rate);
+  return (v - sum.mm(fused_->w1)).reshape(features.sizes());
+}
+
 torch::Tensor SurrogateSearch::walk(const torch::Tensor& features, const torch::Tensor& truth,
                                     int steps, const Observer& observe) const {
   torch::Tensor u = features.to(head_->device()).detach();
+  if (fused_ && !observe && takes_features(*fused_, u)) return walk_fused(u, truth, steps);
+  if (parts_.front) return walk_behind(u, truth, steps, observe);
   torch::Tensor mean, square;  // Adam's
   for (int step = 1; step <= steps; ++step) {
-    torch::Tensor gradient;
-    {
-      torch::AutoGradMode with_gradients(true);
-      const torch::Tensor at = u.detach().requires_grad_();
-      gradient = torch::autograd::grad({error(at, truth).sum()}, {at})[0];
-    }
+    torch::Tensor slope = gradient(*head_, u, truth);
     if (options_.adam) {
-      mean = mean.defined() ? 0.9 * mean + 0.1 * gradient : 0.1 * gradient;
-      square =
-          square.defined() ? 0.999 * square + 0.001 * gradient.square() : 0.001 * gradient.square();
+      mean = mean.defined() ? 0.9 * mean + 0.1 * slope : 0.1 * slope;
+      square = square.defined() ? 0.999 * square + 0.001 * slope.square() : 0.001 * slope.square();
       const double mean_scale = 1 - std::pow(0.9, step);
       const double square_scale = 1 - std::pow(0.999, step);
-      gradient = (mean / mean_scale) / ((square / square_scale).sqrt() + 1e-8);
+      slope = (mean / mean_scale) / ((square / square_scale).sqrt() + 1e-8);
     }
-    u = u - options_.rate * gradient;
+    u = u - options_.rate * slope;
     if (observe && !observe(step, u)) break;
   }
   return u;

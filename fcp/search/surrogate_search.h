@@ -7,6 +7,10 @@
 // code lets them). One trajectory gives the features of every number of steps M on its way. With
 // Adam the same gradient feeds Adam's update (β₁ = 0.9, β₂ = 0.999, ε = 1e-8).
 //
+// Plain descent takes the cheapest road that leads to the same features (but for rounding): behind
+// the first layer where front_layer.h knows it, and for a head Linear–ReLU–Linear with one output
+// on a CUDA device, when nobody observes, all steps in one launch (relu_descent_cuda.h).
+//
 // Assumes that every op of the head is differentiable. Cost: one forward and one backward a step.
 // Reference: the paper, Algorithm 2; plain descent matches its code step by step.
 // Tested by tests/search/surrogate_search_test.cc.
@@ -14,11 +18,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <torch/types.h>
 
 #include "fcp/network/network.h"
+#include "fcp/network/relu_head.h"
+#include "fcp/search/front_layer.h"
 
 namespace fcp {
 
@@ -29,6 +36,7 @@ struct SearchOptions {
   bool adam = false;
   std::vector<double> weights;  // w, one an output; empty: all 1
   SearchLoss loss = SearchLoss::kSquaredError;
+  bool shortcuts = true;  // false: by forward and backward through the whole head
 };
 
 // Refuses a head that cannot be differentiated, naming the node.
@@ -52,9 +60,19 @@ class SurrogateSearch {
   torch::Tensor error(const torch::Tensor& features, const torch::Tensor& truth) const;
 
  private:
+  torch::Tensor loss(const torch::Tensor& output, const torch::Tensor& truth) const;
+  torch::Tensor gradient(const Network& network, const torch::Tensor& at,
+                         const torch::Tensor& truth) const;
+  torch::Tensor walk_behind(const torch::Tensor& features, const torch::Tensor& truth, int steps,
+                            const Observer& observe) const;
+  torch::Tensor walk_fused(const torch::Tensor& features, const torch::Tensor& truth,
+                           int steps) const;
+
   std::shared_ptr<const Network> head_;
   size_t output_;
   SearchOptions options_;
+  SplitHead parts_;                // empty: no shortcut behind the first layer
+  std::optional<ReluHead> fused_;  // nothing: no shortcut in one launch
 };
 
 }  // namespace fcp

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -121,6 +122,46 @@ TEST(SurrogateSearch, RowsAreAlone) {
     EXPECT_TRUE(torch::allclose(one[0], all[i], 1e-5, 1e-6));
   }
   EXPECT_FALSE(all.requires_grad());
+}
+
+// The features after each of 12 steps by the shortcuts and through the whole head.
+void expect_same_road(const Graph& graph, const torch::Tensor& v, const torch::Tensor& y,
+                      torch::Device device = torch::kCPU) {
+  const auto walk = [&](bool shortcuts, bool observed) {
+    NetworkOptions where;
+    where.device = shortcuts ? device : torch::Device(torch::kCPU);
+    SearchOptions options;
+    options.rate = 0.02;
+    options.shortcuts = shortcuts;
+    const SurrogateSearch search(std::make_shared<const Network>(graph, where), 0, options);
+    std::vector<torch::Tensor> seen;
+    const auto observe = [&](int, const torch::Tensor& u) {
+      seen.push_back(u.cpu());
+      return true;
+    };
+    seen.push_back(search.walk(v, y, 12, observed ? observe : SurrogateSearch::Observer()).cpu());
+    return torch::stack(seen);
+  };
+  const torch::Tensor whole = walk(false, true);
+  EXPECT_GT((whole[0] - v).abs().max().item<double>(), 1e-3);
+  EXPECT_TRUE(torch::allclose(walk(true, true), whole, 1e-5, 1e-5));
+  EXPECT_TRUE(torch::allclose(walk(true, false)[0], whole[-1], 1e-5, 1e-5));
+}
+
+TEST(SurrogateSearch, ShortcutsLeadToTheSameFeatures) {
+  torch::manual_seed(7);
+  expect_same_road(make_mlp({6, 5, 4, 2}), torch::randn({9, 6}), torch::randn({9, 2}));
+  expect_same_road(make_conv_head(8, 3, 3, 1), torch::randn({2, 8, 5, 4}),
+                   torch::randn({2, 3 * 5 * 4}));
+}
+
+TEST(SurrogateSearch, OneLaunchLeadsToTheSameFeatures) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "this machine has no CUDA device";
+  torch::manual_seed(8);
+  for (const int64_t hidden : {5, 32, 40, 64, 65}) {
+    expect_same_road(make_mlp({40, hidden, 1}), torch::randn({300, 40}) * 0.3,
+                     torch::randn({300, 1}), torch::kCUDA);
+  }
 }
 
 TEST(SurrogateSearch, TellsWhatIsWrong) {

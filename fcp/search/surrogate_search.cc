@@ -8,6 +8,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/search/relu_search.h"
 
 namespace fcp {
 
@@ -21,6 +22,7 @@ SurrogateSearch::SurrogateSearch(std::shared_ptr<const Network> head, size_t out
                                  const SearchOptions& options)
     : head_(std::move(head)), output_(output), options_(options) {
   check_differentiable(*head_);
+  fast_ = make_relu_search(*head_, output_, options_);
 }
 
 torch::Tensor SurrogateSearch::error(const torch::Tensor& features,
@@ -48,6 +50,9 @@ torch::Tensor SurrogateSearch::error(const torch::Tensor& features,
 
 torch::Tensor SurrogateSearch::walk(const torch::Tensor& features, const torch::Tensor& truth,
                                     int steps, const Observer& observe) const {
+  if (fast_ && !observe && fast_->takes(features, truth)) {
+    return fast_->walk(features, truth, steps);
+  }
   torch::Tensor u = features.to(head_->device()).detach();
   torch::Tensor mean, square;  // Adam's
   for (int step = 1; step <= steps; ++step) {
@@ -69,6 +74,28 @@ torch::Tensor SurrogateSearch::walk(const torch::Tensor& features, const torch::
     if (observe && !observe(step, u)) break;
   }
   return u;
+}
+
+torch::Tensor SurrogateSearch::distances(const torch::Tensor& features, const torch::Tensor& truth,
+                                         int steps, DistanceOrder order,
+                                         const DistanceObserver& observe) const {
+  if (fast_ && fast_->takes(features, truth)) {
+    return observe ? fast_->distances(features, truth, steps, order, observe)
+                   : fast_->distances(features, truth, steps, order);
+  }
+  const torch::Tensor from = features.to(head_->device());
+  const auto distance_of = [&](const torch::Tensor& found) {
+    const torch::Tensor size = (found - from).flatten(1).abs().to(torch::kFloat);
+    if (order == DistanceOrder::kLargest) return size.amax(1);
+    return order == DistanceOrder::kSum ? size.sum(1) : size.square().sum(1).sqrt();
+  };
+  if (!observe) return distance_of(walk(features, truth, steps));
+  torch::Tensor last = torch::zeros({from.size(0)}, from.options().dtype(torch::kFloat));
+  walk(features, truth, steps, [&](int step, const torch::Tensor& found) {
+    last = distance_of(found);
+    return observe(step, last);
+  });
+  return last;
 }
 
 }  // namespace fcp

@@ -9,6 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/search/relu_descent_cuda.h"
+#include "fcp/search/relu_search.h"
 
 namespace fcp {
 
@@ -18,18 +19,30 @@ void check_differentiable(const Network& head) {
   }
 }
 
+namespace {
+
+// The rule of relu_descent_cuda.h.
+std::optional<ReluHead> match_relu_descent(const Network& head, size_t output,
+                                           const SearchOptions& options) {
+  if (!head.device().is_cuda() || !has_relu_descent_cuda() || !options.weights.empty() ||
+      options.loss != SearchLoss::kSquaredError) {
+    return std::nullopt;
+  }
+  std::optional<ReluHead> matched = match_relu_head(head, output);
+  const bool fits = matched && matched->w2.size(0) == 1 && matched->w1.size(0) <= kReluDescentUnits;
+  return fits ? matched : std::nullopt;
+}
+
+}  // namespace
+
 SurrogateSearch::SurrogateSearch(std::shared_ptr<const Network> head, size_t output,
                                  const SearchOptions& options)
     : head_(std::move(head)), output_(output), options_(options) {
   check_differentiable(*head_);
   if (options_.adam || !options_.shortcuts) return;
   parts_ = split_head(*head_);
-  if (!head_->device().is_cuda() || !has_relu_descent_cuda() || !options_.weights.empty() ||
-      options_.loss != SearchLoss::kSquaredError) {
-    return;
-  }
-  fused_ = match_relu_head(*head_, output_);
-  if (fused_ && (fused_->w2.size(0) != 1 || fused_->w1.size(0) > kReluDescentUnits)) fused_.reset();
+  fast_ = make_relu_search(*head_, output_, options_);
+  fused_ = match_relu_descent(*head_, output_, options_);
 }
 
 torch::Tensor SurrogateSearch::loss(const torch::Tensor& output, const torch::Tensor& truth) const {
@@ -66,40 +79,47 @@ torch::Tensor SurrogateSearch::gradient(const Network& network, const torch::Ten
   return torch::autograd::grad({sum}, {leaf})[0];
 }
 
-torch::Tensor SurrogateSearch::walk_behind(const torch::Tensor& features,
-                                           const torch::Tensor& truth, int steps,
-                                           const Observer& observe) const {
+torch::Tensor SurrogateSearch::moved_behind(const torch::Tensor& from, const torch::Tensor& truth,
+                                            int steps, const Observer& observe) const {
   torch::NoGradGuard no_gradients;
-  torch::Tensor p = parts_.front->forward(features);
+  torch::Tensor p = parts_.front->forward(from);
   torch::Tensor sum = torch::zeros_like(p);
-  const auto found = [&] { return features - options_.rate * parts_.front->transpose(sum); };
+  const auto moved = [&] { return -options_.rate * parts_.front->transpose(sum); };
   for (int step = 1; step <= steps; ++step) {
     const torch::Tensor slope = gradient(*parts_.rest, p, truth);
     sum += slope;
     if (step < steps) p = p - options_.rate * parts_.front->gram(slope);
     if (!observe) continue;
-    const torch::Tensor u = found();
-    if (!observe(step, u) || step == steps) return u;
+    const torch::Tensor now = moved();
+    if (!observe(step, now) || step == steps) return now;
   }
-  return steps > 0 ? found() : features;
+  return moved();
 }
 
-torch::Tensor SurrogateSearch::walk_fused(const torch::Tensor& features, const torch::Tensor& truth,
-                                          int steps) const {
+torch::Tensor SurrogateSearch::moved_fused(const torch::Tensor& from, const torch::Tensor& truth,
+                                           int steps) const {
   torch::NoGradGuard no_gradients;
-  const torch::Tensor v = features.flatten(1);
+  const torch::Tensor v = from.flatten(1);
   const torch::Tensor sum =
       relu_descent_cuda(torch::addmm(fused_->b1, v, fused_->w1.t()),
                         truth.to(v.options()).reshape({-1}), fused_->w1.mm(fused_->w1.t()),
                         fused_->w2[0], fused_->b2[0].item<double>(), steps, options_.rate);
-  return (v - sum.mm(fused_->w1)).reshape(features.sizes());
+  return -sum.mm(fused_->w1).reshape(from.sizes());
 }
 
 torch::Tensor SurrogateSearch::walk(const torch::Tensor& features, const torch::Tensor& truth,
                                     int steps, const Observer& observe) const {
+  if (fast_ && !observe && fast_->takes(features, truth)) {
+    return fast_->walk(features, truth, steps);
+  }
   torch::Tensor u = features.to(head_->device()).detach();
-  if (fused_ && !observe && takes_features(*fused_, u)) return walk_fused(u, truth, steps);
-  if (parts_.front) return walk_behind(u, truth, steps, observe);
+  if (fused_ && !observe && takes_features(*fused_, u)) return u + moved_fused(u, truth, steps);
+  if (parts_.front) {
+    const auto shown = [&](int step, const torch::Tensor& moved) {
+      return observe(step, u + moved);
+    };
+    return u + moved_behind(u, truth, steps, observe ? shown : Observer());
+  }
   torch::Tensor mean, square;  // Adam's
   for (int step = 1; step <= steps; ++step) {
     torch::Tensor slope = gradient(*head_, u, truth);
@@ -114,6 +134,32 @@ torch::Tensor SurrogateSearch::walk(const torch::Tensor& features, const torch::
     if (observe && !observe(step, u)) break;
   }
   return u;
+}
+
+torch::Tensor SurrogateSearch::distances(const torch::Tensor& features, const torch::Tensor& truth,
+                                         int steps, DistanceOrder order,
+                                         const DistanceObserver& observe) const {
+  if (fast_ && fast_->takes(features, truth)) {
+    return observe ? fast_->distances(features, truth, steps, order, observe)
+                   : fast_->distances(features, truth, steps, order);
+  }
+  const torch::Tensor from = features.to(head_->device());
+  const auto size_of = [&](const torch::Tensor& moved) {
+    const torch::Tensor size = moved.flatten(1).abs().to(torch::kFloat);
+    if (order == DistanceOrder::kLargest) return size.amax(1);
+    return order == DistanceOrder::kSum ? size.sum(1) : size.square().sum(1).sqrt();
+  };
+  if (fused_ && !observe && takes_features(*fused_, from)) {
+    return size_of(moved_fused(from, truth, steps));
+  }
+  const auto shown = [&](int step, const torch::Tensor& moved) {
+    return observe(step, size_of(moved));
+  };
+  if (parts_.front) {  // what moved is known better than the difference of two features
+    return size_of(moved_behind(from, truth, steps, observe ? shown : Observer()));
+  }
+  const auto seen = [&](int step, const torch::Tensor& found) { return shown(step, found - from); };
+  return size_of(walk(features, truth, steps, observe ? seen : Observer()) - from);
 }
 
 }  // namespace fcp

@@ -65,6 +65,7 @@ Json settings_of(const Calibrated& calibrated) {
           {"iterations", score.bound.iterations},
           {"rate", score.bound.rate},
           {"outward", score.bound.outward},
+          {"pixels", score.pixels},
           {"floor", score.floor},
           {"slope", score.slope},
           {"steps", score.steps},
@@ -73,6 +74,7 @@ Json settings_of(const Calibrated& calibrated) {
           {"paper", score.paper},
           {"loss_weights", score.loss_weights},
           {"temperature", score.temperature},
+          {"double_log", score.double_log},
           {"randomized", score.randomized},
           {"rank_weight", score.rank_weight},
           {"rank_free", score.rank_free},
@@ -100,6 +102,8 @@ void read_settings(const Json& settings, Calibrated& calibrated) {
   read_integer(settings, "iterations", score.bound.iterations);
   settings.at("rate").get_to(score.bound.rate);
   settings.at("outward").get_to(score.bound.outward);
+  score.pixels = settings.value("pixels", 0.0);  // older files have neither
+  score.double_log = settings.value("double_log", false);
   settings.at("floor").get_to(score.floor);
   settings.at("slope").get_to(score.slope);
   read_integer(settings, "steps", score.steps);

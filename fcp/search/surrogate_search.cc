@@ -57,13 +57,14 @@ torch::Tensor SurrogateSearch::loss(const torch::Tensor& output, const torch::Te
     fail("the target has ", target.size(1), " columns, the network answers ", prediction.size(1));
   }
   torch::Tensor squares = (prediction - target).square();
-  if (!options_.weights.empty()) {
-    if (static_cast<int64_t>(options_.weights.size()) != squares.size(1)) {
-      fail(options_.weights.size(), " weights are given for ", squares.size(1), " outputs");
-    }
-    squares = squares * torch::tensor(options_.weights, squares.options());
+  if (options_.weights.empty()) return squares.sum(1);
+  const bool image = output.dim() > 2;
+  if (image) squares = squares.reshape({rows, output.size(1), -1}).mean(2);  // [N, C]
+  if (static_cast<int64_t>(options_.weights.size()) != squares.size(1)) {
+    fail(options_.weights.size(), " weights are given for ", squares.size(1),
+         image ? " channels" : " outputs");
   }
-  return squares.sum(1);
+  return (squares * torch::tensor(options_.weights, squares.options())).sum(1);
 }
 
 torch::Tensor SurrogateSearch::error(const torch::Tensor& features,

@@ -42,7 +42,9 @@ enum class SearchLoss { kSquaredError, kCrossEntropy };
 struct SearchOptions {
   double rate = 0.01;  // η
   bool adam = false;
-  std::vector<double> weights{};  // w, one an output; empty: all 1
+  // w, one an output; empty: all 1. For an output [N, C, H, W] one a channel, and the error of a
+  // channel is then the mean over its pixels, as networks of images are trained.
+  std::vector<double> weights{};
   SearchLoss loss = SearchLoss::kSquaredError;
   bool shortcuts = true;  // false: by forward and backward through the whole head
 };

@@ -181,5 +181,28 @@ TEST(SurrogateSearch, TellsWhatIsWrong) {
               ThrowsMessage<Error>("Greater node 'yes_node': has no gradient; cut later"));
 }
 
+// Of an image the weights are one a channel, and the error of a channel the mean over its pixels.
+TEST(SurrogateSearch, WeighsChannelsOfImages) {
+  Graph graph;
+  graph.inputs = {make_info("x", {kDynamic, 2, 2, 2})};
+  graph.outputs = {make_info("y", {kDynamic, 2, 2, 2})};
+  graph.nodes = {make_node("Identity", {"x"}, {"y"})};
+  SearchOptions options;
+  options.rate = 0.5;
+  options.weights = {1, 3};
+  const SurrogateSearch search(std::make_shared<const Network>(graph), 0, options);
+  const torch::Tensor v = torch::zeros({1, 2, 2, 2});
+  const torch::Tensor y = torch::tensor({1.f, 2.f, 3.f, 4.f, 1.f, 1.f, 1.f, 1.f}).reshape({1, 8});
+  EXPECT_FLOAT_EQ(search.error(v, y).item<float>(), 30.f / 4 + 3);
+  // One step: u = η · 2 w y / P.
+  const torch::Tensor u = search.walk(v, y, 1).flatten();
+  EXPECT_FLOAT_EQ(u[3].item<float>(), 0.5f * 2 * 4 / 4);
+  EXPECT_FLOAT_EQ(u[4].item<float>(), 0.5f * 2 * 3 / 4);
+  const SurrogateSearch wrong(std::make_shared<const Network>(graph), 0,
+                              {.weights = std::vector<double>(8, 1.0)});
+  EXPECT_THAT([&] { wrong.error(v, y); },
+              ThrowsMessage<Error>("8 weights are given for 2 channels"));
+}
+
 }  // namespace
 }  // namespace fcp

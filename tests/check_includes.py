@@ -21,7 +21,7 @@ BELOW = {
     "distributed": ["conformal"],
     "experiments": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
                     "training", "distributed", "evaluation"],
-    "report": ["evaluation", "conformal"],
+    "report": ["evaluation", "conformal", "data"],
 }
 NO_TORCH = {"base", "conformal", "evaluation", "data", "distributed", "report"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"fcp/([^/"]+)/[^"]*"|<((?:torch|ATen|c10)/[^>]*)>)')

@@ -255,6 +255,9 @@ void write_scenes(const std::string& folder, uint64_t seed, const SceneCounts& c
     split += concat(name, ",", fold, "\n");
     if (written) written();
   }
+  std::string names;
+  for (const std::string& name : scene_class_names()) names += name + "\n";
+  write_file(path_in(folder, "classes.txt"), names);
   write_file(path_in(folder, "split.csv"), split);
 }
 

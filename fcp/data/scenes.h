@@ -56,8 +56,8 @@ struct SceneCounts {
 };
 
 // Scenes 0, 1, … of the seed into a folder of the plain layout (segmentation.h): images/, labels/
-// and split.csv with the folds train, calibration and test. Folders are made where they are
-// missing. `written` is called after every scene.
+// and split.csv with the folds train, calibration and test; and classes.txt, the names of the
+// classes. Folders are made where they are missing. `written` is called after every scene.
 void write_scenes(const std::string& folder, uint64_t seed, const SceneCounts& counts = {},
                   const SceneOptions& options = {}, const std::function<void()>& written = {});
 

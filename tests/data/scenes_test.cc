@@ -116,6 +116,7 @@ TEST(Scenes, AreWrittenInThePlainLayout) {
   EXPECT_EQ(read_file(root + "/split.csv"),
             "file,fold\nscene_000000,train\nscene_000001,train\nscene_000002,calibration\n"
             "scene_000003,test\n");
+  EXPECT_THAT(read_file(root + "/classes.txt"), testing::StartsWith("unlabelled\nroad\n"));
   const SegmentationSet set = open_segmentation(root, kSceneClasses, {"calibration", "test"});
   ASSERT_EQ(set.pairs.size(), 2u);
   const Scene expected = make_scene(7, 3, {.height = 8, .width = 16});

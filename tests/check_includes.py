@@ -20,7 +20,7 @@ BELOW = {
     "training": ["network", "data"],
     "distributed": ["conformal"],
     "experiments": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
-                    "training", "distributed", "evaluation"],
+                    "training", "distributed", "evaluation", "report"],
     "report": ["evaluation", "conformal", "data"],
 }
 NO_TORCH = {"base", "conformal", "evaluation", "data", "distributed", "report"}

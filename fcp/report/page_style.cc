@@ -90,6 +90,14 @@ figcaption { margin-bottom: 12px; }
 .alone { display: grid; grid-template: auto 1fr / repeat(2, minmax(0, 1fr)); gap: 0 40px; }
 .alone > .scroll { grid-column: 2; grid-row: 1 / span 2; }
 .outputs { margin-top: 16px; }
+.outputs > h3 { margin-bottom: 8px; }
+.claim { border-left: 3px solid var(--main); padding-left: 14px; }
+.readings { margin: 0 0 18px; padding-left: 1.15em; }
+.readings li { margin-bottom: .35em; }
+code { font-size: .9em; background: var(--grid); border-radius: 4px; padding: 0 4px; }
+a { color: var(--main); }
+.contents ul { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 18px; margin: 0;
+  padding: 0; font-size: .92rem; }
 .scroll { overflow-x: auto; }
 .examples { display: grid; grid-template-columns: repeat(auto-fill, minmax(290px, 1fr));
   gap: 14px; margin-bottom: 10px; }

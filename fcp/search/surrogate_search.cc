@@ -85,12 +85,12 @@ torch::Tensor SurrogateSearch::distances(const torch::Tensor& features, const to
   }
   const torch::Tensor from = features.to(head_->device());
   const auto distance_of = [&](const torch::Tensor& found) {
-    const torch::Tensor size = (found - from).flatten(1).abs().to(torch::kFloat);
+    const torch::Tensor size = (found - from).flatten(1).abs();
     if (order == DistanceOrder::kLargest) return size.amax(1);
     return order == DistanceOrder::kSum ? size.sum(1) : size.square().sum(1).sqrt();
   };
   if (!observe) return distance_of(walk(features, truth, steps));
-  torch::Tensor last = torch::zeros({from.size(0)}, from.options().dtype(torch::kFloat));
+  torch::Tensor last = torch::zeros({from.size(0)}, from.options());
   walk(features, truth, steps, [&](int step, const torch::Tensor& found) {
     last = distance_of(found);
     return observe(step, last);

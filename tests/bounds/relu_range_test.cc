@@ -16,11 +16,11 @@ namespace {
 
 constexpr BoundOptions kPlainIbp = {.outward = false};
 
-// The same head behind a product by 1, which is not recognised: it goes the general way.
+// The same head less 0, which is not recognised: it goes the general way.
 Graph unrecognised(Graph graph) {
   graph.outputs[0].name = "same";
-  graph.initializers["one"] = torch::ones({1});
-  graph.nodes.push_back(make_node("Mul", {"y", "one"}, {"same"}));
+  graph.initializers["zero"] = torch::zeros({1});
+  graph.nodes.push_back(make_node("Sub", {"y", "zero"}, {"same"}));
   return graph;
 }
 

@@ -28,6 +28,20 @@ class BackwardReader {
     }
   }
 
+  // Goes back over products with a constant, one number or one for each output, and collects them.
+  torch::Tensor read_factors() {
+    torch::Tensor factors;
+    for (const Step* step = maker(); step != nullptr && step->node.op == "Mul"; step = maker()) {
+      const size_t constant = constant_at(*step, 1).defined() ? 1 : 0;
+      const torch::Tensor factor = constant_at(*step, constant);
+      if (!factor.defined() || !same_for_all_rows(factor)) break;
+      factors = factors.defined() ? factors * factor.reshape({-1}) : factor.reshape({-1});
+      slot_ = step->inputs[1 - constant];
+      skip_identities();
+    }
+    return factors;
+  }
+
   bool read_relu() {
     const Step* step = maker();
     if (step == nullptr || step->node.op != "Relu") return false;
@@ -99,15 +113,18 @@ class BackwardReader {
     return layer(weight * number(step, "alpha"), shifted ? shift * number(step, "beta") : shift);
   }
 
+  static bool same_for_all_rows(const torch::Tensor& constant) {
+    return constant.dim() < 2 || (constant.dim() == 2 && constant.size(0) == 1);
+  }
+
   // Nothing where the shift is not the same for every row.
   static std::optional<LinearLayer> layer(const torch::Tensor& weight, const torch::Tensor& shift) {
     const int64_t outputs = weight.size(0);
     if (weight.scalar_type() != torch::kFloat) return std::nullopt;
     if (!shift.defined())
       return LinearLayer{weight.contiguous(), torch::zeros({outputs}, weight.options())};
-    const bool one_row = shift.dim() <= 2 && (shift.dim() < 2 || shift.size(0) == 1);
     const bool fits = shift.numel() == 1 || (shift.dim() > 0 && shift.size(-1) == outputs);
-    if (!one_row || !fits) return std::nullopt;
+    if (!same_for_all_rows(shift) || !fits) return std::nullopt;
     return LinearLayer{weight.contiguous(), shift.reshape({-1}).expand({outputs}).contiguous()};
   }
 
@@ -122,8 +139,13 @@ class BackwardReader {
 std::optional<ReluHead> match_relu_head(const Network& head, size_t output) {
   BackwardReader reader(head, head.output_slots()[output]);
   reader.skip_identities();
-  const std::optional<LinearLayer> last = reader.read_linear();
+  const torch::Tensor factors = reader.read_factors();
+  std::optional<LinearLayer> last = reader.read_linear();
   if (!last) return std::nullopt;
+  if (factors.defined()) {
+    if (factors.numel() != 1 && factors.numel() != last->bias.numel()) return std::nullopt;
+    last = LinearLayer{last->weight * factors.unsqueeze(1), last->bias * factors};
+  }
   reader.skip_identities();
   if (!reader.read_relu()) return std::nullopt;
   reader.skip_identities();

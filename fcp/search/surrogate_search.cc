@@ -146,7 +146,7 @@ torch::Tensor SurrogateSearch::distances(const torch::Tensor& features, const to
   }
   const torch::Tensor from = features.to(head_->device());
   const auto size_of = [&](const torch::Tensor& moved) {
-    const torch::Tensor size = moved.flatten(1).abs().to(torch::kFloat);
+    const torch::Tensor size = moved.flatten(1).abs();
     if (order == DistanceOrder::kLargest) return size.amax(1);
     return order == DistanceOrder::kSum ? size.sum(1) : size.square().sum(1).sqrt();
   };

@@ -66,7 +66,7 @@ class SurrogateSearch {
   torch::Tensor walk(const torch::Tensor& features, const torch::Tensor& truth, int steps,
                      const Observer& observe = {}) const;
 
-  // How far each row is from where it began, [N] float32: ‖u − v‖ after the last step. `observe` is
+  // How far each row is from where it began, [N]: ‖u − v‖ after the last step. `observe` is
   // called with the distances after every step and ends the walk by returning false. Faster than
   // walk, because the features themselves are not made where they are not needed.
   using DistanceObserver = std::function<bool(int step, const torch::Tensor& distances)>;

@@ -60,6 +60,24 @@ TEST(ReluHead, ProductsAndShifts) {
   expect_same(graph, torch::randn({5, 4}));
 }
 
+TEST(ReluHead, UnitsOfTheTarget) {
+  torch::manual_seed(7);
+  for (const torch::Tensor& unit :
+       {torch::full({1, 1}, 2.5), torch::randn({3}), torch::randn({1, 3})}) {
+    Graph graph = make_mlp({4, 7, 3});
+    graph.initializers["unit"] = unit;
+    graph.nodes.push_back(make_node("Mul", {"y", "unit"}, {"scaled"}));
+    graph.nodes.push_back(make_node("Mul", {"unit", "scaled"}, {"again"}));
+    graph.outputs = {make_info("again")};
+    expect_same(graph, torch::randn({5, 4}));
+  }
+  Graph graph = make_mlp({4, 7, 1});
+  graph.initializers["wide"] = torch::randn({3});
+  graph.nodes.push_back(make_node("Mul", {"y", "wide"}, {"three"}));
+  graph.outputs = {make_info("three")};
+  EXPECT_FALSE(match_relu_head(Network(graph), 0).has_value());  // one output made three
+}
+
 TEST(ReluHead, FlattenedFeatures) {
   torch::manual_seed(3);
   Graph graph = make_mlp({12, 7, 3});

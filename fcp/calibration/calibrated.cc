@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -210,12 +211,12 @@ Graph to_artefact(const Calibrated& calibrated) {
   return graph;
 }
 
-Calibrated read_calibrated(const std::string& path) {
+Calibrated from_artefact(Graph artefact, const std::string& name) {
   Calibrated calibrated;
-  calibrated.network = read_onnx(path);
+  calibrated.network = std::move(artefact);
   auto& metadata = calibrated.network.metadata;
   if (!metadata.contains(kSettings)) {
-    fail(path, ": is a network without calibration; run `fcp calibrate` on it first");
+    fail(name, ": is a network without calibration; run `fcp calibrate` on it first");
   }
   try {
     read_settings(Json::parse(metadata.at(kSettings)), calibrated);
@@ -229,14 +230,16 @@ Calibrated read_calibrated(const std::string& path) {
     calibrated.provenance =
         Json::parse(metadata.at(kProvenance)).get<std::map<std::string, std::string>>();
   } catch (const nlohmann::json::exception&) {
-    fail(path, ": its calibration settings are damaged");
+    fail(name, ": its calibration settings are damaged");
   } catch (const Error& error) {
-    fail(path, ": ", error.what());
+    fail(name, ": ", error.what());
   }
   metadata.erase(kSettings);
   metadata.erase(kProvenance);
   return calibrated;
 }
+
+Calibrated read_calibrated(const std::string& path) { return from_artefact(read_onnx(path), path); }
 
 void write_calibrated(const Calibrated& calibrated, const std::string& path) {
   write_onnx(to_artefact(calibrated), path);

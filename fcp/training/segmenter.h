@@ -11,9 +11,9 @@
 // is there, as in the paper's networks, and means nothing.
 //
 // The graph (segmenter_network.h) takes images normalised as ImageTransform does by default, and
-// says so in its metadata. Cost: 5 ms of one core an image of 64 × 128 and epoch;
-// images and targets stay in memory, 4 · (3 + classes) bytes a pixel.
-// Same samples, options and thread count: same bits.
+// says so in its metadata. Cost: 5 ms of one core an image of 64 × 128 and epoch; images and
+// targets stay in memory, 4 · (3 + classes) bytes a pixel. Same samples, options and thread count:
+// same bits.
 // Tested by tests/training/segmenter_test.cc.
 #pragma once
 

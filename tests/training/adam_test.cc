@@ -40,5 +40,15 @@ TEST(AdamTest, FirstStepHasTheLengthOfTheRate) {
   EXPECT_EQ(parameters[2], 1);
 }
 
+// With one gradient throughout, every step has the length of the rate that it is given.
+TEST(AdamTest, TakesANewRate) {
+  std::vector<float> parameters{1};
+  Adam adam(1, {.rate = 0.5, .weight_decay = 0});
+  adam.step(parameters, std::vector<float>{3.0f});
+  adam.set_rate(0.125);
+  adam.step(parameters, std::vector<float>{3.0f});
+  EXPECT_NEAR(parameters[0], 1 - 0.5 - 0.125, 1e-5);
+}
+
 }  // namespace
 }  // namespace fcp

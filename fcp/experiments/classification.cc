@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <iomanip>
-#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -136,8 +134,7 @@ const std::vector<std::string>& classification_methods() {
 }
 
 std::vector<ClassificationCell> run_classification(const ClassificationData& data,
-                                                   const ClassificationOptions& options,
-                                                   const ClassificationObserver& observe) {
+                                                   const ClassificationOptions& options) {
   using Clock = std::chrono::steady_clock;
   const torch::NoGradGuard no_gradients;
   std::vector<ClassificationCell> cells;
@@ -156,71 +153,11 @@ std::vector<ClassificationCell> run_classification(const ClassificationData& dat
           cell.failed = error.what();
         }
         cell.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-        if (observe) observe(cell);
         cells.push_back(std::move(cell));
       }
     }
   }
   return cells;
-}
-
-std::vector<ClassificationSummary> summarize(const std::vector<ClassificationCell>& cells) {
-  std::vector<ClassificationSummary> summaries;
-  std::vector<double> squares;  // of the sizes
-  for (const ClassificationCell& cell : cells) {
-    auto found = std::find_if(summaries.begin(), summaries.end(), [&](const auto& summary) {
-      return summary.method == cell.method && summary.level == cell.level;
-    });
-    if (found == summaries.end()) {
-      found = summaries.emplace(summaries.end());
-      found->method = cell.method;
-      found->level = cell.level;
-      squares.push_back(0);
-    }
-    found->failed += !cell.failed.empty();
-    if (!cell.failed.empty()) continue;
-    ++found->halvings;
-    found->coverage += cell.coverage;
-    found->size += cell.size;
-    found->worst_stratum += cell.worst_stratum;
-    found->violation += cell.violation;
-    found->seconds += cell.seconds;
-    if (cell.detection) found->detection = found->detection.value_or(0) + *cell.detection;
-    squares[static_cast<size_t>(found - summaries.begin())] += cell.size * cell.size;
-  }
-  for (size_t i = 0; i < summaries.size(); ++i) {
-    ClassificationSummary& summary = summaries[i];
-    const auto n = static_cast<double>(summary.halvings);
-    if (n == 0) continue;
-    for (double* sum : {&summary.coverage, &summary.size, &summary.worst_stratum,
-                        &summary.violation, &summary.seconds}) {
-      *sum /= n;
-    }
-    if (summary.detection) *summary.detection /= n;
-    const double variance = squares[i] / n - summary.size * summary.size;
-    summary.size_deviation = n > 1 ? std::sqrt(std::max(0.0, variance) * n / (n - 1)) : 0;
-  }
-  return summaries;
-}
-
-std::string markdown_table(const std::vector<ClassificationSummary>& summaries) {
-  std::ostringstream text;
-  text << "| score | α | coverage | mean size | worst stratum | violation | seconds |\n"
-       << "|---|---|---|---|---|---|---|\n"
-       << std::fixed;
-  for (const ClassificationSummary& summary : summaries) {
-    text << "| " << summary.method << " | " << summary.level << " | ";
-    if (summary.halvings == 0) {
-      text << "failed | | | | |\n";
-      continue;
-    }
-    text << std::setprecision(1) << 100 * summary.coverage << " %";
-    if (summary.detection) text << " (detection " << 100 * *summary.detection << " %)";
-    text << " | " << std::setprecision(2) << summary.size << " ± " << summary.size_deviation
-         << " | " << std::setprecision(1) << 100 * summary.worst_stratum << " % | "
-         << 100 * summary.violation << " % | " << std::setprecision(2) << summary.seconds << " |\n";
-  }
-  return text.str();
 }
 
 }  // namespace fcp

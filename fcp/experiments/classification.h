@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,29 +57,7 @@ struct ClassificationData {
   torch::Tensor labels;
 };
 
-using ClassificationObserver = std::function<void(const ClassificationCell&)>;
 std::vector<ClassificationCell> run_classification(const ClassificationData& data,
-                                                   const ClassificationOptions& options,
-                                                   const ClassificationObserver& observe = {});
-
-// Means over halvings, and the deviation of size; cells that failed are counted, not averaged.
-struct ClassificationSummary {
-  std::string method;
-  std::string level;
-  size_t halvings = 0;
-  size_t failed = 0;
-  double coverage = 0;
-  std::optional<double> detection;
-  double size = 0;
-  double size_deviation = 0;
-  double worst_stratum = 0;
-  double violation = 0;
-  double seconds = 0;
-};
-
-std::vector<ClassificationSummary> summarize(const std::vector<ClassificationCell>& cells);
-
-// The summaries as a table in Markdown, a line each.
-std::string markdown_table(const std::vector<ClassificationSummary>& summaries);
+                                                   const ClassificationOptions& options);
 
 }  // namespace fcp

@@ -180,7 +180,8 @@ Experiment cubic_conditions() {
   experiment.title = "Cubic conditions";
   experiment.claim =
       "lengths lie closer to their quantile in feature space than in output space (by a factor of "
-      "seven on all ten sets, the Lipschitz factor left out), which makes Feature CP shorter; a "
+      "about seven on all ten sets, the Lipschitz factor left out), which makes Feature CP "
+      "shorter; a "
       "larger cubic metric goes with a shorter band.";
   experiment.sets = one_dimensional_sets();
   experiment.quick_sets = {"demo"};

@@ -128,7 +128,11 @@ Experiment length_convergence() {
   experiment.shape = CellShape::kSet;
   experiment.run = run_convergence;
   experiment.present = present_convergence;
-  experiment.readings = {};
+  experiment.readings = {
+      "The mean length converges as 1/n, as the theorem says. A single calibration does "
+      "not: its length lies about 1/√n off, and at n = 2,559 that is thirty times the bias. "
+      "The theorem bounds the coverage of the exact quantile, not the luck of one "
+      "calibration fold."};
   return experiment;
 }
 

@@ -68,7 +68,29 @@ Experiment regression_experiment() {
   experiment.methods = regression_methods();
   experiment.run = run_regression_cell;
   experiment.present = present_regression;
-  experiment.readings = {};
+  experiment.readings = {
+      "The printed interval of the paper's score covers what luck makes of it: on the "
+      "synthetic set 85 % with IBP and 1.4 % with CROWN, while detection reports 90 %. "
+      "`nested` covers 90 % on every set, by construction.",
+      "`nested-auto` is the shortest on every real set but star, where all are alike: 8 % "
+      "(bio) to 44 % (facebook1) shorter than vanilla CP. On the synthetic set, whose noise "
+      "is the same everywhere, there is nothing to gain.",
+      "`linearized` costs a few milliseconds and is close to `nested` at the same cut.",
+      "Vanilla CP agrees with the paper and its code within two deviations of the two runs "
+      "together on every set. Star is the widest apart: folds are drawn by another "
+      "generator, and over 300 draws of them the same training gives 0.394 ± 0.035 with us "
+      "and 0.393 with PyTorch, so five seeds on 433 test rows can land there. meps21 is "
+      "another file than the paper's.",
+      "Bike and meps21 are luck of the folds too. Over 100 draws the same training gives "
+      "bike a residual length of 1.941 ± 0.077 with us and 1.932 ± 0.084 with an eager "
+      "PyTorch replica of the official recipe; over 60 draws meps21 has 4.19 ± 0.44 and "
+      "4.18 ± 0.48. Our seeds 0–4 are on the long side of bike, the official ones on the "
+      "short side of both.",
+      "Little is left to a better choice of cut and floor: the candidate that is shortest "
+      "on the test rows, which nobody can know, would be 0.1 to 2.2 % shorter than the "
+      "chosen one. Finer floors, other norms and other slices change the length by 2.3 % at "
+      "most. Only a radius for each feature in proportion to its spread on the selection "
+      "slice pays, 1 to 3 %, and is what `--cut auto` does."};
   return experiment;
 }
 

@@ -95,7 +95,14 @@ Experiment score_distribution() {
   experiment.shape = CellShape::kSet;
   experiment.run = run_distribution;
   experiment.present = present_distribution;
-  experiment.readings = {};
+  experiment.readings = {
+      "The scores have a single peak and one tail on facebook1 and the synthetic set; on "
+      "community's 797 rows they are densest at zero, up to the ripples of so few. The "
+      "surrogate's are no different in kind from those of `residual` and `nested`. It shows "
+      "that a score is tame, not that its intervals cover: on the synthetic set the "
+      "surrogate's do not.",
+      "On facebook1 the tail is heavy: the highest hundredth of the scores begins at 5 "
+      "(`nested`), 7 (`residual`) and 9 radii (surrogate)."};
   return experiment;
 }
 

@@ -93,6 +93,7 @@ Experiment worked_example() {
   experiment.shape = CellShape::kSet;
   experiment.run = run_example;
   experiment.present = present_example;
+  experiment.readings = {"The numbers are the paper's, to the digit."};
   return experiment;
 }
 

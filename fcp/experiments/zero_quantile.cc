@@ -125,7 +125,17 @@ Experiment zero_quantile() {
   experiment.methods = zero_methods();
   experiment.run = run_zero_quantile;
   experiment.present = present_zero_quantile;
-  experiment.readings = {};
+  experiment.readings = {
+      "As in the paper: where the network is the truth the quantile is 0, intervals are "
+      "points, and they cover the 90 % of the rows that have no noise; a trained network "
+      "has intervals of positive length at the same coverage. Ties at zero do no harm to "
+      "`residual` and `nested`, whose regions include their ends.",
+      "Detection as the paper's code does it, score strictly below the threshold, is 0 % at "
+      "a threshold of zero; its table must have counted equality. On two of five seeds of "
+      "the exact network there is no number of steps: where a few calibration scores are "
+      "not zero, the bands of one step are far too narrow.",
+      "Over the trained network the surrogate's detection is 90 % while its intervals cover "
+      "84 to 92 %."};
   return experiment;
 }
 

@@ -62,6 +62,13 @@ FCP_KERNEL float largest_of(const Lanes& v) {
   return even > odd ? even : odd;
 }
 
+FCP_KERNEL bool any_of(const LaneMask& m) {
+  LaneMask s =
+      m | __builtin_shufflevector(m, m, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+  s |= __builtin_shufflevector(s, s, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3);
+  return (s[0] | s[1] | s[2] | s[3]) != 0;
+}
+
 // Some rows of a matrix, each with a weight.
 struct WeightedRows {
   const uint32_t* rows;

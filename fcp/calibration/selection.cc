@@ -259,14 +259,20 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
   if (most < 1) fail("surrogate: at most ", most, " steps were allowed, expected 1 or more");
   torch::NoGradGuard no_grad;
   if (score.name == "feature_cqr") return choose_cqr_steps(head, score, rows, level, most);
-  ScoreOptions one_step = score;
-  one_step.steps = 1;  // region() does not depend on it
-  const std::unique_ptr<Score> surrogate = make_score(one_step, head);
+  const size_t output = output_index(*head, score.output);
+  const std::unique_ptr<HeadBounds> bounds = make_bounds(head, score.bound);
+  const HeadBounds::RangesAt ranges =
+      bounds->around({rows.validation_features, {}, score.norm, {}});
   const SurrogateSearch search(
-      head, output_index(*head, score.output),
-      {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
-  const torch::Tensor truth = rows.validation_truth.flatten(1).to(torch::kDouble);
+      head, output, {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
+  const torch::Tensor truth = output_matrix(rows.validation_truth);
   const auto validation_rows = static_cast<double>(truth.size(0));
+  const auto covered_at = [&](double radius) {
+    if (std::isinf(radius)) return validation_rows;
+    const Range range = ranges(torch::full({truth.size(0)}, radius, torch::kDouble))[output];
+    return count_inside({{}, output_matrix(range.lower), output_matrix(range.upper), {}},
+                        truth.to(range.lower.device()));
+  };
   StepsChoice choice;
   search.distances(rows.calibration_features, rows.calibration_truth, most,
                    distance_order(score.norm), [&](int step, const torch::Tensor& distances) {
@@ -275,8 +281,7 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
                      double radius = conformal_quantile(scores, level);
                      if (score.paper)
                        radius = std::min(radius, *std::max_element(scores.begin(), scores.end()));
-                     const Regions regions = surrogate->region(rows.validation_features, radius);
-                     const double covered = count_inside(regions, truth);
+                     const double covered = covered_at(radius);
                      choice.coverage.push_back(covered / validation_rows);
                      if (covers_more(covered, validation_rows, level)) choice.steps = step;
                      return choice.steps == 0;

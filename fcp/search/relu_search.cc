@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kBlockRows = 64;    // hidden and moved rows of a block stay in the first cache
 constexpr size_t kThreadRows = 512;  // below, a thread costs more than it does
-constexpr int kTracedSteps = 16;     // at once: what the last ones do for nothing is little
+constexpr int kTracedSteps = 32;     // at once: what the last ones do for nothing is little
 
 // Rows [N, D] float32 on the CPU.
 torch::Tensor plain_rows(const torch::Tensor& rows) {

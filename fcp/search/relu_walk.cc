@@ -18,13 +18,14 @@ struct WalkScratch {
       : q(walk.head.hidden_width),
         z(walk.head.feature_width),
         active(walk.head.hidden_width),
-        units(walk.head.hidden_width),
-        weights(walk.head.hidden_width),
+        units(walk.head.hidden_width + 1),
+        weights(walk.head.hidden_width + 1),
         stops(static_cast<size_t>(steps)) {}
 
   std::vector<float> q, z;
   std::vector<int32_t> active;  // −1 where p > 0
-  std::vector<uint32_t> units;  // that flipped, and what they add to Dw₂
+  std::vector<uint32_t>
+      units;  // that flipped, and what they add to Dw₂; one place more to write to
   std::vector<float> weights;
   std::vector<double> stops;  // T after each step of a stretch
 };
@@ -37,25 +38,25 @@ struct WalkWork {
   WalkScratch scratch;
 };
 
-// Brings D up to date with p, and q and z with D.
+// Brings D up to date with p, and q and z with D. Without branches on single units: about half of
+// them are active, in no order a processor could guess.
 FCP_KERNEL void flip(const ReluWalk& walk, const float* p, WalkScratch& scratch) {
   const ReluRows& head = walk.head;
-  LaneMask flipped{};
-  for (size_t j = 0; j < head.hidden_width; j += kLanes) {
-    const LaneMask now = lanes(p + j) > 0;
-    flipped |= now ^ *reinterpret_cast<const LaneMask*>(&scratch.active[j]);
-  }
-  int32_t any = 0;
-  for (size_t lane = 0; lane < kLanes; ++lane) any |= flipped[lane];
-  if (any == 0) return;
   size_t count = 0;
-  for (size_t i = 0; i < head.hidden; ++i) {
-    const int32_t now = p[i] > 0 ? -1 : 0;
-    scratch.units[count] = static_cast<uint32_t>(i);
-    scratch.weights[count] = now != 0 ? head.w2[i] : -head.w2[i];
-    count += now != scratch.active[i] ? 1 : 0;
-    scratch.active[i] = now;
+  for (size_t j = 0; j < head.hidden_width; j += kLanes) {
+    LaneMask& active = *reinterpret_cast<LaneMask*>(&scratch.active[j]);
+    const LaneMask now = lanes(p + j) > 0;
+    const LaneMask flipped = now ^ active;
+    if (!any_of(flipped)) continue;
+    active = now;
+    const Lanes weights = now ? lanes(&head.w2[j]) : -lanes(&head.w2[j]);
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      scratch.units[count] = static_cast<uint32_t>(j + lane);
+      scratch.weights[count] = weights[lane];
+      count -= static_cast<size_t>(static_cast<int64_t>(flipped[lane]));  // less −1 where it did
+    }
   }
+  if (count == 0) return;
   const WeightedRows some{scratch.units.data(), scratch.weights.data(), count};
   add_rows(scratch.q.data(), walk.kernel.data(), head.hidden_width, some);
   add_rows(scratch.z.data(), head.w1.data(), head.feature_width, some);

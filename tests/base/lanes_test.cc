@@ -28,6 +28,15 @@ TEST(Lanes, SumAndLargest) {
   }
 }
 
+TEST(Lanes, AnyOf) {
+  EXPECT_FALSE(any_of(LaneMask{}));
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    LaneMask mask{};
+    mask[lane] = -1;
+    EXPECT_TRUE(any_of(mask)) << lane;
+  }
+}
+
 // The order of the additions is part of the answer: a larger number never makes a smaller sum.
 TEST(Lanes, SumIsMonotone) {
   Random random(2);

@@ -338,11 +338,30 @@ class Errors(Case):
             fcp.FeatureConformalRegressor(self.model, calibration="grouped").conformalize(
                 self.x, self.y
             )
+        for name, (value, words) in {
+            "selection": (2.0, "a number from 0.0 to 0.9"),
+            "floor": (-1.0, "a number from 0.0 to inf"),
+            "bandwidth": (math.nan, "a number from 0.0 to inf"),
+            "steps": (1.5, "a whole number from 0 to"),
+            "seed": ("a", "a whole number from 0 to"),
+            "adam": (1, "True or False"),
+            "norm": (2, "text"),
+        }.items():
+            with self.assert_error(f"{name}: found {value!r}, expected {words}"):
+                fcp.FeatureConformalRegressor(self.model, **{name: value}).conformalize(
+                    self.x, self.y
+                )
+        with self.assert_error("cut: 'auto' compares lengths"):
+            fcp.FeatureConformalRegressor(self.model, score="surrogate", cut="auto").conformalize(
+                self.x, self.y
+            )
         with self.assert_error("device: found 'tpu'"):
             fcp.FeatureConformalRegressor(self.model, device="tpu").conformalize(self.x, self.y)
 
     def test_levels(self):
         self.regressor.conformalize(self.x, self.y)
+        with self.assert_error("alpha: found None, expected a number"):
+            self.regressor.predict_interval(self.x, alpha=[None])
         for alpha in (0, 1, 1.5, "a tenth"):
             with self.assert_error('level alpha is ".*"; expected'):
                 self.regressor.predict_interval(self.x, alpha=alpha)

@@ -182,7 +182,7 @@ class _Estimator:
         searches = self.score in ("surrogate", "feature_sampled") or params.get("paper")
         if self.cut == "auto" and (searches or self._labels):
             raise _fcp.Error(
-                f"cut: 'auto' compares lengths of intervals that are guaranteed, '{self.score}' has none"
+                f"cut: 'auto' compares guaranteed intervals, which '{self.score}' does not give"
             )
         for name, scores in _BELONGS.items():
             if name not in params or self.score in scores:
@@ -288,7 +288,7 @@ class _Estimator:
     def check(
         self, X: Any, y: Any, alpha: Alpha = 0.1, *, groups: Any = None, weights: Any = None
     ) -> Checked:
-        """For rows with answers: the score, its p-value, and whether the answer is in the region."""
+        """For rows with answers: the score, its p-value, and whether the answer is inside."""
         rows = _arrays.readable(X)
         facts = self._facts_of_new(rows, groups, weights, shows=False)
         score, p_value, inside = self._fitted().check(rows, _arrays.readable(y), alpha, facts)
@@ -304,7 +304,7 @@ class _Estimator:
         weights: Any = None,
         report: Optional[Path] = None,
     ) -> Dict[str, Any]:
-        """Coverage, and length or size, on rows with known answers: what `fcp evaluate --json` says.
+        """What `fcp evaluate --json` says: coverage, and length or size, on rows with answers.
 
         groups: shows the coverage of each. report: an HTML page to write.
         """
@@ -322,7 +322,7 @@ class _Estimator:
     # Files.
 
     def save(self, path: Path) -> None:
-        """Writes the calibrated predictor: the ONNX file that the program `fcp` writes and reads."""
+        """Writes the calibrated predictor as the ONNX file that `fcp calibrate` writes."""
         self._fitted().write(os.fspath(path))
 
     @classmethod
@@ -358,7 +358,10 @@ def _check_number(name: str, value: Any) -> None:
         return
     least, most = _RANGES[name]
     whole = isinstance(least, int)
-    if isinstance(value, numbers.Integral if whole else numbers.Real) and least <= float(value) <= most:
+    if (
+        isinstance(value, numbers.Integral if whole else numbers.Real)
+        and least <= float(value) <= most
+    ):
         return
     kind = "a whole number" if whole else "a number"
     raise _fcp.Error(f"{name}: found {value!r}, expected {kind} from {least} to {most}")
@@ -375,12 +378,13 @@ class FeatureConformalRegressor(_Estimator):
 
         >>> import fcp, numpy, torch
         >>> _ = torch.manual_seed(0)
-        >>> network = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> network = Sequential(Linear(2, 16), ReLU(), Linear(16, 1))
         >>> random = numpy.random.default_rng(0)
         >>> x = random.normal(size=(600, 2)).astype("float32")
         >>> y = x[:, 0] + numpy.abs(x[:, 1]) * random.normal(size=600)
-        >>> regressor = fcp.FeatureConformalRegressor(fcp.from_torch(network, x[:1]), score="nested")
-        >>> regressor = regressor.conformalize(x[:500], y[:500])
+        >>> model = fcp.from_torch(network, x[:1])
+        >>> regressor = fcp.FeatureConformalRegressor(model).conformalize(x[:500], y[:500])
         >>> prediction, intervals = regressor.predict_interval(x[500:], alpha=[0.1, 0.2])
         >>> prediction.shape, intervals.shape  # rows; rows, lower and upper, levels
         ((100,), (100, 2, 2))
@@ -389,9 +393,9 @@ class FeatureConformalRegressor(_Estimator):
 
     model: an `fcp.Model`, the path of an ONNX file, or a `torch.nn.Module`.
     score: nested, residual, linearized, surrogate, cqr, feature_cqr.
-    cut: where features are: a tensor, a node, a number of layers as text, a submodule's name of a
-        torch module, or "auto" to try every cut and floor on a slice of the rows; by default that of
-        the model, or two layers before the output.
+    cut: where features are: a tensor, a node, a number of layers as text, a submodule of a torch
+        module, or "auto" to try every cut and floor on a slice of the rows; by default that of the
+        model, or two layers before the output.
     output: the network's output to calibrate, where it has several.
     norm, bound: of feature space: inf, 2 or 1; ibp, crown-ibp, crown or alpha-crown.
     floor: widens each band by this share of the mean band.
@@ -489,7 +493,8 @@ class FeatureConformalClassifier(_Estimator):
 
         >>> import fcp, numpy, torch
         >>> _ = torch.manual_seed(0)
-        >>> network = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> network = Sequential(Linear(2, 16), ReLU(), Linear(16, 3))
         >>> random = numpy.random.default_rng(0)
         >>> x = random.normal(size=(600, 2)).astype("float32")
         >>> y = random.integers(3, size=600)
@@ -500,8 +505,8 @@ class FeatureConformalClassifier(_Estimator):
 
     The network answers logits [N, classes]; y are labels 0, 1, … classes - 1.
 
-    model, cut, output, norm, bound, calibration, bandwidth, selection, alpha, seed, device, verbose:
-    as for `FeatureConformalRegressor`.
+    model, cut, output, norm, bound, calibration, bandwidth, selection, alpha, seed, device and
+        verbose: as for `FeatureConformalRegressor`.
     score: feature_margin, lac, aps, raps, feature_sampled.
     temperature: lac, aps, raps: of the softmax, or "auto" to fit it on a slice of the rows.
     randomized: aps, raps: whether a label may be in by a share; without it sets are larger.

@@ -1,5 +1,6 @@
 """The package fcp: what it computes, what it takes, what it refuses, and that the program reads and
 writes the same files."""
+
 import ast
 import concurrent.futures
 import copy
@@ -133,7 +134,9 @@ class Regions(Case):
         regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1))).conformalize(x, y)
         with self.assertWarnsRegex(UserWarning, "needs at least 99 calibration rows"):
             _, intervals = regressor.predict_interval(x, alpha=0.01)
-        self.assertTrue((intervals[:, 0] == -math.inf).all() and (intervals[:, 1] == math.inf).all())
+        self.assertTrue(
+            (intervals[:, 0] == -math.inf).all() and (intervals[:, 1] == math.inf).all()
+        )
 
 
 class Calibrations(Case):
@@ -245,7 +248,9 @@ class Arrays(Case):
         np.testing.assert_array_equal(out, self.x)
 
     def test_lock_is_released(self):
-        network = torch.nn.Sequential(torch.nn.Linear(3, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
+        network = torch.nn.Sequential(
+            torch.nn.Linear(3, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)
+        )
         regressor = fcp.FeatureConformalRegressor(model_for(network), cut="0")
         regressor.conformalize(self.x, self.y)
         ticks, stop = [], threading.Event()
@@ -272,7 +277,9 @@ class Arrays(Case):
 
     def test_threads_share_a_predictor(self):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            for intervals in pool.map(lambda _: self.regressor.predict_interval(self.x)[1], range(40)):
+            for intervals in pool.map(
+                lambda _: self.regressor.predict_interval(self.x)[1], range(40)
+            ):
                 np.testing.assert_array_equal(intervals, self.expected)
 
     def test_a_signal_ends_the_call(self):
@@ -351,7 +358,7 @@ class Errors(Case):
                 fcp.FeatureConformalRegressor(self.model, **{name: value}).conformalize(
                     self.x, self.y
                 )
-        with self.assert_error("cut: 'auto' compares lengths"):
+        with self.assert_error("cut: 'auto' compares guaranteed intervals"):
             fcp.FeatureConformalRegressor(self.model, score="surrogate", cut="auto").conformalize(
                 self.x, self.y
             )

@@ -32,6 +32,9 @@ namespace py = pybind11;
 // A number, or its decimal digits as text.
 Level level_of(const py::handle& alpha) {
   if (py::isinstance<py::str>(alpha)) return Level::parse(alpha.cast<std::string>());
+  if (!py::hasattr(alpha, "__float__")) {
+    fail("alpha: found ", py::repr(alpha).cast<std::string>(), ", expected a number such as 0.1");
+  }
   return Level(alpha.cast<double>());
 }
 

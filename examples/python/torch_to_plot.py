@@ -12,8 +12,8 @@ import fcp
 
 # %% [markdown]
 # Prices, counts, minutes: large answers are also the uncertain ones. A length that is the same
-# everywhere is too long on the left and too short on the right. Three folds: the rows that calibrate
-# must not be those that trained.
+# everywhere is too long on the left and too short on the right. Three folds: the rows that
+# calibrate must not be those that trained.
 
 # %%
 random = np.random.default_rng(0)
@@ -68,8 +68,8 @@ for name, method in methods.items():
     print(f"{name:9} covers {100 * found['coverage']:.1f} %, mean length {found['length']:.2f}")
 
 # %% [markdown]
-# Intervals in the shapes of MAPIE: rows, lower and upper, levels. Any level can be asked for, and one
-# answer can be checked: how usual is it?
+# Intervals in the shapes of MAPIE: rows, lower and upper, levels. Any level can be asked for, and
+# one answer can be checked: how usual is it?
 
 # %%
 prediction, intervals = methods["nested"].predict_interval(x[test], alpha=[0.1, 0.5])

@@ -3,7 +3,8 @@ a neural network.
 
     >>> import fcp, numpy, torch
     >>> _ = torch.manual_seed(0)
-    >>> network = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+    >>> from torch.nn import Linear, ReLU, Sequential
+    >>> network = Sequential(Linear(2, 16), ReLU(), Linear(16, 1))
     >>> x = numpy.random.default_rng(0).normal(size=(300, 2)).astype("float32")
     >>> y = x.sum(axis=1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import numbers
 import os
 import warnings
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
@@ -50,6 +51,23 @@ _BELONGS = {
     "rank_free": ("raps", "feature_margin"),
     "samples": ("feature_sampled",),
 }  # fmt: skip
+
+_TEXTS = ("score", "output", "norm", "bound", "normalize", "low", "high", "calibration", "group",
+          "device")  # fmt: skip
+
+# The least and the largest value of parameters that are numbers, whole ones where the least is.
+_RANGES = {
+    "floor": (0.0, np.inf),
+    "steps": (0, 2**31 - 1),
+    "rate": (0.0, np.inf),
+    "bandwidth": (0.0, np.inf),
+    "selection": (0.0, 0.9),
+    "temperature": (1e-6, np.inf),
+    "rank_weight": (0.0, np.inf),
+    "rank_free": (0, 2**31 - 1),
+    "samples": (1, 2**31 - 1),
+    "seed": (0, 2**63 - 1),
+}
 
 
 class Checked(NamedTuple):
@@ -125,6 +143,7 @@ class _Estimator:
         weights, shifted: with calibration="weighted", the likelihood ratio of each row, or rows of
         the other distribution, without answers, from which it is estimated.
         """
+        self._check_values()
         if _fcp.predicts_labels(self.score) != self._labels:
             kind = "labels" if not self._labels else "intervals"
             raise _fcp.Error(f"{type(self).__name__}: '{self.score}' is a score of {kind}")
@@ -147,8 +166,24 @@ class _Estimator:
         """The same as `conformalize`, for pipelines; the network is not trained."""
         return self.conformalize(X, y, **facts)
 
+    def _check_values(self) -> None:
+        for name, parameter in self._parameters().items():
+            value = getattr(self, name)
+            if name in _RANGES:
+                _check_number(name, value)
+            elif isinstance(parameter.default, bool):
+                if not isinstance(value, (bool, np.bool_)):
+                    raise _fcp.Error(f"{name}: found {value!r}, expected True or False")
+            elif name in _TEXTS and value is not parameter.default and not isinstance(value, str):
+                raise _fcp.Error(f"{name}: found {value!r}, expected text")
+
     def _check_parameters(self, groups: Any, weights: Any, shifted: Any) -> None:
         params = self.get_params()
+        searches = self.score in ("surrogate", "feature_sampled") or params.get("paper")
+        if self.cut == "auto" and (searches or self._labels):
+            raise _fcp.Error(
+                f"cut: 'auto' compares guaranteed intervals, which '{self.score}' does not give"
+            )
         for name, scores in _BELONGS.items():
             if name not in params or self.score in scores:
                 continue
@@ -253,7 +288,7 @@ class _Estimator:
     def check(
         self, X: Any, y: Any, alpha: Alpha = 0.1, *, groups: Any = None, weights: Any = None
     ) -> Checked:
-        """For rows with answers: the score, its p-value, and whether the answer is in the region."""
+        """For rows with answers: the score, its p-value, and whether the answer is inside."""
         rows = _arrays.readable(X)
         facts = self._facts_of_new(rows, groups, weights, shows=False)
         score, p_value, inside = self._fitted().check(rows, _arrays.readable(y), alpha, facts)
@@ -269,7 +304,7 @@ class _Estimator:
         weights: Any = None,
         report: Optional[Path] = None,
     ) -> Dict[str, Any]:
-        """Coverage, and length or size, on rows with known answers: what `fcp evaluate --json` says.
+        """What `fcp evaluate --json` says: coverage, and length or size, on rows with answers.
 
         groups: shows the coverage of each. report: an HTML page to write.
         """
@@ -287,7 +322,7 @@ class _Estimator:
     # Files.
 
     def save(self, path: Path) -> None:
-        """Writes the calibrated predictor: the ONNX file that the program `fcp` writes and reads."""
+        """Writes the calibrated predictor as the ONNX file that `fcp calibrate` writes."""
         self._fitted().write(os.fspath(path))
 
     @classmethod
@@ -318,6 +353,20 @@ class _Estimator:
         self._fitted().export(os.fspath(path), _alphas(alpha), prefix)
 
 
+def _check_number(name: str, value: Any) -> None:
+    if value == "auto" and name in ("temperature", "rank_weight"):
+        return
+    least, most = _RANGES[name]
+    whole = isinstance(least, int)
+    if (
+        isinstance(value, numbers.Integral if whole else numbers.Real)
+        and least <= float(value) <= most
+    ):
+        return
+    kind = "a whole number" if whole else "a number"
+    raise _fcp.Error(f"{name}: found {value!r}, expected {kind} from {least} to {most}")
+
+
 def _alphas(alpha: Union[Alpha, Sequence[Alpha]]) -> List[Alpha]:
     if isinstance(alpha, (str, float)) or np.ndim(alpha) == 0:
         return [alpha]  # type: ignore[list-item]
@@ -329,12 +378,13 @@ class FeatureConformalRegressor(_Estimator):
 
         >>> import fcp, numpy, torch
         >>> _ = torch.manual_seed(0)
-        >>> network = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> network = Sequential(Linear(2, 16), ReLU(), Linear(16, 1))
         >>> random = numpy.random.default_rng(0)
         >>> x = random.normal(size=(600, 2)).astype("float32")
         >>> y = x[:, 0] + numpy.abs(x[:, 1]) * random.normal(size=600)
-        >>> regressor = fcp.FeatureConformalRegressor(fcp.from_torch(network, x[:1]), score="nested")
-        >>> regressor = regressor.conformalize(x[:500], y[:500])
+        >>> model = fcp.from_torch(network, x[:1])
+        >>> regressor = fcp.FeatureConformalRegressor(model).conformalize(x[:500], y[:500])
         >>> prediction, intervals = regressor.predict_interval(x[500:], alpha=[0.1, 0.2])
         >>> prediction.shape, intervals.shape  # rows; rows, lower and upper, levels
         ((100,), (100, 2, 2))
@@ -343,9 +393,9 @@ class FeatureConformalRegressor(_Estimator):
 
     model: an `fcp.Model`, the path of an ONNX file, or a `torch.nn.Module`.
     score: nested, residual, linearized, surrogate, cqr, feature_cqr.
-    cut: where features are: a tensor, a node, a number of layers as text, a submodule's name of a
-        torch module, or "auto" to try every cut and floor on a slice of the rows; by default that of
-        the model, or two layers before the output.
+    cut: where features are: a tensor, a node, a number of layers as text, a submodule of a torch
+        module, or "auto" to try every cut and floor on a slice of the rows; by default that of the
+        model, or two layers before the output.
     output: the network's output to calibrate, where it has several.
     norm, bound: of feature space: inf, 2 or 1; ibp, crown-ibp, crown or alpha-crown.
     floor: widens each band by this share of the mean band.
@@ -358,6 +408,8 @@ class FeatureConformalRegressor(_Estimator):
     bandwidth: for localized; 0 chooses it on a slice of the rows.
     selection: the share of the rows that choices look at and calibration does not.
     alpha: the level for which lengths are compared when choosing; any level can be asked for later.
+    seed, device: of everything random; "cpu" or "cuda".
+    verbose: tells what is chosen on standard error.
     """
 
     def __init__(
@@ -441,7 +493,8 @@ class FeatureConformalClassifier(_Estimator):
 
         >>> import fcp, numpy, torch
         >>> _ = torch.manual_seed(0)
-        >>> network = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> network = Sequential(Linear(2, 16), ReLU(), Linear(16, 3))
         >>> random = numpy.random.default_rng(0)
         >>> x = random.normal(size=(600, 2)).astype("float32")
         >>> y = random.integers(3, size=600)
@@ -452,8 +505,8 @@ class FeatureConformalClassifier(_Estimator):
 
     The network answers logits [N, classes]; y are labels 0, 1, … classes - 1.
 
-    model, cut, output, norm, bound, calibration, bandwidth, selection, alpha: as for
-    `FeatureConformalRegressor`.
+    model, cut, output, norm, bound, calibration, bandwidth, selection, alpha, seed, device and
+        verbose: as for `FeatureConformalRegressor`.
     score: feature_margin, lac, aps, raps, feature_sampled.
     temperature: lac, aps, raps: of the softmax, or "auto" to fit it on a slice of the rows.
     randomized: aps, raps: whether a label may be in by a share; without it sets are larger.

@@ -68,7 +68,8 @@ def load(path: Union[str, os.PathLike], cut: Optional[str] = None) -> Model:
     number of layers as text ("-2" leaves the last two to the head).
 
         >>> import fcp, tempfile, torch
-        >>> network = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+        >>> from torch.nn import Linear, Sequential, Tanh
+        >>> network = Sequential(Linear(2, 4), Tanh(), Linear(4, 1))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     fcp.from_torch(network, torch.zeros(1, 2)).save(f"{folder}/model.onnx")
         ...     model = fcp.load(f"{folder}/model.onnx", cut="-1")
@@ -86,7 +87,8 @@ def from_torch(module: torch.nn.Module, example: Any, cut: Optional[str] = None)
     written from the model know the tensor by that name.
 
         >>> import fcp, torch
-        >>> network = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+        >>> from torch.nn import Linear, Sequential, Tanh
+        >>> network = Sequential(Linear(2, 4), Tanh(), Linear(4, 1))
         >>> fcp.from_torch(network, torch.zeros(1, 2), cut="1").cut
         'layer 1'
 

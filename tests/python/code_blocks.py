@@ -1,5 +1,6 @@
-"""The code blocks of a page of docs/: (language, text) in order. As a program it writes the only block
-of a language to a file: code_blocks.py PAGE LANGUAGE OUT."""
+"""The code blocks of a page of docs/: (language, text) in order. As a program it writes the only
+block of a language to a file: code_blocks.py PAGE LANGUAGE OUT."""
+
 import pathlib
 import re
 import sys

@@ -1,6 +1,7 @@
 """Networks, rows and the program, for the tests of the Python package.
 
 Untrained networks do: coverage is about exchangeable rows, not about good predictions."""
+
 import os
 import subprocess
 import sys

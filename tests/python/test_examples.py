@@ -1,4 +1,5 @@
 """Runs the example of the Python package as a user would, and looks at what it says and leaves."""
+
 import importlib.util
 import os
 import pathlib

@@ -1,5 +1,6 @@
-"""Runs docs/guide.md from top to bottom in one folder: commands by the shell, Python in one session,
-and the C++ program, which CMake has compiled from the page."""
+"""Runs docs/guide.md from top to bottom in one folder: commands by the shell, Python in one
+session, and the C++ program, which CMake has compiled from the page."""
+
 import contextlib
 import io
 import os
@@ -50,8 +51,8 @@ class Guide(networks.Case):
         self.assertGreaterEqual(run["python"], 6)
         self.assertEqual(run["cpp"], 1)
         self.assertIn("found shape", printed.getvalue())
-        # 1,200 test rows and 2,400 calibration rows: a deviation of 0.011, six of which are missed by
-        # chance once in a billion times.
+        # 1,200 test rows and 2,400 calibration rows: a deviation of 0.011, six of which are missed
+        # by chance once in a billion times.
         self.assertLess(abs(session["evaluation"]["coverage"] - 0.9), 0.066)
         for name in ("report.html", "intervals.onnx", "checked.csv", "from_cpp.onnx"):
             self.assertGreater(os.path.getsize(name), 0)

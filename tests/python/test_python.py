@@ -1,5 +1,6 @@
 """The package fcp: what it computes, what it takes, what it refuses, and that the program reads and
 writes the same files."""
+
 import ast
 import concurrent.futures
 import copy
@@ -133,7 +134,9 @@ class Regions(Case):
         regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1))).conformalize(x, y)
         with self.assertWarnsRegex(UserWarning, "needs at least 99 calibration rows"):
             _, intervals = regressor.predict_interval(x, alpha=0.01)
-        self.assertTrue((intervals[:, 0] == -math.inf).all() and (intervals[:, 1] == math.inf).all())
+        self.assertTrue(
+            (intervals[:, 0] == -math.inf).all() and (intervals[:, 1] == math.inf).all()
+        )
 
 
 class Calibrations(Case):
@@ -245,7 +248,9 @@ class Arrays(Case):
         np.testing.assert_array_equal(out, self.x)
 
     def test_lock_is_released(self):
-        network = torch.nn.Sequential(torch.nn.Linear(3, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
+        network = torch.nn.Sequential(
+            torch.nn.Linear(3, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)
+        )
         regressor = fcp.FeatureConformalRegressor(model_for(network), cut="0")
         regressor.conformalize(self.x, self.y)
         ticks, stop = [], threading.Event()
@@ -272,7 +277,9 @@ class Arrays(Case):
 
     def test_threads_share_a_predictor(self):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            for intervals in pool.map(lambda _: self.regressor.predict_interval(self.x)[1], range(40)):
+            for intervals in pool.map(
+                lambda _: self.regressor.predict_interval(self.x)[1], range(40)
+            ):
                 np.testing.assert_array_equal(intervals, self.expected)
 
     def test_a_signal_ends_the_call(self):
@@ -338,11 +345,30 @@ class Errors(Case):
             fcp.FeatureConformalRegressor(self.model, calibration="grouped").conformalize(
                 self.x, self.y
             )
+        for name, (value, words) in {
+            "selection": (2.0, "a number from 0.0 to 0.9"),
+            "floor": (-1.0, "a number from 0.0 to inf"),
+            "bandwidth": (math.nan, "a number from 0.0 to inf"),
+            "steps": (1.5, "a whole number from 0 to"),
+            "seed": ("a", "a whole number from 0 to"),
+            "adam": (1, "True or False"),
+            "norm": (2, "text"),
+        }.items():
+            with self.assert_error(f"{name}: found {value!r}, expected {words}"):
+                fcp.FeatureConformalRegressor(self.model, **{name: value}).conformalize(
+                    self.x, self.y
+                )
+        with self.assert_error("cut: 'auto' compares guaranteed intervals"):
+            fcp.FeatureConformalRegressor(self.model, score="surrogate", cut="auto").conformalize(
+                self.x, self.y
+            )
         with self.assert_error("device: found 'tpu'"):
             fcp.FeatureConformalRegressor(self.model, device="tpu").conformalize(self.x, self.y)
 
     def test_levels(self):
         self.regressor.conformalize(self.x, self.y)
+        with self.assert_error("alpha: found None, expected a number"):
+            self.regressor.predict_interval(self.x, alpha=[None])
         for alpha in (0, 1, 1.5, "a tenth"):
             with self.assert_error('level alpha is ".*"; expected'):
                 self.regressor.predict_interval(self.x, alpha=alpha)

@@ -174,7 +174,7 @@ Cost run(uint64_t rows, int size, const std::vector<Level>& levels, int bits) {
     Random random(1000 + static_cast<uint64_t>(ranks.rank()));
     std::vector<double> scores(rows / static_cast<uint64_t>(size));
     for (double& score : scores) score = std::abs(random.normal());
-    SelectionOptions options;
+    RankSelectionOptions options;
     options.bits = bits;
     const std::vector<double> found = distributed_quantiles(ranks, scores, levels, options);
     if (ranks.rank() == 0) answer = found;

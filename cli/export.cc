@@ -38,11 +38,13 @@ void run_export(const ExportVerbOptions& options) {
   nlohmann::ordered_json outputs = nlohmann::ordered_json::object();
   nlohmann::ordered_json radius = nlohmann::ordered_json::object();
   std::string names;
+  Graph exported;
   try {
-    write_onnx(export_calibrated(calibrated, wanted), options.out);
+    exported = export_calibrated(calibrated, wanted);
   } catch (const Error& error) {
     fail(options.model, ": ", error.what());
   }
+  write_onnx(exported, options.out);
   for (const Level& level : wanted.levels) {
     if (const auto warning = infinite_radius_warning(calibrated, level)) {
       say(options.common, "warning: " + *warning);

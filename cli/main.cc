@@ -1,15 +1,19 @@
 // The program fcp: parses the command line, runs one verb, and turns what went wrong into one line
 // and an exit code: 0 done, 1 the data or model is wrong, 2 bad usage, 130 interrupted.
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
+#include <c10/util/Exception.h>
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 
 #include "cli/verbs.h"
+#include "cli/version.h"
 
 namespace {
 
@@ -22,6 +26,18 @@ int report(const std::string& message, int code) {
   return code;
 }
 
+constexpr char kOutOfMemory[] = "out of memory; try a smaller --batch";
+
+// libtorch appends where in its own code it happened, over many lines.
+int report_libtorch(const c10::Error& error) {
+  const std::string message = error.what_without_backtrace();
+  if (message.find("allocate memory") != std::string::npos ||
+      message.find("out of memory") != std::string::npos) {
+    return report(kOutOfMemory, 1);
+  }
+  return report("libtorch: " + message.substr(0, message.find('\n')), 1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -29,7 +45,11 @@ int main(int argc, char** argv) {
       "fcp turns a trained neural network into one that says how sure it is: prediction\n"
       "intervals that hold the truth with probability at least 1 - alpha.",
       "fcp");
-  app.set_version_flag("--version", "fcp " FCP_VERSION);
+  CLI::Option* version = app.set_version_flag(
+      "--version", [&app] { return fcp::version_text(app.count("--json") > 0); },
+      "Print the version and exit");
+  const std::string about_json = "With --version: the compiler and the libraries, as JSON";
+  app.add_flag("--json", about_json)->needs(version);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
   fcp::add_demo(app);
@@ -43,6 +63,9 @@ int main(int argc, char** argv) {
   fcp::add_export(app);
   fcp::add_segment(app);
   fcp::add_reproduce(app);
+  fcp::add_doctor(app);
+  fcp::add_completion(app);
+  fcp::add_man(app);
 
   // CLI11 would only say that a subcommand is required.
   const auto named = [&](const CLI::App* verb) { return verb->get_name() == argv[1]; };
@@ -50,6 +73,7 @@ int main(int argc, char** argv) {
     return report("unknown verb '" + std::string(argv[1]) + "'; `fcp --help` lists them", 2);
   }
   fcp::catch_interrupts();
+  std::signal(SIGXFSZ, SIG_IGN);  // too large a file is then a failed write, which says so
   try {
     app.parse(argc, argv);
     std::cout.flush();
@@ -64,7 +88,11 @@ int main(int argc, char** argv) {
   } catch (const fcp::Error& error) {
     return report(error.what(), 1);
   } catch (const std::bad_alloc&) {
-    return report("out of memory; try a smaller --batch", 1);
+    return report(kOutOfMemory, 1);
+  } catch (const std::system_error& error) {  // a thread that could not be started, above all
+    return report(fcp::concat("the system refused what fcp needs: ", error.what()), 1);
+  } catch (const c10::Error& error) {
+    return report_libtorch(error);
   } catch (const std::exception& error) {
     return report(error.what(), 1);
   }

@@ -17,5 +17,8 @@ void add_export(CLI::App& app);
 void add_segment(CLI::App& app);
 void add_reproduce(CLI::App& app);
 void add_demo(CLI::App& app);
+void add_doctor(CLI::App& app);
+void add_completion(CLI::App& app);
+void add_man(CLI::App& app);
 
 }  // namespace fcp

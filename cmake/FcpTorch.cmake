@@ -2,6 +2,7 @@
 # (cmake -DCMAKE_PREFIX_PATH=$(python3 -c 'import torch; print(torch.utils.cmake_prefix_path)')).
 # The target fcp_torch carries its headers, as system headers, and its libraries.
 include_guard()
+include(FcpFillTorch)
 find_package(Torch REQUIRED)
 message(STATUS "fcp: libtorch ${Torch_VERSION}")
 
@@ -19,10 +20,7 @@ if(TARGET torch_cuda)
 endif()
 
 add_library(fcp_torch INTERFACE)
-target_include_directories(fcp_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-target_link_libraries(fcp_torch INTERFACE ${TORCH_LIBRARIES})
-separate_arguments(FCP_TORCH_FLAGS UNIX_COMMAND "${TORCH_CXX_FLAGS}")
-target_compile_options(fcp_torch INTERFACE ${FCP_TORCH_FLAGS})
+fcp_fill_torch(fcp_torch)
 
 # libtorch's headers take many seconds a file; compiled once, they are shared by every target that
 # calls fcp_use_torch_header. Not <torch/torch.h>: modules, optimisers and data loaders, which fcp

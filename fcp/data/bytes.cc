@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <vector>
 
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "fcp/base/error.h"
@@ -21,11 +22,30 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+// When a file was last written to, and its size then: what tells that it is still the same. Rows
+// are read more than once (to learn columns, to choose, to calibrate), and must be the same each
+// time.
+struct FileState {
+  explicit FileState(std::FILE* file) {
+    struct stat found {};
+    if (fstat(fileno(file), &found) != 0) return;
+    size = found.st_size;
+    seconds = found.st_mtim.tv_sec;
+    nanoseconds = found.st_mtim.tv_nsec;
+  }
+  friend bool operator==(const FileState&, const FileState&) = default;
+
+  int64_t size = 0;
+  int64_t seconds = 0;
+  int64_t nanoseconds = 0;
+};
+
 class FileRange : public ByteSource {
  public:
   FileRange(const std::string& path, const std::string& name, uint64_t offset, uint64_t length)
       : name_(name), offset_(offset), length_(length), file_(std::fopen(path.c_str(), "rb")) {
     if (!file_) fail(path, ": cannot open: ", std::strerror(errno));
+    opened_ = FileState(file_.get());
     rewind();
   }
 
@@ -34,6 +54,7 @@ class FileRange : public ByteSource {
     const size_t got = std::fread(buffer, 1, wanted, file_.get());
     if (got < wanted && std::ferror(file_.get()))
       fail(name_, ": cannot read: ", std::strerror(errno));
+    check_unchanged();
     position_ += got;
     return got;
   }
@@ -49,11 +70,19 @@ class FileRange : public ByteSource {
   const std::string& name() const override { return name_; }
 
  private:
+  void check_unchanged() const {
+    const FileState now(file_.get());
+    if (now == *opened_) return;
+    if (now.size == opened_->size) fail(name_, ": was written to while it was read");
+    fail(name_, ": changed while it was read: ", opened_->size, " bytes at first, then ", now.size);
+  }
+
   std::string name_;
   uint64_t offset_;
   uint64_t length_;
   uint64_t position_ = 0;
   std::unique_ptr<std::FILE, CloseFile> file_;
+  std::optional<FileState> opened_;
 };
 
 // What an archive's directory says about one entry.

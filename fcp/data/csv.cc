@@ -302,8 +302,10 @@ float CsvReader::number(size_t cell) const {
     fail_cell(cell, concat("expected a number, found ", in_quotes(text)));
   }
   const float rounded = static_cast<float>(value);
-  if (std::isinf(rounded) && text.find_first_of("0123456789") != std::string_view::npos) {
-    fail_cell(cell, concat(in_quotes(text), " is too large for a float32"));
+  if (std::isinf(rounded)) {
+    const bool digits = text.find_first_of("0123456789") != std::string_view::npos;
+    fail_cell(cell, digits ? concat(in_quotes(text), " is too large for a float32")
+                           : concat("found ", in_quotes(text), ", expected a finite number"));
   }
   return rounded;
 }

@@ -51,17 +51,23 @@ struct Found {
   size_t file;
 };
 
-Found find_file(const Source& source, const std::string& data_dir) {
+std::optional<Found> find_file(const Source& source, const std::string& data_dir) {
   for (size_t i = 0; i < source.files.size(); ++i) {
     for (const std::string& folder : {data_dir, data_dir + "/tabular"}) {
       for (const char* ending : {"", ".gz"}) {
         const std::string path = folder + "/" + source.files[i] + ending;
-        if (std::filesystem::is_regular_file(path)) return {path, i};
+        if (std::filesystem::is_regular_file(path)) return Found{path, i};
       }
     }
   }
-  fail(source.name, ": ", source.files[0], " or ", source.files[0], ".gz expected in ", data_dir,
-       " or ", data_dir, "/tabular, not found; it comes from ", source.origin);
+  return std::nullopt;
+}
+
+const Source& source_of(const std::string& name) {
+  const auto source = std::find_if(sources().begin(), sources().end(),
+                                   [&](const Source& s) { return s.name == name; });
+  if (source == sources().end()) fail("no data set '", name, "' in the paper");
+  return *source;
 }
 
 // A file whose cells are all numbers.
@@ -324,18 +330,24 @@ const std::vector<std::string>& paper_set_names() {
   return kNames;
 }
 
+bool has_paper_set(const std::string& name, const std::string& data_dir) {
+  return find_file(source_of(name), data_dir).has_value();
+}
+
 DataSet load_paper_set(const std::string& name, const std::string& data_dir,
                        const PaperSetOptions& options) {
-  const auto source = std::find_if(sources().begin(), sources().end(),
-                                   [&](const Source& s) { return s.name == name; });
-  if (source == sources().end()) fail("no data set '", name, "' in the paper");
-  const Found found = find_file(*source, data_dir);
-  DataSet set = load_file(name, found.path);
-  set.name = found.file == 0 ? name : name + " (rebuilt)";
-  const size_t rows = options.check_rows ? source->rows[found.file] : set.x.rows();
-  if (set.x.rows() != rows || set.x.row_size() != source->columns) {
-    fail(found.path, ": ", set.x.rows(), " rows × ", set.x.row_size(), " features, expected ", rows,
-         " × ", source->columns);
+  const Source& source = source_of(name);
+  const std::optional<Found> found = find_file(source, data_dir);
+  if (!found) {
+    fail(name, ": ", source.files[0], " or ", source.files[0], ".gz expected in ", data_dir, " or ",
+         data_dir, "/tabular, not found; it comes from ", source.origin);
+  }
+  DataSet set = load_file(name, found->path);
+  set.name = found->file == 0 ? name : name + " (rebuilt)";
+  const size_t rows = options.check_rows ? source.rows[found->file] : set.x.rows();
+  if (set.x.rows() != rows || set.x.row_size() != source.columns) {
+    fail(found->path, ": ", set.x.rows(), " rows × ", set.x.row_size(), " features, expected ",
+         rows, " × ", source.columns);
   }
   return set;
 }

@@ -19,6 +19,9 @@ struct PaperSetOptions {
 // community star bio bike facebook1 facebook2 blog meps19 meps20 meps21
 const std::vector<std::string>& paper_set_names();
 
+// Whether the set's file is in data_dir or data_dir/tabular.
+bool has_paper_set(const std::string& name, const std::string& data_dir);
+
 // Looks in data_dir and data_dir/tabular for the file, plain or with ".gz". Where meps21 had to be
 // read from the rebuilt file, the set's name is "meps21 (rebuilt)".
 DataSet load_paper_set(const std::string& name, const std::string& data_dir,

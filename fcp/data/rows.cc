@@ -7,6 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/npz.h"
+#include "fcp/data/number.h"
 
 namespace fcp {
 
@@ -63,13 +64,13 @@ class NpyRows : public RowSource {
   bool next(size_t count, Rows& out) override {
     out.first_row = next_row_;
     const bool some = x_.next(count, out.x);
-    refuse_nan(out.x, x_.name());
+    refuse_not_finite(out.x, x_.name());
     const int64_t rows = out.x.shape[0];
     if (out.x.shape.size() == 1) out.x.shape.push_back(1);
     out.y = Array{};
     if (y_) {
       y_->next(count, out.y);
-      refuse_nan(out.y, y_->name());
+      refuse_not_finite(out.y, y_->name());
       out.y.shape = {rows, static_cast<int64_t>(target_count_)};
     }
     next_row_ += static_cast<size_t>(rows);
@@ -88,13 +89,14 @@ class NpyRows : public RowSource {
   size_t target_count() const override { return target_count_; }
 
  private:
-  void refuse_nan(const Array& rows, const std::string& name) const {
+  void refuse_not_finite(const Array& rows, const std::string& name) const {
     const auto found = std::find_if(rows.values.begin(), rows.values.end(),
-                                    [](float value) { return std::isnan(value); });
+                                    [](float value) { return !std::isfinite(value); });
     if (found == rows.values.end()) return;
     const size_t place = static_cast<size_t>(found - rows.values.begin());
     fail(name, ": row ", next_row_ + place / rows.row_size(), ", element ", place % rows.row_size(),
-         " (both from 0): found NaN, expected a number");
+         " (both from 0): found ", std::isnan(*found) ? "NaN" : number_text(*found), ", expected a",
+         std::isnan(*found) ? "" : " finite", " number");
   }
 
   NpyReader x_;

@@ -57,5 +57,7 @@ std::unique_ptr<Communicator> make_serial_communicator();
 // without MPI. At most one at a time.
 std::unique_ptr<Communicator> make_mpi_communicator();
 bool built_with_mpi();
+// The MPI library's name and version, in one line; empty where fcp was built without MPI.
+std::string mpi_library();
 
 }  // namespace fcp

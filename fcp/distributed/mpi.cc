@@ -140,4 +140,12 @@ std::unique_ptr<Communicator> make_mpi_communicator() {
 
 bool built_with_mpi() { return true; }
 
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  check_mpi(MPI_Get_library_version(text, &length), "version");
+  const std::string whole(text, static_cast<size_t>(length));
+  return whole.substr(0, whole.find_first_of(",\n"));  // who built it, and where, follows
+}
+
 }  // namespace fcp

@@ -60,7 +60,7 @@ void check_scores(const Communicator& ranks, std::span<const double> scores, siz
 
 std::vector<double> distributed_select(Communicator& ranks, std::span<const double> scores,
                                        std::span<const uint64_t> ks,
-                                       const SelectionOptions& options) {
+                                       const RankSelectionOptions& options) {
   std::vector<uint64_t> keys = checked_keys(ranks, scores, options.first_row);
   const uint64_t total = total_rows(ranks, scores.size());
   for (const uint64_t k : ks) {
@@ -72,7 +72,7 @@ std::vector<double> distributed_select(Communicator& ranks, std::span<const doub
 
 std::vector<double> distributed_quantiles(Communicator& ranks, std::span<const double> scores,
                                           std::span<const Level> levels,
-                                          const SelectionOptions& options) {
+                                          const RankSelectionOptions& options) {
   std::vector<uint64_t> keys = checked_keys(ranks, scores, options.first_row);
   const uint64_t total = total_rows(ranks, scores.size());
   std::vector<double> quantiles(levels.size(), std::numeric_limits<double>::infinity());

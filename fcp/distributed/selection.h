@@ -29,7 +29,7 @@
 
 namespace fcp {
 
-struct SelectionOptions {
+struct RankSelectionOptions {
   size_t first_row = 0;  // of this rank's scores among all, for the message about a NaN
   int bits = 11;         // a round resolves this many of 64: 2^bits counts for each interval
 };
@@ -41,11 +41,11 @@ void check_scores(const Communicator& ranks, std::span<const double> scores, siz
 // An Error for a k that does not exist, and on a rank that has a NaN.
 std::vector<double> distributed_select(Communicator& ranks, std::span<const double> scores,
                                        std::span<const uint64_t> ks,
-                                       const SelectionOptions& options = {});
+                                       const RankSelectionOptions& options = {});
 
 // conformal_quantile of all ranks' scores together, for each level; +∞ where they are too few.
 std::vector<double> distributed_quantiles(Communicator& ranks, std::span<const double> scores,
                                           std::span<const Level> levels,
-                                          const SelectionOptions& options = {});
+                                          const RankSelectionOptions& options = {});
 
 }  // namespace fcp

@@ -11,4 +11,6 @@ std::unique_ptr<Communicator> make_mpi_communicator() {
 
 bool built_with_mpi() { return false; }
 
+std::string mpi_library() { return {}; }
+
 }  // namespace fcp

@@ -1,5 +1,6 @@
 #include "fcp/network/onnx_reader.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -87,6 +88,27 @@ int64_t read_opset(const onnx::ModelProto& model, const std::string& file) {
   fail(file, ": not an ONNX model (it names no operator set)");
 }
 
+// A layer's weight that is no finite number makes answers NaN or infinite, far from the cause.
+// Other constants may be infinite: masks and limits often are.
+void check_weights(const Graph& graph) {
+  static const std::set<std::string> kLayers = {"Gemm", "MatMul", "Conv", "ConvTranspose",
+                                                "BatchNormalization"};
+  for (const Node& node : graph.nodes) {
+    if (!kLayers.contains(node.op)) continue;
+    for (const std::string& name : node.inputs) {
+      const auto found = graph.initializers.find(name);
+      if (found == graph.initializers.end() || !found->second.is_floating_point()) continue;
+      const torch::Tensor values = found->second.flatten();
+      const torch::Tensor finite = torch::isfinite(values);
+      if (finite.all().item<bool>()) continue;
+      const auto element = finite.logical_not().nonzero().flatten()[0].item<int64_t>();
+      fail(describe(node), ": its weight '", name, "' is ",
+           std::isnan(values[element].item<double>()) ? "NaN" : "infinite", " at element ", element,
+           " (from 0), expected a finite number");
+    }
+  }
+}
+
 Graph graph_from(const onnx::ModelProto& model, const std::string& file,
                  const std::string& folder) {
   if (!model.has_graph()) fail(file, ": not an ONNX model (it has no graph)");
@@ -112,6 +134,7 @@ Graph graph_from(const onnx::ModelProto& model, const std::string& file,
   for (const auto& entry : model.metadata_props()) graph.metadata[entry.key()] = entry.value();
   try {
     sort_and_check(graph);
+    check_weights(graph);
   } catch (const Error& error) {
     fail(file, ": ", error.what());
   }

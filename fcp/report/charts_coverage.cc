@@ -100,7 +100,7 @@ std::string with_sign(double tick, const std::string& plain) {
   return concat(tick > 0 ? "+" : "", plain);
 }
 
-Range parts_range(std::span<const GroupCoverage> parts, double target) {
+AxisRange parts_range(std::span<const GroupCoverage> parts, double target) {
   double low = target;
   for (const GroupCoverage& part : parts) low = std::min(low, part.coverage.lower);
   return {std::max(0.0, low - 0.05 * (1 - low)), 1};

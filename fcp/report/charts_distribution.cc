@@ -17,7 +17,7 @@ constexpr size_t kMostBins = 36;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Histogram {
-  Range range;
+  AxisRange range;
   std::vector<size_t> counts;
   size_t beyond = 0;  // finite, but outside the range
   size_t infinite = 0;
@@ -33,7 +33,7 @@ size_t bins_for(size_t values) {
                             kMostBins);
 }
 
-Histogram histogram_of(std::span<const double> values, Range range) {
+Histogram histogram_of(std::span<const double> values, AxisRange range) {
   Histogram histogram{range, std::vector<size_t>(bins_for(values.size()), 0)};
   const auto bins = static_cast<double>(histogram.counts.size());
   for (double value : values) {
@@ -50,7 +50,7 @@ Histogram histogram_of(std::span<const double> values, Range range) {
   return histogram;
 }
 
-void include(Range& range, double value) {
+void include(AxisRange& range, double value) {
   if (!std::isfinite(value)) return;
   range.low = std::min(range.low, value);
   range.high = std::max(range.high, value);
@@ -70,7 +70,7 @@ std::vector<double> typical_sizes(std::span<const size_t> rows_of_size) {
 // One bin a size, or several sizes a bin where there are too many. Bins end at halves, so that
 // whole numbers stand under the middle of their bar.
 Histogram size_histogram(std::span<const size_t> rows_of_size, std::span<const MethodMean> means) {
-  Range range = robust_range(typical_sizes(rows_of_size), 0);
+  AxisRange range = robust_range(typical_sizes(rows_of_size), 0);
   for (const MethodMean& mean : means) include(range, mean.mean);
   // At least five sizes: a single bar should not fill the chart.
   const size_t classes = rows_of_size.empty() ? 0 : rows_of_size.size() - 1;
@@ -91,7 +91,7 @@ Histogram size_histogram(std::span<const size_t> rows_of_size, std::span<const M
   return histogram;
 }
 
-Range count_range(const Histogram& histogram) {
+AxisRange count_range(const Histogram& histogram) {
   const size_t most = *std::max_element(histogram.counts.begin(), histogram.counts.end());
   return {0, std::max(1.0, 1.06 * static_cast<double>(most))};
 }
@@ -163,7 +163,7 @@ std::string chart_with_means(ChartFrame frame, const Histogram& histogram,
 }  // namespace
 
 std::string length_chart(std::span<const double> lengths, std::span<const MethodMean> means) {
-  Range range = robust_range(lengths, 0);
+  AxisRange range = robust_range(lengths, 0);
   for (const MethodMean& mean : means) include(range, mean.mean);
   return chart_with_means(
       {.title = "Lengths of the intervals",
@@ -187,7 +187,7 @@ std::string size_chart(std::span<const size_t> histogram, std::span<const Method
 }
 
 std::string score_chart(std::span<const double> scores, std::optional<double> radius) {
-  Range range = robust_range(scores, 0);
+  AxisRange range = robust_range(scores, 0);
   if (radius) include(range, *radius);
   const Histogram histogram = histogram_of(scores, range);
   ChartFrame frame{.title = "Calibration scores and the radius",

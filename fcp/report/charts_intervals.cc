@@ -33,7 +33,7 @@ std::vector<SampleRow> drawn_rows(std::span<const SampleRow> rows) {
 
 bool is_covered(const SampleRow& row) { return Interval{row.lower, row.upper}.contains(row.truth); }
 
-Range sample_range(std::span<const SampleRow> rows) {
+AxisRange sample_range(std::span<const SampleRow> rows) {
   std::vector<double> values;
   for (const SampleRow& row : rows) {
     values.insert(values.end(), {row.lower, row.upper, row.truth, row.prediction});
@@ -41,7 +41,8 @@ Range sample_range(std::span<const SampleRow> rows) {
   return robust_range(values);
 }
 
-ChartFrame sample_frame(std::span<const SampleRow> rows, Range range, const std::string& response) {
+ChartFrame sample_frame(std::span<const SampleRow> rows, AxisRange range,
+                        const std::string& response) {
   size_t misses = 0;
   size_t infinite = 0;
   size_t outside = 0;
@@ -90,7 +91,7 @@ void draw_interval(Chart& chart, const SampleRow& row, double x) {
 
 std::string interval_chart(std::span<const SampleRow> rows, const std::string& response) {
   const std::vector<SampleRow> drawn = drawn_rows(rows);
-  const Range range = sample_range(drawn);
+  const AxisRange range = sample_range(drawn);
   const auto count = static_cast<double>(std::max<size_t>(1, drawn.size()));
   Chart chart(sample_frame(drawn, range, response), {0, count + 1}, range);
   chart.y_axis(5);

@@ -35,7 +35,7 @@ std::vector<double> finite_sorted(std::span<const double> values) {
   return kept;
 }
 
-Range padded(Range range, double padding) {
+AxisRange padded(AxisRange range, double padding) {
   // Values that differ by rounding only are one value.
   const double size = std::max(std::abs(range.low), std::abs(range.high));
   if (size <= kSmallest || range.high / 2 - range.low / 2 <= 0.5e-5 * size) {
@@ -47,7 +47,7 @@ Range padded(Range range, double padding) {
 }
 
 // The halves keep a range of the widest doubles from overflowing.
-double position(double value, Range from, double low, double high) {
+double position(double value, AxisRange from, double low, double high) {
   const double inside = std::clamp(value, from.low, from.high);
   return low + (high - low) * ((inside / 2 - from.low / 2) / (from.high / 2 - from.low / 2));
 }
@@ -59,24 +59,24 @@ double legend_width(const LegendEntry& entry) {
 
 }  // namespace
 
-Range range_of(std::span<const double> values, double padding) {
+AxisRange range_of(std::span<const double> values, double padding) {
   const std::vector<double> sorted = finite_sorted(values);
   if (sorted.empty()) return {0, 1};
   return padded({sorted.front(), sorted.back()}, padding);
 }
 
-Range robust_range(std::span<const double> values, double padding) {
+AxisRange robust_range(std::span<const double> values, double padding) {
   const std::vector<double> sorted = finite_sorted(values);
   if (sorted.empty()) return {0, 1};
   const auto tail = static_cast<size_t>(kTailShare * static_cast<double>(sorted.size()));
-  const Range whole{sorted.front(), sorted.back()};
-  const Range core{sorted[tail], sorted[sorted.size() - 1 - tail]};
+  const AxisRange whole{sorted.front(), sorted.back()};
+  const AxisRange core{sorted[tail], sorted[sorted.size() - 1 - tail]};
   const double core_width = core.high / 2 - core.low / 2;
   const bool heavy = core_width > 0 && whole.high / 2 - whole.low / 2 > kTailFactor * core_width;
   return padded(heavy ? core : whole, padding);
 }
 
-std::vector<double> round_ticks(Range range, int about) {
+std::vector<double> round_ticks(AxisRange range, int about) {
   const double rough = (range.high / 2 - range.low / 2) / about * 2;
   const double power = std::pow(10, std::floor(std::log10(rough)));
   double step = 10 * power;
@@ -112,7 +112,7 @@ std::vector<std::string> tick_labels(std::span<const double> ticks) {
   return labels;
 }
 
-Chart::Chart(ChartFrame frame, Range x, Range y) : frame_(std::move(frame)), x_(x), y_(y) {
+Chart::Chart(ChartFrame frame, AxisRange x, AxisRange y) : frame_(std::move(frame)), x_(x), y_(y) {
   draw_legend();
   bottom_ = frame_.height - (frame_.x_label.empty() ? 24 : 40);
   if (!frame_.y_label.empty()) {

@@ -23,21 +23,21 @@ std::string_view chart_style();
 // A chart with its style inside, to be written to a file of its own.
 std::string standalone_svg(const std::string& chart);
 
-struct Range {
+struct AxisRange {
   double low = 0;
   double high = 1;
 };
 
 // From the least to the greatest finite value, widened by this share on both sides. A single value
 // gets room around it; no finite value at all gives [0, 1].
-Range range_of(std::span<const double> values, double padding = 0.05);
+AxisRange range_of(std::span<const double> values, double padding = 0.05);
 
 // The same without the outermost values (below 1 %, above 99 %) where those would take up most of
 // the range, as they do with heavy tails.
-Range robust_range(std::span<const double> values, double padding = 0.05);
+AxisRange robust_range(std::span<const double> values, double padding = 0.05);
 
 // About so many round numbers inside the range: multiples of 1, 2 or 5 times a power of ten.
-std::vector<double> round_ticks(Range range, int about);
+std::vector<double> round_ticks(AxisRange range, int about);
 
 // Ticks as text, with as many decimals as tell them apart.
 std::vector<std::string> tick_labels(std::span<const double> ticks);
@@ -72,7 +72,7 @@ class Chart {
   // From a tick and its plain text.
   using Labels = std::function<std::string(double, const std::string&)>;
 
-  Chart(ChartFrame frame, Range x, Range y);
+  Chart(ChartFrame frame, AxisRange x, AxisRange y);
 
   // Where a value lies, in the units of the viewBox; outside the range: at the edge.
   double x(double value) const;
@@ -103,8 +103,8 @@ class Chart {
   void add_points(std::string_view element, std::span<const Point> points, std::string_view style);
 
   ChartFrame frame_;
-  Range x_;
-  Range y_;
+  AxisRange x_;
+  AxisRange y_;
   double top_ = 0;
   double bottom_ = 0;
   std::string body_;

@@ -1,5 +1,9 @@
 #include "fcp/data/bytes.h"
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "fcp/base/random.h"
@@ -35,6 +39,30 @@ TEST(Bytes, PlainAndGzipReadTheSameTwice) {
   }
   EXPECT_EQ(open_bytes(folder.path("plain"))->size(), text.size());
   EXPECT_EQ(open_bytes(folder.path("packed"))->size(), std::nullopt);
+}
+
+TEST(Bytes, AFileThatChangesWhileItIsReadIsAnError) {
+  const Folder folder;
+  const std::string text = long_text();
+  const auto message_after = [&](const std::string& bytes, const auto& change) {
+    const std::string path = folder.write("f", bytes);
+    const auto source = open_bytes(path);
+    std::string block(1000, ' ');
+    EXPECT_EQ(source->read(block.data(), block.size()), block.size());
+    change(path);
+    source->rewind();
+    return message_of(folder, [&] { all_bytes(*source, 4096); });
+  };
+  const auto append = [](const std::string& path) { std::ofstream(path, std::ios::app) << "more"; };
+  const auto touch = [](const std::string& path) {
+    namespace fs = std::filesystem;
+    fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(1));
+  };
+  EXPECT_EQ(message_after(text, append), concat("f: changed while it was read: ", text.size(),
+                                                " bytes at first, then ", text.size() + 4));
+  EXPECT_EQ(message_after(text, touch), "f: was written to while it was read");
+  EXPECT_EQ(message_after(gzipped(text), touch), "f: was written to while it was read");
+  EXPECT_EQ(message_after(text, [](const std::string&) {}), "");
 }
 
 TEST(Bytes, GzipMembersAreOneStream) {

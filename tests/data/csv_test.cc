@@ -138,6 +138,8 @@ TEST_F(Csv, NamesFileLineAndColumnOfABadCell) {
   EXPECT_EQ(error("a,c\n1,\n", "", {.categorical = {"c"}}),
             "t.csv: line 2, column 'c': missing value '', expected a category");
   EXPECT_EQ(error("a,b\n1,1e39\n"), "t.csv: line 2, column 'b': '1e39' is too large for a float32");
+  EXPECT_EQ(error("a,b\n1,-Inf\n"),
+            "t.csv: line 2, column 'b': found '-Inf', expected a finite number");
   EXPECT_EQ(
       error("a\n\"x\ny" + std::string(50, 'z') + "\"\n5\n", "", {.header = CsvHeader::kYes}),
       "t.csv: line 2, column 'a': expected a number, found 'x y" + std::string(37, 'z') + "…'");

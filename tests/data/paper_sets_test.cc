@@ -183,6 +183,14 @@ TEST(PaperSets, MepsFindsItsColumnsByName) {
               HasSubstr("meps_21_reg.csv: no column 'PERWT16F'; the columns are '', "));
 }
 
+TEST(PaperSets, AreThereWhereTheirFileIs) {
+  const Folder folder;
+  EXPECT_FALSE(has_paper_set("bio", folder.path()));
+  folder.write("CASP.csv.gz", "");
+  EXPECT_TRUE(has_paper_set("bio", folder.path()));
+  EXPECT_FALSE(has_paper_set("star", folder.path()));
+}
+
 TEST(PaperSets, BikeMakesTheCalendar) {
   const Folder folder;
   folder.write("bike_train.csv",

@@ -1,6 +1,7 @@
 #include "fcp/data/rows.h"
 
 #include <cmath>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,6 +91,10 @@ TEST(Rows, RefusesFilesThatDoNotFit) {
       "y.csv: not an .npy file: begins with bytes 79 0a 31 0a 32 0a, expected 93 4e 55 4d 50 59");
   EXPECT_EQ(reading("x.npy", ""),
             "x.npy: row 2, element 1 (both from 0): found NaN, expected a number");
+  const float infinity = std::numeric_limits<float>::infinity();
+  write_npy(folder.path("i.npy"), Array{{2, 2}, {1, 2, -infinity, 4}});
+  EXPECT_EQ(reading("i.npy", ""),
+            "i.npy: row 1, element 0 (both from 0): found -inf, expected a finite number");
   EXPECT_EQ(reading("none.csv", ""), "none.csv: no such file");
   EXPECT_EQ(reading("x.npy:a", ""), "x.npy: not an .npz archive, but an entry of it is asked for");
 }

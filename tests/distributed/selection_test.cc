@@ -82,7 +82,7 @@ TEST(Selection, EqualsNthElementForAnyNumberOfRanks) {
     const SpreadScores spread = spread_scores(random, size, 40);
     std::vector<uint64_t> ks(random.below(6));
     for (uint64_t& k : ks) k = 1 + random.below(spread.all.size());
-    SelectionOptions options;
+    RankSelectionOptions options;
     options.bits = 1 + static_cast<int>(random.below(16));
     run_threads(size, [&](Communicator& ranks) {
       const auto& mine = spread.by_rank[static_cast<size_t>(ranks.rank())];
@@ -134,7 +134,7 @@ TEST(Selection, NamesRankAndRowOfANaN) {
     run_threads(4, [](Communicator& ranks) {
       std::vector<double> scores(10, 1.0);
       if (ranks.rank() == 2) scores[7] = std::nan("");
-      SelectionOptions options;
+      RankSelectionOptions options;
       options.first_row = 10 * static_cast<size_t>(ranks.rank());
       const uint64_t ks[] = {1};
       distributed_select(ranks, scores, ks, options);
@@ -151,7 +151,7 @@ TEST(Selection, RefusesAKThatDoesNotExist) {
                 ThrowsMessage<Error>(HasSubstr("-th smallest of 2 scores")));
   }
   const uint64_t one = 1;
-  SelectionOptions options;
+  RankSelectionOptions options;
   options.bits = 17;
   EXPECT_THROW(distributed_select(*ranks, scores, std::span(&one, 1), options), Error);
 }

@@ -24,6 +24,7 @@ class WithoutMpi : public testing::TestWithParam<const char*> {
 
 TEST_P(WithoutMpi, SeveralProcessesAreAnErrorRatherThanTheSameWorkTwice) {
   ASSERT_FALSE(built_with_mpi());
+  EXPECT_EQ(mpi_library(), "");
   setenv(GetParam(), "2", 1);
   EXPECT_THAT(job_size, ThrowsMessage<Error>(HasSubstr("fcp was built without MPI")));
 }

@@ -1,5 +1,7 @@
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,6 +63,28 @@ TEST(Onnx, WritingAndReadingKeepsEverything) {
     EXPECT_EQ(other.scalar_type(), tensor.scalar_type()) << name;
     EXPECT_TRUE(torch::equal(other, tensor)) << name;
   }
+}
+
+TEST(Onnx, WeightsThatAreNoFiniteNumbersAreNamed) {
+  for (const torch::ScalarType type : {torch::kFloat, torch::kDouble, torch::kHalf}) {
+    Graph graph = make_mlp({2, 3, 1});
+    const std::string name = graph.nodes[0].inputs[1];
+    torch::Tensor weight = graph.initializers.at(name).to(type).contiguous();
+    graph.initializers[name] = weight;
+    EXPECT_EQ(complaint(parsed(graph)), "");
+    weight.view(-1)[4] = -std::numeric_limits<double>::infinity();
+    const std::string expected =
+        concat("m.onnx: ", describe(graph.nodes[0]), ": its weight '", name);
+    EXPECT_EQ(complaint(parsed(graph)),
+              expected + "' is infinite at element 4 (from 0), expected a finite number");
+    weight.view(-1)[2] = std::nan("");
+    EXPECT_EQ(complaint(parsed(graph)),
+              expected + "' is NaN at element 2 (from 0), expected a finite number");
+  }
+  // What no layer multiplies with may be infinite.
+  Graph graph = make_mlp({2, 3, 1});
+  graph.initializers["mask"] = torch::full({2}, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(complaint(parsed(graph)), "");
 }
 
 TEST(Onnx, TypedDataIsReadLikeRawData) {

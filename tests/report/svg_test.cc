@@ -26,7 +26,7 @@ TEST(EscapeText, LeavesNoMarkup) {
 
 TEST(RangeOf, IgnoresWhatIsNotFinite) {
   const std::vector<double> values = {kInfinity, 2, -kInfinity, 4, kNaN};
-  const Range range = range_of(values, 0);
+  const AxisRange range = range_of(values, 0);
   EXPECT_EQ(range.low, 2);
   EXPECT_EQ(range.high, 4);
 }
@@ -37,7 +37,7 @@ TEST(RangeOf, IsNeverEmpty) {
   const std::vector<std::vector<double>> cases = {
       {}, {kNaN}, {kInfinity}, {0}, {5, 5}, {-3}, {1, 1 + 1e-15}, {tiny}, {-huge, huge}, {huge}};
   for (const auto& values : cases) {
-    for (const Range& range : {range_of(values, 0), robust_range(values, 0)}) {
+    for (const AxisRange& range : {range_of(values, 0), robust_range(values, 0)}) {
       EXPECT_TRUE(std::isfinite(range.low) && std::isfinite(range.high));
       EXPECT_LT(range.low, range.high);
     }
@@ -59,7 +59,7 @@ TEST(RoundTicks, AreRoundAndInside) {
     const double low = std::pow(10, 20 * random.uniform() - 10) * (random.uniform() - 0.5);
     const double width = std::pow(10, 20 * random.uniform() - 10);
     if (width < 1e-5 * std::abs(low)) continue;  // range_of never makes such a range
-    const Range range{low, low + width};
+    const AxisRange range{low, low + width};
     const std::vector<double> ticks = round_ticks(range, 5);
     ASSERT_GE(ticks.size(), 2u) << low << " " << width;
     ASSERT_LE(ticks.size(), 7u);

@@ -1,0 +1,54 @@
+#include "cli/synopsis.h"
+
+#include <sstream>
+
+namespace fcp {
+namespace {
+
+// CLI11 writes a type and its checks as "TEXT:{cpu,cuda}", "UINT:INT in [0 - 4096]" or "FLOAT".
+void read_type(const std::string& type, OptionWords& words) {
+  const size_t colon = type.find(':');
+  words.value = type.substr(0, colon);
+  if (colon == std::string::npos || type.size() < colon + 3) return;
+  if (type[colon + 1] != '{' || type.back() != '}') return;
+  std::istringstream choices(type.substr(colon + 2, type.size() - colon - 3));
+  for (std::string choice; std::getline(choices, choice, ',');) words.choices.push_back(choice);
+}
+
+OptionWords words_of(const CLI::Option& option) {
+  OptionWords words;
+  words.positional = option.get_positional();
+  words.required = option.get_required();
+  words.text = option.get_description();
+  words.preset = option.get_default_str();
+  if (words.positional) {
+    words.names.push_back(option.get_name());
+  } else {
+    for (const std::string& name : option.get_snames()) words.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) words.names.push_back("--" + name);
+  }
+  const bool flag = option.get_items_expected_max() == 0;
+  if (!flag) read_type(option.get_type_name(), words);
+  return words;
+}
+
+}  // namespace
+
+std::vector<OptionWords> options_of(const CLI::App& app) {
+  std::vector<OptionWords> words;
+  for (const CLI::Option* option : app.get_options()) words.push_back(words_of(*option));
+  return words;
+}
+
+std::vector<VerbWords> verbs_of(const CLI::App& app) {
+  std::vector<VerbWords> verbs;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    verbs.push_back({.name = verb->get_name(),
+                     .text = verb->get_description(),
+                     .footer = verb->get_footer(),
+                     .options = options_of(*verb)});
+  }
+  return verbs;
+}
+
+}  // namespace fcp

@@ -1,0 +1,95 @@
+# cmake --install, find_package(fcp) and the Debian packages.
+#
+# Two components: `program` (fcp, its manual page and completion) and `development` (static libraries,
+# headers and the CMake package). Every room is a target fcp::ROOM, and fcp::fcp is all of them. What
+# fcp stands on is found anew where it is used; fcpConfig.cmake says what that is.
+include_guard()
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fcp)
+
+# The libraries. fcp_torch is exported empty, and filled by fcpConfig.cmake with the libtorch found
+# there.
+set(exported fcp fcp_torch fcp_onnx)
+foreach(room IN LISTS FCP_ROOMS)
+  list(APPEND exported fcp_${room})
+  set_target_properties(fcp_${room} PROPERTIES EXPORT_NAME ${room})
+  target_include_directories(fcp_${room} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endforeach()
+set_target_properties(fcp_torch PROPERTIES EXPORT_NAME torch)
+set_target_properties(fcp_onnx PROPERTIES EXPORT_NAME onnx)
+if(TARGET fcp_onnx_messages)
+  list(APPEND exported fcp_onnx_messages)
+  set_target_properties(fcp_onnx_messages PROPERTIES EXPORT_NAME onnx_messages)
+endif()
+install(TARGETS ${exported} EXPORT fcpTargets ARCHIVE COMPONENT development)
+install(EXPORT fcpTargets NAMESPACE fcp:: DESTINATION ${package_dir} COMPONENT development)
+
+# Headers; without those that only the rooms themselves can use.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/fcp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT development
+        FILES_MATCHING PATTERN "*.h"
+        PATTERN ops EXCLUDE
+        PATTERN onnx_types.h EXCLUDE
+        PATTERN onnx_tensor.h EXCLUDE
+        PATTERN image_codecs.h EXCLUDE)
+
+configure_package_config_file(cmake/fcpConfig.cmake.in ${PROJECT_BINARY_DIR}/fcpConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/fcpConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/fcpConfig.cmake ${PROJECT_BINARY_DIR}/fcpConfigVersion.cmake
+              cmake/FcpFillTorch.cmake
+        DESTINATION ${package_dir} COMPONENT development)
+
+# The program. Where libtorch is not in a folder of the system (pip's is not), it must find it again.
+set_target_properties(fcp_program PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS fcp_program RUNTIME COMPONENT program)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+# It writes its manual page and completion itself; $<…> keeps that to the moment of installation.
+install(CODE "
+  set(made \"${PROJECT_BINARY_DIR}/installed\")
+  file(MAKE_DIRECTORY \${made})
+  execute_process(COMMAND \"$<TARGET_FILE:fcp_program>\" man OUTPUT_FILE \${made}/fcp.1
+                  COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND \"$<TARGET_FILE:fcp_program>\" completion bash OUTPUT_FILE \${made}/fcp
+                  COMMAND_ERROR_IS_FATAL ANY)"
+        COMPONENT program)
+install(FILES ${PROJECT_BINARY_DIR}/installed/fcp.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+        COMPONENT program)
+install(FILES ${PROJECT_BINARY_DIR}/installed/fcp
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)
+
+# cpack -G DEB, or `make package`.
+set(CPACK_PACKAGE_NAME fcp)
+set(CPACK_PACKAGE_VENDOR "the fcp authors")
+set(CPACK_PACKAGE_CONTACT "the fcp authors <fcp@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Prediction intervals with guaranteed coverage for networks")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL program development)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME fcp)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
+    "Turns a trained network into one that says how sure it is: the program fcp.")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libfcp-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+    "libtorch-dev, libonnx-dev, libprotobuf-dev, nlohmann-json3-dev, zlib1g-dev")
+if(JPEG_FOUND)
+  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libjpeg-dev")
+endif()
+if(PNG_FOUND)
+  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libpng-dev")
+endif()
+if(FCP_WITH_MPI)
+  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libopenmpi-dev")
+endif()
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
+    "Feature conformal prediction for C++: libraries, headers and find_package(fcp).")
+set(CPACK_GENERATOR DEB)
+include(CPack)

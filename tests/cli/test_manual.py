@@ -1,0 +1,109 @@
+"""What the program says about itself: completion, manual page, versions and `doctor`. Completion and
+page are held against --help, verb by verb and option by option."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import program
+
+
+class Manual(program.Case):
+    @classmethod
+    def setUpClass(cls):  # no demo needed
+        cls.help = {"": cls.text("--help")}
+        for verb in re.findall(r"^  ([a-z_]+) ", cls.help[""].split("Subcommands:")[1], re.M):
+            cls.help[verb] = cls.text(verb, "--help")
+        assert len(cls.help) > 10, cls.help.keys()
+
+    @staticmethod
+    def text(*arguments, environment=None):
+        return subprocess.run([program.PROGRAM, *arguments], env=environment or program.ENVIRONMENT,
+                              stdout=subprocess.PIPE, check=True, text=True,
+                              timeout=program.LONGEST).stdout
+
+    def options(self, verb):
+        names = re.findall(r"(?<![\w-])--[a-z][a-z-]*",
+                           "\n".join(re.findall(r"^  (-\S+)", self.help[verb], re.M)))
+        self.assertIn("--help", names)
+        return names
+
+    def complete(self, *words):
+        """What bash offers for the last word, by the script itself."""
+        script = ('source <("$0" completion bash); COMP_WORDS=(fcp "$@"); COMP_CWORD=$#; _fcp; '
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-uc", script, program.PROGRAM, *words], check=True,
+                              env=program.ENVIRONMENT, stdout=subprocess.PIPE, text=True)
+        return done.stdout.split()
+
+    def test_completion_offers_every_verb_and_option(self):
+        self.assertEqual(set(self.complete("")),
+                         {*self.options(""), "-h", *(verb for verb in self.help if verb)})
+        for verb in self.help:
+            if verb:
+                with self.subTest(verb):
+                    offered = self.complete(verb, "--")
+                    self.assertEqual(sorted(offered), sorted(self.options(verb)))
+
+    def test_completion_of_values(self):
+        self.assertEqual(self.complete("cal"), ["calibrate"])
+        self.assertEqual(self.complete("calibrate", "m.onnx", "--device", ""), ["cpu", "cuda"])
+        self.assertEqual(self.complete("calibrate", "--score", "feature_s"), ["feature_sampled"])
+        self.assertIn("regression", self.complete("reproduce", "r"))
+        # Nothing of ours, so that bash offers files.
+        self.assertEqual(self.complete("calibrate", ""), [])
+        self.assertEqual(self.complete("calibrate", "--data", ""), [])
+
+    def test_manual_page_names_every_verb_and_option(self):
+        page = self.text("man").replace("\\-", "-")
+        sections = dict(re.findall(r"^\.SS fcp (\S+)[^\n]*\n(.*?)(?=^\.S[SH])", page, re.M | re.S))
+        sections[""] = page.split(".SH OPTIONS")[1].split(".SH")[0]
+        self.assertEqual(set(sections), set(self.help))
+        for verb in self.help:
+            with self.subTest(verb):
+                for option in self.options(verb):
+                    if verb and option == "--help":
+                        continue  # told once
+                    self.assertRegex(sections[verb], rf"\n\.TP\n[^\n]*\\fB{option}\\fR")
+
+    def test_manual_page_is_sound(self):
+        if shutil.which("groff") is None:
+            self.skipTest("there is no groff here")
+        done = subprocess.run(["groff", "-man", "-Kutf8", "-Tutf8", "-ww"], input=self.text("man"),
+                              capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr, "")
+        self.assertTrue("Interrupted by SIGINT or SIGTERM" in done.stdout)
+
+    def test_version_with_libraries(self):
+        found = json.loads(self.text("--version", "--json"))
+        self.assertEqual("fcp " + found["fcp"] + "\n", self.text("--version"))
+        for library in ("libtorch", "onnx", "protobuf", "zlib", "compiler"):
+            self.assertRegex(found[library], r"\d+\.\d+")
+        self.assertIn("mpi", found)
+        done = self.run_program("--json", threads=None)
+        self.assertEqual(done.returncode, 2)
+
+    def test_doctor(self):
+        os.mkdir(self.path("tabular"))
+        self.write("tabular/CASP.csv", "")
+        environment = dict(program.ENVIRONMENT, FCP_DATA_DIR=self.folder, TMPDIR=self.folder)
+        found = json.loads(self.text("doctor", "--json", environment=environment))
+        self.assertGreaterEqual(found["threads"], 1)
+        self.assertGreater(found["memory"]["total_bytes"], found["memory"]["available_bytes"])
+        self.assertEqual(found["data"], {"folder": self.folder, "exists": True, "sets": ["bio"]})
+        self.assertEqual((found["temporary"]["folder"], found["temporary"]["writable"]),
+                         (self.folder, True))
+        self.assertEqual(os.listdir(self.folder), ["tabular"])
+        self.assertEqual(set(found["images"]), {"jpeg", "png"})
+
+    def test_doctor_says_what_is_missing(self):
+        environment = dict(program.ENVIRONMENT, FCP_DATA_DIR=self.path("none"),
+                           TMPDIR=self.path("none"))
+        text = self.text("doctor", environment=environment)
+        self.assertIn(self.path("none") + ": no such folder", text)
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,36 @@
+"""The Debian packages: what is in them, what they depend on, and that the unpacked program runs."""
+import glob
+import shutil
+import sys
+
+import package
+from package import BUILD, PROGRAM, run
+
+
+class Deb(package.Case):
+    def test_packages(self):
+        run("cpack", "-G", "DEB", "--config", BUILD + "/CPackConfig.cmake", "-B", self.folder)
+        (program,) = glob.glob(self.path("fcp_*.deb"))
+        (development,) = glob.glob(self.path("libfcp-dev_*.deb"))
+
+        depends = run("dpkg-deb", "--field", program, "Depends")
+        for library in ("libtorch", "libc6", "zlib1g"):
+            self.assertIn(library, depends)
+        self.assertIn("libtorch-dev", run("dpkg-deb", "--field", development, "Depends"))
+
+        root = self.path("root")
+        run("dpkg-deb", "--extract", program, root)
+        self.assertEqual(run(root + "/usr/bin/fcp", "--version"), run(PROGRAM, "--version"))
+        run("dpkg-deb", "--extract", development, root)
+        for file in ("/usr/share/man/man1/fcp.1", "/usr/share/bash-completion/completions/fcp",
+                     "/usr/include/fcp/calibration/calibrated.h"):
+            with open(root + file, encoding="utf-8") as opened:
+                self.assertTrue(opened.read())
+        self.assertEqual(len(glob.glob(root + "/usr/lib/**/fcpConfig.cmake", recursive=True)), 1)
+
+
+if __name__ == "__main__":
+    if not shutil.which("dpkg-deb") or not shutil.which("cpack"):
+        print("skipped: there is no dpkg-deb or cpack here")
+        sys.exit(77)
+    package.main()

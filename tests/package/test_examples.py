@@ -1,0 +1,64 @@
+"""The examples do what they say."""
+import os
+import re
+import subprocess
+import sys
+
+import package
+from package import BUILD, PROGRAM, run
+
+sys.path.insert(0, os.path.join(package.SOURCE, "tests", "cli"))
+sys.argv[1] = PROGRAM
+from program import read_csv, write_npy  # pylint: disable=wrong-import-position
+
+EXAMPLES = os.path.join(BUILD, "examples")
+
+
+class Examples(package.Case):
+    def test_intervals(self):
+        text = run(os.path.join(EXAMPLES, "1_intervals"))
+        share = float(re.match(r"90 % intervals: (\d\.\d+) of 1200 truths are inside", text)[1])
+        # 1200 rows at 90 %, calibrated on 2400: six deviations of about 0.0106.
+        self.assertLess(abs(share - 0.9), 6 * 0.0106)
+
+    def rows(self, folder, name):
+        header, rows = read_csv(os.path.join(folder, name))
+        at = header.index("minutes")
+        return [row[:at] + row[at + 1:] for row in rows], [row[at] for row in rows]
+
+    def test_your_model_and_a_service(self):
+        demo = self.demo()
+        x, y = self.rows(demo, "calibration.csv")
+        write_npy(self.path("x.npy"), x)
+        write_npy(self.path("y.npy"), y)
+        made = run(os.path.join(EXAMPLES, "2_your_onnx_model"), os.path.join(demo, "model.onnx"),
+                   self.path("x.npy"), self.path("y.npy"), self.path("c.onnx"))
+        self.assertIn("2400 rows, cut at hidden2", made)
+        # The program and the example agree to the last bit on the artefact's scores, so they agree
+        # on intervals; the service prints six digits of them.
+        new, _ = self.rows(demo, "test.csv")
+        write_npy(self.path("new.npy"), new[:20])
+        expected = run(PROGRAM, "predict", self.path("c.onnx"), "--data", self.path("new.npy"),
+                       "--alpha", "0.2", "--quiet", "--threads", 1).splitlines()[1:]
+        lines = [" ".join(map(str, row)) for row in new[:20]]
+        lines.insert(5, "one 2 3")
+        lines.insert(6, "1 2 3")
+        done = subprocess.run([os.path.join(EXAMPLES, "3_service"), self.path("c.onnx"), "0.2"],
+                              input="\n".join(lines) + "\n", stdout=subprocess.PIPE, text=True,
+                              check=True).stdout.splitlines()
+        self.assertEqual(done.pop(5), "error: expected numbers, found 'one 2 3'")
+        self.assertTrue(done.pop(5).startswith("error: "))
+        self.assertEqual(len(done), 20)
+        for ours, theirs in zip(done, expected):
+            for a, b in zip(ours.split(), theirs.split(","), strict=True):
+                self.assertAlmostEqual(float(a), float(b), delta=1e-4 * (1 + abs(float(b))))
+
+    def test_wrong_files_are_one_line(self):
+        done = subprocess.run([os.path.join(EXAMPLES, "3_service"), "none.onnx", "0.1"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+
+
+if __name__ == "__main__":
+    package.main()

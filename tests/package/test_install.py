@@ -1,0 +1,63 @@
+"""`cmake --install`, and a project outside that builds against it with find_package(fcp)."""
+import os
+import subprocess
+
+import package
+from package import BUILD, SOURCE, run
+
+
+def cached(name):
+    """A variable of the build's cache."""
+    with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as file:
+        for line in file:
+            if line.startswith(name + ":"):
+                return line.split("=", 1)[1].strip()
+    return ""
+
+
+class Install(package.Case):
+    def setUp(self):
+        super().setUp()
+        self.prefix = self.path("prefix")
+        run("cmake", "--install", BUILD, "--prefix", self.prefix)
+
+    def installed(self, *names):
+        return os.path.join(self.prefix, *names)
+
+    def test_outside_project(self):
+        built = self.path("outside")
+        run("cmake", "-S", os.path.join(SOURCE, "tests", "package", "outside"), "-B", built,
+            "-DCMAKE_PREFIX_PATH=" + self.prefix + ";" + cached("CMAKE_PREFIX_PATH"),
+            "-DCMAKE_CXX_COMPILER=" + cached("CMAKE_CXX_COMPILER"),
+            "-DCMAKE_CXX_FLAGS=-O0 " + cached("CMAKE_CXX_FLAGS"),
+            "-DFCP_HEADERS=" + self.installed("include"))
+        run("cmake", "--build", built)
+        demo = self.demo()
+        printed = run(os.path.join(built, "outside"), os.path.join(demo, "calibrated.onnx"), "0.1")
+        lower, upper, picture, _ = printed.split()
+        # What the installed program says of the same row.
+        with open(self.path("zeros.csv"), "w", encoding="utf-8") as file:
+            with open(os.path.join(demo, "test.csv"), encoding="utf-8") as test:
+                file.write(test.readline() + ",".join(["0"] * 9) + "\n")
+        rows = run(self.installed("bin", "fcp"), "predict", os.path.join(demo, "calibrated.onnx"),
+                   "--data", self.path("zeros.csv"), "--quiet", "--threads", 1).splitlines()
+        _, wanted_lower, wanted_upper = map(float, rows[1].split(","))
+        self.assertAlmostEqual(float(lower), wanted_lower, delta=1e-4)
+        self.assertAlmostEqual(float(upper), wanted_upper, delta=1e-4)
+        self.assertGreater(int(picture), 50)
+        # Nothing of the installed package points back into the build or the sources.
+        found = subprocess.run(["grep", "-rlE", f"{BUILD}|{SOURCE}/",
+                                os.path.join(self.prefix, "lib"), "--include=*.cmake"],
+                               stdout=subprocess.PIPE, text=True, check=False).stdout
+        self.assertEqual(found, "")
+
+    def test_program_with_page_and_completion(self):
+        self.assertTrue(run(self.installed("bin", "fcp"), "--version").startswith("fcp "))
+        with open(self.installed("share", "man", "man1", "fcp.1"), encoding="utf-8") as file:
+            self.assertTrue(file.read().startswith(".TH FCP 1"))
+        completion = self.installed("share", "bash-completion", "completions", "fcp")
+        run("bash", "-n", completion)
+
+
+if __name__ == "__main__":
+    package.main()

@@ -28,7 +28,7 @@ double deviation_at(const ComparisonSeries& series, size_t row) {
              : 0;
 }
 
-Range comparison_range(const Comparison& comparison) {
+AxisRange comparison_range(const Comparison& comparison) {
   std::vector<double> values;
   if (comparison.reference) values.push_back(*comparison.reference);
   for (const ComparisonSeries& series : comparison.series) {

@@ -22,8 +22,10 @@ import torch  # brings the libtorch that _fcp runs on, and must come before it
 
 from . import _fcp
 from ._fcp import Error
-from ._estimators import Checked, FeatureConformalClassifier, FeatureConformalRegressor
+from ._classifier import FeatureConformalClassifier
+from ._estimator import Checked
 from ._model import Model, from_torch, load
+from ._regressor import FeatureConformalRegressor
 
 if torch.__version__.split(".")[:2] != _fcp.torch_version.split(".")[:2]:
     raise ImportError(

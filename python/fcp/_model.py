@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import os
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
@@ -95,7 +95,10 @@ def from_torch(module: torch.nn.Module, example: Any, cut: Optional[str] = None)
     The module is exported by `torch.onnx.export` in evaluation mode, once; what it learns later the
     model does not know.
     """
-    example = torch.as_tensor(np.asarray(example) if not torch.is_tensor(example) else example)
+    example = example if torch.is_tensor(example) else torch.as_tensor(np.asarray(example))
+    weights = next(module.parameters(), None)
+    if weights is not None and example.is_floating_point():
+        example = example.to(weights)  # its type, and its device
     if cut is not None and cut not in dict(module.named_modules()):
         raise _fcp.Error(f"the module has no submodule '{cut}'")
     # A number would be read as a number of layers.
@@ -112,31 +115,25 @@ class _WithFeature(torch.nn.Module):
         super().__init__()
         self.module = module
         self.cut = cut
-        self.feature: Any = None
 
     def forward(self, x: torch.Tensor) -> Tuple[Any, ...]:
+        features: List[Any] = []
         submodule = self.module.get_submodule(self.cut)
-        handle = submodule.register_forward_hook(self._keep)
+        handle = submodule.register_forward_hook(lambda *call: features.append(call[-1]))
         try:
             outputs = self.module(x)
         finally:
             handle.remove()
-        if not torch.is_tensor(self.feature):
-            raise _fcp.Error(f"the submodule '{self.cut}' does not give one tensor")
+        if len(features) != 1 or not torch.is_tensor(features[0]):
+            raise _fcp.Error(f"the submodule '{self.cut}' does not give one tensor, once")
         outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
-        return (*outputs, self.feature)
-
-    def _keep(self, _submodule: torch.nn.Module, _inputs: Any, output: Any) -> None:
-        if self.feature is not None and self.feature is not output:
-            self.feature = "several"
-        else:
-            self.feature = output
+        return (*outputs, features[0])
 
 
 def _export(
     module: torch.nn.Module, example: torch.Tensor, cut: Optional[str], feature: Optional[str]
 ) -> bytes:
-    training = module.training
+    modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
         with torch.no_grad():
@@ -148,20 +145,21 @@ def _export(
             names.append(feature)
         # From torch 2.9 on another exporter is the default, which names tensors as it likes.
         options = {"dynamo": False} if "dynamo" in _export_parameters() else {}
-        bytes_ = io.BytesIO()
+        written = io.BytesIO()
         torch.onnx.export(
             module,
             (example,),
-            bytes_,
+            written,
             opset_version=17,
             input_names=["input"],
             output_names=names,
             dynamic_axes={name: {0: "batch"} for name in ["input", *names]},
             **options,
         )
-        return bytes_.getvalue()
+        return written.getvalue()
     finally:
-        (module.module if isinstance(module, _WithFeature) else module).train(training)
+        for part, training in modes:
+            part.training = training
 
 
 def _export_parameters() -> Any:

@@ -57,6 +57,10 @@ def label_rows(rows, classes=4, seed=0):
     return x, random.integers(classes, size=rows)
 
 
+def model_for(network, inputs=3, **options):
+    return fcp.from_torch(network, torch.zeros(1, inputs), **options)
+
+
 class Case(unittest.TestCase):
     """A test with a folder of its own. One thread, so that the program gives the same bits."""
 
@@ -75,7 +79,7 @@ class Case(unittest.TestCase):
             self.skipTest("FCP_PROGRAM does not name the program fcp")
         done = subprocess.run(
             [PROGRAM, *map(str, arguments), "--threads", "1"],
-            cwd=self.folder, capture_output=True, text=True, timeout=240,
+            cwd=self.folder, capture_output=True, text=True, timeout=600,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, f"{arguments}: {done.stderr}")
         return done.stdout

@@ -17,7 +17,7 @@ class Examples(networks.Case):
         environment = dict(os.environ, MPLBACKEND="agg", MPLCONFIGDIR=self.folder)
         done = subprocess.run(
             [sys.executable, "-B", FOLDER / name], cwd=self.folder, env=environment,
-            capture_output=True, text=True, timeout=240,
+            capture_output=True, text=True, timeout=600,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout

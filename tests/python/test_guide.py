@@ -21,7 +21,7 @@ class Guide(networks.Case):
         path = os.path.dirname(networks.PROGRAM) + os.pathsep + os.environ["PATH"]
         done = subprocess.run(
             command, shell=True, cwd=self.folder, env=dict(os.environ, PATH=path),
-            capture_output=True, text=True, timeout=240,
+            capture_output=True, text=True, timeout=600,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, f"{command}: {done.stderr}")
         return done.stdout

@@ -1,0 +1,93 @@
+// Calibration of arrays: the parameters of an estimator become the settings of cli/steps.h.
+#include <filesystem>
+#include <type_traits>
+#include <utility>
+
+#include <pybind11/stl.h>
+
+#include "cli/steps.h"
+#include "python/arrays.h"
+#include "python/predictor.h"
+
+namespace fcp {
+namespace {
+
+namespace py = pybind11;
+
+ScoreOptions score_options(const py::dict& options) {
+  ScoreOptions score;
+  const auto read = [&](const char* name, auto& value) {
+    value = options[name].cast<std::decay_t<decltype(value)>>();
+  };
+  read("score", score.name);
+  read("output", score.output);
+  read("normalize", score.normalize);
+  read("low", score.low);
+  read("high", score.high);
+  read("asymmetric", score.asymmetric);
+  score.norm = parse_norm(options["norm"].cast<std::string>());
+  score.bound.method = parse_bound(options["bound"].cast<std::string>());
+  read("floor", score.floor);
+  read("steps", score.steps);
+  read("rate", score.step_rate);
+  read("adam", score.adam);
+  read("paper", score.paper);
+  read("loss_weights", score.loss_weights);
+  read("randomized", score.randomized);
+  read("rank_free", score.rank_free);
+  read("samples", score.samples);
+  read("seed", score.seed);
+  return score;
+}
+
+CalibrateSettings settings_of(const py::dict& options) {
+  CalibrateSettings settings;
+  settings.data_name = "X";
+  settings.score = score_options(options);
+  settings.cut = options["cut"].cast<std::string>();
+  settings.level = level_of(options["alpha"]);
+  settings.selection_share = options["selection"].cast<double>();
+  settings.calibration.name = options["calibration"].cast<std::string>();
+  settings.calibration.group = options["group"].cast<std::string>();
+  settings.calibration.bandwidth = options["bandwidth"].cast<double>();
+  settings.calibration.seed = settings.score.seed;
+  // None asks for a choice on the slice.
+  settings.choose_temperature = options["temperature"].is_none();
+  if (!settings.choose_temperature) {
+    settings.score.temperature = options["temperature"].cast<double>();
+  }
+  const bool ranked = settings.score.name == "raps" || settings.score.name == "feature_margin";
+  settings.choose_rank_term = ranked && options["rank_weight"].is_none();
+  if (ranked && !settings.choose_rank_term) {
+    settings.score.rank_weight = options["rank_weight"].cast<double>();
+  }
+  return settings;
+}
+
+}  // namespace
+
+std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
+                                                  const py::object& array,
+                                                  const py::object& answers,
+                                                  const py::dict& options, const py::dict& given,
+                                                  const py::object& shifted) {
+  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"));
+  CalibrateSettings settings = settings_of(options);
+  settings.facts = facts_of(given);
+  settings.provenance["network"] = std::filesystem::path(network.name()).filename().string();
+  std::unique_ptr<TensorRows> shifted_rows;
+  if (!shifted.is_none()) {
+    shifted_rows = std::make_unique<TensorRows>(tensor_of(shifted, "shifted"), torch::Tensor());
+    settings.shifted = shifted_rows.get();
+  }
+  const auto device = options["device"].cast<std::string>();
+  const CommonOptions common{.quiet = !options["verbose"].cast<bool>(),
+                             .seed = settings.score.seed};
+  py::gil_scoped_release unlocked;
+  return std::make_shared<LoadedPredictor>(
+      calibrate_rows(network.graph(), rows, batch_rows({}, rows), settings, device_of(device),
+                     common),
+      device);
+}
+
+}  // namespace fcp

@@ -1,0 +1,73 @@
+// A calibrated predictor as Python holds it. The work is that of the program's verbs (cli/steps.h),
+// so that both give the same bits; only data come as arrays. Every function here takes Python's
+// objects and so needs its lock; each releases it while it works.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <pybind11/pybind11.h>
+#include <torch/types.h>
+
+#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/conformal/level.h"
+
+#include "cli/row_facts.h"
+#include "python/module.h"
+
+namespace fcp {
+
+// A number, or its decimal digits as text.
+Level level_of(const pybind11::handle& alpha);
+
+// "cpu" or "cuda"; an Error where the device is not there.
+torch::Device device_of(const std::string& name);
+
+// What a caller says of rows besides x and y, already in the numbers that the predictor knows.
+RowFacts facts_of(const pybind11::dict& given);
+
+// A calibrated network with what runs it.
+class LoadedPredictor {
+ public:
+  LoadedPredictor(Calibrated calibrated, const std::string& device)
+      : device_(device_of(device)),
+        calibrated_(std::move(calibrated)),
+        predictor_(calibrated_, device_) {}
+
+  const Calibrated& calibrated() const { return calibrated_; }
+  std::string device() const { return device_.is_cuda() ? "cuda" : "cpu"; }
+  bool labels() const { return predictor_.score().classes() > 0; }
+
+  // Intervals: prediction [N, K] and ends [N, K, 2, levels]. Labels: prediction [N] and members
+  // [N, C, levels].
+  pybind11::tuple regions(const pybind11::object& array, const pybind11::list& alphas,
+                          const pybind11::dict& given) const;
+
+  // Scores [N, sides], p-values [N], and whether each row is within its radius [N].
+  pybind11::tuple check(const pybind11::object& array, const pybind11::object& answers,
+                        const pybind11::object& alpha, const pybind11::dict& given) const;
+
+  // The text of the JSON that `fcp evaluate --json` prints; and its HTML page, where asked for.
+  std::string evaluate(const pybind11::object& array, const pybind11::object& answers,
+                       const pybind11::object& alpha, const pybind11::dict& given,
+                       const std::string& report, bool verbose) const;
+
+ private:
+  // Calls `work` with the rows of each batch: their number, those before, and what is known of
+  // them.
+  template <typename Work>
+  void for_batches(const torch::Tensor& x, const RowFacts& facts, const Work& work) const;
+
+  torch::Device device_;
+  Calibrated calibrated_;
+  CalibratedPredictor predictor_;
+};
+
+// Calibrates on arrays; `options` are the parameters of an estimator by name, `shifted` may be
+// None.
+std::shared_ptr<LoadedPredictor> calibrate_arrays(
+    const LoadedNetwork& network, const pybind11::object& array, const pybind11::object& answers,
+    const pybind11::dict& options, const pybind11::dict& given, const pybind11::object& shifted);
+
+}  // namespace fcp

@@ -1,0 +1,367 @@
+"""The package fcp as its users meet it: what it refuses, networks, files shared with the program,
+parameters, types, and scikit-learn where that is installed."""
+
+import ast
+import copy
+import doctest
+import importlib.util
+import inspect
+import json
+import math
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+import torch
+
+import fcp
+import networks
+from fcp import _classifier, _fcp, _model, _regressor
+from networks import Branches, Case, label_rows, model_for, perceptron, regression_rows
+
+try:
+    import sklearn.base
+    import sklearn.pipeline
+    import sklearn.preprocessing
+except ImportError:
+    sklearn = None
+
+
+class Errors(Case):
+    def setUp(self):
+        super().setUp()
+        self.x, self.y = regression_rows(50)
+        self.model = model_for(perceptron(3, 1))
+        self.regressor = fcp.FeatureConformalRegressor(self.model)
+
+    def test_error_is_a_value_error_of_the_package(self):
+        self.assertTrue(issubclass(fcp.Error, ValueError))
+        self.assertEqual(fcp.Error.__module__, "fcp")
+
+    def test_data(self):
+        with self.assert_error("X has 50 rows, y has 49"):
+            self.regressor.conformalize(self.x, self.y[1:])
+        with self.assert_error(r"input 'input': found shape \[50, 2\], expected \[\?, 3\]"):
+            self.regressor.conformalize(self.x[:, :2], self.y)
+        with self.assert_error("the target has 2 columns"):
+            self.regressor.conformalize(self.x, np.stack([self.y, self.y], axis=1))
+        self.x[7, 1] = np.nan
+        with self.assert_error(r"X: row 7 \(from 0\) has a score that is not a number"):
+            self.regressor.conformalize(self.x, self.y)
+        with self.assert_error("X: is a single number"):
+            self.model(3.0)
+        with self.assert_error("X: has no rows"):
+            self.regressor.conformalize(self.x[8:], self.y[8:]).predict_interval(self.x[:0])
+
+    def test_labels(self):
+        classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), score="lac")
+        y = np.zeros(50)
+        y[3] = 4
+        with self.assert_error("row 3: found label 4, expected one of 0 to 3"):
+            classifier.conformalize(self.x, y)
+        with self.assert_error("'nested' is a score of intervals"):
+            classifier.set_params(score="nested").conformalize(self.x, y)
+
+    def test_parameters(self):
+        with self.assert_error("there is no score 'nice'; there are aps, cqr"):
+            fcp.FeatureConformalRegressor(self.model, score="nice").conformalize(self.x, self.y)
+        with self.assert_error("floor: is about the scores nested"):
+            self.regressor.set_params(score="residual", floor=1.0).conformalize(self.x, self.y)
+        with self.assert_error("cut: the score residual does not look at features"):
+            self.regressor.set_params(floor=0.0, cut="-1").conformalize(self.x, self.y)
+        with self.assert_error("there is no parameter 'colour'"):
+            self.regressor.set_params(colour="red")
+        with self.assert_error("grouped' and groups go together"):
+            fcp.FeatureConformalRegressor(self.model, calibration="grouped").conformalize(
+                self.x, self.y
+            )
+        for name, (value, words) in {
+            "selection": (2.0, "a number from 0.0 to 0.9"),
+            "floor": (-1.0, "a number from 0.0 to inf"),
+            "bandwidth": (math.nan, "a number from 0.0 to inf"),
+            "steps": (1.5, "a whole number from 0 to"),
+            "seed": ("a", "a whole number from 0 to"),
+            "adam": (1, "True or False"),
+            "norm": (2, "text"),
+        }.items():
+            with self.assert_error(f"{name}: found {value!r}, expected {words}"):
+                fcp.FeatureConformalRegressor(self.model, **{name: value}).conformalize(
+                    self.x, self.y
+                )
+        with self.assert_error("cut: 'auto' compares guaranteed intervals"):
+            fcp.FeatureConformalRegressor(self.model, score="surrogate", cut="auto").conformalize(
+                self.x, self.y
+            )
+        with self.assert_error("device: found 'tpu'"):
+            fcp.FeatureConformalRegressor(self.model, device="tpu").conformalize(self.x, self.y)
+
+    def test_levels(self):
+        self.regressor.conformalize(self.x, self.y)
+        with self.assert_error("alpha: found None, expected a number"):
+            self.regressor.predict_interval(self.x, alpha=[None])
+        for alpha in (0, 1, 1.5, "a tenth"):
+            with self.assert_error('level alpha is ".*"; expected'):
+                self.regressor.predict_interval(self.x, alpha=alpha)
+
+    def test_order_and_facts(self):
+        with self.assert_error("call conformalize first"):
+            self.regressor.predict_interval(self.x)
+        self.regressor.conformalize(self.x, self.y)
+        with self.assert_error("groups: it was calibrated without groups"):
+            self.regressor.predict_interval(self.x, groups=np.zeros(50))
+        with self.assert_error("groups: names 3 rows, X has 50"):
+            self.regressor.evaluate(self.x, self.y, groups=[1, 2, 3])
+
+    def test_files(self):
+        with self.assert_error("missing.onnx"):
+            fcp.load(self.path("missing.onnx"))
+        self.model.save(self.path("model.onnx"))
+        with self.assert_error("model.onnx: is a network without calibration"):
+            fcp.FeatureConformalRegressor.load(self.path("model.onnx"))
+        self.regressor.conformalize(self.x, self.y).save(self.path("calibrated.onnx"))
+        with self.assert_error("predicts intervals, not for a FeatureConformalClassifier"):
+            fcp.FeatureConformalClassifier.load(self.path("calibrated.onnx"))
+        with self.assert_error("cannot write: No such file"):
+            self.regressor.save(self.path("nowhere/calibrated.onnx"))
+
+    def test_torch(self):
+        with self.assert_error("the module has no submodule 'layer9'"):
+            model_for(Branches(), cut="layer9")
+        twice = torch.nn.Linear(3, 3)
+        with self.assert_error("submodule '0' does not give one tensor, once"):
+            model_for(torch.nn.Sequential(twice, torch.nn.ReLU(), twice), cut="0")
+
+
+class Models(Case):
+    def test_from_torch_answers_as_torch(self):
+        network = perceptron(3, 2).train()
+        network[1].eval()
+        x, _ = regression_rows(20)
+        model = fcp.from_torch(network, x[:1].astype(np.float64))
+        with torch.no_grad():
+            np.testing.assert_allclose(model(x), network(torch.from_numpy(x)).numpy(), atol=1e-5)
+        self.assertTrue(network.training and network[0].training)
+        self.assertFalse(network[1].training)
+        self.assertEqual(model.inputs, [("input", [-1, 3])])
+        self.assertEqual(model.outputs, [("output", [-1, 2])])
+
+    def test_cut_by_submodule(self):
+        network = Branches()
+        model = model_for(network, cut="backbone")
+        self.assertEqual(model.cut, "backbone")
+        self.assertIn("backbone", model.cuts)
+        self.assertEqual(len(model.outputs), 2)
+        x, y = regression_rows(200)
+        regressor = fcp.FeatureConformalRegressor(model, score="feature_cqr").conformalize(x, y)
+        self.assertEqual(regressor.predictor_.cut, "backbone")
+        same = fcp.FeatureConformalRegressor(network, score="feature_cqr", cut="backbone")
+        self.assertEqual(same.conformalize(x, y).radius(0.1), regressor.radius(0.1))
+        # The name stays in the file.
+        regressor.save(self.path("calibrated.onnx"))
+        again = fcp.FeatureConformalRegressor.load(self.path("calibrated.onnx"))
+        self.assertEqual(again.cut, "backbone")
+
+    def test_numbered_submodule_is_no_number_of_layers(self):
+        model = model_for(perceptron(3, 1), cut="3")  # the second ReLU
+        x, y = regression_rows(100)
+        regressor = fcp.FeatureConformalRegressor(model).conformalize(x, y)
+        self.assertEqual(regressor.predictor_.cut, "layer 3")
+        same = fcp.FeatureConformalRegressor(model, cut="-1").conformalize(x, y)
+        self.assertEqual(same.radius(0.1), regressor.radius(0.1))
+
+    def test_modules_and_paths_are_models(self):
+        network = perceptron(3, 1)
+        x, y = regression_rows(100)
+        model_for(network).save(self.path("model.onnx"))
+        radii = [
+            fcp.FeatureConformalRegressor(model).conformalize(x, y).radius(0.1)
+            for model in (network, self.path("model.onnx"), pathlib.Path(self.path("model.onnx")))
+        ]
+        self.assertEqual(radii[0], radii[1])
+        self.assertEqual(radii[1], radii[2])
+
+
+def outward(intervals):
+    """Interval ends as the program writes them: the nearest float32 that does not shrink."""
+    lower, upper = intervals[:, 0].astype(np.float32), intervals[:, 1].astype(np.float32)
+    lower = np.where(lower > intervals[:, 0], np.nextafter(lower, np.float32(-np.inf)), lower)
+    upper = np.where(upper < intervals[:, 1], np.nextafter(upper, np.float32(np.inf)), upper)
+    return lower, upper
+
+
+class Files(Case):
+    """The program and the package on the same files: the same bits."""
+
+    def save_rows(self, x, y):
+        np.save(self.path("x.npy"), x)
+        np.save(self.path("y.npy"), y.astype(np.float32))
+
+    def compare_intervals(self, regressor, x):
+        """The program's intervals of calibrated.onnx are those of the regressor."""
+        np.save(self.path("new.npy"), x)
+        self.program("predict", "calibrated.onnx", "--data", "new.npy", "--out", "out.npy")
+        program = np.load(self.path("out.npy"))
+        prediction, intervals = regressor.predict_interval(x, alpha="0.1")
+        lower, upper = outward(intervals[:, :, 0])
+        np.testing.assert_array_equal(program[:, 0, 0], prediction.astype(np.float32))
+        np.testing.assert_array_equal(program[:, 0, 1], lower)
+        np.testing.assert_array_equal(program[:, 0, 2], upper)
+
+    def test_intervals_both_ways(self):
+        x, y = regression_rows(600)
+        model = model_for(perceptron(3, 1))
+        model.save(self.path("model.onnx"))
+        self.save_rows(x[:300], y[:300])
+        for options in ({"score": "residual"}, {"score": "nested", "cut": "auto"}):
+            flags = [text for name, value in options.items() for text in (f"--{name}", value)]
+            regressor = fcp.FeatureConformalRegressor(model, **options)
+            regressor.conformalize(x[:300], y[:300]).save(self.path("calibrated.onnx"))
+            self.compare_intervals(regressor, x[300:])
+            self.program("calibrate", "model.onnx", "--data", "x.npy", "--target", "y.npy",
+                         "--out", "calibrated.onnx", *flags)  # fmt: skip
+            loaded = fcp.FeatureConformalRegressor.load(self.path("calibrated.onnx"))
+            self.compare_intervals(loaded, x[300:])
+            for alpha in ("0.05", "0.1", "0.3", "0.5", "0.9"):
+                self.assertEqual(loaded.radius(alpha), regressor.radius(alpha))
+
+    def test_sets_both_ways(self):
+        x, y = label_rows(600)
+        model = model_for(perceptron(3, 4))
+        model.save(self.path("model.onnx"))
+        self.save_rows(x[:300], y[:300])
+        np.save(self.path("new.npy"), x[300:])
+        for score in ("aps", "feature_margin"):
+            classifier = fcp.FeatureConformalClassifier(model, score=score)
+            classifier.conformalize(x[:300], y[:300])
+            self.program("calibrate", "model.onnx", "--data", "x.npy", "--target", "y.npy",
+                         "--out", "calibrated.onnx", "--score", score)  # fmt: skip
+            self.program("predict", "calibrated.onnx", "--data", "new.npy", "--out", "out.npy")
+            program = np.load(self.path("out.npy"))
+            np.testing.assert_array_equal(classifier.predict_set(x[300:])[1][:, :, 0], program)
+            loaded = fcp.FeatureConformalClassifier.load(self.path("calibrated.onnx"))
+            np.testing.assert_array_equal(loaded.predict_set(x[300:])[1][:, :, 0], program)
+
+    def test_evaluation_and_report(self):
+        x, y = regression_rows(500)
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)))
+        regressor.conformalize(x[:300], y[:300]).save(self.path("calibrated.onnx"))
+        self.save_rows(x[300:], y[300:])
+        printed = json.loads(
+            self.program("evaluate", "calibrated.onnx", "--data", "x.npy", "--target", "y.npy",
+                         "--json")  # fmt: skip
+        )
+        found = regressor.evaluate(x[300:], y[300:], report=self.path("report.html"))
+        for answer in (printed, found):
+            answer.pop("provenance")
+        self.assertEqual(found, printed)
+        self.assertIn("<html", pathlib.Path(self.path("report.html")).read_text())
+
+    def test_export(self):
+        x, y = regression_rows(300)
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)))
+        regressor.conformalize(x[:200], y[:200]).export(self.path("out.onnx"), alpha=[0.1, 0.2])
+        exported = fcp.load(self.path("out.onnx"))
+        names = [name for name, _ in exported.outputs]
+        self.assertEqual(names, ["output", "lower_0.1", "upper_0.1", "lower_0.2", "upper_0.2"])
+        _, intervals = regressor.predict_interval(x[200:], alpha=[0.1, 0.2])
+        outputs = exported(x[200:])
+        for i in range(4):
+            np.testing.assert_allclose(outputs[1 + i][:, 0], intervals[:, i % 2, i // 2], atol=1e-5)
+
+    def test_pickle_and_copy(self):
+        x, y = regression_rows(150)
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1), cut="1"))
+        regressor.conformalize(x[:100], y[:100])
+        expected = regressor.predict_interval(x[100:])[1]
+        for other in (pickle.loads(pickle.dumps(regressor)), copy.deepcopy(regressor)):
+            np.testing.assert_array_equal(other.predict_interval(x[100:])[1], expected)
+            self.assertEqual(other.model.cut, "layer 1")
+
+
+class Words(Case):
+    """Parameters, docstrings, types, and scikit-learn."""
+
+    def test_parameters(self):
+        model = model_for(perceptron(3, 1))
+        regressor = fcp.FeatureConformalRegressor(model, score="residual", seed=3)
+        self.assertEqual(regressor.get_params()["seed"], 3)
+        self.assertIs(regressor.set_params(seed=4), regressor)
+        self.assertEqual(regressor.seed, 4)
+        self.assertIn("score='residual'", repr(regressor))
+
+    def test_documented_examples(self):
+        for module in (fcp, _classifier, _model, _regressor):
+            with self.subTest(module.__name__):
+                found = doctest.testmod(module)
+                self.assertGreater(found.attempted, 5)
+                self.assertEqual(found.failed, 0)
+
+    def test_stub_names_what_there_is(self):
+        stub = ast.parse(pathlib.Path(_fcp.__file__).with_name("_fcp.pyi").read_text())
+        self.assertEqual(public(vars(_fcp)), stubbed(stub.body))
+        for node in stub.body:
+            if isinstance(node, ast.ClassDef) and node.name in ("Network", "Predictor"):
+                self.assertEqual(public(vars(getattr(_fcp, node.name))), stubbed(node.body))
+
+    def test_package_is_typed(self):
+        self.assertTrue(pathlib.Path(fcp.__file__).with_name("py.typed").exists())
+        for name in fcp.__all__:
+            self.assertTrue(inspect.getdoc(getattr(fcp, name)), name)
+
+    @unittest.skipIf(importlib.util.find_spec("mypy") is None, "mypy is not installed")
+    def test_types_hold(self):
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--cache-dir", self.folder,
+             os.path.dirname(fcp.__file__)],
+            capture_output=True, text=True, timeout=600,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    @unittest.skipIf(sklearn is None, "scikit-learn is not installed")
+    def test_clone(self):
+        model = model_for(perceptron(3, 1))
+        x, y = regression_rows(100)
+        fitted = fcp.FeatureConformalRegressor(model, score="residual").conformalize(x, y)
+        fresh = sklearn.base.clone(fitted)
+        self.assertEqual(fresh.get_params(), fitted.get_params())
+        self.assertFalse(hasattr(fresh, "predictor_"))
+        self.assertEqual(fresh.conformalize(x, y).radius(0.1), fitted.radius(0.1))
+        cloned = sklearn.base.clone(fcp.FeatureConformalRegressor(perceptron(3, 1)))
+        self.assertTrue(cloned.conformalize(x, y).radius(0.1))
+
+    @unittest.skipIf(sklearn is None, "scikit-learn is not installed")
+    def test_pipeline(self):
+        x, y = regression_rows(300)
+        network = perceptron(3, 1)
+        steps = [
+            ("scale", sklearn.preprocessing.StandardScaler()),
+            ("conformal", fcp.FeatureConformalRegressor(network)),
+        ]
+        pipeline = sklearn.pipeline.Pipeline(steps).fit(x[:200], y[:200])
+        scaled = pipeline[:-1].transform(x[200:])
+        prediction, intervals = pipeline[-1].predict_interval(scaled)
+        np.testing.assert_array_equal(pipeline.predict(x[200:]), prediction)
+        self.assertEqual(intervals.shape, (100, 2, 1))
+        self.assertEqual(pipeline.set_params(conformal__seed=7)[-1].seed, 7)
+
+
+def public(names):
+    return {name for name in names if not name.startswith("_")}
+
+
+def stubbed(body):
+    found = set()
+    for node in body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.AnnAssign):
+            found.add(node.target.id)
+    return found
+
+
+if __name__ == "__main__":
+    networks.main()

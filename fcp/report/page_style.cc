@@ -91,6 +91,7 @@ figcaption { margin-bottom: 12px; }
 .alone > .scroll { grid-column: 2; grid-row: 1 / span 2; }
 .outputs { margin-top: 16px; }
 .outputs > h3 { margin-bottom: 8px; }
+.outputs + .remark { margin-top: 12px; }
 .claim { border-left: 3px solid var(--main); padding-left: 14px; }
 .readings { margin: 0 0 18px; padding-left: 1.15em; }
 .readings li { margin-bottom: .35em; }

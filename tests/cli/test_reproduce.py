@@ -21,6 +21,7 @@ PROBE = """<script>document.title = JSON.stringify({
   width: innerWidth, needed: document.documentElement.scrollWidth,
   sections: [...document.querySelectorAll("section")].map(s => s.id),
   charts: document.querySelectorAll("svg").length,
+  background: getComputedStyle(document.body).backgroundColor,
   tall: [...document.querySelectorAll("section")].every(s => s.getBoundingClientRect().height > 40),
 })</script>"""
 
@@ -71,10 +72,11 @@ class Reproduce(program.Case):
     def open_page(self):
         page = self.bytes_of("out/index.html").decode()
         self.write("probe.html", page.replace("</body>", PROBE + "</body>"))
-        for width in (1280, 500):
+        backgrounds = set()
+        for width, *dark in ((1280,), (500, "--force-dark-mode")):
             with self.subTest(width=width):
                 done = subprocess.run(
-                    [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+                    [BROWSER, *dark, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
                      "--enable-logging=stderr", "--v=0", f"--window-size={width},900",
                      f"--user-data-dir={self.path('profile')}", "file://" + self.path("probe.html")],
                     capture_output=True, text=True, timeout=program.LONGEST)
@@ -84,6 +86,8 @@ class Reproduce(program.Case):
                 self.assertEqual(found["charts"], page.count("<svg "))
                 self.assertTrue(found["tall"])
                 self.assertLessEqual(found["needed"], found["width"], "the page scrolls sideways")
+                backgrounds.add(found["background"])
+        self.assertEqual(len(backgrounds), 2, "dark is as light")
 
     def test_missing_sets_are_left_out(self):
         done = self.run_program("reproduce", "scores", "--data-dir", "none", "--out", "out",

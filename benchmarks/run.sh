@@ -3,6 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/bench}
+OPENBLAS_NUM_THREADS=1 "$build/benchmarks/hot_functions" --benchmark_min_time=0.5
+/usr/bin/python3 benchmarks/against_pytorch.py "$build/benchmarks/feature_cp" --threads 1 2
 /usr/bin/python3 benchmarks/compare_forward.py "$build/benchmarks/network_forward" --threads "$(nproc)"
 if [ -n "${FCP_DATA_DIR:-}" ] && [ -f "$FCP_DATA_DIR/tabular/blogData_train.csv.gz" ]; then
   unpacked=$(mktemp)

@@ -84,10 +84,10 @@ FCP_KERNEL void add_rows(float* sum, const float* matrix, size_t width, const We
     const float* b = matrix + some.rows[i + 1] * width;
     const float* c = matrix + some.rows[i + 2] * width;
     const float* d = matrix + some.rows[i + 3] * width;
-    const float* w = some.weights + i;
+    const float p = some.weights[i], q = some.weights[i + 1];  // copies: sums might alias them
+    const float r = some.weights[i + 2], s = some.weights[i + 3];
     for (size_t j = 0; j < width; j += kLanes) {
-      lanes(sum + j) +=
-          w[0] * lanes(a + j) + w[1] * lanes(b + j) + w[2] * lanes(c + j) + w[3] * lanes(d + j);
+      lanes(sum + j) += p * lanes(a + j) + q * lanes(b + j) + r * lanes(c + j) + s * lanes(d + j);
     }
   }
   for (; i < some.count; ++i) {

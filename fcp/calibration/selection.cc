@@ -252,6 +252,35 @@ StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const S
   fail_steps(choice, most, level);
 }
 
+// How many validation rows a band of that radius covers. Where bands only grow, a row is covered
+// from its nested score on, so that the scores, made once, answer for every radius.
+std::function<double(double)> count_by_radius(const std::shared_ptr<const Network>& head,
+                                              const ScoreOptions& score, const StepsRows& rows) {
+  ScoreOptions options = score;
+  if (score.bound.method == BoundMethod::kIbp) {
+    options.name = "nested";
+    options.floor = 0;
+    options.scale.clear();
+    std::vector<double> entered =
+        make_score(options, head)->score(rows.validation_features, rows.validation_truth);
+    for (double& radius : entered) {
+      if (std::isnan(radius)) radius = std::numeric_limits<double>::infinity();  // never
+    }
+    std::sort(entered.begin(), entered.end());
+    return [entered](double radius) {
+      const auto as_band = static_cast<double>(static_cast<float>(radius));
+      const auto end = std::upper_bound(entered.begin(), entered.end(), as_band);
+      return static_cast<double>(end - entered.begin());
+    };
+  }
+  options.steps = 1;  // region() does not depend on it
+  const std::shared_ptr<const Score> surrogate = make_score(options, head);
+  const torch::Tensor truth = output_matrix(rows.validation_truth);
+  return [surrogate, truth, features = rows.validation_features](double radius) {
+    return count_inside(surrogate->region(features, radius), truth);
+  };
+}
+
 }  // namespace
 
 StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions& score,
@@ -259,20 +288,11 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
   if (most < 1) fail("surrogate: at most ", most, " steps were allowed, expected 1 or more");
   torch::NoGradGuard no_grad;
   if (score.name == "feature_cqr") return choose_cqr_steps(head, score, rows, level, most);
-  const size_t output = output_index(*head, score.output);
-  const std::unique_ptr<HeadBounds> bounds = make_bounds(head, score.bound);
-  const HeadBounds::RangesAt ranges =
-      bounds->around({rows.validation_features, {}, score.norm, {}});
   const SurrogateSearch search(
-      head, output, {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
-  const torch::Tensor truth = output_matrix(rows.validation_truth);
-  const auto validation_rows = static_cast<double>(truth.size(0));
-  const auto covered_at = [&](double radius) {
-    if (std::isinf(radius)) return validation_rows;
-    const Range range = ranges(torch::full({truth.size(0)}, radius, torch::kDouble))[output];
-    return count_inside({{}, output_matrix(range.lower), output_matrix(range.upper), {}},
-                        truth.to(range.lower.device()));
-  };
+      head, output_index(*head, score.output),
+      {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
+  const auto validation_rows = static_cast<double>(rows.validation_truth.size(0));
+  const std::function<double(double)> covered_at = count_by_radius(head, score, rows);
   StepsChoice choice;
   search.distances(rows.calibration_features, rows.calibration_truth, most,
                    distance_order(score.norm), [&](int step, const torch::Tensor& distances) {

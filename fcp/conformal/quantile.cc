@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "fcp/base/error.h"
+#include "fcp/conformal/kth_smallest.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/conformal/weight_sum.h"
 
@@ -42,13 +43,10 @@ void check_sizes(size_t scores, size_t weights) {
 }  // namespace
 
 double conformal_quantile(std::span<const double> scores, const Level& level) {
-  check_scores(scores);
   const size_t rank = conformal_rank(level, scores.size());
-  if (rank > scores.size()) return kInfinity;
-  std::vector<double> copy(scores.begin(), scores.end());
-  const auto kth = copy.begin() + static_cast<std::ptrdiff_t>(rank - 1);
-  std::nth_element(copy.begin(), kth, copy.end());
-  return *kth;
+  const double kth = rank > scores.size() ? kInfinity : kth_smallest(scores, rank);
+  if (!std::isfinite(kth)) check_scores(scores);  // NaN, or not looked at yet
+  return kth;
 }
 
 double conformal_quantile_sorted(std::span<const double> sorted, const Level& level) {

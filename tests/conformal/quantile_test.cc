@@ -55,6 +55,30 @@ TEST(Quantile, ConstantScores) {
   EXPECT_EQ(conformal_quantile(constant, Level(0.001)), kInfinity);
 }
 
+// So many that a sample brackets the quantile; and then scores that a sample with a stride sees
+// nothing of, so that the bracket misses.
+TEST(Quantile, ManyScores) {
+  Random random(7);
+  std::vector<double> scores = strange_scores(&random, 400'000);
+  for (const bool striped : {false, true}) {
+    if (striped) {
+      for (size_t i = 0; i < scores.size(); ++i) scores[i] = i % 12 == 0 ? 5 : random.normal();
+    }
+    std::vector<double> sorted = scores;
+    std::sort(sorted.begin(), sorted.end());
+    for (const double alpha : {1e-7, 1e-6, 0.001, 0.1, 0.5, 0.9, 0.9999}) {
+      const size_t rank = conformal_rank(Level(alpha), scores.size());
+      const double expected = rank > sorted.size() ? kInfinity : sorted[rank - 1];
+      EXPECT_EQ(conformal_quantile(scores, Level(alpha)), expected) << alpha;
+    }
+  }
+  const std::vector<double> constant(300'000, 2.5);
+  EXPECT_EQ(conformal_quantile(constant, Level(0.1)), 2.5);
+  scores[123'456] = std::nan("");
+  EXPECT_THAT([&] { conformal_quantile(scores, Level(0.1)); },
+              ThrowsMessage<Error>(HasSubstr("score of row 123456 is NaN")));
+}
+
 TEST(Quantile, SelectionEqualsSorting) {
   Random random(1);
   for (int repeat = 0; repeat < 3000; ++repeat) {

@@ -7,10 +7,10 @@
 #include <system_error>
 
 #include <CLI/CLI.hpp>
-#include <c10/util/Exception.h>
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/network/libtorch_error.h"
 
 #include "cli/verbs.h"
 #include "cli/version.h"
@@ -27,16 +27,6 @@ int report(const std::string& message, int code) {
 }
 
 constexpr char kOutOfMemory[] = "out of memory; try a smaller --batch";
-
-// libtorch appends where in its own code it happened, over many lines.
-int report_libtorch(const c10::Error& error) {
-  const std::string message = error.what_without_backtrace();
-  if (message.find("allocate memory") != std::string::npos ||
-      message.find("out of memory") != std::string::npos) {
-    return report(kOutOfMemory, 1);
-  }
-  return report("libtorch: " + message.substr(0, message.find('\n')), 1);
-}
 
 }  // namespace
 
@@ -91,8 +81,9 @@ int main(int argc, char** argv) {
     return report(kOutOfMemory, 1);
   } catch (const std::system_error& error) {  // a thread that could not be started, above all
     return report(fcp::concat("the system refused what fcp needs: ", error.what()), 1);
-  } catch (const c10::Error& error) {
-    return report_libtorch(error);
+  } catch (const c10::Error& error) {  // its what() has a call stack of many lines
+    if (fcp::is_out_of_memory(error)) return report(kOutOfMemory, 1);
+    return report(fcp::concat("libtorch: ", error.what_without_backtrace()), 1);
   } catch (const std::exception& error) {
     return report(error.what(), 1);
   }

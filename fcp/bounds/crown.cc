@@ -8,6 +8,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/libtorch_error.h"
 
 namespace fcp {
 namespace {
@@ -104,7 +105,7 @@ Range bound_numbers(const LinearHead& linear, int slot, int64_t first, int64_t c
     try {
       inputs = step_back(*step.op, linear.steps[i], outputs, biases, free ? &slopes[i] : nullptr);
     } catch (const c10::Error& error) {
-      fail(describe(step.node), ": ", error.what_without_backtrace());
+      fail_libtorch(describe(step.node), error);
     }
     for (size_t k = 0; k < inputs.size(); ++k) {
       if (step.inputs[k] >= 0 && inputs[k].defined()) at(step.inputs[k]) += inputs[k];

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/libtorch_error.h"
 
 namespace fcp {
 namespace {
@@ -73,7 +74,7 @@ std::vector<Range> step_outputs(const PreparedHead& head, size_t index,
     }
     return outputs;
   } catch (const c10::Error& error) {
-    fail(describe(step.node), ": ", error.what_without_backtrace());
+    fail_libtorch(describe(step.node), error);
   }
 }
 
@@ -145,7 +146,7 @@ FirstOutputs first_outputs(const PreparedHead& head, const Ball& ball) {
     try {
       outputs[i] = step.op->over_ball({ball.center, row_scale(ball), shape}, inputs);
     } catch (const c10::Error& error) {
-      fail(describe(step.node), ": ", error.what_without_backtrace());
+      fail_libtorch(describe(step.node), error);
     }
   }
   return outputs;

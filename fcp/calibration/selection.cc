@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -143,6 +144,12 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
     check_interrupted();
     Candidate candidate{tensor, score, infinity, 0, ""};
     candidate.score.floor = 0;
+    const auto skip = [&](const std::string& why) {
+      candidate.skipped = why;
+      skipped += concat("; ", tensor, ": ", why);
+      selection.candidates.push_back(candidate);
+      if (options.observe) options.observe(candidate);
+    };
     try {
       const Predictor predictor(network, candidate.score, tensor, options.device);
       const torch::Tensor features = predictor.features(x);
@@ -165,10 +172,9 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
         }
       }
     } catch (const Error& error) {
-      candidate.skipped = error.what();
-      skipped += concat("; ", tensor, ": ", error.what());
-      selection.candidates.push_back(candidate);
-      if (options.observe) options.observe(candidate);
+      skip(error.what());
+    } catch (const std::bad_alloc&) {
+      skip("out of memory");
     }
   }
   if (!std::isfinite(best)) {

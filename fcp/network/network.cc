@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/libtorch_error.h"
 #include "fcp/network/simplify.h"
 
 namespace fcp {
@@ -133,7 +134,7 @@ Tensors Network::run(const Tensors& inputs, const Observer& observe) const {
     try {
       results = step.op->forward(arguments);
     } catch (const c10::Error& error) {
-      fail(describe(step.node), ": ", error.what_without_backtrace());
+      fail_libtorch(describe(step.node), error);
     }
     if (observe) observe(step, arguments, results);
     for (size_t i = 0; i < step.outputs.size(); ++i) {

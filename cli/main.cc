@@ -8,6 +8,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/distributed/run_ranks.h"
 
 #include "cli/verbs.h"
 
@@ -20,6 +21,18 @@ int report(const std::string& message, int code) {
   }
   std::cerr << "fcp: " << line << '\n';
   return code;
+}
+
+// Under mpirun every rank is started with the same command; a verb that does not share its work
+// would do all of it on each of them.
+void refuse_several_ranks(const std::string& verb) {
+  const bool shared = verb == "calibrate" || verb == "evaluate" || verb == "reproduce";
+  if (shared || !fcp::started_by_mpirun()) return;
+  fcp::run_ranks([&](fcp::Communicator& ranks) {
+    if (ranks.size() == 1) return 0;
+    throw fcp::UsageError(fcp::concat("'", verb, "' is for one process; mpirun is for calibrate, ",
+                                      "evaluate and reproduce"));
+  });
 }
 
 }  // namespace
@@ -42,6 +55,7 @@ int main(int argc, char** argv) {
   fcp::add_evaluate(app);
   fcp::add_export(app);
   fcp::add_reproduce(app);
+  fcp::add_selftest(app);
 
   // CLI11 would only say that a subcommand is required.
   const auto named = [&](const CLI::App* verb) { return verb->get_name() == argv[1]; };
@@ -50,6 +64,7 @@ int main(int argc, char** argv) {
   }
   fcp::catch_interrupts();
   try {
+    if (argc > 1) refuse_several_ranks(argv[1]);
     app.parse(argc, argv);
     std::cout.flush();
     if (!std::cout) return report("cannot write to standard output", 1);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "fcp/base/error.h"
 #include "fcp/network/onnx_reader.h"
@@ -183,10 +184,12 @@ void run_calibrate(CalibrateOptions& options) {
   read_calibration_facts(options);
   options.settings.data_name = options.data.data;
   options.settings.provenance["network"] = file_name(options.model);
-  options.settings.provenance["calibration data"] = file_name(options.data.data);
+  options.settings.provenance["calibration data"] = data_file_names(options.data);
   const Calibrated calibrated = calibrate_rows(network, *source, batch_rows(options.data, *source),
                                                options.settings, device, options.common);
+  if (options.common.ranks->rank() != 0) return;
   write_calibrated(calibrated, options.out);
+  if (!options.settings.checkpoint.empty()) unlink(options.settings.checkpoint.c_str());
   if (const auto warning = infinite_radius_warning(calibrated, options.settings.level)) {
     say(options.common, "warning: " + *warning);
   }
@@ -210,6 +213,8 @@ void add_calibrate(CLI::App& app) {
       "  fcp calibrate model.onnx --data cal.csv --target y --calibration grouped --group region "
       "--out calibrated.onnx\n"
       "  fcp calibrate classifier.onnx --data photos/ --score feature_margin --out "
+      "calibrated.onnx\n"
+      "  mpirun -n 4 fcp calibrate model.onnx --data x.npy --target y.npy --threads 1 --out "
       "calibrated.onnx\n"
       "The rows must not have been used to train the network.");
   verb->add_option("model", options->model, "ONNX file")->required();
@@ -302,9 +307,13 @@ void add_calibrate(CLI::App& app) {
                    "Share of the rows that choices look at and calibration does not")
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();
+  verb->add_option(
+      "--checkpoint", options->settings.checkpoint,
+      "File that keeps the scores as they come: the same command goes on from it after "
+      "a crash, and removes it at the end");
   add_data(*verb, options->data, /*needs_target=*/true);
   add_common(*verb, options->common);
-  verb->callback([options] { run_calibrate(*options); });
+  verb->callback([options] { run_shared(options->common, [&] { run_calibrate(*options); }); });
 }
 
 }  // namespace fcp

@@ -1,32 +1,28 @@
 // Training and calibration of rows; see steps.h.
-#include <cmath>
+#include <optional>
 #include <utility>
 
+#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 #include <torch/utils.h>
 
+#include "fcp/base/checkpoint.h"
 #include "fcp/base/error.h"
-#include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
 #include "fcp/base/sha256.h"
-#include "fcp/calibration/calibrated_predictor.h"
 #include "fcp/calibration/weighted.h"
-#include "fcp/conformal/quantile.h"
 #include "fcp/data/encoding_text.h"
+#include "fcp/distributed/packing.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/report/format.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/search/surrogate_search.h"
 
 #include "cli/chooser.h"
+#include "cli/collected_rows.h"
+#include "cli/shared_batches.h"
 #include "cli/steps.h"
 
 namespace fcp {
 namespace {
-
-std::string_view bytes_of(const std::vector<float>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
-}
 
 std::string join(const std::vector<std::string>& names) {
   std::string text;
@@ -59,160 +55,6 @@ TrainResult train_rows(RowSource& source, const TrainOptions& options,
 
 namespace {
 
-// The paper's check of its search: rows whose surrogate feature predicts y with an error of less
-// than 1 % of ‖y‖.
-size_t count_reached(const Predictor& predictor, const ScoreOptions& score,
-                     const torch::Tensor& features, const torch::Tensor& truth) {
-  const SurrogateSearch search(
-      predictor.shared_head(), output_index(*predictor.shared_head(), score.output),
-      {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
-  const torch::Tensor found = search.walk(features, truth, score.steps);
-  const torch::Tensor size = truth.to(torch::kDouble).flatten(1).square().sum(1);
-  const torch::Tensor error = search.error(found, truth).to(torch::kCPU, torch::kDouble);
-  return static_cast<size_t>((error < 1e-4 * size).sum().item<int64_t>());
-}
-
-// Collects what calibration keeps of the rows, batch by batch.
-class RowCollector {
- public:
-  RowCollector(const CalibrateSettings& settings, const Predictor& predictor,
-               const DensityRatio& ratio, const RowMask& left_out)
-      : settings_(settings), predictor_(predictor), ratio_(ratio), left_out_(left_out) {
-    rows_.sides = predictor.score().sides();
-    const std::string name = baseline_of(settings.score.name);
-    if (name.empty()) return;
-    ScoreOptions plain = settings.score;
-    plain.name = name;
-    plain.asymmetric = false;
-    baseline_score_ = make_score(plain, predictor.shared_head());
-  }
-
-  void add(const Rows& batch) {
-    const torch::Tensor x = view(batch.x), y = view(batch.y);
-    const torch::Tensor features = predictor_.features(x);
-    const std::vector<double> scores = predictor_.score().score(features, y);
-    check_numbers(scores);
-    const std::vector<int64_t> kept = kept_rows(batch.x.rows());
-    const torch::Tensor rows = torch::tensor(kept, torch::kLong);
-    for (const int64_t row : kept) {
-      const auto first = scores.begin() + row * rows_.sides;
-      rows_.scores.insert(rows_.scores.end(), first, first + rows_.sides);
-    }
-    if (baseline_score_) {
-      const std::vector<double> plain = baseline_score_->score(features, y);
-      for (const int64_t row : kept) baseline_.push_back(plain[static_cast<size_t>(row)]);
-    }
-    add_facts_of(x, y, features, kept, rows);
-    if (settings_.score.name == "surrogate") {
-      reached_ += count_reached(predictor_, settings_.score, features, y);
-    }
-    next_ += batch.x.rows();
-  }
-
-  // Everything collected, put into `calibrated`.
-  void finish(Calibrated& calibrated) {
-    if (rows_.count() < 2) {
-      fail(settings_.data_name, ": calibration needs at least two rows, found ", rows_.count());
-    }
-    check_facts(settings_.facts, next_);
-    const CalibrationOptions& calibration = settings_.calibration;
-    if (calibration.name == "split") sort_sides();
-    if (calibration.name == "localized") rows_.features = torch::cat(features_);
-    if (calibration.name == "grouped") name_groups();
-    calibrated.rows = std::move(rows_);
-    calibrated.baseline = sorted_scores(baseline_);
-    calibrated.ratio = ratio_;
-  }
-
-  size_t seen() const { return next_; }
-  size_t reached() const { return reached_; }
-
- private:
-  void check_numbers(const std::vector<double>& scores) const {
-    for (size_t i = 0; i < scores.size(); ++i) {
-      if (!std::isnan(scores[i])) continue;
-      fail(settings_.data_name, ": row ", next_ + i / static_cast<size_t>(rows_.sides),
-           " (from 0) has a score that is not a number: the network's answer is NaN there");
-    }
-  }
-
-  std::vector<int64_t> kept_rows(size_t count) const {
-    std::vector<int64_t> kept;
-    for (size_t i = 0; i < count; ++i) {
-      if (left_out_.empty() || !left_out_[next_ + i]) kept.push_back(static_cast<int64_t>(i));
-    }
-    return kept;
-  }
-
-  void add_facts_of(const torch::Tensor& x, const torch::Tensor& y, const torch::Tensor& features,
-                    const std::vector<int64_t>& kept, const torch::Tensor& rows) {
-    const CalibrationOptions& calibration = settings_.calibration;
-    const auto count = static_cast<size_t>(x.size(0));
-    if (calibration.name == "localized") {
-      features_.push_back(features.flatten(1).to(torch::kCPU, torch::kFloat).index_select(0, rows));
-    }
-    if (calibration.name == "grouped") {
-      const std::vector<int64_t> groups = groups_for(y, features, count);
-      for (const int64_t row : kept) rows_.groups.push_back(groups[static_cast<size_t>(row)]);
-    }
-    if (calibration.name == "weighted") {
-      if (!ratio_.defined() && settings_.facts.weights.empty()) fail("--weights has no rows");
-      const std::vector<double> weights =
-          ratio_.defined() ? ratio_.weights(ratio_input(x, features))
-                           : given_rows(settings_.facts, 0, next_, count).weights;
-      for (const int64_t row : kept) rows_.weights.push_back(weights[static_cast<size_t>(row)]);
-    }
-  }
-
-  std::vector<int64_t> groups_for(const torch::Tensor& y, const torch::Tensor& features,
-                                  size_t count) const {
-    const std::string& group = settings_.calibration.group;
-    if (group == kByPrediction) {
-      return predicted_labels(predictor_, settings_.score.output, features);
-    }
-    if (group == kByLabel) {
-      const torch::Tensor labels = y.to(torch::kLong).flatten().contiguous();
-      return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
-    }
-    if (settings_.facts.groups.ids.empty()) fail("--group ", group, " names no rows");
-    const auto ids = groups_of(settings_.facts.groups, next_, count);
-    return {ids.begin(), ids.end()};
-  }
-
-  // Groups that are labels have numbers for names.
-  void name_groups() {
-    rows_.group_names = settings_.facts.groups.names;
-    const std::string& group = settings_.calibration.group;
-    if (group != kByPrediction && group != kByLabel) return;
-    for (int64_t label = 0; label < predictor_.score().classes(); ++label) {
-      rows_.group_names.push_back(std::to_string(label));
-    }
-  }
-
-  // Each side ascending: all that split calibration needs.
-  void sort_sides() {
-    std::vector<double> sorted(rows_.scores.size());
-    const auto sides = static_cast<size_t>(rows_.sides);
-    for (size_t side = 0; side < sides; ++side) {
-      const std::vector<double> scores =
-          sorted_scores(side_scores(rows_, static_cast<int64_t>(side)));
-      for (size_t i = 0; i < scores.size(); ++i) sorted[i * sides + side] = scores[i];
-    }
-    rows_.scores = std::move(sorted);
-  }
-
-  const CalibrateSettings& settings_;
-  const Predictor& predictor_;
-  const DensityRatio& ratio_;
-  const RowMask& left_out_;
-  std::unique_ptr<Score> baseline_score_;
-  CalibrationRows rows_;
-  std::vector<double> baseline_;
-  std::vector<torch::Tensor> features_;
-  size_t next_ = 0;
-  size_t reached_ = 0;
-};
-
 void check_settings(const CalibrateSettings& settings, const Predictor& predictor) {
   const CalibrationOptions& calibration = settings.calibration;
   if (calibration.name != "grouped") return;
@@ -227,7 +69,7 @@ void check_settings(const CalibrateSettings& settings, const Predictor& predicto
 // What a reader of a report wants to know.
 std::map<std::string, std::string> provenance_of(const CalibrateSettings& settings,
                                                  const Predictor& predictor,
-                                                 const RowCollector& collector, size_t kept,
+                                                 const CollectedRows& collector, size_t kept,
                                                  uint64_t seed) {
   std::map<std::string, std::string> facts = settings.provenance;
   facts["fcp"] = FCP_VERSION;
@@ -241,6 +83,106 @@ std::map<std::string, std::string> provenance_of(const CalibrateSettings& settin
   return facts;
 }
 
+std::string hash_of(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.hex();
+}
+
+// Everything that decides what is kept of a batch, but for its rows: the network and all settings
+// as the artefact has them, the rows left out, and what was said of rows besides x and y.
+std::string hash_of_work(const Calibrated& without_rows, const CalibrateSettings& settings,
+                         const RowMask& left_out, size_t batch, torch::Device device) {
+  Packer work;
+  work.add(std::string(FCP_VERSION));
+  work.add(serialize_onnx(to_artefact(without_rows)));
+  work.add(std::vector<char>(left_out.begin(), left_out.end()));
+  work.add(settings.facts.groups.ids);
+  for (const std::string& name : settings.facts.groups.names) work.add(name);
+  work.add(settings.facts.weights);
+  work.add(uint64_t{batch});
+  work.add(static_cast<uint64_t>(at::get_num_threads()));  // may change the last bits of a score
+  work.add(device.str());
+  return hash_of(work.take());
+}
+
+// All ranks must have read and chosen the same.
+void check_agreement(Communicator& ranks, const std::string& work) {
+  const std::vector<std::string> all = ranks.gather(work);
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] == work) continue;
+    fail("rank ", rank, " works on something else than rank 0: the hash of its inputs and options ",
+         "is ", all[rank], ", expected ", work);
+  }
+}
+
+// A batch as the checkpoint has it, where its rows are still the same.
+CollectedBatch recall(const Checkpoint& checkpoint, size_t number, const CollectedBatch& now,
+                      const std::string& data_name, size_t first_row) {
+  CollectedBatch then = CollectedBatch::unpack(checkpoint.records()[number]);
+  if (then.sha256 != now.sha256) {
+    fail(checkpoint.path(), ": is of other rows: those of ", data_name, " from row ", first_row,
+         " (from 0) on had the hash ", then.sha256, ", now it is ", now.sha256);
+  }
+  return then;
+}
+
+// Scores all rows that the checkpoint, if there is one, does not have.
+void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
+                  const CalibrateSettings& settings, const std::string& work,
+                  const CommonOptions& common, CollectedRows& collected) {
+  Communicator& ranks = *common.ranks;
+  std::optional<Checkpoint> checkpoint;
+  if (!settings.checkpoint.empty() && ranks.rank() == 0) {
+    checkpoint.emplace(settings.checkpoint, work);
+  }
+  uint64_t done = checkpoint ? checkpoint->records().size() : 0;
+  ranks.all_reduce(std::span(&done, 1), Reduce::kMax);
+  if (done > 0) say(common, concat(settings.checkpoint, ": goes on after ", done, " batches"));
+  Progress progress("calibrate", source.size().value_or(0), !common.quiet);
+  uint64_t taken = 0;
+  share_batches(
+      ranks, source, batch,
+      [&](size_t number, const Rows& rows) {
+        if (number >= done) return scorer.score(rows).pack();
+        return CollectedBatch{.sha256 = hash_rows(rows), .seen = rows.x.rows()}.pack();
+      },
+      [&](size_t number, std::string_view result) {
+        CollectedBatch fresh = CollectedBatch::unpack(result);
+        if (number < done) {
+          fresh = recall(*checkpoint, number, fresh, settings.data_name, collected.seen());
+        } else if (checkpoint) {
+          checkpoint->append(result);
+        }
+        collected.take(fresh);
+        progress.advance(fresh.seen);
+        ++taken;
+      });
+  if (checkpoint && taken < done) {
+    fail(checkpoint->path(), ": is of more rows: it has ", done, " batches, ", settings.data_name,
+         " has ", taken);
+  }
+}
+
+// What there is to say of the rows when all are collected; the notable part on stderr too.
+void add_findings(const CollectedRows& collected, const CommonOptions& common,
+                  Calibrated& calibrated) {
+  calibrated.provenance["calibration data sha256"] = collected.sha256();
+  if (calibrated.score.name == "surrogate") {
+    const double share =
+        static_cast<double>(collected.reached()) / static_cast<double>(collected.seen());
+    calibrated.provenance["surrogates within 1 % of the truth"] = format_percent(share);
+    say(common, concat("surrogate: after ", calibrated.score.steps, " steps ",
+                       format_percent(share), " of the rows predict the truth within 1 %"));
+  }
+  if (!calibrated.rows.weights.empty()) {
+    const std::string rows = format_number(effective_sample_size(calibrated.rows.weights));
+    calibrated.provenance["effective sample size"] = rows;
+    say(common,
+        concat("weights: ", calibrated.rows.count(), " rows are worth ", rows, " unweighted ones"));
+  }
+}
+
 }  // namespace
 
 Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
@@ -249,47 +191,28 @@ Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
   torch::NoGradGuard no_grad;
   CalibrateSettings settings = asked;
   settings.calibration.paper = settings.score.paper;
-  DensityRatio ratio;
-  const RowMask left_out = settle(network, source, batch, device, common, settings, ratio);
+  Calibrated calibrated;
+  const RowMask left_out =
+      settle(network, source, batch, device, common, settings, calibrated.ratio);
   const Predictor predictor(network, settings.score, settings.cut, device);
   check_settings(settings, predictor);
-  RowCollector collector(settings, predictor, ratio, left_out);
-  Sha256 hash;
-  Progress progress("calibrate", source.size().value_or(0), !common.quiet);
-  for (Rows rows; source.next(batch, rows);) {
-    check_interrupted();
-    hash.add(bytes_of(rows.x.values));
-    hash.add(bytes_of(rows.y.values));
-    collector.add(rows);
-    progress.advance(rows.x.rows());
-  }
-  check_interrupted();
-
-  Calibrated calibrated;
-  collector.finish(calibrated);
   calibrated.network = network;
   calibrated.score = settings.score;
   calibrated.calibration = settings.calibration;
   calibrated.cut = predictor.cut();
+  const bool alone = common.ranks->size() == 1 && settings.checkpoint.empty();
+  const std::string work = alone ? "" : hash_of_work(calibrated, settings, left_out, batch, device);
+  check_agreement(*common.ranks, work);
+  CollectedRows collected(settings, predictor);
+  collect_rows(BatchScorer(settings, predictor, calibrated.ratio, left_out), source, batch,
+               settings, work, common, collected);
+  if (common.ranks->rank() != 0) return calibrated;
+
+  collected.finish(calibrated);
   calibrated.provenance =
-      provenance_of(settings, predictor, collector, calibrated.rows.count(), common.seed);
-  calibrated.provenance["calibration data sha256"] = hash.hex();
-  if (settings.score.name == "surrogate") {
-    const double share =
-        static_cast<double>(collector.reached()) / static_cast<double>(collector.seen());
-    calibrated.provenance["surrogates within 1 % of the truth"] = format_percent(share);
-    say(common, concat("surrogate: after ", settings.score.steps, " steps ", format_percent(share),
-                       " of the rows predict the truth within 1 %"));
-  }
-  if (!calibrated.rows.weights.empty()) {
-    const std::string rows = format_number(effective_sample_size(calibrated.rows.weights));
-    calibrated.provenance["effective sample size"] = rows;
-    say(common,
-        concat("weights: ", calibrated.rows.count(), " rows are worth ", rows, " unweighted ones"));
-  }
-  Sha256 model;
-  model.add(serialize_onnx(network));
-  calibrated.provenance["network sha256"] = model.hex();
+      provenance_of(settings, predictor, collected, calibrated.rows.count(), common.seed);
+  add_findings(collected, common, calibrated);
+  calibrated.provenance["network sha256"] = hash_of(serialize_onnx(network));
   if (!source.target_names().empty()) calibrated.provenance["target"] = join(source.target_names());
   return calibrated;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <future>
 #include <iostream>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "fcp/data/folder.h"
 #include "fcp/data/image_rows.h"
 #include "fcp/data/image_text.h"
+#include "fcp/distributed/run_ranks.h"
 
 namespace fcp {
 namespace {
@@ -53,11 +55,50 @@ void add_common(CLI::App& verb, CommonOptions& options) {
       ->capture_default_str();
 }
 
+Communicator* serial_ranks() {
+  static const std::unique_ptr<Communicator> serial = make_serial_communicator();
+  return serial.get();
+}
+
+void run_shared(CommonOptions& options, const std::function<void()>& verb) {
+  run_ranks([&](Communicator& ranks) {
+    options.ranks = &ranks;
+    options.quiet = options.quiet || ranks.rank() > 0;
+    verb();
+    options.ranks = serial_ranks();
+    return 0;
+  });
+}
+
+namespace {
+
+// mpirun binds ranks to a few cores each. The number of threads must not follow that: it can change
+// the last bits of a score, and those are to be the same for any number of ranks.
+int cores_for(const CommonOptions& options) {
+  if (options.ranks->size() == 1) {
+    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  }
+  return static_cast<int>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+void advise_threads(const CommonOptions& options, int threads, int cores) {
+  const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const int ranks = local == nullptr ? 1 : std::atoi(local);
+  if (threads == 1 || ranks * threads <= cores) return;
+  say(options,
+      concat("note: ", ranks, " ranks of ", threads, " threads share the ", cores,
+             " cores of this machine; --threads ", std::max(1, cores / ranks), " is faster"));
+}
+
+}  // namespace
+
 torch::Device start(const CommonOptions& options) {
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int cores = cores_for(options);
+  const int threads = options.threads > 0 ? options.threads : cores;
   keep_freed_memory();
   keep_threads_from_spinning(cores);
-  at::set_num_threads(options.threads > 0 ? options.threads : cores);
+  at::set_num_threads(threads);
+  if (options.ranks->size() > 1) advise_threads(options, threads, cores);
   if (options.device == "cuda" && !torch::cuda::is_available()) {
     fail("--device cuda: this machine, or this build of libtorch, has no CUDA device");
   }
@@ -222,6 +263,14 @@ std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* ne
     rows.encoding = parse_encoding(network->metadata.at(kEncodingKey));
   }
   return open_rows(options.data, options.target, rows);
+}
+
+std::string data_file_names(const DataOptions& options) {
+  std::string names;
+  for (const std::string& file : file_list(options.data)) {
+    names += (names.empty() ? "" : ",") + std::filesystem::path(file).filename().string();
+  }
+  return names;
 }
 
 size_t batch_rows(const DataOptions& options, const RowSource& source) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,9 +14,13 @@
 #include "fcp/data/array.h"
 #include "fcp/data/image_transform.h"
 #include "fcp/data/rows.h"
+#include "fcp/distributed/communicator.h"
 #include "fcp/network/graph.h"
 
 namespace fcp {
+
+// One process, which is the whole job.
+Communicator* serial_ranks();
 
 struct CommonOptions {
   bool json = false;
@@ -23,7 +28,12 @@ struct CommonOptions {
   uint64_t seed = 0;
   int threads = 0;  // 0: all cores
   std::string device = "cpu";
+  Communicator* ranks = serial_ranks();  // the processes that share the work
 };
+
+// Runs a verb that several processes share, as ranks of mpirun where that started them. All but
+// rank 0 are quiet.
+void run_shared(CommonOptions& options, const std::function<void()>& verb);
 
 // Declares the common options on a verb.
 void add_common(CLI::App& verb, CommonOptions& options);
@@ -72,6 +82,9 @@ void remember_images(const DataOptions& options, const RowSource& source, Graph&
 
 // The names of the classes that the network carries; numbers where it has none.
 std::vector<std::string> class_names_of(const Graph& network, size_t classes);
+
+// The names of the files of --data, without their folders.
+std::string data_file_names(const DataOptions& options);
 
 // Rows to run at a time.
 size_t batch_rows(const DataOptions& options, const RowSource& source);

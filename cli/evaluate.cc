@@ -1,5 +1,4 @@
 // fcp evaluate: how the intervals of a calibrated predictor do on rows with known answers.
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -30,8 +29,8 @@ struct EvaluateOptions {
 template <typename Report>
 void finish(Report& report, const EvaluateOptions& options, std::string html(const Report&),
             nlohmann::ordered_json json(const Report&)) {
-  report.provenance.emplace_back("test data",
-                                 std::filesystem::path(options.data.data).filename().string());
+  if (options.common.ranks->rank() != 0) return;
+  report.provenance.emplace_back("test data", data_file_names(options.data));
   if (!options.report.empty()) write_file(options.report, html(report));
   for (const std::string& note : report.notes) say(options.common, "warning: " + note);
   if (options.common.json) {
@@ -67,7 +66,8 @@ void add_evaluate(CLI::App& app) {
       app.add_subcommand("evaluate", "Coverage, and length or size, on rows with known answers");
   verb->footer(
       "Example:\n"
-      "  fcp evaluate calibrated.onnx --data test.csv --target y --alpha 0.1 --report report.html");
+      "  fcp evaluate calibrated.onnx --data test.csv --target y --alpha 0.1 --report report.html\n"
+      "  mpirun -n 4 fcp evaluate calibrated.onnx --data x.npy --target y.npy --threads 1");
   verb->add_option("model", options->model, "Calibrated predictor")->required();
   verb->add_option("--data", options->data.data,
                    "Rows: CSV, .npy, .npz:entry, or a folder of images")
@@ -78,7 +78,7 @@ void add_evaluate(CLI::App& app) {
   verb->add_option("--report", options->report, "HTML report to write");
   add_data(*verb, options->data, /*needs_target=*/true);
   add_common(*verb, options->common);
-  verb->callback([options] { run_evaluate(*options); });
+  verb->callback([options] { run_shared(options->common, [&] { run_evaluate(*options); }); });
 }
 
 }  // namespace fcp

@@ -22,6 +22,7 @@
 #include "fcp/report/json.h"
 
 #include "cli/method_stream.h"
+#include "cli/shared_batches.h"
 #include "cli/steps.h"
 
 namespace fcp {
@@ -154,12 +155,10 @@ class RowSampler {
  public:
   explicit RowSampler(uint64_t seed) : random_(seed) {}
 
-  void add(const Regions& regions, const torch::Tensor& truth) {
-    const auto outputs = static_cast<size_t>(regions.prediction.size(1));
-    for (size_t at = 0; at < numbers(truth).size(); at += outputs, ++rows_) {
+  void add(const MethodBatch& batch, std::span<const double> truth) {
+    for (size_t at = 0; at < truth.size(); at += batch.outputs(), ++rows_) {
       // The first output stands for the row.
-      const SampleRow row{numbers(regions.prediction)[at], numbers(regions.lower)[at],
-                          numbers(regions.upper)[at], numbers(truth)[at]};
+      const SampleRow row{batch.prediction[at], batch.lower[at], batch.upper[at], truth[at]};
       keep(sample_, sample_place(rows_, kSampleRows, random_), kSampleRows, row);
       keep(lengths_, sample_place(rows_, kSampleLengths, random_), kSampleLengths,
            row.upper - row.lower);
@@ -193,21 +192,33 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
   RowSampler sampler(common.seed);
   size_t done = 0;
   Progress progress("evaluate", source.size().value_or(0), !common.quiet);
-  for (Rows rows; source.next(batch, rows);) {
-    check_interrupted();
-    const size_t count = rows.x.rows();
+  const auto measure = [&](size_t, const Rows& rows) {
     const NewRows fresh = predictor.describe(
-        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
+        view(rows.x),
+        given_rows(facts, calibrated.rows.group_names.size(), rows.first_row, rows.x.rows()));
     const torch::Tensor truth = view(rows.y).to(torch::kDouble);
+    Packer packer;
+    packer.add(numbers(truth));
+    method.measure(fresh, truth).pack(packer);
+    if (baseline) baseline->measure(fresh, truth).pack(packer);
+    return packer.take();
+  };
+  const auto take = [&](size_t, std::string_view result) {
+    Unpacker unpacker(result);
+    const std::vector<double> truth = unpacker.numbers<double>();
+    const MethodBatch measured = MethodBatch::unpack(unpacker);
+    const size_t count = measured.p_values.size();
     const auto ids = groups_of(facts.shown, done, count);
-    sampler.add(method.add(fresh, truth, ids), truth);
-    if (baseline) baseline->add(fresh, truth, ids);
+    sampler.add(measured, truth);
+    method.take(measured, truth, ids);
+    if (baseline) baseline->take(MethodBatch::unpack(unpacker), truth, ids);
     done += count;
     progress.advance(count);
-  }
-  check_facts(facts, done);
-
+  };
+  share_batches(*common.ranks, source, batch, measure, take);
   IntervalReport report;
+  if (common.ranks->rank() != 0) return report;
+  check_facts(facts, done);
   report.level = level;
   report.calibration_rows = calibrated.rows.count();
   report.sample = sampler.take_sample();

@@ -16,11 +16,13 @@
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/image.h"
 #include "fcp/data/npy.h"
+#include "fcp/distributed/packing.h"
 #include "fcp/report/console.h"
 #include "fcp/report/format.h"
 #include "fcp/scores/labels.h"
 
 #include "cli/method_stream.h"
+#include "cli/shared_batches.h"
 #include "cli/steps.h"
 
 namespace fcp {
@@ -101,21 +103,29 @@ class SetStream {
         level_(level),
         evaluator_(names.size(), {.class_names = names, .group_names = groups}) {}
 
-  Regions add(const NewRows& rows, const torch::Tensor& truth, std::span<const int64_t> groups) {
+  // Packs what take() needs of these rows, and returns their sets.
+  Regions measure(const NewRows& rows, const torch::Tensor& truth, Packer& packer) const {
     const Regions regions = predictor_.region(rows, level_);
     const torch::Tensor members = host_members(regions);
-    const std::vector<int64_t> labels = host_labels(truth);
-    evaluator_.add({.members = std::span(reinterpret_cast<const uint8_t*>(members.data_ptr<bool>()),
-                                         static_cast<size_t>(members.numel())),
-                    .truth = labels,
-                    .groups = groups});
     const Judged judged = predictor_.judge(rows, truth);
-    p_values_.insert(p_values_.end(), judged.p_values.begin(), judged.p_values.end());
+    uint64_t detected = 0;
     for (const bool in :
          within_radii(predictor_, rows, truth, judged.scores, level_, calibrated_.score.paper)) {
-      detected_ += in ? 1 : 0;
+      detected += in ? 1 : 0;
     }
+    packer.add(std::span(reinterpret_cast<const uint8_t*>(members.data_ptr<bool>()),
+                         static_cast<size_t>(members.numel())));
+    packer.add(judged.p_values);
+    packer.add(detected);
     return regions;
+  }
+
+  void take(Unpacker& unpacker, std::span<const int64_t> labels, std::span<const int64_t> groups) {
+    const std::vector<uint8_t> members = unpacker.numbers<uint8_t>();
+    evaluator_.add({.members = members, .truth = labels, .groups = groups});
+    const std::vector<double> p_values = unpacker.numbers<double>();
+    p_values_.insert(p_values_.end(), p_values.begin(), p_values.end());
+    detected_ += unpacker.number();
   }
 
   LabelMethodResult finish() const {
@@ -147,12 +157,18 @@ class TopCounter {
   TopCounter(const CalibratedPredictor& predictor, const std::string& output)
       : head_(logit_head(predictor.predictor().shared_head(), output)) {}
 
-  void add(const torch::Tensor& features, const torch::Tensor& truth) {
+  void measure(const torch::Tensor& features, const torch::Tensor& truth, Packer& packer) const {
     const torch::Tensor ranks = label_ranks(logits_of(head_, features));
     const torch::Tensor own = ranks.gather(1, truth.to(torch::kLong).reshape({-1, 1}));
-    first_ += (own == 1).sum().item<int64_t>();
-    fifth_ += (own <= 5).sum().item<int64_t>();
-    rows_ += own.size(0);
+    packer.add(std::vector<int64_t>{(own == 1).sum().item<int64_t>(),
+                                    (own <= 5).sum().item<int64_t>(), own.size(0)});
+  }
+
+  void take(Unpacker& unpacker) {
+    const std::vector<int64_t> counts = unpacker.numbers<int64_t>();
+    first_ += counts.at(0);
+    fifth_ += counts.at(1);
+    rows_ += counts.at(2);
   }
 
   double top1() const { return static_cast<double>(first_) / static_cast<double>(rows_); }
@@ -163,19 +179,50 @@ class TopCounter {
   int64_t first_ = 0, fifth_ = 0, rows_ = 0;
 };
 
-// A sample of rows to be shown, with their pictures where the rows are images.
+void pack_example(const LabelExample& example, Packer& packer) {
+  packer.add(example.name);
+  packer.add(example.truth);
+  packer.add(example.prediction);
+  packer.add(uint64_t{example.members.size()});
+  for (const std::string& member : example.members) packer.add(member);
+  packer.add(uint64_t{example.covered});
+  packer.add(example.image_png);
+}
+
+LabelExample unpack_example(Unpacker& unpacker) {
+  LabelExample example;
+  example.name = unpacker.text();
+  example.truth = unpacker.text();
+  example.prediction = unpacker.text();
+  const uint64_t members = unpacker.number();
+  for (uint64_t i = 0; i < members; ++i) example.members.push_back(unpacker.text());
+  example.covered = unpacker.number() != 0;
+  example.image_png = unpacker.text();
+  return example;
+}
+
+// A sample of rows to be shown, with their pictures where the rows are images. Which rows are drawn
+// follows from their numbers alone: a rank draws for all rows, and makes the examples of its own.
 class ExampleSampler {
  public:
   ExampleSampler(const RowSource& source, const std::vector<std::string>& names,
                  std::optional<ImageTransform> transform, uint64_t seed)
       : source_(source), names_(names), transform_(std::move(transform)), random_(seed) {}
 
-  void add(const Rows& rows, const Regions& regions) {
+  void measure(const Rows& rows, const Regions& regions, Packer& packer) {
     const torch::Tensor members = host_members(regions);
     const std::vector<int64_t> predicted = host_labels(regions.prediction);
-    for (size_t i = 0; i < rows.x.rows(); ++i, ++seen_) {
-      const size_t place = seen_ < kExamples ? seen_ : random_.below(seen_ + 1);
+    while (drawn_ < rows.first_row) draw();
+    std::vector<uint64_t> places;
+    std::vector<size_t> chosen;
+    for (size_t i = 0; i < rows.x.rows(); ++i) {
+      const size_t place = draw();
       if (place >= kExamples) continue;
+      places.push_back(place);
+      chosen.push_back(i);
+    }
+    packer.add(places);
+    for (const size_t i : chosen) {
       LabelExample example;
       example.name = source_.row_name(rows.first_row + i);
       if (example.name.empty()) example.name = concat("row ", rows.first_row + i);
@@ -185,17 +232,26 @@ class ExampleSampler {
       example.members = member_names(members, static_cast<int64_t>(i), names_);
       example.covered = members[static_cast<int64_t>(i)][static_cast<int64_t>(truth)].item<bool>();
       if (transform_) example.image_png = picture(rows.x, i);
-      if (place == examples_.size()) {
-        examples_.push_back(std::move(example));
-      } else {
-        examples_[place] = std::move(example);
-      }
+      pack_example(example, packer);
+    }
+  }
+
+  void take(Unpacker& unpacker) {
+    for (const uint64_t place : unpacker.numbers<uint64_t>()) {
+      if (place >= examples_.size()) examples_.resize(place + 1);
+      examples_[place] = unpack_example(unpacker);
     }
   }
 
   std::vector<LabelExample> take() { return std::move(examples_); }
 
  private:
+  // The place of the next row in the sample; kExamples or more: it is left out.
+  size_t draw() {
+    const size_t row = drawn_++;
+    return row < kExamples ? row : static_cast<size_t>(random_.below(row + 1));
+  }
+
   // What the network saw, with the normalisation undone.
   std::string picture(const Array& x, size_t row) const {
     const auto height = static_cast<int>(x.shape[2]), width = static_cast<int>(x.shape[3]);
@@ -218,7 +274,7 @@ class ExampleSampler {
   std::optional<ImageTransform> transform_;
   Random random_;
   std::vector<LabelExample> examples_;
-  size_t seen_ = 0;
+  size_t drawn_ = 0;
 };
 
 }  // namespace
@@ -267,22 +323,34 @@ LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const
   size_t done = 0;
   Progress progress("evaluate", source.size().value_or(0), !common.quiet);
   const size_t batch = batch_rows(data, source);
-  for (Rows rows; source.next(batch, rows);) {
-    check_interrupted();
-    const size_t count = rows.x.rows();
+  const auto measure = [&](size_t, const Rows& rows) {
     const NewRows fresh = predictor.describe(
-        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
+        view(rows.x),
+        given_rows(facts, calibrated.rows.group_names.size(), rows.first_row, rows.x.rows()));
     const torch::Tensor truth = view(rows.y);
-    const auto ids = groups_of(facts.shown, done, count);
-    sampler.add(rows, method.add(fresh, truth, ids));
-    if (baseline) baseline->add(fresh, truth, ids);
-    top.add(fresh.features, truth);
-    done += count;
-    progress.advance(count);
-  }
-  check_facts(facts, done);
-
+    Packer packer;
+    packer.add(host_labels(truth));
+    const Regions regions = method.measure(fresh, truth, packer);
+    if (baseline) baseline->measure(fresh, truth, packer);
+    top.measure(fresh.features, truth, packer);
+    sampler.measure(rows, regions, packer);
+    return packer.take();
+  };
+  const auto take = [&](size_t, std::string_view result) {
+    Unpacker unpacker(result);
+    const std::vector<int64_t> labels = unpacker.numbers<int64_t>();
+    const auto ids = groups_of(facts.shown, done, labels.size());
+    method.take(unpacker, labels, ids);
+    if (baseline) baseline->take(unpacker, labels, ids);
+    top.take(unpacker);
+    sampler.take(unpacker);
+    done += labels.size();
+    progress.advance(labels.size());
+  };
+  share_batches(*common.ranks, source, batch, measure, take);
   LabelReport report;
+  if (common.ranks->rank() != 0) return report;
+  check_facts(facts, done);
   report.level = level;
   report.calibration_rows = calibrated.rows.count();
   report.methods.push_back(method.finish());

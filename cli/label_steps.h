@@ -19,7 +19,7 @@ size_t predict_sets(const Calibrated& calibrated, RowSource& source, size_t batc
                     torch::Device device, const CommonOptions& common);
 
 // Coverage, sizes and what the report shows, at one level. `data` says whether the rows are images,
-// which the examples are then shown with.
+// which the examples are then shown with. Ranks share the rows, as in steps.h.
 LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const DataOptions& data,
                           const Level& level, const RowFacts& facts, torch::Device device,
                           const CommonOptions& common);

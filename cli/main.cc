@@ -10,6 +10,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/distributed/run_ranks.h"
 #include "fcp/network/libtorch_error.h"
 
 #include "cli/verbs.h"
@@ -27,6 +28,18 @@ int report(const std::string& message, int code) {
 }
 
 constexpr char kOutOfMemory[] = "out of memory; try a smaller --batch";
+
+// Under mpirun every rank is started with the same command; a verb that does not share its work
+// would do all of it on each of them.
+void refuse_several_ranks(const std::string& verb) {
+  const bool shared = verb == "calibrate" || verb == "evaluate" || verb == "reproduce";
+  if (shared || !fcp::started_by_mpirun()) return;
+  fcp::run_ranks([&](fcp::Communicator& ranks) {
+    if (ranks.size() == 1) return 0;
+    throw fcp::UsageError(fcp::concat("'", verb, "' is for one process; mpirun is for calibrate, ",
+                                      "evaluate and reproduce"));
+  });
+}
 
 }  // namespace
 
@@ -53,6 +66,7 @@ int main(int argc, char** argv) {
   fcp::add_export(app);
   fcp::add_segment(app);
   fcp::add_reproduce(app);
+  fcp::add_selftest(app);
   fcp::add_doctor(app);
   fcp::add_completion(app);
   fcp::add_man(app);
@@ -65,6 +79,7 @@ int main(int argc, char** argv) {
   fcp::catch_interrupts();
   std::signal(SIGXFSZ, SIG_IGN);  // too large a file is then a failed write, which says so
   try {
+    if (argc > 1) refuse_several_ranks(argv[1]);
     app.parse(argc, argv);
     std::cout.flush();
     if (!std::cout) return report("cannot write to standard output", 1);

@@ -11,7 +11,28 @@ torch::Tensor to_host(const torch::Tensor& tensor) {
   return tensor.to(torch::kCPU, torch::kDouble).contiguous();
 }
 
+std::vector<double> to_numbers(const torch::Tensor& tensor) {
+  const torch::Tensor plain = to_host(tensor);
+  const std::span<const double> values = numbers(plain);
+  return {values.begin(), values.end()};
+}
+
 }  // namespace
+
+void MethodBatch::pack(Packer& packer) const {
+  for (const auto* list : {&prediction, &lower, &upper, &scores, &p_values}) packer.add(*list);
+  packer.add(detected);
+}
+
+MethodBatch MethodBatch::unpack(Unpacker& unpacker) {
+  MethodBatch batch;
+  for (auto* list :
+       {&batch.prediction, &batch.lower, &batch.upper, &batch.scores, &batch.p_values}) {
+    *list = unpacker.numbers<double>();
+  }
+  batch.detected = unpacker.number();
+  return batch;
+}
 
 std::vector<Level> curve_levels() {
   std::vector<Level> levels;
@@ -63,28 +84,32 @@ MethodStream::MethodStream(const Calibrated& calibrated, const CalibratedPredict
       level_(level),
       group_names_(std::move(group_names)) {}
 
-Regions MethodStream::add(const NewRows& rows, const torch::Tensor& truth,
-                          std::span<const int64_t> groups) {
-  Regions regions = predictor_.region(rows, level_);
-  regions = {to_host(regions.prediction), to_host(regions.lower), to_host(regions.upper), {}};
-  if (!evaluator_) {
-    evaluator_.emplace(static_cast<size_t>(regions.prediction.size(1)),
-                       IntervalEvaluationOptions{.level = level_, .group_names = group_names_});
-  }
-  evaluator_->add({.lower = numbers(regions.lower),
-                   .upper = numbers(regions.upper),
-                   .truth = numbers(truth),
-                   .groups = groups});
+MethodBatch MethodStream::measure(const NewRows& rows, const torch::Tensor& truth) const {
+  const Regions regions = predictor_.region(rows, level_);
+  MethodBatch batch;
+  batch.prediction = to_numbers(regions.prediction);
+  batch.lower = to_numbers(regions.lower);
+  batch.upper = to_numbers(regions.upper);
   const Judged judged = predictor_.judge(rows, truth);
-  p_values_.insert(p_values_.end(), judged.p_values.begin(), judged.p_values.end());
-  if (calibrated_.rows.sides == 1) {
-    scores_.insert(scores_.end(), judged.scores.begin(), judged.scores.end());
-  }
+  batch.p_values = judged.p_values;
+  if (calibrated_.rows.sides == 1) batch.scores = judged.scores;
   for (const bool in :
        within_radii(predictor_, rows, truth, judged.scores, level_, calibrated_.score.paper)) {
-    detected_ += in ? 1 : 0;
+    batch.detected += in ? 1 : 0;
   }
-  return regions;
+  return batch;
+}
+
+void MethodStream::take(const MethodBatch& batch, std::span<const double> truth,
+                        std::span<const int64_t> groups) {
+  if (!evaluator_) {
+    evaluator_.emplace(batch.outputs(),
+                       IntervalEvaluationOptions{.level = level_, .group_names = group_names_});
+  }
+  evaluator_->add({.lower = batch.lower, .upper = batch.upper, .truth = truth, .groups = groups});
+  p_values_.insert(p_values_.end(), batch.p_values.begin(), batch.p_values.end());
+  scores_.insert(scores_.end(), batch.scores.begin(), batch.scores.end());
+  detected_ += batch.detected;
 }
 
 MethodResult MethodStream::finish() const {

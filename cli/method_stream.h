@@ -1,5 +1,6 @@
 // One calibrated score evaluated on a stream of rows: what `evaluate` does for the predictor and,
-// beside it, for the plain score it is compared with.
+// beside it, for the plain score it is compared with. Ranks measure batches, and rank 0 takes them
+// in their order, so that the figures are the same for any number of ranks.
 #pragma once
 
 #include <optional>
@@ -11,10 +12,23 @@
 
 #include "fcp/calibration/calibrated_predictor.h"
 #include "fcp/conformal/level.h"
+#include "fcp/distributed/packing.h"
 #include "fcp/evaluation/interval_evaluation.h"
 #include "fcp/report/interval_report.h"
 
 namespace fcp {
+
+// What a method says of a batch of N rows of K outputs.
+struct MethodBatch {
+  std::vector<double> prediction, lower, upper;  // [N × K]
+  std::vector<double> scores;                    // [N], where the score has one side
+  std::vector<double> p_values;                  // [N]
+  uint64_t detected = 0;                         // rows whose scores are within their radii
+
+  size_t outputs() const { return prediction.size() / p_values.size(); }
+  void pack(Packer& packer) const;
+  static MethodBatch unpack(Unpacker& unpacker);
+};
 
 class MethodStream {
  public:
@@ -22,9 +36,12 @@ class MethodStream {
   MethodStream(const Calibrated& calibrated, const CalibratedPredictor& predictor,
                const Level& level, std::vector<std::string> group_names);
 
-  // Adds rows and returns their intervals, on the host. `truth` is [N, K] doubles on the host;
-  // groups are given always or never.
-  Regions add(const NewRows& rows, const torch::Tensor& truth, std::span<const int64_t> groups);
+  // `truth` is [N, K] doubles on the host.
+  MethodBatch measure(const NewRows& rows, const torch::Tensor& truth) const;
+
+  // Groups are given always or never.
+  void take(const MethodBatch& batch, std::span<const double> truth,
+            std::span<const int64_t> groups);
 
   // The result, with the coverage curve and, where the law does not hold, the coverage of
   // detection.

@@ -11,6 +11,17 @@
 namespace fcp {
 namespace {
 
+// Of all files of the data, one after the other.
+std::vector<std::string> read_column(const DataOptions& data, const std::string& name) {
+  std::vector<std::string> cells;
+  for (const std::string& file : file_list(data.data)) {
+    for (std::string& cell : read_csv_column(file, name, csv_options(data))) {
+      cells.push_back(std::move(cell));
+    }
+  }
+  return cells;
+}
+
 RowGroups read_groups(const DataOptions& data, const std::string& group,
                       const std::vector<std::string>& known_names) {
   RowGroups groups;
@@ -28,7 +39,7 @@ RowGroups read_groups(const DataOptions& data, const std::string& group,
   if (group.ends_with(".npy")) {
     for (const float value : read_npy(group).values) add(concat(value));
   } else {
-    for (const std::string& cell : read_csv_column(data.data, group, csv_options(data))) add(cell);
+    for (const std::string& cell : read_column(data, group)) add(cell);
   }
   return groups;
 }
@@ -57,7 +68,7 @@ std::vector<double> read_weights(const DataOptions& data, const std::string& wei
     }
     return values;
   }
-  for (const std::string& cell : read_csv_column(data.data, weights, csv_options(data))) {
+  for (const std::string& cell : read_column(data, weights)) {
     values.push_back(parse_weight(cell, weights, values.size()));
   }
   return values;

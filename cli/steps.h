@@ -33,15 +33,19 @@ struct CalibrateSettings {
   double selection_share = 0.2;     // of the rows, for choices; they are left out of calibration
   bool choose_temperature = false;  // lac, aps, raps: on the slice
   bool choose_rank_term = false;    // raps, feature_margin: on the slice
+  std::string checkpoint;           // file to go on from and to keep batches in; empty: none
   std::map<std::string, std::string> provenance;  // of the caller: file names
 };
 
-// Calibrates on all rows but those that choices look at. What is chosen is told on stderr.
+// Calibrates on all rows but those that choices look at. What is chosen is told on stderr. Ranks
+// share the rows, and all make the same choices; the result is complete on rank 0 and the same,
+// bit by bit, for any number of ranks.
 Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
                           const CalibrateSettings& settings, torch::Device device,
                           const CommonOptions& common);
 
-// Coverage, lengths and what the report draws, at one level.
+// Coverage, lengths and what the report draws, at one level. Ranks share the rows; the report is on
+// rank 0, and the same for any number of ranks.
 IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
                              const Level& level, const RowFacts& facts, torch::Device device,
                              const CommonOptions& common);

@@ -16,6 +16,7 @@ void add_evaluate(CLI::App& app);
 void add_export(CLI::App& app);
 void add_segment(CLI::App& app);
 void add_reproduce(CLI::App& app);
+void add_selftest(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_completion(CLI::App& app);

@@ -66,6 +66,13 @@ class FileRange : public ByteSource {
     }
   }
 
+  void skip(uint64_t count) override {
+    position_ += std::min(count, length_ - position_);
+    if (fseeko(file_.get(), static_cast<off_t>(offset_ + position_), SEEK_SET) != 0) {
+      fail(name_, ": cannot seek: ", std::strerror(errno));
+    }
+  }
+
   std::optional<uint64_t> size() const override { return length_; }
   const std::string& name() const override { return name_; }
 
@@ -183,6 +190,16 @@ class Inflated : public ByteSource {
 };
 
 }  // namespace
+
+void ByteSource::skip(uint64_t count) {
+  std::vector<char> block(static_cast<size_t>(std::min<uint64_t>(count, kPackedBlock)));
+  while (count > 0) {
+    const size_t got =
+        read(block.data(), static_cast<size_t>(std::min<uint64_t>(count, block.size())));
+    if (got == 0) return;
+    count -= got;
+  }
+}
 
 std::unique_ptr<ByteSource> open_bytes(const std::string& path) {
   std::error_code error;

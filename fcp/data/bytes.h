@@ -20,6 +20,8 @@ class ByteSource {
   // Fills `buffer` with up to `count` bytes and returns how many; fewer only at the end.
   virtual size_t read(char* buffer, size_t count) = 0;
   virtual void rewind() = 0;
+  // Passes over the next `count` bytes, or to the end: a packed stream by unpacking them.
+  virtual void skip(uint64_t count);
 
   // How many bytes there are in all, where that is known without reading them.
   virtual std::optional<uint64_t> size() const = 0;

@@ -335,6 +335,12 @@ void CsvReader::encode(size_t column, float*& out) const {
   out += index.size();
 }
 
+size_t CsvReader::skip(size_t count) {
+  size_t rows = 0;
+  while (rows < count && next_row()) ++rows;
+  return rows;
+}
+
 bool CsvReader::next(size_t count, Array& x, Array& y) {
   const size_t width = feature_names_.size();
   const size_t targets = target_cells_.size();

@@ -65,6 +65,8 @@ class CsvReader {
   // The next rows, at most `count`: x [n, features], y [n, targets] (empty without target). False
   // when there are none left.
   bool next(size_t count, Array& x, Array& y);
+  // Passes over rows and returns how many; fewer than `count` at the end. Numbers are not read.
+  size_t skip(size_t count);
   void rewind();
 
   const CsvEncoding& encoding() const { return encoding_; }

@@ -81,7 +81,7 @@ class FileImages : public ImageSource {
       out.y = {{static_cast<int64_t>(some), 1}, {first, first + static_cast<std::ptrdiff_t>(some)}};
     }
     if (some == 0) return false;
-    if (!prefetch_) start();
+    if (!prefetch_) start(skips_ ? next_row_ + some : list_.files.size());
     try {
       for (size_t i = 0; i < some; ++i) prefetch_->take(row_of(out.x, i));
     } catch (...) {
@@ -89,7 +89,17 @@ class FileImages : public ImageSource {
       throw;
     }
     next_row_ += some;
+    if (skips_) prefetch_.reset();
     return true;
+  }
+
+  // Who skips once will again: from now on no image is read that nobody has asked for.
+  size_t skip(size_t count) override {
+    skips_ = true;
+    prefetch_.reset();
+    const size_t done = std::min(count, list_.files.size() - next_row_);
+    next_row_ += done;
+    return done;
   }
 
   void rewind() override {
@@ -101,9 +111,9 @@ class FileImages : public ImageSource {
   std::string row_name(size_t row) const override { return list_.files.at(row); }
 
  private:
-  void start() {
+  void start(size_t last) {
     const size_t numbers = element_count(row_shape_);
-    prefetch_ = std::make_unique<Prefetch>(next_row_, list_.files.size(), numbers, ahead_, threads_,
+    prefetch_ = std::make_unique<Prefetch>(next_row_, last, numbers, ahead_, threads_,
                                            [this](size_t i, std::span<float> out) {
                                              fill(read_image(list_.files[i]), list_.files[i], out);
                                            });
@@ -113,6 +123,7 @@ class FileImages : public ImageSource {
   size_t threads_;
   size_t ahead_;
   size_t next_row_ = 0;
+  bool skips_ = false;
   std::unique_ptr<Prefetch> prefetch_;  // last: its threads use the rest
 };
 
@@ -147,6 +158,7 @@ class ArrayImages : public ImageSource {
     }
     return some;
   }
+  size_t skip(size_t count) override { return rows_->skip(count); }
   void rewind() override { rows_->rewind(); }
   std::optional<size_t> size() const override { return rows_->size(); }
   size_t target_count() const override { return rows_->target_count(); }

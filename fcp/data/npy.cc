@@ -286,6 +286,15 @@ bool NpyReader::next(size_t count, Array& out) {
   return some > 0;
 }
 
+void NpyReader::skip(size_t count) {
+  if (header_.shape.empty()) fail(name(), ": holds a single number, expected rows");
+  const size_t some = std::min(count, static_cast<size_t>(header_.shape[0]) - next_row_);
+  next_row_ += some;
+  if (header_.fortran_order) return;  // kept whole
+  const std::span<const int64_t> row = std::span(header_.shape).subspan(1);
+  bytes_->skip(uint64_t{some} * element_count(row) * static_cast<uint64_t>(header_.type.size));
+}
+
 void NpyReader::rewind() {
   next_row_ = 0;
   bytes_->rewind();

@@ -46,6 +46,7 @@ class NpyReader {
 
   // The next rows, at most `count`, into `out`; false when there are none left.
   bool next(size_t count, Array& out);
+  void skip(size_t count);  // rows; fewer at the end
   Array read_all();
   void rewind();
 

@@ -8,6 +8,7 @@
 #include "fcp/data/npy.h"
 #include "fcp/data/npz.h"
 #include "fcp/data/number.h"
+#include "fcp/data/row_parts.h"
 
 namespace fcp {
 
@@ -26,6 +27,11 @@ class CsvRows : public RowSource {
     const bool some = reader_.next(count, out.x, out.y);
     next_row_ += out.x.rows();
     return some;
+  }
+  size_t skip(size_t count) override {
+    const size_t done = reader_.skip(count);
+    next_row_ += done;
+    return done;
   }
   void rewind() override {
     reader_.rewind();
@@ -77,6 +83,13 @@ class NpyRows : public RowSource {
     return some;
   }
 
+  size_t skip(size_t count) override {
+    x_.skip(count);
+    if (y_) y_->skip(count);
+    const size_t done = std::min(count, static_cast<size_t>(x_.shape()[0]) - next_row_);
+    next_row_ += done;
+    return done;
+  }
   void rewind() override {
     x_.rewind();
     if (y_) y_->rewind();
@@ -124,6 +137,14 @@ void append(Array& all, const Array& some) {
 
 }  // namespace
 
+size_t RowSource::skip(size_t count) {
+  size_t done = 0;
+  for (Rows rows; done < count && next(std::min(count - done, kRowsAtOnce), rows);) {
+    done += rows.x.rows();
+  }
+  return done;
+}
+
 const std::vector<std::string>& RowSource::class_names() const {
   static const std::vector<std::string> kNone;
   return kNone;
@@ -135,8 +156,21 @@ bool holds_array(const std::string& path) {
   return names_entry(path) || is_npy(path) || is_npz(path);
 }
 
+std::vector<std::string> file_list(const std::string& files) {
+  if (std::filesystem::exists(files)) return {files};
+  std::vector<std::string> list;
+  for (size_t begin = 0, end; begin <= files.size(); begin = end + 1) {
+    end = std::min(files.find(',', begin), files.size());
+    list.push_back(files.substr(begin, end - begin));
+  }
+  return list;
+}
+
 std::unique_ptr<RowSource> open_rows(const std::string& data, const std::string& target,
                                      const RowOptions& options) {
+  if (const std::vector<std::string> files = file_list(data); files.size() > 1) {
+    return join_files(files, target, options);
+  }
   if (!holds_array(data)) return std::make_unique<CsvRows>(data, target, options);
   if (!target.empty() && !names_entry(target) && !std::filesystem::exists(target)) {
     fail(target, ": no such file; with .npy data the target is an .npy too");

@@ -1,7 +1,7 @@
 // The one way the verbs read data: features x and targets y, so many rows at a time, whatever the
 // files are. A CSV file (plain or gzip) names its target by column; .npy data takes its target from
 // another .npy. An entry of an .npz archive is written archive.npz:entry. Files are known by their
-// first bytes, not by their names.
+// first bytes, not by their names. Several files, with commas between, are one long list of rows.
 //
 // Tested by tests/data/rows_test.cc.
 #pragma once
@@ -31,6 +31,9 @@ class RowSource {
   // The next rows, at most `count`; false when there are none left.
   virtual bool next(size_t count, Rows& out) = 0;
   virtual void rewind() = 0;
+  // Passes over the next rows, at most `count`, and returns how many there were; here by reading
+  // them, where a kind of data knows no better.
+  virtual size_t skip(size_t count);
 
   // Rows in all, where that is known without reading them.
   virtual std::optional<size_t> size() const = 0;
@@ -51,10 +54,14 @@ class RowSource {
 
 using RowOptions = CsvOptions;  // .npy files leave nothing to choose
 
-// target: columns of a CSV file, or the .npy of y for .npy data; empty for none. A one-dimensional
+// target: columns of a CSV file, or the .npy of y for .npy data, as many as there are files of
+// data; empty for none. CSV files are read through the encoding of the first. A one-dimensional
 // .npy [N] is read as [N, 1]; y of more axes [N, a, b] as [N, a·b].
 std::unique_ptr<RowSource> open_rows(const std::string& data, const std::string& target,
                                      const RowOptions& options = {});
+
+// The files of a list with commas between; a name that has a comma itself and exists is one file.
+std::vector<std::string> file_list(const std::string& files);
 
 // Whether open_rows reads it as .npy, or as an entry of an .npz archive.
 bool holds_array(const std::string& path);

@@ -73,6 +73,25 @@ TEST(ImageRows, StreamsInOrderAndRewinds) {
   }
 }
 
+TEST(ImageRows, SkipPassesOverImages) {
+  const Folder folder;
+  write_classes(folder, 20);
+  const auto source = open_images(folder.path(), {.transform = kPlain, .threads = 2, .ahead = 4});
+  const Rows all = read_all(*source);
+  source->rewind();
+  Rows rows;
+  for (const size_t first : {3, 9, 15}) {  // three rows after three that are skipped
+    source->skip(3);
+    ASSERT_TRUE(source->next(3, rows));
+    EXPECT_EQ(rows.first_row, first);
+    const auto from = all.x.values.begin() + static_cast<std::ptrdiff_t>(first * all.x.row_size());
+    EXPECT_EQ(rows.x.values,
+              std::vector<float>(from, from + static_cast<std::ptrdiff_t>(rows.x.values.size())));
+  }
+  source->skip(30);
+  EXPECT_FALSE(source->next(3, rows));
+}
+
 TEST(ImageRows, ErrorsNameTheFileInTurn) {
   const Folder folder;
   for (int i = 0; i < 6; ++i) write_even(folder.path(std::to_string(i) + ".png"), 4, 5, 1);

@@ -99,5 +99,88 @@ TEST(Rows, RefusesFilesThatDoNotFit) {
   EXPECT_EQ(reading("x.npy:a", ""), "x.npy: not an .npz archive, but an entry of it is asked for");
 }
 
+TEST(Rows, OfSeveralFilesAreOneList) {
+  const Folder folder;
+  folder.write("1.csv", "a,c,y\n1,u,2\n3,v,4\n");
+  folder.write("2.csv", "c,a,y\nv,5,6\n");  // columns by name, categories of the first file
+  folder.write("3.csv", "a,c,y\n7,u,8\n9,u,10\n");
+  const std::string files =
+      folder.path("1.csv") + "," + folder.path("2.csv") + "," + folder.path("3.csv");
+  CsvOptions options;
+  options.categorical = {"c"};
+  const auto source = open_rows(files, "y", options);
+  const Rows all = read_all(*source);
+  EXPECT_THAT(all.x.values, ElementsAre(1, 1, 0, 3, 0, 1, 5, 0, 1, 7, 1, 0, 9, 1, 0));
+  EXPECT_THAT(all.y.values, ElementsAre(2, 4, 6, 8, 10));
+  Rows rows;
+  source->rewind();
+  EXPECT_EQ(source->skip(1), 1u);
+  ASSERT_TRUE(source->next(3, rows));  // of all three files
+  EXPECT_EQ(rows.first_row, 1u);
+  EXPECT_THAT(rows.y.values, ElementsAre(4, 6, 8));
+  EXPECT_EQ(source->skip(5), 1u);
+  EXPECT_FALSE(source->next(1, rows));
+  source->rewind();
+  EXPECT_EQ(source->skip(4), 4u);
+  ASSERT_TRUE(source->next(9, rows));
+  EXPECT_THAT(rows.y.values, ElementsAre(10));
+}
+
+TEST(Rows, OfSeveralArraysMustFit) {
+  const Folder folder;
+  write_npy(folder.path("a.npy"), Array{{2, 2}, {1, 2, 3, 4}});
+  write_npy(folder.path("b.npy"), Array{{1, 2}, {5, 6}});
+  write_npy(folder.path("c.npy"), Array{{1, 3}, {5, 6, 7}});
+  write_npy(folder.path("y.npy"), Array{{2}, {1, 2}});
+  write_npy(folder.path("z.npy"), Array{{1}, {3}});
+  const std::string a = folder.path("a.npy"), b = folder.path("b.npy"), y = folder.path("y.npy");
+  const auto source = open_rows(a + "," + b, y + "," + folder.path("z.npy"));
+  EXPECT_EQ(source->size(), 3u);
+  EXPECT_THAT(read_all(*source).y.values, ElementsAre(1, 2, 3));
+  EXPECT_EQ(message_of(folder, [&] { open_rows(a + "," + b, y); }),
+            "found 1 files of targets for 2 files of rows");
+  EXPECT_EQ(message_of(folder, [&] { open_rows(a + "," + folder.path("c.npy"), ""); }),
+            "c.npy: rows of shape [3] with 0 targets, expected [2] with 0 as in a.npy");
+}
+
+// Rows that are skipped are those that reading would have given, whatever the file is.
+TEST(Rows, SkipPassesOverRows) {
+  const Folder folder;
+  Array x{{10, 2}, {}}, y{{10}, {}};
+  std::string table = "a,b,y\n";
+  for (int row = 0; row < 10; ++row) {
+    const auto value = static_cast<float>(row);
+    x.values.insert(x.values.end(), {value, -value});
+    y.values.push_back(10 * value);
+    table += concat(row, ",", -row, ",", 10 * row, "\n");
+  }
+  write_npy(folder.path("x.npy"), x);
+  write_npy(folder.path("y.npy"), y);
+  const std::string packed_x =
+      folder.write("packed_x.npy", gzipped(read_file(folder.path("x.npy"))));
+  const auto csv = open_rows(folder.write("t.csv", table), "y");
+  const auto npy = open_rows(folder.path("x.npy"), folder.path("y.npy"));
+  const auto packed_npy = open_rows(packed_x, folder.path("y.npy"));
+  for (RowSource* source : {csv.get(), npy.get(), packed_npy.get()}) {
+    Rows rows;
+    source->skip(3);
+    ASSERT_TRUE(source->next(2, rows));
+    EXPECT_EQ(rows.first_row, 3u);
+    EXPECT_THAT(rows.x.values, ElementsAre(3, -3, 4, -4));
+    EXPECT_THAT(rows.y.values, ElementsAre(30, 40));
+    source->skip(4);
+    ASSERT_TRUE(source->next(5, rows));
+    EXPECT_EQ(rows.first_row, 9u);
+    EXPECT_THAT(rows.y.values, ElementsAre(90));
+    source->skip(5);
+    EXPECT_FALSE(source->next(1, rows));
+    source->rewind();
+    source->skip(20);
+    EXPECT_FALSE(source->next(1, rows));
+    source->rewind();
+    EXPECT_EQ(read_all(*source).x.values, x.values);
+  }
+}
+
 }  // namespace
 }  // namespace fcp

@@ -1,0 +1,230 @@
+#include "cli/collected_rows.h"
+
+#include <cmath>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/sha256.h"
+#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/distributed/packing.h"
+#include "fcp/scores/outputs.h"
+#include "fcp/search/surrogate_search.h"
+
+namespace fcp {
+namespace {
+
+std::string_view bytes_of(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+template <typename T>
+void extend(std::vector<T>& all, const std::vector<T>& some) {
+  all.insert(all.end(), some.begin(), some.end());
+}
+
+// The paper's check of its search: rows whose surrogate feature predicts y with an error of less
+// than 1 % of ‖y‖.
+size_t count_reached(const Predictor& predictor, const ScoreOptions& score,
+                     const torch::Tensor& features, const torch::Tensor& truth) {
+  const SurrogateSearch search(
+      predictor.shared_head(), output_index(*predictor.shared_head(), score.output),
+      {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
+  const torch::Tensor found = search.walk(features, truth, score.steps);
+  const torch::Tensor size = truth.to(torch::kDouble).flatten(1).square().sum(1);
+  const torch::Tensor error = search.error(found, truth).to(torch::kCPU, torch::kDouble);
+  return static_cast<size_t>((error < 1e-4 * size).sum().item<int64_t>());
+}
+
+}  // namespace
+
+std::string CollectedBatch::pack() const {
+  Packer packer;
+  packer.add(sha256);
+  packer.add(seen);
+  packer.add(scores);
+  packer.add(baseline);
+  packer.add(groups);
+  packer.add(weights);
+  packer.add(features);
+  packer.add(reached);
+  return packer.take();
+}
+
+CollectedBatch CollectedBatch::unpack(std::string_view bytes) {
+  Unpacker unpacker(bytes);
+  CollectedBatch batch;
+  batch.sha256 = unpacker.text();
+  batch.seen = unpacker.number();
+  batch.scores = unpacker.numbers<double>();
+  batch.baseline = unpacker.numbers<double>();
+  batch.groups = unpacker.numbers<int64_t>();
+  batch.weights = unpacker.numbers<double>();
+  batch.features = unpacker.numbers<float>();
+  batch.reached = unpacker.number();
+  return batch;
+}
+
+std::string hash_rows(const Rows& batch) {
+  Sha256 hash;
+  hash.add(bytes_of(batch.x.values));
+  hash.add(bytes_of(batch.y.values));
+  return hash.hex();
+}
+
+BatchScorer::BatchScorer(const CalibrateSettings& settings, const Predictor& predictor,
+                         const DensityRatio& ratio, const RowMask& left_out)
+    : settings_(settings), predictor_(predictor), ratio_(ratio), left_out_(left_out) {
+  const std::string name = baseline_of(settings.score.name);
+  if (name.empty()) return;
+  ScoreOptions plain = settings.score;
+  plain.name = name;
+  plain.asymmetric = false;
+  baseline_ = make_score(plain, predictor.shared_head());
+}
+
+CollectedBatch BatchScorer::score(const Rows& batch) const {
+  CollectedBatch out{.sha256 = hash_rows(batch), .seen = batch.x.rows()};
+  const torch::Tensor y = view(batch.y);
+  const torch::Tensor features = predictor_.features(view(batch.x));
+  const std::vector<double> scores = predictor_.score().score(features, y);
+  check_numbers(scores, batch.first_row);
+  const std::vector<int64_t> kept = kept_rows(batch);
+  const int64_t sides = predictor_.score().sides();
+  for (const int64_t row : kept) {
+    const auto first = scores.begin() + row * sides;
+    out.scores.insert(out.scores.end(), first, first + sides);
+  }
+  if (baseline_) {
+    const std::vector<double> plain = baseline_->score(features, y);
+    for (const int64_t row : kept) out.baseline.push_back(plain[static_cast<size_t>(row)]);
+  }
+  add_facts(batch, features, kept, out);
+  if (settings_.score.name == "surrogate") {
+    out.reached = count_reached(predictor_, settings_.score, features, y);
+  }
+  return out;
+}
+
+void BatchScorer::check_numbers(const std::vector<double>& scores, size_t first_row) const {
+  const auto sides = static_cast<size_t>(predictor_.score().sides());
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (!std::isnan(scores[i])) continue;
+    fail(settings_.data_name, ": row ", first_row + i / sides,
+         " (from 0) has a score that is not a number: the network's answer is NaN there");
+  }
+}
+
+std::vector<int64_t> BatchScorer::kept_rows(const Rows& batch) const {
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < batch.x.rows(); ++i) {
+    if (left_out_.empty() || !left_out_[batch.first_row + i]) {
+      kept.push_back(static_cast<int64_t>(i));
+    }
+  }
+  return kept;
+}
+
+void BatchScorer::add_facts(const Rows& batch, const torch::Tensor& features,
+                            const std::vector<int64_t>& kept, CollectedBatch& out) const {
+  const CalibrationOptions& calibration = settings_.calibration;
+  if (calibration.name == "localized") {
+    const torch::Tensor some = features.flatten(1)
+                                   .to(torch::kCPU, torch::kFloat)
+                                   .index_select(0, torch::tensor(kept, torch::kLong))
+                                   .contiguous();
+    out.features.assign(some.data_ptr<float>(), some.data_ptr<float>() + some.numel());
+  }
+  if (calibration.name == "grouped") {
+    const std::vector<int64_t> groups = groups_for(batch, features);
+    for (const int64_t row : kept) out.groups.push_back(groups[static_cast<size_t>(row)]);
+  }
+  if (calibration.name == "weighted") {
+    if (!ratio_.defined() && settings_.facts.weights.empty()) fail("--weights has no rows");
+    const std::vector<double> weights =
+        ratio_.defined() ? ratio_.weights(ratio_input(view(batch.x), features))
+                         : given_rows(settings_.facts, 0, batch.first_row, batch.x.rows()).weights;
+    for (const int64_t row : kept) out.weights.push_back(weights[static_cast<size_t>(row)]);
+  }
+}
+
+std::vector<int64_t> BatchScorer::groups_for(const Rows& batch,
+                                             const torch::Tensor& features) const {
+  const std::string& group = settings_.calibration.group;
+  if (group == kByPrediction) {
+    return predicted_labels(predictor_, settings_.score.output, features);
+  }
+  if (group == kByLabel) {
+    const torch::Tensor labels = view(batch.y).to(torch::kLong).flatten().contiguous();
+    return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
+  }
+  if (settings_.facts.groups.ids.empty()) fail("--group ", group, " names no rows");
+  const auto ids = groups_of(settings_.facts.groups, batch.first_row, batch.x.rows());
+  return {ids.begin(), ids.end()};
+}
+
+CollectedRows::CollectedRows(const CalibrateSettings& settings, const Predictor& predictor)
+    : settings_(settings), predictor_(predictor) {
+  rows_.sides = predictor.score().sides();
+}
+
+void CollectedRows::take(const CollectedBatch& batch) {
+  extend(rows_.scores, batch.scores);
+  extend(rows_.groups, batch.groups);
+  extend(rows_.weights, batch.weights);
+  extend(baseline_, batch.baseline);
+  extend(features_, batch.features);
+  hashes_ += batch.sha256;
+  seen_ += batch.seen;
+  reached_ += batch.reached;
+}
+
+void CollectedRows::finish(Calibrated& calibrated) {
+  if (rows_.count() < 2) {
+    fail(settings_.data_name, ": calibration needs at least two rows, found ", rows_.count());
+  }
+  check_facts(settings_.facts, seen_);
+  const CalibrationOptions& calibration = settings_.calibration;
+  if (calibration.name == "split") sort_sides();
+  if (calibration.name == "localized") {
+    const auto count = static_cast<int64_t>(rows_.count());
+    const auto numbers = static_cast<int64_t>(features_.size());
+    rows_.features =
+        torch::from_blob(features_.data(), {count, numbers / count}, torch::kFloat).clone();
+  }
+  if (calibration.name == "grouped") name_groups();
+  calibrated.rows = std::move(rows_);
+  calibrated.baseline = sorted_scores(baseline_);
+}
+
+std::string CollectedRows::sha256() const {
+  Sha256 hash;
+  hash.add(hashes_);
+  return hash.hex();
+}
+
+// Groups that are labels have numbers for names.
+void CollectedRows::name_groups() {
+  rows_.group_names = settings_.facts.groups.names;
+  const std::string& group = settings_.calibration.group;
+  if (group != kByPrediction && group != kByLabel) return;
+  for (int64_t label = 0; label < predictor_.score().classes(); ++label) {
+    rows_.group_names.push_back(std::to_string(label));
+  }
+}
+
+// Each side ascending: all that split calibration needs.
+void CollectedRows::sort_sides() {
+  std::vector<double> sorted(rows_.scores.size());
+  const auto sides = static_cast<size_t>(rows_.sides);
+  for (size_t side = 0; side < sides; ++side) {
+    const std::vector<double> scores =
+        sorted_scores(side_scores(rows_, static_cast<int64_t>(side)));
+    for (size_t i = 0; i < scores.size(); ++i) sorted[i * sides + side] = scores[i];
+  }
+  rows_.scores = std::move(sorted);
+}
+
+}  // namespace fcp

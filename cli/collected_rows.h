@@ -1,0 +1,88 @@
+// What calibration keeps of its rows, in two halves: ranks score batches, and rank 0 puts the
+// batches together in their order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fcp/calibration/calibrated.h"
+#include "fcp/calibration/predictor.h"
+#include "fcp/data/rows.h"
+
+#include "cli/chooser.h"
+#include "cli/steps.h"
+
+namespace fcp {
+
+// Of one batch; the lists are those of CalibrationRows, of the rows that are calibrated on.
+struct CollectedBatch {
+  std::string sha256;  // of x and y
+  uint64_t seen = 0;   // rows, those left out included
+  std::vector<double> scores{};
+  std::vector<double> baseline{};
+  std::vector<int64_t> groups{};
+  std::vector<double> weights{};
+  std::vector<float> features{};
+  uint64_t reached = 0;  // surrogate: rows whose search came within 1 % of the truth
+
+  std::string pack() const;
+  static CollectedBatch unpack(std::string_view bytes);
+};
+
+// SHA-256 of a batch's x and y, in hexadecimal digits.
+std::string hash_rows(const Rows& batch);
+
+class BatchScorer {
+ public:
+  // All must outlive this.
+  BatchScorer(const CalibrateSettings& settings, const Predictor& predictor,
+              const DensityRatio& ratio, const RowMask& left_out);
+
+  CollectedBatch score(const Rows& batch) const;
+
+ private:
+  void check_numbers(const std::vector<double>& scores, size_t first_row) const;
+  std::vector<int64_t> kept_rows(const Rows& batch) const;
+  void add_facts(const Rows& batch, const torch::Tensor& features, const std::vector<int64_t>& kept,
+                 CollectedBatch& out) const;
+  std::vector<int64_t> groups_for(const Rows& batch, const torch::Tensor& features) const;
+
+  const CalibrateSettings& settings_;
+  const Predictor& predictor_;
+  const DensityRatio& ratio_;
+  const RowMask& left_out_;
+  std::unique_ptr<Score> baseline_;
+};
+
+class CollectedRows {
+ public:
+  CollectedRows(const CalibrateSettings& settings, const Predictor& predictor);
+
+  void take(const CollectedBatch& batch);
+
+  // Everything taken, put into `calibrated`.
+  void finish(Calibrated& calibrated);
+
+  size_t seen() const { return seen_; }
+  size_t reached() const { return reached_; }
+  // Of the hashes of all batches.
+  std::string sha256() const;
+
+ private:
+  void name_groups();
+  void sort_sides();
+
+  const CalibrateSettings& settings_;
+  const Predictor& predictor_;
+  CalibrationRows rows_;
+  std::vector<double> baseline_;
+  std::vector<float> features_;
+  std::string hashes_;
+  size_t seen_ = 0;
+  size_t reached_ = 0;
+};
+
+}  // namespace fcp

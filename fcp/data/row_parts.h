@@ -1,0 +1,19 @@
+// Several files as one long list of rows, file after file: a set that was written in shards. A
+// batch may span files, so that batches are those of one file with all rows.
+//
+// Tested by tests/data/rows_test.cc.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fcp/data/rows.h"
+
+namespace fcp {
+
+// As open_rows; an Error names two files whose rows do not fit together.
+std::unique_ptr<RowSource> join_files(const std::vector<std::string>& files,
+                                      const std::string& target, const RowOptions& options);
+
+}  // namespace fcp

@@ -1,0 +1,226 @@
+#include "fcp/experiments/selftest.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+#include "fcp/base/random.h"
+#include "fcp/calibration/calibration.h"
+#include "fcp/calibration/predictor.h"
+#include "fcp/conformal/rank.h"
+#include "fcp/experiments/selftest_laws.h"
+#include "fcp/experiments/selftest_worlds.h"
+
+namespace fcp {
+namespace {
+
+constexpr std::array kCalibrations = {"split", "grouped", "localized", "weighted"};
+constexpr double kAlpha = 0.1;
+
+ScoreOptions score_options(const std::string& name) {
+  ScoreOptions options;
+  options.name = name;
+  options.steps = searches_surrogate(options) ? 10 : 0;
+  options.samples = 50;
+  if (name == "raps" || name == "feature_margin") options.rank_weight = 0.1;
+  return options;
+}
+
+// A score with all rows of a world, whose features and scores are computed once.
+struct Scored {
+  Scored(const SelftestWorld& world, const std::string& name)
+      : options(score_options(name)),
+        predictor(predicts_labels(name)                    ? world.logits
+                  : name == "cqr" || name == "feature_cqr" ? world.quantiles
+                                                           : world.mean,
+                  options, "hidden1"),
+        truth(predicts_labels(name) ? world.labels : world.truth) {
+    features = predictor.features(world.x);
+    scores = predictor.score().score(features, truth);
+    std::vector<double> sorted = scores;
+    std::sort(sorted.begin(), sorted.end());
+    ties = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+  }
+
+  ScoreOptions options;
+  Predictor predictor;
+  torch::Tensor features, truth;
+  std::vector<double> scores;
+  bool ties = false;
+};
+
+using Drawn = std::vector<int64_t>;  // rows of the population
+
+torch::Tensor rows_of(const torch::Tensor& all, const Drawn& rows) {
+  return all.index_select(0, torch::tensor(rows, torch::kLong));
+}
+
+template <typename T>
+std::vector<T> pick(const std::vector<T>& all, const Drawn& rows) {
+  std::vector<T> some;
+  for (const int64_t row : rows) some.push_back(all[static_cast<size_t>(row)]);
+  return some;
+}
+
+// Calibration and new rows of one replication.
+struct Sample {
+  Drawn kept, fresh;
+};
+
+Sample draw_distinct(size_t population, const SelftestOptions& options, Random& random) {
+  Drawn order(population);
+  for (size_t i = 0; i < population; ++i) order[i] = static_cast<int64_t>(i);
+  const size_t count = options.rows + options.fresh;
+  for (size_t i = 0; i < count; ++i) {
+    std::swap(order[i], order[i + random.below(population - i)]);
+  }
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(options.rows);
+  return {{order.begin(), middle}, {middle, order.begin() + static_cast<std::ptrdiff_t>(count)}};
+}
+
+// New rows by their weight: those of another distribution.
+Sample draw_shifted(const std::vector<double>& weights, const SelftestOptions& options,
+                    Random& random) {
+  std::vector<double> sums;
+  for (const double weight : weights) sums.push_back((sums.empty() ? 0 : sums.back()) + weight);
+  Sample sample;
+  for (size_t i = 0; i < options.rows; ++i) {
+    sample.kept.push_back(static_cast<int64_t>(random.below(weights.size())));
+  }
+  for (size_t i = 0; i < options.fresh; ++i) {
+    const double place = random.uniform() * sums.back();
+    const auto found = std::upper_bound(sums.begin(), sums.end() - 1, place);
+    sample.fresh.push_back(found - sums.begin());
+  }
+  return sample;
+}
+
+// Whether each new row is covered.
+std::vector<bool> covered_rows(const Scored& scored, const SelftestWorld& world,
+                               const Sample& sample, const CalibrationOptions& calibration,
+                               size_t spoil) {
+  CalibrationRows kept;
+  kept.scores = pick(scored.scores, sample.kept);
+  std::fill_n(kept.scores.begin(), spoil, -std::numeric_limits<double>::infinity());
+  kept.groups = pick(world.groups, sample.kept);
+  kept.group_names = {"0", "1", "2"};
+  kept.weights = pick(world.weights, sample.kept);
+  kept.features = rows_of(scored.features, sample.kept).flatten(1).contiguous();
+  const Score& score = scored.predictor.score();
+  const auto made = make_calibration(calibration, kept, score.classes());
+  const NewRows fresh{rows_of(scored.features, sample.fresh), pick(world.groups, sample.fresh),
+                      pick(world.weights, sample.fresh)};
+  const torch::Tensor radii = made->radii(fresh, Level(kAlpha));
+  torch::Tensor in;
+  if (!obeys_law(scored.options)) {
+    in = torch::tensor(pick(scored.scores, sample.fresh), torch::kDouble) <= radii.select(1, 0);
+  } else {
+    const Regions regions = score.region(fresh.features, radii);
+    const torch::Tensor truth = rows_of(scored.truth, sample.fresh);
+    in = score.classes() > 0 ? regions.members.gather(1, truth.to(torch::kLong)).squeeze(1)
+                             : ((regions.lower <= truth) & (truth <= regions.upper)).all(1);
+  }
+  const torch::Tensor plain = in.to(torch::kBool).contiguous();
+  return std::vector<bool>(plain.data_ptr<bool>(), plain.data_ptr<bool>() + plain.numel());
+}
+
+double share_of(const std::vector<bool>& covered) {
+  return static_cast<double>(std::count(covered.begin(), covered.end(), true)) /
+         static_cast<double>(covered.size());
+}
+
+// The counts of split calibration, or of each group that has rows enough for a finite radius.
+void add_counts(const SelftestWorld& world, const Sample& sample, const std::vector<bool>& covered,
+                bool grouped, Random& random, std::vector<double>& uniform) {
+  for (int64_t group = 0; group < (grouped ? 3 : 1); ++group) {
+    const auto mine = [&](int64_t row) {
+      return !grouped || world.groups[static_cast<size_t>(row)] == group;
+    };
+    const auto rows =
+        static_cast<size_t>(std::count_if(sample.kept.begin(), sample.kept.end(), mine));
+    size_t fresh = 0, in = 0;
+    for (size_t i = 0; i < covered.size(); ++i) {
+      if (!mine(sample.fresh[i])) continue;
+      ++fresh;
+      in += covered[i] ? 1 : 0;
+    }
+    const size_t rank = conformal_rank(Level(kAlpha), rows);
+    if (rank > rows || fresh == 0) continue;
+    uniform.push_back(uniform_of_count({rows, fresh, rank}, in, random.uniform()));
+  }
+}
+
+// The largest share of all weight that one row of the population has, the new row included.
+double largest_share(const SelftestWorld& world, const Sample& sample) {
+  std::vector<double> own = world.weights;  // as a new row
+  double total = 0;
+  for (const int64_t row : sample.kept) {
+    own[static_cast<size_t>(row)] += world.weights[static_cast<size_t>(row)];
+    total += world.weights[static_cast<size_t>(row)];
+  }
+  return *std::max_element(own.begin(), own.end()) / total;
+}
+
+SelftestCheck check_one(const SelftestWorld& world, const Scored& scored, const std::string& name,
+                        const SelftestOptions& options, Random random) {
+  SelftestCheck check{.world = world.name, .score = scored.options.name, .calibration = name};
+  check.exact = name == "split" || name == "grouped";
+  std::vector<double> uniform;
+  Gambler below(Gambler::kTooLow), above(Gambler::kTooHigh);
+  for (uint64_t t = 0; t < options.replications; ++t) {
+    check_interrupted();
+    const Sample sample = name == "weighted" ? draw_shifted(world.weights, options, random)
+                                             : draw_distinct(world.groups.size(), options, random);
+    CalibrationOptions calibration;
+    calibration.name = name;
+    calibration.bandwidth = 2;
+    calibration.seed = random.bits();
+    const std::vector<bool> covered =
+        covered_rows(scored, world, sample, calibration, options.spoil);
+    check.coverage += share_of(covered) / static_cast<double>(options.replications);
+    if (check.exact) {
+      add_counts(world, sample, covered, name == "grouped", random, uniform);
+    } else {
+      below.bet(1 - kAlpha - share_of(covered));
+      above.bet(share_of(covered) - (1 - kAlpha) - largest_share(world, sample));
+    }
+  }
+  if (check.exact) {
+    check.chance = scored.ties ? chance_too_low(uniform) : chance_not_uniform(uniform);
+  } else if (name == "weighted" && !scored.ties) {
+    check.chance = std::min(1.0, 2 * std::min(below.chance(), above.chance()));
+  } else {
+    check.chance = below.chance();
+  }
+  return check;
+}
+
+}  // namespace
+
+std::vector<SelftestCheck> run_selftest(const SelftestOptions& options) {
+  torch::NoGradGuard no_gradients;
+  if (options.population < options.rows + options.fresh) fail("the population is too small");
+  const std::vector<std::string> names = options.scores.empty() ? score_names() : options.scores;
+  const std::vector<SelftestWorld> worlds = selftest_worlds(options.population, options.seed);
+  Random random(options.seed + 1);
+  std::vector<SelftestCheck> checks;
+  for (size_t i = 0; i < worlds.size() * names.size(); ++i) {
+    if (options.observe) options.observe(i, worlds.size() * names.size());
+    const SelftestWorld& world = worlds[i / names.size()];
+    const Scored scored(world, names[i % names.size()]);
+    for (const char* calibration : kCalibrations) {
+      checks.push_back(check_one(world, scored, calibration, options, Random(random.bits())));
+    }
+  }
+  const double least = kSelftestFalseAlarm / static_cast<double>(checks.size());
+  for (SelftestCheck& check : checks) check.passed = check.chance > least;
+  return checks;
+}
+
+}  // namespace fcp

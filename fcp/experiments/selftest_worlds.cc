@@ -1,0 +1,89 @@
+#include "fcp/experiments/selftest_worlds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fcp/base/random.h"
+#include "fcp/network/network.h"
+#include "fcp/training/export.h"
+#include "fcp/training/mlp.h"
+
+namespace fcp {
+namespace {
+
+constexpr int64_t kInputs = 4;
+constexpr int64_t kClasses = 6;
+
+// Random weights, larger than those training starts from: the answers vary.
+Graph random_network(int64_t outputs, Loss loss, uint64_t seed) {
+  Mlp mlp = initial_mlp({.inputs = kInputs, .hidden = {16, 16}, .outputs = outputs}, seed);
+  for (float& weight : mlp.parameters()) weight *= 2;
+  if (loss == Loss::kQuantile) {  // the low quantile is first, and below
+    const DenseLayer& last = mlp.layers().back();
+    last.weight[1].copy_(last.weight[0]);
+    last.bias[0].sub_(0.5);
+    last.bias[1].copy_(last.bias[0] + 1);
+  }
+  return export_mlp(mlp, {}, loss);
+}
+
+torch::Tensor answers(const Graph& network, const torch::Tensor& x) {
+  return Network(network).run_rows({x})[0].to(torch::kDouble).contiguous();  // [N, outputs]
+}
+
+int64_t drawn_label(const double* logits, Random& random) {
+  double total = 0;
+  for (int64_t k = 0; k < kClasses; ++k) total += std::exp(logits[k]);
+  double left = random.uniform() * total;
+  for (int64_t k = 0; k + 1 < kClasses; ++k) {
+    left -= std::exp(logits[k]);
+    if (left < 0) return k;
+  }
+  return kClasses - 1;
+}
+
+void fill_world(SelftestWorld& world, size_t rows, Random& random) {
+  const auto count = static_cast<int64_t>(rows);
+  world.x = torch::empty({count, kInputs});
+  std::generate_n(world.x.data_ptr<float>(), rows * kInputs,
+                  [&] { return static_cast<float>(random.normal()); });
+  const torch::Tensor mean = answers(world.mean, world.x), logits = answers(world.logits, world.x);
+  world.truth = torch::empty({count, 1}, torch::kDouble);
+  world.labels = torch::empty({count, 1}, torch::kDouble);
+  for (int64_t i = 0; i < count; ++i) {
+    const float* x = world.x.data_ptr<float>() + i * kInputs;
+    double noise = (0.2 + std::abs(x[0])) * random.normal();
+    int64_t label = drawn_label(logits.data_ptr<double>() + i * kClasses, random);
+    if (world.name == "heavy") {
+      noise *= noise * noise;
+      if (random.below(3) == 0) label = static_cast<int64_t>(random.below(kClasses));
+    }
+    double truth = mean.data_ptr<double>()[i] + noise;
+    if (world.name == "blind") {
+      truth = std::sin(3 * x[0]) + x[1] * x[1] * (1 + noise * noise);
+      label = std::clamp<int64_t>(static_cast<int64_t>(3 + x[2] + random.normal()), 0, 5);
+    }
+    world.truth.data_ptr<double>()[i] = truth;
+    world.labels.data_ptr<double>()[i] = static_cast<double>(label);
+    world.groups.push_back(x[3] < -0.5 ? 0 : x[3] < 0.5 ? 1 : 2);
+    world.weights.push_back(std::clamp(std::exp(static_cast<double>(x[1])), 0.2, 5.0));
+  }
+}
+
+}  // namespace
+
+std::vector<SelftestWorld> selftest_worlds(size_t rows, uint64_t seed) {
+  Random random(seed);
+  std::vector<SelftestWorld> worlds;
+  for (const char* name : {"even", "heavy", "blind"}) {
+    SelftestWorld& world = worlds.emplace_back();
+    world.name = name;
+    world.mean = random_network(1, Loss::kMse, random.bits());
+    world.quantiles = random_network(2, Loss::kQuantile, random.bits());
+    world.logits = random_network(kClasses, Loss::kCrossEntropy, random.bits());
+    fill_world(world, rows, random);
+  }
+  return worlds;
+}
+
+}  // namespace fcp

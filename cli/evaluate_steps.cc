@@ -49,17 +49,6 @@ void keep(std::vector<T>& sample, size_t place, size_t size, T item) {
   }
 }
 
-// The nearest float32 that does not shrink the interval.
-torch::Tensor round_outward(const torch::Tensor& end, bool down) {
-  const torch::Tensor rounded = end.to(torch::kFloat);
-  const torch::Tensor limit =
-      torch::full_like(rounded, down ? -std::numeric_limits<float>::infinity()
-                                     : std::numeric_limits<float>::infinity());
-  const torch::Tensor wrong =
-      down ? rounded.to(torch::kDouble) > end : rounded.to(torch::kDouble) < end;
-  return torch::where(wrong, torch::nextafter(rounded, limit), rounded);
-}
-
 std::vector<std::string> target_names(const Graph& network, size_t outputs) {
   const auto found = network.metadata.find(kTargetsKey);
   if (found != network.metadata.end()) {

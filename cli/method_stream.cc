@@ -1,5 +1,6 @@
 #include "cli/method_stream.h"
 
+#include <limits>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -54,6 +55,16 @@ std::optional<Calibrated> baseline_predictor(const Calibrated& calibrated) {
   plain.score.paper = false;
   plain.rows.scores = calibrated.baseline;
   return plain;
+}
+
+torch::Tensor round_outward(const torch::Tensor& end, bool down) {
+  const torch::Tensor rounded = end.to(torch::kFloat);
+  const torch::Tensor limit =
+      torch::full_like(rounded, down ? -std::numeric_limits<float>::infinity()
+                                     : std::numeric_limits<float>::infinity());
+  const torch::Tensor wrong =
+      down ? rounded.to(torch::kDouble) > end : rounded.to(torch::kDouble) < end;
+  return torch::where(wrong, torch::nextafter(rounded, limit), rounded);
 }
 
 std::span<const double> numbers(const torch::Tensor& tensor) {

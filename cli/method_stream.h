@@ -70,6 +70,9 @@ std::vector<Level> curve_levels();
 // None for a plain score.
 std::optional<Calibrated> baseline_predictor(const Calibrated& calibrated);
 
+// The nearest float32 numbers that do not shrink the intervals of which these are the ends.
+torch::Tensor round_outward(const torch::Tensor& end, bool down);
+
 // The numbers of a tensor of doubles on the host.
 std::span<const double> numbers(const torch::Tensor& tensor);
 

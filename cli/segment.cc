@@ -9,9 +9,11 @@ void add_segment(CLI::App& app) {
   CLI::App* segment =
       app.add_subcommand("segment", "Images: a band or a set of labels for every pixel");
   segment->require_subcommand(1);
+  add_segment_demo(*segment);
   add_segment_scenes(*segment);
   add_segment_train(*segment);
   add_segment_calibrate(*segment);
+  add_segment_predict(*segment);
   add_segment_evaluate(*segment);
 }
 

@@ -9,6 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/base/output_file.h"
 #include "fcp/base/progress.h"
 #include "fcp/calibration/predictor.h"
 #include "fcp/conformal/quantile.h"
@@ -42,11 +43,13 @@ ImageFigures figures_of(const SegmentImage& image, const Regions& regions,
   }
   const torch::Tensor lower = host_doubles(regions.lower), upper = host_doubles(regions.upper);
   const std::vector<double> truth(image.target.values.begin(), image.target.values.end());
+  const std::vector<float> uncertainty = uncertainty_of(regions, task);
   return band_figures({.lower = numbers(lower),
                        .upper = numbers(upper),
                        .truth = truth,
                        .weights = image.weights,
-                       .boundary = boundary},
+                       .boundary = boundary,
+                       .uncertainty = uncertainty},
                       channels);
 }
 
@@ -123,6 +126,15 @@ class ImageRows {
   std::optional<CsvWriter> csv_;
 };
 
+GalleryStrip strip_of(const SegmentImage& image, const Regions& regions, const ImageMethod& method,
+                      const SegmentTask& task) {
+  const SegmentPicture picture = segment_picture(image, regions, task);
+  return {
+      image.name, encode_png(picture.strip),
+      concat(format_percent(method.last().pixel_share(), 2),
+             " of the pixels are in; the largest uncertainty is ", format_number(picture.largest))};
+}
+
 }  // namespace
 
 SegmentReport evaluate_images(const Calibrated& calibrated, const SegmentTask& task,
@@ -146,8 +158,11 @@ SegmentReport evaluate_images(const Calibrated& calibrated, const SegmentTask& t
     of_image(*image, [&] {
       const torch::Tensor features = predictor.features(view(image->x));
       for (ImageMethod& method : methods) {
-        method.add(*image, features, task);
+        const Regions regions = method.add(*image, features, task);
         rows.add(image->name, method);
+        if (&method == &methods.front() && report.strips.size() < settings.pictures) {
+          report.strips.push_back(strip_of(*image, regions, method, task));
+        }
       }
     });
     progress.advance(1);
@@ -157,6 +172,7 @@ SegmentReport evaluate_images(const Calibrated& calibrated, const SegmentTask& t
   report.share = calibrated.score.pixels;
   report.sets = sets;
   report.calibration_images = calibrated.rows.count();
+  report.class_names = class_names_of(calibrated.network, static_cast<size_t>(task.classes));
   for (const ImageMethod& method : methods) report.methods.push_back(method.finish());
   report.provenance.assign(calibrated.provenance.begin(), calibrated.provenance.end());
   if (const auto warning = infinite_radius_warning(calibrated, settings.level)) {
@@ -173,6 +189,8 @@ struct SegmentEvaluateOptions {
   SegmentEvaluateSettings settings;
   std::string model;
   std::string alpha = "0.1";
+  std::string report;
+  size_t pictures = 6;
 };
 
 void run_segment_evaluate(SegmentEvaluateOptions& options) {
@@ -185,16 +203,19 @@ void run_segment_evaluate(SegmentEvaluateOptions& options) {
     fail(options.data.data, ": has ", set.classes, " classes, the network was calibrated for ",
          task.classes);
   }
+  options.settings.pictures = options.report.empty() ? 0 : options.pictures;
   SegmentReport report =
       evaluate_images(calibrated, task, set, options.settings, device, options.common);
   report.provenance.emplace_back(
       "test data", std::filesystem::path(options.data.data).lexically_normal().filename().string());
   for (const std::string& note : report.notes) say(options.common, "warning: " + note);
+  if (!options.report.empty()) write_file(options.report, segment_report_html(report));
   if (options.common.json) {
     std::cout << json_text(segment_report_json(report)) << '\n';
     return;
   }
   std::cout << segment_report_text(report);
+  if (!options.report.empty()) std::cout << "report: " << options.report << '\n';
 }
 
 }  // namespace
@@ -205,10 +226,14 @@ void add_segment_evaluate(CLI::App& segment) {
       "evaluate", "Coverage by image, pixel and value, and lengths, on labelled images");
   verb->footer(
       "Example:\n"
-      "  fcp segment evaluate calibrated.onnx --data cityscapes/ --alpha 0.1");
+      "  fcp segment evaluate calibrated.onnx --data cityscapes/ --alpha 0.1 --report "
+      "gallery.html");
   verb->add_option("model", options->model, "Calibrated predictor")->required();
   verb->add_option("--data", options->data.data, "Folder of images and labels")->required();
   verb->add_option("--alpha", options->alpha, "Share of images that may miss")
+      ->capture_default_str();
+  verb->add_option("--report", options->report, "HTML page with figures and pictures to write");
+  verb->add_option("--pictures", options->pictures, "Images shown in the report")
       ->capture_default_str();
   verb->add_option("--images", options->settings.image_csv,
                    "CSV to write with the figures of each image");

@@ -187,8 +187,10 @@ SegmentationSet open_unlabelled(const SegmentDataOptions& options, int classes) 
     set.pairs.push_back({file_stem(options.data), options.data, "", ""});
     return set;
   }
-  const bool layout =
-      is_folder(path_in(options.data, "leftImg8bit")) || is_folder(path_in(options.data, "labels"));
+  const std::vector<std::string> folders = list_folder(options.data).folders;
+  const bool layout = std::any_of(folders.begin(), folders.end(), [](const std::string& name) {
+    return name == "leftImg8bit" || name == "labels" || name.ends_with("annot");
+  });
   if (layout) return open_labelled(options, "test", classes);
   if (!options.folds.empty()) fail(options.data, ": is a plain folder of images; it has no folds");
   std::set<std::string> names;

@@ -5,7 +5,9 @@
 
 namespace fcp {
 
+void add_segment_demo(CLI::App& segment);
 void add_segment_calibrate(CLI::App& segment);
+void add_segment_predict(CLI::App& segment);
 void add_segment_evaluate(CLI::App& segment);
 
 }  // namespace fcp

@@ -44,7 +44,8 @@ double ImageFigures::length() const {
 ImageFigures band_figures(const ImageBands& image, size_t channels) {
   const size_t pixels = image.boundary.size(), values = channels * pixels;
   if (image.lower.size() != values || image.upper.size() != values ||
-      image.truth.size() != values || image.weights.size() != values) {
+      image.truth.size() != values || image.weights.size() != values ||
+      image.uncertainty.size() != pixels) {
     fail("the bands of an image have ", image.lower.size(), " numbers, its truth ",
          image.truth.size(), ", expected ", channels, " channels of ", pixels, " pixels");
   }
@@ -66,8 +67,11 @@ ImageFigures band_figures(const ImageBands& image, size_t channels) {
   figures.values_in = static_cast<double>(values_in) / static_cast<double>(values);
   figures.weighted_length = weighted;
   for (size_t pixel = 0; pixel < pixels; ++pixel) {
-    (image.boundary[pixel] ? figures.boundary : figures.inside)
-        .add(length[pixel] / static_cast<double>(channels));
+    const double mean = length[pixel] / static_cast<double>(channels);
+    const bool edge = image.boundary[pixel] != 0;
+    (edge ? figures.boundary : figures.inside).add(mean);
+    (edge ? figures.boundary_uncertainty : figures.inside_uncertainty)
+        .add(image.uncertainty[pixel]);
   }
   return figures;
 }
@@ -107,6 +111,8 @@ void PixelEvaluator::add(const ImageFigures& image) {
   weighted_.add(image.weighted_length);
   boundary_.add(image.boundary);
   inside_.add(image.inside);
+  boundary_uncertainty_.add(image.boundary_uncertainty);
+  inside_uncertainty_.add(image.inside_uncertainty);
 }
 
 PixelEvaluation PixelEvaluator::finish() const {
@@ -119,6 +125,8 @@ PixelEvaluation PixelEvaluator::finish() const {
   result.weighted_length = weighted_.mean();
   result.boundary_length = boundary_.mean();
   result.inside_length = inside_.mean();
+  result.boundary_uncertainty = boundary_uncertainty_.mean();
+  result.inside_uncertainty = inside_uncertainty_.mean();
   return result;
 }
 

@@ -8,7 +8,9 @@
 // far an image that is not in is from it.
 //
 // Lengths are means over channels and pixels; so are set sizes, over pixels. At boundaries and
-// inside of objects they show whether the bands know where the network is unsure.
+// inside of objects they show whether the bands know where the network is unsure; so does the
+// uncertainty, which is the length of the bands as probabilities. A band of one length on the scale
+// of log(−log p) is short as a probability where the network is sure and long where it is not.
 //
 // Memory does not grow with the number of images. Tested by
 // tests/evaluation/pixel_evaluation_test.cc.
@@ -31,11 +33,12 @@ std::vector<uint8_t> boundary_pixels(std::span<const uint8_t> labels, size_t hei
 
 // Interval ends may be infinite.
 struct ImageBands {
-  std::span<const double> lower;      // [C, P]
-  std::span<const double> upper;      // [C, P]
-  std::span<const double> truth;      // [C, P]
-  std::span<const double> weights;    // [C, P], summing to one (informative_weights)
-  std::span<const uint8_t> boundary;  // [P]
+  std::span<const double> lower;       // [C, P]
+  std::span<const double> upper;       // [C, P]
+  std::span<const double> truth;       // [C, P]
+  std::span<const double> weights;     // [C, P], summing to one (informative_weights)
+  std::span<const uint8_t> boundary;   // [P]
+  std::span<const float> uncertainty;  // [P], in [0, 1]
 };
 
 struct ImageSets {
@@ -62,6 +65,8 @@ struct ImageFigures {
   double weighted_length = 0;  // of bands alone
   MeanSums boundary;           // lengths of bands, or sizes of sets
   MeanSums inside;
+  MeanSums boundary_uncertainty;  // of bands alone
+  MeanSums inside_uncertainty;
 
   double pixel_share() const;  // 1 where there is no pixel
   double length() const;       // mean over all pixels
@@ -72,14 +77,16 @@ ImageFigures band_figures(const ImageBands& image, size_t channels);
 ImageFigures set_figures(const ImageSets& image, size_t channels);
 
 struct PixelEvaluation {
-  Coverage coverage;           // images with at least the share q of their pixels in
-  Coverage whole;              // images with all of them in
-  double pixel_coverage = 0;   // mean over images of the share of pixels that are in
-  double value_coverage = 0;   // the same of single values; of bands alone
-  double length = 0;           // mean over images; of sets their size
-  double weighted_length = 0;  // of bands alone
-  double boundary_length = 0;  // over all pixels at boundaries; NaN where there is none
-  double inside_length = 0;    // over all others
+  Coverage coverage;                // images with at least the share q of their pixels in
+  Coverage whole;                   // images with all of them in
+  double pixel_coverage = 0;        // mean over images of the share of pixels that are in
+  double value_coverage = 0;        // the same of single values; of bands alone
+  double length = 0;                // mean over images; of sets their size
+  double weighted_length = 0;       // of bands alone
+  double boundary_length = 0;       // over all pixels at boundaries; NaN where there is none
+  double inside_length = 0;         // over all others
+  double boundary_uncertainty = 0;  // of bands alone
+  double inside_uncertainty = 0;
 };
 
 class PixelEvaluator {
@@ -95,7 +102,8 @@ class PixelEvaluator {
   size_t images_ = 0;
   size_t covered_ = 0;
   size_t whole_ = 0;
-  MeanSums pixels_, values_, length_, weighted_, boundary_, inside_;
+  MeanSums pixels_, values_, length_, weighted_, boundary_, inside_, boundary_uncertainty_,
+      inside_uncertainty_;
 };
 
 }  // namespace fcp

@@ -12,6 +12,10 @@
 namespace fcp {
 namespace {
 
+constexpr char kDetectionRemark[] =
+    "detected: images whose score is within the radius, which is what surrogate promises; its "
+    "bands promise nothing";
+
 bool shows_detection(const SegmentReport& report) {
   return std::any_of(report.methods.begin(), report.methods.end(),
                      [](const auto& method) { return method.detection.has_value(); });
@@ -35,6 +39,10 @@ nlohmann::ordered_json segment_method_json(const SegmentMethodResult& method, bo
   if (!sets) json["weighted_length"] = json_number(all.weighted_length);
   json["boundary_" + size] = json_number(all.boundary_length);
   json["inside_" + size] = json_number(all.inside_length);
+  if (!sets) {
+    json["boundary_uncertainty"] = json_number(all.boundary_uncertainty);
+    json["inside_uncertainty"] = json_number(all.inside_uncertainty);
+  }
   return json;
 }
 
@@ -65,6 +73,7 @@ SegmentTable segment_table(const SegmentReport& report) {
   table.headers.push_back(size);
   if (bands) table.headers.emplace_back("weighted");
   table.headers.insert(table.headers.end(), {"at boundaries", "inside"});
+  if (bands) table.headers.insert(table.headers.end(), {"unsure at boundaries", "inside"});
   for (const SegmentMethodResult& method : report.methods) {
     const PixelEvaluation& all = method.evaluation;
     std::vector<std::string> cells = {method.name};
@@ -79,6 +88,10 @@ SegmentTable segment_table(const SegmentReport& report) {
     if (bands) cells.push_back(format_number(all.weighted_length));
     cells.push_back(format_number(all.boundary_length));
     cells.push_back(format_number(all.inside_length));
+    if (bands) {
+      cells.push_back(format_percent(all.boundary_uncertainty));
+      cells.push_back(format_percent(all.inside_uncertainty));
+    }
     table.rows.push_back(std::move(cells));
   }
   return table;
@@ -92,12 +105,38 @@ std::string segment_report_text(const SegmentReport& report) {
   std::string text = concat(format_count(images, "test image"), ", ",
                             format_count(report.calibration_images, "calibration image"), "; ",
                             segment_promise(report), "\n\n", table.text());
-  if (shows_detection(report)) {
-    text +=
-        "\ndetected: images whose score is within the radius, which is what surrogate promises; "
-        "its bands promise nothing\n";
-  }
+  if (shows_detection(report)) text += concat("\n", kDetectionRemark, "\n");
   return text;
+}
+
+std::string segment_report_html(const SegmentReport& report) {
+  Gallery gallery;
+  gallery.title = report.sets ? "Label sets of pixels" : "Bands of pixels";
+  gallery.subtitle = segment_promise(report);
+  gallery.subtitle.front() = 'P';
+  const SegmentMethodResult& main = report.methods.at(0);
+  const PixelEvaluation& all = main.evaluation;
+  if (main.detection) {
+    gallery.tiles.push_back(
+        {"images detected", format_percent(main.detection->rate), "what this score promises"});
+  }
+  gallery.tiles.push_back({"images in", format_percent(all.coverage.rate),
+                           format_percent_range(all.coverage.lower, all.coverage.upper)});
+  gallery.tiles.push_back({"pixels in", format_percent(all.pixel_coverage, 2), "mean over images"});
+  gallery.tiles.push_back({report.sets ? "mean size" : "mean length", format_number(all.length),
+                           "inside objects " + format_number(all.inside_length)});
+  gallery.notes = report.notes;
+  const SegmentTable table = segment_table(report);
+  gallery.headers = table.headers;
+  gallery.rows = table.rows;
+  if (shows_detection(report)) gallery.table_remark = kDetectionRemark;
+  gallery.parts = {"image", "prediction", "uncertainty"};
+  gallery.strips = report.strips;
+  gallery.class_names = report.class_names;
+  gallery.scale_low = "0";
+  gallery.scale_high = "the largest of the image";
+  gallery.provenance = report.provenance;
+  return gallery_html(gallery);
 }
 
 nlohmann::ordered_json segment_report_json(const SegmentReport& report) {

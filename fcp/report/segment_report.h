@@ -18,6 +18,7 @@
 
 #include "fcp/conformal/level.h"
 #include "fcp/evaluation/pixel_evaluation.h"
+#include "fcp/report/gallery.h"
 
 namespace fcp {
 
@@ -28,20 +29,14 @@ struct SegmentMethodResult {
   std::optional<Coverage> detection;  // where the law does not hold
 };
 
-// One image for the gallery.
-struct SegmentStrip {
-  std::string name;
-  std::string png;      // the bytes of the file: image | prediction | uncertainty
-  std::string caption;  // what its figures are
-};
-
 struct SegmentReport {
   Level level = Level(0.1);
   double share = 1;   // of the pixels that must be in
   bool sets = false;  // of labels; otherwise bands
   size_t calibration_images = 0;
   std::vector<SegmentMethodResult> methods;  // the main one first; at least one
-  std::vector<SegmentStrip> strips;
+  std::vector<GalleryStrip> strips;          // image | prediction | uncertainty
+  std::vector<std::string> class_names;      // of class 0, 1, …
   std::vector<std::pair<std::string, std::string>> provenance;
   std::vector<std::string> notes;
 };
@@ -63,5 +58,8 @@ std::string segment_promise(const SegmentReport& report);
 // `joint_coverage` are rates of images, `pixel_coverage` and `value_coverage` mean shares of an
 // image; sets have `size` in place of `length`.
 nlohmann::ordered_json segment_report_json(const SegmentReport& report);
+
+// The page with the figures and the strips.
+std::string segment_report_html(const SegmentReport& report);
 
 }  // namespace fcp

@@ -111,6 +111,27 @@ def binomial_range(n, calibration, rank, chance):
     return low, high
 
 
+def target(labels):
+    """log(-log y) of the blurred one-hot labels of classes 1, 2, ...: [class][y][x], written out."""
+    sigma = 0.3 * ((7 - 1) * 0.5 - 1) + 0.8
+    line = [math.exp(-x * x / (2 * sigma * sigma)) for x in range(-3, 4)]
+    line = [value / sum(line) for value in line]
+    height, width = len(labels), len(labels[0])
+
+    def mirrored(at, n):
+        return -at if at < 0 else 2 * (n - 1) - at if at >= n else at
+
+    def blurred(label, y, x):
+        total = 0
+        for dy in range(-3, 4):
+            for dx in range(-3, 4):
+                here = labels[mirrored(y + dy, height)][mirrored(x + dx, width)] == label
+                total += line[dy + 3] * line[dx + 3] * (1 - 1e-6 if here else 1e-6)
+        return total
+    return [[[math.log(-math.log(blurred(label, y, x))) for x in range(width)]
+             for y in range(height)] for label in range(1, CLASSES)]
+
+
 class Segment(program.Case):
     @classmethod
     def setUpClass(cls):
@@ -205,6 +226,43 @@ class Segment(program.Case):
         self.refused(1, "few.csv: no weight of class 3", "calibrate", "net.onnx", "--data", "data",
                      "--out", "x.onnx", "--score", "surrogate", "--class-weights", "few.csv")
 
+    def test_pictures_and_bands_of_new_images(self):
+        self.calibrate("--pixels", "0.9")
+        made = json.loads(self.fcp("segment", "predict", "c.onnx", "--data", "data/images", "--out",
+                                   "maps", "--bands", "--json"))
+        self.assertEqual(made["images"], 120)  # a plain folder has no folds
+        with open(self.path("maps/test007.png"), "rb") as file:
+            self.assertEqual(struct.unpack(">II", file.read()[16:24]), (3 * WIDTH + 2 * 4, HEIGHT))
+        # The figures that `evaluate` gives for the image, from its bands and its labels.
+        self.evaluate("--images", "images.csv")
+        with open(self.path("images.csv"), encoding="utf-8") as file:
+            rows = [line.split(",") for line in file.read().splitlines()]
+        figures = next(dict(zip(rows[0], row)) for row in rows
+                       if row[:2] == ["test007", "nested"])
+        generator = random.Random(1)
+        scenes = [scene(generator) for _ in range(60 + 8)]
+        truth = target(scenes[67][1])
+        shape, numbers = program.read_npy(self.path("maps/test007.npy"))
+        self.assertEqual(shape, (2, 3, HEIGHT, WIDTH))
+        count = 3 * HEIGHT * WIDTH
+        lower, upper = numbers[:count], numbers[count:]
+        flat = [value for plane in truth for row in plane for value in row]
+        inside = [low <= value <= high for low, value, high in zip(lower, flat, upper)]
+        pixels = [all(inside[k::HEIGHT * WIDTH]) for k in range(HEIGHT * WIDTH)]
+        self.assertAlmostEqual(float(figures["value_share"]), sum(inside) / count, delta=2e-3)
+        self.assertAlmostEqual(float(figures["pixel_share"]), sum(pixels) / len(pixels), delta=6e-3)
+        self.assertAlmostEqual(float(figures["length"]), (sum(upper) - sum(lower)) / count,
+                               delta=1e-5)
+        one = json.loads(self.fcp("segment", "predict", "c.onnx", "--data",
+                                  "data/images/test001.png", "--out", "one", "--json"))
+        self.assertEqual(one["images"], 1)
+        self.assertEqual(os.listdir(self.path("one")), ["test001.png"])
+        page = self.fcp("segment", "evaluate", "c.onnx", "--data", "data", "--report", "g.html",
+                        "--pictures", "2")
+        self.assertIn("report: g.html", page)
+        with open(self.path("g.html"), encoding="utf-8") as file:
+            self.assertEqual(file.read().count("data:image/png;base64,"), 2 + 1)  # and the scale
+
     def test_sets_of_labels(self):
         self.calibrate("--score", "lac", "--pixels", "0.95")
         result = self.evaluate()
@@ -212,6 +270,11 @@ class Segment(program.Case):
         self.assertTrue(low <= result["covered"] <= high, result)
         self.assertNotIn("length", result)
         self.assertTrue(0 < result["size"] <= 3)
+        self.fcp("segment", "predict", "c.onnx", "--data", "data/images/test001.png", "--out",
+                 "sets", "--bands")
+        header = self.bytes_of("sets/test001.npy")[:128]
+        self.assertIn(b"'|b1'", header)
+        self.assertIn(b"(3, 12, 16)", header)
         self.assertGreater(abs(result["boundary_size"] - result["inside_size"]), 0.01)
 
     def test_channels_without_class_0(self):

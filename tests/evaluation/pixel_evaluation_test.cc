@@ -38,8 +38,9 @@ struct MadeUpImage {
   std::array<double, 8> truth = {0, 1, 2, 3, 1, -0.5, 2, 0.5};
   std::array<double, 8> weights = {0.5, 0, 0, 0.5, 0, 0, 0, 0};
   std::array<uint8_t, 4> boundary = {0, 0, 0, 1};
+  std::array<float, 4> uncertainty = {0.25f, 0.5f, 0.75f, 1};
 
-  ImageBands bands() const { return {lower, upper, truth, weights, boundary}; }
+  ImageBands bands() const { return {lower, upper, truth, weights, boundary, uncertainty}; }
 };
 
 TEST(PixelEvaluation, BandsByHand) {
@@ -52,6 +53,8 @@ TEST(PixelEvaluation, BandsByHand) {
   EXPECT_EQ(figures.weighted_length, 2);
   EXPECT_EQ(figures.boundary.mean(), 2);
   EXPECT_EQ(figures.inside.mean(), 1);
+  EXPECT_EQ(figures.boundary_uncertainty.mean(), 1);
+  EXPECT_EQ(figures.inside_uncertainty.mean(), 0.5);
   EXPECT_TRUE(PixelEvaluator(0.5).covers(figures));
   EXPECT_FALSE(PixelEvaluator(0.51).covers(figures));
   EXPECT_THROW(band_figures(image.bands(), 3), Error);
@@ -81,9 +84,9 @@ TEST(PixelEvaluation, SetsByHand) {
 
 TEST(PixelEvaluation, ManyImages) {
   PixelEvaluator evaluator(0.5);
-  ImageFigures all{10, 10, 1, 2, {4, 2}, {8, 8}};
-  ImageFigures half{10, 5, 0.75, 4, {0, 0}, {20, 10}};
-  ImageFigures few{10, 4, 0.5, 6, {6, 1}, {9, 9}};
+  ImageFigures all{10, 10, 1, 2, {4, 2}, {8, 8}, {1, 2}, {0.5, 8}};
+  ImageFigures half{10, 5, 0.75, 4, {0, 0}, {20, 10}, {0, 0}, {1, 10}};
+  ImageFigures few{10, 4, 0.5, 6, {6, 1}, {9, 9}, {0.5, 1}, {3, 9}};
   for (const ImageFigures& image : {all, half, few}) evaluator.add(image);
   const PixelEvaluation result = evaluator.finish();
   EXPECT_EQ(result.coverage.covered, 2u);
@@ -95,6 +98,8 @@ TEST(PixelEvaluation, ManyImages) {
   EXPECT_DOUBLE_EQ(result.weighted_length, 4);
   EXPECT_DOUBLE_EQ(result.boundary_length, 10.0 / 3);
   EXPECT_DOUBLE_EQ(result.inside_length, 37.0 / 27);
+  EXPECT_DOUBLE_EQ(result.boundary_uncertainty, 0.5);
+  EXPECT_DOUBLE_EQ(result.inside_uncertainty, 4.5 / 27);
   EXPECT_THROW(PixelEvaluator(1).finish(), Error);
 }
 

@@ -1,0 +1,124 @@
+// fcp segment demo: the whole road on generated street scenes, with every file left behind.
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "fcp/base/error.h"
+#include "fcp/base/output_file.h"
+#include "fcp/base/progress.h"
+#include "fcp/data/scenes.h"
+#include "fcp/network/onnx_writer.h"
+#include "fcp/report/json.h"
+#include "fcp/training/segmenter.h"
+
+#include "cli/segment_steps.h"
+#include "cli/segment_verbs.h"
+
+namespace fcp {
+namespace {
+
+struct SegmentDemoOptions {
+  CommonOptions common;
+  std::string folder = "fcp-segment-demo";
+  std::string alpha = "0.1";
+  double pixels = 0.9;
+  SceneCounts counts;
+};
+
+Graph train_on_scenes(const SegmentationSet& set, const CommonOptions& common) {
+  std::vector<SegmentationSample> samples;
+  for (size_t i = 0; i < set.pairs.size(); ++i) samples.push_back(read_segmentation(set, i));
+  SegmenterOptions options;
+  options.classes = kSceneClasses;
+  options.class_names = scene_class_names();
+  options.seed = common.seed;
+  Progress progress("train", static_cast<size_t>(segmenter_steps(samples.size(), options)),
+                    !common.quiet);
+  return train_segmenter(samples, options,
+                         [&](const SegmenterStep& step) {
+                           progress.advance(1, [&] {
+                             return concat("epoch ", step.epoch, ", loss ", step.loss);
+                           });
+                         })
+      .graph;
+}
+
+void run_segment_demo(const SegmentDemoOptions& options) {
+  const torch::Device device = start(options.common);
+  const Level level = parse_level(options.alpha);
+  std::error_code error;
+  std::filesystem::create_directories(options.folder + "/maps", error);
+  if (error) fail(options.folder, ": cannot be made: ", error.message());
+  const auto file = [&](const char* name) { return options.folder + "/" + name; };
+  const auto tell = [&](const std::string& line) {
+    if (!options.common.json) std::cout << line << std::endl;
+  };
+  SegmentDataOptions data;
+  data.data = file("streets");
+  const auto fold = [&](const char* name) {
+    return open_segmentation(data.data, kSceneClasses, {name});
+  };
+
+  tell(concat("$ fcp segment scenes ", data.data));
+  write_scenes(data.data, options.common.seed, options.counts);
+
+  tell(concat("$ fcp segment train ", data.data, " --out ", file("model.onnx")));
+  Graph network = train_on_scenes(fold("train"), options.common);
+  write_onnx(network, file("model.onnx"));
+
+  tell(concat("$ fcp segment calibrate ", file("model.onnx"), " --data ", data.data, " --pixels ",
+              options.pixels, " --out ", file("calibrated.onnx")));
+  const SegmentTask task = prepare_network(network, data, "", kSceneClasses);
+  SegmentSettings settings;
+  settings.score.pixels = options.pixels;
+  settings.provenance = {{"network", "model.onnx"}, {"calibration data", "streets"}};
+  const Calibrated calibrated =
+      calibrate_images(network, task, fold("calibration"), settings, device, options.common);
+  write_calibrated(calibrated, file("calibrated.onnx"));
+
+  tell(concat("$ fcp segment predict ", file("calibrated.onnx"), " --data ", data.data, " --alpha ",
+              level.text(), " --out ", file("maps")));
+  const SegmentationSet test = fold("test");
+  predict_images(calibrated, task, test, {level, file("maps"), false}, device, options.common);
+
+  tell(concat("$ fcp segment evaluate ", file("calibrated.onnx"), " --data ", data.data,
+              " --alpha ", level.text(), " --report ", file("gallery.html")));
+  const SegmentReport report =
+      evaluate_images(calibrated, task, test, {level, 8, ""}, device, options.common);
+  write_file(file("gallery.html"), segment_report_html(report));
+  if (options.common.json) {
+    std::cout << json_text(segment_report_json(report)) << '\n';
+    return;
+  }
+  std::cout << '\n'
+            << segment_report_text(report) << "\nEverything is in " << options.folder << "/; open "
+            << file("gallery.html") << '\n';
+}
+
+}  // namespace
+
+void add_segment_demo(CLI::App& segment) {
+  auto options = std::make_shared<SegmentDemoOptions>();
+  CLI::App* verb = segment.add_subcommand(
+      "demo", "The whole road on generated street scenes, and a page of pictures");
+  verb->footer("Example:\n  fcp segment demo --out fcp-segment-demo");
+  verb->add_option("--out", options->folder, "Folder for the files it makes")
+      ->capture_default_str();
+  verb->add_option("--alpha", options->alpha, "Share of images that may miss")
+      ->capture_default_str();
+  verb->add_option("--pixels", options->pixels,
+                   "Share of an image's pixels that must be in; 1: every one of them")
+      ->check(CLI::Range(1e-9, 1.0))
+      ->capture_default_str();
+  verb->add_option("--train", options->counts.train, "Scenes for training")->capture_default_str();
+  verb->add_option("--calibration", options->counts.calibration, "Scenes for calibration")
+      ->capture_default_str();
+  verb->add_option("--test", options->counts.test, "Scenes for testing")->capture_default_str();
+  add_common(*verb, options->common);
+  verb->callback([options] { run_segment_demo(*options); });
+}
+
+}  // namespace fcp

@@ -96,17 +96,19 @@ struct Approach {
   }
 };
 
-// A radius near the one wanted: Newton's steps from 0, the first of which is the linearised score.
-double guess_radius(const Approach& approach) {
+// A radius near the one wanted, `missing` away at radius 0: Newton's steps, the first of which
+// gives the linearised score. On a straight piece a step is exact, so that a short one is the last.
+double guess_radius(const Approach& approach, double missing) {
   double radius = 0;
   for (int step = 0; step < kNewtonSteps; ++step) {
-    const auto at = static_cast<float>(radius);
     const double slope =
-        approach.sign * static_cast<double>(slope_at(approach.end, at)) + approach.widening;
+        approach.sign * static_cast<double>(slope_at(approach.end, static_cast<float>(radius))) +
+        approach.widening;
     if (!(slope > 0)) return 2 * radius;
-    const double next = std::max(0.0, radius + approach.missing(at) / slope);
-    if (std::abs(next - radius) <= 1e-7 * radius) return next;
+    const double next = std::max(0.0, radius + missing / slope);
+    if (std::abs(next - radius) <= 1e-4 * radius) return next;
     radius = next;
+    missing = approach.missing(static_cast<float>(radius));
   }
   return radius;
 }
@@ -141,7 +143,7 @@ double radius_reaching(const ReluRange& range, const HiddenRows& rows, size_t ro
   if (y == answer) return 0;
   const Approach approach = {y > answer ? upper : lower_end(range, rows, row, output), y,
                              y > answer ? 1.0 : -1.0, widening};
-  const int64_t key = smallest_key(approach, guess_radius(approach));
+  const int64_t key = smallest_key(approach, guess_radius(approach, std::abs(y - answer)));
   if (key == kInfinityKey) return std::numeric_limits<double>::infinity();
   return static_cast<double>(std::bit_cast<float>(static_cast<int32_t>(key)));
 }

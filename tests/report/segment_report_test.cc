@@ -7,8 +7,8 @@
 namespace fcp {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The figures of an image set on which the paper's recipe detects nine of ten and covers none.
 SegmentReport paper_report() {
@@ -63,7 +63,7 @@ TEST(SegmentReport, SharesAndSets) {
   report.methods = {lac};
   const SegmentTable table = segment_table(report);
   EXPECT_THAT(table.headers,
-              testing::ElementsAre("method", "images with 99.0 % in", "images all in", "pixels in",
+              ::testing::ElementsAre("method", "images with 99.0 % in", "images all in", "pixels in",
                                    "size", "at boundaries", "inside"));
   EXPECT_EQ(table.rows[0].size(), table.headers.size());
   EXPECT_EQ(segment_promise(report),

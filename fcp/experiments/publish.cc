@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "fcp/base/output_file.h"
 #include "fcp/experiments/result_rows.h"
@@ -9,6 +10,19 @@
 #include "fcp/report/json.h"
 
 namespace fcp {
+namespace {
+
+// The page is for other people and machines: a whole path of this one is not told.
+std::string without_folder(std::string line, const std::string& folder) {
+  constexpr std::string_view kInstead = "DATA-DIR";
+  if (!folder.starts_with('/')) return line;
+  for (size_t at = 0; (at = line.find(folder, at)) != std::string::npos; at += kInstead.size()) {
+    line.replace(at, folder.size(), kInstead);
+  }
+  return line;
+}
+
+}  // namespace
 
 std::vector<ExperimentResult> gather_results(std::span<const CellTask> tasks,
                                              std::span<const CellResult> results) {
@@ -44,7 +58,9 @@ ResultPage page_of(std::span<const ExperimentResult> results, const ExperimentOp
   if (options.quick) page.provenance.push_back({"quick", "built-in sets, few rows"});
   for (const ExperimentResult& result : results) {
     page.sections.push_back(section_of(*result.experiment, options, result.rows));
-    page.sections.back().notes = result.left_out;
+    for (const std::string& line : result.left_out) {
+      page.sections.back().notes.push_back(without_folder(line, options.data_dir));
+    }
     page.provenance.push_back(
         {result.experiment->name, concat(format_count(result.cells, "cell"), ", ",
                                          format_number(result.seconds, 3), " s of cells")});

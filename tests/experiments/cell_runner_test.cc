@@ -26,7 +26,7 @@ struct Counting {
     experiment.sets = {"a", "absent", "b"};
     experiment.quick_sets = {"a"};
     experiment.run = [this](const CellKey& key, const ExperimentOptions& options) {
-      if (key.set == "absent") throw MissingData("no file");
+      if (key.set == "absent") throw MissingData("no file" + options.data_dir);
       if (key.set == "wrong") fail("broken");
       ++runs;
       return Json::array({{{"set", key.set}, {"seed", key.seed}, {"x", options.epochs}}});
@@ -118,6 +118,20 @@ TEST(CellRunner, PublishesTheSameFilesHoweverManyThreads) {
   }
   EXPECT_EQ(csvs[0], csvs[1]);
   EXPECT_THAT(csvs[0], testing::StartsWith("set,seed,x\na,0,0\na,1,0\n"));
+}
+
+TEST(CellRunner, ThePageDoesNotTellWhereTheDataLie) {
+  const Folder folder;
+  Counting counting;
+  const Experiment* const chosen[] = {&counting.experiment};
+  RunOptions options;
+  options.folder = folder.path("out");
+  options.experiment.data_dir = "/home/me/data";
+  const std::vector<CellTask> tasks = tasks_of(chosen, options.experiment);
+  const auto results = gather_results(tasks, run_cells(tasks, options));
+  EXPECT_THAT(results[0].left_out, testing::ElementsAre(testing::HasSubstr("/home/me")));
+  EXPECT_THAT(page_of(results, options.experiment).sections[0].notes,
+              testing::ElementsAre("absent is left out: no fileDATA-DIR"));
 }
 
 TEST(Registry, NamesAreDifferentAndEverythingIsSaid) {

@@ -11,6 +11,7 @@
 namespace fcp {
 namespace {
 
+constexpr double kNoRadius = std::numeric_limits<double>::infinity();
 constexpr float kUnbounded = std::numeric_limits<float>::infinity();
 constexpr int64_t kInfinityKey = 0x7f800000;  // the bit pattern of the float32 +∞
 constexpr int kNewtonSteps = 8;
@@ -144,7 +145,7 @@ double radius_reaching(const ReluRange& range, const HiddenRows& rows, size_t ro
   const Approach approach = {y > answer ? upper : lower_end(range, rows, row, output), y,
                              y > answer ? 1.0 : -1.0, widening};
   const int64_t key = smallest_key(approach, guess_radius(approach, std::abs(y - answer)));
-  if (key == kInfinityKey) return std::numeric_limits<double>::infinity();
+  if (key == kInfinityKey) return kNoRadius;
   return static_cast<double>(std::bit_cast<float>(static_cast<int32_t>(key)));
 }
 

@@ -102,6 +102,7 @@ std::string serialize_onnx(const Graph& graph) {
     fail("the network has ", model.ByteSizeLong(), " bytes, more than an ONNX file can (2 GiB)");
   }
   std::string bytes;
+  bytes.reserve(model.ByteSizeLong());  // growing it by doubling would hold it three times
   {
     google::protobuf::io::StringOutputStream stream(&bytes);
     google::protobuf::io::CodedOutputStream coded(&stream);

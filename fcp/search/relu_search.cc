@@ -22,24 +22,24 @@ torch::Tensor plain_rows(const torch::Tensor& rows) {
 
 size_t search_threads() { return static_cast<size_t>(at::get_num_threads()); }
 
-// Walks the rows in blocks and shows each block, walked, to `done`.
-template <typename Done>
-void walk_blocks(const ReluWalk& walk, const torch::Tensor& v, const torch::Tensor& y, int steps,
-                 const Done& done) {
+// Hands the rows, ready to be walked, to `work`, block by block.
+template <typename Work>
+void for_blocks(const ReluWalk& walk, const torch::Tensor& v, const torch::Tensor& y,
+                const Work& work) {
   const ReluRows& head = walk.head;
   const float* features = v.data_ptr<float>();
   const float* truth = y.data_ptr<float>();
-  parallel_rows(
-      static_cast<size_t>(v.size(0)), kThreadRows, search_threads(), [&](size_t begin, size_t end) {
-        std::vector<float> hidden(kBlockRows * head.hidden_width);
-        std::vector<float> moved(kBlockRows * head.feature_width);
-        for (size_t first = begin; first < end; first += kBlockRows) {
-          const size_t rows = std::min(kBlockRows, end - first);
-          hidden_rows(head, features + first * head.features, rows, hidden.data());
-          std::fill(moved.begin(), moved.end(), 0.0f);
-          done(first, ReluWalkers{rows, truth + first, hidden.data(), moved.data()}, steps);
-        }
-      });
+  parallel_rows(static_cast<size_t>(v.size(0)), kThreadRows, search_threads(),
+                [&](size_t begin, size_t end) {
+                  std::vector<float> hidden(kBlockRows * head.hidden_width);
+                  std::vector<float> moved(kBlockRows * head.feature_width);
+                  for (size_t first = begin; first < end; first += kBlockRows) {
+                    const size_t rows = std::min(kBlockRows, end - first);
+                    hidden_rows(head, features + first * head.features, rows, hidden.data());
+                    std::fill(moved.begin(), moved.end(), 0.0f);
+                    work(first, ReluWalkers{rows, truth + first, hidden.data(), moved.data()});
+                  }
+                });
 }
 
 }  // namespace
@@ -59,8 +59,8 @@ torch::Tensor ReluSearch::walk(const torch::Tensor& features, const torch::Tenso
   const float* from = v.data_ptr<float>();
   float* to = found.data_ptr<float>();
   const ReluRows& head = walk_.head;
-  walk_blocks(walk_, v, y, steps, [&](size_t first, const ReluWalkers& walkers, int count) {
-    walk_rows(walk_, walkers, count);
+  for_blocks(walk_, v, y, [&](size_t first, const ReluWalkers& walkers) {
+    walk_rows(walk_, walkers, steps);
     for (size_t row = 0; row < walkers.rows; ++row) {
       const size_t at = (first + row) * head.features;
       const float* moved = walkers.moved + row * head.feature_width;
@@ -75,8 +75,8 @@ torch::Tensor ReluSearch::distances(const torch::Tensor& features, const torch::
   const torch::Tensor v = plain_rows(features), y = plain_rows(truth.reshape({-1, 1}));
   torch::Tensor distances = torch::zeros({v.size(0)});
   float* to = distances.data_ptr<float>();
-  walk_blocks(walk_, v, y, steps, [&](size_t first, const ReluWalkers& walkers, int count) {
-    walk_rows(walk_, walkers, count, {to + first, 0, true, order});
+  for_blocks(walk_, v, y, [&](size_t first, const ReluWalkers& walkers) {
+    walk_rows(walk_, walkers, steps, {to + first, 0, true, order});
   });
   return distances;
 }

@@ -44,8 +44,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fcp::Graph graph = identity_network();
   graph.metadata["fcp.calibration"] = take_line(text);
   graph.metadata["fcp.provenance"] = take_line(text);
-  graph.initializers["fcp.scores"] = doubles(text);
-  graph.initializers["fcp.residuals"] = doubles(text);
+  const torch::Tensor scores = doubles(text);
+  graph.initializers["fcp.scores"] = scores;
+  graph.initializers["fcp.baseline"] = scores;
+  graph.initializers["fcp.groups"] = torch::zeros({scores.numel()}, torch::kLong);
+  graph.initializers["fcp.weights"] = torch::ones({scores.numel()}, torch::kDouble);
+  graph.initializers["fcp.features"] = torch::zeros({scores.numel(), 2});
   const std::string& path = file.write(nullptr, 0);
   fcp::write_onnx(graph, path);
   try {

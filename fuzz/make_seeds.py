@@ -9,6 +9,7 @@ import io
 import pathlib
 import struct
 import sys
+import zlib
 
 import numpy as np
 
@@ -23,9 +24,12 @@ TABLES = [
     b"0,1\nnan,?\n,2\n",
 ]
 SETTINGS = (
-    b'{"format":1,"score":"nested","cut":"x","output":"","normalize":"","norm":"inf",'
-    b'"bound":"crown","iterations":20,"rate":0.1,"outward":true,"floor":0.5,"slope":1.5,'
-    b'"steps":10,"step_rate":0.01,"adam":true,"paper":false,"loss_weights":[1.0]}'
+    '{"format":2,"score":"%s","cut":"x","output":"","normalize":"","low":"","high":"",'
+    '"asymmetric":false,"norm":"inf","bound":"crown","iterations":20,"rate":0.1,"outward":false,'
+    '"floor":0.5,"slope":1.5,"steps":10,"step_rate":0.01,"adam":true,"paper":false,'
+    '"loss_weights":[1.0],"temperature":1.0,"randomized":true,"rank_weight":0.0,"rank_free":0,'
+    '"samples":1000,"seed":0,"calibration":{"name":"%s","group":"","bandwidth":0.5,"seed":0,'
+    '"paper":false,"group_names":["a","b"]}}'
 )
 
 
@@ -86,15 +90,44 @@ def encodings():
            b'"means":[]}')
 
 
+def images():
+    from PIL import Image
+
+    values = (np.arange(7 * 9 * 4) * 37 % 256).astype(np.uint8).reshape(7, 9, 4)
+    pictures = {mode: Image.fromarray(values[..., :count].squeeze(), mode)
+                for mode, count in (("L", 1), ("RGB", 3), ("RGBA", 4), ("CMYK", 4))}
+    for mode in ("L", "RGB", "CMYK"):
+        for options in ({}, {"progressive": True}, {"subsampling": 2, "quality": 30}):
+            yield image_bytes(pictures[mode], "JPEG", **options)
+    for picture in (pictures["L"], pictures["RGB"], pictures["RGBA"], pictures["L"].convert("1"),
+                    pictures["RGB"].quantize(5), pictures["L"].convert("I;16")):
+        yield image_bytes(picture, "PNG")
+    # An interlaced file, which Pillow does not write: the flag alone, over data of another order.
+    plain = bytearray(image_bytes(pictures["L"], "PNG"))
+    plain[28] = 1
+    plain[29:33] = struct.pack(">I", zlib.crc32(bytes(plain[12:29])))
+    yield bytes(plain)
+
+
+def image_bytes(picture, kind, **options):
+    file = io.BytesIO()
+    picture.save(file, kind, **options)
+    return file.getvalue()
+
+
 def calibrations():
     scores = struct.pack("<4d", -1.0, 0.5, 2.0, float("inf"))
-    yield SETTINGS + b"\n" + b'{"rows":"12","seed":"0"}' + b"\n" + scores
-    yield SETTINGS + b"\n{}\n"
+    for score, calibration in (("nested", "split"), ("residual", "grouped"),
+                               ("linearized", "localized"), ("nested", "weighted"),
+                               ("surrogate", "split")):
+        settings = (SETTINGS % (score, calibration)).encode()
+        yield settings + b"\n" + b'{"rows":"12","seed":"0"}' + b"\n" + scores
+    yield (SETTINGS % ("nested", "split")).encode() + b"\n{}\n"
 
 
 def main():
     makers = {"csv": tables, "encoding": encodings, "npy": arrays, "onnx": networks,
-              "calibrated": calibrations}
+              "calibrated": calibrations, "image": images}
     for name, make in makers.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Runs every fuzzing target of a build folder for some seconds (default 60), from the seeds and what
-# earlier runs found. A crash leaves its input in FOLDER/crashes and ends with exit code 1.
+# earlier runs found, as many at a time as there are cores. A crash leaves its input in
+# FOLDER/crashes and ends with exit code 1.
 #
 #   fuzz/run.sh [FOLDER] [SECONDS] [TARGET…]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=${1:-build/fuzz}
-seconds=${2:-60}
+export build=${1:-build/fuzz}
+export seconds=${2:-60}
 shift $(($# > 2 ? 2 : $#))
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(csv encoding npy onnx calibrated)
+[ ${#targets[@]} -gt 0 ] || targets=(calibrated onnx csv encoding image npy)
 
 /usr/bin/python3 fuzz/make_seeds.py "$build/seeds"
 mkdir -p "$build/crashes"
@@ -17,14 +18,13 @@ mkdir -p "$build/crashes"
 # the end like leaks.
 export ASAN_OPTIONS=quarantine_size_mb=8:detect_container_overflow=0:detect_leaks=0
 export UBSAN_OPTIONS=print_stacktrace=1 OMP_WAIT_POLICY=passive
-failed=0
-for target in "${targets[@]}"; do
-  corpus=$build/corpus/$target
+
+fuzz() {
+  local target=$1 corpus=$build/corpus/$1 log=$build/$1.log
   mkdir -p "$corpus"
-  log=$build/$target.log
   # A file of some kilobytes must not make fcp ask for much: constants of a network may have 2^28
   # elements (kMaxElements), everything else stays far below.
-  most=512
+  local most=512
   [ "$target" = onnx ] && most=2200
   if nice -n 19 "$build/fuzz/fuzz_$target" "$corpus" "$build/seeds/$target" \
     -max_total_time="$seconds" -max_len=2048 -len_control=0 -timeout=60 \
@@ -32,9 +32,10 @@ for target in "${targets[@]}"; do
     -detect_leaks=0 -artifact_prefix="$build/crashes/${target}_" >"$log" 2>&1; then
     echo "$target: $(grep -E 'cov:' "$log" | tail -1 | tr -s '\t ' ' ')"
   else
-    failed=1
     echo "$target: failed; see $log and $build/crashes"
     grep -E 'ERROR|runtime error|SUMMARY|what\(\)' "$log" | head -5 || true
+    return 1
   fi
-done
-exit $failed
+}
+export -f fuzz
+printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I{} bash -c 'fuzz {}'

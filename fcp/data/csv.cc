@@ -302,10 +302,8 @@ float CsvReader::number(size_t cell) const {
     fail_cell(cell, concat("expected a number, found ", in_quotes(text)));
   }
   const float rounded = static_cast<float>(value);
-  if (std::isinf(rounded)) {
-    const bool digits = text.find_first_of("0123456789") != std::string_view::npos;
-    fail_cell(cell, digits ? concat(in_quotes(text), " is too large for a float32")
-                           : concat("found ", in_quotes(text), ", expected a finite number"));
+  if (std::isinf(rounded) && text.find_first_of("0123456789") != std::string_view::npos) {
+    fail_cell(cell, concat(in_quotes(text), " is too large for a float32"));
   }
   return rounded;
 }
@@ -318,7 +316,10 @@ void CsvReader::encode(size_t column, float*& out) const {
   if (!categorical_[column]) {
     double value;
     const bool missing = impute && !parse_number(text, value) && is_missing(text);
-    *out++ = missing ? encoding_.means[column] : number(cell);
+    *out = missing ? encoding_.means[column] : number(cell);
+    if (std::isinf(*out++)) {  // a target may be infinite, what a network computes with may not
+      fail_cell(cell, concat("found ", in_quotes(text), ", expected a finite number"));
+    }
     return;
   }
   const auto& index = category_index_[column];

@@ -19,6 +19,10 @@ namespace {
 // A progressive file may repeat scans over a huge picture without end; no encoder makes so many.
 constexpr int kMostScans = 500;
 
+// Every block of 8 x 8 pixels takes a bit at least, and sampling makes a block stand for 16 at
+// most: a header that promises more pixels is a lie, and would cost seconds and much memory.
+constexpr int64_t kMostPixelsPerByte = 8 * 64 * 16;
+
 struct JpegDecoder {
   jpeg_decompress_struct info = {};
   jpeg_error_mgr errors = {};
@@ -91,6 +95,12 @@ bool decode_jpeg_bytes(JpegDecoder& decoder, std::string_view bytes) {
   jpeg_read_header(&info, TRUE);
   decoder.too_large = int64_t{info.image_height} * int64_t{info.image_width} > kLargestImage;
   if (decoder.too_large) return false;
+  if (int64_t{info.image_height} * int64_t{info.image_width} >
+      kMostPixelsPerByte * static_cast<int64_t>(bytes.size())) {
+    std::snprintf(decoder.message, sizeof decoder.message,
+                  "the file is too short for the size in its header");
+    return false;
+  }
   info.out_color_space = info.num_components == 4 ? JCS_CMYK : JCS_RGB;
   jpeg_start_decompress(&info);
   decoder.image.height = static_cast<int>(info.output_height);

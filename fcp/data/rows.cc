@@ -70,13 +70,13 @@ class NpyRows : public RowSource {
   bool next(size_t count, Rows& out) override {
     out.first_row = next_row_;
     const bool some = x_.next(count, out.x);
-    refuse_not_finite(out.x, x_.name());
+    refuse_bad_numbers(out.x, x_.name(), /*may_be_infinite=*/false);
     const int64_t rows = out.x.shape[0];
     if (out.x.shape.size() == 1) out.x.shape.push_back(1);
     out.y = Array{};
     if (y_) {
       y_->next(count, out.y);
-      refuse_not_finite(out.y, y_->name());
+      refuse_bad_numbers(out.y, y_->name(), /*may_be_infinite=*/true);
       out.y.shape = {rows, static_cast<int64_t>(target_count_)};
     }
     next_row_ += static_cast<size_t>(rows);
@@ -102,9 +102,11 @@ class NpyRows : public RowSource {
   size_t target_count() const override { return target_count_; }
 
  private:
-  void refuse_not_finite(const Array& rows, const std::string& name) const {
-    const auto found = std::find_if(rows.values.begin(), rows.values.end(),
-                                    [](float value) { return !std::isfinite(value); });
+  // A target may be infinite, what a network computes with may not.
+  void refuse_bad_numbers(const Array& rows, const std::string& name, bool may_be_infinite) const {
+    const auto found = std::find_if(rows.values.begin(), rows.values.end(), [&](float value) {
+      return may_be_infinite ? std::isnan(value) : !std::isfinite(value);
+    });
     if (found == rows.values.end()) return;
     const size_t place = static_cast<size_t>(found - rows.values.begin());
     fail(name, ": row ", next_row_ + place / rows.row_size(), ", element ", place % rows.row_size(),

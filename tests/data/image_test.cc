@@ -171,6 +171,9 @@ TEST(Image, RefusesSizesBeforeAllocating) {
   const size_t frame = jpeg.find("\xff\xc0");
   jpeg.replace(frame + 5, 4, "\xff\xdc\xff\xdc");
   EXPECT_EQ(reading(jpeg), "a: the image is 65500 x 65500 pixels, expected 1 to 134217728 in all");
+  // Small enough to be an image, but not one of this file: found by fuzzing, as seconds of work.
+  jpeg.replace(frame + 5, 4, "\x2b\x2b\x2b\x2b");
+  EXPECT_EQ(reading(jpeg), "a: bad JPEG image: the file is too short for the size in its header");
 }
 
 // Each scan of a few bytes is work over the whole picture.

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <torch/cuda.h>
 #include <unistd.h>
@@ -101,7 +102,11 @@ torch::Device start(const CommonOptions& options) {
   if (options.device == "cuda" && !torch::cuda::is_available()) {
     fail("--device cuda: this machine, or this build of libtorch, has no CUDA device");
   }
-  return options.device == "cuda" ? torch::kCUDA : torch::kCPU;
+  if (options.device != "cuda") return torch::kCPU;
+  // Convolutions would drop 13 of the 23 bits of every product: bounds would not hold.
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
+  return torch::kCUDA;
 }
 
 void say(const CommonOptions& options, const std::string& line) {

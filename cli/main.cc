@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   fcp::add_predict(app);
   fcp::add_evaluate(app);
   fcp::add_export(app);
+  fcp::add_segment(app);
   fcp::add_reproduce(app);
   fcp::add_selftest(app);
 

@@ -2,17 +2,16 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <thread>
 
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
-#include "fcp/experiments/classification.h"
-#include "fcp/experiments/classification_sets.h"
-#include "fcp/experiments/regression.h"
-#include "fcp/report/format.h"
+#include "fcp/experiments/cell_runner.h"
+#include "fcp/experiments/publish.h"
+#include "fcp/experiments/registry.h"
 #include "fcp/report/json.h"
-#include "fcp/report/table.h"
 
 #include "cli/common.h"
 #include "cli/verbs.h"
@@ -22,185 +21,135 @@ namespace {
 
 struct ReproduceOptions {
   CommonOptions common;
-  std::string experiment;
-  RegressionOptions regression;
+  std::string name;
   std::string alpha = "0.1";
-  std::vector<std::string> sets;  // empty: all of the experiment
-  uint64_t halvings = 20;
-  double rate = 0.1;  // of feature_sampled's search
-  uint64_t seeds = 5;
+  RunOptions run;
 };
 
-nlohmann::ordered_json cell_json(const RegressionCell& cell) {
-  nlohmann::ordered_json json = {{"set", cell.set},           {"method", cell.method},
-                                 {"seed", cell.seed},         {"note", cell.note},
-                                 {"coverage", cell.coverage}, {"length", json_number(cell.length)},
-                                 {"seconds", cell.seconds}};
-  json["worst_third_coverage"] = cell.worst_third;
-  json["empty"] = cell.empty;
-  if (cell.detection) json["detection_coverage"] = *cell.detection;
-  if (!cell.failed.empty()) json["failed"] = cell.failed;
-  return json;
-}
-
-void print_summaries(const std::vector<RegressionCell>& cells) {
-  Table table({"set", "method", "detection", "coverage", "worst third", "length", "±", "seconds",
-               "failed"});
-  std::string set;
-  for (const RegressionSummary& summary : summarize(cells)) {
-    if (!set.empty() && summary.set != set) table.add_gap();
-    set = summary.set;
-    const bool any = summary.seeds > 0;
-    table.add_row(
-        {summary.set, summary.method, summary.detection ? format_percent(*summary.detection) : "",
-         any ? format_percent(summary.coverage) : "–",
-         any ? format_percent(summary.worst_third) : "–", any ? format_number(summary.length) : "–",
-         any ? format_number(summary.length_deviation, 2) : "–",
-         any ? format_number(summary.seconds, 2) : "–",
-         summary.failed > 0 ? std::to_string(summary.failed) : ""});
-  }
-  std::cout << table;
-}
-
 void check_names(const char* option, const std::vector<std::string>& given,
-                 const std::vector<std::string>& known) {
+                 std::vector<std::string> known, const std::vector<std::string>& more) {
+  for (const std::string& name : more) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+  }
   for (const std::string& name : given) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (known.empty())
+      throw UsageError(concat(option, ": this experiment has none to choose from"));
     std::string names;
     for (const std::string& other : known) names += (names.empty() ? "" : ", ") + other;
     throw UsageError(concat(option, ": this experiment has no '", name, "', only ", names));
   }
 }
 
-void settle_methods(ReproduceOptions& options) {
-  const bool quantiles = options.experiment == "cqr";
-  const std::vector<std::string>& known = quantiles ? quantile_methods() : regression_methods();
-  if (options.regression.methods.empty()) options.regression.methods = known;
-  check_names("--methods", options.regression.methods, known);
-  if (options.sets.empty()) {
-    options.sets = regression_sets();
-    if (quantiles) std::erase(options.sets, "synthetic");
-  }
-  check_names("--sets", options.sets, regression_sets());
-}
-
-nlohmann::ordered_json label_json(const std::string& set, const ClassificationSummary& summary) {
-  nlohmann::ordered_json json = {{"set", set},
-                                 {"method", summary.method},
-                                 {"alpha", summary.level},
-                                 {"halvings", summary.halvings},
-                                 {"failed", summary.failed},
-                                 {"coverage", summary.coverage},
-                                 {"size", summary.size},
-                                 {"size_deviation", summary.size_deviation},
-                                 {"worst_stratum_coverage", summary.worst_stratum},
-                                 {"seconds", summary.seconds}};
-  if (summary.detection) json["detection_coverage"] = *summary.detection;
-  return json;
-}
-
-// Label sets over random halvings of the rows.
-void run_label_sets(ReproduceOptions& options) {
-  if (options.sets.empty()) options.sets = classification_sets();
-  check_names("--sets", options.sets, classification_sets());
-  ClassificationOptions settings;
-  if (!options.regression.methods.empty()) settings.methods = options.regression.methods;
-  check_names("--methods", settings.methods, classification_methods());
-  settings.halvings = options.halvings;
-  settings.score.step_rate = options.rate;
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  size_t done = 0;
-  std::string left_out;
-  for (const std::string& set : options.sets) {
-    try {
-      const ClassificationData data = load_classification_set(set, options.regression.data_dir);
-      Progress progress(set, settings.methods.size() * settings.levels.size() * settings.halvings,
-                        !options.common.quiet);
-      const auto summaries = summarize(run_classification(
-          data, settings, [&](const ClassificationCell&) { progress.advance(1); }));
-      for (const ClassificationSummary& summary : summaries) {
-        json.push_back(label_json(set, summary));
-      }
-      if (!options.common.json) std::cout << set << "\n\n" << markdown_table(summaries) << '\n';
-      ++done;
-    } catch (const Error& error) {
-      say(options.common, concat(set, " is left out: ", error.what()));
-      left_out = error.what();
+std::vector<const Experiment*> chosen_experiments(const ReproduceOptions& options) {
+  const ExperimentOptions& asked = options.run.experiment;
+  std::vector<const Experiment*> chosen;
+  if (options.name != "all") {
+    const Experiment& experiment = *find_experiment(options.name);
+    check_names("--sets", asked.sets, experiment.sets, experiment.quick_sets);
+    check_names("--methods", asked.methods, experiment.methods, {});
+    if (asked.quick && experiment.quick_sets.empty()) {
+      throw UsageError(concat("--quick: all of ", options.name, " needs external data"));
     }
+    return {&experiment};
   }
-  if (done == 0) fail("none of the sets could be run: ", left_out);
-  if (options.common.json) std::cout << json_text(json) << '\n';
+  if (!asked.sets.empty() || !asked.methods.empty()) {
+    throw UsageError("--sets and --methods go with one experiment, not with all");
+  }
+  for (const Experiment& experiment : experiments()) {
+    if (!asked.quick || !experiment.quick_sets.empty()) chosen.push_back(&experiment);
+  }
+  return chosen;
+}
+
+void print_results(const ReproduceOptions& options, const std::vector<ExperimentResult>& results,
+                   const ResultPage& page) {
+  if (options.common.json) {
+    Json json = Json::object();
+    for (const ExperimentResult& result : results) json[result.experiment->name] = result.rows;
+    std::cout << json_text(options.name == "all" ? json : results.front().rows) << '\n';
+    return;
+  }
+  for (const ResultSection& section : page.sections) std::cout << section_text(section) << '\n';
 }
 
 void run_reproduce(ReproduceOptions& options) {
   start(options.common);
-  if (options.experiment == "classification") {
-    run_label_sets(options);
-    return;
-  }
-  settle_methods(options);
-  options.regression.level = parse_level(options.alpha);
-  std::vector<RegressionCell> cells;
-  const size_t methods = options.regression.methods.size();
-  Progress progress("reproduce", options.sets.size() * options.seeds * methods,
-                    !options.common.quiet);
+  RunOptions& run = options.run;
+  run.experiment.seed = options.common.seed;
+  run.experiment.level = parse_level(options.alpha);
+  run.threads = options.common.threads > 0
+                    ? options.common.threads
+                    : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const std::vector<const Experiment*> chosen = chosen_experiments(options);
+  const std::vector<CellTask> tasks = tasks_of(chosen, run.experiment);
+  Progress progress("cells", tasks.size(), !options.common.quiet);
+  std::vector<std::string> said;
   std::string left_out;
-  options.regression.observe = [&](const RegressionCell& cell) {
-    progress.advance(1, [&] { return concat(cell.set, ", seed ", cell.seed, ", ", cell.method); });
+  run.observe = [&](const CellTask& task, const CellResult& result) {
+    progress.advance(1, [&] { return concat(task.experiment->name, " ", task.key.text()); });
+    if (result.left_out.empty()) return;
+    left_out = result.left_out;
+    if (std::find(said.begin(), said.end(), left_out) != said.end()) return;
+    said.push_back(left_out);
+    say(options.common, concat(task.key.set, " is left out: ", left_out));
   };
-  for (const std::string& set : options.sets) {
-    try {
-      for (uint64_t seed = options.common.seed; seed < options.common.seed + options.seeds;
-           ++seed) {
-        const DataSet data = load_regression_set(set, options.regression.data_dir, seed);
-        const auto more = run_regression(data, set, seed, options.regression);
-        cells.insert(cells.end(), more.begin(), more.end());
-      }
-    } catch (const Error& error) {
-      say(options.common, concat(set, " is left out: ", error.what()));
-      left_out = error.what();
-    }
+  const std::vector<ExperimentResult> results = gather_results(tasks, run_cells(tasks, run));
+  if (std::all_of(results.begin(), results.end(),
+                  [](const ExperimentResult& result) { return result.cells == 0; })) {
+    fail("none of the sets could be run: ", left_out);
   }
-  if (cells.empty()) fail("none of the sets could be run: ", left_out);
-  if (options.common.json) {
-    nlohmann::ordered_json json = nlohmann::ordered_json::array();
-    for (const RegressionCell& cell : cells) json.push_back(cell_json(cell));
-    std::cout << json_text(json) << '\n';
-  } else {
-    print_summaries(cells);
-  }
+  const ResultPage page = page_of(results, run.experiment);
+  publish(run.folder, results, page);
+  print_results(options, results, page);
+  say(options.common, concat("wrote ", run.folder, "/index.html"));
+}
+
+std::vector<std::string> experiment_names() {
+  std::vector<std::string> names;
+  for (const Experiment& experiment : experiments()) names.push_back(experiment.name);
+  names.push_back("all");
+  return names;
 }
 
 }  // namespace
 
 void add_reproduce(CLI::App& app) {
   auto options = std::make_shared<ReproduceOptions>();
-  options->regression.methods.clear();  // settled by the experiment
+  options->run.folder = "results";
+  ExperimentOptions& experiment = options->run.experiment;
   CLI::App* verb = app.add_subcommand("reproduce", "The paper's experiments");
   verb->footer(
-      "Examples:\n  fcp reproduce regression --data-dir data --seeds 5 --sets community,synthetic\n"
-      "  fcp reproduce cqr --data-dir data --seeds 5\n"
-      "  fcp reproduce classification --data-dir data --sets cifar10-resnet20");
-  verb->add_option("experiment", options->experiment,
-                   "regression: CP and Feature CP on the paper's sets; cqr: CQR and Feature CQR; "
-                   "classification: label sets")
+      "Examples:\n  fcp reproduce all --quick\n  fcp reproduce all --data-dir data --seeds 5 --out "
+      "results\n  fcp reproduce regression --data-dir data --sets community,synthetic");
+  verb->add_option("experiment", options->name, "Which experiment, or all")
       ->required()
-      ->check(CLI::IsMember({"regression", "cqr", "classification"}));
-  verb->add_option("--data-dir", options->regression.data_dir, "Folder of the paper's data sets");
-  verb->add_option("--sets", options->sets, "Data sets; all by default")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  verb->add_option("--halvings", options->halvings, "classification: random halvings of the rows")
+      ->check(CLI::IsMember(experiment_names()));
+  verb->add_option("--data-dir", experiment.data_dir,
+                   "Folder of the data sets, with the networks in `models` beside it");
+  verb->add_option("--out", options->run.folder, "Folder of the results")->capture_default_str();
+  verb->add_flag("--resume", options->run.resume,
+                 "Do not compute again the cells that --out holds already");
+  verb->add_flag("--quick", experiment.quick, "One seed of small built-in sets, no external data");
+  verb->add_option("--seeds", experiment.seeds, "Seeds, from --seed on")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  verb->add_option("--rate", options->rate, "classification: step size of feature_sampled")
-      ->capture_default_str();
-  verb->add_option("--methods", options->regression.methods, "Scores; all by default")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  verb->add_option("--epochs", options->regression.epochs, "Epochs of training, at most")
-      ->capture_default_str();
-  verb->add_option("--seeds", options->seeds, "Seeds, from --seed on")->capture_default_str();
   verb->add_option("--alpha", options->alpha, "Share of intervals that may miss the truth")
+      ->capture_default_str();
+  verb->add_option("--sets", experiment.sets, "Data sets; all by default")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb->add_option("--methods", experiment.methods, "Scores; all by default")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb->add_option("--epochs", experiment.epochs,
+                   "Epochs of training, at most; 0: those of the experiment")
+      ->capture_default_str();
+  verb->add_option("--halvings", experiment.halvings, "classification: random halvings of the rows")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--rate", experiment.rate,
+                   "classification: step size of feature_sampled; 0: by the set")
       ->capture_default_str();
   add_common(*verb, options->common);
   verb->callback([options] { run_reproduce(*options); });

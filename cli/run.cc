@@ -22,7 +22,7 @@
 namespace fcp {
 namespace {
 
-struct RunOptions {
+struct RunVerbOptions {
   CommonOptions common;
   DataOptions data;
   std::string model;
@@ -58,7 +58,7 @@ std::map<std::string, std::string> files_by_name(const std::vector<std::string>&
 }
 
 // The part of the network between --from and --to.
-Graph part_of(const Graph& graph, const RunOptions& options) {
+Graph part_of(const Graph& graph, const RunVerbOptions& options) {
   std::vector<TensorInfo> inputs = graph.inputs;
   std::vector<TensorInfo> outputs = graph.outputs;
   const auto tensor = [&](const std::string& where) {
@@ -118,8 +118,8 @@ class OutputWriter {
   std::unique_ptr<CsvWriter> csv_;
 };
 
-std::vector<std::unique_ptr<RowSource>> open_inputs(const RunOptions& options, const Graph& graph,
-                                                    const Network& network) {
+std::vector<std::unique_ptr<RowSource>> open_inputs(const RunVerbOptions& options,
+                                                    const Graph& graph, const Network& network) {
   const auto files = files_by_name(options.inputs, network.inputs(), "--data");
   std::vector<std::unique_ptr<RowSource>> sources;
   for (const TensorInfo& input : network.inputs()) {
@@ -134,7 +134,7 @@ std::vector<std::unique_ptr<RowSource>> open_inputs(const RunOptions& options, c
   return sources;
 }
 
-void run_network(const RunOptions& options) {
+void run_network(const RunVerbOptions& options) {
   const torch::Device device = start(options.common);
   torch::NoGradGuard no_grad;
   const Graph graph = read_onnx(options.model);
@@ -196,7 +196,7 @@ void run_network(const RunOptions& options) {
 }  // namespace
 
 void add_run(CLI::App& app) {
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<RunVerbOptions>();
   CLI::App* verb = app.add_subcommand("run", "Run a network, its backbone or its head on rows");
   verb->footer(
       "Examples:\n"

@@ -14,6 +14,7 @@ void add_check(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_export(CLI::App& app);
+void add_segment(CLI::App& app);
 void add_reproduce(CLI::App& app);
 void add_selftest(CLI::App& app);
 void add_demo(CLI::App& app);

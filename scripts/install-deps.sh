@@ -9,7 +9,8 @@ packages=(
   libopenmpi-dev openmpi-bin
   zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
   libgtest-dev libgmock-dev
-  python3 python3-numpy python3-onnx python3-torch python3-torchvision
+  python3 python3-dev python3-numpy python3-onnx python3-torch python3-torchvision
+  pybind11-dev
   clang clang-format clang-tidy libclang-rt-dev chromium
 )
 

@@ -20,8 +20,8 @@ BELOW = {
     "training": ["network", "data"],
     "distributed": ["conformal"],
     "experiments": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
-                    "training", "distributed", "evaluation"],
-    "report": ["evaluation", "conformal"],
+                    "training", "distributed", "evaluation", "report"],
+    "report": ["evaluation", "conformal", "data"],
 }
 NO_TORCH = {"base", "conformal", "evaluation", "data", "distributed", "report"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"fcp/([^/"]+)/[^"]*"|<((?:torch|ATen|c10)/[^>]*)>)')

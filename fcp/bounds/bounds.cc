@@ -14,6 +14,7 @@
 #include "fcp/bounds/alpha_crown.h"
 #include "fcp/bounds/cost.h"
 #include "fcp/bounds/crown.h"
+#include "fcp/bounds/relu_bounds.h"
 #include "fcp/bounds/walk.h"
 
 namespace fcp {
@@ -185,7 +186,8 @@ BoundMethod parse_bound(const std::string& name) {
 
 std::unique_ptr<HeadBounds> make_bounds(std::shared_ptr<const Network> head,
                                         const BoundOptions& options) {
-  return std::make_unique<WalkedBounds>(prepare_head(std::move(head), options), options);
+  const PreparedHead prepared = prepare_head(std::move(head), options);
+  return with_relu_bounds(prepared, options, std::make_unique<WalkedBounds>(prepared, options));
 }
 
 }  // namespace fcp

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -65,6 +66,7 @@ Json settings_of(const Calibrated& calibrated) {
           {"iterations", score.bound.iterations},
           {"rate", score.bound.rate},
           {"outward", score.bound.outward},
+          {"pixels", score.pixels},
           {"floor", score.floor},
           {"slope", score.slope},
           {"steps", score.steps},
@@ -73,6 +75,7 @@ Json settings_of(const Calibrated& calibrated) {
           {"paper", score.paper},
           {"loss_weights", score.loss_weights},
           {"temperature", score.temperature},
+          {"double_log", score.double_log},
           {"randomized", score.randomized},
           {"rank_weight", score.rank_weight},
           {"rank_free", score.rank_free},
@@ -100,6 +103,8 @@ void read_settings(const Json& settings, Calibrated& calibrated) {
   read_integer(settings, "iterations", score.bound.iterations);
   settings.at("rate").get_to(score.bound.rate);
   settings.at("outward").get_to(score.bound.outward);
+  score.pixels = settings.value("pixels", 0.0);  // older files have neither
+  score.double_log = settings.value("double_log", false);
   settings.at("floor").get_to(score.floor);
   settings.at("slope").get_to(score.slope);
   read_integer(settings, "steps", score.steps);
@@ -206,12 +211,12 @@ Graph to_artefact(const Calibrated& calibrated) {
   return graph;
 }
 
-Calibrated read_calibrated(const std::string& path) {
+Calibrated from_artefact(Graph artefact, const std::string& name) {
   Calibrated calibrated;
-  calibrated.network = read_onnx(path);
+  calibrated.network = std::move(artefact);
   auto& metadata = calibrated.network.metadata;
   if (!metadata.contains(kSettings)) {
-    fail(path, ": is a network without calibration; run `fcp calibrate` on it first");
+    fail(name, ": is a network without calibration; run `fcp calibrate` on it first");
   }
   try {
     read_settings(Json::parse(metadata.at(kSettings)), calibrated);
@@ -225,14 +230,16 @@ Calibrated read_calibrated(const std::string& path) {
     calibrated.provenance =
         Json::parse(metadata.at(kProvenance)).get<std::map<std::string, std::string>>();
   } catch (const nlohmann::json::exception&) {
-    fail(path, ": its calibration settings are damaged");
+    fail(name, ": its calibration settings are damaged");
   } catch (const Error& error) {
-    fail(path, ": ", error.what());
+    fail(name, ": ", error.what());
   }
   metadata.erase(kSettings);
   metadata.erase(kProvenance);
   return calibrated;
 }
+
+Calibrated read_calibrated(const std::string& path) { return from_artefact(read_onnx(path), path); }
 
 void write_calibrated(const Calibrated& calibrated, const std::string& path) {
   write_onnx(to_artefact(calibrated), path);

@@ -33,9 +33,10 @@ struct Calibrated {
   std::vector<double> radius(const Level& level) const;
 };
 
-// The ONNX form and back. read_calibrated names the file in its errors, among them that of a
-// network that was never calibrated.
+// The ONNX form and back. Errors, among them that of a network that was never calibrated, name the
+// file: from_artefact by `name`.
 Graph to_artefact(const Calibrated& calibrated);
+Calibrated from_artefact(Graph artefact, const std::string& name);
 Calibrated read_calibrated(const std::string& path);
 
 // Atomic: an existing file is replaced whole or not at all.

@@ -39,6 +39,9 @@ void check_score(const ScoreOptions& score) {
          " searches features by gradient descent, which is no fixed graph; calibrate with ",
          predicts_labels(score.name) ? "feature_margin" : "nested or linearized", " to export");
   }
+  if (score.name == "lac" && score.pixels > 0) {
+    fail("sets of labels for every pixel are not exported; calibrate with residual or nested");
+  }
   const bool bounds = score.name == "nested" || score.name == "feature_cqr";
   if (bounds && score.bound.method != BoundMethod::kIbp) {
     fail("bounds by ", bound_name(score.bound.method), " walk backwards from every output, which ",

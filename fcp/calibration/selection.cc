@@ -18,6 +18,7 @@
 #include "fcp/network/simplify.h"
 #include "fcp/scores/cqr.h"
 #include "fcp/scores/outputs.h"
+#include "fcp/scores/search_norm.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
@@ -198,17 +199,16 @@ std::vector<CalibrationRows> cqr_rows_by_step(const std::shared_ptr<const Networ
     const torch::Tensor outside = (side == 0 ? y < quantile : y > quantile).squeeze(1);
     const SurrogateSearch search(
         head, output, {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
-    search.walk(rows.calibration_features, rows.calibration_truth, most,
-                [&](int step, const torch::Tensor& features) {
-                  check_interrupted();
-                  const torch::Tensor distance =
-                      row_norms(features - rows.calibration_features, score.norm);
-                  const std::vector<double> signed_distance =
-                      plain_scores(torch::where(outside, distance, -distance));
-                  CalibrationRows& kept = by_step[static_cast<size_t>(step - 1)];
-                  for (size_t i = 0; i < n; ++i) kept.scores[2 * i + side] = signed_distance[i];
-                  return true;
-                });
+    search.distances(rows.calibration_features, rows.calibration_truth, most,
+                     distance_order(score.norm), [&](int step, const torch::Tensor& distance) {
+                       check_interrupted();
+                       const std::vector<double> signed_distance =
+                           plain_scores(torch::where(outside, distance, -distance));
+                       CalibrationRows& kept = by_step[static_cast<size_t>(step - 1)];
+                       for (size_t i = 0; i < n; ++i)
+                         kept.scores[2 * i + side] = signed_distance[i];
+                       return true;
+                     });
   }
   return by_step;
 }
@@ -268,23 +268,19 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
   const torch::Tensor truth = rows.validation_truth.flatten(1).to(torch::kDouble);
   const auto validation_rows = static_cast<double>(truth.size(0));
   StepsChoice choice;
-  search.walk(rows.calibration_features, rows.calibration_truth, most,
-              [&](int step, const torch::Tensor& features) {
-                check_interrupted();
-                const std::vector<double> scores =
-                    plain_scores(row_norms(features - rows.calibration_features, score.norm));
-                double radius = conformal_quantile(scores, level);
-                if (score.paper)
-                  radius = std::min(radius, *std::max_element(scores.begin(), scores.end()));
-                const Regions regions = surrogate->region(rows.validation_features, radius);
-                const double covered = count_inside(regions, truth);
-                choice.coverage.push_back(covered / validation_rows);
-                if (covers_more(covered, validation_rows, level)) {
-                  choice.steps = step;
-                  return false;
-                }
-                return true;
-              });
+  search.distances(rows.calibration_features, rows.calibration_truth, most,
+                   distance_order(score.norm), [&](int step, const torch::Tensor& distances) {
+                     check_interrupted();
+                     const std::vector<double> scores = plain_scores(distances);
+                     double radius = conformal_quantile(scores, level);
+                     if (score.paper)
+                       radius = std::min(radius, *std::max_element(scores.begin(), scores.end()));
+                     const Regions regions = surrogate->region(rows.validation_features, radius);
+                     const double covered = count_inside(regions, truth);
+                     choice.coverage.push_back(covered / validation_rows);
+                     if (covers_more(covered, validation_rows, level)) choice.steps = step;
+                     return choice.steps == 0;
+                   });
   if (choice.steps == 0) fail_steps(choice, most, level);
   return choice;
 }

@@ -146,6 +146,24 @@ Array segmentation_target(const Image& labels, const SegmentationTargetOptions& 
   return target;
 }
 
+Image likeliest_labels(std::span<const float> values, int height, int width, int first) {
+  Image labels = blank_image(height, width, 1);
+  const size_t pixels = labels.pixels.size(), channels = values.size() / pixels;
+  if (channels == 0 || values.size() % pixels != 0 || first < 0 ||
+      channels + static_cast<size_t>(first) > 256) {
+    fail("labels: found ", values.size(), " values for ", width, " x ", height,
+         " pixels, expected 1 to ", 256 - first, " for each");
+  }
+  for (size_t i = 0; i < pixels; ++i) {
+    size_t best = 0;
+    for (size_t channel = 1; channel < channels; ++channel) {
+      if (values[channel * pixels + i] < values[best * pixels + i]) best = channel;
+    }
+    labels.pixels[i] = static_cast<uint8_t>(best + static_cast<size_t>(first));
+  }
+  return labels;
+}
+
 void count_labels(const Image& labels, std::span<uint64_t> counts) {
   for (const uint8_t label : labels.pixels) {
     if (label >= counts.size()) {

@@ -1,20 +1,23 @@
-// CP and Feature CP on the paper's regression sets (its Figure 2 and the table of its appendix),
-// and on its synthetic set, and CQR and Feature CQR with their coverage by group (its tables on
-// Feature CQR): one network a set and seed, two for quantiles, several scores over it, coverage and
-// length on the test fold. Lengths are in units of mean |y| of the training fold, as the paper's
-// are.
+// Scores on one seed of one of the paper's regression sets: the network, the number of steps or the
+// cut that a score has to choose, calibration, and coverage and length on the test fold. All
+// experiments on these sets are made of this. Lengths are in units of mean |y| of the training
+// fold, as the paper's are.
 //
 // Tested by tests/experiments/regression_test.cc.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <torch/types.h>
+
+#include "fcp/calibration/predictor.h"
 #include "fcp/conformal/level.h"
-#include "fcp/data/array.h"
+#include "fcp/experiments/experiment.h"
+#include "fcp/experiments/prepared_set.h"
+#include "fcp/scores/score.h"
 
 namespace fcp {
 
@@ -41,38 +44,36 @@ const std::vector<std::string>& regression_methods();
 // over two networks, one a quantile, as the paper trains them. For sets with one response.
 const std::vector<std::string>& quantile_methods();
 
-// "synthetic" and the names of load_paper_set.
-std::vector<std::string> regression_sets();
-
 struct RegressionOptions {
   std::vector<std::string> methods = regression_methods();
   Level level = Level(0.1);
-  std::string data_dir;
-  int64_t epochs = 10;                                 // of training, at most; the paper's number
-  std::function<void(const RegressionCell&)> observe;  // after each cell
+  int64_t epochs = 10;          // of training, at most; the paper's number
+  std::string cut = "hidden2";  // f and g have two layers each
 };
 
-// The set as loaded, or made for "synthetic". An Error where a file is missing.
-DataSet load_regression_set(const std::string& name, const std::string& data_dir, uint64_t seed);
+// Level, epochs and methods as asked for; `methods` where none are.
+RegressionOptions regression_options(const ExperimentOptions& options,
+                                     const std::vector<std::string>& methods);
+
+// A score over a network, its choices made, and the calibration rows that are left for it.
+struct BuiltScore {
+  Predictor predictor;
+  ScoreOptions options;
+  std::string note;
+  torch::Tensor x, y;
+
+  std::vector<double> calibration_scores() const;
+};
+
+// An Error where there is none: none of 200 steps reaches 90 %, say.
+BuiltScore build_score(const PreparedSet& set, const std::string& method,
+                       const RegressionOptions& options);
 
 // All methods on one seed.
-std::vector<RegressionCell> run_regression(const DataSet& data, const std::string& name,
-                                           uint64_t seed, const RegressionOptions& options);
+std::vector<RegressionCell> run_regression(const PreparedSet& set,
+                                           const RegressionOptions& options);
 
-// Mean and sample deviation over seeds; cells that failed are counted, not averaged.
-struct RegressionSummary {
-  std::string set;
-  std::string method;
-  size_t seeds = 0;
-  size_t failed = 0;
-  std::optional<double> detection;
-  double coverage = 0;
-  double worst_third = 0;
-  double length = 0;
-  double length_deviation = 0;
-  double seconds = 0;
-};
-
-std::vector<RegressionSummary> summarize(const std::vector<RegressionCell>& cells);
+// The cells as rows: a JSON array.
+Json rows_of(const std::vector<RegressionCell>& cells);
 
 }  // namespace fcp

@@ -90,6 +90,14 @@ figcaption { margin-bottom: 12px; }
 .alone { display: grid; grid-template: auto 1fr / repeat(2, minmax(0, 1fr)); gap: 0 40px; }
 .alone > .scroll { grid-column: 2; grid-row: 1 / span 2; }
 .outputs { margin-top: 16px; }
+.outputs > h3 { margin-bottom: 8px; }
+.claim { border-left: 3px solid var(--main); padding-left: 14px; }
+.readings { margin: 0 0 18px; padding-left: 1.15em; }
+.readings li { margin-bottom: .35em; }
+code { font-size: .9em; background: var(--grid); border-radius: 4px; padding: 0 4px; }
+a { color: var(--main); }
+.contents ul { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 18px; margin: 0;
+  padding: 0; font-size: .92rem; }
 .scroll { overflow-x: auto; }
 .examples { display: grid; grid-template-columns: repeat(auto-fill, minmax(290px, 1fr));
   gap: 14px; margin-bottom: 10px; }
@@ -105,6 +113,16 @@ figcaption { margin-bottom: 12px; }
   border-radius: 9px; }
 .labels .truth { font-weight: 650; border: 1px solid var(--main); background: var(--band); }
 .labels .more { border-color: transparent; color: var(--soft); padding: 1px 0; }
+.strip { margin-bottom: 14px; }
+.strip img { display: block; width: 100%; image-rendering: pixelated; border-radius: 6px; }
+.parts { display: flex; color: var(--soft); font-size: .84rem; }
+.parts span { flex: 1; text-align: center; }
+.swatches { list-style: none; display: flex; flex-wrap: wrap; gap: 4px 16px; margin: 0 0 12px;
+  padding: 0; font-size: .84rem; }
+.swatches span { display: inline-block; width: .9em; height: .9em; margin-right: .45em;
+  border: 1px solid var(--axis); border-radius: 3px; vertical-align: -.1em; }
+.ramp { color: var(--soft); font-size: .84rem; }
+.ramp img { width: 160px; height: .8em; margin: 0 6px; border-radius: 3px; vertical-align: -.05em; }
 .promise { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 16px; }
 .promise p, .promise ul { font-size: .95rem; }
 .promise h3 { margin-bottom: 6px; }

@@ -7,6 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/scores/cqr.h"
 #include "fcp/scores/outputs.h"
+#include "fcp/scores/pixels.h"
 
 namespace fcp {
 namespace {
@@ -27,6 +28,7 @@ class BandScore : public Score {
         bounds_(make_bounds(head_, options.bound)),
         outputs_(outputs),
         norm_(options.norm),
+        share_(pixel_share(options.pixels, options.name)),
         widening_(options.floor * options.slope / 2) {
     if (!options.scale.empty()) scale_ = torch::tensor(options.scale, torch::kDouble);
   }
@@ -35,19 +37,22 @@ class BandScore : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    const Band center = predict(features);
+    PixelShape pixels;
+    const Band center = predict(features, &pixels);
     const torch::Tensor y = truth_matrix(truth, center.lower);  // [N, K]
     const torch::Tensor unknown =
         y.isnan().logical_or(center.lower.isnan()).logical_or(center.upper.isnan()).any(1);
     const HeadBounds::RangesAt ranges = bounds_->around({features, {}, norm_, scale_for(features)});
+    const auto search_ends = [&](bool above_lower, bool below_upper) {
+      return search(ranges, center, y, pixels, above_lower, below_upper);
+    };
     Tensors scores;
     if (sides() == 2) {
-      scores = {search(ranges, center, y, true, false), search(ranges, center, y, false, true)};
+      scores = {search_ends(true, false), search_ends(false, true)};
     } else if (outputs_.range == RadiusRange::kSigned && !bounds_->monotone()) {
-      scores = {torch::maximum(search(ranges, center, y, true, false),
-                               search(ranges, center, y, false, true))};
+      scores = {torch::maximum(search_ends(true, false), search_ends(false, true))};
     } else {
-      scores = {search(ranges, center, y, true, true)};
+      scores = {search_ends(true, true)};
     }
     const torch::Tensor all = torch::stack(scores, 1);  // [N, S]
     const torch::Tensor nan = torch::full_like(all, std::numeric_limits<double>::quiet_NaN());
@@ -76,8 +81,9 @@ class BandScore : public Score {
     return scale_.to(features.options()).reshape(shape);
   }
 
-  Band predict(const torch::Tensor& features) const {
+  Band predict(const torch::Tensor& features, PixelShape* pixels = nullptr) const {
     const Tensors outputs = head_->run_rows({features});
+    if (pixels != nullptr) *pixels = pixel_shape(outputs[outputs_.low]);
     const auto [low, high] = quantiles_of(outputs, {outputs_.low, outputs_.high});
     return {torch::minimum(low, high), torch::maximum(low, high)};
   }
@@ -107,9 +113,11 @@ class BandScore : public Score {
             torch::nan_to_num(output_matrix(range.upper), kInfinity, kInfinity, -kInfinity)};
   }
 
-  // The smallest radius of each row with the truth above the lower end, below the upper, or both.
+  // The smallest radius of each row with the truth above the lower end, below the upper, or both,
+  // at enough of its pixels.
   torch::Tensor search(const HeadBounds::RangesAt& ranges, const Band& center,
-                       const torch::Tensor& y, bool above_lower, bool below_upper) const {
+                       const torch::Tensor& y, const PixelShape& pixels, bool above_lower,
+                       bool below_upper) const {
     const auto inside = [&](const torch::Tensor& radius) {
       const Band at = band(ranges, center, radius);
       if (!below_upper) return at.lower <= y;
@@ -120,19 +128,20 @@ class BandScore : public Score {
       return smallest_radius(y.size(0), y.device(), outputs_.range, holds);
     };
     if (bounds_->monotone()) {
-      return smallest([&](const torch::Tensor& radius) { return inside(radius).all(1); });
+      return smallest([&](const torch::Tensor& radius) {
+        return enough_pixels(inside(radius), pixels, share_);
+      });
     }
     if (y.size(1) > kMostSearchedOutputs) {
       fail("this bound searches each of the ", y.size(1),
            " outputs by itself; use --bound ibp for more than ", kMostSearchedOutputs);
     }
-    torch::Tensor largest = torch::full({y.size(0)}, -kInfinity, y.options());
+    Tensors each;
     for (int64_t k = 0; k < y.size(1); ++k) {
-      largest = torch::maximum(largest, smallest([&](const torch::Tensor& radius) {
-                                 return inside(radius).select(1, k);
-                               }));
+      each.push_back(
+          smallest([&](const torch::Tensor& radius) { return inside(radius).select(1, k); }));
     }
-    return largest;
+    return pixel_quantile(torch::stack(each, 1), pixels, share_);
   }
 
   // All y whose search ends at most at the radius, [N, 1].
@@ -169,6 +178,7 @@ class BandScore : public Score {
   std::unique_ptr<HeadBounds> bounds_;
   BandOutputs outputs_;
   Norm norm_;
+  double share_;         // of the pixels that must be in
   torch::Tensor scale_;  // [D]; undefined: 1
   double widening_;      // of each side, at radius 1
 };

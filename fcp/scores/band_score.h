@@ -28,7 +28,7 @@ struct BandOutputs {
   int64_t sides = 1;
 };
 
-// Uses norm, bound, floor and slope of the options.
+// Uses norm, bound, floor, slope and pixels of the options.
 std::unique_ptr<Score> make_band_score(const ScoreOptions& options,
                                        std::shared_ptr<const Network> head,
                                        const BandOutputs& outputs);

@@ -7,6 +7,7 @@
 #include "fcp/scores/band_score.h"
 #include "fcp/scores/cqr.h"
 #include "fcp/scores/outputs.h"
+#include "fcp/scores/search_norm.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
@@ -62,9 +63,8 @@ class SurrogateCqr : public Score {
 
   torch::Tensor signed_distance(const SurrogateSearch& search, const torch::Tensor& features,
                                 const torch::Tensor& truth, const torch::Tensor& outside) const {
-    const torch::Tensor found = search.walk(features, truth, steps_);
     const torch::Tensor distance =
-        row_norms(found - features.to(found.device()), norm_).to(torch::kDouble);
+        search.distances(features, truth, steps_, distance_order(norm_)).to(torch::kDouble);
     return torch::where(outside, distance, -distance);
   }
 

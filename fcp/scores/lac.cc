@@ -1,9 +1,11 @@
 #include "fcp/scores/lac.h"
 
 #include <cmath>
+#include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/scores/labels.h"
+#include "fcp/scores/pixel_sets.h"
 
 namespace fcp {
 namespace {
@@ -32,6 +34,7 @@ torch::Tensor probabilities(const torch::Tensor& logits, double temperature) {
 }
 
 std::unique_ptr<Score> make_lac(const ScoreOptions& options, std::shared_ptr<const Network> head) {
+  if (options.pixels != 0) return make_pixel_sets(options, std::move(head));
   return std::make_unique<Lac>(options, head);
 }
 

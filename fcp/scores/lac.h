@@ -5,7 +5,8 @@
 //   region(v, r) = all labels with probability at least 1 − r
 //
 // Of all scores it gives the smallest sets where the probabilities are true; the sets are as often
-// too small for hard rows as too large for easy ones. A set may be empty.
+// too small for hard rows as too large for easy ones. A set may be empty. With a share of pixels
+// asked for (ScoreOptions::pixels) every pixel of an image has its set: pixel_sets.h.
 //
 // Cost: one forward. Reference: Sadinle, Lei, Wasserman, Least Ambiguous Set-Valued Classifiers
 // With Bounded Error Levels, 2019. Tested by tests/scores/labels_test.cc and label_law_test.cc.
@@ -19,7 +20,7 @@ namespace fcp {
 
 std::unique_ptr<Score> make_lac(const ScoreOptions& options, std::shared_ptr<const Network> head);
 
-// softmax(logits / temperature), [N, C] doubles. An Error where the temperature is not positive.
+// softmax(logits / temperature), [N, C, …] doubles. An Error where the temperature is not positive.
 torch::Tensor probabilities(const torch::Tensor& logits, double temperature);
 
 }  // namespace fcp

@@ -1,8 +1,9 @@
 // Vanilla conformal prediction: the distance between truth and prediction in the output space.
 //
-//   score(v, y)  = max_k |y_k − μ_k| / σ_k          μ = g(v), σ = 1 or a second output of the
-//   network region(v, r) = [μ_k − r σ_k, μ_k + r σ_k]
+//   score(v, y)  = max_k |y_k − μ_k| / σ_k      μ = g(v), σ = 1 or a second output of the network
+//   region(v, r) = [μ_k − r σ_k, μ_k + r σ_k]
 //
+// Where a share of an image's pixels is asked for, the maximum is their quantile (pixels.h).
 // Assumes σ > 0. With σ = 1 all rows get the same length. Computed in double precision from the
 // single precision of network and data, so the law is exact for σ = 1, and otherwise up to the
 // rounding of the ends, about 1e-16 of them and outwards: score ≤ r always means y ∈ region.

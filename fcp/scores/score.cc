@@ -74,6 +74,12 @@ std::vector<std::string> score_names() {
 
 std::unique_ptr<Score> make_score(const ScoreOptions& options,
                                   std::shared_ptr<const Network> head) {
+  const bool counts_pixels =
+      options.name == "residual" || options.name == "nested" || options.name == "lac";
+  if (options.pixels != 0 && options.pixels != 1 && !counts_pixels) {
+    fail(options.name, ": a share of the pixels (", options.pixels,
+         ") can be asked of residual, nested and lac alone");
+  }
   return entry(options.name).make(options, std::move(head));
 }
 

@@ -32,7 +32,8 @@ struct Regions {
   torch::Tensor prediction;  // [N, K]; of labels [N, 1], the label the network would answer
   torch::Tensor lower;       // [N, K], may be -∞; undefined for labels
   torch::Tensor upper;       // [N, K], may be +∞; undefined for labels
-  torch::Tensor members;     // [N, C] bool: the labels in the set; undefined for intervals
+  torch::Tensor members;     // [N, C] bool: the labels in the set; undefined for intervals. Of
+                             // pixels [N, C, P], and the prediction is then [N, P]
 };
 
 class Score {
@@ -42,8 +43,8 @@ class Score {
   virtual int64_t sides() const { return 1; }
   virtual int64_t classes() const { return 0; }  // of a score of labels; 0: intervals
 
-  // features [N, …], truth [N, K] (labels: [N, 1]) → N × S scores, row by row; NaN where the
-  // network's answer or the truth is NaN.
+  // features [N, …], truth [N, K] (labels: [N, 1], of pixels [N, P]) → N × S scores, row by row;
+  // NaN where the network's answer or the truth is NaN.
   virtual std::vector<double> score(const torch::Tensor& features,
                                     const torch::Tensor& truth) const = 0;
 
@@ -73,6 +74,9 @@ struct ScoreOptions {
   BoundOptions bound = {.outward = false};
   // nested, feature_cqr: how far each number of a feature moves at radius 1; empty: 1 for all.
   std::vector<double> scale{};
+  // q: residual, nested, lac: the share of an image's pixels that must be in (pixels.h). 0: the row
+  // is no image: all of it must be in, and lac gives one set a row instead of one a pixel.
+  double pixels = 0;
   double floor = 0;  // c: nested, linearized, feature_cqr
   double slope = 0;  // s: the mean width of a band of radius 1; set where floor > 0
 
@@ -80,15 +84,16 @@ struct ScoreOptions {
   double step_rate = 0.01;             // η: the same
   bool adam = false;                   // the same
   bool paper = false;                  // surrogate, feature_cqr: all the habits of the paper
-  std::vector<double> loss_weights{};  // surrogate: one an output; empty: all 1
+  std::vector<double> loss_weights{};  // surrogate: see SearchOptions; empty: all 1
 
   // Of labels. feature_sampled takes steps, step_rate and adam as well; feature_margin the bound.
-  double temperature = 1;  // lac, aps, raps: of the softmax
-  bool randomized = true;  // aps, raps
-  double rank_weight = 0;  // raps (its λ), feature_margin: what each rank beyond rank_free costs
-  int64_t rank_free = 0;   // raps (its k_reg), feature_margin
-  int64_t samples = 1000;  // feature_sampled: of the ball
-  uint64_t seed = 0;       // aps, raps: of the random share; feature_sampled: of the samples
+  double temperature = 1;   // lac, aps, raps: of the softmax
+  bool double_log = false;  // lac of pixels: p = exp(−exp(output)) and no softmax
+  bool randomized = true;   // aps, raps
+  double rank_weight = 0;   // raps (its λ), feature_margin: what each rank beyond rank_free costs
+  int64_t rank_free = 0;    // raps (its k_reg), feature_margin
+  int64_t samples = 1000;   // feature_sampled: of the ball
+  uint64_t seed = 0;        // aps, raps: of the random share; feature_sampled: of the samples
 };
 
 // Whether the score works in feature space, so that the cut matters.

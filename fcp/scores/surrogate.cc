@@ -6,6 +6,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/scores/outputs.h"
+#include "fcp/scores/search_norm.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
@@ -27,8 +28,7 @@ class Surrogate : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    const torch::Tensor found = search_.walk(features, truth, steps_);
-    return plain_scores(row_norms(found - features.to(found.device()), norm_));
+    return plain_scores(search_.distances(features, truth, steps_, distance_order(norm_)));
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {

@@ -7,28 +7,46 @@
 // code lets them). One trajectory gives the features of every number of steps M on its way. With
 // Adam the same gradient feeds Adam's update (β₁ = 0.9, β₂ = 0.999, ε = 1e-8).
 //
-// Assumes that every op of the head is differentiable. Cost: one forward and one backward a step.
+// Plain descent takes the cheapest road that leads to the same features but for rounding, where
+// `shortcuts` allows it:
+//   - a head Linear–ReLU–Linear with one output in straight stretches on the CPU (relu_search.h)
+//   and
+//     in one launch on a CUDA device (relu_descent_cuda.h), unless features are observed;
+//   - any head behind its first layer where front_layer.h knows it;
+//   - forward and backward through the whole head otherwise.
+//
+// Assumes that every op of the head is differentiable. Cost: one forward and one backward a step;
+// the shortcuts say theirs.
 // Reference: the paper, Algorithm 2; plain descent matches its code step by step.
 // Tested by tests/search/surrogate_search_test.cc.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <torch/types.h>
 
 #include "fcp/network/network.h"
+#include "fcp/network/relu_head.h"
+#include "fcp/search/distance_order.h"
+#include "fcp/search/front_layer.h"
 
 namespace fcp {
+
+class ReluSearch;
 
 enum class SearchLoss { kSquaredError, kCrossEntropy };
 
 struct SearchOptions {
   double rate = 0.01;  // η
   bool adam = false;
-  std::vector<double> weights;  // w, one an output; empty: all 1
+  // w, one an output; empty: all 1. For an output [N, C, H, W] one a channel, and the error of a
+  // channel is then the mean over its pixels, as networks of images are trained.
+  std::vector<double> weights{};
   SearchLoss loss = SearchLoss::kSquaredError;
+  bool shortcuts = true;  // false: by forward and backward through the whole head
 };
 
 // Refuses a head that cannot be differentiated, naming the node.
@@ -48,13 +66,31 @@ class SurrogateSearch {
   torch::Tensor walk(const torch::Tensor& features, const torch::Tensor& truth, int steps,
                      const Observer& observe = {}) const;
 
+  // How far each row is from where it began, [N]: ‖u − v‖ after the last step. `observe` is
+  // called with the distances after every step and ends the walk by returning false. Faster than
+  // walk, because the features themselves are not made where they are not needed.
+  using DistanceObserver = std::function<bool(int step, const torch::Tensor& distances)>;
+  torch::Tensor distances(const torch::Tensor& features, const torch::Tensor& truth, int steps,
+                          DistanceOrder order, const DistanceObserver& observe = {}) const;
+
   // The loss of each row, [N].
   torch::Tensor error(const torch::Tensor& features, const torch::Tensor& truth) const;
 
  private:
+  torch::Tensor loss(const torch::Tensor& output, const torch::Tensor& truth) const;
+  torch::Tensor gradient(const Network& network, const torch::Tensor& at,
+                         const torch::Tensor& truth) const;
+  // u − v after the last step; shown to `observe` after every step.
+  torch::Tensor moved_behind(const torch::Tensor& from, const torch::Tensor& truth, int steps,
+                             const Observer& observe) const;
+  torch::Tensor moved_fused(const torch::Tensor& from, const torch::Tensor& truth, int steps) const;
+
   std::shared_ptr<const Network> head_;
   size_t output_;
   SearchOptions options_;
+  std::shared_ptr<const ReluSearch> fast_;  // null, empty, nothing: not for this head
+  std::optional<ReluHead> fused_;
+  SplitHead parts_;
 };
 
 }  // namespace fcp

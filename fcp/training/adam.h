@@ -30,6 +30,9 @@ class Adam {
 
   void step(std::span<float> parameters, std::span<const float> gradient);
 
+  // Of the steps that follow.
+  void set_rate(double rate) { options_.rate = rate; }
+
  private:
   AdamOptions options_;
   int64_t steps_ = 0;

@@ -48,6 +48,8 @@ Calibrated made_up() {
   score.adam = true;
   score.paper = true;
   score.loss_weights = {0.1, 2};
+  score.pixels = 0.99;
+  score.double_log = true;
   calibrated.calibration.group = "region";
   calibrated.calibration.bandwidth = 1.0 / 7;
   calibrated.calibration.seed = 0xfedcba9876543210u;
@@ -85,6 +87,8 @@ void expect_same(const ScoreOptions& a, const ScoreOptions& b) {
   EXPECT_EQ(a.adam, b.adam);
   EXPECT_EQ(a.paper, b.paper);
   EXPECT_EQ(a.loss_weights, b.loss_weights);
+  EXPECT_EQ(a.pixels, b.pixels);
+  EXPECT_EQ(a.double_log, b.double_log);
 }
 
 void expect_same(const CalibrationOptions& a, const CalibrationOptions& b) {

@@ -121,6 +121,23 @@ TEST(SegmentationTarget, RefusesWhatMakesNoSense) {
             "class weights: no labels were counted");
 }
 
+TEST(LikeliestLabels, AreThoseOfTheLeastValue) {
+  const std::vector<float> values = {1, 5, 3, 2, 2, 4, 3, -9, 3};  // three channels of three pixels
+  EXPECT_THAT(likeliest_labels(values, 1, 3).pixels, ElementsAre(1, 3, 1));  // the first of equals
+  EXPECT_THAT(likeliest_labels(values, 3, 1, 0).pixels, ElementsAre(0, 2, 0));
+  EXPECT_THROW(likeliest_labels(values, 1, 2), Error);
+  EXPECT_THROW(likeliest_labels(values, 5, 5), Error);
+}
+
+// Labels come back from their own targets: the blur is symmetric, so at a straight border the
+// larger share is that of the pixel's own class.
+TEST(LikeliestLabels, InvertTheTargetOfStripes) {
+  Image labels = blank_image(12, 12, 1);
+  for (size_t i = 0; i < labels.pixels.size(); ++i) labels.pixels[i] = 1 + i % 12 / 4;
+  const Array target = segmentation_target(labels, {.classes = 4});
+  EXPECT_EQ(likeliest_labels(target.values, 12, 12).pixels, labels.pixels);
+}
+
 TEST(SegmentationTarget, OfRealData) {
   const char* data = std::getenv("FCP_DATA_DIR");
   if (!data) GTEST_SKIP() << "FCP_DATA_DIR is not set";

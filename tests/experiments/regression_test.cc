@@ -1,7 +1,11 @@
 #include "fcp/experiments/regression.h"
 
+#include <limits>
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
 #include "fcp/data/synthetic.h"
@@ -10,13 +14,9 @@ namespace fcp {
 namespace {
 
 TEST(Regression, EveryMethodAnswersOnASmallSet) {
-  const DataSet data = demo_set(1, 1500);
-  RegressionOptions options;
-  size_t observed = 0;
-  options.observe = [&](const RegressionCell&) { ++observed; };
-  const std::vector<RegressionCell> cells = run_regression(data, "demo", 3, options);
+  const PreparedSet set = prepare(demo_set(1, 1500), 3);
+  const std::vector<RegressionCell> cells = run_regression(set, {});
   ASSERT_EQ(cells.size(), regression_methods().size());
-  EXPECT_EQ(observed, cells.size());
   for (const RegressionCell& cell : cells) {
     if (cell.method.starts_with("surrogate")) {
       // Its number of steps may not exist; then the reason is said.
@@ -37,38 +37,62 @@ TEST(Regression, SameSeedSameCells) {
   const DataSet data = demo_set(1, 300);
   RegressionOptions options;
   options.methods = {"residual", "linearized"};
-  const auto a = run_regression(data, "demo", 3, options);
-  const auto b = run_regression(data, "demo", 3, options);
+  const auto a = run_regression(prepare(data, 3), options);
+  const auto b = run_regression(prepare(data, 3), options);
   for (size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(a[i].length, b[i].length);
     EXPECT_EQ(a[i].coverage, b[i].coverage);
   }
 }
 
-TEST(Regression, SummariesAverageWhatDidNotFail) {
-  std::vector<RegressionCell> cells(4);
-  for (RegressionCell& cell : cells) {
-    cell.set = "s";
-    cell.method = "m";
+TEST(Regression, TheCutIsTheOneAskedFor) {
+  const PreparedSet set = prepare(demo_set(1, 300), 3);
+  RegressionOptions options;
+  options.epochs = 1;
+  for (const auto& [cut, features] : {std::pair{"hidden1", 64}, {"input", 8}}) {
+    options.cut = cut;
+    const BuiltScore built = build_score(set, "residual", options);
+    EXPECT_EQ(built.predictor.features(set.x_test).size(1), features) << cut;
   }
-  cells[0].length = 1, cells[0].coverage = 0.8, cells[0].detection = 0.9;
-  cells[1].length = 3, cells[1].coverage = 1.0, cells[1].detection = 0.7;
-  cells[2].failed = "no";
-  cells[3].method = "other";
-  const std::vector<RegressionSummary> summaries = summarize(cells);
-  ASSERT_EQ(summaries.size(), 2u);
-  EXPECT_EQ(summaries[0].seeds, 2u);
-  EXPECT_EQ(summaries[0].failed, 1u);
-  EXPECT_DOUBLE_EQ(summaries[0].length, 2);
-  EXPECT_DOUBLE_EQ(summaries[0].length_deviation, std::sqrt(2.0));
-  EXPECT_DOUBLE_EQ(summaries[0].coverage, 0.9);
-  EXPECT_DOUBLE_EQ(*summaries[0].detection, 0.8);
-  EXPECT_EQ(summaries[1].method, "other");
+}
+
+TEST(Regression, QuantilesAreForOneResponse) {
+  RegressionOptions options;
+  options.methods = {"cqr"};
+  const PreparedSet set = prepare(synthetic_set(0, {.rows = 100}), 0);
+  EXPECT_THAT(run_regression(set, options).at(0).failed, testing::HasSubstr("one response"));
+}
+
+TEST(Regression, SharedNetworksAreTrainedOnce) {
+  const CellKey key{"demo", 4};
+  ExperimentOptions options;
+  options.quick = true;
+  const PreparedSet set = prepare_cell(key, options);
+  EXPECT_TRUE(set.shared);
+  EXPECT_EQ(trained_network(set, Loss::kMse, 1), trained_network(set, Loss::kMse, 1));
+  EXPECT_NE(trained_network(set, Loss::kMse, 1), trained_network(set, Loss::kMse, 0));
 }
 
 TEST(Regression, AMissingFileIsNamed) {
   EXPECT_THROW(load_regression_set("community", "/nonexistent", 0), Error);
   EXPECT_EQ(load_regression_set("synthetic", "", 0).y.shape[1], 10);
+  ExperimentOptions options;
+  options.data_dir = "/nonexistent";
+  EXPECT_THROW(prepare_cell({"community", 0}, options), MissingData);
+}
+
+TEST(Regression, RowsCarryWhatThereIs) {
+  RegressionCell cell;
+  cell.set = "s";
+  cell.method = "m";
+  cell.length = std::numeric_limits<double>::infinity();
+  Json row = rows_of({cell})[0];
+  EXPECT_EQ(row["length"], "inf");
+  EXPECT_FALSE(row.contains("detection_coverage"));
+  cell.failed = "no";
+  row = rows_of({cell})[0];
+  EXPECT_EQ(row["failed"], "no");
+  EXPECT_FALSE(row.contains("coverage"));
 }
 
 }  // namespace

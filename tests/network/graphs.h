@@ -80,4 +80,20 @@ inline Graph make_residual_network() {
   return graph;
 }
 
+// x → Conv → Relu → 1 × 1 Conv → y.
+inline Graph make_conv_head(int64_t inputs, int64_t outputs, int64_t kernel, int64_t padding) {
+  Graph graph;
+  graph.inputs = {make_info("x", {kDynamic, inputs, kDynamic, kDynamic})};
+  graph.outputs = {make_info("y", {kDynamic, 3, kDynamic, kDynamic})};
+  graph.initializers["w1"] = torch::randn({outputs, inputs, kernel, kernel}) * 0.3;
+  graph.initializers["b1"] = torch::randn({outputs});
+  graph.initializers["w2"] = torch::randn({3, outputs, 1, 1});
+  graph.nodes.push_back(
+      make_node("Conv", {"x", "w1", "b1"}, {"p"},
+                {{"pads", std::vector<int64_t>{padding, padding, padding, padding}}}));
+  graph.nodes.push_back(make_node("Relu", {"p"}, {"h"}));
+  graph.nodes.push_back(make_node("Conv", {"h", "w2"}, {"y"}));
+  return graph;
+}
+
 }  // namespace fcp

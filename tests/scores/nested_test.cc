@@ -148,18 +148,55 @@ TEST(Nested, BatchesOfAnySizeGiveTheSameScores) {
   }
 }
 
-// The prediction is in every band, whatever rounding does, so its own score is 0.
+// The prediction is in every band, whatever rounding does, so the score of the one that the region
+// reports is 0.
 TEST(Nested, ThePredictionHasScoreZero) {
   Random random(5);
   for (int i = 0; i < 6; ++i) {
     const auto head = network_of(wild_head(random, 3));
     HeadRows rows = wild_rows(random, *head, 20);
-    rows.truth = head->forward(rows.features);
+    const torch::Tensor answer = head->forward(rows.features).to(torch::kDouble);
     for (const bool outward : {false, true}) {
       ScoreOptions options;
       options.bound.outward = outward;
       options.bound.method = kMethods[static_cast<size_t>(i % 3)];
+      rows.truth = make_score(options, head)->region(rows.features, 0.0).prediction;
+      EXPECT_TRUE(
+          torch::allclose(rows.truth, answer, 1e-5, 1e-5 * answer.abs().max().item<double>()));
       EXPECT_THAT(nested_scores(options, head, rows), testing::Each(0.0));
+    }
+  }
+}
+
+// A head Linear, ReLU, Linear has a fast path; the same head less 0 has not.
+TEST(Nested, FastPathAgreesWithTheGeneral) {
+  Random random(7);
+  for (const int64_t outputs : {1, 4}) {
+    torch::manual_seed(outputs);
+    Graph graph = make_mlp({16, 40, outputs});
+    const auto fast_head = network_of(graph);
+    graph.outputs[0].name = "same";
+    graph.initializers["zero"] = torch::zeros({1});
+    graph.nodes.push_back(make_node("Sub", {"y", "zero"}, {"same"}));
+    const auto general_head = network_of(graph);
+    const HeadRows rows = wild_rows(random, *fast_head, 200);
+    ScoreOptions options;
+    for (const Norm norm : {Norm::kInf, Norm::kTwo, Norm::kOne}) {
+      options.norm = norm;
+      options.scale = norm == Norm::kOne ? std::vector<double>(16, 0.5) : std::vector<double>();
+      options.floor = options.slope = norm == Norm::kTwo ? 0.5 : 0;
+      const std::vector<double> fast = nested_scores(options, fast_head, rows);
+      const std::vector<double> general = nested_scores(options, general_head, rows);
+      for (size_t i = 0; i < fast.size(); ++i) {
+        // Beside a large answer a small radius is lost in the roundoff of the answer.
+        EXPECT_NEAR(fast[i], general[i], 1e-5 * general[i] + 1e-5) << i;
+      }
+      for (const double radius : {-1.0, 0.0, 0.3, 50.0, kForever}) {
+        const Regions found = make_score(options, fast_head)->region(rows.features, radius);
+        const Regions expected = make_score(options, general_head)->region(rows.features, radius);
+        EXPECT_TRUE(torch::allclose(found.lower, expected.lower, 1e-5, 1e-4));
+        EXPECT_TRUE(torch::allclose(found.upper, expected.upper, 1e-5, 1e-4));
+      }
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -123,6 +124,56 @@ TEST(SurrogateSearch, RowsAreAlone) {
   EXPECT_FALSE(all.requires_grad());
 }
 
+// The features after each of 12 steps by the shortcuts and through the whole head. One row in a
+// hundred may differ: where a unit is 0 but for rounding, it is on by one road and off by another.
+void expect_same_road(const Graph& graph, const torch::Tensor& v, const torch::Tensor& y,
+                      double rate, torch::Device device = torch::kCPU) {
+  const auto walk = [&](bool shortcuts, bool observed) {
+    NetworkOptions where;
+    where.device = shortcuts ? device : torch::Device(torch::kCPU);
+    SearchOptions options;
+    options.rate = rate;
+    options.shortcuts = shortcuts;
+    const SurrogateSearch search(std::make_shared<const Network>(graph, where), 0, options);
+    std::vector<torch::Tensor> seen;
+    const auto observe = [&](int, const torch::Tensor& u) {
+      seen.push_back(u.cpu());
+      return true;
+    };
+    seen.push_back(search.walk(v, y, 12, observed ? observe : SurrogateSearch::Observer()).cpu());
+    return torch::stack(seen);
+  };
+  const torch::Tensor whole = walk(false, true);
+  EXPECT_GT((whole[0] - v).abs().max().item<double>(), 1e-3);
+  const auto share_off = [](const torch::Tensor& a, const torch::Tensor& b) {  // [steps, rows, …]
+    return a.isclose(b, 1e-5, 1e-5)
+        .logical_not()
+        .flatten(2)
+        .any(2)
+        .any(0)
+        .to(torch::kDouble)
+        .mean();
+  };
+  EXPECT_LE(share_off(walk(true, true), whole).item<double>(), 0.01);
+  EXPECT_LE(share_off(walk(true, false), whole.narrow(0, 12, 1)).item<double>(), 0.01);
+}
+
+TEST(SurrogateSearch, ShortcutsLeadToTheSameFeatures) {
+  torch::manual_seed(7);
+  expect_same_road(make_mlp({6, 5, 4, 2}), torch::randn({9, 6}), torch::randn({9, 2}), 0.02);
+  expect_same_road(make_conv_head(8, 3, 3, 1), torch::randn({2, 8, 5, 4}),
+                   torch::randn({2, 3 * 5 * 4}), 0.02);
+}
+
+TEST(SurrogateSearch, OneLaunchLeadsToTheSameFeatures) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "this machine has no CUDA device";
+  torch::manual_seed(8);
+  for (const int64_t hidden : {5, 32, 40, 64, 65}) {
+    expect_same_road(make_mlp({40, hidden, 1}), torch::randn({300, 40}) * 0.3,
+                     torch::randn({300, 1}), 0.002, torch::kCUDA);
+  }
+}
+
 TEST(SurrogateSearch, TellsWhatIsWrong) {
   const TanhHead head;
   SearchOptions options;
@@ -138,6 +189,29 @@ TEST(SurrogateSearch, TellsWhatIsWrong) {
   graph.nodes.push_back(make_node("Cast", {"yes"}, {"y"}, {{"to", int64_t{1}}}));
   EXPECT_THAT([&] { SurrogateSearch(std::make_shared<const Network>(graph), 0); },
               ThrowsMessage<Error>("Greater node 'yes_node': has no gradient; cut later"));
+}
+
+// Of an image the weights are one a channel, and the error of a channel the mean over its pixels.
+TEST(SurrogateSearch, WeighsChannelsOfImages) {
+  Graph graph;
+  graph.inputs = {make_info("x", {kDynamic, 2, 2, 2})};
+  graph.outputs = {make_info("y", {kDynamic, 2, 2, 2})};
+  graph.nodes = {make_node("Identity", {"x"}, {"y"})};
+  SearchOptions options;
+  options.rate = 0.5;
+  options.weights = {1, 3};
+  const SurrogateSearch search(std::make_shared<const Network>(graph), 0, options);
+  const torch::Tensor v = torch::zeros({1, 2, 2, 2});
+  const torch::Tensor y = torch::tensor({1.f, 2.f, 3.f, 4.f, 1.f, 1.f, 1.f, 1.f}).reshape({1, 8});
+  EXPECT_FLOAT_EQ(search.error(v, y).item<float>(), 30.f / 4 + 3);
+  // One step: u = η · 2 w y / P.
+  const torch::Tensor u = search.walk(v, y, 1).flatten();
+  EXPECT_FLOAT_EQ(u[3].item<float>(), 0.5f * 2 * 4 / 4);
+  EXPECT_FLOAT_EQ(u[4].item<float>(), 0.5f * 2 * 3 / 4);
+  const SurrogateSearch wrong(std::make_shared<const Network>(graph), 0,
+                              {.weights = std::vector<double>(8, 1.0)});
+  EXPECT_THAT([&] { wrong.error(v, y); },
+              ThrowsMessage<Error>("8 weights are given for 2 channels"));
 }
 
 }  // namespace

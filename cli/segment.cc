@@ -1,0 +1,18 @@
+// fcp segment: bands and sets for every pixel of an image.
+#include "cli/segment_data.h"
+#include "cli/segment_verbs.h"
+#include "cli/verbs.h"
+
+namespace fcp {
+
+void add_segment(CLI::App& app) {
+  CLI::App* segment =
+      app.add_subcommand("segment", "Images: a band or a set of labels for every pixel");
+  segment->require_subcommand(1);
+  add_segment_scenes(*segment);
+  add_segment_train(*segment);
+  add_segment_calibrate(*segment);
+  add_segment_evaluate(*segment);
+}
+
+}  // namespace fcp

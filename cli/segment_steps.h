@@ -1,0 +1,55 @@
+// The steps of the verbs of `fcp segment`, as they and its demo share them. One image is one row:
+// its truth is the target of all its channels and pixels, or the label of each pixel. Images are
+// read, scored and forgotten, so that memory does not grow with their number.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/calibration/calibrated.h"
+#include "fcp/conformal/level.h"
+#include "fcp/data/csv_writer.h"
+#include "fcp/report/segment_report.h"
+
+#include "cli/common.h"
+#include "cli/segment_images.h"
+
+namespace fcp {
+
+struct SegmentSettings {
+  ScoreOptions score;
+  std::string cut;                                // empty: two layers before the output
+  std::map<std::string, std::string> provenance;  // of the caller: file names
+  std::string scores_csv;                         // the score of each image; empty: not written
+};
+
+// `network` is prepared (prepare_network). A surrogate's weights stand in the settings.
+Calibrated calibrate_images(const Graph& network, const SegmentTask& task,
+                            const SegmentationSet& set, const SegmentSettings& settings,
+                            torch::Device device, const CommonOptions& common);
+
+// The weight of each channel in the surrogate's squared error: from a CSV file (class, loss_weight)
+// or, without one, ENet's from the labels of the set.
+std::vector<double> channel_weights(const std::string& csv, const SegmentationSet& set,
+                                    const SegmentTask& task, const CommonOptions& common);
+
+struct SegmentEvaluateSettings {
+  Level level = Level(0.1);
+  std::string image_csv;  // the figures of each image; empty: not written
+};
+
+SegmentReport evaluate_images(const Calibrated& calibrated, const SegmentTask& task,
+                              const SegmentationSet& set, const SegmentEvaluateSettings& settings,
+                              torch::Device device, const CommonOptions& common);
+
+// The truth as the score takes it: the target, or the labels of the pixels.
+torch::Tensor truth_of(const SegmentImage& image, const SegmentTask& task,
+                       const ScoreOptions& score);
+
+// A double with all its digits, for CSV files.
+std::string digits(double value);
+
+}  // namespace fcp

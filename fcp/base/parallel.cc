@@ -1,0 +1,32 @@
+#include "fcp/base/parallel.h"
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace fcp {
+
+void parallel_rows(size_t rows, size_t least, size_t threads,
+                   const std::function<void(size_t first, size_t last)>& work) {
+  const size_t shares =
+      std::clamp<size_t>(rows / std::max<size_t>(1, least), 1, std::max<size_t>(1, threads));
+  if (shares == 1) return work(0, rows);
+  std::vector<std::exception_ptr> errors(shares);
+  const auto run = [&](size_t share) {
+    try {
+      work(rows * share / shares, rows * (share + 1) / shares);
+    } catch (...) {
+      errors[share] = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;
+  for (size_t share = 1; share < shares; ++share) others.emplace_back(run, share);
+  run(0);
+  for (std::thread& other : others) other.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+}  // namespace fcp

@@ -1,0 +1,83 @@
+// Where a perceptron is cut: the paper's ablation of the layers of f and g, 1 : 3, 2 : 2 and 3 : 1.
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "fcp/experiments/paper_numbers.h"
+#include "fcp/experiments/registry.h"
+#include "fcp/experiments/regression.h"
+#include "fcp/experiments/result_rows.h"
+
+namespace fcp {
+namespace {
+
+struct LayerCut {
+  const char* layers;  // of f and g
+  const char* tensor;
+};
+constexpr std::array<LayerCut, 3> kLayerCuts = {
+    {{"1:3", "hidden1"}, {"2:2", "hidden2"}, {"3:1", "hidden3"}}};
+
+const std::vector<std::string>& cut_methods() {
+  static const std::vector<std::string> methods = {"surrogate-ibp", "nested", "linearized"};
+  return methods;
+}
+
+Json run_cut_ablation(const CellKey& key, const ExperimentOptions& options) {
+  const PreparedSet set = prepare_cell(key, options);
+  Json rows = Json::array();
+  RegressionOptions regression = regression_options(options, cut_methods());
+  for (const LayerCut& cut : kLayerCuts) {
+    regression.cut = cut.tensor;
+    for (Json& row : rows_of(run_regression(set, regression))) {
+      row["layers"] = cut.layers;
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+void present_cut_ablation(const Json& rows, const ExperimentOptions&, ResultSection& section) {
+  section.setup =
+      "The networks of the regression experiment, cut after hidden layer 1, 2 and 3. Coverage is "
+      "that of the printed intervals.";
+  const std::vector<RowGroup> groups = group_rows(rows, {"set", "layers", "method"});
+  ResultTable table{"Layers of f and g",
+                    {"set", "f : g", "surrogate-ibp", "its coverage %", "paper FCP", "nested",
+                     "its coverage %", "linearized"},
+                    {}};
+  for (const std::string& set : values_of(rows, "set")) {
+    for (const LayerCut& cut : kLayerCuts) {
+      const auto length = [&](std::string_view method) {
+        return spread_text(spread_at(groups, {set, cut.layers, method}, "length"));
+      };
+      const auto coverage = [&](std::string_view method) {
+        return percent_text(spread_at(groups, {set, cut.layers, method}, "coverage"));
+      };
+      table.rows.push_back({set, cut.layers, length("surrogate-ibp"), coverage("surrogate-ibp"),
+                            paper_cut_length(set, cut.layers), length("nested"), coverage("nested"),
+                            length("linearized")});
+    }
+  }
+  section.tables = {table};
+}
+
+}  // namespace
+
+Experiment cut_ablation() {
+  Experiment experiment;
+  experiment.name = "cuts";
+  experiment.title = "The cut of a perceptron";
+  experiment.claim =
+      "coverage does not depend on where the network is cut; the length does: the longer the head, "
+      "the shorter the band (f : g of 1 : 3, 2 : 2 and 3 : 1 on bio, bike and blog).";
+  experiment.sets = {"bio", "bike", "blog"};
+  experiment.quick_sets = {"demo"};
+  experiment.methods = cut_methods();
+  experiment.run = run_cut_ablation;
+  experiment.present = present_cut_ablation;
+  experiment.readings = {};
+  return experiment;
+}
+
+}  // namespace fcp

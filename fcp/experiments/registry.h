@@ -1,0 +1,31 @@
+// All experiments, in the order of the page.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fcp/experiments/experiment.h"
+
+namespace fcp {
+
+const std::vector<Experiment>& experiments();
+
+// Nothing where there is none of this name.
+const Experiment* find_experiment(const std::string& name);
+
+// Each in the file of its name.
+Experiment worked_example();
+Experiment regression_experiment();
+Experiment cqr_experiment();
+Experiment classification_experiment();
+Experiment classification_cuts();
+Experiment coverage_levels();
+Experiment cubic_conditions();
+Experiment untrained_networks();
+Experiment cut_ablation();
+Experiment score_distribution();
+Experiment zero_quantile();
+Experiment length_variance();
+Experiment length_convergence();
+
+}  // namespace fcp

@@ -1,0 +1,44 @@
+// Pictures of numbers and labels: heat maps, coloured classes, and several of them side by side.
+//
+// The colours of a heat map run from a dark blue to a pale yellow through red. Their lightness (L*
+// of CIELAB) rises evenly from 6 to 94, so that equal differences of the numbers look equal, in
+// print without colours too.
+// Tested by tests/report/heat_map_test.cc.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fcp/data/image.h"
+
+namespace fcp {
+
+// The colour of a share in [0, 1], red, green and blue; beyond its ends that of the end. NaN is
+// grey.
+std::array<uint8_t, 3> heat_colour(float share);
+
+// RGB: values [height, width], those up to `low` in the darkest and from `high` on in the lightest
+// colour.
+Image heat_map(std::span<const float> values, int height, int width, float low, float high);
+
+// How unsure a segmentation is of a pixel, as the paper shows it: the bands of its classes, given
+// on the scale of log(−log p), mapped back to probabilities:
+//   uncertainty = mean over classes of exp(−exp(lower)) − exp(−exp(upper))
+// From [channels, pixels] to [pixels], each in [0, 1]: infinite bands give 1.
+std::vector<float> band_uncertainty(std::span<const float> lower, std::span<const float> upper,
+                                    size_t channels, size_t pixels);
+
+// Black for class 0, then hues that lie far apart from one class to the next.
+std::array<uint8_t, 3> class_colour(int label);
+
+// Labels in the colours of their classes, RGB.
+Image colour_labels(const Image& labels);
+
+// From left to right with so many grey pixels between them. All are of one height; grey ones become
+// RGB.
+Image side_by_side(std::span<const Image> images, int gap = 2);
+
+}  // namespace fcp

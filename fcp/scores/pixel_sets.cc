@@ -1,0 +1,101 @@
+#include "fcp/scores/pixel_sets.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/lac.h"
+#include "fcp/scores/outputs.h"
+#include "fcp/scores/pixels.h"
+
+namespace fcp {
+namespace {
+
+class PixelSets : public Score {
+ public:
+  PixelSets(const ScoreOptions& options, std::shared_ptr<const Network> head)
+      : head_(std::move(head)),
+        output_(output_index(*head_, options.output)),
+        share_(pixel_share(options.pixels, options.name)),
+        temperature_(options.temperature),
+        double_log_(options.double_log) {
+    const TensorInfo& info = head_->outputs()[output_];
+    if (!info.known_rank || info.shape.size() < 3 || info.shape[1] == kDynamic) {
+      fail("output '", info.name,
+           "': sets of labels for pixels need an output [rows, classes, height, width] that says ",
+           "its classes");
+    }
+    classes_ = info.shape[1];
+  }
+
+  int64_t classes() const override { return classes_; }
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    const torch::Tensor all = label_scores(features);  // [N, C, P]
+    const torch::Tensor labels = labels_for(truth, all);
+    const torch::Tensor own = all.gather(1, labels.clamp_min(0).unsqueeze(1)).squeeze(1);
+    std::vector<double> scores;
+    for (int64_t row = 0; row < all.size(0); ++row) {
+      scores.push_back(score_of(own[row].masked_select(labels[row] >= 0), all[row]));
+    }
+    return scores;
+  }
+
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    const torch::Tensor all = label_scores(features);
+    check_radii(radius, all.size(0), 1);
+    const torch::Tensor limit = radius.to(all.device(), torch::kDouble).reshape({-1, 1, 1});
+    return {all.argmin(1), {}, {}, all <= limit};
+  }
+
+ private:
+  // 1 − p, [N, C, P] doubles.
+  torch::Tensor label_scores(const torch::Tensor& features) const {
+    const torch::NoGradGuard no_gradients;
+    const torch::Tensor output = head_->run_rows({features})[output_].to(torch::kDouble);
+    const torch::Tensor flat = output.flatten(2);
+    return 1 - (double_log_ ? flat.exp().neg().exp() : probabilities(flat, temperature_));
+  }
+
+  // [N, P] int64; an Error names what is no label.
+  torch::Tensor labels_for(const torch::Tensor& truth, const torch::Tensor& all) const {
+    const torch::Tensor labels = truth.to(all.device(), torch::kLong).flatten(1);
+    if (labels.size(0) != all.size(0) || labels.size(1) != all.size(2)) {
+      fail("there are ", labels.size(1), " labels a row, the network answers for ", all.size(2),
+           " pixels");
+    }
+    const int64_t least = labels.min().item<int64_t>(), most = labels.max().item<int64_t>();
+    if (least < -1 || most >= classes_) {
+      fail("found label ", least < -1 ? least : most, ", expected one of 0 to ", classes_ - 1,
+           ", or -1 for none");
+    }
+    return labels;
+  }
+
+  // scores [labelled] of one image, all [C, P] of it.
+  double score_of(const torch::Tensor& scores, const torch::Tensor& all) const {
+    if (all.isnan().any().item<bool>()) return std::numeric_limits<double>::quiet_NaN();
+    if (scores.numel() == 0) return -std::numeric_limits<double>::infinity();
+    return pixel_quantile(scores.unsqueeze(0), {1, scores.numel()}, share_).item<double>();
+  }
+
+  std::shared_ptr<const Network> head_;
+  size_t output_;
+  double share_;
+  double temperature_;
+  bool double_log_;
+  int64_t classes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Score> make_pixel_sets(const ScoreOptions& options,
+                                       std::shared_ptr<const Network> head) {
+  return std::make_unique<PixelSets>(options, std::move(head));
+}
+
+}  // namespace fcp

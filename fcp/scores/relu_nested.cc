@@ -1,0 +1,142 @@
+#include "fcp/scores/relu_nested.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <torch/utils.h>
+
+#include "fcp/base/lanes.h"
+#include "fcp/base/parallel.h"
+#include "fcp/bounds/relu_range.h"
+#include "fcp/scores/outputs.h"
+
+namespace fcp {
+namespace {
+
+constexpr double kBoundless = std::numeric_limits<double>::infinity();
+constexpr size_t kNestedBlock = 64;     // rows whose hidden units stay in the first cache
+constexpr size_t kNestedThread = 1024;  // below, a thread costs more than it does
+
+// The largest finite float32 that is at most the radius, which is not negative.
+float radius_at_most(double radius) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  if (!(radius < static_cast<double>(kMost))) return kMost;
+  const auto nearest = static_cast<float>(radius);
+  return static_cast<double>(nearest) > radius ? std::nextafter(nearest, 0.0f) : nearest;
+}
+
+class ReluNested : public Score {
+ public:
+  ReluNested(const ScoreOptions& options, const ReluHead& head, std::unique_ptr<Score> general)
+      : head_(head),
+        range_(make_relu_range(head)),
+        widening_(options.floor * options.slope / 2),
+        general_(std::move(general)) {
+    const std::vector<float> scale(options.scale.begin(), options.scale.end());
+    if (!scale.empty() && scale.size() != range_.head.features) return;  // general_ says so
+    reach_ = unit_reach(range_.head, options.norm, scale.empty() ? nullptr : scale.data());
+  }
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    if (!takes(features) || truth.dim() == 0 || truth.size(0) != features.size(0) ||
+        truth.numel() != features.size(0) * static_cast<int64_t>(range_.head.outputs)) {
+      return general_->score(features, truth);
+    }
+    const torch::Tensor y = truth.to(torch::kCPU, torch::kDouble).contiguous();
+    const double* wanted = y.data_ptr<double>();
+    std::vector<double> scores(static_cast<size_t>(features.size(0)));
+    for_blocks(features, [&](size_t first, const HiddenRows& rows) {
+      radii_reaching(range_, rows, wanted + first * range_.head.outputs, widening_,
+                     scores.data() + first);
+    });
+    return scores;
+  }
+
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    if (!takes(features)) return general_->region(features, radius);
+    check_radii(radius, features.size(0), 1);
+    const torch::Tensor radii = radius.to(torch::kCPU, torch::kDouble).contiguous();
+    const auto outputs = static_cast<int64_t>(range_.head.outputs);
+    const torch::Tensor ends = torch::empty({3, features.size(0), outputs}, torch::kDouble);
+    Regions regions{ends[0], ends[1], ends[2], {}};
+    for_blocks(features, [&](size_t first, const HiddenRows& rows) {
+      const size_t at = first * range_.head.outputs;
+      fill_bands(rows, radii.data_ptr<double>() + first, regions.prediction.data_ptr<double>() + at,
+                 regions.lower.data_ptr<double>() + at, regions.upper.data_ptr<double>() + at);
+    });
+    return regions;
+  }
+
+ private:
+  bool takes(const torch::Tensor& features) const {
+    return !reach_.empty() && takes_features(head_, features) && features.size(0) > 0;
+  }
+
+  // Shows the hidden units of the rows, block by block, to `work`.
+  template <typename Work>
+  void for_blocks(const torch::Tensor& features, const Work& work) const {
+    const torch::Tensor v =
+        features.detach().to(torch::kCPU, torch::kFloat).flatten(1).contiguous();
+    const float* from = v.data_ptr<float>();
+    const ReluRows& head = range_.head;
+    parallel_rows(
+        static_cast<size_t>(v.size(0)), kNestedThread, static_cast<size_t>(at::get_num_threads()),
+        [&](size_t begin, size_t end) {
+          std::vector<float> hidden(std::min(kNestedBlock, end - begin) * head.hidden_width);
+          for (size_t first = begin; first < end; first += kNestedBlock) {
+            const size_t rows = std::min(kNestedBlock, end - first);
+            hidden_rows(head, from + first * head.features, rows, hidden.data());
+            work(first, {rows, hidden.data(), reach_.data()});
+          }
+        });
+  }
+
+  // Everything at an infinite radius, nothing at a negative one.
+  void fill_bands(const HiddenRows& rows, const double* radius, double* prediction, double* lower,
+                  double* upper) const {
+    const size_t outputs = range_.head.outputs;
+    std::vector<float> low(rows.rows * outputs), high(low), at(rows.rows, 0.0f);
+    ranges_at(range_, rows, at.data(), low.data(), high.data());
+    for (size_t i = 0; i < low.size(); ++i) {  // both ends are one number, or there is none
+      prediction[i] = low[i] == high[i] ? static_cast<double>(low[i]) : std::nan("");
+    }
+    for (size_t i = 0; i < rows.rows; ++i) at[i] = radius_at_most(std::max(0.0, radius[i]));
+    ranges_at(range_, rows, at.data(), low.data(), high.data());
+    for (size_t i = 0; i < low.size(); ++i) {
+      const double asked = radius[i / outputs];
+      const double margin = static_cast<double>(at[i / outputs]) * widening_;
+      lower[i] = asked < 0             ? kBoundless
+                 : asked == kBoundless ? -kBoundless
+                                       : static_cast<double>(low[i]) - margin;
+      upper[i] = asked < 0             ? -kBoundless
+                 : asked == kBoundless ? kBoundless
+                                       : static_cast<double>(high[i]) + margin;
+    }
+  }
+
+  ReluHead head_;
+  ReluRange range_;
+  std::vector<float> reach_;
+  double widening_;  // of each side, at radius 1
+  std::unique_ptr<Score> general_;
+};
+
+}  // namespace
+
+std::unique_ptr<Score> with_relu_nested(const ScoreOptions& options, const Network& head,
+                                        size_t output, std::unique_ptr<Score> general) {
+  if (options.bound.method != BoundMethod::kIbp || options.bound.outward) return general;
+  if (!head.device().is_cpu()) return general;
+  const std::optional<ReluHead> matched = match_relu_head(head, output);
+  if (!matched) return general;
+  const size_t block = kNestedBlock * padded(static_cast<size_t>(matched->w1.size(0)));
+  const size_t memory = options.bound.memory;
+  if (memory > 0 && block * sizeof(float) > memory) return general;
+  return std::make_unique<ReluNested>(options, *matched, std::move(general));
+}
+
+}  // namespace fcp

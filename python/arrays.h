@@ -1,0 +1,54 @@
+// Arrays of Python as tensors, and tensors as arrays of NumPy: both share memory, nothing is
+// copied. What is kept alive is the owner of the memory, whichever side that is. By Python's
+// buffers and not by NumPy's own interface, which differs between its versions 1 and 2.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <torch/types.h>
+
+#include "fcp/data/rows.h"
+
+namespace fcp {
+
+// The numbers of a NumPy array, or of anything that speaks DLPack (tensors of torch, of any
+// device). `name` stands for the array in the Error that says what is wrong with it.
+torch::Tensor tensor_of(const pybind11::object& array, const std::string& name);
+
+// A tensor as a NumPy array; copied only from another device.
+pybind11::object array_of(const torch::Tensor& tensor);
+
+// Declares the class behind the arrays that array_of gives away.
+void bind_arrays(pybind11::module_& module);
+
+// Rows x [N, …] and their answers y [N] or [N, K] as the steps read them: one batch at a time is
+// converted to float32 in host memory. Between batches Python's signals are looked at, so that
+// Ctrl-C ends long work. An undefined y: there are no answers.
+class TensorRows : public RowSource {
+ public:
+  TensorRows(torch::Tensor x, torch::Tensor y);
+
+  bool next(size_t count, Rows& out) override;
+  void rewind() override { next_ = 0; }
+  std::optional<size_t> size() const override { return static_cast<size_t>(x_.size(0)); }
+  const std::vector<std::string>& column_names() const override { return no_names_; }
+  const std::vector<std::string>& target_names() const override { return no_names_; }
+  const std::vector<int64_t>& row_shape() const override { return row_shape_; }
+  size_t target_count() const override;
+
+ private:
+  torch::Tensor x_, y_;
+  std::vector<int64_t> row_shape_;
+  std::vector<std::string> no_names_;
+  int64_t next_ = 0;
+};
+
+// x as rows: [N] becomes [N, 1], and a single number is an Error.
+torch::Tensor as_rows(const torch::Tensor& x, const std::string& name);
+
+// Ends the call where a signal waits, as Ctrl-C does. Needs no lock of the caller.
+void check_signals();
+
+}  // namespace fcp

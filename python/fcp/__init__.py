@@ -1,0 +1,44 @@
+"""Prediction intervals and label sets with a coverage guarantee, calibrated in the feature space of
+a neural network.
+
+    >>> import fcp, numpy, torch
+    >>> _ = torch.manual_seed(0)
+    >>> network = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+    >>> x = numpy.random.default_rng(0).normal(size=(300, 2)).astype("float32")
+    >>> y = x.sum(axis=1)
+
+`network` stands for one that was trained on other rows than these.
+
+    >>> regressor = fcp.FeatureConformalRegressor(fcp.from_torch(network, x[:1]))
+    >>> prediction, intervals = regressor.conformalize(x[:200], y[:200]).predict_interval(x[200:])
+    >>> prediction.shape, intervals.shape
+    ((100,), (100, 2, 1))
+
+What this package writes and reads is what the program `fcp` writes and reads.
+"""
+
+import torch  # brings the libtorch that _fcp runs on, and must come before it
+
+from . import _fcp
+from ._fcp import Error
+from ._estimators import Checked, FeatureConformalClassifier, FeatureConformalRegressor
+from ._model import Model, from_torch, load
+
+if torch.__version__.split(".")[:2] != _fcp.torch_version.split(".")[:2]:
+    raise ImportError(
+        f"fcp was built for torch {_fcp.torch_version}, this is torch {torch.__version__}: "
+        "install fcp again"
+    )
+
+__version__: str = _fcp.version
+Error.__module__ = "fcp"
+
+__all__ = [
+    "Checked",
+    "Error",
+    "FeatureConformalClassifier",
+    "FeatureConformalRegressor",
+    "Model",
+    "from_torch",
+    "load",
+]

@@ -1,0 +1,34 @@
+// One function for each room that has an interface in Python.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <pybind11/pybind11.h>
+
+#include "fcp/network/graph.h"
+#include "fcp/network/network.h"
+
+namespace fcp {
+
+// A network as Python holds it. It never changes; what runs is made when it is first asked for.
+class LoadedNetwork {
+ public:
+  LoadedNetwork(Graph graph, std::string name) : graph_(std::move(graph)), name_(std::move(name)) {}
+
+  const Graph& graph() const { return graph_; }
+  const std::string& name() const { return name_; }  // of its file
+  const Network& network() const;
+
+ private:
+  Graph graph_;
+  std::string name_;
+  mutable std::once_flag made_;
+  mutable std::unique_ptr<const Network> network_;
+};
+
+void bind_network(pybind11::module_& module);
+void bind_calibrated(pybind11::module_& module);
+
+}  // namespace fcp

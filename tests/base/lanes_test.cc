@@ -1,0 +1,64 @@
+#include "fcp/base/lanes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "fcp/base/random.h"
+
+namespace fcp {
+namespace {
+
+std::vector<float> random_floats(Random& random, size_t count) {
+  std::vector<float> numbers(count);
+  for (float& number : numbers) number = static_cast<float>(random.normal());
+  return numbers;
+}
+
+TEST(Lanes, SumAndLargest) {
+  Random random(1);
+  for (int repeat = 0; repeat < 100; ++repeat) {
+    const std::vector<float> numbers = random_floats(random, kLanes);
+    const double sum = std::accumulate(numbers.begin(), numbers.end(), 0.0);
+    EXPECT_NEAR(sum_of(lanes(numbers.data())), sum, 1e-5);
+    EXPECT_EQ(largest_of(lanes(numbers.data())), *std::max_element(numbers.begin(), numbers.end()));
+  }
+}
+
+// The order of the additions is part of the answer: a larger number never makes a smaller sum.
+TEST(Lanes, SumIsMonotone) {
+  Random random(2);
+  for (int repeat = 0; repeat < 1000; ++repeat) {
+    std::vector<float> numbers = random_floats(random, kLanes);
+    const float before = sum_of(lanes(numbers.data()));
+    float& raised = numbers[static_cast<size_t>(repeat) % kLanes];
+    raised = std::nextafter(raised, 10.0f);
+    EXPECT_GE(sum_of(lanes(numbers.data())), before);
+  }
+}
+
+TEST(Lanes, WeightedRows) {
+  Random random(3);
+  constexpr size_t kWidth = padded(20), kRows = 9;
+  static_assert(kWidth == 32 && padded(16) == 16 && padded(0) == 0);
+  const std::vector<float> matrix = random_floats(random, kRows * kWidth);
+  const std::vector<float> weights = random_floats(random, kRows);
+  const std::vector<uint32_t> rows = {3, 0, 8, 8, 1, 2, 7};
+  for (size_t count = 0; count <= rows.size(); ++count) {
+    std::vector<float> sum(kWidth, 1.0f);
+    add_rows(sum.data(), matrix.data(), kWidth, {rows.data(), weights.data(), count});
+    for (size_t j = 0; j < kWidth; ++j) {
+      double expected = 1;
+      for (size_t i = 0; i < count; ++i) {
+        expected += static_cast<double>(weights[i]) * matrix[rows[i] * kWidth + j];
+      }
+      EXPECT_NEAR(sum[j], expected, 1e-5);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fcp

@@ -104,6 +104,14 @@ class Ranks(Jobs):
                 self.assertEqual(done.stdout, one)
                 self.assertEqual(self.bytes_of("r.html"), page)
 
+    def test_cells_of_experiments(self):
+        command = ("reproduce", "regression", "--quick", "--epochs", "1", "--out")
+        self.fcp(*command, "one")
+        done = self.job(3, *command, "many")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("regression.csv", "results.md"):
+            self.assertEqual(self.bytes_of(f"one/{name}"), self.bytes_of(f"many/{name}"))
+
     def test_more_ranks_than_batches(self):
         self.fcp(*self.calibration("one.onnx", batch=2000))
         done = self.job(4, *self.calibration("many.onnx", batch=2000))

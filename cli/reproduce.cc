@@ -8,6 +8,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
+#include "fcp/distributed/packing.h"
 #include "fcp/experiments/cell_runner.h"
 #include "fcp/experiments/publish.h"
 #include "fcp/experiments/registry.h"
@@ -73,6 +74,55 @@ void print_results(const ReproduceOptions& options, const std::vector<Experiment
   for (const ResultSection& section : page.sections) std::cout << section_text(section) << '\n';
 }
 
+// Tells of cells as they are done, and once of each reason to leave some out.
+class CellTeller {
+ public:
+  CellTeller(const CommonOptions& common, size_t cells)
+      : common_(common), progress_("cells", cells, !common.quiet) {}
+
+  void tell(const CellTask& task, const CellResult& result) {
+    progress_.advance(1, [&] { return concat(task.experiment->name, " ", task.key.text()); });
+    const std::string& reason = result.left_out;
+    if (reason.empty() || std::find(said_.begin(), said_.end(), reason) != said_.end()) return;
+    said_.push_back(reason);
+    say(common_, concat(task.key.set, " is left out: ", reason));
+  }
+
+ private:
+  const CommonOptions& common_;
+  Progress progress_;
+  std::vector<std::string> said_;
+};
+
+// Every R-th cell is this rank's. The results of all, in the order of the tasks, are on rank 0.
+std::vector<CellResult> share_cells(const std::vector<CellTask>& tasks, RunOptions run,
+                                    const CommonOptions& common) {
+  const auto size = static_cast<size_t>(common.ranks->size());
+  std::vector<CellTask> own;
+  for (auto i = static_cast<size_t>(common.ranks->rank()); i < tasks.size(); i += size) {
+    own.push_back(tasks[i]);
+  }
+  CellTeller teller(common, own.size());
+  run.observe = [&](const CellTask& task, const CellResult& result) { teller.tell(task, result); };
+  Packer packer;
+  for (const CellResult& result : run_cells(own, run)) {
+    packer.add(result.rows.dump());
+    packer.add(std::vector<double>{result.seconds});
+    packer.add(result.left_out);
+  }
+  const std::vector<std::string> packed = common.ranks->gather(packer.take());
+  std::vector<CellResult> results(packed.empty() ? 0 : tasks.size());
+  for (size_t rank = 0; rank < packed.size(); ++rank) {
+    Unpacker unpacker(packed[rank]);
+    for (size_t i = rank; i < tasks.size(); i += size) {
+      results[i].rows = Json::parse(unpacker.text());
+      results[i].seconds = unpacker.numbers<double>().at(0);
+      results[i].left_out = unpacker.text();
+    }
+  }
+  return results;
+}
+
 void run_reproduce(ReproduceOptions& options) {
   start(options.common);
   RunOptions& run = options.run;
@@ -83,21 +133,12 @@ void run_reproduce(ReproduceOptions& options) {
                     : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const std::vector<const Experiment*> chosen = chosen_experiments(options);
   const std::vector<CellTask> tasks = tasks_of(chosen, run.experiment);
-  Progress progress("cells", tasks.size(), !options.common.quiet);
-  std::vector<std::string> said;
-  std::string left_out;
-  run.observe = [&](const CellTask& task, const CellResult& result) {
-    progress.advance(1, [&] { return concat(task.experiment->name, " ", task.key.text()); });
-    if (result.left_out.empty()) return;
-    left_out = result.left_out;
-    if (std::find(said.begin(), said.end(), left_out) != said.end()) return;
-    said.push_back(left_out);
-    say(options.common, concat(task.key.set, " is left out: ", left_out));
-  };
-  const std::vector<ExperimentResult> results = gather_results(tasks, run_cells(tasks, run));
+  const std::vector<CellResult> cells = share_cells(tasks, run, options.common);
+  if (options.common.ranks->rank() != 0) return;
+  const std::vector<ExperimentResult> results = gather_results(tasks, cells);
   if (std::all_of(results.begin(), results.end(),
                   [](const ExperimentResult& result) { return result.cells == 0; })) {
-    fail("none of the sets could be run: ", left_out);
+    fail("none of the sets could be run: ", cells.back().left_out);
   }
   const ResultPage page = page_of(results, run.experiment);
   publish(run.folder, results, page);
@@ -121,7 +162,8 @@ void add_reproduce(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("reproduce", "The paper's experiments");
   verb->footer(
       "Examples:\n  fcp reproduce all --quick\n  fcp reproduce all --data-dir data --seeds 5 --out "
-      "results\n  fcp reproduce regression --data-dir data --sets community,synthetic");
+      "results\n  fcp reproduce regression --data-dir data --sets community,synthetic\n"
+      "  mpirun -n 4 fcp reproduce all --data-dir data --threads 1 --out results");
   verb->add_option("experiment", options->name, "Which experiment, or all")
       ->required()
       ->check(CLI::IsMember(experiment_names()));
@@ -152,7 +194,7 @@ void add_reproduce(CLI::App& app) {
                    "classification: step size of feature_sampled; 0: by the set")
       ->capture_default_str();
   add_common(*verb, options->common);
-  verb->callback([options] { run_reproduce(*options); });
+  verb->callback([options] { run_shared(options->common, [&] { run_reproduce(*options); }); });
 }
 
 }  // namespace fcp

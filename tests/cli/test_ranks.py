@@ -3,6 +3,7 @@ checkpoints, which a killed calibration goes on from.
 
 Exits with 77, which ctest shows as skipped, where there is no mpirun or no MPI in the build."""
 import os
+import random
 import re
 import shutil
 import signal
@@ -12,6 +13,7 @@ import time
 import unittest
 
 import program
+import test_labels
 from program import TARGET
 
 BATCH = 100  # of the demo's 2,400 rows: 24 batches
@@ -103,6 +105,39 @@ class Ranks(Jobs):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(done.stdout, one)
                 self.assertEqual(self.bytes_of("r.html"), page)
+
+    def test_images_and_their_labels(self):
+        """Sets, and the examples of the report with their pictures."""
+        self.write("net.onnx", test_labels.colour_network())
+        rng = random.Random(3)
+        for kind in range(3):
+            os.makedirs(self.path(f"photos/{kind}"))
+        for i in range(90):
+            colour = [rng.randrange(256) for _ in range(3)]
+            kind = colour.index(max(colour)) if rng.random() < 0.8 else rng.randrange(3)
+            self.write(f"photos/{kind}/{i}.png", test_labels.png([[colour] * 6] * 6))
+        images = ("--resize", 0, "--crop", 0, "--mean", "0,0,0", "--deviation", "1,1,1")
+        calibration = ("calibrate", "net.onnx", "--data", "photos", "--score", "feature_margin",
+                       "--rank-weight", 0, "--batch", 7, *images)
+        self.fcp(*calibration, "--out", "one.onnx")
+        done = self.job(3, *calibration, "--out", "many.onnx")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.bytes_of("one.onnx"), self.bytes_of("many.onnx"))
+        evaluation = ("evaluate", "one.onnx", "--data", "photos", "--batch", 7, "--json")
+        one = self.fcp(*evaluation, "--report", "one.html")
+        done = self.job(3, *evaluation, "--report", "many.html")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, one)
+        self.assertEqual(self.bytes_of("one.html"), self.bytes_of("many.html"))
+        self.assertIn(b"data:image/png", self.bytes_of("one.html"))
+
+    def test_cells_of_experiments(self):
+        command = ("reproduce", "regression", "--quick", "--epochs", "1", "--out")
+        self.fcp(*command, "one")
+        done = self.job(3, *command, "many")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("regression.csv", "results.md"):
+            self.assertEqual(self.bytes_of(f"one/{name}"), self.bytes_of(f"many/{name}"))
 
     def test_more_ranks_than_batches(self):
         self.fcp(*self.calibration("one.onnx", batch=2000))

@@ -63,8 +63,8 @@ TEST(SegmentReport, SharesAndSets) {
   report.methods = {lac};
   const SegmentTable table = segment_table(report);
   EXPECT_THAT(table.headers,
-              ::testing::ElementsAre("method", "images with 99.0 % in", "images all in", "pixels in",
-                                   "size", "at boundaries", "inside"));
+              ::testing::ElementsAre("method", "images with 99.0 % in", "images all in",
+                                     "pixels in", "size", "at boundaries", "inside"));
   EXPECT_EQ(table.rows[0].size(), table.headers.size());
   EXPECT_EQ(segment_promise(report),
             "promised: in at least 90 % of the images 99.0 % of the labelled pixels have their "

@@ -189,12 +189,12 @@ Experiment cubic_conditions() {
   experiment.run = run_cubic;
   experiment.present = present_cubic;
   experiment.readings = {
-      "Without the factor L the picture is the paper's: lengths lie 9 to 20 times closer to "
+      "Without the factor L the picture is the paper's: lengths lie 4 to 20 times closer to "
       "their quantile in feature space than in output space, with distances near those it "
       "prints (bike 0.092, star 0.021, community 0.131; bio half of it).",
       "With L, which the theorem asks for, its second condition does not hold: L is 12 to "
-      "25 on community, star, bio and bike, and none of their 110 cases (seeds, cuts and "
-      "both scores) satisfies it. The comparison without L says nothing by itself: features "
+      "25 at this cut, and none of 200 cases (sets, seeds, cuts and both scores) "
+      "satisfies it. The comparison without L says nothing by itself: features "
       "have no unit, and dividing them by ten within the network would divide only one side "
       "by ten. That bands are shorter in feature space is true (see the regression sets) "
       "but not explained by this."};

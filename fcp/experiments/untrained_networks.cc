@@ -62,7 +62,7 @@ Experiment untrained_networks() {
   experiment.present = present_untrained;
   experiment.readings = {
       "As in the paper: over networks that were not trained, `nested` and the paper's score "
-      "are as long as vanilla CP, within about a deviation on every set, and vary more from "
+      "are as long as vanilla CP, within two deviations on every set, and vary more from "
       "seed to seed. What feature space gains, it gains from training.",
       "Untrained networks answer almost a constant, so that lengths are those of the "
       "response itself. On bio and bike no number of steps up to 200 reaches 90 % with the "

@@ -79,8 +79,10 @@ class Manual(program.Case):
     def test_version_with_libraries(self):
         found = json.loads(self.text("--version", "--json"))
         self.assertEqual("fcp " + found["fcp"] + "\n", self.text("--version"))
-        for library in ("libtorch", "onnx", "protobuf", "zlib", "compiler"):
+        for library in ("libtorch", "protobuf", "zlib", "compiler"):
             self.assertRegex(found[library], r"\d+\.\d+")
+        # Messages that were generated for this build carry no version.
+        self.assertRegex(found["onnx"], r"\d+\.\d+|unknown")
         self.assertIn("mpi", found)
         done = self.run_program("--json", threads=None)
         self.assertEqual(done.returncode, 2)

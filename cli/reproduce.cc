@@ -15,6 +15,7 @@
 #include "fcp/report/json.h"
 
 #include "cli/common.h"
+#include "cli/segment_experiment.h"
 #include "cli/verbs.h"
 
 namespace fcp {
@@ -42,11 +43,19 @@ void check_names(const char* option, const std::vector<std::string>& given,
   }
 }
 
-std::vector<const Experiment*> chosen_experiments(const ReproduceOptions& options) {
+std::vector<Experiment> all_experiments(torch::Device device) {
+  std::vector<Experiment> all = experiments();
+  all.push_back(segmentation_experiment(device));
+  return all;
+}
+
+std::vector<const Experiment*> chosen_experiments(const ReproduceOptions& options,
+                                                  const std::vector<Experiment>& all) {
   const ExperimentOptions& asked = options.run.experiment;
   std::vector<const Experiment*> chosen;
   if (options.name != "all") {
-    const Experiment& experiment = *find_experiment(options.name);
+    const Experiment& experiment = *std::find_if(
+        all.begin(), all.end(), [&](const Experiment& one) { return one.name == options.name; });
     check_names("--sets", asked.sets, experiment.sets, experiment.quick_sets);
     check_names("--methods", asked.methods, experiment.methods, {});
     if (asked.quick && experiment.quick_sets.empty()) {
@@ -57,7 +66,7 @@ std::vector<const Experiment*> chosen_experiments(const ReproduceOptions& option
   if (!asked.sets.empty() || !asked.methods.empty()) {
     throw UsageError("--sets and --methods go with one experiment, not with all");
   }
-  for (const Experiment& experiment : experiments()) {
+  for (const Experiment& experiment : all) {
     if (!asked.quick || !experiment.quick_sets.empty()) chosen.push_back(&experiment);
   }
   return chosen;
@@ -124,14 +133,14 @@ std::vector<CellResult> share_cells(const std::vector<CellTask>& tasks, RunOptio
 }
 
 void run_reproduce(ReproduceOptions& options) {
-  start(options.common);
+  const std::vector<Experiment> all = all_experiments(start(options.common));
   RunOptions& run = options.run;
   run.experiment.seed = options.common.seed;
   run.experiment.level = parse_level(options.alpha);
   run.threads = options.common.threads > 0
                     ? options.common.threads
                     : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const std::vector<const Experiment*> chosen = chosen_experiments(options);
+  const std::vector<const Experiment*> chosen = chosen_experiments(options, all);
   const std::vector<CellTask> tasks = tasks_of(chosen, run.experiment);
   const std::vector<CellResult> cells = share_cells(tasks, run, options.common);
   if (options.common.ranks->rank() != 0) return;
@@ -148,7 +157,8 @@ void run_reproduce(ReproduceOptions& options) {
 
 std::vector<std::string> experiment_names() {
   std::vector<std::string> names;
-  for (const Experiment& experiment : experiments()) names.push_back(experiment.name);
+  for (const Experiment& experiment : all_experiments(torch::kCPU))
+    names.push_back(experiment.name);
   names.push_back("all");
   return names;
 }

@@ -13,7 +13,8 @@ program.LONGEST = 800  # seconds: all experiments in one command, on a busy mach
 
 # Experiments that --quick runs, in the order of the page.
 QUICK = ("example", "regression", "cqr", "levels", "untrained", "cuts", "cubic", "scores",
-         "zero-quantile", "variance", "convergence", "classification")
+         "zero-quantile", "variance", "convergence", "classification",
+         "segmentation")
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 
 # Added to a copy of the page: what the browser makes of it.

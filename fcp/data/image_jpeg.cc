@@ -21,7 +21,7 @@ constexpr int kMostScans = 500;
 
 // Every block of 8 x 8 pixels takes a bit at least, and sampling makes a block stand for 16 at
 // most: a header that promises more pixels is a lie, and would cost seconds and much memory.
-constexpr int64_t kMostPixelsPerByte = 8 * 64 * 16;
+constexpr int64_t kMostPixelsPerByte = int64_t{8} * 64 * 16;
 
 struct JpegDecoder {
   jpeg_decompress_struct info = {};

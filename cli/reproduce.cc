@@ -54,8 +54,7 @@ std::vector<const Experiment*> chosen_experiments(const ReproduceOptions& option
   const ExperimentOptions& asked = options.run.experiment;
   std::vector<const Experiment*> chosen;
   if (options.name != "all") {
-    const Experiment& experiment = *std::find_if(
-        all.begin(), all.end(), [&](const Experiment& one) { return one.name == options.name; });
+    const Experiment& experiment = *find_experiment(options.name, all);
     check_names("--sets", asked.sets, experiment.sets, experiment.quick_sets);
     check_names("--methods", asked.methods, experiment.methods, {});
     if (asked.quick && experiment.quick_sets.empty()) {

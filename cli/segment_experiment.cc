@@ -13,7 +13,6 @@
 #include "fcp/experiments/memo.h"
 #include "fcp/experiments/result_rows.h"
 #include "fcp/network/onnx_reader.h"
-#include "fcp/report/charts.h"
 #include "fcp/training/segmenter.h"
 
 #include "cli/segment_steps.h"
@@ -42,7 +41,6 @@ struct SegmentWorld {
   SegmentTask task;
   SegmentationSet calibration, test;
   std::string weights;  // CSV of the classes' weights; empty: from the labels
-  std::string cut;
 };
 
 SegmentWorld cityscapes(const std::string& data_dir) {
@@ -62,7 +60,6 @@ SegmentWorld cityscapes(const std::string& data_dir) {
   if (std::filesystem::exists(folder + "/class_weights.csv")) {
     world.weights = folder + "/class_weights.csv";
   }
-  world.cut = "feature";
   return world;
 }
 
@@ -113,7 +110,6 @@ Streets make_streets(uint64_t seed) {
   streets.world.task = prepare_network(streets.world.network, data, "", kSceneClasses);
   streets.world.calibration = fold("calibration");
   streets.world.test = fold("test");
-  streets.world.cut = "feature";
   return streets;
 }
 
@@ -124,7 +120,7 @@ SegmentSettings settings_of(const SegmentMethod& method, const SegmentWorld& wor
   settings.score.pixels = method.pixels;
   settings.score.double_log = true;
   settings.score.step_rate = 0.1;  // the paper's, as is the number of steps
-  if (uses_features(method.score)) settings.cut = world.cut;
+  if (uses_features(method.score)) settings.cut = "feature";  // its name in both networks
   if (settings.score.name == "surrogate") {
     settings.score.steps = 10;
     settings.score.paper = true;

@@ -12,8 +12,8 @@ const std::vector<Experiment>& experiments() {
   return all;
 }
 
-const Experiment* find_experiment(const std::string& name) {
-  for (const Experiment& experiment : experiments()) {
+const Experiment* find_experiment(const std::string& name, const std::vector<Experiment>& among) {
+  for (const Experiment& experiment : among) {
     if (experiment.name == name) return &experiment;
   }
   return nullptr;

@@ -11,7 +11,8 @@ namespace fcp {
 const std::vector<Experiment>& experiments();
 
 // Nothing where there is none of this name.
-const Experiment* find_experiment(const std::string& name);
+const Experiment* find_experiment(const std::string& name,
+                                  const std::vector<Experiment>& among = experiments());
 
 // Each in the file of its name.
 Experiment worked_example();

@@ -44,7 +44,7 @@ void finish(Report& report, const EvaluateOptions& options, std::string html(con
 void run_evaluate(const EvaluateOptions& options) {
   const torch::Device device = start(options.common);
   const Level level = parse_level(options.alpha);
-  const Calibrated calibrated = read_calibrated(options.model);
+  const Calibrated calibrated = read_calibrated_for(options.model, {&level, 1});
   const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
   const auto source = open_data(options.data, &calibrated.network);
   if (predicts_labels(calibrated.score.name)) {

@@ -73,6 +73,15 @@ TEST(Quantile, ManyScores) {
       EXPECT_EQ(conformal_quantile(scores, Level(alpha)), expected) << alpha;
     }
   }
+  // Whatever is left over when numbers are looked at eight at a time.
+  for (const size_t more : {1, 4, 7}) {
+    std::vector<double> odd(300'000 + more, 1);
+    for (size_t i = 0; i < more; ++i) odd[300'000 + i] = 2;
+    EXPECT_EQ(conformal_quantile(odd, Level::fraction(more, odd.size() + 1)), 2) << more;
+    EXPECT_EQ(conformal_quantile(odd, Level::fraction(more + 1, odd.size() + 1)), 1) << more;
+    odd.back() = std::nan("");
+    EXPECT_THROW(conformal_quantile(odd, Level(0.1)), Error) << more;
+  }
   const std::vector<double> constant(300'000, 2.5);
   EXPECT_EQ(conformal_quantile(constant, Level(0.1)), 2.5);
   scores[123'456] = std::nan("");

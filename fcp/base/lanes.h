@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace fcp {
@@ -108,6 +109,35 @@ FCP_KERNEL bool any_of(const LaneMask& m) {
       m | __builtin_shufflevector(m, m, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
   s |= __builtin_shufflevector(s, s, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3);
   return (s[0] | s[1] | s[2] | s[3]) != 0;
+}
+
+// Swaps the blocks of `kSide` numbers off the diagonal of the two rows' squares.
+template <size_t kSide, size_t... kLane>
+FCP_KERNEL void swap_blocks(Lanes& a, Lanes& b, std::index_sequence<kLane...>) {
+  const Lanes first =
+      __builtin_shufflevector(a, b, ((kLane & kSide) == 0 ? kLane : kLanes + kLane - kSide)...);
+  b = __builtin_shufflevector(a, b, ((kLane & kSide) == 0 ? kLane + kSide : kLanes + kLane)...);
+  a = first;
+}
+
+template <size_t kSide>
+FCP_KERNEL void swap_all_blocks(Lanes* rows) {
+  for (size_t i = 0; i < kLanes; ++i) {
+    if ((i & kSide) == 0) {
+      swap_blocks<kSide>(rows[i], rows[i + kSide], std::make_index_sequence<kLanes>());
+    }
+  }
+}
+
+// Sixteen rows that begin every `stride` numbers become sixteen columns, without gaps.
+FCP_KERNEL void transpose_lanes(const float* from, size_t stride, float* to) {
+  Lanes rows[kLanes];
+  for (size_t i = 0; i < kLanes; ++i) rows[i] = lanes(from + i * stride);
+  swap_all_blocks<8>(rows);
+  swap_all_blocks<4>(rows);
+  swap_all_blocks<2>(rows);
+  swap_all_blocks<1>(rows);
+  for (size_t i = 0; i < kLanes; ++i) lanes(to + i * kLanes) = rows[i];
 }
 
 // Some rows of a matrix, each with a weight.

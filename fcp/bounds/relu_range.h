@@ -37,7 +37,7 @@ class HiddenBlocks {
   static size_t bytes(const ReluRows& head, size_t rows);
 
  private:
-  size_t units_;
+  size_t units_;  // padded
   FloatRows numbers_;
 };
 

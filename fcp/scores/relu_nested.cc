@@ -8,6 +8,7 @@
 
 #include <torch/utils.h>
 
+#include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
 #include "fcp/bounds/relu_range.h"
 #include "fcp/scores/outputs.h"
@@ -125,7 +126,7 @@ std::unique_ptr<Score> with_relu_nested(const ScoreOptions& options, const Netwo
   if (!head.device().is_cpu()) return general;
   const std::optional<ReluHead> matched = match_relu_head(head, output);
   if (!matched) return general;
-  const size_t block = kNestedBlock * static_cast<size_t>(matched->w1.size(0));
+  const size_t block = kNestedBlock * padded(static_cast<size_t>(matched->w1.size(0)));
   const size_t memory = options.bound.memory;
   if (memory > 0 && block * sizeof(float) > memory) return general;
   return std::make_unique<ReluNested>(options, *matched, std::move(general));

@@ -49,6 +49,17 @@ TEST(Lanes, SumIsMonotone) {
   }
 }
 
+TEST(Lanes, Transposed) {
+  Random random(4);
+  constexpr size_t kStride = 21;
+  const std::vector<float> rows = random_floats(random, kLanes * kStride);
+  std::vector<float> columns(kLanes * kLanes);
+  transpose_lanes(rows.data(), kStride, columns.data());
+  for (size_t i = 0; i < kLanes; ++i) {
+    for (size_t j = 0; j < kLanes; ++j) EXPECT_EQ(columns[j * kLanes + i], rows[i * kStride + j]);
+  }
+}
+
 TEST(Lanes, WeightedRows) {
   Random random(3);
   constexpr size_t kWidth = padded(100), kRows = 9;

@@ -228,6 +228,26 @@ class Files(Case):
             for alpha in ("0.05", "0.1", "0.3", "0.5", "0.9"):
                 self.assertEqual(loaded.radius(alpha), regressor.radius(alpha))
 
+    def test_a_file_with_the_radii_of_levels_alone(self):
+        x, y = regression_rows(600)
+        model = model_for(perceptron(3, 1))
+        model.save(self.path("model.onnx"))
+        self.save_rows(x[:300], y[:300])
+        self.program("calibrate", "model.onnx", "--data", "x.npy", "--target", "y.npy",
+                     "--levels", "0.05,0.1", "--out", "calibrated.onnx")  # fmt: skip
+        regressor = fcp.FeatureConformalRegressor(model).conformalize(x[:300], y[:300])
+        loaded = fcp.FeatureConformalRegressor.load(self.path("calibrated.onnx"))
+        for same in (loaded, pickle.loads(pickle.dumps(loaded))):
+            self.compare_intervals(same, x[300:])
+            self.assertEqual(same.radius(0.05), regressor.radius(0.05))
+        found = loaded.evaluate(x[300:], y[300:], alpha=0.1)
+        self.assertEqual([point["alpha"] for point in found["curve"]], [0.05, 0.1])
+        self.assertEqual(found["coverage"], regressor.evaluate(x[300:], y[300:])["coverage"])
+        with self.assert_error("keeps the radii for levels 0.05, 0.1 alone .*; found alpha 0.2"):
+            loaded.predict_interval(x[300:], alpha=0.2)
+        with self.assert_error("a p-value needs all scores"):
+            loaded.check(x[300:], y[300:], alpha=0.1)
+
     def test_sets_both_ways(self):
         x, y = label_rows(600)
         model = model_for(perceptron(3, 4))

@@ -5,6 +5,8 @@
 
 #include "fcp/base/error.h"
 
+#include "cli/answers.h"
+
 namespace fcp {
 namespace {
 
@@ -89,19 +91,23 @@ std::vector<bool> within_radii(const CalibratedPredictor& predictor, const NewRo
 }
 
 MethodStream::MethodStream(const Calibrated& calibrated, const CalibratedPredictor& predictor,
-                           const Level& level, std::vector<std::string> group_names)
+                           const RowSource& source, const Level& level,
+                           std::vector<std::string> group_names)
     : calibrated_(calibrated),
       predictor_(predictor),
+      source_(source),
       level_(level),
       group_names_(std::move(group_names)) {}
 
-MethodBatch MethodStream::measure(const NewRows& rows, const torch::Tensor& truth) const {
+MethodBatch MethodStream::measure(const NewRows& rows, size_t first_row,
+                                  const torch::Tensor& truth) const {
   const Regions regions = predictor_.region(rows, level_);
+  check_answers(regions, source_, first_row);
   MethodBatch batch;
   batch.prediction = to_numbers(regions.prediction);
   batch.lower = to_numbers(regions.lower);
   batch.upper = to_numbers(regions.upper);
-  const Judged judged = predictor_.judge(rows, truth);
+  const Judged judged = judge_rows(predictor_, rows, truth, source_, first_row);
   batch.p_values = judged.p_values;
   if (calibrated_.rows.sides == 1) batch.scores = judged.scores;
   for (const bool in :

@@ -86,14 +86,13 @@ def farthest(found, expected):
 def run_set(program, name, folder, threads, repeats):
     backbone, head, folds = eager.load(folder)
     rate = RATES[name]
-    for official in (True, False):
+    for way in eager.WAYS:
         medians, ours, theirs = compare(
-            program, f"stage {rate}",
-            lambda: eager.stage(backbone, head, folds, rate, official), repeats)
+            program, f"stage {rate}", lambda: eager.stage(backbone, head, folds, rate, way), repeats)
         apart = (f"M {ours[0]:.0f} and {theirs[0]}, radius {abs(ours[1] - theirs[1]):.1e}, "
                  f"intervals {farthest(program.result('intervals'), theirs[3]):.1e}, "
                  f"detected {ours[2]:.0f} and {theirs[2]}")
-        show(f"{name}: stage, {'official' if official else 'careful'}", threads, medians, apart)
+        show(f"{name}: stage, {way}", threads, medians, apart)
     if name == "bio":
         medians, _, _ = compare(program, "nested",
                                 lambda: eager.linearized(backbone, head, folds), repeats)
@@ -168,6 +167,8 @@ def main():
     parser.add_argument("--without-searches", action="store_true")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
+    if eager.OFFICIAL not in eager.WAYS:
+        print("auto_LiRPA is not installed: without the bounds of the official code", file=sys.stderr)
     if not arguments.data and arguments.sets:
         print("FCP_DATA_DIR is not set: without the paper's data sets", file=sys.stderr)
         arguments.sets = []

@@ -1,10 +1,10 @@
 """Feature CP in eager PyTorch: as the official code does it, and as a good user would write it.
 
 Official: every one of 200 steps is walked with an optimiser and backward(), which also fills the
-gradients of the weights, and the band of the validation rows is built for each; M is looked for
-afterwards. (The official code has auto_LiRPA build its bounds anew at each step, which costs more
-than the plain interval arithmetic here.) Careful: gradients for the feature alone, one trajectory,
-and the walk ends at the first M that passes. All rows are one batch.
+gradients of the weights, and auto_LiRPA builds the band of the validation rows anew for each; M is
+looked for afterwards. Official with plain bounds: the same, but the bands are interval arithmetic
+written by hand. Careful: gradients for the feature alone, plain bounds, one trajectory, and the walk
+ends at the first M that passes. All rows are one batch.
 """
 
 import math
@@ -12,6 +12,11 @@ import math
 import numpy as np
 import torch
 from torch import nn
+
+try:
+    from auto_LiRPA import BoundedModule, BoundedTensor, PerturbationLpNorm
+except ImportError:
+    BoundedModule = None
 
 MOST_STEPS = 200
 LEVEL = 0.1
@@ -49,6 +54,13 @@ def band(head, features, radius):
     return center - reach, center + reach
 
 
+def lirpa_band(head, features, radius):
+    """The same by auto_LiRPA, which reads the head anew, as the official code has it."""
+    bounded = BoundedModule(head, torch.empty_like(features))
+    ball = BoundedTensor(features, PerturbationLpNorm(norm=math.inf, eps=radius))
+    return bounded.compute_bounds(x=(ball,), method="IBP")
+
+
 def official_walk(head, features, truth, rate, steps, record=False):
     u = features.detach().clone().requires_grad_()
     optimiser = torch.optim.SGD([u], lr=rate)
@@ -72,15 +84,15 @@ def careful_walk(head, features, truth, rate, steps):
         yield u
 
 
-def covered(head, features, truth, radius):
+def covered(head, features, truth, radius, bounds=band):
     with torch.no_grad():
-        lower, upper = band(head, features, radius)
+        lower, upper = bounds(head, features, radius)
         return ((lower <= truth) & (truth <= upper)).all(1).float().mean().item()
 
 
-def choose_official(head, z, y, validation, rate):
+def choose_official(head, z, y, validation, rate, bounds):
     _, distances = official_walk(head, z[validation:], y[validation:], rate, MOST_STEPS, True)
-    shares = [covered(head, z[:validation], y[:validation], quantile(d)) for d in distances]
+    shares = [covered(head, z[:validation], y[:validation], quantile(d), bounds) for d in distances]
     return next(step for step, share in enumerate(shares, 1) if share > 1 - LEVEL)
 
 
@@ -102,16 +114,23 @@ def scores_of(head, z, y, rate, steps, official):
     return (u - z).abs().amax(1)
 
 
-def stage(backbone, head, folds, rate, official):
+# How a stage may be done, with its name in the table.
+OFFICIAL, PLAIN_BOUNDS, CAREFUL = "official", "official, plain bounds", "careful"
+WAYS = (OFFICIAL, PLAIN_BOUNDS, CAREFUL) if BoundedModule else (PLAIN_BOUNDS, CAREFUL)
+
+
+def stage(backbone, head, folds, rate, way):
     """Choose M, calibration scores, test bands, detection → M, radius, detected, intervals."""
     x_cal, y_cal, x_test, y_test = folds
+    bounds, official = lirpa_band if way == OFFICIAL else band, way != CAREFUL
     with torch.no_grad():
         z, z_test = backbone(x_cal), backbone(x_test)
-    choose = choose_official if official else choose_careful
-    steps = choose(head, z, y_cal, len(z) // 5, rate)
+    validation = len(z) // 5
+    steps = (choose_official(head, z, y_cal, validation, rate, bounds) if official else
+             choose_careful(head, z, y_cal, validation, rate))
     radius = quantile(scores_of(head, z, y_cal, rate, steps, official))
     with torch.no_grad():
-        intervals = torch.cat(band(head, z_test, radius), 1)
+        intervals = torch.cat(bounds(head, z_test, radius), 1)
     detected = (scores_of(head, z_test, y_test, rate, steps, official) < radius).sum().item()
     return steps, radius, detected, intervals
 

@@ -1,4 +1,5 @@
 // fcp calibrate: a network and rows with known answers become a calibrated predictor.
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <iostream>
@@ -27,6 +28,7 @@ struct CalibrateOptions {
   std::string model;
   std::string out;
   std::string alpha = "0.1";
+  std::vector<std::string> levels;
   std::string norm = "inf";
   std::string bound = "ibp";
   FactOptions facts;
@@ -105,11 +107,28 @@ void settle_label_options(CalibrateOptions& options) {
   }
 }
 
+// The levels of --levels, ascending.
+std::vector<Level> parse_levels(const std::vector<std::string>& alphas) {
+  std::vector<Level> levels;
+  for (const std::string& alpha : alphas) levels.push_back(parse_level(alpha));
+  const auto less = [](const Level& a, const Level& b) { return a.value() < b.value(); };
+  std::sort(levels.begin(), levels.end(), less);
+  for (size_t i = 1; i < levels.size(); ++i) {
+    if (!less(levels[i - 1], levels[i])) {
+      throw UsageError(concat("--levels: ", levels[i].text(), " is given twice"));
+    }
+  }
+  return levels;
+}
+
 void check_usage(const CalibrateOptions& options) {
   check_score_usage(options);
   const std::string& name = options.settings.calibration.name;
   if ((name == "grouped") != !options.facts.group.empty()) {
     throw UsageError("--calibration grouped and --group go together");
+  }
+  if (!options.levels.empty() && name != "split") {
+    throw UsageError(concat("--levels is about --calibration split: ", name, " needs all scores"));
   }
   if (options.settings.calibration.bandwidth > 0 && name != "localized") {
     throw UsageError("--bandwidth is about --calibration localized");
@@ -139,9 +158,26 @@ void read_calibration_facts(CalibrateOptions& options) {
   options.settings.facts = read_facts(options.data, wanted);
 }
 
+// Of all scores, the levels that people ask for first.
+std::vector<Level> shown_levels(const Calibrated& calibrated) {
+  if (!calibrated.rows.levels.empty()) {
+    return {calibrated.rows.levels.rbegin(), calibrated.rows.levels.rend()};
+  }
+  return {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05"), Level::parse("0.01")};
+}
+
+void warn_of_infinite_radii(const Calibrated& calibrated, const CalibrateOptions& options) {
+  std::vector<Level> asked = calibrated.rows.levels;
+  if (asked.empty()) asked.push_back(options.settings.level);
+  for (const Level& level : asked) {
+    if (const auto warning = infinite_radius_warning(calibrated, level)) {
+      say(options.common, "warning: " + *warning);
+    }
+  }
+}
+
 void print_calibrated(const Calibrated& calibrated, const CalibrateOptions& options) {
-  const Level levels[] = {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05"),
-                          Level::parse("0.01")};
+  const std::vector<Level> levels = shown_levels(calibrated);
   const bool split = calibrated.calibration.name == "split";
   if (options.common.json) {
     nlohmann::ordered_json json = {{"rows", calibrated.rows.count()},
@@ -176,6 +212,7 @@ void run_calibrate(CalibrateOptions& options) {
   score.norm = parse_norm(options.norm);
   score.bound.method = parse_bound(options.bound);
   options.settings.level = parse_level(options.alpha);
+  options.settings.levels = parse_levels(options.levels);
   check_usage(options);
   settle_label_options(options);
   Graph network = read_onnx(options.model);
@@ -195,9 +232,7 @@ void run_calibrate(CalibrateOptions& options) {
   if (options.common.ranks->rank() != 0) return;
   write_calibrated(calibrated, options.out);
   if (!options.settings.checkpoint.empty()) unlink(options.settings.checkpoint.c_str());
-  if (const auto warning = infinite_radius_warning(calibrated, options.settings.level)) {
-    say(options.common, "warning: " + *warning);
-  }
+  warn_of_infinite_radii(calibrated, options);
   print_calibrated(calibrated, options);
 }
 
@@ -221,6 +256,8 @@ void add_calibrate(CLI::App& app) {
       "calibrated.onnx\n"
       "  mpirun -n 4 fcp calibrate model.onnx --data x.npy --target y.npy --threads 1 --out "
       "calibrated.onnx\n"
+      "  mpirun -n 4 fcp calibrate model.onnx --data x.npy --target y.npy --threads 1 --levels "
+      "0.05,0.1 --out calibrated.onnx\n"
       "The rows must not have been used to train the network.");
   verb->add_option("model", options->model, "ONNX file")->required();
   verb->add_option("--data", options->data.data,
@@ -308,6 +345,13 @@ void add_calibrate(CLI::App& app) {
                    "ratio is estimated");
   verb->add_option("--alpha", options->alpha, "Level for which lengths are compared when choosing")
       ->capture_default_str();
+  verb->add_option(
+          "--levels", options->levels,
+          "Split: keep the radii of these alphas alone, as 0.05,0.1, instead of all scores: a "
+          "small "
+          "file, and ranks send no scores; other alphas and p-values cannot be asked of it")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb->add_option("--selection", options->settings.selection_share,
                    "Share of the rows that choices look at and calibration does not")
       ->check(CLI::Range(0.0, 0.9))

@@ -1,4 +1,5 @@
 // Training and calibration of rows; see steps.h.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -116,6 +117,11 @@ void check_agreement(Communicator& ranks, const std::string& work) {
   }
 }
 
+// What to make room for, where the source knows. A packed file may promise what it does not hold.
+size_t expected_rows(const RowSource& source) {
+  return std::min(source.size().value_or(0), size_t{1} << 27);
+}
+
 // A batch as the checkpoint has it, where its rows are still the same.
 CollectedBatch recall(const Checkpoint& checkpoint, size_t number, const CollectedBatch& now,
                       const std::string& data_name, size_t first_row) {
@@ -144,18 +150,26 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
   share_batches(
       ranks, source, batch,
       [&](size_t number, const Rows& rows) {
-        if (number >= done) return scorer.score(rows).pack();
-        return CollectedBatch{.sha256 = hash_rows(rows), .seen = rows.x.rows()}.pack();
+        if (number < done) {
+          return CollectedBatch{.sha256 = hash_rows(rows), .seen = rows.x.rows()}.pack();
+        }
+        CollectedBatch fresh = scorer.score(rows);
+        if (!settings.levels.empty()) {
+          collected.keep(fresh);
+          if (settings.checkpoint.empty()) fresh.scores = fresh.baseline = {};
+        }
+        return fresh.pack();
       },
       [&](size_t number, std::string_view result) {
-        CollectedBatch fresh = CollectedBatch::unpack(result);
+        CollectedBatch made = CollectedBatch::unpack(result);
         if (number < done) {
-          fresh = recall(*checkpoint, number, fresh, settings.data_name, collected.seen());
+          made = recall(*checkpoint, number, made, settings.data_name, collected.seen());
+          if (!settings.levels.empty()) collected.keep(made);
         } else if (checkpoint) {
           checkpoint->append(result);
         }
-        collected.take(fresh);
-        progress.advance(fresh.seen);
+        collected.take(made);
+        progress.advance(made.seen);
         ++taken;
       });
   if (checkpoint && taken < done) {
@@ -201,15 +215,16 @@ Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
   calibrated.score = settings.score;
   calibrated.calibration = settings.calibration;
   calibrated.cut = predictor.cut();
+  calibrated.rows.levels = settings.levels;
   const bool alone = common.ranks->size() == 1 && settings.checkpoint.empty();
   const std::string work = alone ? "" : hash_of_work(calibrated, settings, left_out, batch, device);
   check_agreement(*common.ranks, work);
-  CollectedRows collected(settings, predictor);
+  CollectedRows collected(settings, predictor, expected_rows(source), *common.ranks);
   collect_rows(BatchScorer(settings, predictor, calibrated.ratio, left_out), source, batch,
                settings, work, common, collected);
+  collected.finish(*common.ranks, calibrated);
   if (common.ranks->rank() != 0) return calibrated;
 
-  collected.finish(calibrated);
   calibrated.provenance =
       provenance_of(settings, predictor, collected, calibrated.rows.count(), common.seed);
   add_findings(collected, common, calibrated);

@@ -9,6 +9,7 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
 #include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/kept_levels.h"
 #include "fcp/data/csv_writer.h"
 
 #include "cli/answers.h"
@@ -40,7 +41,10 @@ void run_check(const CheckOptions& options) {
   const torch::Device device = start(options.common);
   torch::NoGradGuard no_grad;
   const Level level = parse_level(options.alpha);
-  const Calibrated calibrated = read_calibrated(options.model);
+  const Calibrated calibrated = read_calibrated_for(options.model, {&level, 1});
+  if (const auto missing = missing_scores(calibrated.rows.levels)) {
+    fail(options.model, ": ", *missing, "; the p-values of check need all scores");
+  }
   const auto source = open_data(options.data, &calibrated.network);
   const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
   const CalibratedPredictor predictor(calibrated, device);

@@ -93,13 +93,15 @@ CollectedBatch BatchScorer::score(const Rows& batch) const {
   check_numbers(scores, batch.first_row);
   const std::vector<int64_t> kept = kept_rows(batch);
   const int64_t sides = predictor_.score().sides();
+  // + 0.0 makes −0.0 the 0.0 that it equals: which of the two is the k-th is then no question.
   for (const int64_t row : kept) {
-    const auto first = scores.begin() + row * sides;
-    out.scores.insert(out.scores.end(), first, first + sides);
+    for (int64_t i = row * sides; i < (row + 1) * sides; ++i) {
+      out.scores.push_back(scores[static_cast<size_t>(i)] + 0.0);
+    }
   }
   if (baseline_) {
     const std::vector<double> plain = baseline_->score(features, y);
-    for (const int64_t row : kept) out.baseline.push_back(plain[static_cast<size_t>(row)]);
+    for (const int64_t row : kept) out.baseline.push_back(plain[static_cast<size_t>(row)] + 0.0);
   }
   add_facts(batch, features, kept, out);
   if (settings_.score.name == "surrogate") {
@@ -165,38 +167,52 @@ std::vector<int64_t> BatchScorer::groups_for(const Rows& batch,
   return {ids.begin(), ids.end()};
 }
 
-CollectedRows::CollectedRows(const CalibrateSettings& settings, const Predictor& predictor)
-    : settings_(settings), predictor_(predictor) {
+CollectedRows::CollectedRows(const CalibrateSettings& settings, const Predictor& predictor,
+                             size_t rows, const Communicator& ranks)
+    : settings_(settings),
+      predictor_(predictor),
+      of_levels_(predictor.score().sides(),
+                 settings.levels.empty() ? 0 : rows / static_cast<size_t>(ranks.size())) {
   rows_.sides = predictor.score().sides();
+  if (!settings.levels.empty() || ranks.rank() != 0) return;
+  rows_.scores.reserve(rows * static_cast<size_t>(rows_.sides));
+  if (!baseline_of(settings.score.name).empty()) baseline_.reserve(rows);
+}
+
+void CollectedRows::keep(const CollectedBatch& batch) {
+  of_levels_.take(batch.scores, batch.baseline);
 }
 
 void CollectedRows::take(const CollectedBatch& batch) {
-  extend(rows_.scores, batch.scores);
+  if (settings_.levels.empty()) {
+    extend(rows_.scores, batch.scores);
+    extend(baseline_, batch.baseline);
+  }
   extend(rows_.groups, batch.groups);
   extend(rows_.weights, batch.weights);
-  extend(baseline_, batch.baseline);
   extend(features_, batch.features);
   hashes_ += batch.sha256;
   seen_ += batch.seen;
   reached_ += batch.reached;
 }
 
-void CollectedRows::finish(Calibrated& calibrated) {
-  if (rows_.count() < 2) {
-    fail(settings_.data_name, ": calibration needs at least two rows, found ", rows_.count());
-  }
+void CollectedRows::finish(Communicator& ranks, Calibrated& calibrated) {
+  const bool some_levels = !settings_.levels.empty();
+  if (some_levels) of_levels_.finish(ranks, calibrated);
+  if (ranks.rank() != 0) return;
+  const size_t count = some_levels ? calibrated.rows.count() : rows_.count();
+  if (count < 2) fail(settings_.data_name, ": calibration needs at least two rows, found ", count);
   check_facts(settings_.facts, seen_);
+  if (some_levels) return;
   const CalibrationOptions& calibration = settings_.calibration;
   if (calibration.name == "split") sort_sides();
   if (calibration.name == "localized") {
-    const auto count = static_cast<int64_t>(rows_.count());
-    const auto numbers = static_cast<int64_t>(features_.size());
-    rows_.features =
-        torch::from_blob(features_.data(), {count, numbers / count}, torch::kFloat).clone();
+    const auto n = static_cast<int64_t>(count), numbers = static_cast<int64_t>(features_.size());
+    rows_.features = torch::from_blob(features_.data(), {n, numbers / n}, torch::kFloat).clone();
   }
   if (calibration.name == "grouped") name_groups();
   calibrated.rows = std::move(rows_);
-  calibrated.baseline = sorted_scores(baseline_);
+  calibrated.baseline = sorted_scores(std::move(baseline_));
 }
 
 std::string CollectedRows::sha256() const {
@@ -217,14 +233,16 @@ void CollectedRows::name_groups() {
 
 // Each side ascending: all that split calibration needs.
 void CollectedRows::sort_sides() {
-  std::vector<double> sorted(rows_.scores.size());
   const auto sides = static_cast<size_t>(rows_.sides);
+  if (sides == 1) {
+    rows_.scores = sorted_scores(std::move(rows_.scores));  // in place: there may be many
+    return;
+  }
   for (size_t side = 0; side < sides; ++side) {
     const std::vector<double> scores =
         sorted_scores(side_scores(rows_, static_cast<int64_t>(side)));
-    for (size_t i = 0; i < scores.size(); ++i) sorted[i * sides + side] = scores[i];
+    for (size_t i = 0; i < scores.size(); ++i) rows_.scores[i * sides + side] = scores[i];
   }
-  rows_.scores = std::move(sorted);
 }
 
 }  // namespace fcp

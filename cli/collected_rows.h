@@ -1,5 +1,5 @@
 // What calibration keeps of its rows, in two halves: ranks score batches, and rank 0 puts the
-// batches together in their order.
+// batches together in their order; with --levels each rank keeps its scores instead.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "fcp/data/rows.h"
 
 #include "cli/chooser.h"
+#include "cli/level_scores.h"
 #include "cli/steps.h"
 
 namespace fcp {
@@ -59,12 +60,19 @@ class BatchScorer {
 
 class CollectedRows {
  public:
-  CollectedRows(const CalibrateSettings& settings, const Predictor& predictor);
+  // `rows`: how many there will be, about, for memory in one piece.
+  CollectedRows(const CalibrateSettings& settings, const Predictor& predictor, size_t rows,
+                const Communicator& ranks);
 
+  // On rank 0, every batch.
   void take(const CollectedBatch& batch);
 
-  // Everything taken, put into `calibrated`.
-  void finish(Calibrated& calibrated);
+  // Where the radii of levels are wanted: the scores of batches that this rank made, or that rank 0
+  // recalled. take() then leaves scores alone, and batches need not carry them.
+  void keep(const CollectedBatch& batch);
+
+  // Everything, put into `calibrated` on rank 0. All ranks call it.
+  void finish(Communicator& ranks, Calibrated& calibrated);
 
   size_t seen() const { return seen_; }
   size_t reached() const { return reached_; }
@@ -77,6 +85,7 @@ class CollectedRows {
 
   const CalibrateSettings& settings_;
   const Predictor& predictor_;
+  LevelScores of_levels_;
   CalibrationRows rows_;
   std::vector<double> baseline_;
   std::vector<float> features_;

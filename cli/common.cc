@@ -11,6 +11,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <dlfcn.h>
 #include <torch/cuda.h>
 #include <unistd.h>
 
@@ -99,6 +100,17 @@ void advise_threads(const CommonOptions& options, int threads, int cores) {
 
 }  // namespace
 
+namespace {
+
+// OpenBLAS keeps threads of its own, of which libtorch tells it nothing; they would take a second
+// core for --threads 1, and wait for each other by yielding on a busy one.
+void set_blas_threads(int threads) {
+  const auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
+  if (set != nullptr) set(threads);
+}
+
+}  // namespace
+
 torch::Device start(const CommonOptions& options) {
   const int cores = cores_for(options);
   const int threads = options.threads > 0 ? options.threads : cores;
@@ -106,6 +118,7 @@ torch::Device start(const CommonOptions& options) {
   keep_freed_memory();
   keep_threads_from_spinning(cores);
   at::set_num_threads(threads);
+  set_blas_threads(threads);
   if (options.ranks->size() > 1) advise_threads(options, threads, cores);
   if (options.device == "cuda" && !torch::cuda::is_available()) {
     fail("--device cuda: this machine, or this build of libtorch, has no CUDA device");

@@ -46,7 +46,7 @@ void finish(Report& report, const EvaluateOptions& options, std::string html(con
 void run_evaluate(const EvaluateOptions& options) {
   const torch::Device device = start(options.common);
   const Level level = parse_level(options.alpha);
-  const Calibrated calibrated = read_calibrated(options.model);
+  const Calibrated calibrated = read_calibrated_for(options.model, {&level, 1});
   if (options.common.ranks->size() > 1) {
     check_same_bytes(*options.common.ranks, options.model, serialize_onnx(to_artefact(calibrated)));
   }

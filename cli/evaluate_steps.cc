@@ -13,6 +13,7 @@
 #include "fcp/base/random.h"
 #include "fcp/calibration/calibrated_predictor.h"
 #include "fcp/calibration/grouped.h"
+#include "fcp/calibration/kept_levels.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/encoding_text.h"
@@ -120,6 +121,15 @@ nlohmann::ordered_json radius_json(const Calibrated& calibrated, const Level& le
   return sides;
 }
 
+Calibrated read_calibrated_for(const std::string& path, std::span<const Level> levels) {
+  Calibrated calibrated = read_calibrated(path);
+  for (const Level& level : levels) {
+    const auto missing = missing_level(calibrated.rows.levels, level);
+    if (missing) fail(path, ": ", *missing);
+  }
+  return calibrated;
+}
+
 std::optional<std::string> infinite_radius_warning(const Calibrated& calibrated,
                                                    const Level& level) {
   if (calibrated.calibration.name == "grouped") {
@@ -200,7 +210,7 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
     Unpacker unpacker(result);
     const std::vector<double> truth = unpacker.numbers<double>();
     const MethodBatch measured = MethodBatch::unpack(unpacker);
-    const size_t count = measured.p_values.size();
+    const size_t count = measured.rows;
     const auto ids = groups_of(facts.shown, done, count);
     sampler.add(measured, truth);
     method.take(measured, truth, ids);

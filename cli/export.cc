@@ -34,7 +34,7 @@ void run_export(const ExportVerbOptions& options) {
     }
     wanted.levels.push_back(level);
   }
-  const Calibrated calibrated = read_calibrated(options.model);
+  const Calibrated calibrated = read_calibrated_for(options.model, wanted.levels);
   nlohmann::ordered_json outputs = nlohmann::ordered_json::object();
   nlohmann::ordered_json radius = nlohmann::ordered_json::object();
   std::string names;

@@ -113,7 +113,7 @@ class SetStream {
     const Regions regions = predictor_.region(rows, level_);
     check_answers(regions, source_, first_row);
     const torch::Tensor members = host_members(regions);
-    const Judged judged = judge_rows(predictor_, rows, truth, source_, first_row);
+    const Judged judged = judge_if_kept(calibrated_, predictor_, rows, truth);
     uint64_t detected = 0;
     for (const bool in :
          within_radii(predictor_, rows, truth, judged.scores, level_, calibrated_.score.paper)) {
@@ -122,6 +122,7 @@ class SetStream {
     packer.add(std::span(reinterpret_cast<const uint8_t*>(members.data_ptr<bool>()),
                          static_cast<size_t>(members.numel())));
     packer.add(judged.p_values);
+    packer.add(count_within(calibrated_, predictor_, rows, truth, judged.scores));
     packer.add(detected);
     return regions;
   }
@@ -131,20 +132,24 @@ class SetStream {
     evaluator_.add({.members = members, .truth = labels, .groups = groups});
     const std::vector<double> p_values = unpacker.numbers<double>();
     p_values_.insert(p_values_.end(), p_values.begin(), p_values.end());
+    add_counts(within_, unpacker.numbers<uint64_t>());
     detected_ += unpacker.number();
+    rows_ += labels.size();
   }
 
   LabelMethodResult finish() const {
     LabelMethodResult result;
     result.name = calibrated_.score.name;
     result.evaluation = evaluator_.finish();
+    const bool all_scores = calibrated_.rows.levels.empty();
     if (calibrated_.calibration.name == "split") {
       result.radius = calibrated_.radius(level_)[0];
-      result.scores = calibrated_.rows.scores;
+      if (all_scores) result.scores = calibrated_.rows.scores;
     }
-    result.curve = coverage_curve(p_values_, curve_levels());
+    result.curve = all_scores ? coverage_curve(p_values_, curve_levels())
+                              : curve_of_levels(calibrated_, within_, rows_);
     result.guaranteed = obeys_law(calibrated_.score);
-    if (!result.guaranteed) result.detection = coverage_of(detected_, p_values_.size());
+    if (!result.guaranteed) result.detection = coverage_of(detected_, rows_);
     return result;
   }
 
@@ -155,7 +160,9 @@ class SetStream {
   Level level_;
   SetEvaluator evaluator_;
   std::vector<double> p_values_;
+  std::vector<uint64_t> within_;
   size_t detected_ = 0;
+  size_t rows_ = 0;
 };
 
 // How often the true label is among the largest one or five logits.

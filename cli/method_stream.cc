@@ -1,9 +1,11 @@
 #include "cli/method_stream.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/calibration/kept_levels.h"
 
 #include "cli/answers.h"
 
@@ -24,7 +26,9 @@ std::vector<double> to_numbers(const torch::Tensor& tensor) {
 
 void MethodBatch::pack(Packer& packer) const {
   for (const auto* list : {&prediction, &lower, &upper, &scores, &p_values}) packer.add(*list);
+  packer.add(within);
   packer.add(detected);
+  packer.add(rows);
 }
 
 MethodBatch MethodBatch::unpack(Unpacker& unpacker) {
@@ -33,7 +37,9 @@ MethodBatch MethodBatch::unpack(Unpacker& unpacker) {
        {&batch.prediction, &batch.lower, &batch.upper, &batch.scores, &batch.p_values}) {
     *list = unpacker.numbers<double>();
   }
+  batch.within = unpacker.numbers<uint64_t>();
   batch.detected = unpacker.number();
+  batch.rows = unpacker.number();
   return batch;
 }
 
@@ -47,7 +53,10 @@ std::vector<Level> curve_levels() {
 
 std::optional<Calibrated> baseline_predictor(const Calibrated& calibrated) {
   const std::string name = baseline_of(calibrated.score.name);
-  if (name.empty() || calibrated.baseline.empty()) return std::nullopt;
+  const CalibrationRows& rows = calibrated.rows;
+  // Where all radii are infinite, levels keep nothing of it.
+  const bool empty_list = !rows.levels.empty() && RankedRows{rows.total}.ranks(rows.levels).empty();
+  if (name.empty() || (calibrated.baseline.empty() && !empty_list)) return std::nullopt;
   Calibrated plain;
   plain.network = calibrated.network;
   plain.cut = calibrated.cut;
@@ -56,6 +65,8 @@ std::optional<Calibrated> baseline_predictor(const Calibrated& calibrated) {
   plain.score.asymmetric = false;
   plain.score.paper = false;
   plain.rows.scores = calibrated.baseline;
+  plain.rows.levels = rows.levels;
+  plain.rows.total = rows.total;
   return plain;
 }
 
@@ -90,6 +101,40 @@ std::vector<bool> within_radii(const CalibratedPredictor& predictor, const NewRo
   return in;
 }
 
+std::vector<uint64_t> count_within(const Calibrated& calibrated,
+                                   const CalibratedPredictor& predictor, const NewRows& rows,
+                                   const torch::Tensor& truth, const std::vector<double>& scores) {
+  std::vector<uint64_t> counts;
+  for (const Level& level : calibrated.rows.levels) {
+    const std::vector<bool> in = within_radii(predictor, rows, truth, scores, level, false);
+    counts.push_back(static_cast<uint64_t>(std::count(in.begin(), in.end(), true)));
+  }
+  return counts;
+}
+
+void add_counts(std::vector<uint64_t>& sums, std::span<const uint64_t> counts) {
+  sums.resize(counts.size());
+  for (size_t i = 0; i < counts.size(); ++i) sums[i] += counts[i];
+}
+
+std::vector<CurvePoint> curve_of_levels(const Calibrated& calibrated,
+                                        std::span<const uint64_t> sums, size_t rows) {
+  std::vector<CurvePoint> curve;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const Level& level = calibrated.rows.levels[i];
+    const std::vector<double> radius = calibrated.radius(level);
+    curve.push_back({level, radius.size() == 1 ? std::optional(radius[0]) : std::nullopt,
+                     coverage_of(sums[i], rows)});
+  }
+  return curve;
+}
+
+Judged judge_if_kept(const Calibrated& calibrated, const CalibratedPredictor& predictor,
+                     const NewRows& rows, const torch::Tensor& truth) {
+  if (calibrated.rows.levels.empty()) return predictor.judge(rows, truth);
+  return {predictor.score().score(rows.features, truth), {}};
+}
+
 MethodStream::MethodStream(const Calibrated& calibrated, const CalibratedPredictor& predictor,
                            const RowSource& source, const Level& level,
                            std::vector<std::string> group_names)
@@ -107,9 +152,11 @@ MethodBatch MethodStream::measure(const NewRows& rows, size_t first_row,
   batch.prediction = to_numbers(regions.prediction);
   batch.lower = to_numbers(regions.lower);
   batch.upper = to_numbers(regions.upper);
-  const Judged judged = judge_rows(predictor_, rows, truth, source_, first_row);
+  const Judged judged = judge_if_kept(calibrated_, predictor_, rows, truth);
+  batch.rows = static_cast<uint64_t>(truth.size(0));
   batch.p_values = judged.p_values;
-  if (calibrated_.rows.sides == 1) batch.scores = judged.scores;
+  batch.within = count_within(calibrated_, predictor_, rows, truth, judged.scores);
+  if (calibrated_.rows.sides == 1 && batch.within.empty()) batch.scores = judged.scores;
   for (const bool in :
        within_radii(predictor_, rows, truth, judged.scores, level_, calibrated_.score.paper)) {
     batch.detected += in ? 1 : 0;
@@ -126,7 +173,9 @@ void MethodStream::take(const MethodBatch& batch, std::span<const double> truth,
   evaluator_->add({.lower = batch.lower, .upper = batch.upper, .truth = truth, .groups = groups});
   p_values_.insert(p_values_.end(), batch.p_values.begin(), batch.p_values.end());
   scores_.insert(scores_.end(), batch.scores.begin(), batch.scores.end());
+  add_counts(within_, batch.within);
   detected_ += batch.detected;
+  rows_ += batch.rows;
 }
 
 MethodResult MethodStream::finish() const {
@@ -135,15 +184,17 @@ MethodResult MethodStream::finish() const {
   result.name = calibrated_.score.name;
   result.evaluation = evaluator_->finish();
   const bool one_radius = calibrated_.calibration.name == "split" && calibrated_.rows.sides == 1;
-  if (one_radius) {
-    result.radius = calibrated_.radius(level_)[0];
+  if (one_radius) result.radius = calibrated_.radius(level_)[0];
+  if (!calibrated_.rows.levels.empty()) {
+    result.curve = curve_of_levels(calibrated_, within_, rows_);
+  } else if (one_radius) {
     result.scores = calibrated_.rows.scores;
     result.curve = coverage_curve(calibrated_.rows.scores, scores_, curve_levels());
   } else {
     result.curve = coverage_curve(p_values_, curve_levels());
   }
   result.guaranteed = obeys_law(calibrated_.score);
-  if (!result.guaranteed) result.detection = coverage_of(detected_, p_values_.size());
+  if (!result.guaranteed) result.detection = coverage_of(detected_, rows_);
   return result;
 }
 

@@ -24,9 +24,13 @@ struct MethodBatch {
   std::vector<double> prediction, lower, upper;  // [N × K]
   std::vector<double> scores;                    // [N], where the score has one side
   std::vector<double> p_values;                  // [N]
-  uint64_t detected = 0;                         // rows whose scores are within their radii
+  // Where the radii of some levels alone are kept, there are neither scores nor p-values, but the
+  // number of rows within the radii of each level.
+  std::vector<uint64_t> within;
+  uint64_t detected = 0;  // rows whose scores are within their radii
+  uint64_t rows = 0;      // N
 
-  size_t outputs() const { return prediction.size() / p_values.size(); }
+  size_t outputs() const { return prediction.size() / rows; }
   void pack(Packer& packer) const;
   static MethodBatch unpack(Unpacker& unpacker);
 };
@@ -57,13 +61,28 @@ class MethodStream {
   std::optional<IntervalEvaluator> evaluator_;
   std::vector<double> scores_;    // of the rows added, where the score has one side
   std::vector<double> p_values_;  // of the rows added
+  std::vector<uint64_t> within_;  // of the rows added, for each level kept
   size_t detected_ = 0;
+  size_t rows_ = 0;
 };
 
 // Whether each row's scores are all within its radii; the paper's code is strict.
 std::vector<bool> within_radii(const CalibratedPredictor& predictor, const NewRows& rows,
                                const torch::Tensor& truth, const std::vector<double>& scores,
                                const Level& level, bool strict);
+
+// Where the radii of some levels alone are kept: the number of rows within those of each.
+std::vector<uint64_t> count_within(const Calibrated& calibrated,
+                                   const CalibratedPredictor& predictor, const NewRows& rows,
+                                   const torch::Tensor& truth, const std::vector<double>& scores);
+void add_counts(std::vector<uint64_t>& sums, std::span<const uint64_t> counts);
+// The coverage curve of those sums.
+std::vector<CurvePoint> curve_of_levels(const Calibrated& calibrated,
+                                        std::span<const uint64_t> sums, size_t rows);
+
+// The scores of rows and, where all scores of calibration are there, their p-values.
+Judged judge_if_kept(const Calibrated& calibrated, const CalibratedPredictor& predictor,
+                     const NewRows& rows, const torch::Tensor& truth);
 
 // Levels of the coverage curve: 0.02, 0.04, … 0.5, as exact fractions.
 std::vector<Level> curve_levels();

@@ -28,7 +28,7 @@ void run_predict(const PredictOptions& options) {
   }
   const torch::Device device = start(options.common);
   const Level level = parse_level(options.alpha);
-  const Calibrated calibrated = read_calibrated(options.model);
+  const Calibrated calibrated = read_calibrated_for(options.model, {&level, 1});
   if (const auto warning = infinite_radius_warning(calibrated, level)) {
     say(options.common, "warning: " + *warning);
   }

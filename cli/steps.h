@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct CalibrateSettings {
   double selection_share = 0.2;     // of the rows, for choices; they are left out of calibration
   bool choose_temperature = false;  // lac, aps, raps: on the slice
   bool choose_rank_term = false;    // raps, feature_margin: on the slice
+  std::vector<Level> levels;        // split: whose radii are kept, ascending; empty: all scores
   std::string checkpoint;           // file to go on from and to keep batches in; empty: none
   std::map<std::string, std::string> provenance;  // of the caller: file names
 };
@@ -60,6 +62,9 @@ size_t predict_rows(const Calibrated& calibrated, RowSource& source, size_t batc
 
 // The radius, or one a side; null where it differs from row to row.
 nlohmann::ordered_json radius_json(const Calibrated& calibrated, const Level& level);
+
+// The predictor of a file, which must be able to tell the radii of these levels.
+Calibrated read_calibrated_for(const std::string& path, std::span<const Level> levels);
 
 // A line that says how many calibration rows a finite radius needs, where a radius is infinite.
 std::optional<std::string> infinite_radius_warning(const Calibrated& calibrated,

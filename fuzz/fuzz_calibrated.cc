@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   graph.metadata["fcp.calibration"] = take_line(text);
   graph.metadata["fcp.provenance"] = take_line(text);
   const torch::Tensor scores = doubles(text);
-  graph.initializers["fcp.scores"] = scores;
+  graph.initializers["fcp.scores"] = scores.reshape({-1, 1});
   graph.initializers["fcp.baseline"] = scores;
   graph.initializers["fcp.groups"] = torch::zeros({scores.numel()}, torch::kLong);
   graph.initializers["fcp.weights"] = torch::ones({scores.numel()}, torch::kDouble);

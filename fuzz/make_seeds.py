@@ -123,6 +123,10 @@ def calibrations():
         settings = (SETTINGS % (score, calibration)).encode()
         yield settings + b"\n" + b'{"rows":"12","seed":"0"}' + b"\n" + scores
     yield (SETTINGS % ("nested", "split")).encode() + b"\n{}\n"
+    # Of 40 rows, the scores of two levels.
+    levels = (SETTINGS % ("nested", "split")).replace('"format":2', '"format":3').replace(
+        '"group_names":["a","b"]', '"group_names":[],"levels":["0.05","0.1"],"rows":40')
+    yield levels.encode() + b"\n{}\n" + struct.pack("<2d", 0.5, 2.0)
 
 
 def main():

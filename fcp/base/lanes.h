@@ -10,18 +10,34 @@
 //   …
 //   simd_width() == 512 ? walk_avx512(work) : simd_width() == 256 ? walk_avx2(work) : walk(work);
 //
-// Lanes are never passed by value: that would depend on the instruction set.
-// Tested by tests/base/lanes_test.cc.
+// Lanes are never passed by value: that would depend on the instruction set. Loops that keep many
+// vectors at a time take Floats16, Floats8 or Floats4 by the instruction set instead: where Lanes
+// are wider than its registers, they are taken apart in memory. Tested by tests/base/lanes_test.cc.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <vector>
 
 namespace fcp {
 
 constexpr size_t kLanes = 16;
 typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t LaneMask __attribute__((vector_size(64), aligned(4), may_alias));  // 0 or −1 each
+
+// In structs, because a template would drop the attributes of a type that is its argument.
+struct Floats16 {
+  typedef Lanes Type;
+};
+struct Floats8 {
+  typedef float Type __attribute__((vector_size(32), aligned(4), may_alias));
+};
+struct Floats4 {
+  typedef float Type __attribute__((vector_size(16), aligned(4), may_alias));
+};
+template <typename Floats>
+constexpr size_t kFloatsIn = sizeof(typename Floats::Type) / sizeof(float);
 
 #define FCP_KERNEL [[gnu::always_inline]] inline
 #if defined(__x86_64__)
@@ -41,10 +57,35 @@ inline int simd_width() {
   return 128;
 }
 
+// Rows of numbers that begin where a cache line does: a vector that spans two takes twice the time.
+template <typename T>
+struct LineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+
+  LineAllocator() = default;
+  template <typename Other>
+  LineAllocator(const LineAllocator<Other>&) {}  // as containers ask for it
+
+  T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
+  void deallocate(T* at, size_t) { ::operator delete(at, kLine); }
+  friend bool operator==(LineAllocator, LineAllocator) { return true; }
+};
+using FloatRows = std::vector<float, LineAllocator<float>>;
+
 constexpr size_t padded(size_t numbers) { return (numbers + kLanes - 1) / kLanes * kLanes; }
 
 FCP_KERNEL Lanes& lanes(float* at) { return *reinterpret_cast<Lanes*>(at); }
 FCP_KERNEL const Lanes& lanes(const float* at) { return *reinterpret_cast<const Lanes*>(at); }
+
+template <typename Floats>
+FCP_KERNEL typename Floats::Type& floats(float* at) {
+  return *reinterpret_cast<typename Floats::Type*>(at);
+}
+template <typename Floats>
+FCP_KERNEL const typename Floats::Type& floats(const float* at) {
+  return *reinterpret_cast<const typename Floats::Type*>(at);
+}
 
 // Folded in halves, always in the same order.
 FCP_KERNEL float sum_of(const Lanes& v) {
@@ -76,24 +117,25 @@ struct WeightedRows {
   size_t count;
 };
 
-// sum += Σ weight · row, over rows of `width` padded numbers.
+// sum += Σ weight · row, over rows of `width` padded numbers, kParts vectors of which stay in
+// registers.
+template <size_t kParts>
+FCP_KERNEL void add_parts(float* sum, const float* matrix, size_t width, const WeightedRows& some) {
+  Lanes parts[kParts];
+  for (size_t part = 0; part < kParts; ++part) parts[part] = lanes(sum + part * kLanes);
+  for (size_t i = 0; i < some.count; ++i) {
+    const float* row = matrix + some.rows[i] * width;
+    const float weight = some.weights[i];
+    for (size_t part = 0; part < kParts; ++part) parts[part] += weight * lanes(row + part * kLanes);
+  }
+  for (size_t part = 0; part < kParts; ++part) lanes(sum + part * kLanes) = parts[part];
+}
+
 FCP_KERNEL void add_rows(float* sum, const float* matrix, size_t width, const WeightedRows& some) {
-  size_t i = 0;
-  for (; i + 4 <= some.count; i += 4) {
-    const float* a = matrix + some.rows[i] * width;
-    const float* b = matrix + some.rows[i + 1] * width;
-    const float* c = matrix + some.rows[i + 2] * width;
-    const float* d = matrix + some.rows[i + 3] * width;
-    const float p = some.weights[i], q = some.weights[i + 1];  // copies: sums might alias them
-    const float r = some.weights[i + 2], s = some.weights[i + 3];
-    for (size_t j = 0; j < width; j += kLanes) {
-      lanes(sum + j) += p * lanes(a + j) + q * lanes(b + j) + r * lanes(c + j) + s * lanes(d + j);
-    }
-  }
-  for (; i < some.count; ++i) {
-    const float* a = matrix + some.rows[i] * width;
-    for (size_t j = 0; j < width; j += kLanes) lanes(sum + j) += some.weights[i] * lanes(a + j);
-  }
+  size_t at = 0;
+  for (; at + 4 * kLanes <= width; at += 4 * kLanes)
+    add_parts<4>(sum + at, matrix + at, width, some);
+  for (; at < width; at += kLanes) add_parts<1>(sum + at, matrix + at, width, some);
 }
 
 }  // namespace fcp

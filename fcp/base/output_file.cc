@@ -80,8 +80,11 @@ void OutputFile::flush() {
 }
 
 void OutputFile::write(std::string_view bytes) {
-  buffer_.append(bytes);
-  if (buffer_.size() >= kBufferSize) flush();
+  // In parts, so that the buffer stays small however many bytes there are.
+  for (size_t done = 0; done < bytes.size(); done += kBufferSize) {
+    buffer_.append(bytes.substr(done, kBufferSize));
+    if (buffer_.size() >= kBufferSize) flush();
+  }
 }
 
 void OutputFile::overwrite(uint64_t offset, std::string_view bytes) {

@@ -1,11 +1,13 @@
 #include "fcp/bounds/relu_bounds.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
 #include "fcp/bounds/relu_range.h"
 
@@ -16,13 +18,13 @@ constexpr size_t kRangeRows = 4096;  // below, a second thread costs more than i
 
 struct ReluOutput {
   ReluHead head;
-  ReluRange range;
+  ReluRows rows;
 };
 
 // What does not depend on the radius.
 struct OutputRows {
-  std::vector<float> hidden;
-  std::vector<float> reach;
+  HiddenBlocks hidden;
+  std::vector<float> moves;
 };
 
 class ReluBounds : public HeadBounds {
@@ -50,7 +52,7 @@ class ReluBounds : public HeadBounds {
     size_t bytes = 0;
     for (const ReluOutput& output : outputs_) {
       if (!takes_features(output.head, center) || center.size(0) == 0) return false;
-      bytes += static_cast<size_t>(center.size(0)) * output.range.head.hidden_width * sizeof(float);
+      bytes += HiddenBlocks::bytes(output.rows, static_cast<size_t>(center.size(0)));
     }
     return memory_ == 0 || bytes <= memory_ / 4;
   }
@@ -60,13 +62,13 @@ class ReluBounds : public HeadBounds {
     const torch::Tensor scale = ball.scale.defined() ? ball.scale.contiguous() : torch::Tensor();
     std::vector<OutputRows> known;
     for (const ReluOutput& output : outputs_) {
-      const ReluRows& head = output.range.head;
-      OutputRows rows;
-      rows.reach = unit_reach(head, ball.norm, scale.defined() ? scale.data_ptr<float>() : nullptr);
-      rows.hidden.resize(static_cast<size_t>(center.size(0)) * head.hidden_width);
+      const ReluRows& head = output.rows;
+      OutputRows rows{
+          HiddenBlocks(head, static_cast<size_t>(center.size(0))),
+          unit_moves(head, ball.norm, scale.defined() ? scale.data_ptr<float>() : nullptr)};
       in_parallel(center.size(0), [&](size_t first, size_t last) {
-        hidden_rows(head, center.data_ptr<float>() + first * head.features, last - first,
-                    rows.hidden.data() + first * head.hidden_width);
+        rows.hidden.fill(head, center.data_ptr<float>() + first * head.features, first,
+                         last - first);
       });
       known.push_back(std::move(rows));
     }
@@ -76,27 +78,30 @@ class ReluBounds : public HeadBounds {
   std::vector<Range> ranges_of(const Ball& ball, const std::vector<OutputRows>& known,
                                const torch::Tensor& radius) const {
     std::vector<Range> ranges;
+    const auto options = torch::TensorOptions().dtype(torch::kDouble);
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      const ReluRange& range = outputs_[i].range;
-      const size_t outputs = range.head.outputs, width = range.head.hidden_width;
-      const auto options = torch::TensorOptions().dtype(torch::kFloat);
-      Range ends = {torch::empty({ball.center.size(0), static_cast<int64_t>(outputs)}, options),
-                    torch::empty({ball.center.size(0), static_cast<int64_t>(outputs)}, options)};
+      const ReluRows& head = outputs_[i].rows;
+      const auto outputs = static_cast<int64_t>(head.outputs);
+      const Range ends = {torch::empty({ball.center.size(0), outputs}, options),
+                          torch::empty({ball.center.size(0), outputs}, options)};
       in_parallel(ball.center.size(0), [&](size_t first, size_t last) {
-        ranges_at(range,
-                  {last - first, known[i].hidden.data() + first * width, known[i].reach.data()},
-                  radius.data_ptr<float>() + first, ends.lower.data_ptr<float>() + first * outputs,
-                  ends.upper.data_ptr<float>() + first * outputs);
+        ranges_at({head, known[i].moves, known[i].hidden, first, last - first},
+                  radius.data_ptr<float>() + first,
+                  ends.lower.data_ptr<double>() + first * head.outputs,
+                  ends.upper.data_ptr<double>() + first * head.outputs);
       });
-      ranges.push_back(std::move(ends));
+      ranges.push_back({ends.lower.to(torch::kFloat), ends.upper.to(torch::kFloat)});  // exact
     }
     return ranges;
   }
 
+  // Shares of whole blocks.
   template <typename Work>
-  static void in_parallel(int64_t rows, const Work& work) {
-    parallel_rows(static_cast<size_t>(rows), kRangeRows, static_cast<size_t>(at::get_num_threads()),
-                  work);
+  static void in_parallel(int64_t count, const Work& work) {
+    const auto rows = static_cast<size_t>(count);
+    parallel_rows(
+        padded(rows) / kLanes, kRangeRows / kLanes, static_cast<size_t>(at::get_num_threads()),
+        [&](size_t begin, size_t end) { work(begin * kLanes, std::min(rows, end * kLanes)); });
   }
 
   PreparedHead head_;
@@ -118,7 +123,7 @@ std::unique_ptr<HeadBounds> with_relu_bounds(const PreparedHead& head, const Bou
   for (size_t i = 0; i < network.outputs().size(); ++i) {
     const std::optional<ReluHead> matched = match_relu_head(network, i);
     if (!matched) return general;
-    outputs.push_back({*matched, make_relu_range(*matched)});
+    outputs.push_back({*matched, make_relu_rows(*matched)});
   }
   return std::make_unique<ReluBounds>(head, options, std::move(outputs), std::move(general));
 }

@@ -12,155 +12,276 @@ namespace fcp {
 namespace {
 
 constexpr double kNoRadius = std::numeric_limits<double>::infinity();
-constexpr float kUnbounded = std::numeric_limits<float>::infinity();
-constexpr int64_t kInfinityKey = 0x7f800000;  // the bit pattern of the float32 +∞
+constexpr int32_t kInfinityKey = 0x7f800000;  // the bit pattern of the float32 +∞
 constexpr int kNewtonSteps = 8;
 
-// One end of one output around one row: Σ on_high · high + on_low · low + shift.
-struct RangeEnd {
+// One output around the sixteen rows of a block.
+struct RangeBlock {
   const float* hidden;
-  const float* reach;
-  const float* on_high;
-  const float* on_low;
+  const float* moves;
+  const float* weights;
   float shift;
-  size_t width;
-};
-
-// Neither ever inlined: one and the same code must give the end wherever it is asked for.
-FCP_KERNEL float end_body(const RangeEnd& end, float radius) {
-  Lanes sum{};
-  for (size_t j = 0; j < end.width; j += kLanes) {
-    const Lanes move = radius * lanes(end.reach + j);
-    const Lanes high = lanes(end.hidden + j) + move, low = lanes(end.hidden + j) - move;
-    sum += lanes(end.on_high + j) * (high <= 0 ? Lanes{} : high);
-    sum += lanes(end.on_low + j) * (low <= 0 ? Lanes{} : low);
-  }
-  return sum_of(sum) + end.shift;
-}
-
-// The slope of the end in the radius.
-FCP_KERNEL float slope_body(const RangeEnd& end, float radius) {
-  Lanes sum{};
-  for (size_t j = 0; j < end.width; j += kLanes) {
-    const Lanes move = radius * lanes(end.reach + j);
-    const Lanes high = lanes(end.hidden + j) + move, low = lanes(end.hidden + j) - move;
-    const Lanes by_high = lanes(end.on_high + j) * lanes(end.reach + j);
-    const Lanes by_low = lanes(end.on_low + j) * lanes(end.reach + j);
-    sum += (high > 0 ? by_high : Lanes{}) - (low > 0 ? by_low : Lanes{});
-  }
-  return sum_of(sum);
-}
-
-using EndFunction = float (*)(const RangeEnd& end, float radius);
-FCP_AVX512 [[gnu::noinline]] float end_avx512(const RangeEnd& e, float r) { return end_body(e, r); }
-FCP_AVX2 [[gnu::noinline]] float end_avx2(const RangeEnd& e, float r) { return end_body(e, r); }
-[[gnu::noinline]] float end_plain(const RangeEnd& e, float r) { return end_body(e, r); }
-FCP_AVX512 float slope_avx512(const RangeEnd& e, float r) { return slope_body(e, r); }
-FCP_AVX2 float slope_avx2(const RangeEnd& e, float r) { return slope_body(e, r); }
-float slope_plain(const RangeEnd& e, float r) { return slope_body(e, r); }
-
-const EndFunction end_at = simd_width() == 512   ? end_avx512
-                           : simd_width() == 256 ? end_avx2
-                                                 : end_plain;
-const EndFunction slope_at = simd_width() == 512   ? slope_avx512
-                             : simd_width() == 256 ? slope_avx2
-                                                   : slope_plain;
-
-RangeEnd upper_end(const ReluRange& range, const HiddenRows& rows, size_t row, size_t output) {
-  const size_t width = range.head.hidden_width;
-  return {rows.hidden + row * width,     rows.reach,
-          &range.rising[output * width], &range.falling[output * width],
-          range.head.b2[output],         width};
-}
-
-RangeEnd lower_end(const ReluRange& range, const HiddenRows& rows, size_t row, size_t output) {
-  RangeEnd end = upper_end(range, rows, row, output);
-  std::swap(end.on_high, end.on_low);
-  return end;
-}
-
-// An end on its way to a number `wanted` that lies `sign` (±1) of it at radius 0.
-struct Approach {
-  RangeEnd end;
-  double wanted;
-  double sign;
+  size_t units;
   double widening;
-
-  // How much is still missing at the radius; what is not a number is unbounded and misses nothing.
-  double missing(float radius) const {
-    const double reached =
-        static_cast<double>(end_at(end, radius)) + sign * static_cast<double>(radius) * widening;
-    return sign * (wanted - reached);
-  }
-  bool arrived(int64_t key) const {
-    return !(missing(std::bit_cast<float>(static_cast<int32_t>(key))) > 0);
-  }
 };
 
-// A radius near the one wanted, `missing` away at radius 0: Newton's steps, the first of which
-// gives the linearised score. On a straight piece a step is exact, so that a short one is the last.
-double guess_radius(const Approach& approach, double missing) {
-  double radius = 0;
-  for (int step = 0; step < kNewtonSteps; ++step) {
-    const double slope =
-        approach.sign * static_cast<double>(slope_at(approach.end, static_cast<float>(radius))) +
-        approach.widening;
-    if (!(slope > 0)) return 2 * radius;
-    const double next = std::max(0.0, radius + missing / slope);
-    if (std::abs(next - radius) <= 1e-4 * radius) return next;
-    radius = next;
-    missing = approach.missing(static_cast<float>(radius));
-  }
-  return radius;
+// Adds what unit i contributes to E, in the lanes from `at` on.
+template <typename Floats>
+FCP_KERNEL void add_unit(const RangeBlock& block, size_t i, size_t at,
+                         const typename Floats::Type& t, typename Floats::Type& sum) {
+  using Vector = typename Floats::Type;
+  const Vector unit = floats<Floats>(block.hidden + i * kLanes + at) + t * block.moves[i];
+  sum += block.weights[i] * (unit <= 0 ? Vector{} : unit);
 }
 
-// The smallest key at which the end has arrived. Looks around the guess, ever farther, until the
+// E of each lane at its own t. Four sums take turns, because each has to wait for its last
+// addition.
+template <typename Floats>
+FCP_KERNEL void sum_ends(const RangeBlock& block, const float* t, float* ends) {
+  using Vector = typename Floats::Type;
+  for (size_t at = 0; at < kLanes; at += kFloatsIn<Floats>) {
+    const Vector own = floats<Floats>(t + at);
+    Vector a{}, b{}, c{}, d{};
+    size_t i = 0;
+    for (; i + 4 <= block.units; i += 4) {
+      add_unit<Floats>(block, i, at, own, a);
+      add_unit<Floats>(block, i + 1, at, own, b);
+      add_unit<Floats>(block, i + 2, at, own, c);
+      add_unit<Floats>(block, i + 3, at, own, d);
+    }
+    for (; i < block.units; ++i) add_unit<Floats>(block, i, at, own, a);
+    floats<Floats>(ends + at) = ((a + b) + (c + d)) + block.shift;
+  }
+}
+
+// Adds what unit i contributes to the straight piece of E around t: shift + slope · t.
+template <typename Floats>
+FCP_KERNEL void add_line(const RangeBlock& block, size_t i, size_t at,
+                         const typename Floats::Type& t, typename Floats::Type& shift,
+                         typename Floats::Type& slope) {
+  using Vector = typename Floats::Type;
+  const Vector& unit = floats<Floats>(block.hidden + i * kLanes + at);
+  const Vector steep = Vector{} + block.weights[i] * block.moves[i];
+  const auto on = unit + t * block.moves[i] > 0;
+  shift += on ? block.weights[i] * unit : Vector{};
+  slope += on ? steep : Vector{};
+}
+
+// E, up to rounding, and its slope.
+template <typename Floats>
+FCP_KERNEL void sum_tangents(const RangeBlock& block, const float* t, float* ends, float* slopes) {
+  using Vector = typename Floats::Type;
+  for (size_t at = 0; at < kLanes; at += kFloatsIn<Floats>) {
+    const Vector own = floats<Floats>(t + at);
+    Vector shift{}, slope{}, more_shift{}, more_slope{};
+    size_t i = 0;
+    for (; i + 2 <= block.units; i += 2) {
+      add_line<Floats>(block, i, at, own, shift, slope);
+      add_line<Floats>(block, i + 1, at, own, more_shift, more_slope);
+    }
+    for (; i < block.units; ++i) add_line<Floats>(block, i, at, own, shift, slope);
+    slope += more_slope;
+    floats<Floats>(ends + at) = shift + more_shift + slope * own + block.shift;
+    floats<Floats>(slopes + at) = slope;
+  }
+}
+
+template <typename Floats>
+FCP_KERNEL void widened_ends(const RangeBlock& block, const float* t, double* ends) {
+  alignas(64) float sums[kLanes];
+  sum_ends<Floats>(block, t, sums);
+  for (size_t i = 0; i < kLanes; ++i) {
+    ends[i] = static_cast<double>(sums[i]) + static_cast<double>(t[i]) * block.widening;
+  }
+}
+
+// Never inlined: one and the same code must give the end wherever it is asked for.
+using EndsFunction = void (*)(const RangeBlock& block, const float* t, double* ends);
+FCP_AVX512 [[gnu::noinline]] void ends_avx512(const RangeBlock& block, const float* t, double* to) {
+  widened_ends<Floats16>(block, t, to);
+}
+FCP_AVX2 [[gnu::noinline]] void ends_avx2(const RangeBlock& block, const float* t, double* to) {
+  widened_ends<Floats8>(block, t, to);
+}
+[[gnu::noinline]] void ends_plain(const RangeBlock& block, const float* t, double* to) {
+  widened_ends<Floats4>(block, t, to);
+}
+
+// The search for the radii of a block.
+struct BlockSearch {
+  alignas(64) double wanted[kLanes];
+  alignas(64) float target[kLanes];  // the same, rounded
+  alignas(64) double ends[kLanes];
+  alignas(64) float sign[kLanes];  // ±1: which end has to reach it
+  alignas(64) float t[kLanes];
+  alignas(64) float radius[kLanes];
+  alignas(64) int32_t below[kLanes];  // keys, the bits of float32 radii: not there yet,
+  alignas(64) int32_t above[kLanes];  // and there
+};
+
+// Radii near the ones wanted. A step is exact on a straight piece, so that a short one is the last.
+// Loops over lanes are without branches, for the compiler to make vectors of.
+template <typename Floats>
+FCP_KERNEL void guess_radii(const RangeBlock& block, BlockSearch& search) {
+  alignas(64) float ends[kLanes], slopes[kLanes];
+  alignas(64) int32_t going[kLanes];
+  const auto widening = static_cast<float>(block.widening);
+  for (size_t i = 0; i < kLanes; ++i) {
+    search.radius[i] = 0;
+    going[i] = 1;
+  }
+  for (int step = 0, any = 1; step < kNewtonSteps && any != 0; ++step) {
+    for (size_t i = 0; i < kLanes; ++i) search.t[i] = search.sign[i] * search.radius[i];
+    sum_tangents<Floats>(block, search.t, ends, slopes);
+    any = 0;
+    for (size_t i = 0; i < kLanes; ++i) {
+      const float r = search.radius[i], slope = slopes[i] + widening;
+      const float missing = search.sign[i] * (search.target[i] - ends[i]) - r * widening;
+      const float next = r + (slope > 0 ? missing / slope : r);
+      const float kept = next > 0 ? next : 0.0f;  // 0 where it is not a number
+      const float change = std::abs(kept - r);
+      search.radius[i] = going[i] != 0 ? kept : r;
+      going[i] &= static_cast<int32_t>(slope > 0) & static_cast<int32_t>(change > 1e-4f * r);
+      any |= going[i];
+    }
+  }
+}
+
+// Whether each lane's end has arrived at a key. What is not a number is unbounded and has.
+FCP_KERNEL void probe(const RangeBlock& block, EndsFunction ends, BlockSearch& search,
+                      const int32_t* keys, int32_t* arrived) {
+  for (size_t i = 0; i < kLanes; ++i) search.t[i] = search.sign[i] * std::bit_cast<float>(keys[i]);
+  ends(block, search.t, search.ends);
+  for (size_t i = 0; i < kLanes; ++i) {
+    const double missing =
+        (search.wanted[i] - search.ends[i]) * static_cast<double>(search.sign[i]);
+    arrived[i] = missing > 0 ? 0 : 1;
+  }
+}
+
+// The smallest key at which each lane has arrived: looks around the guess, ever farther, until the
 // answer is enclosed, and bisects.
-int64_t smallest_key(const Approach& approach, double guess) {
-  const auto nearest = static_cast<float>(guess < 3e38 ? guess : 3e38);
-  const int64_t first = std::bit_cast<int32_t>(nearest);
-  int64_t below = -1, above = kInfinityKey;
-  const bool arrived = approach.arrived(first);
-  (arrived ? above : below) = first;
-  for (int64_t reach = 2; above - below > 1; reach *= 4) {
-    const int64_t probe = arrived ? above - reach : below + reach;
-    if (probe <= below || probe >= above) break;
-    const bool there = approach.arrived(probe);
-    (there ? above : below) = probe;
-    if (there != arrived) break;
+FCP_KERNEL void smallest_keys(const RangeBlock& block, EndsFunction ends, BlockSearch& search) {
+  alignas(64) int32_t keys[kLanes], there[kLanes], first[kLanes], outward[kLanes];
+  for (size_t i = 0; i < kLanes; ++i) {
+    keys[i] = std::bit_cast<int32_t>(search.radius[i] < 3e38f ? search.radius[i] : 3e38f);
+    search.below[i] = -1;
+    search.above[i] = kInfinityKey;
   }
-  while (above - below > 1) {
-    const int64_t middle = below + (above - below) / 2;
-    (approach.arrived(middle) ? above : below) = middle;
+  probe(block, ends, search, keys, first);
+  for (size_t i = 0; i < kLanes; ++i) {
+    search.below[i] = first[i] != 0 ? search.below[i] : keys[i];
+    search.above[i] = first[i] != 0 ? keys[i] : search.above[i];
+    outward[i] = 1;
   }
-  return above;
+  int32_t reach = 2;
+  for (int32_t widest = 2; widest > 1;) {
+    for (size_t i = 0; i < kLanes; ++i) {
+      const int32_t width = search.above[i] - search.below[i];
+      outward[i] = reach < width ? outward[i] : 0;
+      const int32_t far = first[i] != 0 ? search.above[i] - reach : search.below[i] + reach;
+      const int32_t middle = search.below[i] + width / 2;
+      keys[i] = outward[i] != 0 ? far : middle;
+      keys[i] = width > 1 ? keys[i] : search.above[i];  // done: the answer is probed again
+    }
+    probe(block, ends, search, keys, there);
+    widest = 0;
+    for (size_t i = 0; i < kLanes; ++i) {
+      search.above[i] = there[i] != 0 ? keys[i] : search.above[i];
+      search.below[i] = there[i] != 0 ? search.below[i] : keys[i];
+      outward[i] = there[i] == first[i] ? outward[i] : 0;
+      const int32_t width = search.above[i] - search.below[i];
+      widest = width > widest ? width : widest;
+    }
+    reach = reach < (1 << 28) ? 4 * reach : reach;
+  }
 }
 
-double radius_reaching(const ReluRange& range, const HiddenRows& rows, size_t row, size_t output,
-                       double y, double widening) {
-  const RangeEnd upper = upper_end(range, rows, row, output);
-  const double answer = static_cast<double>(end_at(upper, 0));
-  if (std::isnan(y) || std::isnan(answer)) return std::numeric_limits<double>::quiet_NaN();
-  if (y == answer) return 0;
-  const Approach approach = {y > answer ? upper : lower_end(range, rows, row, output), y,
-                             y > answer ? 1.0 : -1.0, widening};
-  const int64_t key = smallest_key(approach, guess_radius(approach, std::abs(y - answer)));
-  if (key == kInfinityKey) return kNoRadius;
-  return static_cast<double>(std::bit_cast<float>(static_cast<int32_t>(key)));
+template <typename Floats>
+FCP_KERNEL void search_block(const RangeBlock& block, EndsFunction ends, BlockSearch& search) {
+  guess_radii<Floats>(block, search);
+  smallest_keys(block, ends, search);
+}
+
+using SearchFunction = void (*)(const RangeBlock& block, BlockSearch& search);
+FCP_AVX512 void search_avx512(const RangeBlock& block, BlockSearch& search) {
+  search_block<Floats16>(block, ends_avx512, search);
+}
+FCP_AVX2 void search_avx2(const RangeBlock& block, BlockSearch& search) {
+  search_block<Floats8>(block, ends_avx2, search);
+}
+void search_plain(const RangeBlock& block, BlockSearch& search) {
+  search_block<Floats4>(block, ends_plain, search);
+}
+
+const EndsFunction ends_at = simd_width() == 512   ? ends_avx512
+                             : simd_width() == 256 ? ends_avx2
+                                                   : ends_plain;
+const SearchFunction search_for = simd_width() == 512   ? search_avx512
+                                  : simd_width() == 256 ? search_avx2
+                                                        : search_plain;
+
+RangeBlock block_of(const RangeRows& rows, size_t first, size_t output) {
+  const ReluRows& head = rows.head;
+  return {rows.hidden.block(rows.first + first),
+          rows.moves.data() + output * head.hidden,
+          head.w2.data() + output * head.hidden_width,
+          head.b2[output],
+          head.hidden,
+          rows.widening};
+}
+
+// The radii of up to sixteen rows for one output.
+void block_radii(const RangeBlock& block, const double* truth, size_t stride, size_t count,
+                 double* radii) {
+  BlockSearch search;
+  std::fill_n(search.t, kLanes, 0.0f);
+  double answers[kLanes];
+  ends_at(block, search.t, answers);
+  for (size_t i = 0; i < kLanes; ++i) {
+    search.wanted[i] = i < count ? truth[i * stride] : answers[i];
+    search.target[i] = static_cast<float>(search.wanted[i]);
+    search.sign[i] = search.wanted[i] > answers[i] ? 1.0f : -1.0f;
+  }
+  search_for(block, search);
+  for (size_t i = 0; i < count; ++i) {
+    const bool unknown = std::isnan(search.wanted[i]) || std::isnan(answers[i]);
+    radii[i] = unknown ? std::nan("")
+               : search.above[i] == kInfinityKey
+                   ? kNoRadius
+                   : static_cast<double>(std::bit_cast<float>(search.above[i]));
+  }
 }
 
 }  // namespace
 
-ReluRange make_relu_range(const ReluHead& head) {
-  ReluRange range;
-  range.head = make_relu_rows(head);
-  range.rising = padded_rows(head.w2.clamp_min(0), range.head.hidden_width);
-  range.falling = padded_rows(head.w2.clamp_max(0), range.head.hidden_width);
-  return range;
+HiddenBlocks::HiddenBlocks(const ReluRows& head, size_t rows)
+    : units_(head.hidden), numbers_(padded(rows) * head.hidden) {}
+
+size_t HiddenBlocks::bytes(const ReluRows& head, size_t rows) {
+  return padded(rows) * head.hidden * sizeof(float);
 }
 
-std::vector<float> unit_reach(const ReluRows& head, Norm norm, const float* scale) {
-  std::vector<float> reach(head.hidden_width);
+void HiddenBlocks::fill(const ReluRows& head, const float* features, size_t first, size_t rows) {
+  constexpr size_t kAtOnce = 3 * kLanes;
+  const size_t width = head.hidden_width;
+  FloatRows plain(std::min(padded(rows), kAtOnce) * width);
+  for (size_t done = 0; done < rows; done += kAtOnce) {
+    const size_t count = std::min(kAtOnce, rows - done);
+    hidden_rows(head, features + done * head.features, count, plain.data());
+    for (size_t row = 0; row < count; row += kLanes) {
+      float* to = numbers_.data() + (first + done + row) * units_;
+      for (size_t i = 0; i < units_; ++i) {
+        for (size_t lane = 0; lane < kLanes; ++lane) {
+          to[i * kLanes + lane] = plain[(row + lane) * width + i];
+        }
+      }
+    }
+  }
+}
+
+std::vector<float> unit_moves(const ReluRows& head, Norm norm, const float* scale) {
+  std::vector<float> moves(head.outputs * head.hidden);
   for (size_t i = 0; i < head.hidden; ++i) {
     double sum = 0, largest = 0;
     for (size_t d = 0; d < head.features; ++d) {
@@ -169,37 +290,50 @@ std::vector<float> unit_reach(const ReluRows& head, Norm norm, const float* scal
       sum += norm == Norm::kTwo ? weight * weight : weight;
       largest = std::max(largest, weight);
     }
-    reach[i] = static_cast<float>(norm == Norm::kOne   ? largest
-                                  : norm == Norm::kTwo ? std::sqrt(sum)
-                                                       : sum);
+    const double reach = norm == Norm::kOne ? largest : norm == Norm::kTwo ? std::sqrt(sum) : sum;
+    for (size_t k = 0; k < head.outputs; ++k) {
+      moves[k * head.hidden + i] =
+          std::copysign(static_cast<float>(reach), head.w2[k * head.hidden_width + i]);
+    }
   }
-  return reach;
+  return moves;
 }
 
-void ranges_at(const ReluRange& range, const HiddenRows& rows, const float* radius, float* lower,
-               float* upper) {
-  const size_t outputs = range.head.outputs;
-  for (size_t row = 0; row < rows.rows; ++row) {
+void ranges_at(const RangeRows& rows, const float* radius, double* lower, double* upper) {
+  const size_t outputs = rows.head.outputs;
+  alignas(64) float t[kLanes] = {};
+  double low[kLanes], high[kLanes];
+  for (size_t first = 0; first < rows.rows; first += kLanes) {
+    const size_t count = std::min(kLanes, rows.rows - first);
     for (size_t k = 0; k < outputs; ++k) {
-      const float low = end_at(lower_end(range, rows, row, k), radius[row]);
-      const float high = end_at(upper_end(range, rows, row, k), radius[row]);
-      lower[row * outputs + k] = std::isnan(low) ? -kUnbounded : low;
-      upper[row * outputs + k] = std::isnan(high) ? kUnbounded : high;
+      const RangeBlock block = block_of(rows, first, k);
+      for (size_t i = 0; i < count; ++i) t[i] = -radius[first + i];
+      ends_at(block, t, low);
+      for (size_t i = 0; i < count; ++i) t[i] = radius[first + i];
+      ends_at(block, t, high);
+      for (size_t i = 0; i < count; ++i) {
+        const size_t at = (first + i) * outputs + k;
+        lower[at] = std::isnan(low[i]) ? -kNoRadius : low[i];
+        upper[at] = std::isnan(high[i]) ? kNoRadius : high[i];
+      }
     }
   }
 }
 
-void radii_reaching(const ReluRange& range, const HiddenRows& rows, const double* truth,
-                    double widening, double* radius) {
-  const size_t outputs = range.head.outputs;
-  for (size_t row = 0; row < rows.rows; ++row) {
-    double largest = 0;
+void radii_reaching(const RangeRows& rows, const double* truth, double* radius) {
+  const size_t outputs = rows.head.outputs;
+  double own[kLanes];
+  for (size_t first = 0; first < rows.rows; first += kLanes) {
+    const size_t count = std::min(kLanes, rows.rows - first);
+    std::fill_n(radius + first, count, 0.0);
     for (size_t k = 0; k < outputs; ++k) {
-      const double own = radius_reaching(range, rows, row, k, truth[row * outputs + k], widening);
-      largest = own > largest || std::isnan(own) ? own : largest;
-      if (std::isnan(own)) break;
+      block_radii(block_of(rows, first, k), truth + first * outputs + k, outputs, count, own);
+      for (size_t i = 0; i < count; ++i) {
+        double& largest = radius[first + i];
+        if (std::isnan(own[i]) || own[i] > largest)
+          largest = std::isnan(largest) ? largest : own[i];
+      }
     }
-    radius[row] = largest;
   }
 }
 

@@ -1,15 +1,18 @@
-// The range of a Linear–ReLU–Linear head over a ball, row by row, and its inverse: the radius at
-// which an end of the range reaches a number. ibp in closed form, without tensors:
+// The range of a Linear–ReLU–Linear head over balls, and its inverse: the radius at which an end of
+// the range reaches a number. ibp in closed form, without tensors. A unit with a positive weight
+// moves an end of the range where its own upper end does, one with a negative weight where its
+// lower end does, so that both ends of an output are one function of a signed radius t:
 //
-//   low_i, high_i = max(0, p_i ∓ r reach_i)          p = W₁v + b₁,  reach_i = ‖W₁ᵢ‖ in the dual
-//   norm upper(r) = Σ w⁺_i high_i + w⁻_i low_i + b₂       w⁺, w⁻: the positive and negative parts
-//   of w₂ lower(r) = Σ w⁻_i high_i + w⁺_i low_i + b₂
+//   E(t) = Σ_i w_i max(0, p_i + t m_i) + b₂      p = W₁v + b₁,  m_i = ±‖W₁ᵢ‖ in the dual norm,
+//   upper(r) = E(r),  lower(r) = E(−r)           with the sign of w_i
 //
-// Both ends are monotone in r to the last bit, because every operation is and their order is fixed;
-// at r = 0 they are one number. An end is piecewise linear in r, so that Newton's steps land next
-// to the radius wanted, beginning with the linearised one, and a search among its float32
-// neighbours makes it exact. Cost: O(H) an end; about a dozen ends for a radius. Tested by
-// tests/bounds/relu_range_test.cc.
+// E only grows with t, to the last bit: every operation is monotone and their order is fixed. It is
+// piecewise linear, so that Newton's steps land next to the radius wanted, the first at the
+// linearised one, and a search among its float32 neighbours makes it exact.
+//
+// Sixteen rows go side by side, one in each lane, through the same operations; what a row gets does
+// not depend on its neighbours. Cost: O(H) for an end, about a dozen ends for a radius.
+// Tested by tests/bounds/relu_range_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -20,33 +23,45 @@
 
 namespace fcp {
 
-struct ReluRange {
-  ReluRows head;
-  std::vector<float> rising, falling;  // w⁺ and w⁻: K rows of the hidden width
+// p of many rows, in blocks of sixteen: the numbers of a unit for all rows of the block, unit after
+// unit. What fills up the last block matters to nobody.
+class HiddenBlocks {
+ public:
+  HiddenBlocks(const ReluRows& head, size_t rows);
+
+  // p of the rows from `first` on, which begins a block, out of their features.
+  void fill(const ReluRows& head, const float* features, size_t first, size_t rows);
+
+  const float* block(size_t first) const { return numbers_.data() + first * units_; }
+
+  static size_t bytes(const ReluRows& head, size_t rows);
+
+ private:
+  size_t units_;
+  FloatRows numbers_;
 };
 
-ReluRange make_relu_range(const ReluHead& head);
+// m of each output, H numbers each, for balls of radius 1. `scale` as in Ball: D numbers, or null
+// for ones.
+std::vector<float> unit_moves(const ReluRows& head, Norm norm, const float* scale);
 
-// How far each hidden unit moves over a ball of radius 1, of the hidden width. `scale` as in Ball:
-// D numbers, or null for ones.
-std::vector<float> unit_reach(const ReluRows& head, Norm norm, const float* scale);
-
-// Rows around which ranges are asked for: p, one row of the hidden width each.
-struct HiddenRows {
-  size_t rows = 0;
-  const float* hidden = nullptr;
-  const float* reach = nullptr;
+// Some rows, the first of which begins a block, with the balls around them. Both ends of an output
+// are moved outwards by `widening` times the radius.
+struct RangeRows {
+  const ReluRows& head;
+  const std::vector<float>& moves;
+  const HiddenBlocks& hidden;
+  size_t first = 0, rows = 0;
+  double widening = 0;
 };
 
 // Ends of row i and output k at lower[i * K + k] and upper[…], one radius a row, ≥ 0; infinite
 // where they are not a number.
-void ranges_at(const ReluRange& range, const HiddenRows& rows, const float* radius, float* lower,
-               float* upper);
+void ranges_at(const RangeRows& rows, const float* radius, double* lower, double* upper);
 
 // The smallest float32 radius ≥ 0 of each row at which every output k has
-// lower(r) − r widening ≤ y_k ≤ upper(r) + r widening; +∞ where no finite radius does, NaN where y
-// or the head's answer is NaN. `truth` is [rows, K].
-void radii_reaching(const ReluRange& range, const HiddenRows& rows, const double* truth,
-                    double widening, double* radius);
+// lower(r) ≤ y_k ≤ upper(r); +∞ where no finite radius does, NaN where y or the head's answer is
+// NaN. `truth` is [rows, K].
+void radii_reaching(const RangeRows& rows, const double* truth, double* radius);
 
 }  // namespace fcp

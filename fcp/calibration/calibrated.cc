@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/calibration/calibrated_settings.h"
+#include "fcp/calibration/kept_levels.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
 
@@ -22,104 +25,9 @@ constexpr char kRatio[] = "fcp.ratio";
 constexpr char kScale[] = "fcp.scale";
 constexpr char kSettings[] = "fcp.calibration";
 constexpr char kProvenance[] = "fcp.provenance";
-constexpr int kFormat = 2;
+constexpr double kInfiniteRadius = std::numeric_limits<double>::infinity();
 
 using Json = nlohmann::ordered_json;
-
-// Whole numbers alone: converting 1e99 to an int is undefined.
-template <typename Integer>
-void read_integer(const Json& settings, const char* name, Integer& value) {
-  const Json& number = settings.at(name);
-  if (!number.is_number_integer()) fail("its '", name, "' is not a whole number");
-  number.get_to(value);
-}
-
-Json calibration_of(const Calibrated& calibrated) {
-  const CalibrationOptions& options = calibrated.calibration;
-  return {{"name", options.name},           {"group", options.group},
-          {"bandwidth", options.bandwidth}, {"seed", options.seed},
-          {"paper", options.paper},         {"group_names", calibrated.rows.group_names}};
-}
-
-void read_calibration(const Json& settings, Calibrated& calibrated) {
-  CalibrationOptions& options = calibrated.calibration;
-  settings.at("name").get_to(options.name);
-  settings.at("group").get_to(options.group);
-  settings.at("bandwidth").get_to(options.bandwidth);
-  read_integer(settings, "seed", options.seed);
-  settings.at("paper").get_to(options.paper);
-  settings.at("group_names").get_to(calibrated.rows.group_names);
-}
-
-Json settings_of(const Calibrated& calibrated) {
-  const ScoreOptions& score = calibrated.score;
-  return {{"format", kFormat},
-          {"score", score.name},
-          {"cut", calibrated.cut},
-          {"output", score.output},
-          {"normalize", score.normalize},
-          {"low", score.low},
-          {"high", score.high},
-          {"asymmetric", score.asymmetric},
-          {"norm", norm_name(score.norm)},
-          {"bound", bound_name(score.bound.method)},
-          {"iterations", score.bound.iterations},
-          {"rate", score.bound.rate},
-          {"outward", score.bound.outward},
-          {"pixels", score.pixels},
-          {"floor", score.floor},
-          {"slope", score.slope},
-          {"steps", score.steps},
-          {"step_rate", score.step_rate},
-          {"adam", score.adam},
-          {"paper", score.paper},
-          {"loss_weights", score.loss_weights},
-          {"temperature", score.temperature},
-          {"double_log", score.double_log},
-          {"randomized", score.randomized},
-          {"rank_weight", score.rank_weight},
-          {"rank_free", score.rank_free},
-          {"samples", score.samples},
-          {"seed", score.seed},
-          {"calibration", calibration_of(calibrated)}};
-}
-
-void read_settings(const Json& settings, Calibrated& calibrated) {
-  int format = 0;
-  read_integer(settings, "format", format);
-  if (format != kFormat) {
-    fail("its calibration has format ", format, ", this fcp reads format ", kFormat);
-  }
-  settings.at("cut").get_to(calibrated.cut);
-  ScoreOptions& score = calibrated.score;
-  settings.at("score").get_to(score.name);
-  settings.at("output").get_to(score.output);
-  settings.at("normalize").get_to(score.normalize);
-  settings.at("low").get_to(score.low);
-  settings.at("high").get_to(score.high);
-  settings.at("asymmetric").get_to(score.asymmetric);
-  score.norm = parse_norm(settings.at("norm").get<std::string>());
-  score.bound.method = parse_bound(settings.at("bound").get<std::string>());
-  read_integer(settings, "iterations", score.bound.iterations);
-  settings.at("rate").get_to(score.bound.rate);
-  settings.at("outward").get_to(score.bound.outward);
-  score.pixels = settings.value("pixels", 0.0);  // older files have neither
-  score.double_log = settings.value("double_log", false);
-  settings.at("floor").get_to(score.floor);
-  settings.at("slope").get_to(score.slope);
-  read_integer(settings, "steps", score.steps);
-  settings.at("step_rate").get_to(score.step_rate);
-  settings.at("adam").get_to(score.adam);
-  settings.at("paper").get_to(score.paper);
-  settings.at("loss_weights").get_to(score.loss_weights);
-  settings.at("temperature").get_to(score.temperature);
-  settings.at("randomized").get_to(score.randomized);
-  settings.at("rank_weight").get_to(score.rank_weight);
-  read_integer(settings, "rank_free", score.rank_free);
-  read_integer(settings, "samples", score.samples);
-  read_integer(settings, "seed", score.seed);
-  read_calibration(settings.at("calibration"), calibrated);
-}
 
 // The initializer of this name, taken out of the network; undefined where there is none. An Error
 // where its type or number of axes is another.
@@ -169,20 +77,67 @@ DensityRatio take_ratio(Graph& network) {
   return {matrix[0].narrow(0, 0, columns), matrix[1].narrow(0, 0, columns), matrix[2]};
 }
 
-std::vector<double> take_baseline(Graph& network) {
+std::vector<double> take_baseline(Graph& network, const CalibrationRows& rows) {
   const auto values = numbers_of<double>(take(network, kBaseline, torch::kDouble, 1));
   const bool bad =
       std::any_of(values.begin(), values.end(), [](double s) { return std::isnan(s); });
   if (bad || !std::is_sorted(values.begin(), values.end())) {
     fail("the scores of its baseline are not in order");
   }
+  const size_t needed = RankedRows{rows.total}.ranks(rows.levels).size();
+  if (!rows.levels.empty() && !values.empty() && values.size() != needed) {
+    fail("its baseline has ", values.size(), " scores, its levels need ", needed);
+  }
   return values;
+}
+
+// Whether each side's scores ascend, as every artefact of split calibration has them.
+bool sides_ascend(const CalibrationRows& rows) {
+  const auto sides = static_cast<size_t>(rows.sides);
+  for (size_t i = sides; i < rows.scores.size(); ++i) {
+    if (!(rows.scores[i - sides] <= rows.scores[i])) return false;  // nor do they with a NaN
+  }
+  return true;
+}
+
+// A tensor on the memory of the list, which must outlive it.
+template <typename Number>
+torch::Tensor tensor_on(const std::vector<Number>& numbers, int64_t columns = 0) {
+  const auto count = static_cast<int64_t>(numbers.size());
+  const auto type = torch::CppTypeToScalarType<Number>::value;
+  const torch::Tensor flat =
+      numbers.empty() ? torch::empty({0}, type)
+                      : torch::from_blob(const_cast<Number*>(numbers.data()), {count}, type);
+  return columns == 0 ? flat : flat.reshape({count / columns, columns});
+}
+
+// The artefact, whose lists are those of `calibrated` itself: scores may be many.
+Graph artefact_on(const Calibrated& calibrated) {
+  Graph graph = calibrated.network;
+  const CalibrationRows& rows = calibrated.rows;
+  auto& tensors = graph.initializers;
+  tensors[kScores] = tensor_on(rows.scores, rows.sides);
+  if (!calibrated.baseline.empty()) tensors[kBaseline] = tensor_on(calibrated.baseline);
+  if (!rows.groups.empty()) tensors[kGroups] = tensor_on(rows.groups);
+  if (!rows.weights.empty()) tensors[kWeights] = tensor_on(rows.weights);
+  if (rows.features.defined()) tensors[kFeatures] = rows.features;
+  if (!calibrated.score.scale.empty()) tensors[kScale] = tensor_on(calibrated.score.scale);
+  if (calibrated.ratio.defined()) tensors[kRatio] = ratio_matrix(calibrated.ratio);
+  graph.metadata[kSettings] = settings_text(calibrated);
+  graph.metadata[kProvenance] = Json(calibrated.provenance).dump();
+  return graph;
 }
 
 }  // namespace
 
 std::vector<double> Calibrated::radius(const Level& level) const {
   if (calibration.name != "split") return {};
+  if (sides_ascend(rows)) {
+    const auto place = radius_place({rows.count(), rows.sides, calibration}, rows.levels, level);
+    if (!place) return std::vector<double>(static_cast<size_t>(rows.sides), kInfiniteRadius);
+    const auto first = rows.scores.begin() + static_cast<std::ptrdiff_t>(*place) * rows.sides;
+    return {first, first + rows.sides};
+  }
   const torch::Tensor radii =
       make_calibration(calibration, rows)->radii({torch::zeros({1, 1}), {}, {}}, level);
   const torch::Tensor plain = radii.contiguous();
@@ -190,24 +145,11 @@ std::vector<double> Calibrated::radius(const Level& level) const {
 }
 
 Graph to_artefact(const Calibrated& calibrated) {
-  Graph graph = calibrated.network;
-  const CalibrationRows& rows = calibrated.rows;
-  graph.initializers[kScores] = torch::tensor(rows.scores, torch::kDouble)
-                                    .reshape({static_cast<int64_t>(rows.count()), rows.sides});
-  if (!calibrated.baseline.empty()) {
-    graph.initializers[kBaseline] = torch::tensor(calibrated.baseline, torch::kDouble);
+  Graph graph = artefact_on(calibrated);
+  for (const char* name : {kScores, kBaseline, kGroups, kWeights, kScale}) {
+    const auto found = graph.initializers.find(name);
+    if (found != graph.initializers.end()) found->second = found->second.clone();
   }
-  if (!rows.groups.empty()) graph.initializers[kGroups] = torch::tensor(rows.groups, torch::kLong);
-  if (!rows.weights.empty()) {
-    graph.initializers[kWeights] = torch::tensor(rows.weights, torch::kDouble);
-  }
-  if (rows.features.defined()) graph.initializers[kFeatures] = rows.features;
-  if (!calibrated.score.scale.empty()) {
-    graph.initializers[kScale] = torch::tensor(calibrated.score.scale, torch::kDouble);
-  }
-  if (calibrated.ratio.defined()) graph.initializers[kRatio] = ratio_matrix(calibrated.ratio);
-  graph.metadata[kSettings] = settings_of(calibrated).dump();
-  graph.metadata[kProvenance] = Json(calibrated.provenance).dump();
   return graph;
 }
 
@@ -219,12 +161,12 @@ Calibrated from_artefact(Graph artefact, const std::string& name) {
     fail(name, ": is a network without calibration; run `fcp calibrate` on it first");
   }
   try {
-    read_settings(Json::parse(metadata.at(kSettings)), calibrated);
+    read_settings(metadata.at(kSettings), calibrated);
     take_rows_of(calibrated.network, calibrated.rows);
     calibrated.ratio = take_ratio(calibrated.network);
     calibrated.score.scale =
         numbers_of<double>(take(calibrated.network, kScale, torch::kDouble, 1));
-    calibrated.baseline = take_baseline(calibrated.network);
+    calibrated.baseline = take_baseline(calibrated.network, calibrated.rows);
     make_calibration(calibrated.calibration, calibrated.rows);  // complains of what does not fit
     if (!metadata.contains(kProvenance)) fail("its calibration has no '", kProvenance, "'");
     calibrated.provenance =
@@ -242,7 +184,7 @@ Calibrated from_artefact(Graph artefact, const std::string& name) {
 Calibrated read_calibrated(const std::string& path) { return from_artefact(read_onnx(path), path); }
 
 void write_calibrated(const Calibrated& calibrated, const std::string& path) {
-  write_onnx(to_artefact(calibrated), path);
+  write_onnx(artefact_on(calibrated), path);
 }
 
 }  // namespace fcp

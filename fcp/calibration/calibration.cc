@@ -1,9 +1,12 @@
 #include "fcp/calibration/calibration.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/grouped.h"
+#include "fcp/calibration/kept_levels.h"
 #include "fcp/calibration/localized.h"
 #include "fcp/calibration/weighted.h"
 #include "fcp/conformal/p_value.h"
@@ -14,39 +17,46 @@ namespace {
 
 class Split : public Calibration {
  public:
-  Split(const CalibrationOptions& options, const CalibrationRows& rows) : options_(options) {
+  Split(const CalibrationOptions& options, const CalibrationRows& rows)
+      : ranked_{rows.count(), rows.sides, options}, kept_(rows.levels) {
     for (int64_t side = 0; side < rows.sides; ++side) {
       sorted_.push_back(sorted_scores(side_scores(rows, side)));
+    }
+    const size_t found = sorted_[0].size();
+    const size_t needed = kept_.empty() ? ranked_.rows : ranked_.ranks(kept_).size();
+    if (found != needed) {
+      fail("split calibration found ", found, " scores, its levels need ", needed);
     }
   }
 
   torch::Tensor radii(const NewRows& rows, const Level& level) const override {
-    const auto sides = static_cast<int64_t>(sorted_.size());
-    const Level each = side_level(level, sides, options_);
-    torch::Tensor radius = torch::empty({1, sides}, torch::kDouble);
-    for (int64_t side = 0; side < sides; ++side) {
-      const std::vector<double>& scores = sorted_[static_cast<size_t>(side)];
-      double value = conformal_quantile_sorted(scores, each);
-      if (options_.paper && !scores.empty()) value = std::min(value, scores.back());
-      radius[0][side] = value;
+    const std::optional<size_t> place = radius_place(ranked_, kept_, level);
+    torch::Tensor radius = torch::empty({1, ranked_.sides}, torch::kDouble);
+    for (int64_t side = 0; side < ranked_.sides; ++side) {
+      radius[0][side] = place ? sorted_[static_cast<size_t>(side)][*place]
+                              : std::numeric_limits<double>::infinity();
     }
-    return radius.expand({rows.features.size(0), sides});
+    return radius.expand({rows.features.size(0), ranked_.sides});
   }
 
   std::vector<double> p_values(const NewRows&, std::span<const double> scores) const override {
+    if (const auto missing = missing_scores(kept_)) {
+      fail("the calibration ", *missing, "; a p-value needs all scores");
+    }
     std::vector<double> result;
     std::vector<double> each(sorted_.size());
     for (size_t at = 0; at < scores.size(); at += each.size()) {
       for (size_t side = 0; side < each.size(); ++side) {
         each[side] = conformal_p_value(sorted_[side], scores[at + side]).value();
       }
-      result.push_back(join_sides(each, options_));
+      result.push_back(join_sides(each, ranked_.options));
     }
     return result;
   }
 
  private:
-  CalibrationOptions options_;
+  RankedRows ranked_;
+  std::vector<Level> kept_;
   std::vector<std::vector<double>> sorted_;  // one a side
 };
 
@@ -54,7 +64,7 @@ class Split : public Calibration {
 
 std::vector<double> side_scores(const CalibrationRows& rows, int64_t side) {
   std::vector<double> scores;
-  scores.reserve(rows.count());
+  scores.reserve(rows.scores.size() / static_cast<size_t>(rows.sides));
   const auto sides = static_cast<size_t>(rows.sides);
   for (size_t at = static_cast<size_t>(side); at < rows.scores.size(); at += sides) {
     scores.push_back(rows.scores[at]);
@@ -74,6 +84,7 @@ double join_sides(std::span<const double> p_values, const CalibrationOptions& op
 std::unique_ptr<Calibration> make_calibration(const CalibrationOptions& options,
                                               const CalibrationRows& rows, int64_t classes) {
   if (options.name == "split") return std::make_unique<Split>(options, rows);
+  if (!rows.levels.empty()) fail("levels are kept by split calibration alone");
   if (options.name == "grouped") return make_grouped(options, rows, classes);
   if (options.name == "localized") return make_localized(options, rows);
   if (options.name == "weighted") return make_weighted(options, rows);

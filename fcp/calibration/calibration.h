@@ -40,12 +40,17 @@ inline constexpr char kByLabel[] = "label";           // group: the label itself
 struct CalibrationRows {
   int64_t sides = 1;
   std::vector<double> scores;            // [n × sides], row by row
+  std::vector<Level> levels{};           // split: where only their scores are kept (kept_levels.h),
+                                         // ascending; empty: all scores are there
+  size_t total = 0;                      // with levels: n, which the scores no longer tell
   std::vector<int64_t> groups;           // grouped: [n], indices of group_names
   std::vector<std::string> group_names;  // grouped
   std::vector<double> weights;           // weighted: [n]
   torch::Tensor features;                // localized: [n, D] float
 
-  size_t count() const { return scores.size() / static_cast<size_t>(sides); }
+  size_t count() const {
+    return levels.empty() ? scores.size() / static_cast<size_t>(sides) : total;
+  }
 };
 
 // What is known of new rows; only what the calibration asks for need be there.
@@ -76,7 +81,7 @@ class Calibration {
 std::unique_ptr<Calibration> make_calibration(const CalibrationOptions& options,
                                               const CalibrationRows& rows, int64_t classes = 0);
 
-// The scores of one side, in the order of the rows.
+// The scores of one side, in the order in which they are kept.
 std::vector<double> side_scores(const CalibrationRows& rows, int64_t side);
 
 // The level of one side.

@@ -82,7 +82,7 @@ TensorInfo set_info(const std::string& name, const TensorInfo& input, int64_t cl
   return info;
 }
 
-std::string settings_text(const Calibrated& calibrated, const ExportOptions& options) {
+std::string export_settings(const Calibrated& calibrated, const ExportOptions& options) {
   nlohmann::ordered_json alpha = nlohmann::ordered_json::array();
   for (const Level& level : options.levels) alpha.push_back(level.text());
   const nlohmann::ordered_json json = {{"format", 1},
@@ -140,7 +140,7 @@ Graph export_calibrated(const Calibrated& calibrated, const ExportOptions& optio
     }
   }
   Graph graph = std::move(builder).finish();
-  graph.metadata[kExported] = settings_text(calibrated, options);
+  graph.metadata[kExported] = export_settings(calibrated, options);
   return graph;
 }
 

@@ -102,13 +102,15 @@ class LabelWriter {
         .unsqueeze(0);
   }
 
-  // aps, raps: Σ of the probabilities of all labels up to this one.
+  // aps, raps: the probabilities of all labels up to this one: all less those after it.
   std::string running_sums() {
     const std::string ranked = order();
     const std::string sorted =
         builder_.add("GatherElements", {probabilities(), ranked}, {{"axis", int64_t{1}}});
     const std::string axis = builder_.constant(torch::tensor(int64_t{1}));
-    std::string sums = builder_.add("CumSum", {sorted, axis});
+    const std::string after = builder_.add("CumSum", {sorted, axis},
+                                           {{"exclusive", int64_t{1}}, {"reverse", int64_t{1}}});
+    std::string sums = builder_.add("Sub", {doubles({1}), after});
     if (score_.name == "raps") sums = builder_.add("Add", {sums, builder_.constant(terms())});
     return builder_.add("ScatterElements", {wide_, ranked, sums}, {{"axis", int64_t{1}}});
   }

@@ -20,6 +20,7 @@ Predictor::Predictor(const Graph& network, const ScoreOptions& score, const std:
     CutGraph parts = fcp::cut(network, cut);
     cut_ = parts.feature;
     backbone_.emplace(std::move(parts.backbone), options);
+    layers_ = match_relu_layers(*backbone_);
     head_ = std::make_shared<Network>(std::move(parts.head), options);
   }
   score_ = make_score(score, head_);
@@ -27,6 +28,7 @@ Predictor::Predictor(const Graph& network, const ScoreOptions& score, const std:
 
 torch::Tensor Predictor::features(const torch::Tensor& x) const {
   torch::NoGradGuard no_grad;
+  if (layers_ && takes_rows(*layers_, x)) return run_layers(*layers_, x);
   return backbone_ ? backbone_->run_rows({x})[0] : x;
 }
 

@@ -13,6 +13,7 @@
 #include <torch/types.h>
 
 #include "fcp/network/network.h"
+#include "fcp/network/relu_layers.h"
 #include "fcp/scores/score.h"
 
 namespace fcp {
@@ -35,6 +36,7 @@ class Predictor {
  private:
   std::string cut_;
   std::optional<Network> backbone_;
+  std::optional<ReluLayers> layers_;  // the same, where it is a perceptron
   std::shared_ptr<const Network> head_;
   std::unique_ptr<Score> score_;
 };

@@ -14,7 +14,7 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/calibration/calibration.h"
 #include "fcp/calibration/predictor.h"
-#include "fcp/conformal/quantile.h"
+#include "fcp/conformal/following_quantile.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/simplify.h"
 #include "fcp/scores/cqr.h"
@@ -299,12 +299,13 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
       {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
   const auto validation_rows = static_cast<double>(rows.validation_truth.size(0));
   const std::function<double(double)> covered_at = count_by_radius(head, score, rows);
+  FollowingQuantile quantile(level);
   StepsChoice choice;
   search.distances(rows.calibration_features, rows.calibration_truth, most,
                    distance_order(score.norm), [&](int step, const torch::Tensor& distances) {
                      check_interrupted();
                      const std::vector<double> scores = plain_scores(distances);
-                     double radius = conformal_quantile(scores, level);
+                     double radius = quantile.of(scores);
                      if (score.paper)
                        radius = std::min(radius, *std::max_element(scores.begin(), scores.end()));
                      const double covered = covered_at(radius);

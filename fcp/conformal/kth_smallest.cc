@@ -1,12 +1,20 @@
 #include "fcp/conformal/kth_smallest.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
+#include "fcp/base/lanes.h"
+
 namespace fcp {
 namespace {
+
+typedef double Eight __attribute__((vector_size(64), aligned(8), may_alias));
+typedef int64_t EightMarks __attribute__((vector_size(64)));  // 0 or −1 each
+typedef int8_t EightBytes __attribute__((vector_size(8)));
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
@@ -42,22 +50,59 @@ KthBracket bracket_of(std::span<const double> numbers, size_t rank) {
   return bracket;
 }
 
+struct KthPass {
+  KthBracket bracket;
+  size_t up = 0;    // numbers ≥ low
+  size_t down = 0;  // numbers ≤ high; a NaN is neither
+  std::vector<double> inside{};
+};
+
+// Eight numbers are compared at once; those inside, hardly ever one, are told by the bytes of a
+// word that are not 0.
+FCP_KERNEL void look_at(std::span<const double> numbers, KthPass& pass) {
+  const double low = pass.bracket.low, high = pass.bracket.high;
+  EightMarks up = {}, down = {};  // less 1 for each
+  size_t i = 0;
+  for (; i + 8 <= numbers.size(); i += 8) {
+    const Eight& some = *reinterpret_cast<const Eight*>(numbers.data() + i);
+    const EightMarks is_up = some >= low, is_down = some <= high;
+    up += is_up;
+    down += is_down;
+    const EightBytes inside = __builtin_convertvector(is_up & is_down, EightBytes);
+    uint64_t found = std::bit_cast<uint64_t>(inside) & 0x0101010101010101;
+    for (; found != 0; found &= found - 1) {
+      pass.inside.push_back(numbers[i + static_cast<size_t>(std::countr_zero(found)) / 8]);
+    }
+  }
+  for (size_t lane = 0; lane < 8; ++lane) {
+    pass.up -= static_cast<size_t>(up[lane]);
+    pass.down -= static_cast<size_t>(down[lane]);
+  }
+  for (; i < numbers.size(); ++i) {
+    const bool is_up = numbers[i] >= low, is_down = numbers[i] <= high;
+    pass.up += is_up ? 1 : 0;
+    pass.down += is_down ? 1 : 0;
+    if (is_up && is_down) pass.inside.push_back(numbers[i]);
+  }
+}
+
+FCP_AVX512 void look_avx512(std::span<const double> numbers, KthPass& pass) {
+  look_at(numbers, pass);
+}
+FCP_AVX2 void look_avx2(std::span<const double> numbers, KthPass& pass) { look_at(numbers, pass); }
+void look_plain(std::span<const double> numbers, KthPass& pass) { look_at(numbers, pass); }
+
 }  // namespace
 
 double kth_smallest(std::span<const double> numbers, size_t rank) {
-  const KthBracket bracket =
-      numbers.size() < kFewNumbers ? KthBracket{-kInfinite, kInfinite} : bracket_of(numbers, rank);
-  std::vector<double> inside;
-  inside.reserve(numbers.size() < kFewNumbers ? numbers.size() : numbers.size() / 16);
-  size_t below = 0, above = 0;  // a NaN is counted in both
-  for (const double number : numbers) {
-    const auto up = static_cast<size_t>(number >= bracket.low);
-    const auto down = static_cast<size_t>(number <= bracket.high);
-    below += 1 - up;
-    above += 1 - down;
-    if ((up & down) != 0) inside.push_back(number);  // one branch, hardly ever taken
-  }
-  if (below + above + inside.size() > numbers.size()) return kNotANumber;
+  const bool few = numbers.size() < kFewNumbers;
+  KthPass pass{few ? KthBracket{-kInfinite, kInfinite} : bracket_of(numbers, rank)};
+  std::vector<double>& inside = pass.inside;
+  inside.reserve(few ? numbers.size() : numbers.size() / 16);
+  const int width = simd_width();
+  (width == 512 ? look_avx512 : width == 256 ? look_avx2 : look_plain)(numbers, pass);
+  if (pass.up + pass.down - inside.size() < numbers.size()) return kNotANumber;
+  const size_t below = numbers.size() - pass.up;
   if (rank > below && rank - below <= inside.size()) return select_in(inside, rank - below);
   std::vector<double> all(numbers.begin(), numbers.end());
   return select_in(all, rank);

@@ -54,11 +54,14 @@ double conformal_quantile_sorted(std::span<const double> sorted, const Level& le
   return rank > sorted.size() ? kInfinity : sorted[rank - 1];
 }
 
-std::vector<double> sorted_scores(std::span<const double> scores) {
+std::vector<double> sorted_scores(std::vector<double> scores) {
   check_scores(scores);
-  std::vector<double> sorted(scores.begin(), scores.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted;
+  std::sort(scores.begin(), scores.end());
+  return scores;
+}
+
+std::vector<double> sorted_scores(std::span<const double> scores) {
+  return sorted_scores(std::vector<double>(scores.begin(), scores.end()));
 }
 
 double weighted_quantile(std::span<const double> scores, std::span<const double> weights,

@@ -28,7 +28,8 @@ double conformal_quantile(std::span<const double> scores, const Level& level);
 double conformal_quantile_sorted(std::span<const double> sorted, const Level& level);
 
 // The scores in ascending order; a NaN is an error. What a calibrated predictor keeps, so that any
-// level can be asked of it later.
+// level can be asked of it later. A list that is moved in is sorted where it is.
+std::vector<double> sorted_scores(std::vector<double> scores);
 std::vector<double> sorted_scores(std::span<const double> scores);
 
 // Weights are finite and not negative; they need not sum to one. All weights zero: +∞.

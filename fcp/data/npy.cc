@@ -207,6 +207,12 @@ void convert_numbers(const NpyType& type, const char* bytes, size_t count, float
   }
 }
 
+// Numbers that need no conversion, only to be read to where they belong.
+bool is_float_of_machine(const NpyType& type) {
+  return type.kind == 'f' && type.size == 4 &&
+         type.big_endian == (std::endian::native == std::endian::big);
+}
+
 // Column-major to row-major: walks the output in order, counting its multi-index up like an
 // odometer and keeping the place in the input beside it.
 std::vector<float> to_row_major(const std::vector<float>& in, std::span<const int64_t> shape) {
@@ -236,21 +242,22 @@ NpyReader::NpyReader(std::unique_ptr<ByteSource> bytes)
   check_size(header_, *bytes_);
 }
 
-// Appends the next `count` numbers. Memory grows with what the file really holds, so a header that
-// promises too much of a packed file (whose size is not known beforehand) does no harm.
+// Fills `out` with the next `count` numbers. Memory grows with what the file really holds, so a
+// header that promises too much of a packed file (whose size is not known beforehand) does no harm.
 void NpyReader::read_numbers(size_t count, std::vector<float>& out) {
   const size_t item = static_cast<size_t>(header_.type.size);
-  while (count > 0) {
-    const size_t some = std::min(count, kBlock / item);
-    buffer_.resize(some * item);
-    const size_t got = bytes_->read(buffer_.data(), buffer_.size());
-    if (got < buffer_.size()) {
+  const bool as_is = is_float_of_machine(header_.type);
+  if (out.size() > count) out.resize(count);
+  for (size_t done = 0, some = 0; done < count; done += some) {
+    some = std::min(count - done, kBlock / item);
+    if (out.size() < done + some) out.resize(done + some);
+    if (!as_is) buffer_.resize(some * item);
+    char* const bytes = as_is ? reinterpret_cast<char*>(out.data() + done) : buffer_.data();
+    if (bytes_->read(bytes, some * item) < some * item) {
       fail(name(), ": truncated: the data end before shape ", shape_text(header_.shape), " of ",
            type_name(header_.type), " is filled");
     }
-    out.resize(out.size() + some);
-    convert_numbers(header_.type, buffer_.data(), some, out.data() + out.size() - some);
-    count -= some;
+    if (!as_is) convert_numbers(header_.type, bytes, some, out.data() + done);
   }
 }
 
@@ -274,7 +281,6 @@ bool NpyReader::next(size_t count, Array& out) {
   out.shape = header_.shape;
   out.shape[0] = static_cast<int64_t>(some);
   const size_t numbers = element_count(out.shape);
-  out.values.clear();
   if (loaded_) {
     const auto first =
         whole_.values.begin() + static_cast<std::ptrdiff_t>(next_row_ * whole_.row_size());

@@ -61,8 +61,14 @@ void check_scores(const Communicator& ranks, std::span<const double> scores, siz
 std::vector<double> distributed_select(Communicator& ranks, std::span<const double> scores,
                                        std::span<const uint64_t> ks,
                                        const RankSelectionOptions& options) {
-  std::vector<uint64_t> keys = checked_keys(ranks, scores, options.first_row);
-  const uint64_t total = total_rows(ranks, scores.size());
+  return distributed_select_keys(ranks, checked_keys(ranks, scores, options.first_row), ks,
+                                 options);
+}
+
+std::vector<double> distributed_select_keys(Communicator& ranks, std::vector<uint64_t> keys,
+                                            std::span<const uint64_t> ks,
+                                            const RankSelectionOptions& options) {
+  const uint64_t total = total_rows(ranks, keys.size());
   for (const uint64_t k : ks) {
     if (k < 1 || k > total) fail("there is no ", k, "-th smallest of ", total, " scores");
   }

@@ -8,7 +8,7 @@
 //   payload ≤ (5 · 2^11 + 2^9) · 8 bytes = 84 KiB for one k, 68 KiB for each more; an all-reduce
 //             moves twice that per rank and takes 2 log2 R steps
 //   work    = one pass over the scores of a rank, then passes over those that are still candidates;
-//             8 bytes of memory for each
+//             8 bytes of memory for each, or none besides the scores where they are kept as keys
 //
 // Nothing is assumed of the scores or of how they are spread: ties, ±∞ and empty ranks included.
 // All ranks get the same answer, bit-equal to the serial one for any number of ranks; a zero is
@@ -42,6 +42,12 @@ void check_scores(const Communicator& ranks, std::span<const double> scores, siz
 std::vector<double> distributed_select(Communicator& ranks, std::span<const double> scores,
                                        std::span<const uint64_t> ks,
                                        const RankSelectionOptions& options = {});
+
+// The same of keys (fcp/distributed/refinement.h), for whoever keeps nothing else of the scores:
+// they are used up, and no second list is made.
+std::vector<double> distributed_select_keys(Communicator& ranks, std::vector<uint64_t> keys,
+                                            std::span<const uint64_t> ks,
+                                            const RankSelectionOptions& options = {});
 
 // conformal_quantile of all ranks' scores together, for each level; +∞ where they are too few.
 std::vector<double> distributed_quantiles(Communicator& ranks, std::span<const double> scores,

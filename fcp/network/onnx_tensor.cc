@@ -180,13 +180,19 @@ torch::Tensor tensor_from_onnx(const onnx::TensorProto& message, const std::stri
 
 void tensor_to_onnx(const std::string& name, const torch::Tensor& tensor,
                     onnx::TensorProto& message) {
+  const torch::Tensor plain = header_to_onnx(name, tensor, message);
+  message.set_raw_data(plain.data_ptr(), plain.nbytes());
+}
+
+torch::Tensor header_to_onnx(const std::string& name, const torch::Tensor& tensor,
+                             onnx::TensorProto& message) {
   const std::optional<onnx::TensorProto::DataType> type = onnx_type(tensor.scalar_type());
   if (!type) fail("tensor '", name, "': ONNX has no element type ", tensor.scalar_type());
   const torch::Tensor plain = tensor.detach().to(torch::kCPU).contiguous();
   message.set_name(name);
   message.set_data_type(*type);
   for (const int64_t dimension : plain.sizes()) message.add_dims(dimension);
-  message.set_raw_data(plain.data_ptr(), plain.nbytes());
+  return plain;
 }
 
 }  // namespace fcp

@@ -18,4 +18,8 @@ torch::Tensor tensor_from_onnx(const onnx::TensorProto& message, const std::stri
 void tensor_to_onnx(const std::string& name, const torch::Tensor& tensor,
                     onnx::TensorProto& message);
 
+// The same but for those bytes, which are those of the tensor that comes back.
+torch::Tensor header_to_onnx(const std::string& name, const torch::Tensor& tensor,
+                             onnx::TensorProto& message);
+
 }  // namespace fcp

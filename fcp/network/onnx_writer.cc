@@ -1,9 +1,8 @@
 #include "fcp/network/onnx_writer.h"
 
 #include <limits>
-
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <string_view>
+#include <vector>
 
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
@@ -77,43 +76,106 @@ void write_node(const Node& node, onnx::NodeProto& message) {
   }
 }
 
-}  // namespace
-
-std::string serialize_onnx(const Graph& graph) {
-  onnx::ModelProto model;
-  model.set_ir_version(graph.ir_version);
-  model.set_producer_name("fcp");
-  model.add_opset_import()->set_version(graph.opset);
-  for (const auto& [key, value] : graph.metadata) {
-    auto* entry = model.add_metadata_props();
-    entry->set_key(key);
-    entry->set_value(value);
-  }
-  onnx::GraphProto& message = *model.mutable_graph();
-  message.set_name(graph.name.empty() ? "network" : graph.name);
-  for (const Node& node : graph.nodes) write_node(node, *message.add_node());
-  for (const auto& [name, tensor] : graph.initializers) {
-    tensor_to_onnx(name, tensor, *message.add_initializer());
-  }
-  for (const TensorInfo& input : graph.inputs) write_info(input, *message.add_input());
-  for (const TensorInfo& output : graph.outputs) write_info(output, *message.add_output());
-
-  if (model.ByteSizeLong() > static_cast<size_t>(std::numeric_limits<int>::max())) {
-    fail("the network has ", model.ByteSizeLong(), " bytes, more than an ONNX file can (2 GiB)");
-  }
+// What stands before the bytes of a field whose length is told: protobuf's own encoding.
+std::string length_prefix(int field, size_t length) {
   std::string bytes;
-  bytes.reserve(model.ByteSizeLong());  // growing it by doubling would hold it three times
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    if (!model.SerializeToCodedStream(&coded)) fail("the network cannot be serialised");
+  for (uint64_t number : {static_cast<uint64_t>(field) << 3 | 2, uint64_t{length}}) {
+    for (; number >= 128; number >>= 7) bytes += static_cast<char>(number % 128 + 128);
+    bytes += static_cast<char>(number);
   }
   return bytes;
 }
 
+// An initializer: what stands before its numbers, and these, where they are.
+struct InitializerBytes {
+  std::string head;
+  torch::Tensor numbers;
+
+  InitializerBytes(const std::string& name, const torch::Tensor& tensor) {
+    onnx::TensorProto message;
+    numbers = header_to_onnx(name, tensor, message);
+    const std::string fields =
+        message.SerializeAsString() +
+        length_prefix(onnx::TensorProto::kRawDataFieldNumber, numbers.nbytes());
+    head =
+        length_prefix(onnx::GraphProto::kInitializerFieldNumber, fields.size() + numbers.nbytes()) +
+        fields;
+  }
+  std::string_view body() const {
+    return {static_cast<const char*>(numbers.data_ptr()), numbers.nbytes()};
+  }
+  size_t size() const { return head.size() + numbers.nbytes(); }
+};
+
+// The file in pieces, in the order of the fields' numbers, as protobuf has them. It is not built
+// as one message because that would hold the numbers of all initializers twice more.
+class OnnxPieces {
+ public:
+  explicit OnnxPieces(const Graph& graph) {
+    onnx::ModelProto before, after;
+    before.set_ir_version(graph.ir_version);
+    before.set_producer_name("fcp");
+    after.add_opset_import()->set_version(graph.opset);
+    for (const auto& [key, value] : graph.metadata) {
+      auto* entry = after.add_metadata_props();
+      entry->set_key(key);
+      entry->set_value(value);
+    }
+    onnx::GraphProto front, back;
+    front.set_name(graph.name.empty() ? "network" : graph.name);
+    for (const Node& node : graph.nodes) write_node(node, *front.add_node());
+    for (const TensorInfo& input : graph.inputs) write_info(input, *back.add_input());
+    for (const TensorInfo& output : graph.outputs) write_info(output, *back.add_output());
+    front_ = front.SerializeAsString();
+    back_ = back.SerializeAsString();
+    size_t graph_size = front_.size() + back_.size();
+    for (const auto& [name, tensor] : graph.initializers) {
+      graph_size += initializers_.emplace_back(name, tensor).size();
+    }
+    before_ =
+        before.SerializeAsString() + length_prefix(onnx::ModelProto::kGraphFieldNumber, graph_size);
+    after_ = after.SerializeAsString();
+    size_ = before_.size() + graph_size + after_.size();
+    if (size_ > static_cast<size_t>(std::numeric_limits<int>::max())) {
+      fail("the network has ", size_, " bytes, more than an ONNX file can (2 GiB)");
+    }
+  }
+
+  size_t size() const { return size_; }
+
+  template <typename Take>
+  void give(Take take) const {
+    take(std::string_view(before_));
+    take(std::string_view(front_));
+    for (const InitializerBytes& initializer : initializers_) {
+      take(std::string_view(initializer.head));
+      take(initializer.body());
+    }
+    take(std::string_view(back_));
+    take(std::string_view(after_));
+  }
+
+ private:
+  std::string before_, front_, back_, after_;
+  std::vector<InitializerBytes> initializers_;
+  size_t size_ = 0;
+};
+
+}  // namespace
+
+std::string serialize_onnx(const Graph& graph) {
+  const OnnxPieces pieces(graph);
+  std::string bytes;
+  bytes.reserve(pieces.size());
+  pieces.give([&](std::string_view piece) { bytes += piece; });
+  return bytes;
+}
+
 void write_onnx(const Graph& graph, const std::string& path) {
-  write_file(path, serialize_onnx(graph));
+  const OnnxPieces pieces(graph);
+  OutputFile file(path);
+  pieces.give([&](std::string_view piece) { file.write(piece); });
+  file.commit();
 }
 
 }  // namespace fcp

@@ -25,10 +25,16 @@ class Aps : public LabelScore {
     const torch::Tensor order = std::get<1>(torch::sort(logits, /*stable=*/true, 1, true));
     const torch::Tensor sorted = probabilities(logits, temperature_).gather(1, order);
     const int64_t last = classes() - 1;
-    const torch::Tensor above = torch::cat(
-        {torch::zeros({logits.size(0), 1}, sorted.options()), sorted.narrow(1, 0, last).cumsum(1)},
-        1);
-    torch::Tensor scores = above + (randomized_ ? random_shares(features, seed_) * sorted : sorted);
+    const torch::Tensor none = torch::zeros({logits.size(0), 1}, sorted.options());
+    torch::Tensor scores;
+    if (randomized_) {
+      const torch::Tensor above = torch::cat({none, sorted.narrow(1, 0, last).cumsum(1)}, 1);
+      scores = above + random_shares(features, seed_) * sorted;
+    } else {
+      // All but what comes after, so that the last label has 1 exactly, whatever was rounded.
+      const torch::Tensor after = sorted.narrow(1, 1, last).flip(1).cumsum(1).flip(1);
+      scores = 1 - torch::cat({after, none}, 1);
+    }
     const torch::Tensor ranks = torch::arange(1, classes() + 1, torch::kLong);
     scores = scores + rank_terms(ranks, term_);
     return torch::empty_like(scores).scatter_(1, order, scores);

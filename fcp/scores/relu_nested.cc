@@ -8,7 +8,6 @@
 
 #include <torch/utils.h>
 
-#include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
 #include "fcp/bounds/relu_range.h"
 #include "fcp/scores/outputs.h"
@@ -17,7 +16,7 @@ namespace fcp {
 namespace {
 
 constexpr double kBoundless = std::numeric_limits<double>::infinity();
-constexpr size_t kNestedBlock = 64;     // rows whose hidden units stay in the first cache
+constexpr size_t kNestedBlock = 48;     // rows whose hidden units stay in the first cache
 constexpr size_t kNestedThread = 1024;  // below, a thread costs more than it does
 
 // The largest finite float32 that is at most the radius, which is not negative.
@@ -32,26 +31,25 @@ class ReluNested : public Score {
  public:
   ReluNested(const ScoreOptions& options, const ReluHead& head, std::unique_ptr<Score> general)
       : head_(head),
-        range_(make_relu_range(head)),
+        rows_(make_relu_rows(head)),
         widening_(options.floor * options.slope / 2),
         general_(std::move(general)) {
     const std::vector<float> scale(options.scale.begin(), options.scale.end());
-    if (!scale.empty() && scale.size() != range_.head.features) return;  // general_ says so
-    reach_ = unit_reach(range_.head, options.norm, scale.empty() ? nullptr : scale.data());
+    if (!scale.empty() && scale.size() != rows_.features) return;  // general_ says so
+    moves_ = unit_moves(rows_, options.norm, scale.empty() ? nullptr : scale.data());
   }
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
     if (!takes(features) || truth.dim() == 0 || truth.size(0) != features.size(0) ||
-        truth.numel() != features.size(0) * static_cast<int64_t>(range_.head.outputs)) {
+        truth.numel() != features.size(0) * static_cast<int64_t>(rows_.outputs)) {
       return general_->score(features, truth);
     }
     const torch::Tensor y = truth.to(torch::kCPU, torch::kDouble).contiguous();
     const double* wanted = y.data_ptr<double>();
     std::vector<double> scores(static_cast<size_t>(features.size(0)));
-    for_blocks(features, [&](size_t first, const HiddenRows& rows) {
-      radii_reaching(range_, rows, wanted + first * range_.head.outputs, widening_,
-                     scores.data() + first);
+    for_blocks(features, [&](size_t first, const RangeRows& rows) {
+      radii_reaching(rows, wanted + first * rows_.outputs, scores.data() + first);
     });
     return scores;
   }
@@ -60,11 +58,11 @@ class ReluNested : public Score {
     if (!takes(features)) return general_->region(features, radius);
     check_radii(radius, features.size(0), 1);
     const torch::Tensor radii = radius.to(torch::kCPU, torch::kDouble).contiguous();
-    const auto outputs = static_cast<int64_t>(range_.head.outputs);
+    const auto outputs = static_cast<int64_t>(rows_.outputs);
     const torch::Tensor ends = torch::empty({3, features.size(0), outputs}, torch::kDouble);
     Regions regions{ends[0], ends[1], ends[2], {}};
-    for_blocks(features, [&](size_t first, const HiddenRows& rows) {
-      const size_t at = first * range_.head.outputs;
+    for_blocks(features, [&](size_t first, const RangeRows& rows) {
+      const size_t at = first * rows_.outputs;
       fill_bands(rows, radii.data_ptr<double>() + first, regions.prediction.data_ptr<double>() + at,
                  regions.lower.data_ptr<double>() + at, regions.upper.data_ptr<double>() + at);
     });
@@ -73,7 +71,7 @@ class ReluNested : public Score {
 
  private:
   bool takes(const torch::Tensor& features) const {
-    return !reach_.empty() && takes_features(head_, features) && features.size(0) > 0;
+    return !moves_.empty() && takes_features(head_, features) && features.size(0) > 0;
   }
 
   // Shows the hidden units of the rows, block by block, to `work`.
@@ -82,45 +80,39 @@ class ReluNested : public Score {
     const torch::Tensor v =
         features.detach().to(torch::kCPU, torch::kFloat).flatten(1).contiguous();
     const float* from = v.data_ptr<float>();
-    const ReluRows& head = range_.head;
-    parallel_rows(
-        static_cast<size_t>(v.size(0)), kNestedThread, static_cast<size_t>(at::get_num_threads()),
-        [&](size_t begin, size_t end) {
-          std::vector<float> hidden(std::min(kNestedBlock, end - begin) * head.hidden_width);
-          for (size_t first = begin; first < end; first += kNestedBlock) {
-            const size_t rows = std::min(kNestedBlock, end - first);
-            hidden_rows(head, from + first * head.features, rows, hidden.data());
-            work(first, {rows, hidden.data(), reach_.data()});
-          }
-        });
+    parallel_rows(static_cast<size_t>(v.size(0)), kNestedThread,
+                  static_cast<size_t>(at::get_num_threads()), [&](size_t begin, size_t end) {
+                    HiddenBlocks hidden(rows_, std::min(kNestedBlock, end - begin));
+                    for (size_t first = begin; first < end; first += kNestedBlock) {
+                      const size_t rows = std::min(kNestedBlock, end - first);
+                      hidden.fill(rows_, from + first * rows_.features, 0, rows);
+                      work(first, RangeRows{rows_, moves_, hidden, 0, rows, widening_});
+                    }
+                  });
   }
 
   // Everything at an infinite radius, nothing at a negative one.
-  void fill_bands(const HiddenRows& rows, const double* radius, double* prediction, double* lower,
+  void fill_bands(const RangeRows& rows, const double* radius, double* prediction, double* lower,
                   double* upper) const {
-    const size_t outputs = range_.head.outputs;
-    std::vector<float> low(rows.rows * outputs), high(low), at(rows.rows, 0.0f);
-    ranges_at(range_, rows, at.data(), low.data(), high.data());
-    for (size_t i = 0; i < low.size(); ++i) {  // both ends are one number, or there is none
-      prediction[i] = low[i] == high[i] ? static_cast<double>(low[i]) : std::nan("");
+    std::vector<float> at(rows.rows, 0.0f);
+    ranges_at(rows, at.data(), lower, upper);
+    const size_t outputs = rows_.outputs, ends = rows.rows * outputs;
+    for (size_t i = 0; i < ends; ++i) {  // both ends are one number, or there is none
+      prediction[i] = lower[i] == upper[i] ? lower[i] : std::nan("");
     }
     for (size_t i = 0; i < rows.rows; ++i) at[i] = radius_at_most(std::max(0.0, radius[i]));
-    ranges_at(range_, rows, at.data(), low.data(), high.data());
-    for (size_t i = 0; i < low.size(); ++i) {
+    ranges_at(rows, at.data(), lower, upper);
+    for (size_t i = 0; i < ends; ++i) {
       const double asked = radius[i / outputs];
-      const double margin = static_cast<double>(at[i / outputs]) * widening_;
-      lower[i] = asked < 0             ? kBoundless
-                 : asked == kBoundless ? -kBoundless
-                                       : static_cast<double>(low[i]) - margin;
-      upper[i] = asked < 0             ? -kBoundless
-                 : asked == kBoundless ? kBoundless
-                                       : static_cast<double>(high[i]) + margin;
+      if (asked >= 0 && asked < kBoundless) continue;
+      lower[i] = asked < 0 ? kBoundless : -kBoundless;
+      upper[i] = -lower[i];
     }
   }
 
   ReluHead head_;
-  ReluRange range_;
-  std::vector<float> reach_;
+  ReluRows rows_;
+  std::vector<float> moves_;
   double widening_;  // of each side, at radius 1
   std::unique_ptr<Score> general_;
 };
@@ -133,7 +125,7 @@ std::unique_ptr<Score> with_relu_nested(const ScoreOptions& options, const Netwo
   if (!head.device().is_cpu()) return general;
   const std::optional<ReluHead> matched = match_relu_head(head, output);
   if (!matched) return general;
-  const size_t block = kNestedBlock * padded(static_cast<size_t>(matched->w1.size(0)));
+  const size_t block = kNestedBlock * static_cast<size_t>(matched->w1.size(0));
   const size_t memory = options.bound.memory;
   if (memory > 0 && block * sizeof(float) > memory) return general;
   return std::make_unique<ReluNested>(options, *matched, std::move(general));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kBlockRows = 64;    // hidden and moved rows of a block stay in the first cache
 constexpr size_t kThreadRows = 512;  // below, a thread costs more than it does
-constexpr int kTracedSteps = 32;     // at once: what the last ones do for nothing is little
+constexpr int kTracedSteps = 32;     // at once, and then twice as many each time
 
 // Rows [N, D] float32 on the CPU.
 torch::Tensor plain_rows(const torch::Tensor& rows) {
@@ -31,8 +31,8 @@ void for_blocks(const ReluWalk& walk, const torch::Tensor& v, const torch::Tenso
   const float* truth = y.data_ptr<float>();
   parallel_rows(static_cast<size_t>(v.size(0)), kThreadRows, search_threads(),
                 [&](size_t begin, size_t end) {
-                  std::vector<float> hidden(kBlockRows * head.hidden_width);
-                  std::vector<float> moved(kBlockRows * head.feature_width);
+                  FloatRows hidden(kBlockRows * head.hidden_width);
+                  FloatRows moved(kBlockRows * head.feature_width);
                   for (size_t first = begin; first < end; first += kBlockRows) {
                     const size_t rows = std::min(kBlockRows, end - first);
                     hidden_rows(head, features + first * head.features, rows, hidden.data());
@@ -87,11 +87,11 @@ torch::Tensor ReluSearch::distances(const torch::Tensor& features, const torch::
   const torch::Tensor v = plain_rows(features), y = plain_rows(truth.reshape({-1, 1}));
   const ReluRows& head = walk_.head;
   const auto rows = static_cast<size_t>(v.size(0));
-  std::vector<float> hidden(rows * head.hidden_width), moved(rows * head.feature_width);
-  torch::Tensor trace = torch::zeros({kTracedSteps, v.size(0)});
+  FloatRows hidden(rows * head.hidden_width), moved(rows * head.feature_width);
   torch::Tensor last = torch::zeros({v.size(0)});
-  for (int done = 0; done < steps; done += kTracedSteps) {
-    const int count = std::min(kTracedSteps, steps - done);
+  for (int done = 0, count = 0; done < steps; done += count) {
+    count = std::min(std::max(kTracedSteps, 2 * count), steps - done);
+    torch::Tensor trace = torch::empty({count, v.size(0)});
     parallel_rows(rows, kThreadRows, search_threads(), [&](size_t begin, size_t end) {
       float* p = hidden.data() + begin * head.hidden_width;
       if (done == 0) hidden_rows(head, v.data_ptr<float>() + begin * head.features, end - begin, p);

@@ -22,7 +22,7 @@ struct WalkScratch {
         weights(walk.head.hidden_width + 1),
         stops(static_cast<size_t>(steps)) {}
 
-  std::vector<float> q, z;
+  FloatRows q, z;
   std::vector<int32_t> active;  // −1 where p > 0
   std::vector<uint32_t>
       units;  // that flipped, and what they add to Dw₂; one place more to write to
@@ -117,8 +117,66 @@ FCP_KERNEL float distance(const float* moved, const float* z, float t, size_t wi
   return order == DistanceOrder::kSum ? sum_of(result) : std::sqrt(sum_of(result));
 }
 
+constexpr Lanes kLaneNumbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+// The feature of moved − T z that is the largest, and whether it is negative.
+struct Peak {
+  size_t feature;  // the width where it is not a number
+  bool negative;
+};
+
+FCP_KERNEL Peak peak_at(const float* moved, const float* z, float t, size_t width) {
+  const float size = distance(moved, z, t, width, DistanceOrder::kLargest);
+  Lanes place = Lanes{} - 1;
+  for (size_t j = 0; j < width; j += kLanes) {
+    const Lanes at = lanes(moved + j) - t * lanes(z + j);
+    const Lanes here = kLaneNumbers + static_cast<float>(j);
+    place = (at < 0 ? -at : at) == size ? here : place;
+  }
+  const float found = largest_of(place);
+  if (!(found >= 0)) return {width, false};
+  const auto feature = static_cast<size_t>(found);
+  return {feature, moved[feature] - t * z[feature] < 0};
+}
+
+// The largest norm of moved − T z at each of `count` stops, which go one way. It is convex in T:
+// where the same feature is the largest at two of them, on the same side, it is so between.
+FCP_KERNEL void largest_distances(const float* moved, const float* z, const double* stops,
+                                  size_t count, size_t width, float* to, size_t stride) {
+  for (size_t done = 0; done < count;) {
+    const Peak peak = peak_at(moved, z, static_cast<float>(stops[done]), width);
+    size_t last = count - 1;
+    for (; last > done; last = done + (last - done) / 2) {
+      const Peak other = peak_at(moved, z, static_cast<float>(stops[last]), width);
+      if (other.feature == peak.feature && other.negative == peak.negative) break;
+    }
+    for (; done <= last; ++done) {
+      const auto t = static_cast<float>(stops[done]);
+      to[done * stride] = peak.feature < width ? std::abs(moved[peak.feature] - t * z[peak.feature])
+                                               : std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+}
+
 FCP_KERNEL void advance(float* from, const float* direction, float t, size_t width) {
   for (size_t j = 0; j < width; j += kLanes) lanes(from + j) -= t * lanes(direction + j);
+}
+
+// The distances after the steps of a stretch, the first of which has the number `done`.
+FCP_KERNEL void trace_stretch(const WalkWork& work, size_t row, int done, size_t count) {
+  const DistanceTrace& trace = work.trace;
+  const size_t width = work.walk.head.feature_width;
+  const float* moved = work.walkers.moved + row * width;
+  const float* z = work.scratch.z.data();
+  float* to = trace.distances + static_cast<size_t>(done) * trace.stride + row;
+  if (trace.order == DistanceOrder::kLargest) {
+    largest_distances(moved, z, work.scratch.stops.data(), count, width, to, trace.stride);
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const auto t = static_cast<float>(work.scratch.stops[i]);
+    to[i * trace.stride] = distance(moved, z, t, width, trace.order);
+  }
 }
 
 FCP_KERNEL void walk_row(WalkWork& work, size_t row) {
@@ -144,11 +202,7 @@ FCP_KERNEL void walk_row(WalkWork& work, size_t row) {
       scratch.stops[static_cast<size_t>(count++)] = t;
     } while (done + count < work.steps && t > stretch.low && t < stretch.high);
     if (work.trace.distances != nullptr && !work.trace.last_only) {
-      for (int i = 0; i < count; ++i) {
-        const auto at = static_cast<float>(scratch.stops[static_cast<size_t>(i)]);
-        work.trace.distances[static_cast<size_t>(done + i) * work.trace.stride + row] =
-            distance(moved, z, at, head.feature_width, work.trace.order);
-      }
+      trace_stretch(work, row, done, static_cast<size_t>(count));
     }
     advance(p, q, static_cast<float>(t), head.hidden_width);
     advance(moved, z, static_cast<float>(t), head.feature_width);

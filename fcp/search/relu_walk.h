@@ -19,7 +19,6 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "fcp/network/relu_rows.h"
 #include "fcp/search/distance_order.h"
@@ -28,8 +27,8 @@ namespace fcp {
 
 struct ReluWalk {
   ReluRows head;
-  std::vector<float> kernel;  // K: H rows of the hidden width
-  double rate = 0;            // 2 η w
+  FloatRows kernel;  // K: H rows of the hidden width
+  double rate = 0;   // 2 η w
 };
 
 // `rate` is η times the weight of the output.

@@ -51,8 +51,8 @@ TEST(Lanes, SumIsMonotone) {
 
 TEST(Lanes, WeightedRows) {
   Random random(3);
-  constexpr size_t kWidth = padded(20), kRows = 9;
-  static_assert(kWidth == 32 && padded(16) == 16 && padded(0) == 0);
+  constexpr size_t kWidth = padded(100), kRows = 9;
+  static_assert(kWidth == 112 && padded(16) == 16 && padded(0) == 0);
   const std::vector<float> matrix = random_floats(random, kRows * kWidth);
   const std::vector<float> weights = random_floats(random, kRows);
   const std::vector<uint32_t> rows = {3, 0, 8, 8, 1, 2, 7};

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -66,41 +67,40 @@ struct RangeCase {
   RangeCase(int64_t features, int64_t units, int64_t outputs, int64_t count) {
     torch::manual_seed(features + units + outputs);
     const Network network(make_mlp({features, units, outputs}));
-    range = make_relu_range(*match_relu_head(network, 0));
-    reach = unit_reach(range.head, Norm::kInf, nullptr);
+    head = make_relu_rows(*match_relu_head(network, 0));
+    moves = unit_moves(head, Norm::kInf, nullptr);
     const torch::Tensor v = torch::randn({count, features});
-    hidden.resize(static_cast<size_t>(count) * range.head.hidden_width);
-    hidden_rows(range.head, v.data_ptr<float>(), static_cast<size_t>(count), hidden.data());
-    rows = {static_cast<size_t>(count), hidden.data(), reach.data()};
+    hidden.emplace(head, static_cast<size_t>(count));
+    hidden->fill(head, v.data_ptr<float>(), 0, static_cast<size_t>(count));
     answer = network.forward(v).to(torch::kDouble);
   }
 
-  Range at(const torch::Tensor& radius) const {
-    Range ends = {torch::empty_like(answer, torch::kFloat),
-                  torch::empty_like(answer, torch::kFloat)};
-    ranges_at(range, rows, radius.data_ptr<float>(), ends.lower.data_ptr<float>(),
-              ends.upper.data_ptr<float>());
-    return {ends.lower.to(torch::kDouble), ends.upper.to(torch::kDouble)};
+  RangeRows rows(double widening = 0) const {
+    return {head, moves, *hidden, 0, static_cast<size_t>(answer.size(0)), widening};
+  }
+
+  Range at(const torch::Tensor& radius, double widening = 0) const {
+    Range ends = {torch::empty_like(answer), torch::empty_like(answer)};
+    ranges_at(rows(widening), radius.data_ptr<float>(), ends.lower.data_ptr<double>(),
+              ends.upper.data_ptr<double>());
+    return ends;
   }
 
   torch::Tensor radii(const torch::Tensor& y, double widening) const {
     torch::Tensor found = torch::empty({answer.size(0)}, torch::kDouble);
-    radii_reaching(range, rows, y.contiguous().data_ptr<double>(), widening,
-                   found.data_ptr<double>());
+    radii_reaching(rows(widening), y.contiguous().data_ptr<double>(), found.data_ptr<double>());
     return found;
   }
 
   bool inside(const torch::Tensor& y, const torch::Tensor& radius, double widening,
               int64_t row) const {
-    const Range ends = at(radius);
-    const double margin = radius[row].item<double>() * widening;
-    return ((ends.lower[row] - margin <= y[row]).all() & (y[row] <= ends.upper[row] + margin).all())
-        .item<bool>();
+    const Range ends = at(radius, widening);
+    return ((ends.lower[row] <= y[row]).all() & (y[row] <= ends.upper[row]).all()).item<bool>();
   }
 
-  ReluRange range;
-  std::vector<float> reach, hidden;
-  HiddenRows rows;
+  ReluRows head;
+  std::vector<float> moves;
+  std::optional<HiddenBlocks> hidden;
   torch::Tensor answer;
 };
 
@@ -146,7 +146,7 @@ TEST(ReluRange, NothingReachedAndNotANumber) {
   EXPECT_TRUE(test.radii(torch::full({3, 1}, nan, torch::kDouble), 0).isnan().all().item<bool>());
   const Range point = test.at(torch::zeros({3}));
   EXPECT_TRUE((test.radii(point.lower, 0) == 0).all().item<bool>());
-  std::fill(test.reach.begin(), test.reach.end(), 0.0f);  // no unit moves
+  std::fill(test.moves.begin(), test.moves.end(), 0.0f);  // no unit moves
   EXPECT_TRUE(test.radii(point.lower + 1, 0).isinf().all().item<bool>());
   const torch::Tensor by_floor = test.radii(point.lower + 1, 0.5);
   EXPECT_TRUE(torch::allclose(by_floor, torch::full({3}, 2.0, torch::kDouble), 1e-6, 0));

@@ -245,7 +245,7 @@ TEST(Calibrated, SaysWhatIsDamaged) {
   EXPECT_EQ(edited("39", "\"many\""), "c.onnx: its 'steps' is not a whole number");
   EXPECT_EQ(edited("39", "1e99"), "c.onnx: its 'steps' is not a whole number");
   EXPECT_EQ(edited("\"format\":2", "\"format\":1"),
-            "c.onnx: its calibration has format 1, this fcp reads format 2");
+            "c.onnx: its calibration has format 1, this fcp reads formats 2 and 3");
   EXPECT_EQ(edited("\"name\":\"split\"", "\"name\":\"spilt\""),
             "c.onnx: there is no calibration 'spilt'; there are split, grouped, localized and "
             "weighted");

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <variant>
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -14,9 +15,24 @@
 
 namespace fcp {
 
-inline Tensors run_sorting_op(const std::string& op, const Tensors& in) {
+// Of each column, the sum of all after it.
+inline torch::Tensor sum_after(const torch::Tensor& in) {
+  torch::Tensor sums = torch::zeros_like(in);
+  for (int64_t column = in.size(1) - 2; column >= 0; --column) {
+    sums.select(1, column).copy_(sums.select(1, column + 1) + in.select(1, column + 1));
+  }
+  return sums;
+}
+
+inline Tensors run_sorting_op(const Node& node, const Tensors& in) {
+  const std::string& op = node.op;
   if (op == "Or") return {in[0].logical_or(in[1])};
-  if (op == "CumSum") return {in[0].cumsum(in[1].item<int64_t>())};
+  if (op == "CumSum") {
+    const bool after = std::get<int64_t>(node.attributes.at("exclusive")) == 1 &&
+                       std::get<int64_t>(node.attributes.at("reverse")) == 1 &&
+                       in[1].item<int64_t>() == 1;
+    return {after ? sum_after(in[0]) : torch::Tensor()};
+  }
   if (op == "GatherElements") return {in[0].gather(1, in[1])};
   if (op == "ScatterElements") return {in[0].scatter(1, in[1], in[2])};
   if (op != "TopK") return {};
@@ -35,7 +51,7 @@ inline std::map<std::string, torch::Tensor> run_exported(const Graph& graph,
     for (const std::string& name : node.inputs) {
       inputs.push_back(name.empty() ? torch::Tensor() : values.at(name));
     }
-    Tensors outputs = run_sorting_op(node.op, inputs);
+    Tensors outputs = run_sorting_op(node, inputs);
     if (outputs.empty()) outputs = make_op(node, graph.opset)->forward(inputs);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (!node.outputs[i].empty()) values[node.outputs[i]] = outputs.at(i);

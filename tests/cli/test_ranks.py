@@ -56,6 +56,15 @@ class Ranks(Jobs):
     def test_split_on_any_number_of_ranks(self):
         self.assert_same((1, 2, 4, 8))
 
+    def test_the_radii_of_levels_alone(self):
+        """No scores are brought together, and the radii are still those of one process."""
+        self.assert_same((1, 2, 4, 8), "--levels", "0.05,0.1,0.2")
+        self.assert_same((3,), "--levels", "0.01", "--cut", "auto")
+        self.fcp(*self.calibration("one.onnx", "--levels", "0.1", batch=2000))
+        done = self.job(4, *self.calibration("many.onnx", "--levels", "0.1", batch=2000))
+        self.assertEqual(done.returncode, 0, done.stderr)  # two ranks have no batch
+        self.assertEqual(self.bytes_of("one.onnx"), self.bytes_of("many.onnx"))
+
     def test_what_is_chosen_on_a_slice(self):
         self.assert_same((2, 4), "--cut", "auto", "--selection", "0.3")
         self.assert_same((3,), "--score", "surrogate")
@@ -251,6 +260,18 @@ class Checkpoints(Jobs):
         done = self.job(3, *self.calibration("k.onnx", *self.SLOW, "--checkpoint", "k.checkpoint"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.bytes_of("one.onnx"), self.bytes_of("k.onnx"))
+
+    def test_levels_go_on_too(self):
+        """Rank 0 has the scores of the batches before, every rank those it makes now."""
+        levels = ("--levels", "0.05,0.1,0.2")
+        for ranks in (1, 3):
+            self.interrupted(*levels)
+            done = self.job(ranks, *self.calibration("k.onnx", *self.SLOW, *levels, "--checkpoint",
+                                                     "k.checkpoint"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr, r"goes on after \d+ batches")
+            self.assertEqual(self.bytes_of("one.onnx"), self.bytes_of("k.onnx"))
+            os.remove(self.path("k.onnx"))
 
     def test_refuses_other_options_and_other_rows(self):
         self.interrupted()

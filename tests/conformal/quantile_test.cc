@@ -8,6 +8,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/conformal/following_quantile.h"
 #include "fcp/conformal/rank.h"
 
 #include "tests/reference/conformal_reference.h"
@@ -71,6 +72,15 @@ TEST(Quantile, ManyScores) {
       const double expected = rank > sorted.size() ? kInfinity : sorted[rank - 1];
       EXPECT_EQ(conformal_quantile(scores, Level(alpha)), expected) << alpha;
     }
+  }
+  // Whatever is left over when numbers are looked at eight at a time.
+  for (const size_t more : {1, 4, 7}) {
+    std::vector<double> odd(300'000 + more, 1);
+    for (size_t i = 0; i < more; ++i) odd[300'000 + i] = 2;
+    EXPECT_EQ(conformal_quantile(odd, Level::fraction(more, odd.size() + 1)), 2) << more;
+    EXPECT_EQ(conformal_quantile(odd, Level::fraction(more + 1, odd.size() + 1)), 1) << more;
+    odd.back() = std::nan("");
+    EXPECT_THROW(conformal_quantile(odd, Level(0.1)), Error) << more;
   }
   const std::vector<double> constant(300'000, 2.5);
   EXPECT_EQ(conformal_quantile(constant, Level(0.1)), 2.5);
@@ -207,6 +217,32 @@ TEST(WeightedQuantile, RefusesIllegalWeights) {
   EXPECT_THROW(weighted_quantile(scores, std::vector<double>(3, 1.0), -1, Level(0.1)), Error);
   EXPECT_THROW(weighted_quantile(scores, std::vector<double>(2, 1.0), 1, Level(0.1)), Error);
   EXPECT_EQ(weighted_quantile(scores, std::vector<double>(3, 0.0), 0, Level(0.1)), kInfinity);
+}
+
+// Scores that drift, jump, tie, and become infinite.
+TEST(FollowingQuantile, IsTheQuantile) {
+  Random random(11);
+  for (const size_t n : {5, 40, 1000}) {
+    for (const double drift : {0.0, 1e-3, 0.3, 100.0}) {
+      std::vector<double> scores(n);
+      for (double& score : scores) score = std::floor(20 * random.uniform()) / 7;
+      FollowingQuantile following(Level(0.1));
+      for (int call = 0; call < 30; ++call) {
+        for (double& score : scores) score += drift * (random.uniform() - 0.3);
+        if (call == 20) scores[n / 2] = kInfinity;
+        EXPECT_EQ(following.of(scores), conformal_quantile(scores, Level(0.1)));
+      }
+    }
+  }
+}
+
+TEST(FollowingQuantile, NamesTheRowOfANaN) {
+  FollowingQuantile following(Level(0.5));
+  std::vector<double> scores = {1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(following.of(scores), 4);
+  EXPECT_EQ(following.of(scores), 4);
+  scores[3] = std::nan("");
+  EXPECT_THAT([&] { following.of(scores); }, ThrowsMessage<Error>(HasSubstr("row 3")));
 }
 
 }  // namespace

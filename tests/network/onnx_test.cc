@@ -55,6 +55,7 @@ TEST(Onnx, WritingAndReadingKeepsEverything) {
   const std::string bytes = serialize_onnx(graph);
   const Graph again = parse_onnx(bytes, "again");
   EXPECT_EQ(serialize_onnx(again), bytes);
+  EXPECT_EQ(parsed(graph).SerializeAsString(), bytes);  // protobuf would write no other
   EXPECT_EQ(again.metadata, graph.metadata);
   EXPECT_EQ(again.inputs[0].dimension_names[0], "batch");
   ASSERT_EQ(again.initializers.size(), graph.initializers.size());

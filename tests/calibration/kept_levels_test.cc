@@ -1,0 +1,194 @@
+#include "fcp/calibration/kept_levels.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/calibration/calibrated.h"
+#include "fcp/network/onnx_writer.h"
+
+#include "tests/network/graphs.h"
+#include "tests/support/files.h"
+
+namespace fcp {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+constexpr double kNoEnd = std::numeric_limits<double>::infinity();
+
+// Numbers with ties and both infinities, each side ascending.
+CalibrationRows all_scores(Random& random, size_t rows, int64_t sides) {
+  CalibrationRows made;
+  made.sides = sides;
+  made.scores.resize(rows * static_cast<size_t>(sides));
+  for (int64_t side = 0; side < sides; ++side) {
+    std::vector<double> scores(rows);
+    for (double& score : scores) {
+      const uint64_t kind = random.below(12);
+      score = kind == 0   ? kNoEnd
+              : kind == 1 ? -kNoEnd
+              : kind < 6  ? static_cast<double>(random.below(4))
+                          : random.normal();
+    }
+    std::sort(scores.begin(), scores.end());
+    for (size_t i = 0; i < rows; ++i) {
+      made.scores[i * static_cast<size_t>(sides) + static_cast<size_t>(side)] = scores[i];
+    }
+  }
+  return made;
+}
+
+// Of all scores, those of the ranks that the levels need.
+CalibrationRows thinned(const CalibrationRows& all, const std::vector<Level>& levels,
+                        const CalibrationOptions& options) {
+  CalibrationRows some;
+  some.sides = all.sides;
+  some.levels = levels;
+  some.total = all.count();
+  for (const uint64_t k : RankedRows{all.count(), all.sides, options}.ranks(levels)) {
+    const auto first = all.scores.begin() + static_cast<std::ptrdiff_t>(k - 1) * all.sides;
+    some.scores.insert(some.scores.end(), first, first + all.sides);
+  }
+  return some;
+}
+
+std::vector<Level> some_levels(Random& random) {
+  std::vector<Level> levels;
+  for (uint64_t thousandths = 1 + random.below(300); thousandths < 1000;
+       thousandths += 1 + random.below(300)) {
+    levels.emplace_back(static_cast<double>(thousandths) / 1000);
+  }
+  return levels;
+}
+
+// The radii are those of all scores, whatever these are and however many.
+TEST(KeptLevels, RadiiAreThoseOfAllScores) {
+  Random random(5);
+  size_t infinite = 0;
+  for (int repeat = 0; repeat < 400; ++repeat) {
+    Calibrated all;
+    all.calibration.paper = random.below(3) == 0;
+    all.rows = all_scores(random, 1 + random.below(60), 1 + static_cast<int64_t>(random.below(2)));
+    Calibrated some = all;
+    some.rows = thinned(all.rows, some_levels(random), all.calibration);
+    ASSERT_EQ(some.rows.count(), all.rows.count());
+    const NewRows rows{torch::zeros({3, 1}), {}, {}};
+    for (const Level& level : some.rows.levels) {
+      ASSERT_EQ(some.radius(level), all.radius(level)) << level.text();
+      const auto radii = [&](const Calibrated& one) {
+        return make_calibration(one.calibration, one.rows)->radii(rows, level);
+      };
+      ASSERT_TRUE(torch::equal(radii(some), radii(all))) << level.text();
+      infinite += some.radius(level)[0] == kNoEnd ? 1 : 0;
+    }
+  }
+  EXPECT_GT(infinite, 50u);
+}
+
+// ⌈0.9 · 20⌉ = 18, ⌈0.95 · 20⌉ = 19, ⌈0.8 · 20⌉ = 16; of two sides at half of alpha.
+TEST(KeptLevels, RanksByHand) {
+  const std::vector<Level> levels = {Level(0.01), Level(0.05), Level(0.1), Level(0.2)};
+  EXPECT_THAT(RankedRows{19}.ranks(levels), ElementsAre(16, 18, 19));
+  EXPECT_THAT((RankedRows{19, 2}.ranks(levels)), ElementsAre(18, 19));
+  CalibrationOptions paper;
+  paper.paper = true;  // alpha for each side, and the largest score instead of an infinite radius
+  EXPECT_THAT((RankedRows{19, 2, paper}.ranks(levels)), ElementsAre(16, 18, 19));
+  EXPECT_EQ((RankedRows{19, 2, paper}.rank(Level(0.01))), 19u);
+  EXPECT_EQ((RankedRows{19}.rank(Level(0.01))), 20u);
+  EXPECT_THAT(RankedRows{3}.ranks(levels), testing::IsEmpty());
+}
+
+Calibrated example() {
+  Random random(6);
+  Calibrated calibrated;
+  calibrated.network = make_mlp({3, 4, 2});
+  calibrated.cut = "h1";
+  calibrated.rows =
+      thinned(all_scores(random, 19, 1), {Level(0.05), Level::parse("0.10")}, CalibrationOptions());
+  calibrated.baseline = {0.5, 0.75};
+  return calibrated;
+}
+
+TEST(KeptLevels, OtherLevelsAndPValuesAreRefused) {
+  const Calibrated calibrated = example();
+  EXPECT_EQ(calibrated.radius(Level(0.1)).size(), 1u);
+  EXPECT_THAT([&] { calibrated.radius(Level(0.2)); },
+              ThrowsMessage<Error>("the calibration keeps the radii for levels 0.05, 0.10 alone "
+                                   "(calibrate --levels); found alpha 0.2"));
+  const auto split = make_calibration(calibrated.calibration, calibrated.rows);
+  const NewRows rows{torch::zeros({1, 1}), {}, {}};
+  EXPECT_THAT([&] { split->radii(rows, Level(0.2)); },
+              ThrowsMessage<Error>(HasSubstr("alone (calibrate --levels); found alpha 0.2")));
+  EXPECT_THAT([&] { split->p_values(rows, std::vector<double>{1}); },
+              ThrowsMessage<Error>(HasSubstr("a p-value needs all scores")));
+  CalibrationOptions grouped;
+  grouped.name = "grouped";
+  EXPECT_THAT([&] { make_calibration(grouped, calibrated.rows); },
+              ThrowsMessage<Error>("levels are kept by split calibration alone"));
+  EXPECT_EQ(missing_level({}, Level(0.2)), std::nullopt);
+}
+
+TEST(KeptLevels, ComeBackFromTheirFile) {
+  const Folder folder;
+  const Calibrated before = example();
+  write_calibrated(before, folder.path("c.onnx"));
+  const Calibrated after = read_calibrated(folder.path("c.onnx"));
+  EXPECT_EQ(after.rows.count(), 19u);
+  EXPECT_EQ(after.rows.scores, before.rows.scores);
+  EXPECT_EQ(after.rows.levels, before.rows.levels);
+  EXPECT_EQ(after.baseline, before.baseline);
+  EXPECT_EQ(after.radius(Level(0.05)), before.radius(Level(0.05)));
+  EXPECT_EQ(serialize_onnx(to_artefact(after)), read_file(folder.path("c.onnx")));
+  // Nothing of it looks like the older format, in which these few would be all scores.
+  EXPECT_THAT(to_artefact(before).metadata.at("fcp.calibration"), HasSubstr("\"format\":3"));
+
+  Calibrated none = before;  // so few rows that no level has a finite radius
+  none.rows.total = 3;
+  none.rows.scores.clear();
+  none.baseline.clear();
+  write_calibrated(none, folder.path("none.onnx"));
+  EXPECT_THAT(read_calibrated(folder.path("none.onnx")).radius(Level(0.05)), ElementsAre(kNoEnd));
+}
+
+TEST(KeptLevels, SaysWhatIsDamaged) {
+  const Folder folder;
+  const auto complaint = [&](const std::string& from, const std::string& to,
+                             const torch::Tensor& baseline = {}) {
+    Graph graph = to_artefact(example());
+    std::string& settings = graph.metadata["fcp.calibration"];
+    const size_t at = settings.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    settings.replace(at, from.size(), to);
+    if (baseline.defined()) graph.initializers["fcp.baseline"] = baseline;
+    write_onnx(graph, folder.path("c.onnx"));
+    return message_of(folder, [&] { read_calibrated(folder.path("c.onnx")); });
+  };
+  EXPECT_EQ(complaint("\"format\":3", "\"format\":3"), "");
+  EXPECT_EQ(complaint("\"format\":3", "\"format\":4"),
+            "c.onnx: its calibration has format 4, this fcp reads formats 2 and 3");
+  EXPECT_EQ(complaint("\"rows\":19", "\"rows\":18", torch::ones({1}, torch::kDouble)),
+            "c.onnx: split calibration found 2 scores, its levels need 1");
+  EXPECT_EQ(complaint("\"rows\":19", "\"rows\":-1"), "c.onnx: its number of rows is not one");
+  EXPECT_EQ(complaint("\"rows\":19", "\"rows\":18446744073709551615"),
+            "c.onnx: its number of rows is not one");
+  EXPECT_EQ(complaint("[\"0.05\",\"0.10\"]", "[]"), "c.onnx: its calibration keeps no level");
+  EXPECT_EQ(complaint("[\"0.05\",\"0.10\"]", "[0.05]"),
+            "c.onnx: its calibration settings are damaged");
+  EXPECT_EQ(complaint("[\"0.05\",\"0.10\"]", "[\"0.10\",\"0.05\"]"),
+            "c.onnx: its levels are not in order");
+  EXPECT_EQ(complaint("\"name\":\"split\"", "\"name\":\"grouped\""),
+            "c.onnx: levels are kept by split calibration alone");
+  EXPECT_EQ(complaint("{", "{", torch::ones({3}, torch::kDouble)),
+            "c.onnx: its baseline has 3 scores, its levels need 2");
+}
+
+}  // namespace
+}  // namespace fcp

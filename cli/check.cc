@@ -57,7 +57,7 @@ void run_check(const CheckOptions& options) {
     check_interrupted();
     const NewRows fresh = predictor.describe(
         view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, rows.x.rows()));
-    const Judged judged = judge_rows(predictor, fresh, view(rows.y), *source, rows.first_row);
+    const Judged judged = judge_numbers(predictor, fresh, view(rows.y), *source, rows.first_row);
     const std::vector<bool> in =
         within_radii(predictor, fresh, view(rows.y), judged.scores, level, calibrated.score.paper);
     const auto sides = static_cast<size_t>(predictor.score().sides());

@@ -113,7 +113,8 @@ class SetStream {
     const Regions regions = predictor_.region(rows, level_);
     check_answers(regions, source_, first_row);
     const torch::Tensor members = host_members(regions);
-    const Judged judged = judge_if_kept(calibrated_, predictor_, rows, truth);
+    const bool all_scores = calibrated_.rows.levels.empty();
+    const Judged judged = judge_rows(predictor_, rows, truth, all_scores);
     uint64_t detected = 0;
     for (const bool in :
          within_radii(predictor_, rows, truth, judged.scores, level_, calibrated_.score.paper)) {

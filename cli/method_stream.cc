@@ -129,9 +129,9 @@ std::vector<CurvePoint> curve_of_levels(const Calibrated& calibrated,
   return curve;
 }
 
-Judged judge_if_kept(const Calibrated& calibrated, const CalibratedPredictor& predictor,
-                     const NewRows& rows, const torch::Tensor& truth) {
-  if (calibrated.rows.levels.empty()) return predictor.judge(rows, truth);
+Judged judge_rows(const CalibratedPredictor& predictor, const NewRows& rows,
+                  const torch::Tensor& truth, bool p_values) {
+  if (p_values) return predictor.judge(rows, truth);
   return {predictor.score().score(rows.features, truth), {}};
 }
 
@@ -144,6 +144,10 @@ MethodStream::MethodStream(const Calibrated& calibrated, const CalibratedPredict
       level_(level),
       group_names_(std::move(group_names)) {}
 
+bool MethodStream::one_radius() const {
+  return calibrated_.calibration.name == "split" && calibrated_.rows.sides == 1;
+}
+
 MethodBatch MethodStream::measure(const NewRows& rows, size_t first_row,
                                   const torch::Tensor& truth) const {
   const Regions regions = predictor_.region(rows, level_);
@@ -152,11 +156,11 @@ MethodBatch MethodStream::measure(const NewRows& rows, size_t first_row,
   batch.prediction = to_numbers(regions.prediction);
   batch.lower = to_numbers(regions.lower);
   batch.upper = to_numbers(regions.upper);
-  const Judged judged = judge_if_kept(calibrated_, predictor_, rows, truth);
+  const Judged judged = judge_rows(predictor_, rows, truth, all_scores() && !one_radius());
   batch.rows = static_cast<uint64_t>(truth.size(0));
   batch.p_values = judged.p_values;
   batch.within = count_within(calibrated_, predictor_, rows, truth, judged.scores);
-  if (calibrated_.rows.sides == 1 && batch.within.empty()) batch.scores = judged.scores;
+  if (all_scores() && one_radius()) batch.scores = judged.scores;
   for (const bool in :
        within_radii(predictor_, rows, truth, judged.scores, level_, calibrated_.score.paper)) {
     batch.detected += in ? 1 : 0;
@@ -183,11 +187,10 @@ MethodResult MethodStream::finish() const {
   MethodResult result;
   result.name = calibrated_.score.name;
   result.evaluation = evaluator_->finish();
-  const bool one_radius = calibrated_.calibration.name == "split" && calibrated_.rows.sides == 1;
-  if (one_radius) result.radius = calibrated_.radius(level_)[0];
-  if (!calibrated_.rows.levels.empty()) {
+  if (one_radius()) result.radius = calibrated_.radius(level_)[0];
+  if (!all_scores()) {
     result.curve = curve_of_levels(calibrated_, within_, rows_);
-  } else if (one_radius) {
+  } else if (one_radius()) {
     result.scores = calibrated_.rows.scores;
     result.curve = coverage_curve(calibrated_.rows.scores, scores_, curve_levels());
   } else {

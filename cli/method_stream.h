@@ -22,10 +22,11 @@ namespace fcp {
 // What a method says of a batch of N rows of K outputs.
 struct MethodBatch {
   std::vector<double> prediction, lower, upper;  // [N × K]
-  std::vector<double> scores;                    // [N], where the score has one side
-  std::vector<double> p_values;                  // [N]
-  // Where the radii of some levels alone are kept, there are neither scores nor p-values, but the
-  // number of rows within the radii of each level.
+  // What the coverage curve is drawn from: scores [N] where one radius holds for all rows, p-values
+  // [N] where it does not, and where the radii of some levels alone are kept, for each of them the
+  // number of rows within.
+  std::vector<double> scores;
+  std::vector<double> p_values;
   std::vector<uint64_t> within;
   uint64_t detected = 0;  // rows whose scores are within their radii
   uint64_t rows = 0;      // N
@@ -53,15 +54,19 @@ class MethodStream {
   MethodResult finish() const;
 
  private:
+  bool one_radius() const;
+  bool all_scores() const { return calibrated_.rows.levels.empty(); }
+
   const Calibrated& calibrated_;
   const CalibratedPredictor& predictor_;
   const RowSource& source_;
   Level level_;
   std::vector<std::string> group_names_;
   std::optional<IntervalEvaluator> evaluator_;
-  std::vector<double> scores_;    // of the rows added, where the score has one side
-  std::vector<double> p_values_;  // of the rows added
-  std::vector<uint64_t> within_;  // of the rows added, for each level kept
+  // Of the rows added, as in a batch.
+  std::vector<double> scores_;
+  std::vector<double> p_values_;
+  std::vector<uint64_t> within_;
   size_t detected_ = 0;
   size_t rows_ = 0;
 };
@@ -80,9 +85,9 @@ void add_counts(std::vector<uint64_t>& sums, std::span<const uint64_t> counts);
 std::vector<CurvePoint> curve_of_levels(const Calibrated& calibrated,
                                         std::span<const uint64_t> sums, size_t rows);
 
-// The scores of rows and, where all scores of calibration are there, their p-values.
-Judged judge_if_kept(const Calibrated& calibrated, const CalibratedPredictor& predictor,
-                     const NewRows& rows, const torch::Tensor& truth);
+// The scores of rows and, where they are asked for, their p-values.
+Judged judge_rows(const CalibratedPredictor& predictor, const NewRows& rows,
+                  const torch::Tensor& truth, bool p_values);
 
 // Levels of the coverage curve: 0.02, 0.04, … 0.5, as exact fractions.
 std::vector<Level> curve_levels();

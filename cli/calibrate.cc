@@ -10,9 +10,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/onnx_reader.h"
+#include "fcp/network/onnx_writer.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
+#include "cli/shared_batches.h"
 #include "cli/steps.h"
 #include "cli/verbs.h"
 
@@ -214,6 +216,9 @@ void run_calibrate(CalibrateOptions& options) {
   check_usage(options);
   settle_label_options(options);
   Graph network = read_onnx(options.model);
+  if (options.common.ranks->size() > 1) {
+    check_same_bytes(*options.common.ranks, options.model, serialize_onnx(network));
+  }
   const auto source = open_data(options.data, &network);
   remember_images(options.data, *source, network);
   const auto shifted = open_shifted(options, network);

@@ -208,6 +208,7 @@ Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
   Calibrated calibrated;
   const RowMask left_out =
       settle(network, source, batch, device, common, settings, calibrated.ratio);
+  check_same_files(*common.ranks);  // all have chosen on the same rows
   const Predictor predictor(network, settings.score, settings.cut, device);
   check_settings(settings, predictor);
   calibrated.network = network;

@@ -12,6 +12,7 @@
 #include "fcp/calibration/kept_levels.h"
 #include "fcp/data/csv_writer.h"
 
+#include "cli/answers.h"
 #include "cli/method_stream.h"
 #include "cli/steps.h"
 #include "cli/verbs.h"
@@ -56,7 +57,7 @@ void run_check(const CheckOptions& options) {
     check_interrupted();
     const NewRows fresh = predictor.describe(
         view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, rows.x.rows()));
-    const Judged judged = predictor.judge(fresh, view(rows.y));
+    const Judged judged = judge_numbers(predictor, fresh, view(rows.y), *source, rows.first_row);
     const std::vector<bool> in =
         within_radii(predictor, fresh, view(rows.y), judged.scores, level, calibrated.score.paper);
     const auto sides = static_cast<size_t>(predictor.score().sides());

@@ -23,6 +23,8 @@
 #include "fcp/data/image_text.h"
 #include "fcp/distributed/run_ranks.h"
 
+#include "cli/room.h"
+
 namespace fcp {
 namespace {
 
@@ -32,14 +34,19 @@ namespace {
 void keep_threads_from_spinning(int cores) {
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
   std::promise<void> promise;
-  const std::future<void> asleep = promise.get_future();
+  std::future<void> asleep = promise.get_future();
   std::thread([cores, promise = std::move(promise)]() mutable {
-    at::set_num_threads(cores);
-    torch::ones({int64_t{cores} << 15});  // large enough for every core to get a share
-    promise.set_value();
+    try {
+      at::set_num_threads(cores);
+      torch::ones({int64_t{cores} << 15});  // large enough for every core to get a share
+      promise.set_value();
+    } catch (...) {  // out of memory
+      promise.set_exception(std::current_exception());
+      return;
+    }
     for (;;) pause();
   }).detach();
-  asleep.wait();
+  asleep.get();
 }
 
 }  // namespace
@@ -107,6 +114,7 @@ void set_blas_threads(int threads) {
 torch::Device start(const CommonOptions& options) {
   const int cores = cores_for(options);
   const int threads = options.threads > 0 ? options.threads : cores;
+  reserve_room(threads, cores);
   keep_freed_memory();
   keep_threads_from_spinning(cores);
   at::set_num_threads(threads);

@@ -5,11 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/output_file.h"
+#include "fcp/network/onnx_writer.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
 #include "fcp/report/label_html.h"
 
 #include "cli/label_steps.h"
+#include "cli/shared_batches.h"
 #include "cli/steps.h"
 #include "cli/verbs.h"
 
@@ -45,8 +47,11 @@ void run_evaluate(const EvaluateOptions& options) {
   const torch::Device device = start(options.common);
   const Level level = parse_level(options.alpha);
   const Calibrated calibrated = read_calibrated_for(options.model, {&level, 1});
-  const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
+  if (options.common.ranks->size() > 1) {
+    check_same_bytes(*options.common.ranks, options.model, serialize_onnx(to_artefact(calibrated)));
+  }
   const auto source = open_data(options.data, &calibrated.network);
+  const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
   if (predicts_labels(calibrated.score.name)) {
     LabelReport report =
         evaluate_sets(calibrated, *source, options.data, level, facts, device, options.common);

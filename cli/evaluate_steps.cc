@@ -22,7 +22,9 @@
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
+#include "cli/answers.h"
 #include "cli/method_stream.h"
+#include "cli/same_rows.h"
 #include "cli/shared_batches.h"
 #include "cli/steps.h"
 
@@ -185,10 +187,11 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
   std::optional<CalibratedPredictor> plain_predictor;
   if (plain) plain_predictor.emplace(*plain, device);
   const std::vector<std::string>& names = facts.shown.names;
-  MethodStream method(calibrated, predictor, level, names);
+  MethodStream method(calibrated, predictor, source, level, names);
   std::optional<MethodStream> baseline;
-  if (plain) baseline.emplace(*plain, *plain_predictor, level, names);
+  if (plain) baseline.emplace(*plain, *plain_predictor, source, level, names);
   RowSampler sampler(common.seed);
+  SameRows same(calibrated, source);
   size_t done = 0;
   Progress progress("evaluate", source.size().value_or(0), !common.quiet);
   const auto measure = [&](size_t, const Rows& rows) {
@@ -198,8 +201,9 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
     const torch::Tensor truth = view(rows.y).to(torch::kDouble);
     Packer packer;
     packer.add(numbers(truth));
-    method.measure(fresh, truth).pack(packer);
-    if (baseline) baseline->measure(fresh, truth).pack(packer);
+    method.measure(fresh, rows.first_row, truth).pack(packer);
+    if (baseline) baseline->measure(fresh, rows.first_row, truth).pack(packer);
+    same.measure(rows, packer);
     return packer.take();
   };
   const auto take = [&](size_t, std::string_view result) {
@@ -211,6 +215,7 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
     sampler.add(measured, truth);
     method.take(measured, truth, ids);
     if (baseline) baseline->take(MethodBatch::unpack(unpacker), truth, ids);
+    same.take(unpacker);
     done += count;
     progress.advance(count);
   };
@@ -228,8 +233,8 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
   report.methods.push_back(std::move(result));
   if (baseline) report.methods.push_back(baseline->finish());
   report.provenance.assign(calibrated.provenance.begin(), calibrated.provenance.end());
-  if (const auto warning = infinite_radius_warning(calibrated, level)) {
-    report.notes.push_back(*warning);
+  for (const auto& warning : {infinite_radius_warning(calibrated, level), same.warning()}) {
+    if (warning) report.notes.push_back(*warning);
   }
   return report;
 }
@@ -260,6 +265,7 @@ size_t predict_rows(const Calibrated& calibrated, RowSource& source, size_t batc
     const NewRows fresh = predictor.describe(
         view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
     const Regions regions = predictor.region(fresh, level);
+    check_answers(regions, source, rows.first_row);
     if (!writer) {
       writer = std::make_unique<IntervalWriter>(out, calibrated.network,
                                                 static_cast<size_t>(regions.prediction.size(1)));

@@ -21,7 +21,9 @@
 #include "fcp/report/format.h"
 #include "fcp/scores/labels.h"
 
+#include "cli/answers.h"
 #include "cli/method_stream.h"
+#include "cli/same_rows.h"
 #include "cli/shared_batches.h"
 #include "cli/steps.h"
 
@@ -96,16 +98,20 @@ class SetWriter {
 // One score of labels on a stream of rows.
 class SetStream {
  public:
-  SetStream(const Calibrated& calibrated, const CalibratedPredictor& predictor, const Level& level,
-            const std::vector<std::string>& names, const std::vector<std::string>& groups)
+  SetStream(const Calibrated& calibrated, const CalibratedPredictor& predictor,
+            const RowSource& source, const Level& level, const std::vector<std::string>& names,
+            const std::vector<std::string>& groups)
       : calibrated_(calibrated),
         predictor_(predictor),
+        source_(source),
         level_(level),
         evaluator_(names.size(), {.class_names = names, .group_names = groups}) {}
 
   // Packs what take() needs of these rows, and returns their sets.
-  Regions measure(const NewRows& rows, const torch::Tensor& truth, Packer& packer) const {
+  Regions measure(const NewRows& rows, size_t first_row, const torch::Tensor& truth,
+                  Packer& packer) const {
     const Regions regions = predictor_.region(rows, level_);
+    check_answers(regions, source_, first_row);
     const torch::Tensor members = host_members(regions);
     const bool all_scores = calibrated_.rows.levels.empty();
     const Judged judged = judge_rows(predictor_, rows, truth, all_scores);
@@ -151,6 +157,7 @@ class SetStream {
  private:
   const Calibrated& calibrated_;
   const CalibratedPredictor& predictor_;
+  const RowSource& source_;
   Level level_;
   SetEvaluator evaluator_;
   std::vector<double> p_values_;
@@ -301,7 +308,9 @@ size_t predict_sets(const Calibrated& calibrated, RowSource& source, size_t batc
     const size_t count = rows.x.rows();
     const NewRows fresh = predictor.describe(
         view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
-    writer.append(predictor.region(fresh, level));
+    const Regions regions = predictor.region(fresh, level);
+    check_answers(regions, source, rows.first_row);
+    writer.append(regions);
     done += count;
     progress.advance(count);
   }
@@ -321,13 +330,14 @@ LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const
   const std::optional<Calibrated> plain = baseline_predictor(calibrated);
   std::optional<CalibratedPredictor> plain_predictor;
   if (plain) plain_predictor.emplace(*plain, device);
-  SetStream method(calibrated, predictor, level, names, facts.shown.names);
+  SetStream method(calibrated, predictor, source, level, names, facts.shown.names);
   std::optional<SetStream> baseline;
-  if (plain) baseline.emplace(*plain, *plain_predictor, level, names, facts.shown.names);
+  if (plain) baseline.emplace(*plain, *plain_predictor, source, level, names, facts.shown.names);
   TopCounter top(predictor, calibrated.score.output);
   std::optional<ImageTransform> transform;
   if (are_images(data)) transform = transform_for(data, &calibrated.network);
   ExampleSampler sampler(source, names, transform, common.seed);
+  SameRows same(calibrated, source);
   size_t done = 0;
   Progress progress("evaluate", source.size().value_or(0), !common.quiet);
   const size_t batch = batch_rows(data, source);
@@ -338,10 +348,11 @@ LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const
     const torch::Tensor truth = view(rows.y);
     Packer packer;
     packer.add(host_labels(truth));
-    const Regions regions = method.measure(fresh, truth, packer);
-    if (baseline) baseline->measure(fresh, truth, packer);
+    const Regions regions = method.measure(fresh, rows.first_row, truth, packer);
+    if (baseline) baseline->measure(fresh, rows.first_row, truth, packer);
     top.measure(fresh.features, truth, packer);
     sampler.measure(rows, regions, packer);
+    same.measure(rows, packer);
     return packer.take();
   };
   const auto take = [&](size_t, std::string_view result) {
@@ -352,6 +363,7 @@ LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const
     if (baseline) baseline->take(unpacker, labels, ids);
     top.take(unpacker);
     sampler.take(unpacker);
+    same.take(unpacker);
     done += labels.size();
     progress.advance(labels.size());
   };
@@ -368,8 +380,8 @@ LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const
   report.examples = sampler.take();
   report.class_names = names;
   report.provenance.assign(calibrated.provenance.begin(), calibrated.provenance.end());
-  if (const auto warning = infinite_radius_warning(calibrated, level)) {
-    report.notes.push_back(*warning);
+  for (const auto& warning : {infinite_radius_warning(calibrated, level), same.warning()}) {
+    if (warning) report.notes.push_back(*warning);
   }
   return report;
 }

@@ -10,9 +10,12 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/base/output_file.h"
+#include "fcp/data/file_witness.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/network/libtorch_error.h"
 
+#include "cli/room.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
 
@@ -27,34 +30,55 @@ int report(const std::string& message, int code) {
   return code;
 }
 
-constexpr char kOutOfMemory[] = "out of memory; try a smaller --batch";
+int report_interrupted(const fcp::Interrupted& signal) {
+  const size_t files = fcp::files_written();
+  const std::string before = files == 0
+                                 ? "nothing was written"
+                                 : fcp::concat(files, files == 1 ? " file was" : " files were",
+                                               " written before, whole; nothing else was");
+  return report("interrupted; " + before, signal.exit_code());
+}
 
-// Under mpirun every rank is started with the same command; a verb that does not share its work
-// would do all of it on each of them.
-void refuse_several_ranks(const std::string& verb) {
-  const bool shared = verb == "calibrate" || verb == "evaluate" || verb == "reproduce";
-  if (shared || !fcp::started_by_mpirun()) return;
-  fcp::run_ranks([&](fcp::Communicator& ranks) {
-    if (ranks.size() == 1) return 0;
-    throw fcp::UsageError(fcp::concat("'", verb, "' is for one process; mpirun is for calibrate, ",
-                                      "evaluate and reproduce"));
+// Under mpirun all ranks find the same, and one is heard: the others wait until it has ended the
+// job.
+[[noreturn]] void fail_usage(fcp::Communicator& ranks, const std::string& message) {
+  if (ranks.rank() > 0) ranks.barrier();
+  throw fcp::UsageError(message);
+}
+
+bool is_shared(const std::string& verb) {
+  return verb == "calibrate" || verb == "evaluate" || verb == "reproduce";
+}
+
+// Bad usage, or help.
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& verb) {
+  const bool alone = !verb.starts_with('-') && !is_shared(verb);  // by check_verb
+  if (alone) return app.exit(error) == 0 ? 0 : 2;
+  return fcp::run_ranks([&](fcp::Communicator& ranks) {
+    const bool help = error.get_exit_code() == 0;
+    if (ranks.size() > 1 && !help) fail_usage(ranks, fcp::concat(error.what(), "; see --help"));
+    if (ranks.rank() == 0) app.exit(error);
+    return help ? 0 : 2;
   });
 }
 
-}  // namespace
+// CLI11 would only say that a subcommand is required. And under mpirun every rank is started with
+// the same command; a verb that does not share its work would do all of it on each of them.
+void check_verb(const CLI::App& app, const std::string& verb) {
+  const auto named = [&](const CLI::App* known) { return known->get_name() == verb; };
+  const bool known = !app.get_subcommands(named).empty();
+  if (verb.starts_with('-') || (known && (is_shared(verb) || !fcp::started_by_mpirun()))) return;
+  fcp::run_ranks([&](fcp::Communicator& ranks) -> int {
+    if (!known) {
+      fail_usage(ranks, fcp::concat("unknown verb '", verb, "'; `fcp --help` lists them"));
+    }
+    if (ranks.size() == 1) return 0;
+    fail_usage(ranks, fcp::concat("'", verb, "' is for one process; mpirun is for calibrate, ",
+                                  "evaluate and reproduce"));
+  });
+}
 
-int main(int argc, char** argv) {
-  CLI::App app(
-      "fcp turns a trained neural network into one that says how sure it is: prediction\n"
-      "intervals that hold the truth with probability at least 1 - alpha.",
-      "fcp");
-  CLI::Option* version = app.set_version_flag(
-      "--version", [&app] { return fcp::version_text(app.count("--json") > 0); },
-      "Print the version and exit");
-  const std::string about_json = "With --version: the compiler and the libraries, as JSON";
-  app.add_flag("--json", about_json)->needs(version);
-  app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::simple);
+void add_verbs(CLI::App& app) {
   fcp::add_demo(app);
   fcp::add_train(app);
   fcp::add_inspect(app);
@@ -70,34 +94,53 @@ int main(int argc, char** argv) {
   fcp::add_doctor(app);
   fcp::add_completion(app);
   fcp::add_man(app);
+}
 
-  // CLI11 would only say that a subcommand is required.
-  const auto named = [&](const CLI::App* verb) { return verb->get_name() == argv[1]; };
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(named).empty()) {
-    return report("unknown verb '" + std::string(argv[1]) + "'; `fcp --help` lists them", 2);
+int run_program(int argc, char** argv) {
+  CLI::App app(
+      "fcp turns a trained neural network into one that says how sure it is: prediction\n"
+      "intervals that hold the truth with probability at least 1 - alpha.",
+      "fcp");
+  CLI::Option* version = app.set_version_flag(
+      "--version", [&app] { return fcp::version_text(app.count("--json") > 0); },
+      "Print the version and exit");
+  const std::string about_json = "With --version: the compiler and the libraries, as JSON";
+  app.add_flag("--json", about_json)->needs(version);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+  add_verbs(app);
+  const std::string verb = argc > 1 ? argv[1] : "--help";
+  check_verb(app, verb);
+  const fcp::OneReading reading;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, error, verb);
   }
+  std::cout.flush();
+  return std::cout ? 0 : report("cannot write to standard output", 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fcp::check_room_to_start();
   fcp::catch_interrupts();
   std::signal(SIGXFSZ, SIG_IGN);  // too large a file is then a failed write, which says so
   try {
-    if (argc > 1) refuse_several_ranks(argv[1]);
-    app.parse(argc, argv);
-    std::cout.flush();
-    if (!std::cout) return report("cannot write to standard output", 1);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return run_program(argc, argv);
   } catch (const fcp::UsageError& error) {
     return report(error.what(), 2);
   } catch (const fcp::Interrupted& signal) {
-    return report("interrupted; nothing was written", signal.exit_code());
+    return report_interrupted(signal);
   } catch (const fcp::Error& error) {
     return report(error.what(), 1);
   } catch (const std::bad_alloc&) {
-    return report(kOutOfMemory, 1);
+    fcp::end_out_of_memory();
   } catch (const std::system_error& error) {  // a thread that could not be started, above all
     return report(fcp::concat("the system refused what fcp needs: ", error.what()), 1);
   } catch (const c10::Error& error) {  // its what() has a call stack of many lines
-    if (fcp::is_out_of_memory(error)) return report(kOutOfMemory, 1);
+    if (fcp::is_out_of_memory(error)) fcp::end_out_of_memory();
     return report(fcp::concat("libtorch: ", error.what_without_backtrace()), 1);
   } catch (const std::exception& error) {
     return report(error.what(), 1);

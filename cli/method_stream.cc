@@ -7,6 +7,8 @@
 #include "fcp/base/error.h"
 #include "fcp/calibration/kept_levels.h"
 
+#include "cli/answers.h"
+
 namespace fcp {
 namespace {
 
@@ -134,9 +136,11 @@ Judged judge_rows(const CalibratedPredictor& predictor, const NewRows& rows,
 }
 
 MethodStream::MethodStream(const Calibrated& calibrated, const CalibratedPredictor& predictor,
-                           const Level& level, std::vector<std::string> group_names)
+                           const RowSource& source, const Level& level,
+                           std::vector<std::string> group_names)
     : calibrated_(calibrated),
       predictor_(predictor),
+      source_(source),
       level_(level),
       group_names_(std::move(group_names)) {}
 
@@ -144,8 +148,10 @@ bool MethodStream::one_radius() const {
   return calibrated_.calibration.name == "split" && calibrated_.rows.sides == 1;
 }
 
-MethodBatch MethodStream::measure(const NewRows& rows, const torch::Tensor& truth) const {
+MethodBatch MethodStream::measure(const NewRows& rows, size_t first_row,
+                                  const torch::Tensor& truth) const {
   const Regions regions = predictor_.region(rows, level_);
+  check_answers(regions, source_, first_row);
   MethodBatch batch;
   batch.prediction = to_numbers(regions.prediction);
   batch.lower = to_numbers(regions.lower);

@@ -12,6 +12,7 @@
 
 #include "fcp/calibration/calibrated_predictor.h"
 #include "fcp/conformal/level.h"
+#include "fcp/data/rows.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/evaluation/interval_evaluation.h"
 #include "fcp/report/interval_report.h"
@@ -37,12 +38,12 @@ struct MethodBatch {
 
 class MethodStream {
  public:
-  // Both must outlive this.
+  // All three must outlive this; `source` is where the rows come from, for messages.
   MethodStream(const Calibrated& calibrated, const CalibratedPredictor& predictor,
-               const Level& level, std::vector<std::string> group_names);
+               const RowSource& source, const Level& level, std::vector<std::string> group_names);
 
-  // `truth` is [N, K] doubles on the host.
-  MethodBatch measure(const NewRows& rows, const torch::Tensor& truth) const;
+  // `truth` is [N, K] doubles on the host. An Error names a row whose answer is not a number.
+  MethodBatch measure(const NewRows& rows, size_t first_row, const torch::Tensor& truth) const;
 
   // Groups are given always or never.
   void take(const MethodBatch& batch, std::span<const double> truth,
@@ -58,6 +59,7 @@ class MethodStream {
 
   const Calibrated& calibrated_;
   const CalibratedPredictor& predictor_;
+  const RowSource& source_;
   Level level_;
   std::vector<std::string> group_names_;
   std::optional<IntervalEvaluator> evaluator_;

@@ -16,6 +16,7 @@
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_reader.h"
 
+#include "cli/answers.h"
 #include "cli/common.h"
 #include "cli/verbs.h"
 
@@ -176,7 +177,9 @@ void run_network(const RunVerbOptions& options) {
     }
     const Tensors outputs = network->run_rows(inputs);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      if (writers[i]) writers[i]->append(outputs[i]);
+      if (!writers[i]) continue;
+      check_answers(outputs[i], *sources[0], rows[0].first_row);
+      writers[i]->append(outputs[i]);
     }
     done += rows[0].x.rows();
     progress.advance(rows[0].x.rows());

@@ -64,7 +64,7 @@ install(FILES ${PROJECT_BINARY_DIR}/installed/fcp
 # cpack -G DEB, or `make package`.
 set(CPACK_PACKAGE_NAME fcp)
 set(CPACK_PACKAGE_VENDOR "the fcp authors")
-set(CPACK_PACKAGE_CONTACT "the fcp authors <fcp@localhost>")
+set(CPACK_PACKAGE_CONTACT "the fcp authors (see SECURITY.md)")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Prediction intervals with guaranteed coverage for networks")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)

@@ -37,6 +37,7 @@ class TensorRows : public RowSource {
   const std::vector<std::string>& target_names() const override { return no_names_; }
   const std::vector<int64_t>& row_shape() const override { return row_shape_; }
   size_t target_count() const override;
+  std::string row_place(size_t row) const override { return "X: " + RowSource::row_place(row); }
 
  private:
   torch::Tensor x_, y_;

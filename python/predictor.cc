@@ -13,6 +13,7 @@
 #include "fcp/report/json.h"
 #include "fcp/report/label_html.h"
 
+#include "cli/answers.h"
 #include "cli/label_steps.h"
 #include "cli/method_stream.h"
 #include "cli/steps.h"
@@ -83,6 +84,7 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
     for_batches(x, facts, [&](int64_t first, int64_t count, const NewRows& rows) {
       for (int64_t a = 0; a < count_levels; ++a) {
         const Regions found = predictor_.region(rows, levels[static_cast<size_t>(a)]);
+        check_answers(found, TensorRows(x, {}), static_cast<size_t>(first));
         if (!answer.defined()) {
           const int64_t width = (labels() ? found.members : found.prediction).size(1);
           prediction = torch::empty({x.size(0), found.prediction.size(1)},

@@ -6,6 +6,7 @@
 // Tested by tests/base/output_file_test.cc.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -35,6 +36,9 @@ class OutputFile {
   std::string buffer_;
   int descriptor_ = -1;
 };
+
+// How many files this process has put in their places so far.
+size_t files_written();
 
 // A whole file at once.
 void write_file(const std::string& path, std::string_view bytes);

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "fcp/base/error.h"
+#include "fcp/data/file_witness.h"
 
 namespace fcp {
 
@@ -18,78 +20,87 @@ namespace {
 
 constexpr size_t kPackedBlock = size_t{1} << 16;
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-// When a file was last written to, and its size then: what tells that it is still the same. Rows
-// are read more than once (to learn columns, to choose, to calibrate), and must be the same each
-// time.
-struct FileState {
-  explicit FileState(std::FILE* file) {
-    struct stat found {};
-    if (fstat(fileno(file), &found) != 0) return;
-    size = found.st_size;
-    seconds = found.st_mtim.tv_sec;
-    nanoseconds = found.st_mtim.tv_nsec;
-  }
-  friend bool operator==(const FileState&, const FileState&) = default;
-
-  int64_t size = 0;
-  int64_t seconds = 0;
-  int64_t nanoseconds = 0;
-};
-
 class FileRange : public ByteSource {
  public:
   FileRange(const std::string& path, const std::string& name, uint64_t offset, uint64_t length)
-      : name_(name), offset_(offset), length_(length), file_(std::fopen(path.c_str(), "rb")) {
-    if (!file_) fail(path, ": cannot open: ", std::strerror(errno));
-    opened_ = FileState(file_.get());
-    rewind();
+      : name_(name), offset_(offset), length_(length), file_(path) {
+    witness_ = FileWitness::of(path, file_.number);
   }
 
   size_t read(char* buffer, size_t count) override {
     const size_t wanted = static_cast<size_t>(std::min<uint64_t>(count, length_ - position_));
-    const size_t got = std::fread(buffer, 1, wanted, file_.get());
-    if (got < wanted && std::ferror(file_.get()))
-      fail(name_, ": cannot read: ", std::strerror(errno));
-    check_unchanged();
-    position_ += got;
-    return got;
+    size_t done = 0;
+    while (done < wanted) {
+      const uint64_t place = offset_ + position_;
+      if (!loaded_ || *loaded_ != place / FileWitness::kBlock) load(place / FileWitness::kBlock);
+      const size_t within = place % FileWitness::kBlock;
+      if (within >= block_.size()) break;  // the file ends before the range
+      const size_t some = std::min(wanted - done, block_.size() - within);
+      std::memcpy(buffer + done, block_.data() + within, some);
+      done += some;
+      position_ += some;
+    }
+    return done;
   }
 
+  // Reads again what is read again: a change is to be seen.
   void rewind() override {
     position_ = 0;
-    if (fseeko(file_.get(), static_cast<off_t>(offset_), SEEK_SET) != 0) {
-      fail(name_, ": cannot seek: ", std::strerror(errno));
-    }
+    loaded_.reset();
   }
 
-  void skip(uint64_t count) override {
-    position_ += std::min(count, length_ - position_);
-    if (fseeko(file_.get(), static_cast<off_t>(offset_ + position_), SEEK_SET) != 0) {
-      fail(name_, ": cannot seek: ", std::strerror(errno));
-    }
-  }
+  void skip(uint64_t count) override { position_ += std::min(count, length_ - position_); }
 
   std::optional<uint64_t> size() const override { return length_; }
   const std::string& name() const override { return name_; }
 
+  // Of the file.
+  bool begins_with(std::string_view magic) {
+    load(0);
+    return std::string_view(block_.data(), block_.size()).starts_with(magic);
+  }
+
  private:
-  void check_unchanged() const {
-    const FileState now(file_.get());
-    if (now == *opened_) return;
-    if (now.size == opened_->size) fail(name_, ": was written to while it was read");
-    fail(name_, ": changed while it was read: ", opened_->size, " bytes at first, then ", now.size);
+  struct Descriptor {  // closes itself, also where the constructor throws
+    explicit Descriptor(const std::string& path)
+        : number(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+      if (number < 0) fail(path, ": cannot open: ", std::strerror(errno));
+    }
+    ~Descriptor() { close(number); }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    const int number;
+  };
+
+  // Whole blocks of the file, wherever the range begins and ends, so that all who read it see the
+  // same ones.
+  void load(uint64_t number) {
+    loaded_.reset();
+    block_.resize(FileWitness::kBlock);
+    size_t filled = 0;
+    while (filled < block_.size()) {
+      const auto place = static_cast<off_t>(number * FileWitness::kBlock + filled);
+      const ssize_t got =
+          pread(file_.number, block_.data() + filled, block_.size() - filled, place);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail(name_, ": cannot read: ", std::strerror(errno));
+      if (got == 0) break;
+      filled += static_cast<size_t>(got);
+    }
+    block_.resize(filled);
+    witness_->check_state(file_.number, name_);
+    if (filled > 0) witness_->see(number, {block_.data(), filled}, name_);
+    loaded_ = number;
   }
 
   std::string name_;
   uint64_t offset_;
   uint64_t length_;
   uint64_t position_ = 0;
-  std::unique_ptr<std::FILE, CloseFile> file_;
-  std::optional<FileState> opened_;
+  Descriptor file_;
+  std::shared_ptr<FileWitness> witness_;
+  std::vector<char> block_;
+  std::optional<uint64_t> loaded_;  // the block's number
 };
 
 // What an archive's directory says about one entry.
@@ -212,11 +223,8 @@ std::unique_ptr<ByteSource> open_bytes(const std::string& path) {
   const uint64_t size = std::filesystem::file_size(path, error);
   if (error) fail(path, ": cannot open: ", error.message());
   auto file = std::make_unique<FileRange>(path, path, 0, size);
-  char magic[2] = {};
-  const bool gzip = file->read(magic, 2) == 2 && magic[0] == '\x1f' && magic[1] == '\x8b';
-  file->rewind();
-  if (gzip) return std::make_unique<Inflated>(std::move(file), std::nullopt);
-  return file;
+  if (!file->begins_with("\x1f\x8b")) return file;
+  return std::make_unique<Inflated>(std::move(file), std::nullopt);
 }
 
 std::unique_ptr<ByteSource> open_range(const std::string& path, const std::string& name,

@@ -1,6 +1,7 @@
 // A stream of bytes that can start again: a plain file, an unpacked gzip file, or one entry of a
 // zip archive. Readers of CSV and npy sit on it and so need not know how the file is packed. A file
-// that is written to between opening and the last read is an Error: half of it would be of before.
+// that is written to between opening and the last read is an Error: half of it would be of before
+// (fcp/data/file_witness.h).
 //
 // Tested by tests/data/bytes_test.cc.
 #pragma once

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/data/file_witness.h"
 #include "fcp/data/folder.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/prefetch.h"
@@ -60,6 +61,7 @@ class FileImages : public ImageSource {
   FileImages(ImageList list, const ImageOptions& options)
       : ImageSource(options.transform),
         list_(std::move(list)),
+        hashes_(list_.files.size()),
         threads_(thread_count(options.threads)),
         ahead_(options.ahead) {
     class_names_ = list_.class_names;
@@ -109,17 +111,32 @@ class FileImages : public ImageSource {
   std::optional<size_t> size() const override { return list_.files.size(); }
   size_t target_count() const override { return list_.labels.empty() ? 0 : 1; }
   std::string row_name(size_t row) const override { return list_.files.at(row); }
+  std::string row_place(size_t row) const override { return list_.files.at(row); }
 
  private:
   void start(size_t last) {
     const size_t numbers = element_count(row_shape_);
-    prefetch_ = std::make_unique<Prefetch>(next_row_, last, numbers, ahead_, threads_,
-                                           [this](size_t i, std::span<float> out) {
-                                             fill(read_image(list_.files[i]), list_.files[i], out);
-                                           });
+    prefetch_ =
+        std::make_unique<Prefetch>(next_row_, last, numbers, ahead_, threads_,
+                                   [this](size_t i, std::span<float> out) { make(i, out); });
+  }
+
+  // From several threads, of which no two have the same image at the same time.
+  void make(size_t i, std::span<float> out) {
+    const std::string& file = list_.files[i];
+    Image image = read_image(file);
+    const uint64_t hash =
+        hash_bytes({reinterpret_cast<const char*>(image.pixels.data()), image.pixels.size()});
+    const uint64_t before = std::exchange(hashes_[i], hash);
+    if (before != 0 && before != hash) {
+      fail(file, ": changed while it was read: its pixels had the hash ", hash_text(before),
+           " at first, then ", hash_text(hash));
+    }
+    fill(std::move(image), file, out);
   }
 
   ImageList list_;
+  std::vector<uint64_t> hashes_;  // of the pixels of each image; 0 before it is read
   size_t threads_;
   size_t ahead_;
   size_t next_row_ = 0;
@@ -162,6 +179,7 @@ class ArrayImages : public ImageSource {
   void rewind() override { rows_->rewind(); }
   std::optional<size_t> size() const override { return rows_->size(); }
   size_t target_count() const override { return rows_->target_count(); }
+  std::string row_place(size_t row) const override { return rows_->row_place(row); }
 
  private:
   std::string name_;

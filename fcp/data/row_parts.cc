@@ -58,6 +58,15 @@ class JoinedRows : public RowSource {
   size_t target_count() const override { return parts_[0]->target_count(); }
   const CsvEncoding* encoding() const override { return parts_[0]->encoding(); }
 
+  // In its own file. What was read before the current part was read to its end, so it has a size.
+  std::string row_place(size_t row) const override {
+    size_t part = 0;
+    while (part < current_ && row >= parts_[part]->size().value_or(0)) {
+      row -= parts_[part++]->size().value_or(0);
+    }
+    return parts_[part]->row_place(row);
+  }
+
  private:
   static void add(const Array& some, Array& all) {
     all.shape[0] += some.shape[0];

@@ -19,7 +19,8 @@ constexpr size_t kRowsAtOnce = 4096;
 class CsvRows : public RowSource {
  public:
   CsvRows(const std::string& path, const std::string& target, const CsvOptions& options)
-      : reader_(path, target, options),
+      : path_(path),
+        reader_(path, target, options),
         row_shape_{static_cast<int64_t>(reader_.feature_names().size())} {}
 
   bool next(size_t count, Rows& out) override {
@@ -43,8 +44,12 @@ class CsvRows : public RowSource {
   const std::vector<int64_t>& row_shape() const override { return row_shape_; }
   size_t target_count() const override { return reader_.target_names().size(); }
   const CsvEncoding* encoding() const override { return &reader_.encoding(); }
+  std::string row_place(size_t row) const override {
+    return concat(path_, ": ", RowSource::row_place(row));
+  }
 
  private:
+  std::string path_;
   CsvReader reader_;
   std::vector<int64_t> row_shape_;
   size_t next_row_ = 0;
@@ -100,6 +105,9 @@ class NpyRows : public RowSource {
   const std::vector<std::string>& target_names() const override { return no_names_; }
   const std::vector<int64_t>& row_shape() const override { return row_shape_; }
   size_t target_count() const override { return target_count_; }
+  std::string row_place(size_t row) const override {
+    return concat(x_.name(), ": ", RowSource::row_place(row));
+  }
 
  private:
   // A target may be infinite, what a network computes with may not.
@@ -153,6 +161,8 @@ const std::vector<std::string>& RowSource::class_names() const {
 }
 
 std::string RowSource::row_name(size_t /*row*/) const { return ""; }
+
+std::string RowSource::row_place(size_t row) const { return concat("row ", row, " (from 0)"); }
 
 bool holds_array(const std::string& path) {
   return names_entry(path) || is_npy(path) || is_npz(path);

@@ -50,6 +50,9 @@ class RowSource {
   virtual const std::vector<std::string>& class_names() const;
   // What row `row` of the whole data is called: the file of an image; "" where it has no name.
   virtual std::string row_name(size_t row) const;
+  // Where row `row` of the whole data stands, for messages: file and row, or the file of an image.
+  // Of rows that were read already.
+  virtual std::string row_place(size_t row) const;
 };
 
 using RowOptions = CsvOptions;  // .npy files leave nothing to choose

@@ -119,7 +119,7 @@ class FeatureMargin : public LabelScore {
     if (deep_) return deep_->region(features, radius);
     const torch::Tensor radii = label_radii(radius, features.size(0), classes());
     const torch::Tensor logits = logits_of(head(), features);
-    return {logits.argmax(1, /*keepdim=*/true), {}, {}, scores_of(logits, radii) <= radii};
+    return {answers_of(logits), {}, {}, scores_of(logits, radii) <= radii};
   }
 
   using LabelScore::label_scores;

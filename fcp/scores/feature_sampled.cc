@@ -62,7 +62,7 @@ class FeatureSampled : public Score {
         members[row].logical_or_(hit.logical_and(radii[row] == r));
       }
     }
-    return {logits.argmax(1, /*keepdim=*/true), {}, {}, members};
+    return {answers_of(logits), {}, {}, members};
   }
 
  private:
@@ -70,7 +70,7 @@ class FeatureSampled : public Score {
   torch::Tensor labels_hit(const torch::Tensor& feature, const torch::Tensor& logits,
                            double radius) const {
     torch::Tensor hit = torch::zeros({classes()}, torch::kBool);
-    if (!(radius >= 0)) return hit;
+    if (!(radius >= 0) || logits.isnan().any().item<bool>()) return hit;
     if (std::isinf(radius)) return hit.fill_(true);
     hit[logits.argmax()] = true;
     const torch::Tensor winners =

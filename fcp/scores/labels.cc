@@ -125,6 +125,11 @@ std::vector<double> label_plain_scores(const torch::Tensor& scores, const torch:
   return plain_scores(scores.to(torch::kDouble).masked_fill(unknown, nan));
 }
 
+torch::Tensor answers_of(const torch::Tensor& logits) {
+  const torch::Tensor unknown = logits.isnan().any(1, /*keepdim=*/true);
+  return logits.argmax(1, /*keepdim=*/true).masked_fill(unknown, -1);
+}
+
 torch::Tensor label_ranks(const torch::Tensor& logits) {
   const torch::Tensor order = std::get<1>(torch::sort(logits, /*stable=*/true, 1, true));
   const torch::Tensor places = torch::arange(1, logits.size(1) + 1, torch::kLong);
@@ -154,7 +159,10 @@ std::vector<double> LabelScore::score(const torch::Tensor& features,
 Regions LabelScore::region(const torch::Tensor& features, const torch::Tensor& radius) const {
   const torch::Tensor radii = label_radii(radius, features.size(0), classes());
   const torch::Tensor logits = logits_of(head_, features);
-  return {logits.argmax(1, /*keepdim=*/true), {}, {}, label_scores(features, logits) <= radii};
+  const torch::Tensor scores = label_scores(features, logits);
+  // An infinite logit is a number, but no softmax has a share for it.
+  const torch::Tensor unknown = scores.isnan().any(1, /*keepdim=*/true);
+  return {answers_of(logits).masked_fill(unknown, -1), {}, {}, scores <= radii};
 }
 
 }  // namespace fcp

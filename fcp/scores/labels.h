@@ -47,6 +47,9 @@ torch::Tensor label_radii(const torch::Tensor& radius, int64_t rows, int64_t cla
 std::vector<double> label_plain_scores(const torch::Tensor& scores, const torch::Tensor& labels,
                                        const torch::Tensor& logits);
 
+// The label the network answers, [N, 1]: that of the largest logit; −1 where a logit is NaN.
+torch::Tensor answers_of(const torch::Tensor& logits);
+
 // The rank of every label, [N, C] int64 from 1.
 torch::Tensor label_ranks(const torch::Tensor& logits);
 

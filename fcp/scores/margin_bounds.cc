@@ -110,7 +110,7 @@ class MarginByBounds : public LabelScore {
       members = torch::stack(columns, 1);
     }
     const torch::Tensor unknown = logits.isnan().any(1, /*keepdim=*/true);
-    return {logits.argmax(1, /*keepdim=*/true), {}, {}, members.logical_and(~unknown)};
+    return {answers_of(logits), {}, {}, members.logical_and(~unknown)};
   }
 
  private:

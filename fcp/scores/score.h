@@ -29,7 +29,8 @@ namespace fcp {
 
 // One interval for each row and output, in double precision; or one set of labels for each row.
 struct Regions {
-  torch::Tensor prediction;  // [N, K]; of labels [N, 1], the label the network would answer
+  torch::Tensor prediction;  // [N, K]; of labels [N, 1], the label the network would answer, −1
+                             // where its answer is NaN
   torch::Tensor lower;       // [N, K], may be -∞; undefined for labels
   torch::Tensor upper;       // [N, K], may be +∞; undefined for labels
   torch::Tensor members;     // [N, C] bool: the labels in the set; undefined for intervals. Of

@@ -66,28 +66,7 @@ class FeatureConformalClassifier(Estimator):
         device: str = "cpu",
         verbose: bool = False,
     ):
-        self.model = model
-        self.score = score
-        self.cut = cut
-        self.output = output
-        self.norm = norm
-        self.bound = bound
-        self.temperature = temperature
-        self.randomized = randomized
-        self.rank_weight = rank_weight
-        self.rank_free = rank_free
-        self.samples = samples
-        self.steps = steps
-        self.rate = rate
-        self.adam = adam
-        self.calibration = calibration
-        self.group = group
-        self.bandwidth = bandwidth
-        self.selection = selection
-        self.alpha = alpha
-        self.seed = seed
-        self.device = device
-        self.verbose = verbose
+        self._keep(locals())
 
     def predict_set(
         self,

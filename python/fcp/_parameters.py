@@ -72,6 +72,11 @@ class Parameters:
         del parameters["self"]
         return parameters
 
+    def _keep(self, values: Dict[str, Any]) -> None:
+        """To be called first in `__init__`, with its `locals()`."""
+        for name in values.keys() - {"self"}:
+            setattr(self, name, values[name])
+
     def get_params(self, deep: bool = True) -> Dict[str, Any]:
         """The parameters by name."""
         return {name: getattr(self, name) for name in self._parameters()}

@@ -76,30 +76,7 @@ class FeatureConformalRegressor(Estimator):
         device: str = "cpu",
         verbose: bool = False,
     ):
-        self.model = model
-        self.score = score
-        self.cut = cut
-        self.output = output
-        self.norm = norm
-        self.bound = bound
-        self.floor = floor
-        self.normalize = normalize
-        self.low = low
-        self.high = high
-        self.asymmetric = asymmetric
-        self.steps = steps
-        self.rate = rate
-        self.adam = adam
-        self.loss_weights = loss_weights
-        self.paper = paper
-        self.calibration = calibration
-        self.group = group
-        self.bandwidth = bandwidth
-        self.selection = selection
-        self.alpha = alpha
-        self.seed = seed
-        self.device = device
-        self.verbose = verbose
+        self._keep(locals())
 
     def predict_interval(
         self,

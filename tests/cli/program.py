@@ -26,13 +26,14 @@ class Case(unittest.TestCase):
     """A test with a folder of its own, in which the program runs; `demo` holds the demo's files."""
 
     demo = None
+    parent = None  # of the test's folder; None: where temporary files are
 
     @classmethod
     def setUpClass(cls):
         cls.demo = demo_folder()
 
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="fcp-cli-")
+        self.folder = tempfile.mkdtemp(prefix="fcp-cli-", dir=self.parent)
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
     def path(self, name):

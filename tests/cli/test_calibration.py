@@ -159,6 +159,19 @@ class Calibration(program.Case):
         self.assertEqual(result["calibration_rows"], 480)
         self.assertIn("against 300 shifted rows", told)
 
+    def test_the_calibration_rows_are_known_again(self):
+        warning = "warning: these are the calibration rows"
+        for choices in ((), ("--cut", "auto")):
+            self.assertEqual(self.run_calibrate(*choices).returncode, 0)
+            for data in ("calibration.csv", "test.csv"):
+                with self.subTest(data, choices=choices):
+                    done = self.run_program("evaluate", "c.onnx", "--data", self.made(data),
+                                            "--target", TARGET, "--report", "r.html")
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertEqual(warning in done.stderr, data == "calibration.csv")
+                    self.assertEqual(b"these are the calibration rows" in self.bytes_of("r.html"),
+                                     data == "calibration.csv")
+
     def test_bad_usage(self):
         for arguments, said in (
                 (("--calibration", "grouped"), "--calibration grouped and --group go together"),

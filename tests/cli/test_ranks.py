@@ -204,6 +204,24 @@ class Ranks(Jobs):
         self.assertEqual(done.stdout, "")
 
 
+    def test_bad_usage_is_said_once(self):
+        for arguments, message in (
+                (("calibrat", "m.onnx"), "unknown verb 'calibrat'; `fcp --help` lists them"),
+                (("calibrate", "m.onnx", "--data", "x.csv", "--out", "c.onnx", "--colour", "red"),
+                 "The following arguments were not expected: red --colour; see --help"),
+                (("evaluate", "--data", "x.csv"), "model is required; see --help"),
+                (("predict", "c.onnx", "--data", "x.csv"), "'predict' is for one process; ")):
+            with self.subTest(arguments):
+                done = self.job(4, *arguments)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertIn(f"fcp: rank 0 of 4: {message}", done.stderr)
+        for verb in ("calibrate", "--help"):
+            done = self.job(4, verb, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(done.stdout.count("Usage:"), 1)
+
+
 class Checkpoints(Jobs):
     SLOW = ("--score", "nested", "--bound", "crown")
 

@@ -5,7 +5,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/data/npy.h"
+#include "fcp/data/image_rows.h"
 
 #include "tests/parity/real_models.h"
 
@@ -43,18 +43,18 @@ TEST(ModelsSlow, CifarResNet56HasItsAccuracy) {
   EXPECT_EQ(count_correct_cifar("cifar10_resnet56"), 9339);  // 93.39 %
 }
 
-// Images decoded by make_images.py.
 TEST(ModelsSlow, SqueezeNetHasItsAccuracy) {
   if (data_folder().empty()) GTEST_SKIP() << "FCP_DATA_DIR is not set";
   const torch::NoGradGuard no_grad;
   const Network network(read_onnx(model_path("imagenet_squeezenet11")));
-  NpyReader images(FCP_PARITY_DIR "/images/images.npy");
-  const torch::Tensor labels = read_tensor(FCP_PARITY_DIR "/images/labels.npy");
-  int64_t first = 0, top_1 = 0, top_5 = 0;
-  for (Array batch; images.next(50, batch); first += batch.shape[0]) {
-    const torch::Tensor bytes = torch::from_blob(batch.values.data(), batch.shape);
-    const torch::Tensor logits = network.forward(normalize(bytes));
-    const torch::Tensor truth = labels.narrow(0, first, batch.shape[0]);
+  const auto images = open_images(data_folder() + "/imagenet_val1000/labels.csv",
+                                  {.transform = {.resize = 0, .crop = 224}});
+  int64_t top_1 = 0, top_5 = 0;
+  for (Rows batch; images->next(50, batch);) {
+    const torch::Tensor logits =
+        network.forward(torch::from_blob(batch.x.values.data(), batch.x.shape));
+    const torch::Tensor truth =
+        torch::from_blob(batch.y.values.data(), batch.x.shape[0]).to(torch::kLong);
     top_1 += count_correct(logits, truth, 1);
     top_5 += count_correct(logits, truth, 5);
   }

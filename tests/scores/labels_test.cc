@@ -1,6 +1,8 @@
 // lac, aps and raps by hand, and what all scores of labels do with logits, labels and radii.
 #include "fcp/scores/labels.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,6 +122,16 @@ TEST(Labels, PredictionIsTheNetworksAnswerAndSizesFollowTheRadius) {
   const torch::Tensor radii = torch::tensor({{0.0, 0.5000001, 0.9}}, torch::kDouble);
   EXPECT_TRUE(torch::equal(score->region(kLogits.unsqueeze(0), radii).members,
                            torch::tensor({{false, true, true}})));
+}
+
+TEST(Labels, AnAnswerThatIsNoNumberIsNoLabel) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const torch::Tensor rows = torch::tensor({{0.f, 1.f, 2.f}, {nan, 1.f, 2.f}, {5.f, 1.f, 2.f}});
+  EXPECT_TRUE(torch::equal(answers_of(rows), torch::tensor({{2}, {-1}, {0}}, torch::kLong)));
+  for (const char* name : {"lac", "aps", "raps", "feature_margin", "feature_sampled"}) {
+    const auto score = make_score({.name = name, .steps = 1}, logits_as_features(3));
+    EXPECT_TRUE(torch::equal(score->region(rows, 0.5).prediction, answers_of(rows))) << name;
+  }
 }
 
 TEST(Labels, WrongInputIsNamed) {

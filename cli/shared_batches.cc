@@ -16,8 +16,9 @@ namespace {
 constexpr uint64_t kNotRead = std::numeric_limits<uint64_t>::max();
 
 // The least and the largest of each number over all ranks.
-struct Range {
-  Range(Communicator& ranks, const std::vector<uint64_t>& values) : least(values), most(values) {
+struct LeastAndMost {
+  LeastAndMost(Communicator& ranks, const std::vector<uint64_t>& values)
+      : least(values), most(values) {
     for (uint64_t& value : most) value = value == kNotRead ? 0 : value;
     ranks.all_reduce(least, Reduce::kMin);
     ranks.all_reduce(most, Reduce::kMax);
@@ -33,7 +34,7 @@ template <typename... Parts>
 }
 
 void check_same_file(Communicator& ranks, const FileWitness& file) {
-  const Range size(ranks, {static_cast<uint64_t>(file.state().size)});
+  const LeastAndMost size(ranks, {static_cast<uint64_t>(file.state().size)});
   if (size.least != size.most) {
     fail_together(ranks, file.path(), ": changed while it was read: one rank found ", size.least[0],
                   " bytes, another ", size.most[0]);
@@ -41,7 +42,7 @@ void check_same_file(Communicator& ranks, const FileWitness& file) {
   std::vector<uint64_t> hashes = file.hashes();
   hashes.resize((size.least[0] + FileWitness::kBlock - 1) / FileWitness::kBlock);
   std::replace(hashes.begin(), hashes.end(), uint64_t{0}, kNotRead);
-  const Range hash(ranks, hashes);
+  const LeastAndMost hash(ranks, hashes);
   for (size_t i = 0; i < hashes.size(); ++i) {
     if (hash.most[i] == 0 || hash.least[i] == hash.most[i]) continue;
     fail_together(ranks, file.path(), ": changed while it was read: the block at byte ",

@@ -1,5 +1,5 @@
 # Thin: every target is one or two commands that can be typed by hand.
-.PHONY: demo test slow asan tsan fuzz fuzz-readers bench package format lint deps build clean
+.PHONY: demo test slow asan tsan fuzz bench package format lint deps build clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -31,14 +31,8 @@ tsan: deps
 
 fuzz: deps
 	cmake --preset fuzz $(CMAKE_OPTIONS)
-	cmake --build --preset fuzz --parallel $(JOBS)
+	cmake --build --preset fuzz --parallel $(JOBS) --target fuzzers
 	fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
-
-# Those that need no libtorch, which are built in a minute.
-fuzz-readers: deps
-	cmake --preset fuzz -B build/fuzz-readers -DFCP_TORCH=OFF $(CMAKE_OPTIONS)
-	cmake --build build/fuzz-readers --parallel $(JOBS) --target fuzzers
-	fuzz/run.sh build/fuzz-readers $(FUZZ_SECONDS) csv encoding image npy
 
 bench: deps
 	cmake --preset bench $(CMAKE_OPTIONS)

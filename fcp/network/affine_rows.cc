@@ -19,55 +19,55 @@ struct AffineWork {
   float* out;
 };
 
-// Rows `row` … `row + kRows − 1`, and kParts vectors of outputs from `first` on.
+// Rows `row` … `row + kRows − 1`, and kParts vectors of outputs from `first` on. The last row
+// stands for those behind it: compilers may round differently in tiles of other sizes, and a row
+// must not depend on how many come with it.
 template <typename Floats, size_t kRows, size_t kParts>
 FCP_KERNEL void make_tile(const AffineWork& work, size_t row, size_t first) {
   using Vector = typename Floats::Type;
   constexpr size_t kStep = kFloatsIn<Floats>;
-  const size_t inputs = work.layer.inputs, width = work.layer.width, stride = work.stride;
+  const size_t inputs = work.layer.inputs, width = work.layer.width;
   const float* bias = work.layer.bias.data() + first;
   const float* weights = work.layer.columns.data() + first;
-  const float* in = work.in + row * stride;
+  const float* in[kRows];
+  float* out[kRows];
   Vector sum[kRows][kParts];
   for (size_t i = 0; i < kRows; ++i) {
+    const size_t own = std::min(row + i, work.rows - 1);
+    in[i] = work.in + own * work.stride;
+    out[i] = work.out + own * width + first;
     for (size_t part = 0; part < kParts; ++part) sum[i][part] = floats<Floats>(bias + part * kStep);
   }
   for (size_t k = 0; k < inputs; ++k, weights += width) {
     for (size_t i = 0; i < kRows; ++i) {
-      const float input = in[i * stride + k];
+      const float input = in[i][k];
       for (size_t part = 0; part < kParts; ++part) {
         sum[i][part] += input * floats<Floats>(weights + part * kStep);
       }
     }
   }
   const float least = work.activation == Activation::kRelu ? 0.0f : -kEverything;
-  float* out = work.out + row * width + first;
   for (size_t i = 0; i < kRows; ++i) {
     for (size_t part = 0; part < kParts; ++part) {
       const Vector& value = sum[i][part];
-      floats<Floats>(out + i * width + part * kStep) = value < least ? Vector{} + least : value;
+      floats<Floats>(out[i] + part * kStep) = value < least ? Vector{} + least : value;
     }
-  }
-}
-
-template <typename Floats, size_t kRows, size_t kParts>
-FCP_KERNEL void make_rows(const AffineWork& work, size_t row) {
-  size_t first = 0;
-  for (; first + kParts * kFloatsIn<Floats> <= work.layer.width;
-       first += kParts * kFloatsIn<Floats>) {
-    make_tile<Floats, kRows, kParts>(work, row, first);
-  }
-  for (; first < work.layer.width; first += kFloatsIn<Floats>) {
-    make_tile<Floats, kRows, 1>(work, row, first);
   }
 }
 
 // Tiles as large as the registers hold.
 template <typename Floats, size_t kRows, size_t kParts>
 FCP_KERNEL void make_affine(const AffineWork& work) {
-  size_t row = 0;
-  for (; row + kRows <= work.rows; row += kRows) make_rows<Floats, kRows, kParts>(work, row);
-  for (; row < work.rows; ++row) make_rows<Floats, 1, kParts>(work, row);
+  constexpr size_t kWide = kParts * kFloatsIn<Floats>;
+  for (size_t row = 0; row < work.rows; row += kRows) {
+    size_t first = 0;
+    for (; first + kWide <= work.layer.width; first += kWide) {
+      make_tile<Floats, kRows, kParts>(work, row, first);
+    }
+    for (; first < work.layer.width; first += kFloatsIn<Floats>) {
+      make_tile<Floats, kRows, 1>(work, row, first);
+    }
+  }
 }
 
 FCP_AVX512 void make_affine_avx512(const AffineWork& work) { make_affine<Floats16, 6, 4>(work); }

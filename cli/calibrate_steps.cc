@@ -117,9 +117,11 @@ void check_agreement(Communicator& ranks, const std::string& work) {
   }
 }
 
-// What to make room for, where the source knows. A packed file may promise what it does not hold.
-size_t expected_rows(const RowSource& source) {
-  return std::min(source.size().value_or(0), size_t{1} << 27);
+// What to make room for, where the source knows: its rows, and a batch for each rank, because
+// shares are whole batches. A packed file may promise what it does not hold.
+size_t expected_rows(const RowSource& source, size_t batch, const Communicator& ranks) {
+  const size_t rows = std::min(source.size().value_or(0), size_t{1} << 27);
+  return rows + std::min(rows, batch) * static_cast<size_t>(ranks.size());
 }
 
 // A batch as the checkpoint has it, where its rows are still the same.
@@ -219,7 +221,8 @@ Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
   const bool alone = common.ranks->size() == 1 && settings.checkpoint.empty();
   const std::string work = alone ? "" : hash_of_work(calibrated, settings, left_out, batch, device);
   check_agreement(*common.ranks, work);
-  CollectedRows collected(settings, predictor, expected_rows(source), *common.ranks);
+  CollectedRows collected(settings, predictor, expected_rows(source, batch, *common.ranks),
+                          *common.ranks);
   collect_rows(BatchScorer(settings, predictor, calibrated.ratio, left_out), source, batch,
                settings, work, common, collected);
   collected.finish(*common.ranks, calibrated);

@@ -98,10 +98,6 @@ void advise_threads(const CommonOptions& options, int threads, int cores) {
              " cores of this machine; --threads ", std::max(1, cores / ranks), " is faster"));
 }
 
-}  // namespace
-
-namespace {
-
 // OpenBLAS keeps threads of its own, of which libtorch tells it nothing; they would take a second
 // core for --threads 1, and wait for each other by yielding on a busy one.
 void set_blas_threads(int threads) {

@@ -1,27 +1,21 @@
 #include "cli/label_steps.h"
 
-#include <algorithm>
-#include <cmath>
 #include <iostream>
-#include <memory>
 #include <optional>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
-#include "fcp/base/random.h"
 #include "fcp/calibration/calibrated_predictor.h"
-#include "fcp/data/csv_writer.h"
-#include "fcp/data/image.h"
-#include "fcp/data/npy.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/report/console.h"
 #include "fcp/report/format.h"
 #include "fcp/scores/labels.h"
 
 #include "cli/answers.h"
+#include "cli/label_examples.h"
+#include "cli/label_sets.h"
 #include "cli/method_stream.h"
 #include "cli/same_rows.h"
 #include "cli/shared_batches.h"
@@ -29,71 +23,6 @@
 
 namespace fcp {
 namespace {
-
-constexpr size_t kExamples = 24;
-
-// The members [N, C] as bytes on the host.
-torch::Tensor host_members(const Regions& regions) {
-  return regions.members.to(torch::kCPU, torch::kBool).contiguous();
-}
-
-std::vector<int64_t> host_labels(const torch::Tensor& labels) {
-  const torch::Tensor plain = labels.to(torch::kCPU, torch::kLong).flatten().contiguous();
-  return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
-}
-
-// The labels of row `row` by name.
-std::vector<std::string> member_names(const torch::Tensor& members, int64_t row,
-                                      const std::vector<std::string>& names) {
-  std::vector<std::string> labels;
-  const bool* in = members.data_ptr<bool>() + row * members.size(1);
-  for (size_t k = 0; k < names.size(); ++k) {
-    if (in[k]) labels.push_back(names[k]);
-  }
-  return labels;
-}
-
-class SetWriter {
- public:
-  SetWriter(const std::string& out, std::vector<std::string> names) : names_(std::move(names)) {
-    if (out.ends_with(".npy")) {
-      npy_ = std::make_unique<NpyWriter>(
-          out, std::vector<int64_t>{static_cast<int64_t>(names_.size())}, NpyWriter::Type::kBool);
-    } else {
-      csv_ = std::make_unique<CsvWriter>(out,
-                                         std::vector<std::string>{"prediction", "size", "labels"});
-    }
-  }
-
-  void append(const Regions& regions) {
-    const torch::Tensor members = host_members(regions);
-    if (npy_) {
-      npy_->append(std::span(members.data_ptr<bool>(), static_cast<size_t>(members.numel())));
-      return;
-    }
-    const std::vector<int64_t> predicted = host_labels(regions.prediction);
-    for (int64_t row = 0; row < members.size(0); ++row) {
-      const std::vector<std::string> labels = member_names(members, row, names_);
-      std::string joined;
-      for (const std::string& label : labels) joined += (joined.empty() ? "" : "|") + label;
-      csv_->cell(
-          std::string_view(names_[static_cast<size_t>(predicted[static_cast<size_t>(row)])]));
-      csv_->cell(static_cast<int64_t>(labels.size()));
-      csv_->cell(std::string_view(joined));
-      csv_->end_row();
-    }
-  }
-
-  void close() {
-    if (npy_) npy_->close();
-    if (csv_) csv_->close();
-  }
-
- private:
-  std::vector<std::string> names_;
-  std::unique_ptr<NpyWriter> npy_;
-  std::unique_ptr<CsvWriter> csv_;
-};
 
 // One score of labels on a stream of rows.
 class SetStream {
@@ -194,131 +123,7 @@ class TopCounter {
   int64_t first_ = 0, fifth_ = 0, rows_ = 0;
 };
 
-void pack_example(const LabelExample& example, Packer& packer) {
-  packer.add(example.name);
-  packer.add(example.truth);
-  packer.add(example.prediction);
-  packer.add(uint64_t{example.members.size()});
-  for (const std::string& member : example.members) packer.add(member);
-  packer.add(uint64_t{example.covered});
-  packer.add(example.image_png);
-}
-
-LabelExample unpack_example(Unpacker& unpacker) {
-  LabelExample example;
-  example.name = unpacker.text();
-  example.truth = unpacker.text();
-  example.prediction = unpacker.text();
-  const uint64_t members = unpacker.number();
-  for (uint64_t i = 0; i < members; ++i) example.members.push_back(unpacker.text());
-  example.covered = unpacker.number() != 0;
-  example.image_png = unpacker.text();
-  return example;
-}
-
-// A sample of rows to be shown, with their pictures where the rows are images. Which rows are drawn
-// follows from their numbers alone: a rank draws for all rows, and makes the examples of its own.
-class ExampleSampler {
- public:
-  ExampleSampler(const RowSource& source, const std::vector<std::string>& names,
-                 std::optional<ImageTransform> transform, uint64_t seed)
-      : source_(source), names_(names), transform_(std::move(transform)), random_(seed) {}
-
-  void measure(const Rows& rows, const Regions& regions, Packer& packer) {
-    const torch::Tensor members = host_members(regions);
-    const std::vector<int64_t> predicted = host_labels(regions.prediction);
-    while (drawn_ < rows.first_row) draw();
-    std::vector<uint64_t> places;
-    std::vector<size_t> chosen;
-    for (size_t i = 0; i < rows.x.rows(); ++i) {
-      const size_t place = draw();
-      if (place >= kExamples) continue;
-      places.push_back(place);
-      chosen.push_back(i);
-    }
-    packer.add(places);
-    for (const size_t i : chosen) {
-      LabelExample example;
-      example.name = source_.row_name(rows.first_row + i);
-      if (example.name.empty()) example.name = concat("row ", rows.first_row + i);
-      const auto truth = static_cast<size_t>(rows.y.values[i]);
-      example.truth = names_[truth];
-      example.prediction = names_[static_cast<size_t>(predicted[i])];
-      example.members = member_names(members, static_cast<int64_t>(i), names_);
-      example.covered = members[static_cast<int64_t>(i)][static_cast<int64_t>(truth)].item<bool>();
-      if (transform_) example.image_png = picture(rows.x, i);
-      pack_example(example, packer);
-    }
-  }
-
-  void take(Unpacker& unpacker) {
-    for (const uint64_t place : unpacker.numbers<uint64_t>()) {
-      if (place >= examples_.size()) examples_.resize(place + 1);
-      examples_[place] = unpack_example(unpacker);
-    }
-  }
-
-  std::vector<LabelExample> take() { return std::move(examples_); }
-
- private:
-  // The place of the next row in the sample; kExamples or more: it is left out.
-  size_t draw() {
-    const size_t row = drawn_++;
-    return row < kExamples ? row : static_cast<size_t>(random_.below(row + 1));
-  }
-
-  // What the network saw, with the normalisation undone.
-  std::string picture(const Array& x, size_t row) const {
-    const auto height = static_cast<int>(x.shape[2]), width = static_cast<int>(x.shape[3]);
-    Image image = blank_image(height, width, 3);
-    const size_t plane = static_cast<size_t>(height) * static_cast<size_t>(width);
-    for (size_t channel = 0; channel < 3; ++channel) {
-      const float* from = x.values.data() + (row * 3 + channel) * plane;
-      for (size_t i = 0; i < plane; ++i) {
-        const float value =
-            255 * (from[i] * transform_->deviation[channel] + transform_->mean[channel]);
-        image.pixels[i * 3 + channel] =
-            static_cast<uint8_t>(std::clamp(std::lround(value), 0l, 255l));
-      }
-    }
-    return encode_png(image);
-  }
-
-  const RowSource& source_;
-  const std::vector<std::string>& names_;
-  std::optional<ImageTransform> transform_;
-  Random random_;
-  std::vector<LabelExample> examples_;
-  size_t drawn_ = 0;
-};
-
 }  // namespace
-
-size_t predict_sets(const Calibrated& calibrated, RowSource& source, size_t batch,
-                    const Level& level, const RowFacts& facts, const std::string& out,
-                    torch::Device device, const CommonOptions& common) {
-  torch::NoGradGuard no_grad;
-  const CalibratedPredictor predictor(calibrated, device);
-  const auto classes = static_cast<size_t>(predictor.score().classes());
-  SetWriter writer(out, class_names_of(calibrated.network, classes));
-  size_t done = 0;
-  Progress progress("predict", source.size().value_or(0), !common.quiet);
-  for (Rows rows; source.next(batch, rows);) {
-    check_interrupted();
-    const size_t count = rows.x.rows();
-    const NewRows fresh = predictor.describe(
-        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
-    const Regions regions = predictor.region(fresh, level);
-    check_answers(regions, source, rows.first_row);
-    writer.append(regions);
-    done += count;
-    progress.advance(count);
-  }
-  if (done == 0) fail("the data has no rows to predict");
-  check_facts(facts, done);
-  writer.close();
-  return done;
-}
 
 LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const DataOptions& data,
                           const Level& level, const RowFacts& facts, torch::Device device,

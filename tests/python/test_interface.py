@@ -57,6 +57,18 @@ class Errors(Case):
         with self.assert_error("X: has no rows"):
             self.regressor.conformalize(self.x[8:], self.y[8:]).predict_interval(self.x[:0])
 
+    def test_answers_that_are_no_numbers(self):
+        """Finite rows whose numbers overflow inside the network, or that are none themselves."""
+        classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), score="lac")
+        classifier.conformalize(self.x, np.arange(50) % 4)
+        self.regressor.conformalize(self.x, self.y)
+        for value in (3e38, np.nan):
+            self.x[9] = value, -value, value
+            with self.assert_error(r"X: row 9 \(from 0\): the network's answer is NaN"):
+                self.regressor.predict_interval(self.x)
+            with self.assert_error(r"X: row 9 \(from 0\): the network's answer is NaN"):
+                classifier.predict_set(self.x)
+
     def test_labels(self):
         classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), score="lac")
         y = np.zeros(50)

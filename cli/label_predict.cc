@@ -1,0 +1,92 @@
+// Prediction of label sets; see label_steps.h.
+#include <memory>
+#include <span>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+#include "fcp/base/progress.h"
+#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/data/csv_writer.h"
+#include "fcp/data/npy.h"
+
+#include "cli/answers.h"
+#include "cli/label_sets.h"
+#include "cli/label_steps.h"
+
+namespace fcp {
+namespace {
+
+class SetWriter {
+ public:
+  SetWriter(const std::string& out, std::vector<std::string> names) : names_(std::move(names)) {
+    if (out.ends_with(".npy")) {
+      npy_ = std::make_unique<NpyWriter>(
+          out, std::vector<int64_t>{static_cast<int64_t>(names_.size())}, NpyWriter::Type::kBool);
+    } else {
+      csv_ = std::make_unique<CsvWriter>(out,
+                                         std::vector<std::string>{"prediction", "size", "labels"});
+    }
+  }
+
+  void append(const Regions& regions) {
+    const torch::Tensor members = host_members(regions);
+    if (npy_) {
+      npy_->append(std::span(members.data_ptr<bool>(), static_cast<size_t>(members.numel())));
+      return;
+    }
+    const std::vector<int64_t> predicted = host_labels(regions.prediction);
+    for (int64_t row = 0; row < members.size(0); ++row) {
+      const std::vector<std::string> labels = member_names(members, row, names_);
+      std::string joined;
+      for (const std::string& label : labels) joined += (joined.empty() ? "" : "|") + label;
+      csv_->cell(
+          std::string_view(names_[static_cast<size_t>(predicted[static_cast<size_t>(row)])]));
+      csv_->cell(static_cast<int64_t>(labels.size()));
+      csv_->cell(std::string_view(joined));
+      csv_->end_row();
+    }
+  }
+
+  void close() {
+    if (npy_) npy_->close();
+    if (csv_) csv_->close();
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::unique_ptr<NpyWriter> npy_;
+  std::unique_ptr<CsvWriter> csv_;
+};
+
+}  // namespace
+
+size_t predict_sets(const Calibrated& calibrated, RowSource& source, size_t batch,
+                    const Level& level, const RowFacts& facts, const std::string& out,
+                    torch::Device device, const CommonOptions& common) {
+  torch::NoGradGuard no_grad;
+  const CalibratedPredictor predictor(calibrated, device);
+  const auto classes = static_cast<size_t>(predictor.score().classes());
+  SetWriter writer(out, class_names_of(calibrated.network, classes));
+  size_t done = 0;
+  Progress progress("predict", source.size().value_or(0), !common.quiet);
+  for (Rows rows; source.next(batch, rows);) {
+    check_interrupted();
+    const size_t count = rows.x.rows();
+    const NewRows fresh = predictor.describe(
+        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
+    const Regions regions = predictor.region(fresh, level);
+    check_answers(regions, source, rows.first_row);
+    writer.append(regions);
+    done += count;
+    progress.advance(count);
+  }
+  if (done == 0) fail("the data has no rows to predict");
+  check_facts(facts, done);
+  writer.close();
+  return done;
+}
+
+}  // namespace fcp

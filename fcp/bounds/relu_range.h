@@ -19,27 +19,10 @@
 #include <vector>
 
 #include "fcp/bounds/ball.h"
+#include "fcp/bounds/hidden_blocks.h"
 #include "fcp/network/relu_rows.h"
 
 namespace fcp {
-
-// p of many rows, in blocks of sixteen: the numbers of a unit for all rows of the block, unit after
-// unit. What fills up the last block matters to nobody.
-class HiddenBlocks {
- public:
-  HiddenBlocks(const ReluRows& head, size_t rows);
-
-  // p of the rows from `first` on, which begins a block, out of their features.
-  void fill(const ReluRows& head, const float* features, size_t first, size_t rows);
-
-  const float* block(size_t first) const { return numbers_.data() + first * units_; }
-
-  static size_t bytes(const ReluRows& head, size_t rows);
-
- private:
-  size_t units_;  // padded
-  FloatRows numbers_;
-};
 
 // m of each output, H numbers each, for balls of radius 1. `scale` as in Ball: D numbers, or null
 // for ones.

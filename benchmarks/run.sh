@@ -5,10 +5,13 @@ cd "$(dirname "$0")/.."
 build=${1:-build/bench}
 OPENBLAS_NUM_THREADS=1 "$build/benchmarks/hot_functions" --benchmark_min_time=0.5
 # auto_LiRPA as it is, without the versions of PyTorch that its package would bring along.
-[ -d "$build/venv" ] || /usr/bin/python3 -m venv --system-site-packages "$build/venv"
-"$build/venv/bin/pip" install --quiet --no-deps auto_LiRPA==0.3 appdirs tqdm ||
+python=$build/venv/bin/python
+if ! { { [ -x "$python" ] || /usr/bin/python3 -m venv --system-site-packages "$build/venv"; } &&
+  "$python" -m pip install --quiet --no-deps auto_LiRPA==0.3 appdirs tqdm; }; then
   echo "auto_LiRPA cannot be installed: the official code's bounds are left out" >&2
-"$build/venv/bin/python" benchmarks/against_pytorch.py "$build/benchmarks/feature_cp" --threads 1 2
+  python=/usr/bin/python3
+fi
+"$python" benchmarks/against_pytorch.py "$build/benchmarks/feature_cp" --threads 1 2
 /usr/bin/python3 benchmarks/compare_forward.py "$build/benchmarks/network_forward" --threads "$(nproc)"
 if [ -n "${FCP_DATA_DIR:-}" ] && [ -f "$FCP_DATA_DIR/tabular/blogData_train.csv.gz" ]; then
   unpacked=$(mktemp)

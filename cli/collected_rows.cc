@@ -90,7 +90,7 @@ CollectedBatch BatchScorer::score(const Rows& batch) const {
   const torch::Tensor y = view(batch.y);
   const torch::Tensor features = predictor_.features(view(batch.x));
   const std::vector<double> scores = predictor_.score().score(features, y);
-  check_numbers(scores, batch.first_row);
+  check_numbers(scores, predictor_.score().sides(), batch.first_row);
   const std::vector<int64_t> kept = kept_rows(batch);
   const int64_t sides = predictor_.score().sides();
   // + 0.0 makes −0.0 the 0.0 that it equals: which of the two is the k-th is then no question.
@@ -101,6 +101,7 @@ CollectedBatch BatchScorer::score(const Rows& batch) const {
   }
   if (baseline_) {
     const std::vector<double> plain = baseline_->score(features, y);
+    check_numbers(plain, 1, batch.first_row);
     for (const int64_t row : kept) out.baseline.push_back(plain[static_cast<size_t>(row)] + 0.0);
   }
   add_facts(batch, features, kept, out);
@@ -110,8 +111,9 @@ CollectedBatch BatchScorer::score(const Rows& batch) const {
   return out;
 }
 
-void BatchScorer::check_numbers(const std::vector<double>& scores, size_t first_row) const {
-  const auto sides = static_cast<size_t>(predictor_.score().sides());
+void BatchScorer::check_numbers(const std::vector<double>& scores, int64_t score_sides,
+                                size_t first_row) const {
+  const auto sides = static_cast<size_t>(score_sides);
   for (size_t i = 0; i < scores.size(); ++i) {
     if (!std::isnan(scores[i])) continue;
     fail(settings_.data_name, ": row ", first_row + i / sides,

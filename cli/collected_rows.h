@@ -45,7 +45,8 @@ class BatchScorer {
   CollectedBatch score(const Rows& batch) const;
 
  private:
-  void check_numbers(const std::vector<double>& scores, size_t first_row) const;
+  void check_numbers(const std::vector<double>& scores, int64_t score_sides,
+                     size_t first_row) const;
   std::vector<int64_t> kept_rows(const Rows& batch) const;
   void add_facts(const Rows& batch, const torch::Tensor& features, const std::vector<int64_t>& kept,
                  CollectedBatch& out) const;

@@ -119,7 +119,8 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
     py::gil_scoped_release unlocked;
     for_batches(x, facts, [&](int64_t first, int64_t count, const NewRows& rows) {
       const torch::Tensor truth = y.narrow(0, first, count).to(torch::kFloat);
-      const Judged judged = predictor_.judge(rows, truth);
+      const Judged judged =
+          judge_numbers(predictor_, rows, truth, TensorRows(x, {}), static_cast<size_t>(first));
       const std::vector<bool> in =
           within_radii(predictor_, rows, truth, judged.scores, level, calibrated_.score.paper);
       scores.insert(scores.end(), judged.scores.begin(), judged.scores.end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -21,8 +22,14 @@ void parallel_rows(size_t rows, size_t least, size_t threads,
     }
   };
   std::vector<std::thread> others;
-  for (size_t share = 1; share < shares; ++share) others.emplace_back(run, share);
+  others.reserve(shares - 1);
+  try {
+    for (size_t share = 1; share < shares; ++share) others.emplace_back(run, share);
+  } catch (const std::system_error&) {
+    // No more threads are to be had: this one does the rest.
+  }
   run(0);
+  for (size_t share = others.size() + 1; share < shares; ++share) run(share);
   for (std::thread& other : others) other.join();
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);

@@ -273,6 +273,9 @@ Array NpyReader::read_all() {
 
 bool NpyReader::next(size_t count, Array& out) {
   if (header_.shape.empty()) fail(name(), ": holds a single number, expected rows");
+  if (header_.shape[0] > 0 && element_count(std::span(header_.shape).subspan(1)) == 0) {
+    fail(name(), ": shape ", shape_text(header_.shape), " has rows without numbers");
+  }
   if (header_.fortran_order && !loaded_) {
     whole_ = read_all();
     loaded_ = true;

@@ -1,6 +1,7 @@
 #include "fcp/data/prefetch.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace fcp {
@@ -10,7 +11,12 @@ Prefetch::Prefetch(size_t first, size_t last, size_t size, size_t ahead, size_t 
   slots_.resize(std::max<size_t>(1, std::min(ahead, last - first)));
   for (Slot& one : slots_) one.numbers.resize(size);
   threads = std::min(std::max<size_t>(1, threads), slots_.size());
-  for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  threads_.reserve(threads);
+  try {
+    for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    if (threads_.empty()) throw;  // those that started do the work
+  }
 }
 
 Prefetch::~Prefetch() {

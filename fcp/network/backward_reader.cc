@@ -36,7 +36,7 @@ std::optional<LinearLayer> layer_of(const torch::Tensor& weight, const torch::Te
 void BackwardReader::skip_identities() {
   for (const Step* step = maker(); step != nullptr; step = maker()) {
     const std::string& op = step->node.op;
-    const bool same = op == "Identity" || op == "Dropout";
+    const bool same = op == "Identity" || (op == "Dropout" && !trains(*step));
     if (!same && !(op == "Flatten" && integer(*step, "axis", 1) == 1)) return;
     flattened_ = flattened_ || !same;
     slot_ = step->inputs[0];
@@ -115,11 +115,19 @@ torch::Tensor BackwardReader::constant_at(const Step& step, size_t input) const 
   return network_.constants()[static_cast<size_t>(step.inputs[input])];
 }
 
+// Whether a Dropout may drop something: its third input says so, or is not known.
+bool BackwardReader::trains(const Step& step) const {
+  if (step.inputs.size() < 3 || step.inputs[2] < 0) return false;
+  const torch::Tensor training = constant_at(step, 2);
+  return !training.defined() || training.any().item<bool>();
+}
+
 std::optional<LinearLayer> BackwardReader::read_gemm(const Step& step) {
   const torch::Tensor product = constant_at(step, 1);
   const bool shifted = step.inputs.size() > 2 && step.inputs[2] >= 0;
   const torch::Tensor shift = constant_at(step, 2);
-  if (!product.defined() || shifted != shift.defined()) return std::nullopt;
+  if (!product.defined() || product.dim() != 2) return std::nullopt;
+  if (shifted != shift.defined()) return std::nullopt;
   if (integer(step, "transA", 0) != 0) return std::nullopt;
   slot_ = step.inputs[0];
   only_rows_ = true;

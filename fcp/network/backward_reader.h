@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -49,6 +48,7 @@ class BackwardReader {
  private:
   const Step* maker() const;
   torch::Tensor constant_at(const Step& step, size_t input) const;
+  bool trains(const Step& step) const;
   std::optional<LinearLayer> read_gemm(const Step& step);
 
   const Network& network_;

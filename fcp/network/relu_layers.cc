@@ -22,10 +22,21 @@ std::vector<float> widened(const torch::Tensor& row, int64_t width) {
   return {plain.data_ptr<float>(), plain.data_ptr<float>() + width};
 }
 
+int64_t inputs_of(const ReluLayers& chain) {
+  return static_cast<int64_t>(chain.layers.front().affine.inputs);
+}
+
+// Whether the network says of its input what the layers do: rows of so many numbers.
+bool fits_input(const Network& network, const ReluLayers& chain) {
+  const TensorInfo& input = network.inputs()[0];
+  return !input.known_rank || (input.shape.size() == 2 &&
+                               (input.shape[1] == kDynamic || input.shape[1] == inputs_of(chain)));
+}
+
 // Whether nothing but a standardisation, which is put into the chain, stands between the network's
 // input and the first layer.
 bool read_scaling(BackwardReader reader, ReluLayers& chain) {
-  const auto width = static_cast<int64_t>(chain.layers.front().affine.inputs);
+  const int64_t width = inputs_of(chain);
   const torch::Tensor deviation = reader.read_constant_row("Div");
   const torch::Tensor mean = reader.read_constant_row("Sub");
   reader.skip_identities();
@@ -94,17 +105,20 @@ std::optional<ReluLayers> match_relu_layers(const Network& network) {
     reader.skip_identities();
     const std::optional<LinearLayer> layer = reader.read_linear();
     if (!layer) return std::nullopt;
+    const int64_t outputs = layer->weight.size(0);
+    if (!chain.layers.empty() && outputs != inputs_of(chain)) return std::nullopt;
     weights += static_cast<size_t>(layer->weight.numel());
     if (weights > kMostWeights) return std::nullopt;
     chain.layers.insert(chain.layers.begin(), {make_affine_rows(layer->weight, layer->bias),
                                                relu ? Activation::kRelu : Activation::kNone});
-    if (read_scaling(reader, chain)) return chain;
+    if (read_scaling(reader, chain))
+      return fits_input(network, chain) ? std::optional(chain) : std::nullopt;
   }
 }
 
 bool takes_rows(const ReluLayers& chain, const torch::Tensor& x) {
-  return x.dim() == 2 && x.size(1) == static_cast<int64_t>(chain.layers.front().affine.inputs) &&
-         x.is_floating_point() && !x.requires_grad();
+  return x.dim() == 2 && x.size(1) == inputs_of(chain) && x.is_floating_point() &&
+         !x.requires_grad();
 }
 
 torch::Tensor run_layers(const ReluLayers& chain, const torch::Tensor& x) {

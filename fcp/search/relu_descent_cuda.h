@@ -7,7 +7,7 @@
 // last nothing waits for memory or for a launch.
 // Assumes at most kReluDescentUnits hidden units (fewer are padded by units that are never on).
 // Cost: hidden² multiply-adds a row and step.
-// Tested by tests/search/relu_descent_test.cc, which needs a CUDA device.
+// Tested by tests/search/surrogate_search_test.cc, which needs a CUDA device.
 #pragma once
 
 #include <torch/types.h>

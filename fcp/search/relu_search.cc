@@ -1,7 +1,6 @@
 #include "fcp/search/relu_search.h"
 
 #include <algorithm>
-#include <vector>
 
 #include <torch/utils.h>
 
@@ -13,7 +12,7 @@ namespace {
 
 constexpr size_t kBlockRows = 64;    // hidden and moved rows of a block stay in the first cache
 constexpr size_t kThreadRows = 512;  // below, a thread costs more than it does
-constexpr int kTracedSteps = 32;     // at once, and then twice as many each time
+constexpr int kTracedSteps = 32;     // at once, and then twice as many
 
 // Rows [N, D] float32 on the CPU.
 torch::Tensor plain_rows(const torch::Tensor& rows) {
@@ -90,7 +89,7 @@ torch::Tensor ReluSearch::distances(const torch::Tensor& features, const torch::
   FloatRows hidden(rows * head.hidden_width), moved(rows * head.feature_width);
   torch::Tensor last = torch::zeros({v.size(0)});
   for (int done = 0, count = 0; done < steps; done += count) {
-    count = std::min(std::max(kTracedSteps, 2 * count), steps - done);
+    count = std::min(done == 0 ? kTracedSteps : 2 * kTracedSteps, steps - done);
     torch::Tensor trace = torch::empty({count, v.size(0)});
     parallel_rows(rows, kThreadRows, search_threads(), [&](size_t begin, size_t end) {
       float* p = hidden.data() + begin * head.hidden_width;

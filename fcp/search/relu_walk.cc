@@ -162,14 +162,16 @@ FCP_KERNEL void advance(float* from, const float* direction, float t, size_t wid
   for (size_t j = 0; j < width; j += kLanes) lanes(from + j) -= t * lanes(direction + j);
 }
 
-// The distances after the steps of a stretch, the first of which has the number `done`.
-FCP_KERNEL void trace_stretch(const WalkWork& work, size_t row, int done, size_t count) {
+// The distances after the steps of a stretch, the first of which has the number `done`. Steps that
+// are too long go to and fro.
+FCP_KERNEL void trace_stretch(const WalkWork& work, size_t row, int done, size_t count,
+                              bool one_way) {
   const DistanceTrace& trace = work.trace;
   const size_t width = work.walk.head.feature_width;
   const float* moved = work.walkers.moved + row * width;
   const float* z = work.scratch.z.data();
   float* to = trace.distances + static_cast<size_t>(done) * trace.stride + row;
-  if (trace.order == DistanceOrder::kLargest) {
+  if (trace.order == DistanceOrder::kLargest && one_way) {
     largest_distances(moved, z, work.scratch.stops.data(), count, width, to, trace.stride);
     return;
   }
@@ -202,7 +204,7 @@ FCP_KERNEL void walk_row(WalkWork& work, size_t row) {
       scratch.stops[static_cast<size_t>(count++)] = t;
     } while (done + count < work.steps && t > stretch.low && t < stretch.high);
     if (work.trace.distances != nullptr && !work.trace.last_only) {
-      trace_stretch(work, row, done, static_cast<size_t>(count));
+      trace_stretch(work, row, done, static_cast<size_t>(count), shrink >= 0);
     }
     advance(p, q, static_cast<float>(t), head.hidden_width);
     advance(moved, z, static_cast<float>(t), head.feature_width);

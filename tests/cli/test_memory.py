@@ -59,7 +59,7 @@ class Memory(FaultCase):
                             heard = True
                             self.assertEqual(self.check_line(done), MESSAGE)
                         else:
-                            self.assertRegex(done.stderr, "shared object|bad_alloc|OpenBLAS")
+                            self.assertRegex(done.stderr, "shared (object|libraries)|bad_alloc|OpenBLAS")
                         self.check_nothing_written()
                 self.assertEqual(done.returncode, 0)
                 self.assertTrue(heard)

@@ -122,6 +122,16 @@ TEST_F(Npy, StreamsRowsInEitherOrder) {
   }
 }
 
+// However many there are: they would be read for ever.
+TEST_F(Npy, RefusesRowsWithoutNumbers) {
+  NpyReader reader(folder_.write("t.npy", npy("<f4", "(122222222222, 1, 0)", "")));
+  Array some;
+  EXPECT_EQ(message_of(folder_, [&] { reader.next(10, some); }),
+            "t.npy: shape [122222222222, 1, 0] has rows without numbers");
+  NpyReader empty(folder_.write("e.npy", npy("<f4", "(0, 3)", "")));
+  EXPECT_FALSE(empty.next(10, some));
+}
+
 TEST_F(Npy, RefusesWhatItCannotRead) {
   EXPECT_EQ(error(""),
             "t.npy: not an .npy file: begins with bytes (none), expected 93 4e 55 4d 50 59");

@@ -75,6 +75,24 @@ TEST(ReluLayers, OtherShapesAreLeftAlone) {
   between.nodes.back().inputs[0] = "halved";
   between.nodes.insert(between.nodes.end() - 1, make_node("Div", {"h1", "half"}, {"halved"}));
   EXPECT_FALSE(match_relu_layers(Network(between)).has_value());
+  // Layers that do not fit each other are for the network to complain about.
+  Graph torn = make_mlp({4, 5, 2});
+  torn.initializers["w2"] = torch::randn({2, 100});
+  EXPECT_FALSE(match_relu_layers(Network(torn)).has_value());
+  // So are weights that are no matrix, a Dropout that drops, and rows of another shape.
+  Graph flat = make_mlp({4, 5});
+  flat.initializers["w1"] = torch::randn({5});
+  EXPECT_FALSE(match_relu_layers(Network(flat)).has_value());
+  Graph dropping = make_mlp({4, 5, 2});
+  dropping.initializers["ratio"] = torch::full({}, 0.5f);
+  dropping.initializers["training"] = torch::ones({}, torch::kBool);
+  dropping.nodes.back().inputs[0] = "dropped";
+  dropping.nodes.insert(dropping.nodes.end() - 1,
+                        make_node("Dropout", {"h1", "ratio", "training"}, {"dropped"}));
+  EXPECT_FALSE(match_relu_layers(Network(dropping)).has_value());
+  Graph picture = make_mlp({4, 5});
+  picture.inputs[0] = make_info("x", {kDynamic, 1, 4});
+  EXPECT_FALSE(match_relu_layers(Network(picture)).has_value());
   const ReluLayers chain = *match_relu_layers(Network(make_mlp({4, 5, 2})));
   EXPECT_FALSE(takes_rows(chain, torch::randn({3, 5})));
   EXPECT_FALSE(takes_rows(chain, torch::randn({3, 1, 4})));

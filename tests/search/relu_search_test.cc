@@ -132,6 +132,21 @@ TEST(ReluSearch, DistancesAfterEveryStep) {
   EXPECT_TRUE(torch::equal(search.walk(test.v, test.y, 0), test.v));
 }
 
+// Steps that overshoot go to and fro, so that the first and the last do not enclose the others.
+TEST(ReluSearch, DistancesAfterLongSteps) {
+  const ReluCase test(16, 6, 2000, 0.02);
+  for (const double rate : {2.0, 20.0, 60.0}) {
+    const SurrogateSearch search(test.network, 0, {.rate = rate});
+    search.distances(
+        test.v, test.y, 12, DistanceOrder::kLargest, [&](int step, const torch::Tensor& distances) {
+          const torch::Tensor alone =
+              search.distances(test.v, test.y, step, DistanceOrder::kLargest);
+          EXPECT_TRUE(torch::allclose(distances, alone, 1e-4, 1e-6)) << rate << " " << step;
+          return true;
+        });
+  }
+}
+
 // The same bits whatever the number of threads and whatever rows stand beside a row.
 TEST(ReluSearch, RowsAreAlone) {
   const ReluCase test(64, 64, 3000);

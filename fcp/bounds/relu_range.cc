@@ -179,7 +179,8 @@ FCP_KERNEL void smallest_keys(const RangeBlock& block, EndsFunction ends, BlockS
     for (size_t i = 0; i < kLanes; ++i) {
       const int32_t width = search.above[i] - search.below[i];
       outward[i] = reach < width ? outward[i] : 0;
-      const int32_t far = first[i] != 0 ? search.above[i] - reach : search.below[i] + reach;
+      const int32_t away = reach < width ? reach : 1;  // no farther than there are keys
+      const int32_t far = first[i] != 0 ? search.above[i] - away : search.below[i] + away;
       const int32_t middle = search.below[i] + width / 2;
       keys[i] = outward[i] != 0 ? far : middle;
       keys[i] = width > 1 ? keys[i] : search.above[i];  // done: the answer is probed again

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kBufferSize = size_t{1} << 20;
 
-std::atomic<size_t> written = 0;
+std::atomic<size_t> whole_files = 0;
 
 mode_t permissions_of_new_files() {
   const mode_t mask = umask(0);
@@ -103,12 +103,12 @@ void OutputFile::commit() {
   if (fsync(descriptor_) != 0) fail_write();
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_write();
   temporary_.clear();
-  ++written;
+  ++whole_files;
   if (close(std::exchange(descriptor_, -1)) != 0) fail_write();
   sync_folder(path_);
 }
 
-size_t files_written() { return written; }
+size_t files_written() { return whole_files; }
 
 void write_file(const std::string& path, std::string_view bytes) {
   OutputFile file(path);

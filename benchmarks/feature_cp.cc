@@ -4,8 +4,8 @@
 //   feature_cp prepare SET FOLDER DATA_DIR     folds, scaling and training of the paper, seed 0, as
 //   .npy feature_cp serve FOLDER THREADS            then one job for each line of stdin
 //
-// Jobs: "stage RATE", "search RATE STEPS", "nested", "linearized"; "conv RATE STEPS" where the
-// folder holds conv.onnx. The answer is one line: seconds of processor time (user and system, all
+// Jobs: "stage RATE", "nested", "linearized"; "search RATE STEPS" where the
+// folder holds head.onnx. The answer is one line: seconds of processor time (user and system, all
 // threads), seconds on the wall, and the job's numbers. Results that are compared number by number
 // are written to FOLDER as .npy by the first run of a job.
 #include <chrono>

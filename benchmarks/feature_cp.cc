@@ -23,13 +23,13 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
-#include "fcp/calibration/predictor.h"
+#include "fcp/calibration/scored_network.h"
 #include "fcp/calibration/selection.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/data/folds.h"
 #include "fcp/data/npy.h"
-#include "fcp/data/paper_sets.h"
 #include "fcp/data/scaling.h"
+#include "fcp/experiments/paper_sets.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/search/surrogate_search.h"
@@ -92,7 +92,7 @@ class Jobs {
     score.paper = true;
     score.step_rate = rate;
     score.steps = 1;
-    const Predictor predictor(graph_, score, kCut);
+    const ScoredNetwork predictor(graph_, score, kCut);
     const torch::Tensor z = predictor.features(x_cal_);
     const int64_t validation = z.size(0) / 5, rest = z.size(0) - validation;
     const StepsChoice choice =
@@ -125,7 +125,7 @@ class Jobs {
 
   // Scores of the calibration rows, radius, intervals of the test rows.
   std::string intervals(const std::string& name) {
-    const Predictor predictor(graph_, {.name = name}, kCut);
+    const ScoredNetwork predictor(graph_, {.name = name}, kCut);
     const std::vector<double> scores = predictor.score().score(predictor.features(x_cal_), y_cal_);
     const double radius = conformal_quantile(scores, Level(0.1));
     const Regions bands = predictor.score().region(predictor.features(x_test_), radius);

@@ -21,7 +21,7 @@
 #include "fcp/base/memory.h"
 #include "fcp/base/random.h"
 #include "fcp/bounds/bounds.h"
-#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/network/network.h"
 #include "fcp/search/surrogate_search.h"
@@ -85,7 +85,7 @@ struct PaperNetwork {
     }
     score.name = "surrogate";
     score.steps = 100;
-    const Predictor predictor(graph, score, "h2");
+    const ScoredNetwork predictor(graph, score, "h2");
     head = predictor.shared_head();
     x = torch::randn({kRows, 64});
     features = predictor.features(x);
@@ -160,7 +160,7 @@ BENCHMARK(bands_of_many_radii)->Unit(benchmark::kMillisecond);
 
 void backbone(benchmark::State& state) {
   const PaperNetwork& paper = PaperNetwork::get();
-  const Predictor predictor(paper.graph, paper.score, "h2");
+  const ScoredNetwork predictor(paper.graph, paper.score, "h2");
   for (auto _ : state) benchmark::DoNotOptimize(predictor.features(paper.x));
   set_rows(state, kRows);
   set_rate(state, "of_gemm", 2.0 * kRows * 2 * 64 * 64, gemm_peak());
@@ -171,12 +171,11 @@ BENCHMARK(backbone)->Unit(benchmark::kMillisecond);
 void predict_one_row(benchmark::State& state) {
   const PaperNetwork& paper = PaperNetwork::get();
   const torch::NoGradGuard no_grad;
-  Calibrated calibrated;
-  calibrated.network = paper.graph;
-  calibrated.cut = "h2";
-  calibrated.rows.scores =
-      make_score(calibrated.score, paper.head)->score(paper.features, paper.truth);
-  const CalibratedPredictor predictor(calibrated);
+  CalibrationArtifact artifact;
+  artifact.network = paper.graph;
+  artifact.cut = "h2";
+  artifact.rows.scores = make_score(artifact.score, paper.head)->score(paper.features, paper.truth);
+  const TensorPredictor predictor(artifact);
   const torch::Tensor row = paper.x.narrow(0, 0, 1).clone();
   const Level level(0.1);
   for (auto _ : state) {

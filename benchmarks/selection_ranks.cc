@@ -1,4 +1,4 @@
-// How long distributed selection and the merge for the artefact take, under mpirun:
+// How long distributed selection takes, under mpirun:
 //
 //   for n in 1 2 4; do mpirun -n $n selection_ranks [ROWS]; done
 //
@@ -18,19 +18,17 @@
 
 #include "fcp/base/random.h"
 #include "fcp/base/sha256.h"
-#include "fcp/distributed/merge.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/distributed/selection.h"
-#include "fcp/distributed/shards.h"
 
 namespace fcp {
 namespace {
 
 constexpr size_t kBlock = 1000;  // rows with a seed of their own, so that any rank can make them
 
-std::vector<double> make_scores(RowRange blocks) {
+std::vector<double> make_scores(size_t first, size_t last) {
   std::vector<double> scores;
-  for (size_t block = blocks.begin; block < blocks.end; ++block) {
+  for (size_t block = first; block < last; ++block) {
     Random random(block);
     for (size_t i = 0; i < kBlock; ++i) scores.push_back(std::abs(random.normal()));
   }
@@ -52,19 +50,17 @@ double best_seconds(Communicator& ranks, const std::function<void()>& work) {
 }
 
 int measure(Communicator& ranks, size_t rows) {
-  const auto scores = make_scores(share_of(rows / kBlock, ranks.rank(), ranks.size()));
+  const size_t blocks = rows / kBlock, rank = static_cast<size_t>(ranks.rank()),
+               size = static_cast<size_t>(ranks.size());
+  const auto scores = make_scores(blocks * rank / size, blocks * (rank + 1) / size);
   const Level levels[] = {Level(0.01), Level(0.05), Level(0.1), Level(0.2)};
   std::vector<double> answers;
   const double select_seconds =
       best_seconds(ranks, [&] { answers = distributed_quantiles(ranks, scores, levels); });
-  std::vector<double> merged;
-  const double merge_seconds = best_seconds(ranks, [&] { merged = gather_sorted(ranks, scores); });
   if (ranks.rank() != 0) return 0;
-  answers.insert(answers.end(), merged.begin(), merged.end());
   Sha256 hash;
   hash.add({reinterpret_cast<const char*>(answers.data()), answers.size() * sizeof(double)});
-  std::printf("| %d | %zu | %.3f | %.3f | %.8s |\n", ranks.size(), merged.size(), select_seconds,
-              merge_seconds, hash.hex().c_str());
+  std::printf("| %d | %.3f | %.8s |\n", ranks.size(), select_seconds, hash.hex().c_str());
   return 0;
 }
 

@@ -38,8 +38,8 @@ void check_answers(const Regions& regions, const RowSource& source, size_t first
   }
 }
 
-Judged judge_numbers(const CalibratedPredictor& predictor, const NewRows& rows,
-                     const torch::Tensor& truth, const RowSource& source, size_t first_row) {
+Conformity judge_numbers(const TensorPredictor& predictor, const TestInputs& rows,
+                         const torch::Tensor& truth, const RowSource& source, size_t first_row) {
   try {
     return predictor.judge(rows, truth);
   } catch (const Error&) {  // a score that is NaN has no p-value

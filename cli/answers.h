@@ -9,7 +9,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/data/rows.h"
 
 namespace fcp {
@@ -22,7 +22,7 @@ void check_answers(const torch::Tensor& output, const RowSource& source, size_t 
 void check_answers(const Regions& regions, const RowSource& source, size_t first_row);
 
 // The scores and p-values of these rows, where the scores are numbers.
-Judged judge_numbers(const CalibratedPredictor& predictor, const NewRows& rows,
-                     const torch::Tensor& truth, const RowSource& source, size_t first_row);
+Conformity judge_numbers(const TensorPredictor& predictor, const TestInputs& rows,
+                         const torch::Tensor& truth, const RowSource& source, size_t first_row);
 
 }  // namespace fcp

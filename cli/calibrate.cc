@@ -159,49 +159,48 @@ void read_calibration_facts(CalibrateOptions& options) {
 }
 
 // Of all scores, the levels that people ask for first.
-std::vector<Level> shown_levels(const Calibrated& calibrated) {
-  if (!calibrated.rows.levels.empty()) {
-    return {calibrated.rows.levels.rbegin(), calibrated.rows.levels.rend()};
+std::vector<Level> shown_levels(const CalibrationArtifact& artifact) {
+  if (!artifact.rows.levels.empty()) {
+    return {artifact.rows.levels.rbegin(), artifact.rows.levels.rend()};
   }
   return {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05"), Level::parse("0.01")};
 }
 
-void warn_of_infinite_radii(const Calibrated& calibrated, const CalibrateOptions& options) {
-  std::vector<Level> asked = calibrated.rows.levels;
+void warn_of_infinite_radii(const CalibrationArtifact& artifact, const CalibrateOptions& options) {
+  std::vector<Level> asked = artifact.rows.levels;
   if (asked.empty()) asked.push_back(options.settings.level);
   for (const Level& level : asked) {
-    if (const auto warning = infinite_radius_warning(calibrated, level)) {
+    if (const auto warning = infinite_radius_warning(artifact, level)) {
       say(options.common, "warning: " + *warning);
     }
   }
 }
 
-void print_calibrated(const Calibrated& calibrated, const CalibrateOptions& options) {
-  const std::vector<Level> levels = shown_levels(calibrated);
-  const bool split = calibrated.calibration.name == "split";
+void print_calibrated(const CalibrationArtifact& artifact, const CalibrateOptions& options) {
+  const std::vector<Level> levels = shown_levels(artifact);
+  const bool split = artifact.calibration.name == "split";
   if (options.common.json) {
-    nlohmann::ordered_json json = {{"rows", calibrated.rows.count()},
-                                   {"score", calibrated.score.name},
-                                   {"calibration", calibrated.calibration.name},
-                                   {"cut", calibrated.cut},
+    nlohmann::ordered_json json = {{"rows", artifact.rows.count()},
+                                   {"score", artifact.score.name},
+                                   {"calibration", artifact.calibration.name},
+                                   {"cut", artifact.cut},
                                    {"out", options.out}};
     if (split) {
-      for (const Level& level : levels)
-        json["radius"][level.text()] = radius_json(calibrated, level);
+      for (const Level& level : levels) json["radius"][level.text()] = radius_json(artifact, level);
     }
     std::cout << json.dump(2) << '\n';
     return;
   }
-  std::cout << "calibrated on " << format_count(calibrated.rows.count()) << " rows with score "
-            << calibrated.score.name;
+  std::cout << "calibrated on " << format_count(artifact.rows.count()) << " rows with score "
+            << artifact.score.name;
   if (!split) {
-    std::cout << ", " << calibrated.calibration.name << ": " << options.out << '\n';
+    std::cout << ", " << artifact.calibration.name << ": " << options.out << '\n';
     return;
   }
   std::cout << ": " << options.out << "\nradius";
   for (const Level& level : levels) {
     std::cout << "  " << format_target(level) << ':';
-    for (const double radius : calibrated.radius(level)) std::cout << ' ' << format_number(radius);
+    for (const double radius : artifact.radius(level)) std::cout << ' ' << format_number(radius);
   }
   std::cout << '\n';
 }
@@ -227,13 +226,14 @@ void run_calibrate(CalibrateOptions& options) {
   options.settings.data_name = options.data.data;
   options.settings.provenance["network"] = file_name(options.model);
   options.settings.provenance["calibration data"] = data_file_names(options.data);
-  const Calibrated calibrated = calibrate_rows(network, *source, batch_rows(options.data, *source),
-                                               options.settings, device, options.common);
+  const CalibrationArtifact artifact =
+      calibrate_rows(network, *source, batch_rows(options.data, *source), options.settings, device,
+                     options.common);
   if (options.common.ranks->rank() != 0) return;
-  write_calibrated(calibrated, options.out);
+  write_artifact(artifact, options.out);
   if (!options.settings.checkpoint.empty()) unlink(options.settings.checkpoint.c_str());
-  warn_of_infinite_radii(calibrated, options);
-  print_calibrated(calibrated, options);
+  warn_of_infinite_radii(artifact, options);
+  print_calibrated(artifact, options);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 #include "fcp/report/format.h"
 
 #include "cli/chooser.h"
-#include "cli/collected_rows.h"
+#include "cli/score_collector.h"
 #include "cli/shared_batches.h"
 #include "cli/steps.h"
 
@@ -56,7 +56,7 @@ TrainResult train_rows(RowSource& source, const TrainOptions& options,
 
 namespace {
 
-void check_settings(const CalibrateSettings& settings, const Predictor& predictor) {
+void check_settings(const CalibrateSettings& settings, const ScoredNetwork& predictor) {
   const CalibrationOptions& calibration = settings.calibration;
   if (calibration.name != "grouped") return;
   const bool by_label = calibration.group == kByPrediction || calibration.group == kByLabel;
@@ -69,8 +69,8 @@ void check_settings(const CalibrateSettings& settings, const Predictor& predicto
 
 // What a reader of a report wants to know.
 std::map<std::string, std::string> provenance_of(const CalibrateSettings& settings,
-                                                 const Predictor& predictor,
-                                                 const CollectedRows& collector, size_t kept,
+                                                 const ScoredNetwork& predictor,
+                                                 const ScoreCollector& collector, size_t kept,
                                                  uint64_t seed) {
   std::map<std::string, std::string> facts = settings.provenance;
   facts["fcp"] = FCP_VERSION;
@@ -91,12 +91,12 @@ std::string hash_of(std::string_view bytes) {
 }
 
 // Everything that decides what is kept of a batch, but for its rows: the network and all settings
-// as the artefact has them, the rows left out, and what was said of rows besides x and y.
-std::string hash_of_work(const Calibrated& without_rows, const CalibrateSettings& settings,
+// as the artifact has them, the rows left out, and what was said of rows besides x and y.
+std::string hash_of_work(const CalibrationArtifact& without_rows, const CalibrateSettings& settings,
                          const RowMask& left_out, size_t batch, torch::Device device) {
   Packer work;
   work.add(std::string(FCP_VERSION));
-  work.add(serialize_onnx(to_artefact(without_rows)));
+  work.add(serialize_onnx(artifact_graph(without_rows)));
   work.add(std::vector<char>(left_out.begin(), left_out.end()));
   work.add(settings.facts.groups.ids);
   for (const std::string& name : settings.facts.groups.names) work.add(name);
@@ -125,9 +125,9 @@ size_t expected_rows(const RowSource& source, size_t batch, const Communicator& 
 }
 
 // A batch as the checkpoint has it, where its rows are still the same.
-CollectedBatch recall(const Checkpoint& checkpoint, size_t number, const CollectedBatch& now,
-                      const std::string& data_name, size_t first_row) {
-  CollectedBatch then = CollectedBatch::unpack(checkpoint.records()[number]);
+ScoredBatch recall(const Checkpoint& checkpoint, size_t number, const ScoredBatch& now,
+                   const std::string& data_name, size_t first_row) {
+  ScoredBatch then = ScoredBatch::unpack(checkpoint.records()[number]);
   if (then.sha256 != now.sha256) {
     fail(checkpoint.path(), ": is of other rows: those of ", data_name, " from row ", first_row,
          " (from 0) on had the hash ", then.sha256, ", now it is ", now.sha256);
@@ -138,7 +138,7 @@ CollectedBatch recall(const Checkpoint& checkpoint, size_t number, const Collect
 // Scores all rows that the checkpoint, if there is one, does not have.
 void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
                   const CalibrateSettings& settings, const std::string& work,
-                  const CommonOptions& common, CollectedRows& collected) {
+                  const CommonOptions& common, ScoreCollector& collected) {
   Communicator& ranks = *common.ranks;
   std::optional<Checkpoint> checkpoint;
   if (!settings.checkpoint.empty() && ranks.rank() == 0) {
@@ -153,9 +153,9 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
       ranks, source, batch,
       [&](size_t number, const Rows& rows) {
         if (number < done) {
-          return CollectedBatch{.sha256 = hash_rows(rows), .seen = rows.x.rows()}.pack();
+          return ScoredBatch{.sha256 = hash_rows(rows), .seen = rows.x.rows()}.pack();
         }
-        CollectedBatch fresh = scorer.score(rows);
+        ScoredBatch fresh = scorer.score(rows);
         if (!settings.levels.empty()) {
           collected.keep(fresh);
           if (settings.checkpoint.empty()) fresh.scores = fresh.baseline = {};
@@ -163,7 +163,7 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
         return fresh.pack();
       },
       [&](size_t number, std::string_view result) {
-        CollectedBatch made = CollectedBatch::unpack(result);
+        ScoredBatch made = ScoredBatch::unpack(result);
         if (number < done) {
           made = recall(*checkpoint, number, made, settings.data_name, collected.seen());
           if (!settings.levels.empty()) collected.keep(made);
@@ -181,59 +181,58 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
 }
 
 // What there is to say of the rows when all are collected; the notable part on stderr too.
-void add_findings(const CollectedRows& collected, const CommonOptions& common,
-                  Calibrated& calibrated) {
-  calibrated.provenance["calibration data sha256"] = collected.sha256();
-  if (calibrated.score.name == "surrogate") {
+void add_findings(const ScoreCollector& collected, const CommonOptions& common,
+                  CalibrationArtifact& artifact) {
+  artifact.provenance["calibration data sha256"] = collected.sha256();
+  if (artifact.score.name == "surrogate") {
     const double share =
         static_cast<double>(collected.reached()) / static_cast<double>(collected.seen());
-    calibrated.provenance["surrogates within 1 % of the truth"] = format_percent(share);
-    say(common, concat("surrogate: after ", calibrated.score.steps, " steps ",
-                       format_percent(share), " of the rows predict the truth within 1 %"));
+    artifact.provenance["surrogates within 1 % of the truth"] = format_percent(share);
+    say(common, concat("surrogate: after ", artifact.score.steps, " steps ", format_percent(share),
+                       " of the rows predict the truth within 1 %"));
   }
-  if (!calibrated.rows.weights.empty()) {
-    const std::string rows = format_number(effective_sample_size(calibrated.rows.weights));
-    calibrated.provenance["effective sample size"] = rows;
+  if (!artifact.rows.weights.empty()) {
+    const std::string rows = format_number(effective_sample_size(artifact.rows.weights));
+    artifact.provenance["effective sample size"] = rows;
     say(common,
-        concat("weights: ", calibrated.rows.count(), " rows are worth ", rows, " unweighted ones"));
+        concat("weights: ", artifact.rows.count(), " rows are worth ", rows, " unweighted ones"));
   }
 }
 
 }  // namespace
 
-Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
-                          const CalibrateSettings& asked, torch::Device device,
-                          const CommonOptions& common) {
+CalibrationArtifact calibrate_rows(const Graph& network, RowSource& source, size_t batch,
+                                   const CalibrateSettings& asked, torch::Device device,
+                                   const CommonOptions& common) {
   torch::NoGradGuard no_grad;
   CalibrateSettings settings = asked;
   settings.calibration.paper = settings.score.paper;
-  Calibrated calibrated;
-  const RowMask left_out =
-      settle(network, source, batch, device, common, settings, calibrated.ratio);
+  CalibrationArtifact artifact;
+  const RowMask left_out = settle(network, source, batch, device, common, settings, artifact.ratio);
   check_same_files(*common.ranks);  // all have chosen on the same rows
-  const Predictor predictor(network, settings.score, settings.cut, device);
+  const ScoredNetwork predictor(network, settings.score, settings.cut, device);
   check_settings(settings, predictor);
-  calibrated.network = network;
-  calibrated.score = settings.score;
-  calibrated.calibration = settings.calibration;
-  calibrated.cut = predictor.cut();
-  calibrated.rows.levels = settings.levels;
+  artifact.network = network;
+  artifact.score = settings.score;
+  artifact.calibration = settings.calibration;
+  artifact.cut = predictor.cut();
+  artifact.rows.levels = settings.levels;
   const bool alone = common.ranks->size() == 1 && settings.checkpoint.empty();
-  const std::string work = alone ? "" : hash_of_work(calibrated, settings, left_out, batch, device);
+  const std::string work = alone ? "" : hash_of_work(artifact, settings, left_out, batch, device);
   check_agreement(*common.ranks, work);
-  CollectedRows collected(settings, predictor, expected_rows(source, batch, *common.ranks),
-                          *common.ranks);
-  collect_rows(BatchScorer(settings, predictor, calibrated.ratio, left_out), source, batch,
-               settings, work, common, collected);
-  collected.finish(*common.ranks, calibrated);
-  if (common.ranks->rank() != 0) return calibrated;
+  ScoreCollector collected(settings, predictor, expected_rows(source, batch, *common.ranks),
+                           *common.ranks);
+  collect_rows(BatchScorer(settings, predictor, artifact.ratio, left_out), source, batch, settings,
+               work, common, collected);
+  collected.finish(*common.ranks, artifact);
+  if (common.ranks->rank() != 0) return artifact;
 
-  calibrated.provenance =
-      provenance_of(settings, predictor, collected, calibrated.rows.count(), common.seed);
-  add_findings(collected, common, calibrated);
-  calibrated.provenance["network sha256"] = hash_of(serialize_onnx(network));
-  if (!source.target_names().empty()) calibrated.provenance["target"] = join(source.target_names());
-  return calibrated;
+  artifact.provenance =
+      provenance_of(settings, predictor, collected, artifact.rows.count(), common.seed);
+  add_findings(collected, common, artifact);
+  artifact.provenance["network sha256"] = hash_of(serialize_onnx(network));
+  if (!source.target_names().empty()) artifact.provenance["target"] = join(source.target_names());
+  return artifact;
 }
 
 }  // namespace fcp

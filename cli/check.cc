@@ -8,8 +8,8 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
-#include "fcp/calibration/calibrated_predictor.h"
 #include "fcp/calibration/kept_levels.h"
+#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/data/csv_writer.h"
 
 #include "cli/answers.h"
@@ -41,13 +41,13 @@ void run_check(const CheckOptions& options) {
   const torch::Device device = start(options.common);
   torch::NoGradGuard no_grad;
   const Level level = parse_level(options.alpha);
-  const Calibrated calibrated = read_calibrated_for(options.model, {&level, 1});
-  if (const auto missing = missing_scores(calibrated.rows.levels)) {
+  const CalibrationArtifact artifact = read_artifact_for(options.model, {&level, 1});
+  if (const auto missing = missing_scores(artifact.rows.levels)) {
     fail(options.model, ": ", *missing, "; the p-values of check need all scores");
   }
-  const auto source = open_data(options.data, &calibrated.network);
-  const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
-  const CalibratedPredictor predictor(calibrated, device);
+  const auto source = open_data(options.data, &artifact.network);
+  const RowFacts facts = read_facts_for(artifact, options.data, options.facts, options.common);
+  const TensorPredictor predictor(artifact, device);
   CsvWriter writer(options.out, check_columns(predictor.score().sides()));
   const size_t batch = batch_rows(options.data, *source);
   Progress progress("check", source->size().value_or(0), !options.common.quiet);
@@ -55,11 +55,13 @@ void run_check(const CheckOptions& options) {
   size_t inside = 0;
   for (Rows rows; source->next(batch, rows);) {
     check_interrupted();
-    const NewRows fresh = predictor.describe(
-        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, rows.x.rows()));
-    const Judged judged = judge_numbers(predictor, fresh, view(rows.y), *source, rows.first_row);
+    const TestInputs fresh = predictor.describe(
+        view(rows.x),
+        side_information(facts, artifact.rows.group_names.size(), done, rows.x.rows()));
+    const Conformity judged =
+        judge_numbers(predictor, fresh, view(rows.y), *source, rows.first_row);
     const std::vector<bool> in =
-        within_radii(predictor, fresh, view(rows.y), judged.scores, level, calibrated.score.paper);
+        within_radii(predictor, fresh, view(rows.y), judged.scores, level, artifact.score.paper);
     const auto sides = static_cast<size_t>(predictor.score().sides());
     for (size_t i = 0; i < in.size(); ++i) {
       for (size_t side = 0; side < sides; ++side) {

@@ -6,11 +6,11 @@
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/calibrated_predictor.h"
 #include "fcp/calibration/label_selection.h"
 #include "fcp/calibration/localized.h"
-#include "fcp/calibration/predictor.h"
+#include "fcp/calibration/scored_network.h"
 #include "fcp/calibration/selection.h"
+#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/network/cut.h"
 #include "fcp/report/format.h"
 #include "fcp/report/table.h"
@@ -110,10 +110,10 @@ class Chooser {
   void choose_surrogate_steps(CalibrateSettings& settings, const Rows& slice, const RowMask& mask) {
     ScoreOptions score = settings.score;
     score.steps = 1;
-    const Predictor predictor(network_, score, settings.cut, device_);
+    const ScoredNetwork predictor(network_, score, settings.cut, device_);
     const Rows rest = take_masked(source_, mask, false, batch_);
-    const StepsRows rows{predictor.features(view(rest.x)), view(rest.y),
-                         predictor.features(view(slice.x)), view(slice.y)};
+    const StepsFolds rows{predictor.features(view(rest.x)), view(rest.y),
+                          predictor.features(view(slice.x)), view(slice.y)};
     const Level level = score.paper ? Level::fraction(1, 10) : settings.level;
     const StepsChoice choice = choose_steps(predictor.shared_head(), score, rows, level);
     settings.score.steps = choice.steps;
@@ -147,9 +147,9 @@ class Chooser {
     ScoreOptions& score = settings.score;
     ScoreOptions any = score;
     any.steps = std::max(any.steps, 1);  // the head does not depend on it
-    const Predictor predictor(network_, any, settings.cut, device_);
+    const ScoredNetwork predictor(network_, any, settings.cut, device_);
     const std::shared_ptr<const Network>& head = predictor.shared_head();
-    const LabelRows rows{predictor.features(view(slice.x)), view(slice.y)};
+    const LabelledFeatures rows{predictor.features(view(slice.x)), view(slice.y)};
     std::string chosen;
     if (settings.choose_temperature) {
       score = choose_temperature(score, head, rows);
@@ -171,7 +171,7 @@ class Chooser {
   }
 
   void choose_localization(CalibrateSettings& settings, const Rows& slice) {
-    const Predictor predictor(network_, settings.score, settings.cut, device_);
+    const ScoredNetwork predictor(network_, settings.score, settings.cut, device_);
     const BandwidthChoice choice =
         choose_bandwidth(predictor.score(), predictor.features(view(slice.x)), view(slice.y),
                          settings.level, settings.calibration.seed);
@@ -188,7 +188,7 @@ class Chooser {
   }
 
   DensityRatio estimate_ratio(const CalibrateSettings& settings, const Rows& slice) {
-    const Predictor predictor(network_, settings.score, settings.cut, device_);
+    const ScoredNetwork predictor(network_, settings.score, settings.cut, device_);
     const Rows shifted = read_all(*settings.shifted);
     const auto input = [&](const Rows& rows) {
       const torch::Tensor x = view(rows.x);

@@ -18,12 +18,10 @@
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
 #include "fcp/data/encoding_text.h"
-#include "fcp/data/folder.h"
-#include "fcp/data/image_rows.h"
-#include "fcp/data/image_text.h"
 #include "fcp/distributed/run_ranks.h"
-
-#include "cli/room.h"
+#include "fcp/images/folder.h"
+#include "fcp/images/image_rows.h"
+#include "fcp/images/image_text.h"
 
 namespace fcp {
 namespace {
@@ -110,7 +108,6 @@ void set_blas_threads(int threads) {
 torch::Device start(const CommonOptions& options) {
   const int cores = cores_for(options);
   const int threads = options.threads > 0 ? options.threads : cores;
-  reserve_room(threads, cores);
   keep_freed_memory();
   keep_threads_from_spinning(cores);
   at::set_num_threads(threads);

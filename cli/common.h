@@ -12,9 +12,9 @@
 
 #include "fcp/conformal/level.h"
 #include "fcp/data/array.h"
-#include "fcp/data/image_transform.h"
 #include "fcp/data/rows.h"
 #include "fcp/distributed/communicator.h"
+#include "fcp/images/image_transform.h"
 #include "fcp/network/graph.h"
 
 namespace fcp {

@@ -9,7 +9,7 @@
 #include "fcp/base/output_file.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/folds.h"
-#include "fcp/data/synthetic.h"
+#include "fcp/experiments/synthetic.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
@@ -75,19 +75,19 @@ void run_demo(const DemoOptions& options) {
   settings.level = level;
   settings.data_name = file("calibration.csv");
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "calibration.csv"}};
-  const Calibrated calibrated =
+  const CalibrationArtifact artifact =
       calibrate_rows(trained.graph, *open("calibration.csv", &trained.graph), kBatch, settings,
                      device, options.common);
-  write_calibrated(calibrated, file("calibrated.onnx"));
+  write_artifact(artifact, file("calibrated.onnx"));
 
   tell(concat("$ fcp predict ", file("calibrated.onnx"), " --data ", file("test.csv"), " --alpha ",
               level.text(), " --out ", file("intervals.csv")));
-  predict_rows(calibrated, *open("test.csv", &calibrated.network), kBatch, level, {},
+  predict_rows(artifact, *open("test.csv", &artifact.network), kBatch, level, {},
                file("intervals.csv"), device, options.common);
 
   tell(concat("$ fcp evaluate ", file("calibrated.onnx"), " --data ", file("test.csv"),
               " --target ", target, " --alpha ", level.text(), " --report ", file("report.html")));
-  IntervalReport report = evaluate_rows(calibrated, *open("test.csv", &calibrated.network), kBatch,
+  IntervalReport report = evaluate_rows(artifact, *open("test.csv", &artifact.network), kBatch,
                                         level, {}, device, options.common);
   report.title = "fcp demo: minutes of a delivery";
   write_file(file("report.html"), interval_report_html(report));

@@ -6,15 +6,16 @@
 #include <thread>
 
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 #include <torch/cuda.h>
 #include <unistd.h>
 
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
 #include "fcp/base/output_file.h"
-#include "fcp/data/paper_sets.h"
 #include "fcp/distributed/communicator.h"
 #include "fcp/distributed/run_ranks.h"
+#include "fcp/experiments/paper_sets.h"
 #include "fcp/report/table.h"
 
 #include "build_facts.h"
@@ -33,9 +34,24 @@ std::string gigabytes(double bytes) {
 
 std::string yes_or_no(bool yes) { return yes ? "yes" : "no"; }
 
+// libtorch and OpenBLAS take this much address space before any row is read; with less, OpenBLAS
+// may wait for a buffer for ever instead of failing.
+constexpr uint64_t kLeastAddressSpace = uint64_t{2} << 30;
+
 Findings memory_findings() {
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   return {{"total_bytes", sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)},
-          {"available_bytes", available_memory()}};
+          {"available_bytes", available_memory()},
+          {"address_space_bytes", limited ? Findings(limit.rlim_cur) : Findings(nullptr)}};
+}
+
+std::string address_space_line(const Findings& bytes) {
+  if (bytes.is_null()) return "unlimited";
+  const std::string line = "limited to " + gigabytes(bytes.get<double>()) + " (ulimit -v)";
+  if (bytes.get<uint64_t>() >= kLeastAddressSpace) return line;
+  return line + ": too little, commands may hang; allow " +
+         gigabytes(static_cast<double>(kLeastAddressSpace));
 }
 
 // Looks for a program on PATH.
@@ -131,6 +147,7 @@ void print_findings(const Findings& found) {
   table.add_row({"threads", std::to_string(found["threads"].get<unsigned>())});
   table.add_row({"memory", gigabytes(memory["available_bytes"].get<double>()) + " available of " +
                                gigabytes(memory["total_bytes"].get<double>())});
+  table.add_row({"address space", address_space_line(memory["address_space_bytes"])});
   table.add_row({"CUDA", cuda["available"].get<bool>()
                              ? concat("yes, devices: ", cuda["devices"].get<size_t>())
                              : "no: networks run on the processor (--device cpu)"});

@@ -46,18 +46,19 @@ void finish(Report& report, const EvaluateOptions& options, std::string html(con
 void run_evaluate(const EvaluateOptions& options) {
   const torch::Device device = start(options.common);
   const Level level = parse_level(options.alpha);
-  const Calibrated calibrated = read_calibrated_for(options.model, {&level, 1});
+  const CalibrationArtifact artifact = read_artifact_for(options.model, {&level, 1});
   if (options.common.ranks->size() > 1) {
-    check_same_bytes(*options.common.ranks, options.model, serialize_onnx(to_artefact(calibrated)));
+    check_same_bytes(*options.common.ranks, options.model,
+                     serialize_onnx(artifact_graph(artifact)));
   }
-  const auto source = open_data(options.data, &calibrated.network);
-  const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
-  if (predicts_labels(calibrated.score.name)) {
+  const auto source = open_data(options.data, &artifact.network);
+  const RowFacts facts = read_facts_for(artifact, options.data, options.facts, options.common);
+  if (predicts_labels(artifact.score.name)) {
     LabelReport report =
-        evaluate_sets(calibrated, *source, options.data, level, facts, device, options.common);
+        evaluate_sets(artifact, *source, options.data, level, facts, device, options.common);
     finish(report, options, label_report_html, label_report_json);
   } else {
-    IntervalReport report = evaluate_rows(calibrated, *source, batch_rows(options.data, *source),
+    IntervalReport report = evaluate_rows(artifact, *source, batch_rows(options.data, *source),
                                           level, facts, device, options.common);
     finish(report, options, interval_report_html, interval_report_json);
   }

@@ -11,9 +11,9 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/calibrated_predictor.h"
 #include "fcp/calibration/grouped.h"
 #include "fcp/calibration/kept_levels.h"
+#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/encoding_text.h"
@@ -24,7 +24,7 @@
 
 #include "cli/answers.h"
 #include "cli/method_stream.h"
-#include "cli/same_rows.h"
+#include "cli/overlap_check.h"
 #include "cli/shared_batches.h"
 #include "cli/steps.h"
 
@@ -112,8 +112,8 @@ class IntervalWriter {
 
 }  // namespace
 
-nlohmann::ordered_json radius_json(const Calibrated& calibrated, const Level& level) {
-  const std::vector<double> radius = calibrated.radius(level);
+nlohmann::ordered_json radius_json(const CalibrationArtifact& artifact, const Level& level) {
+  const std::vector<double> radius = artifact.radius(level);
   if (radius.empty()) return nullptr;
   if (radius.size() == 1) return json_number(radius[0]);
   nlohmann::ordered_json sides = nlohmann::ordered_json::array();
@@ -121,25 +121,25 @@ nlohmann::ordered_json radius_json(const Calibrated& calibrated, const Level& le
   return sides;
 }
 
-Calibrated read_calibrated_for(const std::string& path, std::span<const Level> levels) {
-  Calibrated calibrated = read_calibrated(path);
+CalibrationArtifact read_artifact_for(const std::string& path, std::span<const Level> levels) {
+  CalibrationArtifact artifact = read_artifact(path);
   for (const Level& level : levels) {
-    const auto missing = missing_level(calibrated.rows.levels, level);
+    const auto missing = missing_level(artifact.rows.levels, level);
     if (missing) fail(path, ": ", *missing);
   }
-  return calibrated;
+  return artifact;
 }
 
-std::optional<std::string> infinite_radius_warning(const Calibrated& calibrated,
+std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& artifact,
                                                    const Level& level) {
-  if (calibrated.calibration.name == "grouped") {
-    return small_groups_warning(calibrated.calibration, calibrated.rows, level);
+  if (artifact.calibration.name == "grouped") {
+    return small_groups_warning(artifact.calibration, artifact.rows, level);
   }
-  const std::vector<double> radius = calibrated.radius(level);
+  const std::vector<double> radius = artifact.radius(level);
   const auto finite = [](double value) { return std::isfinite(value); };
   if (std::all_of(radius.begin(), radius.end(), finite)) return std::nullopt;
-  const size_t n = calibrated.rows.count();
-  const Level side = side_level(level, calibrated.rows.sides, calibrated.calibration);
+  const size_t n = artifact.rows.count();
+  const Level side = side_level(level, artifact.rows.sides, artifact.calibration);
   if (conformal_rank(side, n) <= n) {
     return "the radius is infinite, because too many calibration scores are: every interval is "
            "infinite";
@@ -178,26 +178,26 @@ class RowSampler {
 
 }  // namespace
 
-IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
+IntervalReport evaluate_rows(const CalibrationArtifact& artifact, RowSource& source, size_t batch,
                              const Level& level, const RowFacts& facts, torch::Device device,
                              const CommonOptions& common) {
   torch::NoGradGuard no_grad;
-  const CalibratedPredictor predictor(calibrated, device);
-  const std::optional<Calibrated> plain = baseline_predictor(calibrated);
-  std::optional<CalibratedPredictor> plain_predictor;
+  const TensorPredictor predictor(artifact, device);
+  const std::optional<CalibrationArtifact> plain = baseline_predictor(artifact);
+  std::optional<TensorPredictor> plain_predictor;
   if (plain) plain_predictor.emplace(*plain, device);
   const std::vector<std::string>& names = facts.shown.names;
-  MethodStream method(calibrated, predictor, source, level, names);
+  MethodStream method(artifact, predictor, source, level, names);
   std::optional<MethodStream> baseline;
   if (plain) baseline.emplace(*plain, *plain_predictor, source, level, names);
   RowSampler sampler(common.seed);
-  SameRows same(calibrated, source);
+  OverlapCheck same(artifact, source);
   size_t done = 0;
   Progress progress("evaluate", source.size().value_or(0), !common.quiet);
   const auto measure = [&](size_t, const Rows& rows) {
-    const NewRows fresh = predictor.describe(
+    const TestInputs fresh = predictor.describe(
         view(rows.x),
-        given_rows(facts, calibrated.rows.group_names.size(), rows.first_row, rows.x.rows()));
+        side_information(facts, artifact.rows.group_names.size(), rows.first_row, rows.x.rows()));
     const torch::Tensor truth = view(rows.y).to(torch::kDouble);
     Packer packer;
     packer.add(numbers(truth));
@@ -224,16 +224,16 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
   if (common.ranks->rank() != 0) return report;
   check_facts(facts, done);
   report.level = level;
-  report.calibration_rows = calibrated.rows.count();
+  report.calibration_rows = artifact.rows.count();
   report.sample = sampler.take_sample();
   MethodResult result = method.finish();
   result.lengths = sampler.take_lengths();
-  report.response = target_names(calibrated.network, result.evaluation.outputs)[0];
+  report.response = target_names(artifact.network, result.evaluation.outputs)[0];
   if (result.evaluation.outputs == 1 && report.response == "0") report.response = "y";
   report.methods.push_back(std::move(result));
   if (baseline) report.methods.push_back(baseline->finish());
-  report.provenance.assign(calibrated.provenance.begin(), calibrated.provenance.end());
-  for (const auto& warning : {infinite_radius_warning(calibrated, level), same.warning()}) {
+  report.provenance.assign(artifact.provenance.begin(), artifact.provenance.end());
+  for (const auto& warning : {infinite_radius_warning(artifact, level), same.warning()}) {
     if (warning) report.notes.push_back(*warning);
   }
   return report;
@@ -250,11 +250,11 @@ void print_methods(const IntervalReport& report) {
   }
 }
 
-size_t predict_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
+size_t predict_rows(const CalibrationArtifact& artifact, RowSource& source, size_t batch,
                     const Level& level, const RowFacts& facts, const std::string& out,
                     torch::Device device, const CommonOptions& common) {
   torch::NoGradGuard no_grad;
-  const CalibratedPredictor predictor(calibrated, device);
+  const TensorPredictor predictor(artifact, device);
   std::unique_ptr<IntervalWriter> writer;
   Rows rows;
   size_t done = 0;
@@ -262,12 +262,12 @@ size_t predict_rows(const Calibrated& calibrated, RowSource& source, size_t batc
   while (source.next(batch, rows)) {
     check_interrupted();
     const size_t count = rows.x.rows();
-    const NewRows fresh = predictor.describe(
-        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
+    const TestInputs fresh = predictor.describe(
+        view(rows.x), side_information(facts, artifact.rows.group_names.size(), done, count));
     const Regions regions = predictor.region(fresh, level);
     check_answers(regions, source, rows.first_row);
     if (!writer) {
-      writer = std::make_unique<IntervalWriter>(out, calibrated.network,
+      writer = std::make_unique<IntervalWriter>(out, artifact.network,
                                                 static_cast<size_t>(regions.prediction.size(1)));
     }
     writer->append(regions);

@@ -1,5 +1,5 @@
 // fcp export: the regions of fixed levels as outputs of a plain ONNX network.
-#include "fcp/calibration/export.h"
+#include "fcp/export/export.h"
 
 #include <algorithm>
 #include <iostream>
@@ -34,28 +34,28 @@ void run_export(const ExportVerbOptions& options) {
     }
     wanted.levels.push_back(level);
   }
-  const Calibrated calibrated = read_calibrated_for(options.model, wanted.levels);
+  const CalibrationArtifact artifact = read_artifact_for(options.model, wanted.levels);
   nlohmann::ordered_json outputs = nlohmann::ordered_json::object();
   nlohmann::ordered_json radius = nlohmann::ordered_json::object();
   std::string names;
   Graph exported;
   try {
-    exported = export_calibrated(calibrated, wanted);
+    exported = export_artifact(artifact, wanted);
   } catch (const Error& error) {
     fail(options.model, ": ", error.what());
   }
   write_onnx(exported, options.out);
   for (const Level& level : wanted.levels) {
-    if (const auto warning = infinite_radius_warning(calibrated, level)) {
+    if (const auto warning = infinite_radius_warning(artifact, level)) {
       say(options.common, "warning: " + *warning);
     }
-    const std::vector<std::string> made = export_names(calibrated, wanted, level);
+    const std::vector<std::string> made = export_names(artifact, wanted, level);
     for (const std::string& name : made) names += (names.empty() ? "" : ", ") + name;
     outputs[level.text()] = made;
-    radius[level.text()] = radius_json(calibrated, level);
+    radius[level.text()] = radius_json(artifact, level);
   }
   if (options.common.json) {
-    const nlohmann::ordered_json json = {{"score", calibrated.score.name},
+    const nlohmann::ordered_json json = {{"score", artifact.score.name},
                                          {"outputs", outputs},
                                          {"radius", radius},
                                          {"out", options.out}};

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "fcp/base/error.h"
-#include "fcp/data/image.h"
+#include "fcp/images/image.h"
 
 #include "cli/label_sets.h"
 

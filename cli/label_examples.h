@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "fcp/base/random.h"
-#include "fcp/data/image_transform.h"
 #include "fcp/data/rows.h"
 #include "fcp/distributed/packing.h"
+#include "fcp/images/image_transform.h"
 #include "fcp/report/label_report.h"
 #include "fcp/scores/score.h"
 

@@ -8,7 +8,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
-#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/npy.h"
 
@@ -63,20 +63,20 @@ class SetWriter {
 
 }  // namespace
 
-size_t predict_sets(const Calibrated& calibrated, RowSource& source, size_t batch,
+size_t predict_sets(const CalibrationArtifact& artifact, RowSource& source, size_t batch,
                     const Level& level, const RowFacts& facts, const std::string& out,
                     torch::Device device, const CommonOptions& common) {
   torch::NoGradGuard no_grad;
-  const CalibratedPredictor predictor(calibrated, device);
+  const TensorPredictor predictor(artifact, device);
   const auto classes = static_cast<size_t>(predictor.score().classes());
-  SetWriter writer(out, class_names_of(calibrated.network, classes));
+  SetWriter writer(out, class_names_of(artifact.network, classes));
   size_t done = 0;
   Progress progress("predict", source.size().value_or(0), !common.quiet);
   for (Rows rows; source.next(batch, rows);) {
     check_interrupted();
     const size_t count = rows.x.rows();
-    const NewRows fresh = predictor.describe(
-        view(rows.x), given_rows(facts, calibrated.rows.group_names.size(), done, count));
+    const TestInputs fresh = predictor.describe(
+        view(rows.x), side_information(facts, artifact.rows.group_names.size(), done, count));
     const Regions regions = predictor.region(fresh, level);
     check_answers(regions, source, rows.first_row);
     writer.append(regions);

@@ -7,7 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
-#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/report/console.h"
 #include "fcp/report/format.h"
@@ -17,7 +17,7 @@
 #include "cli/label_examples.h"
 #include "cli/label_sets.h"
 #include "cli/method_stream.h"
-#include "cli/same_rows.h"
+#include "cli/overlap_check.h"
 #include "cli/shared_batches.h"
 #include "cli/steps.h"
 
@@ -27,32 +27,32 @@ namespace {
 // One score of labels on a stream of rows.
 class SetStream {
  public:
-  SetStream(const Calibrated& calibrated, const CalibratedPredictor& predictor,
+  SetStream(const CalibrationArtifact& artifact, const TensorPredictor& predictor,
             const RowSource& source, const Level& level, const std::vector<std::string>& names,
             const std::vector<std::string>& groups)
-      : calibrated_(calibrated),
+      : artifact_(artifact),
         predictor_(predictor),
         source_(source),
         level_(level),
         evaluator_(names.size(), {.class_names = names, .group_names = groups}) {}
 
   // Packs what take() needs of these rows, and returns their sets.
-  Regions measure(const NewRows& rows, size_t first_row, const torch::Tensor& truth,
+  Regions measure(const TestInputs& rows, size_t first_row, const torch::Tensor& truth,
                   Packer& packer) const {
     const Regions regions = predictor_.region(rows, level_);
     check_answers(regions, source_, first_row);
     const torch::Tensor members = host_members(regions);
-    const bool all_scores = calibrated_.rows.levels.empty();
-    const Judged judged = judge_rows(predictor_, rows, truth, all_scores);
+    const bool all_scores = artifact_.rows.levels.empty();
+    const Conformity judged = judge_rows(predictor_, rows, truth, all_scores);
     uint64_t detected = 0;
     for (const bool in :
-         within_radii(predictor_, rows, truth, judged.scores, level_, calibrated_.score.paper)) {
+         within_radii(predictor_, rows, truth, judged.scores, level_, artifact_.score.paper)) {
       detected += in ? 1 : 0;
     }
     packer.add(std::span(reinterpret_cast<const uint8_t*>(members.data_ptr<bool>()),
                          static_cast<size_t>(members.numel())));
     packer.add(judged.p_values);
-    packer.add(count_within(calibrated_, predictor_, rows, truth, judged.scores));
+    packer.add(count_within(artifact_, predictor_, rows, truth, judged.scores));
     packer.add(detected);
     return regions;
   }
@@ -69,23 +69,23 @@ class SetStream {
 
   LabelMethodResult finish() const {
     LabelMethodResult result;
-    result.name = calibrated_.score.name;
+    result.name = artifact_.score.name;
     result.evaluation = evaluator_.finish();
-    const bool all_scores = calibrated_.rows.levels.empty();
-    if (calibrated_.calibration.name == "split") {
-      result.radius = calibrated_.radius(level_)[0];
-      if (all_scores) result.scores = calibrated_.rows.scores;
+    const bool all_scores = artifact_.rows.levels.empty();
+    if (artifact_.calibration.name == "split") {
+      result.radius = artifact_.radius(level_)[0];
+      if (all_scores) result.scores = artifact_.rows.scores;
     }
     result.curve = all_scores ? coverage_curve(p_values_, curve_levels())
-                              : curve_of_levels(calibrated_, within_, rows_);
-    result.guaranteed = obeys_law(calibrated_.score);
+                              : curve_of_levels(artifact_, within_, rows_);
+    result.guaranteed = obeys_law(artifact_.score);
     if (!result.guaranteed) result.detection = coverage_of(detected_, rows_);
     return result;
   }
 
  private:
-  const Calibrated& calibrated_;
-  const CalibratedPredictor& predictor_;
+  const CalibrationArtifact& artifact_;
+  const TensorPredictor& predictor_;
   const RowSource& source_;
   Level level_;
   SetEvaluator evaluator_;
@@ -98,7 +98,7 @@ class SetStream {
 // How often the true label is among the largest one or five logits.
 class TopCounter {
  public:
-  TopCounter(const CalibratedPredictor& predictor, const std::string& output)
+  TopCounter(const TensorPredictor& predictor, const std::string& output)
       : head_(logit_head(predictor.predictor().shared_head(), output)) {}
 
   void measure(const torch::Tensor& features, const torch::Tensor& truth, Packer& packer) const {
@@ -125,31 +125,31 @@ class TopCounter {
 
 }  // namespace
 
-LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const DataOptions& data,
-                          const Level& level, const RowFacts& facts, torch::Device device,
-                          const CommonOptions& common) {
+LabelReport evaluate_sets(const CalibrationArtifact& artifact, RowSource& source,
+                          const DataOptions& data, const Level& level, const RowFacts& facts,
+                          torch::Device device, const CommonOptions& common) {
   torch::NoGradGuard no_grad;
-  const CalibratedPredictor predictor(calibrated, device);
+  const TensorPredictor predictor(artifact, device);
   const auto names =
-      class_names_of(calibrated.network, static_cast<size_t>(predictor.score().classes()));
-  const std::optional<Calibrated> plain = baseline_predictor(calibrated);
-  std::optional<CalibratedPredictor> plain_predictor;
+      class_names_of(artifact.network, static_cast<size_t>(predictor.score().classes()));
+  const std::optional<CalibrationArtifact> plain = baseline_predictor(artifact);
+  std::optional<TensorPredictor> plain_predictor;
   if (plain) plain_predictor.emplace(*plain, device);
-  SetStream method(calibrated, predictor, source, level, names, facts.shown.names);
+  SetStream method(artifact, predictor, source, level, names, facts.shown.names);
   std::optional<SetStream> baseline;
   if (plain) baseline.emplace(*plain, *plain_predictor, source, level, names, facts.shown.names);
-  TopCounter top(predictor, calibrated.score.output);
+  TopCounter top(predictor, artifact.score.output);
   std::optional<ImageTransform> transform;
-  if (are_images(data)) transform = transform_for(data, &calibrated.network);
+  if (are_images(data)) transform = transform_for(data, &artifact.network);
   ExampleSampler sampler(source, names, transform, common.seed);
-  SameRows same(calibrated, source);
+  OverlapCheck same(artifact, source);
   size_t done = 0;
   Progress progress("evaluate", source.size().value_or(0), !common.quiet);
   const size_t batch = batch_rows(data, source);
   const auto measure = [&](size_t, const Rows& rows) {
-    const NewRows fresh = predictor.describe(
+    const TestInputs fresh = predictor.describe(
         view(rows.x),
-        given_rows(facts, calibrated.rows.group_names.size(), rows.first_row, rows.x.rows()));
+        side_information(facts, artifact.rows.group_names.size(), rows.first_row, rows.x.rows()));
     const torch::Tensor truth = view(rows.y);
     Packer packer;
     packer.add(host_labels(truth));
@@ -177,15 +177,15 @@ LabelReport evaluate_sets(const Calibrated& calibrated, RowSource& source, const
   if (common.ranks->rank() != 0) return report;
   check_facts(facts, done);
   report.level = level;
-  report.calibration_rows = calibrated.rows.count();
+  report.calibration_rows = artifact.rows.count();
   report.methods.push_back(method.finish());
   report.methods.front().top1 = top.top1();
   report.methods.front().top5 = top.top5();
   if (baseline) report.methods.push_back(baseline->finish());
   report.examples = sampler.take();
   report.class_names = names;
-  report.provenance.assign(calibrated.provenance.begin(), calibrated.provenance.end());
-  for (const auto& warning : {infinite_radius_warning(calibrated, level), same.warning()}) {
+  report.provenance.assign(artifact.provenance.begin(), artifact.provenance.end());
+  for (const auto& warning : {infinite_radius_warning(artifact, level), same.warning()}) {
     if (warning) report.notes.push_back(*warning);
   }
   return report;

@@ -15,7 +15,7 @@
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/network/libtorch_error.h"
 
-#include "cli/room.h"
+#include "cli/out_of_memory.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
 
@@ -124,7 +124,6 @@ int run_program(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  fcp::check_room_to_start();
   fcp::catch_interrupts();
   std::signal(SIGXFSZ, SIG_IGN);  // too large a file is then a failed write, which says so
   try {

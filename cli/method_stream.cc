@@ -51,20 +51,20 @@ std::vector<Level> curve_levels() {
   return levels;
 }
 
-std::optional<Calibrated> baseline_predictor(const Calibrated& calibrated) {
-  const std::string name = baseline_of(calibrated.score.name);
-  const CalibrationRows& rows = calibrated.rows;
+std::optional<CalibrationArtifact> baseline_predictor(const CalibrationArtifact& artifact) {
+  const std::string name = baseline_of(artifact.score.name);
+  const CalibrationScores& rows = artifact.rows;
   // Where all radii are infinite, levels keep nothing of it.
-  const bool empty_list = !rows.levels.empty() && RankedRows{rows.total}.ranks(rows.levels).empty();
-  if (name.empty() || (calibrated.baseline.empty() && !empty_list)) return std::nullopt;
-  Calibrated plain;
-  plain.network = calibrated.network;
-  plain.cut = calibrated.cut;
-  plain.score = calibrated.score;
+  const bool empty_list = !rows.levels.empty() && SideRanks{rows.total}.ranks(rows.levels).empty();
+  if (name.empty() || (artifact.baseline.empty() && !empty_list)) return std::nullopt;
+  CalibrationArtifact plain;
+  plain.network = artifact.network;
+  plain.cut = artifact.cut;
+  plain.score = artifact.score;
   plain.score.name = name;
   plain.score.asymmetric = false;
   plain.score.paper = false;
-  plain.rows.scores = calibrated.baseline;
+  plain.rows.scores = artifact.baseline;
   plain.rows.levels = rows.levels;
   plain.rows.total = rows.total;
   return plain;
@@ -84,7 +84,7 @@ std::span<const double> numbers(const torch::Tensor& tensor) {
   return {tensor.data_ptr<double>(), static_cast<size_t>(tensor.numel())};
 }
 
-std::vector<bool> within_radii(const CalibratedPredictor& predictor, const NewRows& rows,
+std::vector<bool> within_radii(const TensorPredictor& predictor, const TestInputs& rows,
                                const torch::Tensor& truth, const std::vector<double>& scores,
                                const Level& level, bool strict) {
   torch::Tensor radii = to_host(predictor.calibration().radii(rows, level));  // [N, S] or [N, C]
@@ -101,11 +101,11 @@ std::vector<bool> within_radii(const CalibratedPredictor& predictor, const NewRo
   return in;
 }
 
-std::vector<uint64_t> count_within(const Calibrated& calibrated,
-                                   const CalibratedPredictor& predictor, const NewRows& rows,
+std::vector<uint64_t> count_within(const CalibrationArtifact& artifact,
+                                   const TensorPredictor& predictor, const TestInputs& rows,
                                    const torch::Tensor& truth, const std::vector<double>& scores) {
   std::vector<uint64_t> counts;
-  for (const Level& level : calibrated.rows.levels) {
+  for (const Level& level : artifact.rows.levels) {
     const std::vector<bool> in = within_radii(predictor, rows, truth, scores, level, false);
     counts.push_back(static_cast<uint64_t>(std::count(in.begin(), in.end(), true)));
   }
@@ -117,38 +117,38 @@ void add_counts(std::vector<uint64_t>& sums, std::span<const uint64_t> counts) {
   for (size_t i = 0; i < counts.size(); ++i) sums[i] += counts[i];
 }
 
-std::vector<CurvePoint> curve_of_levels(const Calibrated& calibrated,
+std::vector<CurvePoint> curve_of_levels(const CalibrationArtifact& artifact,
                                         std::span<const uint64_t> sums, size_t rows) {
   std::vector<CurvePoint> curve;
   for (size_t i = 0; i < sums.size(); ++i) {
-    const Level& level = calibrated.rows.levels[i];
-    const std::vector<double> radius = calibrated.radius(level);
+    const Level& level = artifact.rows.levels[i];
+    const std::vector<double> radius = artifact.radius(level);
     curve.push_back({level, radius.size() == 1 ? std::optional(radius[0]) : std::nullopt,
                      coverage_of(sums[i], rows)});
   }
   return curve;
 }
 
-Judged judge_rows(const CalibratedPredictor& predictor, const NewRows& rows,
-                  const torch::Tensor& truth, bool p_values) {
+Conformity judge_rows(const TensorPredictor& predictor, const TestInputs& rows,
+                      const torch::Tensor& truth, bool p_values) {
   if (p_values) return predictor.judge(rows, truth);
   return {predictor.score().score(rows.features, truth), {}};
 }
 
-MethodStream::MethodStream(const Calibrated& calibrated, const CalibratedPredictor& predictor,
+MethodStream::MethodStream(const CalibrationArtifact& artifact, const TensorPredictor& predictor,
                            const RowSource& source, const Level& level,
                            std::vector<std::string> group_names)
-    : calibrated_(calibrated),
+    : artifact_(artifact),
       predictor_(predictor),
       source_(source),
       level_(level),
       group_names_(std::move(group_names)) {}
 
 bool MethodStream::one_radius() const {
-  return calibrated_.calibration.name == "split" && calibrated_.rows.sides == 1;
+  return artifact_.calibration.name == "split" && artifact_.rows.sides == 1;
 }
 
-MethodBatch MethodStream::measure(const NewRows& rows, size_t first_row,
+MethodBatch MethodStream::measure(const TestInputs& rows, size_t first_row,
                                   const torch::Tensor& truth) const {
   const Regions regions = predictor_.region(rows, level_);
   check_answers(regions, source_, first_row);
@@ -156,13 +156,13 @@ MethodBatch MethodStream::measure(const NewRows& rows, size_t first_row,
   batch.prediction = to_numbers(regions.prediction);
   batch.lower = to_numbers(regions.lower);
   batch.upper = to_numbers(regions.upper);
-  const Judged judged = judge_rows(predictor_, rows, truth, all_scores() && !one_radius());
+  const Conformity judged = judge_rows(predictor_, rows, truth, all_scores() && !one_radius());
   batch.rows = static_cast<uint64_t>(truth.size(0));
   batch.p_values = judged.p_values;
-  batch.within = count_within(calibrated_, predictor_, rows, truth, judged.scores);
+  batch.within = count_within(artifact_, predictor_, rows, truth, judged.scores);
   if (all_scores() && one_radius()) batch.scores = judged.scores;
   for (const bool in :
-       within_radii(predictor_, rows, truth, judged.scores, level_, calibrated_.score.paper)) {
+       within_radii(predictor_, rows, truth, judged.scores, level_, artifact_.score.paper)) {
     batch.detected += in ? 1 : 0;
   }
   return batch;
@@ -185,18 +185,18 @@ void MethodStream::take(const MethodBatch& batch, std::span<const double> truth,
 MethodResult MethodStream::finish() const {
   if (!evaluator_) fail("the data has no rows to evaluate");
   MethodResult result;
-  result.name = calibrated_.score.name;
+  result.name = artifact_.score.name;
   result.evaluation = evaluator_->finish();
-  if (one_radius()) result.radius = calibrated_.radius(level_)[0];
+  if (one_radius()) result.radius = artifact_.radius(level_)[0];
   if (!all_scores()) {
-    result.curve = curve_of_levels(calibrated_, within_, rows_);
+    result.curve = curve_of_levels(artifact_, within_, rows_);
   } else if (one_radius()) {
-    result.scores = calibrated_.rows.scores;
-    result.curve = coverage_curve(calibrated_.rows.scores, scores_, curve_levels());
+    result.scores = artifact_.rows.scores;
+    result.curve = coverage_curve(artifact_.rows.scores, scores_, curve_levels());
   } else {
     result.curve = coverage_curve(p_values_, curve_levels());
   }
-  result.guaranteed = obeys_law(calibrated_.score);
+  result.guaranteed = obeys_law(artifact_.score);
   if (!result.guaranteed) result.detection = coverage_of(detected_, rows_);
   return result;
 }

@@ -10,7 +10,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/level.h"
 #include "fcp/data/rows.h"
 #include "fcp/distributed/packing.h"
@@ -39,11 +39,11 @@ struct MethodBatch {
 class MethodStream {
  public:
   // All three must outlive this; `source` is where the rows come from, for messages.
-  MethodStream(const Calibrated& calibrated, const CalibratedPredictor& predictor,
+  MethodStream(const CalibrationArtifact& artifact, const TensorPredictor& predictor,
                const RowSource& source, const Level& level, std::vector<std::string> group_names);
 
   // `truth` is [N, K] doubles on the host. An Error names a row whose answer is not a number.
-  MethodBatch measure(const NewRows& rows, size_t first_row, const torch::Tensor& truth) const;
+  MethodBatch measure(const TestInputs& rows, size_t first_row, const torch::Tensor& truth) const;
 
   // Groups are given always or never.
   void take(const MethodBatch& batch, std::span<const double> truth,
@@ -55,10 +55,10 @@ class MethodStream {
 
  private:
   bool one_radius() const;
-  bool all_scores() const { return calibrated_.rows.levels.empty(); }
+  bool all_scores() const { return artifact_.rows.levels.empty(); }
 
-  const Calibrated& calibrated_;
-  const CalibratedPredictor& predictor_;
+  const CalibrationArtifact& artifact_;
+  const TensorPredictor& predictor_;
   const RowSource& source_;
   Level level_;
   std::vector<std::string> group_names_;
@@ -72,29 +72,29 @@ class MethodStream {
 };
 
 // Whether each row's scores are all within its radii; the paper's code is strict.
-std::vector<bool> within_radii(const CalibratedPredictor& predictor, const NewRows& rows,
+std::vector<bool> within_radii(const TensorPredictor& predictor, const TestInputs& rows,
                                const torch::Tensor& truth, const std::vector<double>& scores,
                                const Level& level, bool strict);
 
 // Where the radii of some levels alone are kept: the number of rows within those of each.
-std::vector<uint64_t> count_within(const Calibrated& calibrated,
-                                   const CalibratedPredictor& predictor, const NewRows& rows,
+std::vector<uint64_t> count_within(const CalibrationArtifact& artifact,
+                                   const TensorPredictor& predictor, const TestInputs& rows,
                                    const torch::Tensor& truth, const std::vector<double>& scores);
 void add_counts(std::vector<uint64_t>& sums, std::span<const uint64_t> counts);
 // The coverage curve of those sums.
-std::vector<CurvePoint> curve_of_levels(const Calibrated& calibrated,
+std::vector<CurvePoint> curve_of_levels(const CalibrationArtifact& artifact,
                                         std::span<const uint64_t> sums, size_t rows);
 
 // The scores of rows and, where they are asked for, their p-values.
-Judged judge_rows(const CalibratedPredictor& predictor, const NewRows& rows,
-                  const torch::Tensor& truth, bool p_values);
+Conformity judge_rows(const TensorPredictor& predictor, const TestInputs& rows,
+                      const torch::Tensor& truth, bool p_values);
 
 // Levels of the coverage curve: 0.02, 0.04, … 0.5, as exact fractions.
 std::vector<Level> curve_levels();
 
 // The plain score that the predictor's own is compared with, on the same rows: calibrated by split.
 // None for a plain score.
-std::optional<Calibrated> baseline_predictor(const Calibrated& calibrated);
+std::optional<CalibrationArtifact> baseline_predictor(const CalibrationArtifact& artifact);
 
 // The nearest float32 numbers that do not shrink the intervals of which these are the ends.
 torch::Tensor round_outward(const torch::Tensor& end, bool down);

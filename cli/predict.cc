@@ -28,19 +28,19 @@ void run_predict(const PredictOptions& options) {
   }
   const torch::Device device = start(options.common);
   const Level level = parse_level(options.alpha);
-  const Calibrated calibrated = read_calibrated_for(options.model, {&level, 1});
-  if (const auto warning = infinite_radius_warning(calibrated, level)) {
+  const CalibrationArtifact artifact = read_artifact_for(options.model, {&level, 1});
+  if (const auto warning = infinite_radius_warning(artifact, level)) {
     say(options.common, "warning: " + *warning);
   }
-  const auto source = open_data(options.data, &calibrated.network);
-  const RowFacts facts = read_facts_for(calibrated, options.data, options.facts, options.common);
-  const auto predict = predicts_labels(calibrated.score.name) ? predict_sets : predict_rows;
-  const size_t rows = predict(calibrated, *source, batch_rows(options.data, *source), level, facts,
+  const auto source = open_data(options.data, &artifact.network);
+  const RowFacts facts = read_facts_for(artifact, options.data, options.facts, options.common);
+  const auto predict = predicts_labels(artifact.score.name) ? predict_sets : predict_rows;
+  const size_t rows = predict(artifact, *source, batch_rows(options.data, *source), level, facts,
                               options.out, device, options.common);
   if (options.common.json) {
     const nlohmann::ordered_json json = {{"rows", rows},
                                          {"alpha", level.value()},
-                                         {"radius", radius_json(calibrated, level)},
+                                         {"radius", radius_json(artifact, level)},
                                          {"out", options.out}};
     std::cout << json.dump(2) << '\n';
   } else {

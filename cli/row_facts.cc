@@ -88,9 +88,9 @@ RowFacts read_facts(const DataOptions& data, const FactOptions& options) {
   return {groups, groups, read_weights(data, options.weights)};
 }
 
-RowFacts read_facts_for(const Calibrated& calibrated, const DataOptions& data,
+RowFacts read_facts_for(const CalibrationArtifact& artifact, const DataOptions& data,
                         const FactOptions& options, const CommonOptions& common) {
-  const CalibrationOptions& calibration = calibrated.calibration;
+  const CalibrationOptions& calibration = artifact.calibration;
   const bool by_column = calibration.name == "grouped" && calibration.group != kByPrediction &&
                          calibration.group != kByLabel;
   const bool in_table = !calibration.group.ends_with(".npy") && !data.data.ends_with(".npy");
@@ -98,12 +98,12 @@ RowFacts read_facts_for(const Calibrated& calibrated, const DataOptions& data,
   if (by_column && group.empty()) {
     fail("the predictor was calibrated by group: name the groups of the rows by --group FILE.npy");
   }
-  if (calibration.name == "weighted" && !calibrated.ratio.defined() && options.weights.empty()) {
+  if (calibration.name == "weighted" && !artifact.ratio.defined() && options.weights.empty()) {
     fail(
         "the predictor was calibrated with given likelihood ratios: give those of the rows by "
         "--weights");
   }
-  const std::vector<std::string>& known = calibrated.rows.group_names;
+  const std::vector<std::string>& known = artifact.rows.group_names;
   RowFacts facts;
   if (by_column) facts.groups = read_groups(data, group, known);
   facts.shown = options.group.empty() || options.group == group
@@ -121,8 +121,9 @@ RowFacts read_facts_for(const Calibrated& calibrated, const DataOptions& data,
   return facts;
 }
 
-GivenRows given_rows(const RowFacts& facts, size_t known_groups, size_t first, size_t count) {
-  GivenRows given;
+SideInformation side_information(const RowFacts& facts, size_t known_groups, size_t first,
+                                 size_t count) {
+  SideInformation given;
   for (const int64_t id : groups_of(facts.groups, first, count)) {
     given.groups.push_back(id < static_cast<int64_t>(known_groups) ? id : -1);
   }

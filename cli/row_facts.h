@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/tensor_predictor.h"
 
 #include "cli/common.h"
 
@@ -39,11 +39,12 @@ RowFacts read_facts(const DataOptions& data, const FactOptions& options);
 // The facts that a calibrated predictor needs of new rows: where it was calibrated by a column,
 // that column without being asked. The groups carry the numbers that the predictor knows them by,
 // with names that it does not know after them. Says which groups are unknown.
-RowFacts read_facts_for(const Calibrated& calibrated, const DataOptions& data,
+RowFacts read_facts_for(const CalibrationArtifact& artifact, const DataOptions& data,
                         const FactOptions& options, const CommonOptions& common);
 
 // The facts of `count` rows from `first` on; groups the predictor has not seen become −1.
-GivenRows given_rows(const RowFacts& facts, size_t known_groups, size_t first, size_t count);
+SideInformation side_information(const RowFacts& facts, size_t known_groups, size_t first,
+                                 size_t count);
 
 // The groups of these rows; empty where there are none.
 std::span<const int64_t> groups_of(const RowGroups& groups, size_t first, size_t count);

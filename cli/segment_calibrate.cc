@@ -14,13 +14,13 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
 #include "fcp/base/sha256.h"
-#include "fcp/calibration/predictor.h"
+#include "fcp/calibration/scored_network.h"
 #include "fcp/calibration/selection.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/data/csv_column.h"
-#include "fcp/data/image_text.h"
 #include "fcp/data/number.h"
-#include "fcp/data/segmentation_target.h"
+#include "fcp/images/image_text.h"
+#include "fcp/images/segmentation_target.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/report/format.h"
@@ -119,12 +119,12 @@ class ImageScorer {
     if (baseline_) plain_.push_back(baseline_->score(features, truth)[0]);
   }
 
-  const Predictor& predictor() const { return predictor_; }
+  const ScoredNetwork& predictor() const { return predictor_; }
   const std::vector<double>& scores() const { return scores_; }
   const std::vector<double>& plain() const { return plain_; }  // empty: the score is plain itself
 
  private:
-  Predictor predictor_;
+  ScoredNetwork predictor_;
   std::unique_ptr<Score> baseline_;
   std::vector<double> scores_, plain_;
 };
@@ -144,9 +144,9 @@ void write_scores(const std::string& path, const SegmentationSet& set, const Ima
 
 }  // namespace
 
-Calibrated calibrate_images(const Graph& network, const SegmentTask& task,
-                            const SegmentationSet& set, const SegmentSettings& asked,
-                            torch::Device device, const CommonOptions& common) {
+CalibrationArtifact calibrate_images(const Graph& network, const SegmentTask& task,
+                                     const SegmentationSet& set, const SegmentSettings& asked,
+                                     torch::Device device, const CommonOptions& common) {
   torch::NoGradGuard no_grad;
   SegmentSettings settings = asked;
   settings.score.output = task.output;
@@ -168,28 +168,28 @@ Calibrated calibrate_images(const Graph& network, const SegmentTask& task,
   if (images.size() < 2) fail("calibration needs at least two images, found ", images.size());
   if (!settings.scores_csv.empty()) write_scores(settings.scores_csv, set, scorer);
 
-  Calibrated calibrated;
-  calibrated.network = network;
-  calibrated.score = settings.score;
-  calibrated.calibration.paper = settings.score.paper;
-  calibrated.cut = scorer.predictor().cut();
-  calibrated.rows.scores = sorted_scores(scorer.scores());
-  calibrated.baseline = sorted_scores(scorer.plain());
-  calibrated.provenance = settings.provenance;
-  calibrated.provenance["fcp"] = FCP_VERSION;
-  calibrated.provenance["score"] = settings.score.name;
-  calibrated.provenance["calibration"] = "split";
-  calibrated.provenance["pixels"] = format_number(settings.score.pixels);
-  calibrated.provenance["cut"] = calibrated.cut.empty() ? "network input" : calibrated.cut;
-  calibrated.provenance["calibration images"] = std::to_string(images.size());
-  calibrated.provenance["calibration data sha256"] = hash.hex();
+  CalibrationArtifact artifact;
+  artifact.network = network;
+  artifact.score = settings.score;
+  artifact.calibration.paper = settings.score.paper;
+  artifact.cut = scorer.predictor().cut();
+  artifact.rows.scores = sorted_scores(scorer.scores());
+  artifact.baseline = sorted_scores(scorer.plain());
+  artifact.provenance = settings.provenance;
+  artifact.provenance["fcp"] = FCP_VERSION;
+  artifact.provenance["score"] = settings.score.name;
+  artifact.provenance["calibration"] = "split";
+  artifact.provenance["pixels"] = format_number(settings.score.pixels);
+  artifact.provenance["cut"] = artifact.cut.empty() ? "network input" : artifact.cut;
+  artifact.provenance["calibration images"] = std::to_string(images.size());
+  artifact.provenance["calibration data sha256"] = hash.hex();
   if (searches_surrogate(settings.score)) {
-    calibrated.provenance["steps"] = std::to_string(settings.score.steps);
+    artifact.provenance["steps"] = std::to_string(settings.score.steps);
   }
   Sha256 model;
   model.add(serialize_onnx(network));
-  calibrated.provenance["network sha256"] = model.hex();
-  return calibrated;
+  artifact.provenance["network sha256"] = model.hex();
+  return artifact;
 }
 
 namespace {
@@ -217,29 +217,29 @@ void settle_score(SegmentCalibrateOptions& options) {
   if (surrogate && score.steps == 0) score.steps = 10;  // the paper's
 }
 
-void print_segment_calibrated(const Calibrated& calibrated, const SegmentTask& task,
+void print_segment_calibrated(const CalibrationArtifact& artifact, const SegmentTask& task,
                               const SegmentCalibrateOptions& options) {
   const Level levels[] = {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05")};
   if (options.common.json) {
-    nlohmann::ordered_json json = {{"images", calibrated.rows.count()},
-                                   {"score", calibrated.score.name},
-                                   {"pixels", calibrated.score.pixels},
+    nlohmann::ordered_json json = {{"images", artifact.rows.count()},
+                                   {"score", artifact.score.name},
+                                   {"pixels", artifact.score.pixels},
                                    {"classes", task.classes},
                                    {"channels", task.channels()},
-                                   {"cut", calibrated.cut},
+                                   {"cut", artifact.cut},
                                    {"out", options.out}};
-    for (const Level& level : levels) json["radius"][level.text()] = radius_json(calibrated, level);
+    for (const Level& level : levels) json["radius"][level.text()] = radius_json(artifact, level);
     std::cout << json_text(json) << '\n';
     return;
   }
-  std::cout << "calibrated on " << format_count(calibrated.rows.count(), "image") << " with score "
-            << calibrated.score.name;
-  if (calibrated.score.pixels < 1) {
-    std::cout << " of " << format_percent(calibrated.score.pixels) << " of the pixels";
+  std::cout << "calibrated on " << format_count(artifact.rows.count(), "image") << " with score "
+            << artifact.score.name;
+  if (artifact.score.pixels < 1) {
+    std::cout << " of " << format_percent(artifact.score.pixels) << " of the pixels";
   }
   std::cout << ": " << options.out << "\nradius";
   for (const Level& level : levels) {
-    std::cout << "  " << format_target(level) << ": " << format_number(calibrated.radius(level)[0]);
+    std::cout << "  " << format_target(level) << ": " << format_number(artifact.radius(level)[0]);
   }
   std::cout << '\n';
 }
@@ -267,13 +267,13 @@ void run_segment_calibrate(SegmentCalibrateOptions& options) {
   };
   options.settings.provenance = {{"network", name_of(options.model)},
                                  {"calibration data", name_of(options.data.data)}};
-  const Calibrated calibrated =
+  const CalibrationArtifact artifact =
       calibrate_images(network, task, set, options.settings, device, options.common);
-  write_calibrated(calibrated, options.out);
-  if (const auto warning = infinite_radius_warning(calibrated, level)) {
+  write_artifact(artifact, options.out);
+  if (const auto warning = infinite_radius_warning(artifact, level)) {
     say(options.common, "warning: " + *warning);
   }
-  print_segment_calibrated(calibrated, task, options);
+  print_segment_calibrated(artifact, task, options);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
 #include "fcp/base/progress.h"
-#include "fcp/data/scenes.h"
+#include "fcp/images/scenes.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/report/json.h"
 #include "fcp/training/segmenter.h"
@@ -75,19 +75,19 @@ void run_segment_demo(const SegmentDemoOptions& options) {
   SegmentSettings settings;
   settings.score.pixels = options.pixels;
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "streets"}};
-  const Calibrated calibrated =
+  const CalibrationArtifact artifact =
       calibrate_images(network, task, fold("calibration"), settings, device, options.common);
-  write_calibrated(calibrated, file("calibrated.onnx"));
+  write_artifact(artifact, file("calibrated.onnx"));
 
   tell(concat("$ fcp segment predict ", file("calibrated.onnx"), " --data ", data.data, " --alpha ",
               level.text(), " --out ", file("maps")));
   const SegmentationSet test = fold("test");
-  predict_images(calibrated, task, test, {level, file("maps"), false}, device, options.common);
+  predict_images(artifact, task, test, {level, file("maps"), false}, device, options.common);
 
   tell(concat("$ fcp segment evaluate ", file("calibrated.onnx"), " --data ", data.data,
               " --alpha ", level.text(), " --report ", file("gallery.html")));
   const SegmentReport report =
-      evaluate_images(calibrated, task, test, {level, 8, ""}, device, options.common);
+      evaluate_images(artifact, task, test, {level, 8, ""}, device, options.common);
   write_file(file("gallery.html"), segment_report_html(report));
   if (options.common.json) {
     std::cout << json_text(segment_report_json(report)) << '\n';

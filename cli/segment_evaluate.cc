@@ -11,7 +11,7 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
 #include "fcp/base/progress.h"
-#include "fcp/calibration/predictor.h"
+#include "fcp/calibration/scored_network.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
@@ -137,18 +137,17 @@ GalleryStrip strip_of(const SegmentImage& image, const Regions& regions, const I
 
 }  // namespace
 
-SegmentReport evaluate_images(const Calibrated& calibrated, const SegmentTask& task,
+SegmentReport evaluate_images(const CalibrationArtifact& artifact, const SegmentTask& task,
                               const SegmentationSet& set, const SegmentEvaluateSettings& settings,
                               torch::Device device, const CommonOptions& common) {
   torch::NoGradGuard no_grad;
-  const Predictor predictor(calibrated.network, calibrated.score, calibrated.cut, device);
+  const ScoredNetwork predictor(artifact.network, artifact.score, artifact.cut, device);
   std::vector<ImageMethod> methods;
-  methods.emplace_back(calibrated.score, predictor.shared_head(),
-                       calibrated.radius(settings.level)[0]);
-  if (const std::optional<Calibrated> plain = baseline_predictor(calibrated)) {
+  methods.emplace_back(artifact.score, predictor.shared_head(), artifact.radius(settings.level)[0]);
+  if (const std::optional<CalibrationArtifact> plain = baseline_predictor(artifact)) {
     methods.emplace_back(plain->score, predictor.shared_head(), plain->radius(settings.level)[0]);
   }
-  const bool sets = predicts_labels(calibrated.score.name);
+  const bool sets = predicts_labels(artifact.score.name);
   SegmentReader images(set, task, sets ? SegmentParts::kLabels : SegmentParts::kTargetAndWeights);
   ImageRows rows(settings.image_csv);
   SegmentReport report;
@@ -169,13 +168,13 @@ SegmentReport evaluate_images(const Calibrated& calibrated, const SegmentTask& t
   }
   rows.close();
   report.level = settings.level;
-  report.share = calibrated.score.pixels;
+  report.share = artifact.score.pixels;
   report.sets = sets;
-  report.calibration_images = calibrated.rows.count();
-  report.class_names = class_names_of(calibrated.network, static_cast<size_t>(task.classes));
+  report.calibration_images = artifact.rows.count();
+  report.class_names = class_names_of(artifact.network, static_cast<size_t>(task.classes));
   for (const ImageMethod& method : methods) report.methods.push_back(method.finish());
-  report.provenance.assign(calibrated.provenance.begin(), calibrated.provenance.end());
-  if (const auto warning = infinite_radius_warning(calibrated, settings.level)) {
+  report.provenance.assign(artifact.provenance.begin(), artifact.provenance.end());
+  if (const auto warning = infinite_radius_warning(artifact, settings.level)) {
     report.notes.push_back(*warning);
   }
   return report;
@@ -196,8 +195,8 @@ struct SegmentEvaluateOptions {
 void run_segment_evaluate(SegmentEvaluateOptions& options) {
   const torch::Device device = start(options.common);
   options.settings.level = parse_level(options.alpha);
-  const Calibrated calibrated = read_calibrated(options.model);
-  const SegmentTask task = parse_task(calibrated.network, options.model);
+  const CalibrationArtifact artifact = read_artifact(options.model);
+  const SegmentTask task = parse_task(artifact.network, options.model);
   const SegmentationSet set = open_labelled(options.data, "test", task.classes);
   if (set.classes != task.classes) {
     fail(options.data.data, ": has ", set.classes, " classes, the network was calibrated for ",
@@ -205,7 +204,7 @@ void run_segment_evaluate(SegmentEvaluateOptions& options) {
   }
   options.settings.pictures = options.report.empty() ? 0 : options.pictures;
   SegmentReport report =
-      evaluate_images(calibrated, task, set, options.settings, device, options.common);
+      evaluate_images(artifact, task, set, options.settings, device, options.common);
   report.provenance.emplace_back(
       "test data", std::filesystem::path(options.data.data).lexically_normal().filename().string());
   for (const std::string& note : report.notes) say(options.common, "warning: " + note);

@@ -9,9 +9,9 @@
 #include <ftw.h>
 #include <nlohmann/json.hpp>
 
-#include "fcp/data/scenes.h"
 #include "fcp/experiments/memo.h"
 #include "fcp/experiments/result_rows.h"
+#include "fcp/images/scenes.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/training/segmenter.h"
 
@@ -132,10 +132,11 @@ SegmentSettings settings_of(const SegmentMethod& method, const SegmentWorld& wor
 
 // Images whose score is within the radius of each level: the curve of the paper's Figure 4.
 void add_level_rows(const std::string& set, const SegmentMethod& method,
-                    const Calibrated& calibrated, const std::vector<double>& scores, Json& rows) {
+                    const CalibrationArtifact& artifact, const std::vector<double>& scores,
+                    Json& rows) {
   for (uint64_t i = 1; i < 20; ++i) {
     const Level level(0.05 * static_cast<double>(i));
-    const double radius = calibrated.radius(level)[0];
+    const double radius = artifact.radius(level)[0];
     const auto within =
         std::count_if(scores.begin(), scores.end(), [&](double score) { return score <= radius; });
     rows.push_back({{"set", set},
@@ -162,11 +163,11 @@ Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torc
   CommonOptions common;
   common.quiet = true;
   const SegmentSettings settings = settings_of(method, world, common);
-  const Calibrated calibrated =
+  const CalibrationArtifact artifact =
       calibrate_images(world.network, world.task, world.calibration, settings, device, common);
   const SegmentReport report =
-      evaluate_images(calibrated, world.task, world.test, {options.level, 0, ""}, device, common);
-  const Calibrated tested =
+      evaluate_images(artifact, world.task, world.test, {options.level, 0, ""}, device, common);
+  const CalibrationArtifact tested =
       calibrate_images(world.network, world.task, world.test, settings, device, common);
   const SegmentMethodResult& result = report.methods.front();
   const PixelEvaluation& figures = result.evaluation;
@@ -184,7 +185,7 @@ Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torc
     row["weighted_length"] = figures.weighted_length;
   }
   Json rows = Json::array({row});
-  add_level_rows(key.set, method, calibrated, tested.rows.scores, rows);
+  add_level_rows(key.set, method, artifact, tested.rows.scores, rows);
   return rows;
 }
 

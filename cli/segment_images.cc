@@ -9,11 +9,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fcp/data/folder.h"
-#include "fcp/data/image_list.h"
-#include "fcp/data/image_text.h"
-#include "fcp/data/segmentation_target.h"
 #include "fcp/evaluation/length.h"
+#include "fcp/images/folder.h"
+#include "fcp/images/image_list.h"
+#include "fcp/images/image_text.h"
+#include "fcp/images/segmentation_target.h"
 
 namespace fcp {
 namespace {

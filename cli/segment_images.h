@@ -14,8 +14,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/array.h"
-#include "fcp/data/image_transform.h"
-#include "fcp/data/segmentation.h"
+#include "fcp/images/image_transform.h"
+#include "fcp/images/segmentation.h"
 #include "fcp/network/graph.h"
 
 namespace fcp {

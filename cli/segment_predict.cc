@@ -11,7 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
-#include "fcp/calibration/predictor.h"
+#include "fcp/calibration/scored_network.h"
 #include "fcp/data/npy.h"
 #include "fcp/report/heat_map.h"
 #include "fcp/report/json.h"
@@ -93,12 +93,12 @@ SegmentPicture segment_picture(const SegmentImage& image, const Regions& regions
   return {side_by_side(parts, kStripGap), largest};
 }
 
-size_t predict_images(const Calibrated& calibrated, const SegmentTask& task,
+size_t predict_images(const CalibrationArtifact& artifact, const SegmentTask& task,
                       const SegmentationSet& set, const SegmentPredictSettings& settings,
                       torch::Device device, const CommonOptions& common) {
   torch::NoGradGuard no_grad;
-  const Predictor predictor(calibrated.network, calibrated.score, calibrated.cut, device);
-  const double radius = calibrated.radius(settings.level)[0];
+  const ScoredNetwork predictor(artifact.network, artifact.score, artifact.cut, device);
+  const double radius = artifact.radius(settings.level)[0];
   SegmentReader images(set, task, SegmentParts::kImage);
   Progress progress("predict", images.size(), !common.quiet);
   while (const std::optional<SegmentImage> image = images.next()) {
@@ -127,9 +127,9 @@ struct SegmentPredictOptions {
 void run_segment_predict(SegmentPredictOptions& options) {
   const torch::Device device = start(options.common);
   options.settings.level = parse_level(options.alpha);
-  const Calibrated calibrated = read_calibrated(options.model);
-  const SegmentTask task = parse_task(calibrated.network, options.model);
-  if (const auto warning = infinite_radius_warning(calibrated, options.settings.level)) {
+  const CalibrationArtifact artifact = read_artifact(options.model);
+  const SegmentTask task = parse_task(artifact.network, options.model);
+  if (const auto warning = infinite_radius_warning(artifact, options.settings.level)) {
     say(options.common, "warning: " + *warning);
   }
   const SegmentationSet set = open_unlabelled(options.data, task.classes);
@@ -137,13 +137,12 @@ void run_segment_predict(SegmentPredictOptions& options) {
   std::filesystem::create_directories(options.settings.folder, error);
   if (error) fail(options.settings.folder, ": cannot be made: ", error.message());
   const size_t images =
-      predict_images(calibrated, task, set, options.settings, device, options.common);
+      predict_images(artifact, task, set, options.settings, device, options.common);
   if (options.common.json) {
-    const nlohmann::ordered_json json = {
-        {"images", images},
-        {"alpha", options.settings.level.value()},
-        {"radius", radius_json(calibrated, options.settings.level)},
-        {"out", options.settings.folder}};
+    const nlohmann::ordered_json json = {{"images", images},
+                                         {"alpha", options.settings.level.value()},
+                                         {"radius", radius_json(artifact, options.settings.level)},
+                                         {"out", options.settings.folder}};
     std::cout << json_text(json) << '\n';
     return;
   }

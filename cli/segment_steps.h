@@ -9,7 +9,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/calibration/calibrated.h"
+#include "fcp/calibration/artifact.h"
 #include "fcp/conformal/level.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/report/segment_report.h"
@@ -27,9 +27,9 @@ struct SegmentSettings {
 };
 
 // `network` is prepared (prepare_network). A surrogate's weights stand in the settings.
-Calibrated calibrate_images(const Graph& network, const SegmentTask& task,
-                            const SegmentationSet& set, const SegmentSettings& settings,
-                            torch::Device device, const CommonOptions& common);
+CalibrationArtifact calibrate_images(const Graph& network, const SegmentTask& task,
+                                     const SegmentationSet& set, const SegmentSettings& settings,
+                                     torch::Device device, const CommonOptions& common);
 
 // The weight of each channel in the surrogate's squared error: from a CSV file (class, loss_weight)
 // or, without one, ENet's from the labels of the set.
@@ -42,7 +42,7 @@ struct SegmentEvaluateSettings {
   std::string image_csv;  // the figures of each image; empty: not written
 };
 
-SegmentReport evaluate_images(const Calibrated& calibrated, const SegmentTask& task,
+SegmentReport evaluate_images(const CalibrationArtifact& artifact, const SegmentTask& task,
                               const SegmentationSet& set, const SegmentEvaluateSettings& settings,
                               torch::Device device, const CommonOptions& common);
 
@@ -53,7 +53,7 @@ struct SegmentPredictSettings {
 };
 
 // Writes NAME.png, image | prediction | uncertainty, for each image; returns their number.
-size_t predict_images(const Calibrated& calibrated, const SegmentTask& task,
+size_t predict_images(const CalibrationArtifact& artifact, const SegmentTask& task,
                       const SegmentationSet& set, const SegmentPredictSettings& settings,
                       torch::Device device, const CommonOptions& common);
 

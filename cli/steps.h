@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <torch/types.h>
 
-#include "fcp/calibration/calibrated.h"
+#include "fcp/calibration/artifact.h"
 #include "fcp/data/rows.h"
 #include "fcp/report/interval_report.h"
 #include "fcp/training/train.h"
@@ -42,13 +42,13 @@ struct CalibrateSettings {
 // Calibrates on all rows but those that choices look at. What is chosen is told on stderr. Ranks
 // share the rows, and all make the same choices; the result is complete on rank 0 and the same,
 // bit by bit, for any number of ranks.
-Calibrated calibrate_rows(const Graph& network, RowSource& source, size_t batch,
-                          const CalibrateSettings& settings, torch::Device device,
-                          const CommonOptions& common);
+CalibrationArtifact calibrate_rows(const Graph& network, RowSource& source, size_t batch,
+                                   const CalibrateSettings& settings, torch::Device device,
+                                   const CommonOptions& common);
 
 // Coverage, lengths and what the report draws, at one level. Ranks share the rows; the report is on
 // rank 0, and the same for any number of ranks.
-IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
+IntervalReport evaluate_rows(const CalibrationArtifact& artifact, RowSource& source, size_t batch,
                              const Level& level, const RowFacts& facts, torch::Device device,
                              const CommonOptions& common);
 
@@ -56,18 +56,18 @@ IntervalReport evaluate_rows(const Calibrated& calibrated, RowSource& source, si
 void print_methods(const IntervalReport& report);
 
 // Writes the intervals of all rows to a CSV or .npy file; returns the number of rows.
-size_t predict_rows(const Calibrated& calibrated, RowSource& source, size_t batch,
+size_t predict_rows(const CalibrationArtifact& artifact, RowSource& source, size_t batch,
                     const Level& level, const RowFacts& facts, const std::string& out,
                     torch::Device device, const CommonOptions& common);
 
 // The radius, or one a side; null where it differs from row to row.
-nlohmann::ordered_json radius_json(const Calibrated& calibrated, const Level& level);
+nlohmann::ordered_json radius_json(const CalibrationArtifact& artifact, const Level& level);
 
 // The predictor of a file, which must be able to tell the radii of these levels.
-Calibrated read_calibrated_for(const std::string& path, std::span<const Level> levels);
+CalibrationArtifact read_artifact_for(const std::string& path, std::span<const Level> levels);
 
 // A line that says how many calibration rows a finite radius needs, where a radius is infinite.
-std::optional<std::string> infinite_radius_warning(const Calibrated& calibrated,
+std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& artifact,
                                                    const Level& level);
 
 }  // namespace fcp

@@ -40,7 +40,7 @@ configure_package_config_file(cmake/fcpConfig.cmake.in ${PROJECT_BINARY_DIR}/fcp
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fcpConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/fcpConfig.cmake ${PROJECT_BINARY_DIR}/fcpConfigVersion.cmake
-              cmake/FcpFillTorch.cmake
+              cmake/FcpFillTorch.cmake cmake/FcpXxhash.cmake
         DESTINATION ${package_dir} COMPONENT development)
 
 # The program. Where libtorch is not in a folder of the system (pip's is not), it must find it again.
@@ -79,7 +79,7 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libfcp-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "libtorch-dev, libonnx-dev, libprotobuf-dev, nlohmann-json3-dev, zlib1g-dev")
+    "libtorch-dev, libonnx-dev, libprotobuf-dev, nlohmann-json3-dev, zlib1g-dev, libssl-dev, libxxhash-dev")
 if(JPEG_FOUND)
   string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libjpeg-dev")
 endif()

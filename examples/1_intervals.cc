@@ -10,10 +10,10 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/calibration/calibrated_predictor.h"
 #include "fcp/calibration/selection.h"
+#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/data/folds.h"
-#include "fcp/data/synthetic.h"
+#include "fcp/experiments/synthetic.h"
 #include "fcp/training/train.h"
 
 namespace {
@@ -35,15 +35,15 @@ void run() {
 
   // The score of the calibration rows is all that calibration keeps.
   torch::NoGradGuard no_grad;
-  fcp::Calibrated calibrated;
-  calibrated.network = trained.graph;
-  calibrated.score.name = "nested";
-  calibrated.cut = fcp::default_cut(trained.graph);
-  const fcp::Predictor scorer(calibrated.network, calibrated.score, calibrated.cut);
-  calibrated.rows.scores = scorer.score().score(scorer.features(tensor(x(folds.calibration))),
-                                                tensor(y(folds.calibration)));
+  fcp::CalibrationArtifact artifact;
+  artifact.network = trained.graph;
+  artifact.score.name = "nested";
+  artifact.cut = fcp::default_cut(trained.graph);
+  const fcp::ScoredNetwork scorer(artifact.network, artifact.score, artifact.cut);
+  artifact.rows.scores = scorer.score().score(scorer.features(tensor(x(folds.calibration))),
+                                              tensor(y(folds.calibration)));
 
-  const fcp::CalibratedPredictor predictor(calibrated);
+  const fcp::TensorPredictor predictor(artifact);
   const torch::Tensor truth = tensor(y(folds.test));
   const fcp::Regions regions =
       predictor.region(predictor.describe(tensor(x(folds.test))), fcp::Level(0.1));

@@ -10,8 +10,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/calibration/calibrated.h"
-#include "fcp/calibration/predictor.h"
+#include "fcp/calibration/artifact.h"
+#include "fcp/calibration/scored_network.h"
 #include "fcp/calibration/selection.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/data/rows.h"
@@ -26,24 +26,24 @@ torch::Tensor view(fcp::Array& array) {
 void calibrate(const std::string& model, const std::string& x, const std::string& y,
                const std::string& out, const std::string& cut) {
   torch::NoGradGuard no_grad;
-  fcp::Calibrated calibrated;
-  calibrated.network = fcp::read_onnx(model);
-  calibrated.score.name = "nested";
-  calibrated.cut = cut.empty() ? fcp::default_cut(calibrated.network) : cut;
-  const fcp::Predictor predictor(calibrated.network, calibrated.score, calibrated.cut);
-  calibrated.cut = predictor.cut();  // "-2" becomes the name of the tensor
+  fcp::CalibrationArtifact artifact;
+  artifact.network = fcp::read_onnx(model);
+  artifact.score.name = "nested";
+  artifact.cut = cut.empty() ? fcp::default_cut(artifact.network) : cut;
+  const fcp::ScoredNetwork predictor(artifact.network, artifact.score, artifact.cut);
+  artifact.cut = predictor.cut();  // "-2" becomes the name of the tensor
 
   const auto source = fcp::open_rows(x, y);
   for (fcp::Rows rows; source->next(1024, rows);) {
     const std::vector<double> scores =
         predictor.score().score(predictor.features(view(rows.x)), view(rows.y));
-    calibrated.rows.scores.insert(calibrated.rows.scores.end(), scores.begin(), scores.end());
+    artifact.rows.scores.insert(artifact.rows.scores.end(), scores.begin(), scores.end());
   }
-  calibrated.rows.scores = fcp::sorted_scores(calibrated.rows.scores);  // names a NaN's row
-  calibrated.provenance["made by"] = "examples/2_your_onnx_model.cc";
-  fcp::write_calibrated(calibrated, out);
-  std::printf("%s: %zu rows, cut at %s, radius %g at 90 %%\n", out.c_str(), calibrated.rows.count(),
-              calibrated.cut.c_str(), calibrated.radius(fcp::Level(0.1)).at(0));
+  artifact.rows.scores = fcp::sorted_scores(artifact.rows.scores);  // names a NaN's row
+  artifact.provenance["made by"] = "examples/2_your_onnx_model.cc";
+  fcp::write_artifact(artifact, out);
+  std::printf("%s: %zu rows, cut at %s, radius %g at 90 %%\n", out.c_str(), artifact.rows.count(),
+              artifact.cut.c_str(), artifact.radius(fcp::Level(0.1)).at(0));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/tensor_predictor.h"
 
 namespace {
 
@@ -29,7 +29,7 @@ std::vector<float> parse_row(const std::string& line) {
   return row;
 }
 
-std::string answer(const fcp::CalibratedPredictor& predictor, const fcp::Level& level,
+std::string answer(const fcp::TensorPredictor& predictor, const fcp::Level& level,
                    const std::string& line) {
   std::vector<float> row = parse_row(line);
   const torch::Tensor x =
@@ -46,11 +46,11 @@ std::string answer(const fcp::CalibratedPredictor& predictor, const fcp::Level& 
 void serve(const std::string& file, const fcp::Level& level) {
   torch::NoGradGuard no_grad;
   torch::set_num_threads(1);  // rows come one by one: threads would wait for each other
-  const fcp::Calibrated calibrated = fcp::read_calibrated(file);
-  if (fcp::predicts_labels(calibrated.score.name)) {
+  const fcp::CalibrationArtifact artifact = fcp::read_artifact(file);
+  if (fcp::predicts_labels(artifact.score.name)) {
     fcp::fail(file, ": predicts labels; this example prints intervals");
   }
-  const fcp::CalibratedPredictor predictor(calibrated);
+  const fcp::TensorPredictor predictor(artifact);
   for (std::string line; std::getline(std::cin, line);) {
     try {
       std::cout << answer(predictor, level, line) << std::endl;

@@ -8,7 +8,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/calibrated.h"
+#include "fcp/calibration/artifact.h"
 #include "fcp/network/onnx_writer.h"
 
 #include "fuzz/input_file.h"
@@ -53,8 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string& path = file.write(nullptr, 0);
   fcp::write_onnx(graph, path);
   try {
-    const fcp::Calibrated calibrated = fcp::read_calibrated(path);
-    calibrated.radius(fcp::Level(0.1));
+    const fcp::CalibrationArtifact artifact = fcp::read_artifact(path);
+    artifact.radius(fcp::Level(0.1));
   } catch (const fcp::Error&) {
   }
   return 0;

@@ -1,7 +1,7 @@
 // Calibrated predictors: the class that the estimators of the package hold.
 #include <pybind11/stl.h>
 
-#include "fcp/calibration/export.h"
+#include "fcp/export/export.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
 
@@ -20,7 +20,7 @@ void export_levels(const LoadedPredictor& self, const std::string& path, const p
   ExportOptions options{.levels = {}, .prefix = prefix};
   for (const py::handle& alpha : alphas) options.levels.push_back(level_of(alpha));
   py::gil_scoped_release unlocked;
-  write_onnx(export_calibrated(self.calibrated(), options), path);
+  write_onnx(export_artifact(self.artifact(), options), path);
 }
 
 void bind_files(PredictorClass& predictor) {
@@ -29,26 +29,26 @@ void bind_files(PredictorClass& predictor) {
           "read",
           [](const std::string& path, const std::string& device) {
             py::gil_scoped_release unlocked;
-            return std::make_shared<LoadedPredictor>(read_calibrated(path), device);
+            return std::make_shared<LoadedPredictor>(read_artifact(path), device);
           },
           py::arg("path"), py::arg("device"))
       .def(py::pickle(
           [](const LoadedPredictor& self) {
-            return py::make_tuple(py::bytes(serialize_onnx(to_artefact(self.calibrated()))),
+            return py::make_tuple(py::bytes(serialize_onnx(artifact_graph(self.artifact()))),
                                   self.device());
           },
           [](const py::tuple& state) {
             const std::string name = "the pickled predictor";
             const py::bytes bytes = state[0];
             return std::make_shared<LoadedPredictor>(
-                from_artefact(parse_onnx(std::string_view(bytes), name), name),
+                artifact_from_graph(parse_onnx(std::string_view(bytes), name), name),
                 state[1].cast<std::string>());
           }))
       .def(
           "write",
           [](const LoadedPredictor& self, const std::string& path) {
             py::gil_scoped_release unlocked;
-            write_calibrated(self.calibrated(), path);
+            write_artifact(self.artifact(), path);
           },
           py::arg("path"))
       .def("export", export_levels, py::arg("path"), py::arg("alphas"), py::arg("prefix"));
@@ -59,36 +59,35 @@ void bind_facts(PredictorClass& predictor) {
       .def(
           "radius",
           [](const LoadedPredictor& self, const py::object& alpha) {
-            return self.calibrated().radius(level_of(alpha));
+            return self.artifact().radius(level_of(alpha));
           },
           py::arg("alpha"))
       .def(
           "warning",
           [](const LoadedPredictor& self, const py::object& alpha) {
-            return infinite_radius_warning(self.calibrated(), level_of(alpha));
+            return infinite_radius_warning(self.artifact(), level_of(alpha));
           },
           py::arg("alpha"))
       .def("network",
            [](const LoadedPredictor& self) {
-             return std::make_shared<LoadedNetwork>(self.calibrated().network, "calibrated");
+             return std::make_shared<LoadedNetwork>(self.artifact().network, "calibrated");
            })
       .def_property_readonly("labels", &LoadedPredictor::labels)
       .def_property_readonly(
-          "rows", [](const LoadedPredictor& self) { return self.calibrated().rows.count(); })
-      .def_property_readonly("cut",
-                             [](const LoadedPredictor& self) { return self.calibrated().cut; })
-      .def_property_readonly(
-          "score", [](const LoadedPredictor& self) { return self.calibrated().score.name; })
+          "rows", [](const LoadedPredictor& self) { return self.artifact().rows.count(); })
+      .def_property_readonly("cut", [](const LoadedPredictor& self) { return self.artifact().cut; })
+      .def_property_readonly("score",
+                             [](const LoadedPredictor& self) { return self.artifact().score.name; })
       .def_property_readonly(
           "calibration",
-          [](const LoadedPredictor& self) { return self.calibrated().calibration.name; })
+          [](const LoadedPredictor& self) { return self.artifact().calibration.name; })
       .def_property_readonly(
-          "group", [](const LoadedPredictor& self) { return self.calibrated().calibration.group; })
+          "group", [](const LoadedPredictor& self) { return self.artifact().calibration.group; })
       .def_property_readonly(
           "group_names",
-          [](const LoadedPredictor& self) { return self.calibrated().rows.group_names; })
+          [](const LoadedPredictor& self) { return self.artifact().rows.group_names; })
       .def_property_readonly(
-          "provenance", [](const LoadedPredictor& self) { return self.calibrated().provenance; });
+          "provenance", [](const LoadedPredictor& self) { return self.artifact().provenance; });
 }
 
 }  // namespace

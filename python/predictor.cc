@@ -60,13 +60,13 @@ void LoadedPredictor::for_batches(const torch::Tensor& x, const RowFacts& facts,
   if (total == 0) fail("X: has no rows");
   check_facts(facts, static_cast<size_t>(total));
   const auto batch = static_cast<int64_t>(batch_rows({}, TensorRows(x, {})));
-  const size_t known = calibrated_.rows.group_names.size();
+  const size_t known = artifact_.rows.group_names.size();
   for (int64_t first = 0; first < total; first += batch) {
     check_signals();
     const int64_t count = std::min(batch, total - first);
     const torch::Tensor rows = x.narrow(0, first, count).to(torch::kFloat);
-    const GivenRows facts_here =
-        given_rows(facts, known, static_cast<size_t>(first), static_cast<size_t>(count));
+    const SideInformation facts_here =
+        side_information(facts, known, static_cast<size_t>(first), static_cast<size_t>(count));
     work(first, count, predictor_.describe(rows, facts_here));
   }
 }
@@ -81,7 +81,7 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
   torch::Tensor prediction, answer;
   {
     py::gil_scoped_release unlocked;
-    for_batches(x, facts, [&](int64_t first, int64_t count, const NewRows& rows) {
+    for_batches(x, facts, [&](int64_t first, int64_t count, const TestInputs& rows) {
       for (int64_t a = 0; a < count_levels; ++a) {
         const Regions found = predictor_.region(rows, levels[static_cast<size_t>(a)]);
         check_answers(found, TensorRows(x, {}), static_cast<size_t>(first));
@@ -117,12 +117,12 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
   torch::Tensor inside = torch::empty({x.size(0)}, torch::kBool);
   {
     py::gil_scoped_release unlocked;
-    for_batches(x, facts, [&](int64_t first, int64_t count, const NewRows& rows) {
+    for_batches(x, facts, [&](int64_t first, int64_t count, const TestInputs& rows) {
       const torch::Tensor truth = y.narrow(0, first, count).to(torch::kFloat);
-      const Judged judged =
+      const Conformity judged =
           judge_numbers(predictor_, rows, truth, TensorRows(x, {}), static_cast<size_t>(first));
       const std::vector<bool> in =
-          within_radii(predictor_, rows, truth, judged.scores, level, calibrated_.score.paper);
+          within_radii(predictor_, rows, truth, judged.scores, level, artifact_.score.paper);
       scores.insert(scores.end(), judged.scores.begin(), judged.scores.end());
       p_values.insert(p_values.end(), judged.p_values.begin(), judged.p_values.end());
       std::copy(in.begin(), in.end(), inside.data_ptr<bool>() + first);
@@ -144,12 +144,12 @@ std::string LoadedPredictor::evaluate(const py::object& array, const py::object&
   py::gil_scoped_release unlocked;
   if (labels()) {
     const LabelReport found =
-        evaluate_sets(calibrated_, rows, DataOptions(), level, facts, device_, common);
+        evaluate_sets(artifact_, rows, DataOptions(), level, facts, device_, common);
     if (!report.empty()) write_file(report, label_report_html(found));
     return json_text(label_report_json(found));
   }
   const IntervalReport found =
-      evaluate_rows(calibrated_, rows, batch_rows({}, rows), level, facts, device_, common);
+      evaluate_rows(artifact_, rows, batch_rows({}, rows), level, facts, device_, common);
   if (!report.empty()) write_file(report, interval_report_html(found));
   return json_text(interval_report_json(found));
 }

@@ -10,7 +10,7 @@
 #include <pybind11/pybind11.h>
 #include <torch/types.h>
 
-#include "fcp/calibration/calibrated_predictor.h"
+#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/level.h"
 
 #include "cli/row_facts.h"
@@ -30,12 +30,12 @@ RowFacts facts_of(const pybind11::dict& given);
 // A calibrated network with what runs it.
 class LoadedPredictor {
  public:
-  LoadedPredictor(Calibrated calibrated, const std::string& device)
+  LoadedPredictor(CalibrationArtifact artifact, const std::string& device)
       : device_(device_of(device)),
-        calibrated_(std::move(calibrated)),
-        predictor_(calibrated_, device_) {}
+        artifact_(std::move(artifact)),
+        predictor_(artifact_, device_) {}
 
-  const Calibrated& calibrated() const { return calibrated_; }
+  const CalibrationArtifact& artifact() const { return artifact_; }
   std::string device() const { return device_.is_cuda() ? "cuda" : "cpu"; }
   bool labels() const { return predictor_.score().classes() > 0; }
 
@@ -60,8 +60,8 @@ class LoadedPredictor {
   void for_batches(const torch::Tensor& x, const RowFacts& facts, const Work& work) const;
 
   torch::Device device_;
-  Calibrated calibrated_;
-  CalibratedPredictor predictor_;
+  CalibrationArtifact artifact_;
+  TensorPredictor predictor_;
 };
 
 // Calibrates on arrays; `options` are the parameters of an estimator by name, `shifted` may be

@@ -7,7 +7,7 @@ packages=(
   build-essential cmake ninja-build
   libtorch-dev libonnx-dev libopenblas-dev libprotobuf-dev protobuf-compiler
   libopenmpi-dev openmpi-bin
-  zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
+  libssl-dev libxxhash-dev zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-dev python3-numpy python3-onnx python3-torch python3-torchvision
   pybind11-dev

@@ -16,14 +16,16 @@ BELOW = {
     "search": ["network"],
     "scores": ["conformal", "bounds", "search", "network"],
     "calibration": ["scores", "conformal", "bounds", "search", "network"],
+    "export": ["calibration", "scores", "conformal", "bounds", "search", "network"],
     "data": [],
-    "training": ["network", "data"],
+    "images": ["data"],
+    "training": ["network", "data", "images"],
     "distributed": ["conformal"],
     "experiments": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
-                    "training", "distributed", "evaluation", "report"],
-    "report": ["evaluation", "conformal", "data"],
+                    "training", "distributed", "evaluation", "report", "images", "export"],
+    "report": ["evaluation", "conformal", "data", "images"],
 }
-NO_TORCH = {"base", "conformal", "evaluation", "data", "distributed", "report"}
+NO_TORCH = {"base", "conformal", "evaluation", "data", "images", "distributed", "report"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"fcp/([^/"]+)/[^"]*"|<((?:torch|ATen|c10)/[^>]*)>)')
 
 

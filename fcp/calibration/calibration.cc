@@ -17,7 +17,7 @@ namespace {
 
 class Split : public Calibration {
  public:
-  Split(const CalibrationOptions& options, const CalibrationRows& rows)
+  Split(const CalibrationOptions& options, const CalibrationScores& rows)
       : ranked_{rows.count(), rows.sides, options}, kept_(rows.levels) {
     for (int64_t side = 0; side < rows.sides; ++side) {
       sorted_.push_back(sorted_scores(side_scores(rows, side)));
@@ -29,7 +29,7 @@ class Split : public Calibration {
     }
   }
 
-  torch::Tensor radii(const NewRows& rows, const Level& level) const override {
+  torch::Tensor radii(const TestInputs& rows, const Level& level) const override {
     const std::optional<size_t> place = radius_place(ranked_, kept_, level);
     torch::Tensor radius = torch::empty({1, ranked_.sides}, torch::kDouble);
     for (int64_t side = 0; side < ranked_.sides; ++side) {
@@ -39,7 +39,7 @@ class Split : public Calibration {
     return radius.expand({rows.features.size(0), ranked_.sides});
   }
 
-  std::vector<double> p_values(const NewRows&, std::span<const double> scores) const override {
+  std::vector<double> p_values(const TestInputs&, std::span<const double> scores) const override {
     if (const auto missing = missing_scores(kept_)) {
       fail("the calibration ", *missing, "; a p-value needs all scores");
     }
@@ -55,14 +55,14 @@ class Split : public Calibration {
   }
 
  private:
-  RankedRows ranked_;
+  SideRanks ranked_;
   std::vector<Level> kept_;
   std::vector<std::vector<double>> sorted_;  // one a side
 };
 
 }  // namespace
 
-std::vector<double> side_scores(const CalibrationRows& rows, int64_t side) {
+std::vector<double> side_scores(const CalibrationScores& rows, int64_t side) {
   std::vector<double> scores;
   scores.reserve(rows.scores.size() / static_cast<size_t>(rows.sides));
   const auto sides = static_cast<size_t>(rows.sides);
@@ -82,7 +82,7 @@ double join_sides(std::span<const double> p_values, const CalibrationOptions& op
 }
 
 std::unique_ptr<Calibration> make_calibration(const CalibrationOptions& options,
-                                              const CalibrationRows& rows, int64_t classes) {
+                                              const CalibrationScores& rows, int64_t classes) {
   if (options.name == "split") return std::make_unique<Split>(options, rows);
   if (!rows.levels.empty()) fail("levels are kept by split calibration alone");
   if (options.name == "grouped") return make_grouped(options, rows, classes);

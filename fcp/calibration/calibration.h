@@ -37,7 +37,7 @@ inline constexpr char kByPrediction[] = "predicted";  // group: the label that t
 inline constexpr char kByLabel[] = "label";           // group: the label itself, class by class
 
 // What is kept of the calibration rows.
-struct CalibrationRows {
+struct CalibrationScores {
   int64_t sides = 1;
   std::vector<double> scores;            // [n × sides], row by row
   std::vector<Level> levels{};           // split: where only their scores are kept (kept_levels.h),
@@ -54,7 +54,7 @@ struct CalibrationRows {
 };
 
 // What is known of new rows; only what the calibration asks for need be there.
-struct NewRows {
+struct TestInputs {
   torch::Tensor features;       // [N, …]
   std::vector<int64_t> groups;  // [N]; −1, or any that is no index: one calibration has not seen
   std::vector<double> weights;  // [N]
@@ -68,21 +68,21 @@ class Calibration {
   virtual ~Calibration() = default;
 
   // The radius of each row and side, [N, S]; where groups are labels, of each row and label [N, C].
-  virtual torch::Tensor radii(const NewRows& rows, const Level& level) const = 0;
+  virtual torch::Tensor radii(const TestInputs& rows, const Level& level) const = 0;
 
   // The p-value of each row's scores [N × S]: p > α exactly where all are within their radii (but
   // where the paper's form puts the largest score for an infinite radius).
-  virtual std::vector<double> p_values(const NewRows& rows,
+  virtual std::vector<double> p_values(const TestInputs& rows,
                                        std::span<const double> scores) const = 0;
 };
 
 // `rows` holds what the kind needs; an Error says what is missing. For groups that are labels,
 // `classes` is their number.
 std::unique_ptr<Calibration> make_calibration(const CalibrationOptions& options,
-                                              const CalibrationRows& rows, int64_t classes = 0);
+                                              const CalibrationScores& rows, int64_t classes = 0);
 
 // The scores of one side, in the order in which they are kept.
-std::vector<double> side_scores(const CalibrationRows& rows, int64_t side);
+std::vector<double> side_scores(const CalibrationScores& rows, int64_t side);
 
 // The level of one side.
 Level side_level(const Level& level, int64_t sides, const CalibrationOptions& options);

@@ -10,7 +10,7 @@
 namespace fcp {
 namespace {
 
-void check_groups(const CalibrationRows& rows) {
+void check_groups(const CalibrationScores& rows) {
   if (rows.groups.size() != rows.count()) {
     fail("grouped calibration found ", rows.groups.size(), " groups for ", rows.count(), " rows");
   }
@@ -24,7 +24,7 @@ void check_groups(const CalibrationRows& rows) {
 
 class Grouped : public Calibration {
  public:
-  Grouped(const CalibrationOptions& options, const CalibrationRows& rows, int64_t classes)
+  Grouped(const CalibrationOptions& options, const CalibrationScores& rows, int64_t classes)
       : options_(options), sides_(rows.sides), classes_(classes) {
     check_groups(rows);
     const size_t groups = rows.group_names.size();
@@ -39,7 +39,7 @@ class Grouped : public Calibration {
     }
   }
 
-  torch::Tensor radii(const NewRows& rows, const Level& level) const override {
+  torch::Tensor radii(const TestInputs& rows, const Level& level) const override {
     const torch::Tensor table = group_radii(level);  // [G + 1, S]
     const int64_t count = rows.features.size(0);
     if (options_.group == kByLabel) return label_radii(table).expand({count, classes_});
@@ -51,7 +51,8 @@ class Grouped : public Calibration {
     return table.index_select(0, known);
   }
 
-  std::vector<double> p_values(const NewRows& rows, std::span<const double> scores) const override {
+  std::vector<double> p_values(const TestInputs& rows,
+                               std::span<const double> scores) const override {
     const auto sides = static_cast<size_t>(sides_);
     check_count(rows, scores.size() / sides);
     std::vector<double> result;
@@ -94,7 +95,7 @@ class Grouped : public Calibration {
     return table.narrow(0, 0, classes_).t();
   }
 
-  static void check_count(const NewRows& rows, size_t count) {
+  static void check_count(const TestInputs& rows, size_t count) {
     if (rows.groups.size() != count) {
       fail("grouped calibration needs the group of each row; found ", rows.groups.size(), " for ",
            count, " rows");
@@ -110,12 +111,12 @@ class Grouped : public Calibration {
 }  // namespace
 
 std::unique_ptr<Calibration> make_grouped(const CalibrationOptions& options,
-                                          const CalibrationRows& rows, int64_t classes) {
+                                          const CalibrationScores& rows, int64_t classes) {
   return std::make_unique<Grouped>(options, rows, classes);
 }
 
 std::optional<std::string> small_groups_warning(const CalibrationOptions& options,
-                                                const CalibrationRows& rows, const Level& level,
+                                                const CalibrationScores& rows, const Level& level,
                                                 size_t most) {
   std::vector<size_t> counts(rows.group_names.size(), 0);
   for (const int64_t group : rows.groups) ++counts[static_cast<size_t>(group)];

@@ -18,12 +18,12 @@
 namespace fcp {
 
 std::unique_ptr<Calibration> make_grouped(const CalibrationOptions& options,
-                                          const CalibrationRows& rows, int64_t classes);
+                                          const CalibrationScores& rows, int64_t classes);
 
 // A line that names the groups whose radius is infinite at this level, how many rows they have and
 // how many they need; at most `most` by name. Nothing where there is none.
 std::optional<std::string> small_groups_warning(const CalibrationOptions& options,
-                                                const CalibrationRows& rows, const Level& level,
+                                                const CalibrationScores& rows, const Level& level,
                                                 size_t most = 5);
 
 }  // namespace fcp

@@ -7,12 +7,12 @@
 
 namespace fcp {
 
-size_t RankedRows::rank(const Level& level) const {
+size_t SideRanks::rank(const Level& level) const {
   const size_t k = conformal_rank(side_level(level, sides, options), rows);
   return options.paper && rows > 0 ? std::min(k, rows) : k;
 }
 
-std::vector<uint64_t> RankedRows::ranks(std::span<const Level> levels) const {
+std::vector<uint64_t> SideRanks::ranks(std::span<const Level> levels) const {
   std::vector<uint64_t> found;
   for (const Level& level : levels) {
     if (const size_t k = rank(level); k <= rows) found.push_back(k);
@@ -22,7 +22,7 @@ std::vector<uint64_t> RankedRows::ranks(std::span<const Level> levels) const {
   return found;
 }
 
-std::optional<size_t> radius_place(const RankedRows& ranked, std::span<const Level> kept,
+std::optional<size_t> radius_place(const SideRanks& ranked, std::span<const Level> kept,
                                    const Level& level) {
   if (const auto missing = missing_level(kept, level)) fail("the calibration ", *missing);
   const size_t k = ranked.rank(level);

@@ -22,7 +22,7 @@ namespace fcp {
 
 // How many rows were calibrated on, with which number of sides and which options: what the rank of
 // a level follows from.
-struct RankedRows {
+struct SideRanks {
   size_t rows = 0;
   int64_t sides = 1;
   CalibrationOptions options{};
@@ -36,7 +36,7 @@ struct RankedRows {
 // Where the radius of `level` stands among the scores of a side, ascending, of which those of the
 // levels `kept` are there (none named: all). Nothing: the radius is +∞. An Error where this level
 // is not kept.
-std::optional<size_t> radius_place(const RankedRows& ranked, std::span<const Level> kept,
+std::optional<size_t> radius_place(const SideRanks& ranked, std::span<const Level> kept,
                                    const Level& level);
 
 // What to say of a level that is not kept, or of something that needs all scores: "keeps the radii

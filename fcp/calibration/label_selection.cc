@@ -84,7 +84,7 @@ double best_temperature(const torch::Tensor& logits, const torch::Tensor& labels
 }
 
 ScoreOptions choose_temperature(ScoreOptions options, const std::shared_ptr<const Network>& head,
-                                const LabelRows& rows) {
+                                const LabelledFeatures& rows) {
   const LogitHead logits = logit_head(head, options.output);
   const int64_t count = rows.features.size(0);
   options.temperature = best_temperature(logits_of(logits, rows.features),
@@ -93,7 +93,7 @@ ScoreOptions choose_temperature(ScoreOptions options, const std::shared_ptr<cons
 }
 
 ScoreOptions choose_rank_term(ScoreOptions options, const std::shared_ptr<const Network>& head,
-                              const LabelRows& rows, const Level& level) {
+                              const LabelledFeatures& rows, const Level& level) {
   if (options.name != "raps" && options.name != "feature_margin") {
     fail(options.name, " has no rank term to choose; raps and feature_margin have");
   }
@@ -118,7 +118,7 @@ ScoreOptions choose_rank_term(ScoreOptions options, const std::shared_ptr<const 
 }
 
 ScoreOptions choose_sampled_steps(ScoreOptions options, const std::shared_ptr<const Network>& head,
-                                  const LabelRows& rows, const Level& level, int most) {
+                                  const LabelledFeatures& rows, const Level& level, int most) {
   const torch::NoGradGuard no_gradients;
   options.steps = 1;  // region() does not depend on it
   const std::unique_ptr<Score> score = make_score(options, head);

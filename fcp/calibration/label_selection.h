@@ -19,7 +19,7 @@
 
 namespace fcp {
 
-struct LabelRows {
+struct LabelledFeatures {
   torch::Tensor features, labels;
 };
 
@@ -28,7 +28,7 @@ struct LabelRows {
 // Reference: Guo, Pleiss, Sun, Weinberger, On Calibration of Modern Neural Networks, 2017.
 double best_temperature(const torch::Tensor& logits, const torch::Tensor& labels);
 ScoreOptions choose_temperature(ScoreOptions options, const std::shared_ptr<const Network>& head,
-                                const LabelRows& rows);
+                                const LabelledFeatures& rows);
 
 // The rank term that gives the smallest sets at the radius of the rows themselves, as the authors
 // of raps choose it: the ranks up to the 1 − α quantile of the rank of the truth are free (k_reg),
@@ -36,12 +36,12 @@ ScoreOptions choose_temperature(ScoreOptions options, const std::shared_ptr<cons
 // without a rank term (feature_margin), from 0 to 0.3: beyond, sets hardly become smaller, but
 // those of hard rows, which need to be large, are cut off at k_reg.
 ScoreOptions choose_rank_term(ScoreOptions options, const std::shared_ptr<const Network>& head,
-                              const LabelRows& rows, const Level& level);
+                              const LabelledFeatures& rows, const Level& level);
 
 // The number of steps of feature_sampled as the paper chooses it: the first for which sets at the
 // radius of one half of the rows cover more than 1 − α of the other half. An Error where none of
 // `most` does; it says the best coverage.
 ScoreOptions choose_sampled_steps(ScoreOptions options, const std::shared_ptr<const Network>& head,
-                                  const LabelRows& rows, const Level& level, int most = 200);
+                                  const LabelledFeatures& rows, const Level& level, int most = 200);
 
 }  // namespace fcp

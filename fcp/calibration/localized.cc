@@ -30,7 +30,7 @@ torch::Tensor squared_distances(const torch::Tensor& a, const torch::Tensor& b) 
 
 class Localized : public Calibration {
  public:
-  Localized(const CalibrationOptions& options, const CalibrationRows& rows)
+  Localized(const CalibrationOptions& options, const CalibrationScores& rows)
       : options_(options), sides_(rows.sides) {
     if (!rows.features.defined()) fail("localized calibration needs the features of its rows");
     features_ = flat_double(rows.features);
@@ -45,7 +45,7 @@ class Localized : public Calibration {
       sides_sorted_.emplace_back(side_scores(rows, side));
   }
 
-  torch::Tensor radii(const NewRows& rows, const Level& level) const override {
+  torch::Tensor radii(const TestInputs& rows, const Level& level) const override {
     const Level each = side_level(level, sides_, options_);
     torch::Tensor result = torch::empty({rows.features.size(0), sides_}, torch::kDouble);
     auto at = result.accessor<double, 2>();
@@ -57,7 +57,8 @@ class Localized : public Calibration {
     return result;
   }
 
-  std::vector<double> p_values(const NewRows& rows, std::span<const double> scores) const override {
+  std::vector<double> p_values(const TestInputs& rows,
+                               std::span<const double> scores) const override {
     const auto sides = static_cast<size_t>(sides_);
     std::vector<double> result(static_cast<size_t>(rows.features.size(0)));
     for_rows(rows, [&](int64_t row, std::span<const double> weights, double own) {
@@ -72,7 +73,7 @@ class Localized : public Calibration {
   }
 
   // Mean of (Σ w)² / Σ w² over rows: how many calibration rows speak for one.
-  double effective_rows(const NewRows& rows) const {
+  double effective_rows(const TestInputs& rows) const {
     std::vector<double> each(static_cast<size_t>(rows.features.size(0)));
     for_rows(rows, [&](int64_t row, std::span<const double> weights, double) {
       each[static_cast<size_t>(row)] = effective_sample_size(weights);
@@ -97,7 +98,7 @@ class Localized : public Calibration {
 
   // Calls visit(row, weights [n], own weight) for every row, rows in parallel.
   template <typename Visit>
-  void for_rows(const NewRows& given, const Visit& visit) const {
+  void for_rows(const TestInputs& given, const Visit& visit) const {
     const torch::Tensor all = flat_double(given.features);
     const auto count = static_cast<size_t>(all.size(0));
     if (!given.keys.empty() && given.keys.size() != count) {
@@ -171,7 +172,7 @@ void judge_half(const Score& score, const std::vector<double>& scores,
   const int64_t from = first ? 0 : half, to = first ? half : rows;
   const int64_t begin = first ? half : 0, count = first ? rows - half : half;
   const int64_t sides = score.sides();
-  CalibrationRows kept;
+  CalibrationScores kept;
   kept.sides = sides;
   kept.scores.assign(scores.begin() + from * sides, scores.begin() + to * sides);
   kept.features = features.narrow(0, from, to - from);
@@ -180,7 +181,7 @@ void judge_half(const Score& score, const std::vector<double>& scores,
   options.bandwidth = candidate.bandwidth;
   options.seed = seed;
   const Localized localized(options, kept);
-  const NewRows fresh{features.narrow(0, begin, count), {}, {}};
+  const TestInputs fresh{features.narrow(0, begin, count), {}, {}};
   const torch::Tensor judged = truth.narrow(0, begin, count);
   const std::span<const double> own(scores.data() + begin * sides,
                                     static_cast<size_t>(count * sides));
@@ -197,7 +198,7 @@ void judge_half(const Score& score, const std::vector<double>& scores,
 }  // namespace
 
 std::unique_ptr<Calibration> make_localized(const CalibrationOptions& options,
-                                            const CalibrationRows& rows) {
+                                            const CalibrationScores& rows) {
   return std::make_unique<Localized>(options, rows);
 }
 

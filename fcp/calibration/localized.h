@@ -16,7 +16,7 @@
 // is given) and the seed: the same row always gets the same interval, and different rows get
 // independent ones.
 //
-// Cost: n D a row. The artefact keeps the n calibration features.
+// Cost: n D a row. The artifact keeps the n calibration features.
 // Reference: Hore, Barber, Conformal Prediction with Local Weights, 2023; Guan, Localized Conformal
 // Prediction, 2023. Tested by tests/calibration/localized_test.cc.
 #pragma once
@@ -30,7 +30,7 @@
 namespace fcp {
 
 std::unique_ptr<Calibration> make_localized(const CalibrationOptions& options,
-                                            const CalibrationRows& rows);
+                                            const CalibrationScores& rows);
 
 // One bandwidth, judged on rows that are then left out of calibration.
 struct BandwidthCandidate {

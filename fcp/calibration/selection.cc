@@ -13,7 +13,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/calibration/calibration.h"
-#include "fcp/calibration/predictor.h"
+#include "fcp/calibration/scored_network.h"
 #include "fcp/conformal/following_quantile.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/simplify.h"
@@ -31,9 +31,9 @@ struct LengthAndCoverage {
 };
 
 // The rows' own scores as a split calibration would keep them.
-CalibrationRows rows_of(const Score& score, const std::vector<double>& scores, int64_t begin,
-                        int64_t count) {
-  CalibrationRows rows;
+CalibrationScores rows_of(const Score& score, const std::vector<double>& scores, int64_t begin,
+                          int64_t count) {
+  CalibrationScores rows;
   rows.sides = score.sides();
   const auto first = scores.begin() + begin * rows.sides;
   rows.scores.assign(first, first + count * rows.sides);
@@ -55,7 +55,7 @@ LengthAndCoverage judge(const Score& score, const torch::Tensor& features,
     const int64_t count = first ? rows - half : half;
     const auto calibration =
         make_calibration({}, rows_of(score, scores, first ? 0 : half, first ? half : rows - half));
-    const NewRows fresh{features.narrow(0, begin, count), {}, {}};
+    const TestInputs fresh{features.narrow(0, begin, count), {}, {}};
     const Regions regions = score.region(fresh.features, calibration->radii(fresh, level));
     result.length += region_lengths(regions).mean().item<double>() / 2;
     const std::vector<double> own = rows_of(score, scores, begin, count).scores;
@@ -118,8 +118,8 @@ std::string default_cut(const Graph& network) {
 
 double measure_slope(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
                      const Level& level) {
-  const CalibrationRows own = rows_of(score, score.score(features, truth), 0, features.size(0));
-  const NewRows rows{features, {}, {}};
+  const CalibrationScores own = rows_of(score, score.score(features, truth), 0, features.size(0));
+  const TestInputs rows{features, {}, {}};
   const torch::Tensor radii = make_calibration({}, own)->radii(rows, level);
   const double radius = radii.mean().item<double>();
   if (!std::isfinite(radius) || radius == 0) return 0;
@@ -151,7 +151,7 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
       if (options.observe) options.observe(candidate);
     };
     try {
-      const Predictor predictor(network, candidate.score, tensor, options.device);
+      const ScoredNetwork predictor(network, candidate.score, tensor, options.device);
       const torch::Tensor features = predictor.features(x);
       if (options.scaled && takes_scale) candidate.score.scale = feature_spread(features);
       const std::unique_ptr<Score> sharp = make_score(candidate.score, predictor.shared_head());
@@ -187,14 +187,14 @@ namespace {
 
 // The signed distances of Algorithm 4 after 1, 2, … steps, for both sides at once: one trajectory
 // a side serves all numbers of steps.
-std::vector<CalibrationRows> cqr_rows_by_step(const std::shared_ptr<const Network>& head,
-                                              const ScoreOptions& score, const StepsRows& rows,
-                                              int most) {
+std::vector<CalibrationScores> cqr_rows_by_step(const std::shared_ptr<const Network>& head,
+                                                const ScoreOptions& score, const StepsFolds& rows,
+                                                int most) {
   const QuantileOutputs outputs = quantile_outputs(*head, score);
   const Tensors answers = head->run_rows({rows.calibration_features});
-  std::vector<CalibrationRows> by_step(static_cast<size_t>(most));
+  std::vector<CalibrationScores> by_step(static_cast<size_t>(most));
   const auto n = static_cast<size_t>(rows.calibration_features.size(0));
-  for (CalibrationRows& step : by_step) {
+  for (CalibrationScores& step : by_step) {
     step.sides = 2;
     step.scores.resize(2 * n);
   }
@@ -210,7 +210,7 @@ std::vector<CalibrationRows> cqr_rows_by_step(const std::shared_ptr<const Networ
                        check_interrupted();
                        const std::vector<double> signed_distance =
                            plain_scores(torch::where(outside, distance, -distance));
-                       CalibrationRows& kept = by_step[static_cast<size_t>(step - 1)];
+                       CalibrationScores& kept = by_step[static_cast<size_t>(step - 1)];
                        for (size_t i = 0; i < n; ++i)
                          kept.scores[2 * i + side] = signed_distance[i];
                        return true;
@@ -236,17 +236,17 @@ bool covers_more(double covered, double rows, const Level& level) {
 }
 
 StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const ScoreOptions& score,
-                             const StepsRows& rows, const Level& level, int most) {
+                             const StepsFolds& rows, const Level& level, int most) {
   ScoreOptions one_step = score;
   one_step.steps = 1;  // region() does not depend on it
   const std::unique_ptr<Score> surrogate = make_score(one_step, head);
   const torch::Tensor truth = output_matrix(rows.validation_truth);
   const auto validation_rows = static_cast<double>(truth.size(0));
-  const NewRows fresh{rows.validation_features, {}, {}};
+  const TestInputs fresh{rows.validation_features, {}, {}};
   CalibrationOptions as_paper;
   as_paper.paper = true;
   StepsChoice choice;
-  for (const CalibrationRows& step : cqr_rows_by_step(head, score, rows, most)) {
+  for (const CalibrationScores& step : cqr_rows_by_step(head, score, rows, most)) {
     const torch::Tensor radii = make_calibration(as_paper, step)->radii(fresh, level);
     const double covered = count_inside(surrogate->region(fresh.features, radii), truth);
     choice.coverage.push_back(covered / validation_rows);
@@ -261,7 +261,7 @@ StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const S
 // How many validation rows a band of that radius covers. Where bands only grow, a row is covered
 // from its nested score on, so that the scores, made once, answer for every radius.
 std::function<double(double)> count_by_radius(const std::shared_ptr<const Network>& head,
-                                              const ScoreOptions& score, const StepsRows& rows) {
+                                              const ScoreOptions& score, const StepsFolds& rows) {
   ScoreOptions options = score;
   if (score.bound.method == BoundMethod::kIbp) {
     options.name = "nested";
@@ -290,7 +290,7 @@ std::function<double(double)> count_by_radius(const std::shared_ptr<const Networ
 }  // namespace
 
 StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions& score,
-                         const StepsRows& rows, const Level& level, int most) {
+                         const StepsFolds& rows, const Level& level, int most) {
   if (most < 1) fail("surrogate: at most ", most, " steps were allowed, expected 1 or more");
   torch::NoGradGuard no_grad;
   if (score.name == "feature_cqr") return choose_cqr_steps(head, score, rows, level, most);

@@ -67,13 +67,13 @@ struct StepsChoice {
   std::vector<double> coverage;  // of the validation rows after 1, 2, … steps
 };
 
-struct StepsRows {
+struct StepsFolds {
   torch::Tensor calibration_features, calibration_truth;
   torch::Tensor validation_features, validation_truth;
 };
 
 // An Error where none of `most` steps reaches the level; it says the best coverage and what to try.
 StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions& score,
-                         const StepsRows& rows, const Level& level, int most = 200);
+                         const StepsFolds& rows, const Level& level, int most = 200);
 
 }  // namespace fcp

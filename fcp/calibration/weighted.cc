@@ -13,7 +13,7 @@ namespace {
 
 class Weighted : public Calibration {
  public:
-  Weighted(const CalibrationOptions& options, const CalibrationRows& rows)
+  Weighted(const CalibrationOptions& options, const CalibrationScores& rows)
       : options_(options), weights_(rows.weights) {
     if (weights_.size() != rows.count()) {
       fail("weighted calibration found ", weights_.size(), " weights for ", rows.count(), " rows");
@@ -27,7 +27,7 @@ class Weighted : public Calibration {
     for (int64_t side = 0; side < rows.sides; ++side) sides_.emplace_back(side_scores(rows, side));
   }
 
-  torch::Tensor radii(const NewRows& rows, const Level& level) const override {
+  torch::Tensor radii(const TestInputs& rows, const Level& level) const override {
     const auto sides = static_cast<int64_t>(sides_.size());
     const Level each = side_level(level, sides, options_);
     check_count(rows, static_cast<size_t>(rows.features.size(0)));
@@ -42,7 +42,8 @@ class Weighted : public Calibration {
     return result;
   }
 
-  std::vector<double> p_values(const NewRows& rows, std::span<const double> scores) const override {
+  std::vector<double> p_values(const TestInputs& rows,
+                               std::span<const double> scores) const override {
     check_count(rows, scores.size() / sides_.size());
     std::vector<double> result;
     std::vector<double> each(sides_.size());
@@ -57,7 +58,7 @@ class Weighted : public Calibration {
   }
 
  private:
-  static void check_count(const NewRows& rows, size_t count) {
+  static void check_count(const TestInputs& rows, size_t count) {
     if (rows.weights.size() != count) {
       fail("weighted calibration needs the likelihood ratio of each row; found ",
            rows.weights.size(), " for ", count, " rows");
@@ -107,7 +108,7 @@ double effective_sample_size(std::span<const double> weights) {
 }
 
 std::unique_ptr<Calibration> make_weighted(const CalibrationOptions& options,
-                                           const CalibrationRows& rows) {
+                                           const CalibrationScores& rows) {
   return std::make_unique<Weighted>(options, rows);
 }
 

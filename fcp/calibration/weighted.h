@@ -19,7 +19,7 @@
 namespace fcp {
 
 std::unique_ptr<Calibration> make_weighted(const CalibrationOptions& options,
-                                           const CalibrationRows& rows);
+                                           const CalibrationScores& rows);
 
 // (Σ w)² / Σ w²; 0 where all weights are zero.
 double effective_sample_size(std::span<const double> weights);

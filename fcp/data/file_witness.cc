@@ -1,11 +1,10 @@
 #include "fcp/data/file_witness.h"
 
-#include <array>
-#include <cstring>
 #include <map>
 #include <utility>
 
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include "fcp/base/error.h"
 
@@ -30,36 +29,10 @@ FileWitness::State state_of(int descriptor) {
   return {found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
 }
 
-// A bijection of the hash for a given word, and of the word for a given hash. Multiplication
-// carries bits upwards only, so shifts bring them down again; twice, because after one round the
-// sign bit of a number would still go where a few other bits could undo it.
-uint64_t mixed(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-  hash = (hash ^ (hash >> 29)) * 0xbf58476d1ce4e5b9ull;
-  return hash ^ (hash >> 32);
-}
-
-uint64_t word_at(const char* bytes, size_t count = 8) {
-  uint64_t word = 0;
-  std::memcpy(&word, bytes, count);
-  return word;
-}
-
 }  // namespace
 
-// In lanes, because a multiplication waits for the one before.
 uint64_t hash_bytes(std::string_view bytes) {
-  std::array<uint64_t, 8> lanes = {1, 2, 3, 4, 5, 6, 7, 8};
-  const char* at = bytes.data();
-  size_t left = bytes.size();
-  for (; left >= 64; left -= 64, at += 64) {
-    for (size_t lane = 0; lane < 8; ++lane)
-      lanes[lane] = mixed(lanes[lane], word_at(at + 8 * lane));
-  }
-  uint64_t hash = bytes.size();
-  for (const uint64_t lane : lanes) hash = mixed(hash, lane);
-  for (; left >= 8; left -= 8, at += 8) hash = mixed(hash, word_at(at));
-  if (left > 0) hash = mixed(hash, word_at(at, left));
+  const uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
   return hash == 0 ? 1 : hash;
 }
 

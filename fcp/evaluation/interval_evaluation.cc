@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/region.h"
+#include "fcp/conformal/interval.h"
 
 namespace fcp {
 namespace {

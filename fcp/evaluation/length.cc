@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/region.h"
+#include "fcp/conformal/interval.h"
 
 namespace fcp {
 namespace {

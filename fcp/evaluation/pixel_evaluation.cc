@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "fcp/base/error.h"
+#include "fcp/conformal/interval.h"
 #include "fcp/conformal/pixel_share.h"
-#include "fcp/conformal/region.h"
 
 namespace fcp {
 

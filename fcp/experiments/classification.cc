@@ -21,11 +21,11 @@ namespace {
 constexpr int64_t kRowsOfAStream = 1000;  // scored and predicted at a time
 
 struct Halving {
-  LabelRows selection, calibration, test;
+  LabelledFeatures selection, calibration, test;
 };
 
-LabelRows rows_at(const ClassificationData& data, const std::vector<size_t>& order, size_t begin,
-                  size_t end) {
+LabelledFeatures rows_at(const ClassificationData& data, const std::vector<size_t>& order,
+                         size_t begin, size_t end) {
   const std::vector<int64_t> indices(order.begin() + static_cast<std::ptrdiff_t>(begin),
                                      order.begin() + static_cast<std::ptrdiff_t>(end));
   const torch::Tensor index = torch::tensor(indices, torch::kLong);
@@ -45,7 +45,7 @@ Halving halve(const ClassificationData& data, const ClassificationOptions& optio
 }
 
 ScoreOptions chosen_options(const std::string& method, const ClassificationOptions& options,
-                            const ClassificationData& data, const LabelRows& selection,
+                            const ClassificationData& data, const LabelledFeatures& selection,
                             const Level& level) {
   const std::shared_ptr<const Network>& head = data.head;
   ScoreOptions score = options.score;
@@ -75,7 +75,7 @@ std::string note_of(const ScoreOptions& score) {
   return note.str();
 }
 
-std::vector<double> streamed_scores(const Score& score, const LabelRows& rows) {
+std::vector<double> streamed_scores(const Score& score, const LabelledFeatures& rows) {
   std::vector<double> scores;
   for (int64_t first = 0; first < rows.features.size(0); first += kRowsOfAStream) {
     check_interrupted();
@@ -87,7 +87,7 @@ std::vector<double> streamed_scores(const Score& score, const LabelRows& rows) {
   return scores;
 }
 
-SetEvaluation streamed_sets(const Score& score, const LabelRows& rows, double radius) {
+SetEvaluation streamed_sets(const Score& score, const LabelledFeatures& rows, double radius) {
   SetEvaluator evaluator(static_cast<size_t>(score.classes()));
   for (int64_t first = 0; first < rows.features.size(0); first += kRowsOfAStream) {
     check_interrupted();

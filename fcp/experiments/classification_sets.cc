@@ -9,8 +9,8 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
-#include "fcp/data/image_rows.h"
 #include "fcp/data/npy.h"
+#include "fcp/images/image_rows.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/onnx_reader.h"
 

@@ -2,10 +2,10 @@
 
 #include "fcp/base/random.h"
 #include "fcp/data/folds.h"
-#include "fcp/data/paper_sets.h"
 #include "fcp/data/scaling.h"
-#include "fcp/data/synthetic.h"
 #include "fcp/experiments/memo.h"
+#include "fcp/experiments/paper_sets.h"
+#include "fcp/experiments/synthetic.h"
 #include "fcp/training/train.h"
 
 namespace fcp {

@@ -35,11 +35,11 @@ int steps_for(const PreparedSet& set, const Graph& network, const ScoreOptions& 
               const std::string& cut) {
   ScoreOptions one = score;
   one.steps = 1;
-  const Predictor predictor(network, one, cut);
+  const ScoredNetwork predictor(network, one, cut);
   const SplitRows xs = split_rows(set.x_calibration, set.seed);
   const SplitRows ys = split_rows(set.y_calibration, set.seed);
-  const StepsRows rows{predictor.features(xs.rest), ys.rest, predictor.features(xs.slice),
-                       ys.slice};
+  const StepsFolds rows{predictor.features(xs.rest), ys.rest, predictor.features(xs.slice),
+                        ys.slice};
   return choose_steps(predictor.shared_head(), score, rows, Level::fraction(1, 10)).steps;
 }
 
@@ -53,7 +53,7 @@ BuiltScore build_auto(const PreparedSet& set, const Graph& network, const ScoreO
   options.seconds = std::numeric_limits<double>::infinity();  // the clock must not choose
   const Selection selection = select_cut(network, score, xs.slice, ys.slice, options);
   const Candidate& chosen = selection.candidates[selection.chosen];
-  return {Predictor(network, chosen.score, chosen.cut), chosen.score,
+  return {ScoredNetwork(network, chosen.score, chosen.cut), chosen.score,
           concat(chosen.cut, ", floor ", chosen.score.floor), xs.rest, ys.rest};
 }
 
@@ -79,11 +79,11 @@ void measure(const PreparedSet& set, const BuiltScore& built, const Level& level
   const Score& score = built.predictor.score();
   CalibrationOptions split;
   split.paper = built.options.paper;
-  CalibrationRows rows;
+  CalibrationScores rows;
   rows.sides = score.sides();
   rows.scores = built.calibration_scores();
   const auto calibration = make_calibration(split, rows);
-  const NewRows fresh{built.predictor.features(set.x_test), {}, {}};
+  const TestInputs fresh{built.predictor.features(set.x_test), {}, {}};
   const torch::Tensor radii = calibration->radii(fresh, level);
   measure_regions(score.region(fresh.features, radii), set.y_test, level, cell);
   if (obeys_law(built.options)) return;
@@ -155,7 +155,7 @@ BuiltScore build_score(const PreparedSet& set, const std::string& method,
     if (score.steps == 0) score.steps = steps_for(set, *network, score, options.cut);
     note = concat("M = ", score.steps);
   }
-  return {Predictor(*network, score, options.cut), score, note, set.x_calibration,
+  return {ScoredNetwork(*network, score, options.cut), score, note, set.x_calibration,
           set.y_calibration};
 }
 

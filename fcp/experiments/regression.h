@@ -13,7 +13,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/calibration/predictor.h"
+#include "fcp/calibration/scored_network.h"
 #include "fcp/conformal/level.h"
 #include "fcp/experiments/experiment.h"
 #include "fcp/experiments/prepared_set.h"
@@ -57,7 +57,7 @@ RegressionOptions regression_options(const ExperimentOptions& options,
 
 // A score over a network, its choices made, and the calibration rows that are left for it.
 struct BuiltScore {
-  Predictor predictor;
+  ScoredNetwork predictor;
   ScoreOptions options;
   std::string note;
   torch::Tensor x, y;

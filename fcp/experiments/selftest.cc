@@ -12,7 +12,7 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
 #include "fcp/calibration/calibration.h"
-#include "fcp/calibration/predictor.h"
+#include "fcp/calibration/scored_network.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/experiments/selftest_laws.h"
 #include "fcp/experiments/selftest_worlds.h"
@@ -49,7 +49,7 @@ struct Scored {
   }
 
   ScoreOptions options;
-  Predictor predictor;
+  ScoredNetwork predictor;
   torch::Tensor features, truth;
   std::vector<double> scores;
   bool ties = false;
@@ -105,7 +105,7 @@ Sample draw_shifted(const std::vector<double>& weights, const SelftestOptions& o
 std::vector<bool> covered_rows(const Scored& scored, const SelftestWorld& world,
                                const Sample& sample, const CalibrationOptions& calibration,
                                size_t spoil) {
-  CalibrationRows kept;
+  CalibrationScores kept;
   kept.scores = pick(scored.scores, sample.kept);
   std::fill_n(kept.scores.begin(), spoil, -std::numeric_limits<double>::infinity());
   kept.groups = pick(world.groups, sample.kept);
@@ -114,8 +114,8 @@ std::vector<bool> covered_rows(const Scored& scored, const SelftestWorld& world,
   kept.features = rows_of(scored.features, sample.kept).flatten(1).contiguous();
   const Score& score = scored.predictor.score();
   const auto made = make_calibration(calibration, kept, score.classes());
-  const NewRows fresh{rows_of(scored.features, sample.fresh), pick(world.groups, sample.fresh),
-                      pick(world.weights, sample.fresh)};
+  const TestInputs fresh{rows_of(scored.features, sample.fresh), pick(world.groups, sample.fresh),
+                         pick(world.weights, sample.fresh)};
   const torch::Tensor radii = made->radii(fresh, Level(kAlpha));
   torch::Tensor in;
   if (!obeys_law(scored.options)) {

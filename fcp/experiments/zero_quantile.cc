@@ -11,10 +11,10 @@
 #include <torch/utils.h>
 
 #include "fcp/data/folds.h"
-#include "fcp/data/synthetic.h"
 #include "fcp/experiments/registry.h"
 #include "fcp/experiments/regression.h"
 #include "fcp/experiments/result_rows.h"
+#include "fcp/experiments/synthetic.h"
 #include "fcp/network/network.h"
 #include "fcp/report/json.h"
 #include "fcp/training/export.h"

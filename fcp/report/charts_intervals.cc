@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/region.h"
+#include "fcp/conformal/interval.h"
 #include "fcp/report/charts.h"
 #include "fcp/report/format.h"
 #include "fcp/report/svg.h"

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "fcp/base/error.h"
-#include "fcp/data/image.h"
+#include "fcp/images/image.h"
 #include "fcp/report/heat_map.h"
 #include "fcp/report/page.h"
 #include "fcp/report/sections.h"

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "fcp/data/image.h"
+#include "fcp/images/image.h"
 
 namespace fcp {
 

@@ -1,7 +1,7 @@
 // A set of labels for each pixel of an image: lac, pixel by pixel.
 //
 //   p_c(v)       = softmax of the logits of the pixel, or exp(−exp(output_c)) where the network was
-//                  trained on the double logarithm (fcp/data/segmentation_target.h)
+//                  trained on the double logarithm (fcp/images/segmentation_target.h)
 //   score(v, y)  = the ⌈q P⌉-th smallest, over the P labelled pixels, of 1 − p_label
 //   region(v, r) = for each pixel all labels with 1 − p_c ≤ r
 //

@@ -59,8 +59,8 @@ struct Scene {
     scores = tied_scores(random, fresh_rows * static_cast<size_t>(sides));
   }
 
-  CalibrationRows kept;
-  NewRows fresh;
+  CalibrationScores kept;
+  TestInputs fresh;
   std::vector<double> scores;  // of the fresh rows
 };
 
@@ -165,11 +165,11 @@ TEST(Calibration, PValuesAgreeWithRadii) {
 }
 
 TEST(Calibration, ThePaperClampsTheRankAndGivesEachSideAlpha) {
-  CalibrationRows rows;
+  CalibrationScores rows;
   rows.sides = 2;
   for (int i = 1; i <= 19; ++i) rows.scores.insert(rows.scores.end(), {1.0 * i, -10.0 * i});
   CalibrationOptions options;
-  const NewRows one{torch::zeros({1, 1}), {}, {}};
+  const TestInputs one{torch::zeros({1, 1}), {}, {}};
   const auto radii = [&](const char* alpha) {
     const torch::Tensor both = make_calibration(options, rows)->radii(one, Level::parse(alpha));
     return std::vector<double>{both[0][0].item<double>(), both[0][1].item<double>()};
@@ -207,8 +207,8 @@ TEST(Calibration, EffectiveSampleSize) {
 }
 
 // 9 rows of group a are enough for one tenth, 8 of b are not, of c there are none.
-CalibrationRows uneven_groups() {
-  CalibrationRows rows;
+CalibrationScores uneven_groups() {
+  CalibrationScores rows;
   rows.group_names = {"a", "b", "c"};
   for (int i = 0; i < 17; ++i) {
     rows.scores.push_back(i);
@@ -218,9 +218,9 @@ CalibrationRows uneven_groups() {
 }
 
 TEST(Grouped, SmallAndUnknownGroupsAreUnbounded) {
-  const CalibrationRows rows = uneven_groups();
+  const CalibrationScores rows = uneven_groups();
   const auto calibration = make_calibration(named("grouped"), rows);
-  const NewRows fresh{torch::zeros({5, 1}), {0, 1, 2, -1, 7}, {}};
+  const TestInputs fresh{torch::zeros({5, 1}), {0, 1, 2, -1, 7}, {}};
   const torch::Tensor radii = calibration->radii(fresh, Level(0.1)).contiguous();
   const double* data = radii.data_ptr<double>();
   EXPECT_THAT(std::vector<double>(data, data + 5),
@@ -230,7 +230,7 @@ TEST(Grouped, SmallAndUnknownGroupsAreUnbounded) {
 }
 
 TEST(Grouped, NamesTheSmallGroups) {
-  CalibrationRows rows = uneven_groups();
+  CalibrationScores rows = uneven_groups();
   const CalibrationOptions options = named("grouped");
   EXPECT_EQ(small_groups_warning(options, rows, Level(0.1)),
             "2 groups have an infinite radius, because alpha 0.1 needs 9 calibration rows in each: "
@@ -251,7 +251,7 @@ TEST(Grouped, NamesTheSmallGroups) {
 
 // Each label is held against the radius of its own class, for every row.
 TEST(Grouped, ByLabelGivesARadiusAClass) {
-  CalibrationRows rows = uneven_groups();
+  CalibrationScores rows = uneven_groups();
   CalibrationOptions options = named("grouped");
   options.group = kByLabel;
   const auto calibration = make_calibration(options, rows, 3);
@@ -276,8 +276,8 @@ TEST(Calibration, SaysWhatIsMissing) {
   const Scene scene(random, 1, 10, 3);
   const auto complaint = [&](const char* kind, auto damage) {
     return [&scene, kind, damage] {
-      CalibrationRows rows = scene.kept;
-      NewRows fresh = scene.fresh;
+      CalibrationScores rows = scene.kept;
+      TestInputs fresh = scene.fresh;
       damage(rows, fresh);
       make_calibration(named(kind), rows)->radii(fresh, Level(0.1));
     };
@@ -338,7 +338,7 @@ TEST(Grouped, CoverageOfEachGroupFollowsTheBetaLaw) {
     if (by_label) options.group = kByLabel;
     std::vector<double> coverage[2], split_coverage[2];
     for (size_t t = 0; t < kCalibrations; ++t) {
-      CalibrationRows rows;
+      CalibrationScores rows;
       rows.group_names = {"narrow", "wide"};
       for (const size_t group : {0, 1}) {
         for (size_t i = 0; i < kRows[group]; ++i) {
@@ -409,10 +409,10 @@ void expect_shift(uint64_t seed, size_t calibrations, size_t rows, double least,
   for (size_t t = 0; t < calibrations; ++t) {
     const std::vector<double> x = shift.draw(rows, 0), fresh = shift.draw(4, Shift::kBy);
     const auto weigh = make_weigh(shift);
-    CalibrationRows kept;
+    CalibrationScores kept;
     kept.scores = shift.scores(x);
     kept.weights = weigh(x);
-    const NewRows asked{torch::zeros({4, 1}), {}, weigh(fresh)};
+    const TestInputs asked{torch::zeros({4, 1}), {}, weigh(fresh)};
     const Level level(0.1);
     weighted.push_back(
         mean_coverage(make_calibration(named("weighted"), kept)->radii(asked, level), fresh));

@@ -9,7 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/calibrated.h"
+#include "fcp/calibration/artifact.h"
 #include "fcp/network/onnx_writer.h"
 
 #include "tests/network/graphs.h"
@@ -25,8 +25,8 @@ using testing::ThrowsMessage;
 constexpr double kNoEnd = std::numeric_limits<double>::infinity();
 
 // Numbers with ties and both infinities, each side ascending.
-CalibrationRows all_scores(Random& random, size_t rows, int64_t sides) {
-  CalibrationRows made;
+CalibrationScores all_scores(Random& random, size_t rows, int64_t sides) {
+  CalibrationScores made;
   made.sides = sides;
   made.scores.resize(rows * static_cast<size_t>(sides));
   for (int64_t side = 0; side < sides; ++side) {
@@ -47,13 +47,13 @@ CalibrationRows all_scores(Random& random, size_t rows, int64_t sides) {
 }
 
 // Of all scores, those of the ranks that the levels need.
-CalibrationRows thinned(const CalibrationRows& all, const std::vector<Level>& levels,
-                        const CalibrationOptions& options) {
-  CalibrationRows some;
+CalibrationScores thinned(const CalibrationScores& all, const std::vector<Level>& levels,
+                          const CalibrationOptions& options) {
+  CalibrationScores some;
   some.sides = all.sides;
   some.levels = levels;
   some.total = all.count();
-  for (const uint64_t k : RankedRows{all.count(), all.sides, options}.ranks(levels)) {
+  for (const uint64_t k : SideRanks{all.count(), all.sides, options}.ranks(levels)) {
     const auto first = all.scores.begin() + static_cast<std::ptrdiff_t>(k - 1) * all.sides;
     some.scores.insert(some.scores.end(), first, first + all.sides);
   }
@@ -74,16 +74,16 @@ TEST(KeptLevels, RadiiAreThoseOfAllScores) {
   Random random(5);
   size_t infinite = 0;
   for (int repeat = 0; repeat < 400; ++repeat) {
-    Calibrated all;
+    CalibrationArtifact all;
     all.calibration.paper = random.below(3) == 0;
     all.rows = all_scores(random, 1 + random.below(60), 1 + static_cast<int64_t>(random.below(2)));
-    Calibrated some = all;
+    CalibrationArtifact some = all;
     some.rows = thinned(all.rows, some_levels(random), all.calibration);
     ASSERT_EQ(some.rows.count(), all.rows.count());
-    const NewRows rows{torch::zeros({3, 1}), {}, {}};
+    const TestInputs rows{torch::zeros({3, 1}), {}, {}};
     for (const Level& level : some.rows.levels) {
       ASSERT_EQ(some.radius(level), all.radius(level)) << level.text();
-      const auto radii = [&](const Calibrated& one) {
+      const auto radii = [&](const CalibrationArtifact& one) {
         return make_calibration(one.calibration, one.rows)->radii(rows, level);
       };
       ASSERT_TRUE(torch::equal(radii(some), radii(all))) << level.text();
@@ -96,80 +96,80 @@ TEST(KeptLevels, RadiiAreThoseOfAllScores) {
 // ⌈0.9 · 20⌉ = 18, ⌈0.95 · 20⌉ = 19, ⌈0.8 · 20⌉ = 16; of two sides at half of alpha.
 TEST(KeptLevels, RanksByHand) {
   const std::vector<Level> levels = {Level(0.01), Level(0.05), Level(0.1), Level(0.2)};
-  EXPECT_THAT(RankedRows{19}.ranks(levels), ElementsAre(16, 18, 19));
-  EXPECT_THAT((RankedRows{19, 2}.ranks(levels)), ElementsAre(18, 19));
+  EXPECT_THAT(SideRanks{19}.ranks(levels), ElementsAre(16, 18, 19));
+  EXPECT_THAT((SideRanks{19, 2}.ranks(levels)), ElementsAre(18, 19));
   CalibrationOptions paper;
   paper.paper = true;  // alpha for each side, and the largest score instead of an infinite radius
-  EXPECT_THAT((RankedRows{19, 2, paper}.ranks(levels)), ElementsAre(16, 18, 19));
-  EXPECT_EQ((RankedRows{19, 2, paper}.rank(Level(0.01))), 19u);
-  EXPECT_EQ((RankedRows{19}.rank(Level(0.01))), 20u);
-  EXPECT_THAT(RankedRows{3}.ranks(levels), testing::IsEmpty());
+  EXPECT_THAT((SideRanks{19, 2, paper}.ranks(levels)), ElementsAre(16, 18, 19));
+  EXPECT_EQ((SideRanks{19, 2, paper}.rank(Level(0.01))), 19u);
+  EXPECT_EQ((SideRanks{19}.rank(Level(0.01))), 20u);
+  EXPECT_THAT(SideRanks{3}.ranks(levels), testing::IsEmpty());
 }
 
-Calibrated example() {
+CalibrationArtifact example() {
   Random random(6);
-  Calibrated calibrated;
-  calibrated.network = make_mlp({3, 4, 2});
-  calibrated.cut = "h1";
-  calibrated.rows =
+  CalibrationArtifact artifact;
+  artifact.network = make_mlp({3, 4, 2});
+  artifact.cut = "h1";
+  artifact.rows =
       thinned(all_scores(random, 19, 1), {Level(0.05), Level::parse("0.10")}, CalibrationOptions());
-  calibrated.baseline = {0.5, 0.75};
-  return calibrated;
+  artifact.baseline = {0.5, 0.75};
+  return artifact;
 }
 
 TEST(KeptLevels, OtherLevelsAndPValuesAreRefused) {
-  const Calibrated calibrated = example();
-  EXPECT_EQ(calibrated.radius(Level(0.1)).size(), 1u);
-  EXPECT_THAT([&] { calibrated.radius(Level(0.2)); },
+  const CalibrationArtifact artifact = example();
+  EXPECT_EQ(artifact.radius(Level(0.1)).size(), 1u);
+  EXPECT_THAT([&] { artifact.radius(Level(0.2)); },
               ThrowsMessage<Error>("the calibration keeps the radii for levels 0.05, 0.10 alone "
                                    "(calibrate --levels); found alpha 0.2"));
-  const auto split = make_calibration(calibrated.calibration, calibrated.rows);
-  const NewRows rows{torch::zeros({1, 1}), {}, {}};
+  const auto split = make_calibration(artifact.calibration, artifact.rows);
+  const TestInputs rows{torch::zeros({1, 1}), {}, {}};
   EXPECT_THAT([&] { split->radii(rows, Level(0.2)); },
               ThrowsMessage<Error>(HasSubstr("alone (calibrate --levels); found alpha 0.2")));
   EXPECT_THAT([&] { split->p_values(rows, std::vector<double>{1}); },
               ThrowsMessage<Error>(HasSubstr("a p-value needs all scores")));
   CalibrationOptions grouped;
   grouped.name = "grouped";
-  EXPECT_THAT([&] { make_calibration(grouped, calibrated.rows); },
+  EXPECT_THAT([&] { make_calibration(grouped, artifact.rows); },
               ThrowsMessage<Error>("levels are kept by split calibration alone"));
   EXPECT_EQ(missing_level({}, Level(0.2)), std::nullopt);
 }
 
 TEST(KeptLevels, ComeBackFromTheirFile) {
   const Folder folder;
-  const Calibrated before = example();
-  write_calibrated(before, folder.path("c.onnx"));
-  const Calibrated after = read_calibrated(folder.path("c.onnx"));
+  const CalibrationArtifact before = example();
+  write_artifact(before, folder.path("c.onnx"));
+  const CalibrationArtifact after = read_artifact(folder.path("c.onnx"));
   EXPECT_EQ(after.rows.count(), 19u);
   EXPECT_EQ(after.rows.scores, before.rows.scores);
   EXPECT_EQ(after.rows.levels, before.rows.levels);
   EXPECT_EQ(after.baseline, before.baseline);
   EXPECT_EQ(after.radius(Level(0.05)), before.radius(Level(0.05)));
-  EXPECT_EQ(serialize_onnx(to_artefact(after)), read_file(folder.path("c.onnx")));
+  EXPECT_EQ(serialize_onnx(artifact_graph(after)), read_file(folder.path("c.onnx")));
   // Nothing of it looks like the older format, in which these few would be all scores.
-  EXPECT_THAT(to_artefact(before).metadata.at("fcp.calibration"), HasSubstr("\"format\":3"));
+  EXPECT_THAT(artifact_graph(before).metadata.at("fcp.calibration"), HasSubstr("\"format\":3"));
 
-  Calibrated none = before;  // so few rows that no level has a finite radius
+  CalibrationArtifact none = before;  // so few rows that no level has a finite radius
   none.rows.total = 3;
   none.rows.scores.clear();
   none.baseline.clear();
-  write_calibrated(none, folder.path("none.onnx"));
-  EXPECT_THAT(read_calibrated(folder.path("none.onnx")).radius(Level(0.05)), ElementsAre(kNoEnd));
+  write_artifact(none, folder.path("none.onnx"));
+  EXPECT_THAT(read_artifact(folder.path("none.onnx")).radius(Level(0.05)), ElementsAre(kNoEnd));
 }
 
 TEST(KeptLevels, SaysWhatIsDamaged) {
   const Folder folder;
   const auto complaint = [&](const std::string& from, const std::string& to,
                              const torch::Tensor& baseline = {}) {
-    Graph graph = to_artefact(example());
+    Graph graph = artifact_graph(example());
     std::string& settings = graph.metadata["fcp.calibration"];
     const size_t at = settings.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     settings.replace(at, from.size(), to);
     if (baseline.defined()) graph.initializers["fcp.baseline"] = baseline;
     write_onnx(graph, folder.path("c.onnx"));
-    return message_of(folder, [&] { read_calibrated(folder.path("c.onnx")); });
+    return message_of(folder, [&] { read_artifact(folder.path("c.onnx")); });
   };
   EXPECT_EQ(complaint("\"format\":3", "\"format\":3"), "");
   EXPECT_EQ(complaint("\"format\":3", "\"format\":4"),

@@ -48,7 +48,7 @@ TEST(LabelSelection, TemperatureStaysInItsRange) {
 }
 
 double mean_size(const ScoreOptions& options, const std::shared_ptr<const Network>& head,
-                 const LabelRows& rows, const Level& level) {
+                 const LabelledFeatures& rows, const Level& level) {
   const auto score = make_score(options, head);
   const double radius = conformal_quantile(score->score(rows.features, rows.labels), level);
   return score->region(rows.features, radius)
@@ -62,7 +62,7 @@ double mean_size(const ScoreOptions& options, const std::shared_ptr<const Networ
 TEST(LabelSelection, RankTermsGiveTheSmallestSetsOfTheGrid) {
   Random random(2);
   const torch::Tensor logits = random_normal(random, {600, 40}) * 1.5;
-  const LabelRows rows{logits, drawn_labels(random, logits * 1.2)};
+  const LabelledFeatures rows{logits, drawn_labels(random, logits * 1.2)};
   const auto head = logits_as_features(40);
   const Level level(0.2);
   for (const char* name : {"raps", "feature_margin"}) {
@@ -82,7 +82,7 @@ TEST(LabelSelection, RankTermsGiveTheSmallestSetsOfTheGrid) {
 TEST(LabelSelection, RankOfTheTruthSaysHowManyRanksAreFree) {
   // Ranks 1, …, 10 of the truth once each: at α = 0.2 the rank ⌈0.8 · 11⌉ = 9.
   const torch::Tensor logits = -torch::arange(10, torch::kFloat).expand({10, 10});
-  const LabelRows rows{logits.contiguous(), torch::arange(10).unsqueeze(1)};
+  const LabelledFeatures rows{logits.contiguous(), torch::arange(10).unsqueeze(1)};
   const ScoreOptions chosen =
       choose_rank_term({.name = "raps"}, logits_as_features(10), rows, Level(0.2));
   EXPECT_EQ(chosen.rank_free, 9);
@@ -95,7 +95,7 @@ TEST(LabelSelection, SampledStepsAreTheFirstThatCover) {
   Random random(3);
   const auto head = network_of(linear_head(random_normal(random, {5, 3}), torch::zeros({5})));
   const torch::Tensor features = random_normal(random, {400, 3});
-  const LabelRows rows{features, drawn_labels(random, head->forward(features))};
+  const LabelledFeatures rows{features, drawn_labels(random, head->forward(features))};
   const Level level(0.2);
   const ScoreOptions chosen =
       choose_sampled_steps({.name = "feature_sampled", .step_rate = 0.2}, head, rows, level);

@@ -26,9 +26,9 @@ std::vector<double> draw_places(Random& random, size_t count) {
   return places;
 }
 
-CalibrationRows draw_local_rows(Random& random, size_t count) {
+CalibrationScores draw_local_rows(Random& random, size_t count) {
   const std::vector<double> places = draw_places(random, count);
-  CalibrationRows rows;
+  CalibrationScores rows;
   rows.features = feature_column(places);
   for (const double place : places) {
     rows.scores.push_back(std::abs(random.normal()) * local_spread(place));
@@ -36,7 +36,7 @@ CalibrationRows draw_local_rows(Random& random, size_t count) {
   return rows;
 }
 
-std::unique_ptr<Calibration> localized(const CalibrationRows& rows, double bandwidth,
+std::unique_ptr<Calibration> localized(const CalibrationScores& rows, double bandwidth,
                                        uint64_t seed = 0) {
   CalibrationOptions options;
   options.name = "localized";
@@ -60,7 +60,7 @@ std::vector<double> coverage_at(const Calibration& calibration, const std::vecto
 // a score that no calibration row reaches: what is left is the new row's own share of the mass.
 TEST(Localized, OwnShareIsThatOfACentreNearby) {
   Random random(1);
-  const CalibrationRows rows = draw_local_rows(random, 30);
+  const CalibrationScores rows = draw_local_rows(random, 30);
   const std::vector<double> places = draw_places(random, 40);
   const double h = 0.3;
   const auto calibration = localized(rows, h);
@@ -92,7 +92,7 @@ TEST(Localized, CoversAllRowsTogether) {
     Random random(2);
     std::vector<double> coverage;
     for (uint64_t t = 0; t < 2500; ++t) {
-      const CalibrationRows rows = draw_local_rows(random, 60);
+      const CalibrationScores rows = draw_local_rows(random, 60);
       double sum = 0;
       for (const double one : coverage_at(*localized(rows, bandwidth, t), draw_places(random, 4))) {
         sum += one / 4;
@@ -116,7 +116,7 @@ TEST(Localized, CoversTheWorstRegionBetterThanSplit) {
   constexpr size_t kCalibrations = 40;
   std::vector<double> local[5], split[5];
   for (uint64_t t = 0; t < kCalibrations; ++t) {
-    const CalibrationRows rows = draw_local_rows(random, 800);
+    const CalibrationScores rows = draw_local_rows(random, 800);
     for (size_t fifth = 0; fifth < 5; ++fifth) {
       std::vector<double> places = draw_places(random, 50);
       for (double& place : places) {
@@ -143,8 +143,8 @@ TEST(Localized, CoversTheWorstRegionBetterThanSplit) {
 // As h → ∞ all weights become equal, wherever the centre was drawn.
 TEST(Localized, WideBandwidthIsSplit) {
   Random random(4);
-  CalibrationRows rows = draw_local_rows(random, 50);  // α(n + 1) = 5.1 is no tie
-  const NewRows fresh{feature_column(draw_places(random, 40)), {}, {}};
+  CalibrationScores rows = draw_local_rows(random, 50);  // α(n + 1) = 5.1 is no tie
+  const TestInputs fresh{feature_column(draw_places(random, 40)), {}, {}};
   const auto wide = localized(rows, 1e6);
   const auto split = make_calibration({}, rows);
   EXPECT_TRUE(torch::equal(wide->radii(fresh, Level(0.1)), split->radii(fresh, Level(0.1))));
@@ -157,7 +157,7 @@ TEST(Localized, WideBandwidthIsSplit) {
 // The same row has the same radius alone and in company, today and tomorrow.
 TEST(Localized, ARowHasOneRadius) {
   Random random(5);
-  CalibrationRows rows = draw_local_rows(random, 200);
+  CalibrationScores rows = draw_local_rows(random, 200);
   rows.features = torch::empty({200, 7});
   torch::Tensor fresh = torch::empty({600, 7});
   for (torch::Tensor* features : {&rows.features, &fresh}) {
@@ -185,7 +185,7 @@ TEST(Localized, ARowHasOneRadius) {
 // Far from everything only the new row itself speaks: the radius is infinite, not arbitrary.
 TEST(Localized, FarFromEveryRowTheRadiusIsInfinite) {
   Random random(6);
-  const CalibrationRows rows = draw_local_rows(random, 100);
+  const CalibrationScores rows = draw_local_rows(random, 100);
   const torch::Tensor radii =
       localized(rows, 0.1)->radii({torch::full({1, 1}, 1e4f), {}, {}}, Level(0.1));
   EXPECT_EQ(radii.item<double>(), std::numeric_limits<double>::infinity());

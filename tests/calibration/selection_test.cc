@@ -9,7 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/predictor.h"
+#include "fcp/calibration/scored_network.h"
 
 #include "tests/network/graphs.h"
 
@@ -209,7 +209,7 @@ struct Identity {
 
   std::shared_ptr<const Network> head;
   ScoreOptions score;
-  StepsRows rows;
+  StepsFolds rows;
 };
 
 TEST(ChooseSteps, TakesTheFirstThatCoversMore) {
@@ -279,7 +279,7 @@ struct TwoQuantiles {
 
   std::shared_ptr<const Network> head;
   ScoreOptions score;
-  StepsRows rows;
+  StepsFolds rows;
 };
 
 TEST(ChooseSteps, OfFeatureCqrTakesTheFirstThatCoversMore) {

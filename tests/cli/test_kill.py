@@ -1,8 +1,8 @@
-"""Killing `calibrate` with SIGKILL at any moment leaves the old artefact or the new one, whole.
+"""Killing `calibrate` with SIGKILL at any moment leaves the old artifact or the new one, whole.
 
 Same seed, same bytes: so the file must be equal to one of two that are known. Half of the 50 moments
 are drawn from the whole run; the other half comes as soon as a temporary file is seen, which is while
-the artefact is being written."""
+the artifact is being written."""
 import os
 import random
 import subprocess
@@ -20,7 +20,7 @@ class Kill(program.Case):
         return ("calibrate", self.made("model.onnx"), "--data", self.made("calibration.csv"),
                 "--target", TARGET, "--out", "c.onnx", "--threads", "1", *arguments)
 
-    def artefact(self, *arguments):
+    def artifact(self, *arguments):
         self.fcp(*self.command(*arguments), threads=None)
         return self.bytes_of("c.onnx")
 
@@ -28,9 +28,9 @@ class Kill(program.Case):
         return [name for name in os.listdir(self.folder) if name != "c.onnx"]
 
     def test_old_or_new_never_broken(self):
-        new = self.artefact("--score", "linearized")
+        new = self.artifact("--score", "linearized")
         begin = time.monotonic()
-        old = self.artefact("--score", "residual")
+        old = self.artifact("--score", "residual")
         length = time.monotonic() - begin
         self.assertNotEqual(old, new)
         chance = random.Random(1)

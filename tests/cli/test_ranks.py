@@ -39,7 +39,7 @@ class Jobs(program.Case):
 
 class Ranks(Jobs):
     def assert_same(self, ranks, *arguments):
-        """The artefact of `ranks` ranks is that of one process."""
+        """The artifact of `ranks` ranks is that of one process."""
         self.fcp(*self.calibration("one.onnx", *arguments))
         for count in ranks:
             done = self.job(count, *self.calibration("many.onnx", *arguments))
@@ -165,7 +165,7 @@ class Ranks(Jobs):
                                       "found NaN, expected a number\n")
         self.assertEqual(sorted(os.listdir(self.folder)), ["x.npy", "y.npy"])
 
-    def test_a_killed_rank_ends_the_job_without_an_artefact(self):
+    def test_a_killed_rank_ends_the_job_without_an_artifact(self):
         command = mpirun(3, *self.calibration("c.onnx", "--score", "nested", "--bound", "alpha-crown",
                                               "--iterations", "500"), quiet=False)
         process = subprocess.Popen(command, cwd=self.folder, env=program.ENVIRONMENT, text=True,
@@ -238,7 +238,7 @@ class Checkpoints(Jobs):
         self.assertTrue(os.path.exists(path), "it was done before it could be killed")
 
     def interrupted(self, *arguments):
-        """An artefact, and the checkpoint of the same calibration killed on the way."""
+        """An artifact, and the checkpoint of the same calibration killed on the way."""
         self.fcp(*self.calibration("one.onnx", *self.SLOW, *arguments))
         command = [program.PROGRAM,
                    *map(str, self.calibration("k.onnx", *self.SLOW, *arguments, "--checkpoint",
@@ -246,7 +246,7 @@ class Checkpoints(Jobs):
         self.killed_after(3, command)
         self.assertFalse(os.path.exists(self.path("k.onnx")))
 
-    def test_goes_on_to_the_same_artefact(self):
+    def test_goes_on_to_the_same_artifact(self):
         self.interrupted()
         done = self.run_program(*self.calibration("k.onnx", *self.SLOW, "--checkpoint",
                                                   "k.checkpoint"))

@@ -1,6 +1,6 @@
 // A job for test_mpirun.py. Exit code 0: done; a wrong result is an Error, and so ends the job.
 //
-//   ranks_program check        communicator, selection and merge against serial references
+//   ranks_program check        communicator and selection against serial references
 //   ranks_program throw R      rank R throws; the others wait for it in vain
 //   ranks_program throw_all    every rank throws the same
 //   ranks_program usage R      rank R throws a UsageError
@@ -17,7 +17,6 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/distributed/merge.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/distributed/selection.h"
 
@@ -84,10 +83,6 @@ void check_scores_over_ranks(Communicator& ranks) {
       expect(quantiles[i] == conformal_quantile(spread.all, levels[i]),
              concat("quantile ", repeat));
     }
-    MergeOptions options;
-    options.buffer = 1 + random.below(100000);
-    const std::vector<double> merged = gather_sorted(ranks, mine, options);
-    if (ranks.rank() == 0) expect(merged == sorted_scores(spread.all), concat("merge ", repeat));
   }
 }
 
@@ -104,7 +99,7 @@ int die_of_signal(Communicator& ranks, int which) {
   ranks.barrier();
   if (ranks.rank() == which) std::raise(SIGKILL);
   if (ranks.rank() != 0) ranks.barrier();
-  OutputFile artefact("artefact");
+  OutputFile artefact("artifact");
   artefact.write("half of it");
   ranks.receive(bytes, which);
   artefact.commit();

@@ -41,11 +41,11 @@ class Failures(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr, "fcp: row 17 of scores.npy is NaN\n")
 
-    def test_a_rank_that_is_killed_ends_the_job_without_an_artefact(self):
+    def test_a_rank_that_is_killed_ends_the_job_without_an_artifact(self):
         with tempfile.TemporaryDirectory() as folder:
             done = job(3, "kill", "1", folder=folder)
             self.assertNotEqual(done.returncode, 0)
-            self.assertNotIn("artefact", os.listdir(folder))
+            self.assertNotIn("artifact", os.listdir(folder))
 
 
 def main():

@@ -9,7 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/conformal/region.h"
+#include "fcp/conformal/interval.h"
 
 #include "tests/reference/conformal_reference.h"
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/data/synthetic.h"
+#include "fcp/experiments/synthetic.h"
 
 namespace fcp {
 namespace {

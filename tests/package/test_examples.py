@@ -34,7 +34,7 @@ class Examples(package.Case):
         made = run(os.path.join(EXAMPLES, "2_your_onnx_model"), os.path.join(demo, "model.onnx"),
                    self.path("x.npy"), self.path("y.npy"), self.path("c.onnx"))
         self.assertIn("2400 rows, cut at hidden2", made)
-        # The program and the example agree to the last bit on the artefact's scores, so they agree
+        # The program and the example agree to the last bit on the artifact's scores, so they agree
         # on intervals; the service prints six digits of them.
         new, _ = self.rows(demo, "test.csv")
         write_npy(self.path("new.npy"), new[:20])

@@ -10,8 +10,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/calibration/calibrated.h"
-#include "fcp/calibration/predictor.h"
+#include "fcp/calibration/artifact.h"
+#include "fcp/calibration/scored_network.h"
 #include "fcp/calibration/selection.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/data/npz.h"
@@ -83,7 +83,7 @@ class CommunityGolden : public testing::Test {
 };
 
 TEST_F(CommunityGolden, FeaturesAndPredictions) {
-  const Predictor predictor(graph_, score_, kFeature);
+  const ScoredNetwork predictor(graph_, score_, kFeature);
   expect_close(predictor.features(golden("x_test").narrow(0, 0, 64)), golden("z_pred64"), "z",
                true);
   expect_close(predictor.features(golden("x_cal").narrow(0, 0, 256)), golden("z_cal256"), "z cal",
@@ -92,7 +92,7 @@ TEST_F(CommunityGolden, FeaturesAndPredictions) {
 }
 
 TEST_F(CommunityGolden, SurrogateScoresAfterEveryNumberOfSteps) {
-  const Predictor predictor(graph_, score_, kFeature);
+  const ScoredNetwork predictor(graph_, score_, kFeature);
   const torch::Tensor z = golden("z_cal256");
   const torch::Tensor y = column("y_cal").narrow(0, 0, 256);
   for (const int steps : {1, 5, 20, 80}) {
@@ -119,7 +119,7 @@ TEST_F(CommunityGolden, SurrogateScoresAfterEveryNumberOfSteps) {
 }
 
 TEST_F(CommunityGolden, ChoosesTheSameNumberOfSteps) {
-  const Predictor predictor(graph_, score_, kFeature);
+  const ScoredNetwork predictor(graph_, score_, kFeature);
   const torch::Tensor order = golden("search_perm").to(torch::kLong);
   const auto validation = static_cast<int64_t>(golden("search_n_val").item<float>());
   const torch::Tensor z = predictor.features(golden("x_cal")).index_select(0, order);
@@ -144,17 +144,17 @@ TEST_F(CommunityGolden, ChoosesTheSameNumberOfSteps) {
 TEST_F(CommunityGolden, WholeRun) {
   ScoreOptions options = score_;
   options.steps = golden_steps();
-  const Predictor predictor(graph_, options, kFeature);
+  const ScoredNetwork predictor(graph_, options, kFeature);
   const torch::Tensor z_cal = predictor.features(golden("x_cal"));
   const torch::Tensor z_test = predictor.features(golden("x_test"));
   const std::vector<double> scores = predictor.score().score(z_cal, column("y_cal"));
   expect_close(tensor_of(scores), golden("cal_scores"), "cal_scores", true);
 
-  Calibrated calibrated;
-  calibrated.score = options;
-  calibrated.calibration.paper = options.paper;
-  calibrated.rows.scores = scores;
-  const double radius = calibrated.radius(Level(0.1))[0];
+  CalibrationArtifact artifact;
+  artifact.score = options;
+  artifact.calibration.paper = options.paper;
+  artifact.rows.scores = scores;
+  const double radius = artifact.radius(Level(0.1))[0];
   expect_close(torch::tensor({radius}), golden("threshold"), "threshold");
 
   const torch::Tensor y_test = column("y_test");
@@ -171,8 +171,8 @@ TEST_F(CommunityGolden, WholeRun) {
 
   options.name = "residual";
   const auto residual = make_score(options, predictor.shared_head());
-  calibrated.rows.scores = residual->score(z_cal, column("y_cal"));
-  const Regions plain = residual->region(z_test, calibrated.radius(Level(0.1))[0]);
+  artifact.rows.scores = residual->score(z_cal, column("y_cal"));
+  const Regions plain = residual->region(z_test, artifact.radius(Level(0.1))[0]);
   const torch::Tensor cp = golden("cp_intervals").reshape({-1, 2});
   expect_close(plain.lower, cp.select(1, 0), "residual lower ends", true);
   expect_close(plain.upper, cp.select(1, 1), "residual upper ends", true);

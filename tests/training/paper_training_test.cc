@@ -15,8 +15,8 @@
 #include <torch/utils.h>
 
 #include "fcp/data/folds.h"
-#include "fcp/data/paper_sets.h"
 #include "fcp/data/scaling.h"
+#include "fcp/experiments/paper_sets.h"
 #include "fcp/network/network.h"
 #include "fcp/training/train.h"
 

@@ -10,10 +10,10 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/data/image_text.h"
-#include "fcp/data/image_transform.h"
-#include "fcp/data/scenes.h"
-#include "fcp/data/segmentation_target.h"
+#include "fcp/images/image_text.h"
+#include "fcp/images/image_transform.h"
+#include "fcp/images/scenes.h"
+#include "fcp/images/segmentation_target.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_reader.h"

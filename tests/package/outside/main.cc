@@ -5,8 +5,8 @@
 #include "every_header.h"
 
 int main(int, char** argv) {
-  const fcp::Calibrated calibrated = fcp::read_calibrated(argv[1]);
-  const fcp::CalibratedPredictor predictor(calibrated);
+  const fcp::CalibrationArtifact artifact = fcp::read_artifact(argv[1]);
+  const fcp::TensorPredictor predictor(artifact);
   const fcp::Regions regions =
       predictor.region(predictor.describe(torch::zeros({1, 8})), fcp::Level::parse(argv[2]));
   const std::string picture = fcp::encode_png(fcp::blank_image(2, 2, 3));

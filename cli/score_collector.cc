@@ -1,0 +1,251 @@
+#include "cli/score_collector.h"
+
+#include <cmath>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/sha256.h"
+#include "fcp/calibration/tensor_predictor.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/distributed/packing.h"
+#include "fcp/scores/outputs.h"
+#include "fcp/search/surrogate_search.h"
+
+namespace fcp {
+namespace {
+
+std::string_view bytes_of(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+template <typename T>
+void extend(std::vector<T>& all, const std::vector<T>& some) {
+  all.insert(all.end(), some.begin(), some.end());
+}
+
+// The paper's check of its search: rows whose surrogate feature predicts y with an error of less
+// than 1 % of ‖y‖.
+size_t count_reached(const ScoredNetwork& predictor, const ScoreOptions& score,
+                     const torch::Tensor& features, const torch::Tensor& truth) {
+  const SurrogateSearch search(
+      predictor.shared_head(), output_index(*predictor.shared_head(), score.output),
+      {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
+  const torch::Tensor found = search.walk(features, truth, score.steps);
+  const torch::Tensor size = truth.to(torch::kDouble).flatten(1).square().sum(1);
+  const torch::Tensor error = search.error(found, truth).to(torch::kCPU, torch::kDouble);
+  return static_cast<size_t>((error < 1e-4 * size).sum().item<int64_t>());
+}
+
+}  // namespace
+
+std::string ScoredBatch::pack() const {
+  Packer packer;
+  packer.add(sha256);
+  packer.add(seen);
+  packer.add(scores);
+  packer.add(baseline);
+  packer.add(groups);
+  packer.add(weights);
+  packer.add(features);
+  packer.add(reached);
+  return packer.take();
+}
+
+ScoredBatch ScoredBatch::unpack(std::string_view bytes) {
+  Unpacker unpacker(bytes);
+  ScoredBatch batch;
+  batch.sha256 = unpacker.text();
+  batch.seen = unpacker.number();
+  batch.scores = unpacker.numbers<double>();
+  batch.baseline = unpacker.numbers<double>();
+  batch.groups = unpacker.numbers<int64_t>();
+  batch.weights = unpacker.numbers<double>();
+  batch.features = unpacker.numbers<float>();
+  batch.reached = unpacker.number();
+  return batch;
+}
+
+std::string hash_rows(const Rows& batch) {
+  Sha256 hash;
+  hash.add(bytes_of(batch.x.values));
+  hash.add(bytes_of(batch.y.values));
+  return hash.hex();
+}
+
+BatchScorer::BatchScorer(const CalibrateSettings& settings, const ScoredNetwork& predictor,
+                         const DensityRatio& ratio, const RowMask& left_out)
+    : settings_(settings), predictor_(predictor), ratio_(ratio), left_out_(left_out) {
+  const std::string name = baseline_of(settings.score.name);
+  if (name.empty()) return;
+  ScoreOptions plain = settings.score;
+  plain.name = name;
+  plain.asymmetric = false;
+  baseline_ = make_score(plain, predictor.shared_head());
+}
+
+ScoredBatch BatchScorer::score(const Rows& batch) const {
+  ScoredBatch out{.sha256 = hash_rows(batch), .seen = batch.x.rows()};
+  const torch::Tensor y = view(batch.y);
+  const torch::Tensor features = predictor_.features(view(batch.x));
+  const std::vector<double> scores = predictor_.score().score(features, y);
+  check_numbers(scores, predictor_.score().sides(), batch.first_row);
+  const std::vector<int64_t> kept = kept_rows(batch);
+  const int64_t sides = predictor_.score().sides();
+  // + 0.0 makes −0.0 the 0.0 that it equals: which of the two is the k-th is then no question.
+  for (const int64_t row : kept) {
+    for (int64_t i = row * sides; i < (row + 1) * sides; ++i) {
+      out.scores.push_back(scores[static_cast<size_t>(i)] + 0.0);
+    }
+  }
+  if (baseline_) {
+    const std::vector<double> plain = baseline_->score(features, y);
+    check_numbers(plain, 1, batch.first_row);
+    for (const int64_t row : kept) out.baseline.push_back(plain[static_cast<size_t>(row)] + 0.0);
+  }
+  add_facts(batch, features, kept, out);
+  if (settings_.score.name == "surrogate") {
+    out.reached = count_reached(predictor_, settings_.score, features, y);
+  }
+  return out;
+}
+
+void BatchScorer::check_numbers(const std::vector<double>& scores, int64_t score_sides,
+                                size_t first_row) const {
+  const auto sides = static_cast<size_t>(score_sides);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (!std::isnan(scores[i])) continue;
+    fail(settings_.data_name, ": row ", first_row + i / sides,
+         " (from 0) has a score that is not a number: the network's answer is NaN there");
+  }
+}
+
+std::vector<int64_t> BatchScorer::kept_rows(const Rows& batch) const {
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < batch.x.rows(); ++i) {
+    if (left_out_.empty() || !left_out_[batch.first_row + i]) {
+      kept.push_back(static_cast<int64_t>(i));
+    }
+  }
+  return kept;
+}
+
+void BatchScorer::add_facts(const Rows& batch, const torch::Tensor& features,
+                            const std::vector<int64_t>& kept, ScoredBatch& out) const {
+  const CalibrationOptions& calibration = settings_.calibration;
+  if (calibration.name == "localized") {
+    const torch::Tensor some = features.flatten(1)
+                                   .to(torch::kCPU, torch::kFloat)
+                                   .index_select(0, torch::tensor(kept, torch::kLong))
+                                   .contiguous();
+    out.features.assign(some.data_ptr<float>(), some.data_ptr<float>() + some.numel());
+  }
+  if (calibration.name == "grouped") {
+    const std::vector<int64_t> groups = groups_for(batch, features);
+    for (const int64_t row : kept) out.groups.push_back(groups[static_cast<size_t>(row)]);
+  }
+  if (calibration.name == "weighted") {
+    if (!ratio_.defined() && settings_.facts.weights.empty()) fail("--weights has no rows");
+    const std::vector<double> weights =
+        ratio_.defined()
+            ? ratio_.weights(ratio_input(view(batch.x), features))
+            : side_information(settings_.facts, 0, batch.first_row, batch.x.rows()).weights;
+    for (const int64_t row : kept) out.weights.push_back(weights[static_cast<size_t>(row)]);
+  }
+}
+
+std::vector<int64_t> BatchScorer::groups_for(const Rows& batch,
+                                             const torch::Tensor& features) const {
+  const std::string& group = settings_.calibration.group;
+  if (group == kByPrediction) {
+    return predicted_labels(predictor_, settings_.score.output, features);
+  }
+  if (group == kByLabel) {
+    const torch::Tensor labels = view(batch.y).to(torch::kLong).flatten().contiguous();
+    return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
+  }
+  if (settings_.facts.groups.ids.empty()) fail("--group ", group, " names no rows");
+  const auto ids = groups_of(settings_.facts.groups, batch.first_row, batch.x.rows());
+  return {ids.begin(), ids.end()};
+}
+
+ScoreCollector::ScoreCollector(const CalibrateSettings& settings, const ScoredNetwork& predictor,
+                               size_t rows, const Communicator& ranks)
+    : settings_(settings),
+      predictor_(predictor),
+      of_levels_(predictor.score().sides(),
+                 settings.levels.empty() ? 0 : rows / static_cast<size_t>(ranks.size())) {
+  rows_.sides = predictor.score().sides();
+  if (!settings.levels.empty() || ranks.rank() != 0) return;
+  rows_.scores.reserve(rows * static_cast<size_t>(rows_.sides));
+  if (!baseline_of(settings.score.name).empty()) baseline_.reserve(rows);
+}
+
+void ScoreCollector::keep(const ScoredBatch& batch) {
+  of_levels_.take(batch.scores, batch.baseline);
+}
+
+void ScoreCollector::take(const ScoredBatch& batch) {
+  if (settings_.levels.empty()) {
+    extend(rows_.scores, batch.scores);
+    extend(baseline_, batch.baseline);
+  }
+  extend(rows_.groups, batch.groups);
+  extend(rows_.weights, batch.weights);
+  extend(features_, batch.features);
+  hashes_ += batch.sha256;
+  seen_ += batch.seen;
+  reached_ += batch.reached;
+}
+
+void ScoreCollector::finish(Communicator& ranks, CalibrationArtifact& artifact) {
+  const bool some_levels = !settings_.levels.empty();
+  if (some_levels) of_levels_.finish(ranks, artifact);
+  if (ranks.rank() != 0) return;
+  const size_t count = some_levels ? artifact.rows.count() : rows_.count();
+  if (count < 2) fail(settings_.data_name, ": calibration needs at least two rows, found ", count);
+  check_facts(settings_.facts, seen_);
+  if (some_levels) return;
+  const CalibrationOptions& calibration = settings_.calibration;
+  if (calibration.name == "split") sort_sides();
+  if (calibration.name == "localized") {
+    const auto n = static_cast<int64_t>(count), numbers = static_cast<int64_t>(features_.size());
+    rows_.features = torch::from_blob(features_.data(), {n, numbers / n}, torch::kFloat).clone();
+  }
+  if (calibration.name == "grouped") name_groups();
+  artifact.rows = std::move(rows_);
+  artifact.baseline = sorted_scores(std::move(baseline_));
+}
+
+std::string ScoreCollector::sha256() const {
+  Sha256 hash;
+  hash.add(hashes_);
+  return hash.hex();
+}
+
+// Groups that are labels have numbers for names.
+void ScoreCollector::name_groups() {
+  rows_.group_names = settings_.facts.groups.names;
+  const std::string& group = settings_.calibration.group;
+  if (group != kByPrediction && group != kByLabel) return;
+  for (int64_t label = 0; label < predictor_.score().classes(); ++label) {
+    rows_.group_names.push_back(std::to_string(label));
+  }
+}
+
+// Each side ascending: all that split calibration needs.
+void ScoreCollector::sort_sides() {
+  const auto sides = static_cast<size_t>(rows_.sides);
+  if (sides == 1) {
+    rows_.scores = sorted_scores(std::move(rows_.scores));  // in place: there may be many
+    return;
+  }
+  for (size_t side = 0; side < sides; ++side) {
+    const std::vector<double> scores =
+        sorted_scores(side_scores(rows_, static_cast<int64_t>(side)));
+    for (size_t i = 0; i < scores.size(); ++i) rows_.scores[i * sides + side] = scores[i];
+  }
+}
+
+}  // namespace fcp

@@ -1,0 +1,98 @@
+// What calibration keeps of its rows, in two halves: ranks score batches, and rank 0 puts the
+// batches together in their order; with --levels each rank keeps its scores instead.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fcp/calibration/artifact.h"
+#include "fcp/calibration/scored_network.h"
+#include "fcp/data/rows.h"
+
+#include "cli/chooser.h"
+#include "cli/score_quantiles.h"
+#include "cli/steps.h"
+
+namespace fcp {
+
+// Of one batch; the lists are those of CalibrationScores, of the rows that are calibrated on.
+struct ScoredBatch {
+  std::string sha256;  // of x and y
+  uint64_t seen = 0;   // rows, those left out included
+  std::vector<double> scores{};
+  std::vector<double> baseline{};
+  std::vector<int64_t> groups{};
+  std::vector<double> weights{};
+  std::vector<float> features{};
+  uint64_t reached = 0;  // surrogate: rows whose search came within 1 % of the truth
+
+  std::string pack() const;
+  static ScoredBatch unpack(std::string_view bytes);
+};
+
+// SHA-256 of a batch's x and y, in hexadecimal digits.
+std::string hash_rows(const Rows& batch);
+
+class BatchScorer {
+ public:
+  // All must outlive this.
+  BatchScorer(const CalibrateSettings& settings, const ScoredNetwork& predictor,
+              const DensityRatio& ratio, const RowMask& left_out);
+
+  ScoredBatch score(const Rows& batch) const;
+
+ private:
+  void check_numbers(const std::vector<double>& scores, int64_t score_sides,
+                     size_t first_row) const;
+  std::vector<int64_t> kept_rows(const Rows& batch) const;
+  void add_facts(const Rows& batch, const torch::Tensor& features, const std::vector<int64_t>& kept,
+                 ScoredBatch& out) const;
+  std::vector<int64_t> groups_for(const Rows& batch, const torch::Tensor& features) const;
+
+  const CalibrateSettings& settings_;
+  const ScoredNetwork& predictor_;
+  const DensityRatio& ratio_;
+  const RowMask& left_out_;
+  std::unique_ptr<Score> baseline_;
+};
+
+class ScoreCollector {
+ public:
+  // `rows`: how many there will be, about, for memory in one piece.
+  ScoreCollector(const CalibrateSettings& settings, const ScoredNetwork& predictor, size_t rows,
+                 const Communicator& ranks);
+
+  // On rank 0, every batch.
+  void take(const ScoredBatch& batch);
+
+  // Where the radii of levels are wanted: the scores of batches that this rank made, or that rank 0
+  // recalled. take() then leaves scores alone, and batches need not carry them.
+  void keep(const ScoredBatch& batch);
+
+  // Everything, put into `calibrated` on rank 0. All ranks call it.
+  void finish(Communicator& ranks, CalibrationArtifact& artifact);
+
+  size_t seen() const { return seen_; }
+  size_t reached() const { return reached_; }
+  // Of the hashes of all batches.
+  std::string sha256() const;
+
+ private:
+  void name_groups();
+  void sort_sides();
+
+  const CalibrateSettings& settings_;
+  const ScoredNetwork& predictor_;
+  ScoreQuantiles of_levels_;
+  CalibrationScores rows_;
+  std::vector<double> baseline_;
+  std::vector<float> features_;
+  std::string hashes_;
+  size_t seen_ = 0;
+  size_t reached_ = 0;
+};
+
+}  // namespace fcp

@@ -1,0 +1,191 @@
+#include "fcp/calibration/artifact.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "fcp/base/error.h"
+#include "fcp/calibration/artifact_settings.h"
+#include "fcp/calibration/kept_levels.h"
+#include "fcp/network/onnx_reader.h"
+#include "fcp/network/onnx_writer.h"
+
+namespace fcp {
+namespace {
+
+constexpr char kScores[] = "fcp.scores";
+constexpr char kBaseline[] = "fcp.baseline";
+constexpr char kGroups[] = "fcp.groups";
+constexpr char kWeights[] = "fcp.weights";
+constexpr char kFeatures[] = "fcp.features";
+constexpr char kRatio[] = "fcp.ratio";
+constexpr char kScale[] = "fcp.scale";
+constexpr char kSettings[] = "fcp.calibration";
+constexpr char kProvenance[] = "fcp.provenance";
+constexpr double kInfiniteRadius = std::numeric_limits<double>::infinity();
+
+using Json = nlohmann::ordered_json;
+
+// The initializer of this name, taken out of the network; undefined where there is none. An Error
+// where its type or number of axes is another.
+torch::Tensor take(Graph& network, const char* name, torch::ScalarType type, int64_t axes) {
+  const auto found = network.initializers.find(name);
+  if (found == network.initializers.end()) return {};
+  const torch::Tensor tensor = found->second.contiguous();
+  if (tensor.scalar_type() != type || tensor.dim() != axes) {
+    fail("its '", name, "' is not of the type and shape that a calibration has");
+  }
+  network.initializers.erase(found);
+  return tensor;
+}
+
+template <typename Number>
+std::vector<Number> numbers_of(const torch::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  const Number* data = tensor.data_ptr<Number>();
+  return {data, data + tensor.numel()};
+}
+
+void take_rows_of(Graph& network, CalibrationScores& rows) {
+  const torch::Tensor scores = take(network, kScores, torch::kDouble, 2);
+  if (!scores.defined()) fail("its calibration has no '", kScores, "'");
+  rows.sides = scores.size(1);
+  rows.scores = numbers_of<double>(scores);
+  if (rows.sides < 1) fail("its scores have no sides");
+  if (scores.isnan().any().item<bool>()) fail("one of its scores is not a number");
+  rows.groups = numbers_of<int64_t>(take(network, kGroups, torch::kLong, 1));
+  rows.weights = numbers_of<double>(take(network, kWeights, torch::kDouble, 1));
+  rows.features = take(network, kFeatures, torch::kFloat, 2);
+}
+
+// One row each: means, deviations and slopes; the intercept stands last, under 0 and 1.
+torch::Tensor ratio_matrix(const DensityRatio& ratio) {
+  const auto with_end = [](const torch::Tensor& values, double end) {
+    return torch::cat({values, torch::full({1}, end, torch::kDouble)});
+  };
+  return torch::stack({with_end(ratio.mean, 0), with_end(ratio.deviation, 1), ratio.slope});
+}
+
+DensityRatio take_ratio(Graph& network) {
+  const torch::Tensor matrix = take(network, kRatio, torch::kDouble, 2);
+  if (!matrix.defined()) return {};
+  if (matrix.size(0) != 3 || matrix.size(1) < 1) fail("its likelihood ratio is damaged");
+  const int64_t columns = matrix.size(1) - 1;
+  return {matrix[0].narrow(0, 0, columns), matrix[1].narrow(0, 0, columns), matrix[2]};
+}
+
+std::vector<double> take_baseline(Graph& network, const CalibrationScores& rows) {
+  const auto values = numbers_of<double>(take(network, kBaseline, torch::kDouble, 1));
+  const bool bad =
+      std::any_of(values.begin(), values.end(), [](double s) { return std::isnan(s); });
+  if (bad || !std::is_sorted(values.begin(), values.end())) {
+    fail("the scores of its baseline are not in order");
+  }
+  const size_t needed = SideRanks{rows.total}.ranks(rows.levels).size();
+  if (!rows.levels.empty() && !values.empty() && values.size() != needed) {
+    fail("its baseline has ", values.size(), " scores, its levels need ", needed);
+  }
+  return values;
+}
+
+// Whether each side's scores ascend, as every artifact of split calibration has them.
+bool sides_ascend(const CalibrationScores& rows) {
+  const auto sides = static_cast<size_t>(rows.sides);
+  for (size_t i = sides; i < rows.scores.size(); ++i) {
+    if (!(rows.scores[i - sides] <= rows.scores[i])) return false;  // nor do they with a NaN
+  }
+  return true;
+}
+
+// A tensor on the memory of the list, which must outlive it.
+template <typename Number>
+torch::Tensor tensor_on(const std::vector<Number>& numbers, int64_t columns = 0) {
+  const auto count = static_cast<int64_t>(numbers.size());
+  const auto type = torch::CppTypeToScalarType<Number>::value;
+  const torch::Tensor flat =
+      numbers.empty() ? torch::empty({0}, type)
+                      : torch::from_blob(const_cast<Number*>(numbers.data()), {count}, type);
+  return columns == 0 ? flat : flat.reshape({count / columns, columns});
+}
+
+// The artifact, whose lists are those of `calibrated` itself: scores may be many.
+Graph artefact_on(const CalibrationArtifact& artifact) {
+  Graph graph = artifact.network;
+  const CalibrationScores& rows = artifact.rows;
+  auto& tensors = graph.initializers;
+  tensors[kScores] = tensor_on(rows.scores, rows.sides);
+  if (!artifact.baseline.empty()) tensors[kBaseline] = tensor_on(artifact.baseline);
+  if (!rows.groups.empty()) tensors[kGroups] = tensor_on(rows.groups);
+  if (!rows.weights.empty()) tensors[kWeights] = tensor_on(rows.weights);
+  if (rows.features.defined()) tensors[kFeatures] = rows.features;
+  if (!artifact.score.scale.empty()) tensors[kScale] = tensor_on(artifact.score.scale);
+  if (artifact.ratio.defined()) tensors[kRatio] = ratio_matrix(artifact.ratio);
+  graph.metadata[kSettings] = settings_text(artifact);
+  graph.metadata[kProvenance] = Json(artifact.provenance).dump();
+  return graph;
+}
+
+}  // namespace
+
+std::vector<double> CalibrationArtifact::radius(const Level& level) const {
+  if (calibration.name != "split") return {};
+  if (sides_ascend(rows)) {
+    const auto place = radius_place({rows.count(), rows.sides, calibration}, rows.levels, level);
+    if (!place) return std::vector<double>(static_cast<size_t>(rows.sides), kInfiniteRadius);
+    const auto first = rows.scores.begin() + static_cast<std::ptrdiff_t>(*place) * rows.sides;
+    return {first, first + rows.sides};
+  }
+  const torch::Tensor radii =
+      make_calibration(calibration, rows)->radii({torch::zeros({1, 1}), {}, {}}, level);
+  const torch::Tensor plain = radii.contiguous();
+  return numbers_of<double>(plain);
+}
+
+Graph artifact_graph(const CalibrationArtifact& artifact) {
+  Graph graph = artefact_on(artifact);
+  for (const char* name : {kScores, kBaseline, kGroups, kWeights, kScale}) {
+    const auto found = graph.initializers.find(name);
+    if (found != graph.initializers.end()) found->second = found->second.clone();
+  }
+  return graph;
+}
+
+CalibrationArtifact artifact_from_graph(Graph artefact, const std::string& name) {
+  CalibrationArtifact artifact;
+  artifact.network = std::move(artefact);
+  auto& metadata = artifact.network.metadata;
+  if (!metadata.contains(kSettings)) {
+    fail(name, ": is a network without calibration; run `fcp calibrate` on it first");
+  }
+  try {
+    read_settings(metadata.at(kSettings), artifact);
+    take_rows_of(artifact.network, artifact.rows);
+    artifact.ratio = take_ratio(artifact.network);
+    artifact.score.scale = numbers_of<double>(take(artifact.network, kScale, torch::kDouble, 1));
+    artifact.baseline = take_baseline(artifact.network, artifact.rows);
+    make_calibration(artifact.calibration, artifact.rows);  // complains of what does not fit
+    if (!metadata.contains(kProvenance)) fail("its calibration has no '", kProvenance, "'");
+    artifact.provenance =
+        Json::parse(metadata.at(kProvenance)).get<std::map<std::string, std::string>>();
+  } catch (const nlohmann::json::exception&) {
+    fail(name, ": its calibration settings are damaged");
+  } catch (const Error& error) {
+    fail(name, ": ", error.what());
+  }
+  metadata.erase(kSettings);
+  metadata.erase(kProvenance);
+  return artifact;
+}
+
+CalibrationArtifact read_artifact(const std::string& path) {
+  return artifact_from_graph(read_onnx(path), path);
+}
+
+void write_artifact(const CalibrationArtifact& artifact, const std::string& path) {
+  write_onnx(artefact_on(artifact), path);
+}
+
+}  // namespace fcp

@@ -1,0 +1,35 @@
+#include "fcp/calibration/scored_network.h"
+
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/network/cut.h"
+
+namespace fcp {
+
+ScoredNetwork::ScoredNetwork(const Graph& network, const ScoreOptions& score,
+                             const std::string& cut, torch::Device device) {
+  if (network.inputs.size() != 1) {
+    fail("the network has ", network.inputs.size(), " inputs; calibration needs one");
+  }
+  NetworkOptions options;
+  options.device = device;
+  if (cut.empty()) {
+    head_ = std::make_shared<Network>(network, options);
+  } else {
+    CutGraph parts = fcp::cut(network, cut);
+    cut_ = parts.feature;
+    backbone_.emplace(std::move(parts.backbone), options);
+    layers_ = match_relu_layers(*backbone_);
+    head_ = std::make_shared<Network>(std::move(parts.head), options);
+  }
+  score_ = make_score(score, head_);
+}
+
+torch::Tensor ScoredNetwork::features(const torch::Tensor& x) const {
+  torch::NoGradGuard no_grad;
+  if (layers_ && takes_rows(*layers_, x)) return run_layers(*layers_, x);
+  return backbone_ ? backbone_->run_rows({x})[0] : x;
+}
+
+}  // namespace fcp

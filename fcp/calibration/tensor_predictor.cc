@@ -1,0 +1,78 @@
+#include "fcp/calibration/tensor_predictor.h"
+
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/base/row_hash.h"
+#include "fcp/scores/outputs.h"
+
+namespace fcp {
+namespace {
+
+std::vector<uint64_t> row_keys(const torch::Tensor& x) {
+  const torch::Tensor rows = x.to(torch::kCPU).contiguous();
+  const auto count = static_cast<size_t>(rows.size(0));
+  const size_t bytes = count == 0 ? 0 : rows.nbytes() / count;
+  const auto* data = static_cast<const unsigned char*>(rows.data_ptr());
+  std::vector<uint64_t> keys;
+  for (size_t i = 0; i < count; ++i) keys.push_back(row_hash(data + i * bytes, bytes, 0));
+  return keys;
+}
+
+}  // namespace
+
+std::vector<int64_t> predicted_labels(const ScoredNetwork& predictor, const std::string& output,
+                                      const torch::Tensor& features) {
+  const Network& head = *predictor.shared_head();
+  const torch::Tensor answer = output_matrix(head.run_rows({features})[output_index(head, output)]);
+  const torch::Tensor labels = answer.argmax(1).to(torch::kCPU).contiguous();
+  return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
+}
+
+torch::Tensor ratio_input(const torch::Tensor& x, const torch::Tensor& features) {
+  return x.dim() == 2 ? x : features;
+}
+
+TensorPredictor::TensorPredictor(const CalibrationArtifact& artifact, torch::Device device)
+    : predictor_(artifact.network, artifact.score, artifact.cut, device),
+      output_(artifact.score.output),
+      group_(artifact.calibration.name == "grouped" ? artifact.calibration.group : ""),
+      weighted_(artifact.calibration.name == "weighted"),
+      localized_(artifact.calibration.name == "localized"),
+      ratio_(artifact.ratio),
+      calibration_(
+          make_calibration(artifact.calibration, artifact.rows, predictor_.score().classes())) {}
+
+TestInputs TensorPredictor::describe(const torch::Tensor& x, const SideInformation& given) const {
+  TestInputs rows{predictor_.features(x), {}, {}};
+  if (group_ == kByPrediction) {
+    rows.groups = predicted_labels(predictor_, output_, rows.features);
+  } else {
+    rows.groups = given.groups;
+  }
+  if (weighted_) {
+    rows.weights = ratio_.defined() ? ratio_.weights(ratio_input(x, rows.features)) : given.weights;
+  }
+  if (localized_) rows.keys = row_keys(x);
+  return rows;
+}
+
+Regions TensorPredictor::region(const TestInputs& rows, const Level& level) const {
+  return score().region(rows.features, calibration_->radii(rows, level));
+}
+
+Conformity TensorPredictor::judge(const TestInputs& rows, const torch::Tensor& truth) const {
+  Conformity judged;
+  judged.scores = score().score(rows.features, truth);
+  if (group_ != kByLabel) {
+    judged.p_values = calibration_->p_values(rows, judged.scores);
+    return judged;
+  }
+  TestInputs by_label = rows;
+  const torch::Tensor labels = truth.to(torch::kCPU, torch::kLong).flatten().contiguous();
+  by_label.groups.assign(labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel());
+  judged.p_values = calibration_->p_values(by_label, judged.scores);
+  return judged;
+}
+
+}  // namespace fcp

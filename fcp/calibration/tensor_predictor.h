@@ -1,0 +1,65 @@
+// A calibrated network at work on new rows: features, regions, scores and p-values, whatever the
+// score and the calibration are.
+//
+//   const TensorPredictor predictor(calibrated);
+//   const TestInputs rows = predictor.describe(x);
+//   predictor.region(rows, Level(0.1));
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/calibration/artifact.h"
+#include "fcp/calibration/calibration.h"
+#include "fcp/calibration/scored_network.h"
+
+namespace fcp {
+
+// What a caller knows of rows besides x; only what the calibration asks for need be there.
+struct SideInformation {
+  std::vector<int64_t> groups;  // indices of the calibration's group names; −1: unknown
+  std::vector<double> weights;  // likelihood ratios
+};
+
+// How usual each row's truth is.
+struct Conformity {
+  std::vector<double> scores;    // [N × sides]
+  std::vector<double> p_values;  // [N]
+};
+
+class TensorPredictor {
+ public:
+  explicit TensorPredictor(const CalibrationArtifact& artifact, torch::Device device = torch::kCPU);
+
+  // x [N, …] → features, and the groups or weights that follow from x.
+  TestInputs describe(const torch::Tensor& x, const SideInformation& given = {}) const;
+
+  Regions region(const TestInputs& rows, const Level& level) const;
+
+  // truth [N, K], for label scores [N, 1].
+  Conformity judge(const TestInputs& rows, const torch::Tensor& truth) const;
+
+  const ScoredNetwork& predictor() const { return predictor_; }
+  const Score& score() const { return predictor_.score(); }
+  const Calibration& calibration() const { return *calibration_; }
+
+ private:
+  ScoredNetwork predictor_;
+  std::string output_;  // the one whose largest number is the predicted label
+  std::string group_;   // what tells groups; empty: there are none
+  bool weighted_;
+  bool localized_;
+  DensityRatio ratio_;
+  std::unique_ptr<Calibration> calibration_;
+};
+
+// The label that the network answers for each feature: the largest of the output's numbers.
+std::vector<int64_t> predicted_labels(const ScoredNetwork& predictor, const std::string& output,
+                                      const torch::Tensor& features);
+
+// What an estimated likelihood ratio looks at: x where it is a table, the features elsewhere.
+torch::Tensor ratio_input(const torch::Tensor& x, const torch::Tensor& features);
+
+}  // namespace fcp

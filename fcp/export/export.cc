@@ -1,0 +1,147 @@
+#include "fcp/export/export.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "fcp/base/error.h"
+#include "fcp/calibration/scored_network.h"
+#include "fcp/export/intervals.h"
+#include "fcp/export/labels.h"
+
+namespace fcp {
+namespace {
+
+constexpr char kExported[] = "fcp.export";
+
+void check_calibration(const CalibrationArtifact& artifact) {
+  const CalibrationOptions& options = artifact.calibration;
+  if (options.name == "split") return;
+  if (options.name != "grouped") {
+    fail(options.name,
+         " calibration gives each row a radius of its own from all calibration rows, ",
+         "which is no fixed part of a graph; export takes split");
+  }
+  if (options.group != kByPrediction && options.group != kByLabel) {
+    fail("the group of a row is told by '", options.group,
+         "', which is not an input of the network; export takes split");
+  }
+  if (!predicts_labels(artifact.score.name)) {
+    fail("grouped calibration by label is exported for scores of labels, found ",
+         artifact.score.name);
+  }
+}
+
+void check_score(const ScoreOptions& score) {
+  if (searches_surrogate(score)) {
+    fail(score.name, score.name == "feature_cqr" ? " by the paper" : "",
+         " searches features by gradient descent, which is no fixed graph; calibrate with ",
+         predicts_labels(score.name) ? "feature_margin" : "nested or linearized", " to export");
+  }
+  if (score.name == "lac" && score.pixels > 0) {
+    fail("sets of labels for every pixel are not exported; calibrate with residual or nested");
+  }
+  const bool bounds = score.name == "nested" || score.name == "feature_cqr";
+  if (bounds && score.bound.method != BoundMethod::kIbp) {
+    fail("bounds by ", bound_name(score.bound.method), " walk backwards from every output, which ",
+         "is not written as ONNX nodes; calibrate with --bound ibp to export");
+  }
+  if ((score.name == "aps" || score.name == "raps") && score.randomized) {
+    fail(score.name, " draws a random number from the bytes of each row, for which ONNX has no ",
+         "operator; calibrate with --not-randomized to export");
+  }
+}
+
+// A row of zeros through the backbone, for the shape of the feature.
+torch::Tensor example_feature(const Graph& network, const ScoredNetwork& predictor) {
+  const TensorInfo& input = network.inputs[0];
+  std::vector<int64_t> shape = input.shape;
+  if (!input.known_rank || shape.empty() ||
+      std::find(shape.begin() + 1, shape.end(), kDynamic) != shape.end()) {
+    fail("input '", input.name, "' does not say its shape; export of this score needs all of it ",
+         "but the number of rows");
+  }
+  if (shape[0] == kDynamic) shape[0] = 1;
+  return predictor.features(torch::zeros(shape, input.type));
+}
+
+TensorInfo info_like(TensorInfo info, const std::string& name) {
+  info.name = name;
+  return info;
+}
+
+TensorInfo set_info(const std::string& name, const TensorInfo& input, int64_t classes) {
+  TensorInfo info;
+  info.name = name;
+  info.type = torch::kBool;
+  const bool rows_known = input.known_rank && !input.shape.empty();
+  info.shape = {rows_known ? input.shape[0] : kDynamic, classes};
+  info.dimension_names = {
+      rows_known && !input.dimension_names.empty() ? input.dimension_names[0] : "", ""};
+  return info;
+}
+
+std::string export_settings(const CalibrationArtifact& artifact, const ExportOptions& options) {
+  nlohmann::ordered_json alpha = nlohmann::ordered_json::array();
+  for (const Level& level : options.levels) alpha.push_back(level.text());
+  const nlohmann::ordered_json json = {{"format", 1},
+                                       {"score", artifact.score.name},
+                                       {"cut", artifact.cut},
+                                       {"calibration", artifact.calibration.name},
+                                       {"rows", artifact.rows.count()},
+                                       {"alpha", alpha},
+                                       {"provenance", artifact.provenance}};
+  return json.dump();
+}
+
+void check_levels(const std::vector<Level>& levels) {
+  if (levels.empty()) fail("export needs at least one level");
+  for (size_t i = 0; i < levels.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (levels[i] == levels[j]) fail("the level ", levels[i].text(), " is given twice");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> export_names(const CalibrationArtifact& artifact,
+                                      const ExportOptions& options, const Level& level) {
+  const std::string end = options.levels.size() > 1 ? "_" + level.text() : "";
+  const std::string& start = options.prefix;
+  if (predicts_labels(artifact.score.name)) return {start + "in_set" + end};
+  return {start + "lower" + end, start + "upper" + end};
+}
+
+Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& options) {
+  check_levels(options.levels);
+  check_calibration(artifact);
+  check_score(artifact.score);
+  const ScoredNetwork predictor(artifact.network, artifact.score, artifact.cut);
+  ExportHead head{predictor.shared_head(), {}};
+  if (uses_features(artifact.score.name)) {
+    head.feature = example_feature(artifact.network, predictor);
+  }
+  GraphBuilder builder(artifact.network);
+  const auto names = [&](size_t i) { return export_names(artifact, options, options.levels[i]); };
+  if (predicts_labels(artifact.score.name)) {
+    const LabelSets sets = write_label_sets(builder, artifact, head, options.levels);
+    for (size_t i = 0; i < options.levels.size(); ++i) {
+      const TensorInfo& input = artifact.network.inputs[0];
+      builder.output(sets.members[i], set_info(names(i)[0], input, sets.classes));
+    }
+  } else {
+    const std::vector<Ends> ends = write_intervals(builder, artifact, head, options.levels);
+    const TensorInfo info = interval_output(artifact, *head.network);
+    for (size_t i = 0; i < options.levels.size(); ++i) {
+      builder.output(ends[i].lower, info_like(info, names(i)[0]));
+      builder.output(ends[i].upper, info_like(info, names(i)[1]));
+    }
+  }
+  Graph graph = std::move(builder).finish();
+  graph.metadata[kExported] = export_settings(artifact, options);
+  return graph;
+}
+
+}  // namespace fcp

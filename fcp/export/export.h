@@ -1,0 +1,43 @@
+// A calibrated network as a plain ONNX network whose extra outputs are its regions at fixed levels:
+// `lower` and `upper` in the shape of the output, or `in_set` [N, classes], true for the labels in
+// the set. Standard operators in the network's own operator set; nothing of fcp is needed to run
+// it.
+//
+//   score            region as nodes
+//   residual         μ ∓ r, or μ ∓ r σ
+//   cqr              low − r, high + r'
+//   nested           interval bound propagation at the fixed radius (export_ranges.h)
+//   feature_cqr      the same of two quantiles; a negative radius takes the inner ends
+//   linearized       μ ∓ r (‖∇g‖ + c s / 2), the gradient of a perceptron (export_slopes.h)
+//   lac              1 − softmax(z / T) ≤ r
+//   aps, raps        the running sum of sorted probabilities (+ rank term) ≤ r; not randomized
+//   feature_margin   max_j (z_j − z_k) / ‖W_j − W_k‖ (+ rank term) ≤ r; head of one linear layer
+//
+// Assumes split calibration; label scores may also be grouped by predicted label or by class.
+// Everything else depends on more than the row itself or on a search, and is refused with the
+// reason. Intervals are computed in the network's precision, radii rounded up; label scores in
+// double precision, as 1 − p of a sure network needs. An infinite radius gives infinite ends, or
+// all labels.
+// Tested by tests/calibration/export_test.cc and, in ONNX Runtime, tests/cli/test_export.py.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fcp/calibration/artifact.h"
+
+namespace fcp {
+
+struct ExportOptions {
+  std::vector<Level> levels = {Level(0.1)};  // several: outputs are called lower_0.1, …
+  std::string prefix{};                      // of the names of the new outputs
+};
+
+// An Error says why where the calibration cannot be exported.
+Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& options = {});
+
+// The names of the new outputs of one of the levels: lower and upper, or in_set.
+std::vector<std::string> export_names(const CalibrationArtifact& artifact,
+                                      const ExportOptions& options, const Level& level);
+
+}  // namespace fcp

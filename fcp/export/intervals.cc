@@ -1,0 +1,152 @@
+#include "fcp/export/intervals.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "fcp/base/error.h"
+#include "fcp/export/slopes.h"
+#include "fcp/scores/cqr.h"
+#include "fcp/scores/outputs.h"
+
+namespace fcp {
+namespace {
+
+// Balls beyond it may overflow single precision on their way: an infinite interval holds what fcp
+// itself would say.
+constexpr double kLargestBall = 0x1p96;
+
+bool has_quantiles(const ScoreOptions& score) {
+  return score.name == "cqr" || score.name == "feature_cqr";
+}
+
+class IntervalWriter {
+ public:
+  IntervalWriter(GraphBuilder& builder, const CalibrationArtifact& artifact, const ExportHead& head)
+      : builder_(builder),
+        score_(artifact.score),
+        type_(interval_output(artifact, *head.network).type) {
+    const std::vector<TensorInfo>& outputs = head.network->outputs();
+    if (!has_quantiles(score_)) {
+      low_ = high_ = output_index(*head.network, score_.output);
+      center_ = {outputs[low_].name, outputs[low_].name};
+    } else {
+      const QuantileOutputs quantiles = quantile_outputs(*head.network, score_);
+      low_ = quantiles.low;
+      high_ = quantiles.high;
+      check_same_rank(outputs[low_], outputs[high_]);
+      const std::vector<std::string> both = {outputs[low_].name, outputs[high_].name};
+      center_ = {builder_.add("Min", both), builder_.add("Max", both)};
+    }
+    if (score_.name == "nested" || score_.name == "feature_cqr") {
+      ranges_.emplace(builder_, head.network, score_, head.feature);
+    } else if (score_.name == "linearized") {
+      spread_ = write_slopes(builder_, *head.network, low_, head.feature, score_.norm);
+      const double floor = score_.floor * score_.slope / 2;
+      if (floor > 0) spread_ = builder_.add("Add", {spread_, number(floor)});
+    } else if (!score_.normalize.empty()) {
+      const TensorInfo& spread = outputs[output_index(*head.network, score_.normalize)];
+      check_same_rank(outputs[low_], spread);
+      spread_ = spread.name;
+    }
+  }
+
+  Ends write(const std::vector<double>& radius) {
+    const Ends first = at(radius.front());
+    const Ends last = radius.size() == 1 || radius[1] == radius[0] ? first : at(radius[1]);
+    return {first.lower, last.upper};
+  }
+
+ private:
+  Ends at(double radius) {
+    if (std::isinf(radius) || (ranges_ && radius > kLargestBall)) return everything();
+    return ranges_ ? band(radius) : margin(radius);
+  }
+
+  // ±∞ in the shape of the prediction, whatever the prediction is.
+  Ends everything() {
+    const std::string always = builder_.constant(torch::ones({1}, torch::kBool));
+    const double infinity = std::numeric_limits<double>::infinity();
+    return {builder_.add("Where", {always, number(-infinity), center_.lower}),
+            builder_.add("Where", {always, number(infinity), center_.upper})};
+  }
+
+  // center ∓ r, times the spread where there is one.
+  Ends margin(double radius) {
+    std::string reach = number(rounded_up(radius));
+    if (!spread_.empty()) reach = builder_.add("Mul", {spread_, reach});
+    return {builder_.add("Sub", {center_.lower, reach}),
+            builder_.add("Add", {center_.upper, reach})};
+  }
+
+  // As band_score.h says: the outer ends, or for a negative radius the inner ones, on their side of
+  // the prediction.
+  Ends band(double radius) {
+    const std::vector<Ends> ranges = ranges_->ranges(std::abs(radius));
+    const Ends& low = ranges[low_];
+    const Ends& high = ranges[high_];
+    const bool shrinks = radius < 0;
+    Ends ends =
+        shrinks
+            ? Ends{extreme("Min", low.upper, high.upper), extreme("Max", low.lower, high.lower)}
+            : Ends{extreme("Min", low.lower, high.lower), extreme("Max", low.upper, high.upper)};
+    const double floor = radius * score_.floor * score_.slope / 2;
+    if (floor != 0) {
+      const std::string wider = number(floor);
+      ends = {builder_.add("Sub", {ends.lower, wider}), builder_.add("Add", {ends.upper, wider})};
+    }
+    return {builder_.add(shrinks ? "Max" : "Min", {ends.lower, center_.lower}),
+            builder_.add(shrinks ? "Min" : "Max", {ends.upper, center_.upper})};
+  }
+
+  std::string extreme(const char* op, const std::string& a, const std::string& b) {
+    return a == b ? a : builder_.add(op, {a, b});
+  }
+
+  // Never below the radius when it becomes a float32.
+  double rounded_up(double radius) const {
+    if (type_ != torch::kFloat) return radius;
+    const auto single = static_cast<float>(radius);
+    return single >= radius ? single
+                            : std::nextafter(single, std::numeric_limits<float>::infinity());
+  }
+
+  std::string number(double value) { return builder_.constant(torch::full({1}, value, type_)); }
+
+  static void check_same_rank(const TensorInfo& a, const TensorInfo& b) {
+    if (a.known_rank && b.known_rank && a.shape.size() == b.shape.size()) return;
+    fail("the outputs '", a.name, "' and '", b.name,
+         "' do not say that they have the same number of dimensions, which export needs");
+  }
+
+  GraphBuilder& builder_;
+  const ScoreOptions& score_;
+  torch::ScalarType type_;
+  size_t low_ = 0, high_ = 0;
+  Ends center_;
+  std::string spread_;  // empty: 1
+  std::optional<RangeWriter> ranges_;
+};
+
+}  // namespace
+
+TensorInfo interval_output(const CalibrationArtifact& artifact, const Network& head) {
+  const ScoreOptions& score = artifact.score;
+  const size_t index =
+      has_quantiles(score) ? quantile_outputs(head, score).low : output_index(head, score.output);
+  const TensorInfo& output = head.outputs()[index];
+  if (output.type != torch::kFloat && output.type != torch::kDouble) {
+    fail("output '", output.name, "' is ", output.type, ", export needs Float or Double");
+  }
+  return output;
+}
+
+std::vector<Ends> write_intervals(GraphBuilder& builder, const CalibrationArtifact& artifact,
+                                  const ExportHead& head, const std::vector<Level>& levels) {
+  IntervalWriter writer(builder, artifact, head);
+  std::vector<Ends> intervals;
+  for (const Level& level : levels) intervals.push_back(writer.write(artifact.radius(level)));
+  return intervals;
+}
+
+}  // namespace fcp

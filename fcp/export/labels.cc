@@ -1,0 +1,168 @@
+#include "fcp/export/labels.h"
+
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/feature_margin.h"
+#include "fcp/scores/labels.h"
+#include "fcp/scores/margin_head.h"
+#include "fcp/scores/outputs.h"
+
+namespace fcp {
+namespace {
+
+constexpr int64_t kOnnxDouble = 11;  // of TensorProto.DataType
+constexpr int64_t kOnnxFloat = 1;
+constexpr int64_t kSortingOpset = 11;  // the first whose TopK, CumSum and ScatterElements all exist
+
+class LabelWriter {
+ public:
+  LabelWriter(GraphBuilder& builder, const CalibrationArtifact& artifact, const ExportHead& head)
+      : builder_(builder),
+        artifact_(artifact),
+        score_(artifact.score),
+        logit_head_(logit_head(head.network, artifact.score.output)),
+        output_(head.network->outputs()[output_index(*head.network, score_.output)].name) {
+    const std::string& logits = logit_head_.network->outputs()[0].name;
+    logits_ = builder_.add("Cast", {builder_.reshape_rows(logits, {-1})}, {{"to", kOnnxFloat}});
+    wide_ = builder_.add("Cast", {logits_}, {{"to", kOnnxDouble}});
+    if (score_.name == "lac") {
+      scores_ = builder_.add("Sub", {doubles({1}), probabilities()});
+    } else if (score_.name == "feature_margin") {
+      scores_ = margins(head.feature);
+    } else {
+      scores_ = running_sums();
+    }
+  }
+
+  int64_t classes() const { return logit_head_.classes; }
+
+  // Whether score ≤ r, as score < the next double, so that a NaN is not in.
+  std::string members(const Level& level) {
+    const torch::Tensor radii = radii_at(level);
+    const double infinity = std::numeric_limits<double>::infinity();
+    const torch::Tensor next = torch::nextafter(radii, torch::full_like(radii, infinity));
+    std::string below = builder_.constant(next);
+    const torch::Tensor infinite = radii == infinity;
+    std::string always = infinite.any().item<bool>() ? builder_.constant(infinite) : "";
+    if (by_prediction()) {
+      const std::string answer = builder_.reshape_rows(output_, {-1});
+      const std::string label =
+          builder_.add("ArgMax", {answer}, {{"axis", int64_t{1}}, {"keepdims", int64_t{1}}});
+      below = builder_.add("Gather", {below, label});
+      if (!always.empty()) always = builder_.add("Gather", {always, label});
+    }
+    const std::string in = builder_.add("Less", {scores_, below});
+    return always.empty() ? in : builder_.add("Or", {in, always});
+  }
+
+ private:
+  bool by_prediction() const {
+    return artifact_.calibration.name == "grouped" && artifact_.calibration.group == kByPrediction;
+  }
+
+  // [1, 1]; class by class [1, C]; by prediction one for each answer, [C].
+  torch::Tensor radii_at(const Level& level) const {
+    const auto calibration = make_calibration(artifact_.calibration, artifact_.rows, classes());
+    TestInputs rows{torch::zeros({1, 1}), {}, {}};
+    if (!by_prediction()) return calibration->radii(rows, level).contiguous();
+    rows.features = torch::zeros({classes(), 1});
+    rows.groups.resize(static_cast<size_t>(classes()));
+    std::iota(rows.groups.begin(), rows.groups.end(), 0);
+    return calibration->radii(rows, level).select(1, 0).contiguous();
+  }
+
+  std::string probabilities() {
+    const std::string cooled = score_.temperature == 1
+                                   ? wide_
+                                   : builder_.add("Div", {wide_, doubles({score_.temperature})});
+    return builder_.add("Softmax", {cooled}, {{"axis", int64_t{1}}});
+  }
+
+  // The labels by rank, [N, C]: TopK puts the lower label first where logits are equal.
+  std::string order() {
+    if (builder_.graph().opset < kSortingOpset) {
+      fail("the network is of ONNX operator set ", builder_.graph().opset,
+           ", to rank labels takes ", kSortingOpset, " or later");
+    }
+    const std::string count = builder_.constant(torch::full({1}, classes(), torch::kLong));
+    Node node;
+    node.op = "TopK";
+    node.outputs = {"values", "order"};
+    node.attributes = {{"axis", int64_t{1}}};
+    return builder_.copy(node, {logits_, count})[1];
+  }
+
+  // The rank term of rank 1, 2, …, [1, C].
+  torch::Tensor terms() const {
+    return rank_terms(torch::arange(1, classes() + 1, torch::kLong), rank_term(score_))
+        .unsqueeze(0);
+  }
+
+  // aps, raps: the probabilities of all labels up to this one: all less those after it.
+  std::string running_sums() {
+    const std::string ranked = order();
+    const std::string sorted =
+        builder_.add("GatherElements", {probabilities(), ranked}, {{"axis", int64_t{1}}});
+    const std::string axis = builder_.constant(torch::tensor(int64_t{1}));
+    const std::string after = builder_.add("CumSum", {sorted, axis},
+                                           {{"exclusive", int64_t{1}}, {"reverse", int64_t{1}}});
+    std::string sums = builder_.add("Sub", {doubles({1}), after});
+    if (score_.name == "raps") sums = builder_.add("Add", {sums, builder_.constant(terms())});
+    return builder_.add("ScatterElements", {wide_, ranked, sums}, {{"axis", int64_t{1}}});
+  }
+
+  // max_j (z_j − z_k) / ‖W_j − W_k‖ of every label k.
+  std::string margins(const torch::Tensor& feature) {
+    const AffineTail tail = affine_tail(logit_head_, feature);
+    if (!tail.whole()) {
+      fail("feature_margin behind more than one linear layer compares bounds of all pairs of ",
+           "labels, which is not written as ONNX nodes; calibrate with --cut -1");
+    }
+    if (classes() > kMostMarginClasses) {
+      fail("feature_margin compares all pairs of labels: export takes at most ", kMostMarginClasses,
+           " classes, found ", classes());
+    }
+    const std::string inverse = builder_.constant(inverse_distances(tail.weight, score_.norm));
+    const std::string pairs = builder_.add(
+        "Sub", {builder_.reshape_rows(logits_, {1, -1}), builder_.reshape_rows(logits_, {-1, 1})});
+    const std::string largest =
+        builder_.reduce("ReduceMax", builder_.add("Mul", {pairs, inverse}), 2, false);
+    const std::string margin = builder_.add("Cast", {largest}, {{"to", kOnnxDouble}});
+    if (score_.rank_weight == 0) return margin;
+    const std::string ranked = order();
+    const std::string shape = builder_.add("Shape", {ranked});
+    const std::string in_order = builder_.add("Expand", {builder_.constant(terms()), shape});
+    const std::string of_label =
+        builder_.add("ScatterElements", {wide_, ranked, in_order}, {{"axis", int64_t{1}}});
+    return builder_.add("Add", {margin, of_label});
+  }
+
+  std::string doubles(const std::vector<double>& values) {
+    return builder_.constant(torch::tensor(values, torch::kDouble));
+  }
+
+  GraphBuilder& builder_;
+  const CalibrationArtifact& artifact_;
+  const ScoreOptions& score_;
+  LogitHead logit_head_;
+  std::string output_;
+  std::string logits_;  // [N, C] float32
+  std::string wide_;    // the same in double precision
+  std::string scores_;  // [N, C] doubles
+};
+
+}  // namespace
+
+LabelSets write_label_sets(GraphBuilder& builder, const CalibrationArtifact& artifact,
+                           const ExportHead& head, const std::vector<Level>& levels) {
+  LabelWriter writer(builder, artifact, head);
+  LabelSets sets;
+  sets.classes = writer.classes();
+  for (const Level& level : levels) sets.members.push_back(writer.members(level));
+  return sets;
+}
+
+}  // namespace fcp

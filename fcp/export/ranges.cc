@@ -1,0 +1,214 @@
+#include "fcp/export/ranges.h"
+
+#include <cmath>
+#include <set>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+// Operators none of whose outputs falls when an input rises.
+const std::set<std::string>& rising_ops() {
+  static const std::set<std::string> ops = {
+      "Add",          "AveragePool",   "Cast",      "Concat",
+      "DepthToSpace", "Dropout",       "Expand",    "Flatten",
+      "Gather",       "GlobalMaxPool", "Identity",  "Max",
+      "MaxPool",      "Mean",          "Min",       "Pad",
+      "ReduceMax",    "ReduceMean",    "ReduceMin", "ReduceSum",
+      "Reshape",      "Resize",        "Slice",     "Split",
+      "Squeeze",      "Sum",           "Tile",      "Transpose",
+      "Unsqueeze",    "Upsample",      "Where",     "GlobalAveragePool"};
+  return ops;
+}
+
+bool multiplies(const Node& node) {
+  return node.op == "Gemm" || node.op == "MatMul" || node.op == "Conv" ||
+         node.op == "ConvTranspose";
+}
+
+[[noreturn]] void refuse_range(const Node& node) {
+  fail(describe(node), ": its interval cannot be written as ONNX nodes; cut later, behind it");
+}
+
+}  // namespace
+
+RangeWriter::RangeWriter(GraphBuilder& builder, const std::shared_ptr<const Network>& head,
+                         const ScoreOptions& score, const torch::Tensor& feature)
+    : builder_(builder), head_(prepare_head(head, score.bound)) {
+  if (head_.unit > 0) fail("bounds that hold every rounding cannot be written as ONNX nodes");
+  if (head_.type != head_.output_type) {
+    fail("the features are ", head_.output_type, ", export needs them in single precision");
+  }
+  torch::Tensor scale;
+  if (!score.scale.empty()) {
+    if (static_cast<int64_t>(score.scale.size()) != feature[0].numel()) {
+      fail("the score has scales for ", score.scale.size(), " numbers, its features have ",
+           feature[0].numel());
+    }
+    scale = torch::tensor(score.scale, torch::kDouble).to(feature.options());
+    scale = scale.reshape(feature.sizes().slice(1));
+  }
+  ball_ = prepare_ball(head_, {feature.narrow(0, 0, 1), {}, score.norm, scale});
+  first_ = first_outputs(head_, ball_);
+}
+
+std::vector<Ends> RangeWriter::ranges(double radius) {
+  const Network& network = *head_.network;
+  Slots slots(head_.constants.size());
+  for (size_t i = 0; i < network.steps().size(); ++i) {
+    const Step& step = network.steps()[i];
+    std::vector<Ends> outputs;
+    if (head_.plans[i].runs) {  // the network computes it, the same for all features
+      for (const std::string& name : step.node.outputs) outputs.push_back({name, name});
+    } else if (first_[i].center.defined()) {
+      outputs = {around(step.node.outputs[0], first_[i].reach * radius)};
+    } else {
+      outputs = step_ends(i, step_inputs(step, slots, radius));
+    }
+    for (size_t k = 0; k < step.outputs.size() && k < outputs.size(); ++k) {
+      if (step.outputs[k] >= 0) slots[static_cast<size_t>(step.outputs[k])] = outputs[k];
+    }
+  }
+  std::vector<Ends> results;
+  for (size_t i = 0; i < network.outputs().size(); ++i) {
+    const Ends& ends = slots[static_cast<size_t>(network.output_slots()[i])];
+    const std::string& name = network.outputs()[i].name;
+    results.push_back(ends.lower.empty() ? Ends{name, name} : ends);
+  }
+  return results;
+}
+
+std::vector<Ends> RangeWriter::step_inputs(const Step& step, Slots& slots, double radius) {
+  std::vector<Ends> inputs;
+  for (size_t k = 0; k < step.inputs.size(); ++k) {
+    const std::string& name = step.node.inputs[k];
+    if (step.inputs[k] < 0) {
+      inputs.push_back({"", ""});
+      continue;
+    }
+    const auto slot = static_cast<size_t>(step.inputs[k]);
+    if (slots[slot].lower.empty() && head_.constants[slot].defined()) {
+      const std::string constant = builder_.tensor_or(name, head_.constants[slot]);
+      slots[slot] = {constant, constant};
+    } else if (slots[slot].lower.empty()) {  // the feature itself
+      slots[slot] = around(name, row_scale(ball_) * radius);
+    }
+    inputs.push_back(slots[slot]);
+  }
+  return inputs;
+}
+
+std::vector<Ends> RangeWriter::step_ends(size_t index, const std::vector<Ends>& inputs) {
+  const Step& step = head_.network->steps()[index];
+  const Node& node = step.node;
+  if (head_.plans[index].rule == BoundRule::kCurve) return curve(step, inputs);
+  if (multiplies(node)) return product(step, inputs);
+  if (node.op == "Sub") {
+    return {{builder_.add("Sub", {inputs[0].lower, inputs[1].upper}),
+             builder_.add("Sub", {inputs[0].upper, inputs[1].lower})}};
+  }
+  const bool divides = node.op == "Div" && inputs[1].fixed();
+  if (node.op == "Mul" || divides || node.op == "BatchNormalization") return corners(node, inputs);
+  if (!rising_ops().contains(node.op)) refuse_range(node);
+  return at_both_ends(node, inputs);
+}
+
+std::vector<Ends> RangeWriter::at_both_ends(const Node& node, const std::vector<Ends>& inputs) {
+  std::vector<std::string> lower, upper;
+  for (const Ends& input : inputs) {
+    lower.push_back(input.lower);
+    upper.push_back(input.upper);
+  }
+  const std::vector<std::string> below = builder_.copy(node, lower);
+  const std::vector<std::string> above = builder_.copy(node, upper);
+  std::vector<Ends> outputs;
+  for (size_t i = 0; i < below.size(); ++i) outputs.push_back({below[i], above[i]});
+  return outputs;
+}
+
+//   W [c − ρ, c + ρ] + b = (W c + b) ± |W| ρ
+std::vector<Ends> RangeWriter::product(const Step& step, const std::vector<Ends>& inputs) {
+  const size_t varying = inputs[0].fixed() ? 1 : 0;
+  const Ends& x = inputs[varying];
+  const std::string half = number(0.5);
+  std::vector<std::string> names;
+  for (const Ends& input : inputs) names.push_back(input.lower);
+  names[varying] = builder_.add("Mul", {builder_.add("Add", {x.lower, x.upper}), half});
+  const std::string center = builder_.copy(step.node, names)[0];
+
+  Node spread = step.node;
+  names.resize(2);  // without the bias
+  names[varying] = builder_.add("Mul", {builder_.add("Sub", {x.upper, x.lower}), half});
+  names[1 - varying] = magnitude(step, 1 - varying, inputs[1 - varying].lower);
+  const auto alpha = spread.attributes.find("alpha");
+  if (alpha != spread.attributes.end()) alpha->second = std::abs(std::get<float>(alpha->second));
+  spread.attributes.erase("beta");
+  if (spread.op == "Gemm" && builder_.graph().opset < 11) {  // where its C is not optional
+    names.push_back(number(0));
+  }
+  const std::string reach = builder_.copy(spread, names)[0];
+  return {{builder_.add("Sub", {center, reach}), builder_.add("Add", {center, reach})}};
+}
+
+std::vector<Ends> RangeWriter::curve(const Step& step, const std::vector<Ends>& inputs) {
+  Tensors constants;
+  for (const int slot : step.inputs) {
+    constants.push_back(slot < 0 ? torch::Tensor() : head_.constants[static_cast<size_t>(slot)]);
+  }
+  const Curve curve = step.op->curve(constants);
+  if (curve.rising) return at_both_ends(step.node, inputs);
+  if (curve.pole) refuse_range(step.node);
+  std::vector<std::string> points = {inputs[0].lower, inputs[0].upper};
+  for (const auto* places : {&curve.knots, &curve.turns}) {
+    for (const double place : *places) {
+      points.push_back(builder_.add(
+          "Min", {builder_.add("Max", {number(place), inputs[0].lower}), inputs[0].upper}));
+    }
+  }
+  std::vector<std::string> names, values;
+  for (const Ends& input : inputs) names.push_back(input.lower);
+  for (const std::string& point : points) {
+    names[0] = point;
+    values.push_back(builder_.copy(step.node, names)[0]);
+  }
+  return {{builder_.add("Min", values), builder_.add("Max", values)}};
+}
+
+std::vector<Ends> RangeWriter::corners(const Node& node, const std::vector<Ends>& inputs) {
+  std::vector<std::vector<std::string>> corners = {{}};
+  for (const Ends& input : inputs) {
+    const size_t count = corners.size();
+    for (size_t i = 0; i < count; ++i) {
+      if (!input.fixed()) {
+        corners.push_back(corners[i]);
+        corners.back().push_back(input.upper);
+      }
+      corners[i].push_back(input.lower);
+    }
+  }
+  std::vector<std::string> values;
+  for (const std::vector<std::string>& corner : corners) {
+    values.push_back(builder_.copy(node, corner)[0]);
+  }
+  return {{builder_.add("Min", values), builder_.add("Max", values)}};
+}
+
+Ends RangeWriter::around(const std::string& center, const torch::Tensor& reach) {
+  const std::string constant = builder_.constant(reach);
+  return {builder_.add("Sub", {center, constant}), builder_.add("Add", {center, constant})};
+}
+
+std::string RangeWriter::magnitude(const Step& step, size_t input, const std::string& name) {
+  std::string& known = magnitudes_[name];
+  if (!known.empty()) return known;
+  const torch::Tensor& weight = head_.constants[static_cast<size_t>(step.inputs[input])];
+  known = weight.defined() ? builder_.constant(weight.abs()) : builder_.add("Abs", {name});
+  return known;
+}
+
+std::string RangeWriter::number(double value) {
+  return builder_.constant(torch::full({1}, value, head_.type));
+}
+
+}  // namespace fcp

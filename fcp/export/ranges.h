@@ -1,0 +1,66 @@
+// Interval bound propagation written as ONNX nodes: for each tensor of a head two more, its lower
+// and its upper end over the ball around the feature, by the rules that fcp/bounds/walk.h runs.
+//
+//   first layer   W u + b over the ball:   z ± r·reach, z the network's own tensor, reach a
+//   constant later layers  c = (l + u) / 2, ρ = (u − l) / 2:   (W c + b) ± |W| ρ rising f(l), f(u):
+//   activations, sums, pooling, reshaping, Resize other curves  the least and the largest of f at
+//   both ends and at the turns, moved into [l, u] Sub           l − u', u − l';  Mul by anything,
+//   Div by a constant: the least and the largest of
+//                 the corners
+//
+// An operator beyond these is refused by its name. Cost: two products a layer beside the network's
+// own, none for the first layer; the file grows by |W| of the later layers.
+// Tested by tests/calibration/export_test.cc.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/bounds/walk.h"
+#include "fcp/export/graph_builder.h"
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+// Two tensors of the graph; one and the same for what does not vary with the feature.
+struct Ends {
+  std::string lower, upper;
+
+  bool fixed() const { return lower == upper; }
+};
+
+class RangeWriter {
+ public:
+  // `feature` [1, …] is an example, which says the shape. The builder must have all tensors of the
+  // head, and must outlive the writer.
+  RangeWriter(GraphBuilder& builder, const std::shared_ptr<const Network>& head,
+              const ScoreOptions& score, const torch::Tensor& feature);
+
+  // Writes the nodes for one radius ≥ 0; the ends of each output of the head.
+  std::vector<Ends> ranges(double radius);
+
+ private:
+  using Slots = std::vector<Ends>;
+
+  std::vector<Ends> step_inputs(const Step& step, Slots& slots, double radius);
+  std::vector<Ends> step_ends(size_t index, const std::vector<Ends>& inputs);
+  std::vector<Ends> at_both_ends(const Node& node, const std::vector<Ends>& inputs);
+  std::vector<Ends> product(const Step& step, const std::vector<Ends>& inputs);
+  std::vector<Ends> curve(const Step& step, const std::vector<Ends>& inputs);
+  std::vector<Ends> corners(const Node& node, const std::vector<Ends>& inputs);
+  Ends around(const std::string& center, const torch::Tensor& reach);
+  std::string magnitude(const Step& step, size_t input, const std::string& name);
+  std::string number(double value);
+
+  GraphBuilder& builder_;
+  PreparedHead head_;
+  Ball ball_;
+  FirstOutputs first_;
+  std::map<std::string, std::string> magnitudes_;  // |W| by W
+};
+
+}  // namespace fcp

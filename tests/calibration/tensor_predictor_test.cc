@@ -1,0 +1,117 @@
+#include "fcp/calibration/tensor_predictor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/random.h"
+
+#include "tests/network/graphs.h"
+
+namespace fcp {
+namespace {
+
+using testing::ElementsAre;
+
+// A network of three outputs with residuals of 0, 1, … 99 and all that any kind needs.
+CalibrationArtifact hundred_rows(const std::string& kind) {
+  torch::manual_seed(1);
+  CalibrationArtifact artifact;
+  artifact.network = make_mlp({2, 5, 3});
+  artifact.cut = "h1";
+  artifact.score.name = "residual";
+  artifact.calibration.name = kind;
+  artifact.calibration.group = "column";
+  artifact.calibration.bandwidth = 1;
+  artifact.rows.group_names = {"even", "odd"};
+  for (int i = 0; i < 100; ++i) {
+    artifact.rows.scores.push_back(i);
+    artifact.rows.groups.push_back(i % 2);
+    artifact.rows.weights.push_back(i < 50 ? 1 : 0);
+  }
+  artifact.rows.features = torch::randn({100, 5}).relu();
+  return artifact;
+}
+
+// The region of each row is the score's at the row's own radius, and the truth is in it where its
+// p-value says so.
+TEST(TensorPredictor, RegionsAndPValuesAgree) {
+  Random random(1);
+  for (const char* kind : {"split", "grouped", "localized", "weighted"}) {
+    const CalibrationArtifact artifact = hundred_rows(kind);
+    const TensorPredictor predictor(artifact);
+    const torch::Tensor x = torch::randn({60, 2});
+    SideInformation given;
+    for (int64_t i = 0; i < 60; ++i) {
+      given.groups.push_back(i % 3 - 1);
+      given.weights.push_back(random.uniform());
+    }
+    const TestInputs rows = predictor.describe(x, given);
+    const Level level(0.2);
+    const torch::Tensor truth =
+        predictor.region(rows, level).prediction + torch::randn({60, 3}, torch::kDouble) * 40;
+    const Regions regions = predictor.region(rows, level);
+    const Conformity judged = predictor.judge(rows, truth);
+    const torch::Tensor in =
+        (regions.lower <= truth).logical_and(truth <= regions.upper).all(1).contiguous();
+    for (int64_t i = 0; i < 60; ++i) {
+      EXPECT_EQ(judged.p_values[static_cast<size_t>(i)] > 0.2, in[i].item<bool>()) << kind << i;
+    }
+    EXPECT_GT(in.sum().item<int64_t>(), 5) << kind;
+    EXPECT_LT(in.sum().item<int64_t>(), 55) << kind;
+  }
+}
+
+// Features of small batches differ in their last bits from those of large ones; the radius of a row
+// does not.
+TEST(TensorPredictor, ARowHasOneLocalizedRadiusInAnyBatch) {
+  CalibrationArtifact artifact = hundred_rows("localized");
+  artifact.network = make_mlp({40, 64, 1});
+  artifact.rows.features = torch::randn({100, 64}).relu();
+  artifact.calibration.bandwidth = 8;
+  const TensorPredictor predictor(artifact);
+  const torch::Tensor x = torch::randn({300, 40});
+  const auto radii = [&](const torch::Tensor& rows) {
+    return predictor.calibration().radii(predictor.describe(rows), Level(0.3));
+  };
+  const torch::Tensor all = radii(x);
+  int64_t equal = 0;
+  for (int64_t i = 0; i < 300; ++i) {
+    equal += radii(x.narrow(0, i, 1)).item<double>() == all[i].item<double>() ? 1 : 0;
+  }
+  // Where two scores share the level to seven digits, the last bits may still decide.
+  EXPECT_GE(equal, 298);
+  EXPECT_GT(std::get<0>(torch::_unique(all)).numel(), 20);
+}
+
+TEST(TensorPredictor, GroupsByTheNetworksAnswer) {
+  CalibrationArtifact artifact = hundred_rows("grouped");
+  artifact.calibration.group = kByPrediction;
+  artifact.rows.group_names = {"0", "1", "2"};
+  const TensorPredictor predictor(artifact);
+  const torch::Tensor x = torch::randn({20, 2});
+  const torch::Tensor expected = Network(artifact.network).forward(x).argmax(1);
+  const TestInputs rows = predictor.describe(x);
+  for (int64_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(rows.groups[static_cast<size_t>(i)], expected[i].item<int64_t>());
+  }
+}
+
+TEST(TensorPredictor, EstimatesWeightsOfTables) {
+  CalibrationArtifact artifact = hundred_rows("weighted");
+  artifact.ratio = {torch::zeros({2}, torch::kDouble), torch::ones({2}, torch::kDouble),
+                    torch::tensor({1.0, 0.0, 0.5}, torch::kDouble)};
+  const TensorPredictor predictor(artifact);
+  // An estimated ratio does not ask for given ones.
+  const TestInputs rows = predictor.describe(torch::tensor({{1.0f, 7.0f}, {0.0f, 7.0f}}));
+  EXPECT_THAT(rows.weights,
+              ElementsAre(testing::DoubleEq(std::exp(1.5)), testing::DoubleEq(std::exp(0.5))));
+  // Of other rows it looks at the features.
+  const torch::Tensor image = torch::zeros({1, 3, 4, 4}), features = torch::zeros({1, 6});
+  EXPECT_TRUE(ratio_input(image, features).is_same(features));
+  EXPECT_TRUE(ratio_input(features, image).is_same(features));
+}
+
+}  // namespace
+}  // namespace fcp

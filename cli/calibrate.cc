@@ -1,4 +1,6 @@
 // fcp calibrate: a network and rows with known answers become a calibrated predictor.
+#include "fcp/pipeline/calibrate.h"
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -11,11 +13,14 @@
 #include "fcp/base/error.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/shared_batches.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
-#include "cli/shared_batches.h"
-#include "cli/steps.h"
+#include "cli/common.h"
+#include "cli/data_flags.h"
+#include "cli/print_report.h"
 #include "cli/verbs.h"
 
 namespace fcp {
@@ -23,7 +28,7 @@ namespace {
 
 struct CalibrateOptions {
   CommonOptions common;
-  DataOptions data;
+  DataFlags data;
   CalibrateSettings settings;
   std::string model;
   std::string out;
@@ -142,7 +147,7 @@ void check_usage(const CalibrateOptions& options) {
 // The rows of --shifted are read like the calibration rows, without a target.
 std::unique_ptr<RowSource> open_shifted(const CalibrateOptions& options, const Graph& network) {
   if (options.shifted.empty()) return nullptr;
-  DataOptions rows = options.data;
+  DataOptions rows = data_options(options.data);
   rows.data = options.shifted;
   rows.target.clear();
   rows.needs_target = false;
@@ -155,7 +160,7 @@ void read_calibration_facts(CalibrateOptions& options) {
   calibration.group = options.facts.group;
   FactOptions wanted = options.facts;
   if (wanted.group == kByPrediction || wanted.group == kByLabel) wanted.group.clear();
-  options.settings.facts = read_facts(options.data, wanted);
+  options.settings.facts = read_facts(data_options(options.data), wanted);
 }
 
 // Of all scores, the levels that people ask for first.
@@ -206,7 +211,9 @@ void print_calibrated(const CalibrationArtifact& artifact, const CalibrateOption
 }
 
 void run_calibrate(CalibrateOptions& options) {
-  const torch::Device device = start(options.common);
+  Context context = start(options.common);
+  context.batch = options.data.batch;
+  const DataOptions data = data_options(options.data);
   ScoreOptions& score = options.settings.score;
   score.norm = parse_norm(options.norm);
   score.bound.method = parse_bound(options.bound);
@@ -218,17 +225,15 @@ void run_calibrate(CalibrateOptions& options) {
   if (options.common.ranks->size() > 1) {
     check_same_bytes(*options.common.ranks, options.model, serialize_onnx(network));
   }
-  const auto source = open_data(options.data, &network);
-  remember_images(options.data, *source, network);
+  const auto source = open_data(data, &network);
+  remember_images(data, *source, network);
   const auto shifted = open_shifted(options, network);
   options.settings.shifted = shifted.get();
   read_calibration_facts(options);
   options.settings.data_name = options.data.data;
   options.settings.provenance["network"] = file_name(options.model);
-  options.settings.provenance["calibration data"] = data_file_names(options.data);
-  const CalibrationArtifact artifact =
-      calibrate_rows(network, *source, batch_rows(options.data, *source), options.settings, device,
-                     options.common);
+  options.settings.provenance["calibration data"] = data_file_names(data);
+  const CalibrationArtifact artifact = calibrate_rows(network, *source, options.settings, context);
   if (options.common.ranks->rank() != 0) return;
   write_artifact(artifact, options.out);
   if (!options.settings.checkpoint.empty()) unlink(options.settings.checkpoint.c_str());

@@ -7,14 +7,15 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/base/progress.h"
 #include "fcp/calibration/kept_levels.h"
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/data/csv_writer.h"
+#include "fcp/pipeline/answers.h"
+#include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/method_stream.h"
 
-#include "cli/answers.h"
-#include "cli/method_stream.h"
-#include "cli/steps.h"
+#include "cli/common.h"
+#include "cli/data_flags.h"
 #include "cli/verbs.h"
 
 namespace fcp {
@@ -22,7 +23,7 @@ namespace {
 
 struct CheckOptions {
   CommonOptions common;
-  DataOptions data;
+  DataFlags data;
   FactOptions facts;
   std::string model;
   std::string alpha = "0.1";
@@ -38,19 +39,21 @@ void run_check(const CheckOptions& options) {
   if (options.common.json && options.out == "-") {
     throw UsageError("--json needs --out FILE, because the rows themselves go to stdout");
   }
-  const torch::Device device = start(options.common);
+  Context context = start(options.common);
+  context.batch = options.data.batch;
+  const DataOptions data = data_options(options.data);
   torch::NoGradGuard no_grad;
   const Level level = parse_level(options.alpha);
   const CalibrationArtifact artifact = read_artifact_for(options.model, {&level, 1});
   if (const auto missing = missing_scores(artifact.rows.levels)) {
     fail(options.model, ": ", *missing, "; the p-values of check need all scores");
   }
-  const auto source = open_data(options.data, &artifact.network);
-  const RowFacts facts = read_facts_for(artifact, options.data, options.facts, options.common);
-  const TensorPredictor predictor(artifact, device);
+  const auto source = open_data(data, &artifact.network);
+  const RowFacts facts = read_facts_for(artifact, data, options.facts, *context.observer);
+  const TensorPredictor predictor(artifact, context.device);
   CsvWriter writer(options.out, check_columns(predictor.score().sides()));
-  const size_t batch = batch_rows(options.data, *source);
-  Progress progress("check", source->size().value_or(0), !options.common.quiet);
+  const size_t batch = context.batch_for(*source);
+  Stage stage(context, "check", source->size().value_or(0));
   size_t done = 0;
   size_t inside = 0;
   for (Rows rows; source->next(batch, rows);) {
@@ -73,7 +76,7 @@ void run_check(const CheckOptions& options) {
       inside += in[i] ? 1 : 0;
     }
     done += in.size();
-    progress.advance(rows.x.rows());
+    stage.advance(rows.x.rows());
   }
   check_facts(facts, done);
   if (done == 0) fail(options.data.data, ": has no rows to check");

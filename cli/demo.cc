@@ -11,10 +11,16 @@
 #include "fcp/data/folds.h"
 #include "fcp/experiments/synthetic.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/calibrate.h"
+#include "fcp/pipeline/evaluate.h"
+#include "fcp/pipeline/open_data.h"
+#include "fcp/pipeline/predict.h"
+#include "fcp/pipeline/train.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
 
-#include "cli/steps.h"
+#include "cli/common.h"
+#include "cli/print_report.h"
 #include "cli/verbs.h"
 
 namespace fcp {
@@ -35,7 +41,7 @@ void write_fold(const DataSet& all, const std::vector<size_t>& rows, const std::
 }
 
 void run_demo(const DemoOptions& options) {
-  const torch::Device device = start(options.common);
+  const Context context = start(options.common);
   const Level level = parse_level(options.alpha);
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);
@@ -58,14 +64,13 @@ void run_demo(const DemoOptions& options) {
     rows.target = target;
     return open_data(rows, network);
   };
-  constexpr size_t kBatch = 4096;
 
   tell(concat("$ fcp train ", file("train.csv"), " --target ", target, " --out ",
               file("model.onnx")));
   TrainOptions train;
   train.seed = options.common.seed;
   train.epochs = 40;  // the rows are few
-  const TrainResult trained = train_rows(*open("train.csv", nullptr), train, options.common);
+  const TrainResult trained = train_rows(*open("train.csv", nullptr), train, context);
   write_onnx(trained.graph, file("model.onnx"));
 
   tell(concat("$ fcp calibrate ", file("model.onnx"), " --data ", file("calibration.csv"),
@@ -76,19 +81,18 @@ void run_demo(const DemoOptions& options) {
   settings.data_name = file("calibration.csv");
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "calibration.csv"}};
   const CalibrationArtifact artifact =
-      calibrate_rows(trained.graph, *open("calibration.csv", &trained.graph), kBatch, settings,
-                     device, options.common);
+      calibrate_rows(trained.graph, *open("calibration.csv", &trained.graph), settings, context);
   write_artifact(artifact, file("calibrated.onnx"));
 
   tell(concat("$ fcp predict ", file("calibrated.onnx"), " --data ", file("test.csv"), " --alpha ",
               level.text(), " --out ", file("intervals.csv")));
-  predict_rows(artifact, *open("test.csv", &artifact.network), kBatch, level, {},
-               file("intervals.csv"), device, options.common);
+  predict_rows(artifact, *open("test.csv", &artifact.network), level, {}, file("intervals.csv"),
+               context);
 
   tell(concat("$ fcp evaluate ", file("calibrated.onnx"), " --data ", file("test.csv"),
               " --target ", target, " --alpha ", level.text(), " --report ", file("report.html")));
-  IntervalReport report = evaluate_rows(artifact, *open("test.csv", &artifact.network), kBatch,
-                                        level, {}, device, options.common);
+  IntervalReport report =
+      evaluate_rows(artifact, *open("test.csv", &artifact.network), level, {}, context);
   report.title = "fcp demo: minutes of a delivery";
   write_file(file("report.html"), interval_report_html(report));
   if (options.common.json) {

@@ -1,4 +1,6 @@
 // fcp evaluate: how the intervals of a calibrated predictor do on rows with known answers.
+#include "fcp/pipeline/evaluate.h"
+
 #include <iostream>
 #include <memory>
 
@@ -6,13 +8,16 @@
 
 #include "fcp/base/output_file.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/evaluate_sets.h"
+#include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/shared_batches.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
 #include "fcp/report/label_html.h"
 
-#include "cli/label_steps.h"
-#include "cli/shared_batches.h"
-#include "cli/steps.h"
+#include "cli/common.h"
+#include "cli/data_flags.h"
+#include "cli/print_report.h"
 #include "cli/verbs.h"
 
 namespace fcp {
@@ -20,7 +25,7 @@ namespace {
 
 struct EvaluateOptions {
   CommonOptions common;
-  DataOptions data;
+  DataFlags data;
   std::string model;
   std::string alpha = "0.1";
   FactOptions facts;
@@ -32,7 +37,7 @@ template <typename Report>
 void finish(Report& report, const EvaluateOptions& options, std::string html(const Report&),
             nlohmann::ordered_json json(const Report&)) {
   if (options.common.ranks->rank() != 0) return;
-  report.provenance.emplace_back("test data", data_file_names(options.data));
+  report.provenance.emplace_back("test data", data_file_names(data_options(options.data)));
   if (!options.report.empty()) write_file(options.report, html(report));
   for (const std::string& note : report.notes) say(options.common, "warning: " + note);
   if (options.common.json) {
@@ -44,22 +49,22 @@ void finish(Report& report, const EvaluateOptions& options, std::string html(con
 }
 
 void run_evaluate(const EvaluateOptions& options) {
-  const torch::Device device = start(options.common);
+  Context context = start(options.common);
+  context.batch = options.data.batch;
+  const DataOptions data = data_options(options.data);
   const Level level = parse_level(options.alpha);
   const CalibrationArtifact artifact = read_artifact_for(options.model, {&level, 1});
   if (options.common.ranks->size() > 1) {
     check_same_bytes(*options.common.ranks, options.model,
                      serialize_onnx(artifact_graph(artifact)));
   }
-  const auto source = open_data(options.data, &artifact.network);
-  const RowFacts facts = read_facts_for(artifact, options.data, options.facts, options.common);
+  const auto source = open_data(data, &artifact.network);
+  const RowFacts facts = read_facts_for(artifact, data, options.facts, *context.observer);
   if (predicts_labels(artifact.score.name)) {
-    LabelReport report =
-        evaluate_sets(artifact, *source, options.data, level, facts, device, options.common);
+    LabelReport report = evaluate_sets(artifact, *source, data, level, facts, context);
     finish(report, options, label_report_html, label_report_json);
   } else {
-    IntervalReport report = evaluate_rows(artifact, *source, batch_rows(options.data, *source),
-                                          level, facts, device, options.common);
+    IntervalReport report = evaluate_rows(artifact, *source, level, facts, context);
     finish(report, options, interval_report_html, interval_report_json);
   }
 }

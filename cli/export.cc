@@ -9,8 +9,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/levels.h"
 
-#include "cli/steps.h"
+#include "cli/common.h"
 #include "cli/verbs.h"
 
 namespace fcp {

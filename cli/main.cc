@@ -15,6 +15,7 @@
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/network/libtorch_error.h"
 
+#include "cli/common.h"
 #include "cli/out_of_memory.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
@@ -128,6 +129,8 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // too large a file is then a failed write, which says so
   try {
     return run_program(argc, argv);
+  } catch (const fcp::OptionError& error) {
+    return report(fcp::flag_complaint(error), 2);
   } catch (const fcp::UsageError& error) {
     return report(error.what(), 2);
   } catch (const fcp::Interrupted& signal) {

@@ -1,13 +1,17 @@
 // fcp predict: intervals for new rows.
+#include "fcp/pipeline/predict.h"
+
 #include <iostream>
 #include <memory>
 
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/pipeline/levels.h"
 
-#include "cli/label_steps.h"
-#include "cli/steps.h"
+#include "cli/common.h"
+#include "cli/data_flags.h"
+#include "cli/print_report.h"
 #include "cli/verbs.h"
 
 namespace fcp {
@@ -15,7 +19,7 @@ namespace {
 
 struct PredictOptions {
   CommonOptions common;
-  DataOptions data;
+  DataFlags data;
   FactOptions facts;
   std::string model;
   std::string alpha = "0.1";
@@ -26,17 +30,18 @@ void run_predict(const PredictOptions& options) {
   if (options.common.json && options.out == "-") {
     throw UsageError("--json needs --out FILE, because the regions themselves go to stdout");
   }
-  const torch::Device device = start(options.common);
+  Context context = start(options.common);
+  context.batch = options.data.batch;
+  const DataOptions data = data_options(options.data);
   const Level level = parse_level(options.alpha);
   const CalibrationArtifact artifact = read_artifact_for(options.model, {&level, 1});
   if (const auto warning = infinite_radius_warning(artifact, level)) {
     say(options.common, "warning: " + *warning);
   }
-  const auto source = open_data(options.data, &artifact.network);
-  const RowFacts facts = read_facts_for(artifact, options.data, options.facts, options.common);
+  const auto source = open_data(data, &artifact.network);
+  const RowFacts facts = read_facts_for(artifact, data, options.facts, *context.observer);
   const auto predict = predicts_labels(artifact.score.name) ? predict_sets : predict_rows;
-  const size_t rows = predict(artifact, *source, batch_rows(options.data, *source), level, facts,
-                              options.out, device, options.common);
+  const size_t rows = predict(artifact, *source, level, facts, options.out, context);
   if (options.common.json) {
     const nlohmann::ordered_json json = {{"rows", rows},
                                          {"alpha", level.value()},

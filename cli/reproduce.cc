@@ -132,7 +132,7 @@ std::vector<CellResult> share_cells(const std::vector<CellTask>& tasks, RunOptio
 }
 
 void run_reproduce(ReproduceOptions& options) {
-  const std::vector<Experiment> all = all_experiments(start(options.common));
+  const std::vector<Experiment> all = all_experiments(start(options.common).device);
   RunOptions& run = options.run;
   run.experiment.seed = options.common.seed;
   run.experiment.level = parse_level(options.alpha);

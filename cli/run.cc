@@ -9,15 +9,15 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/base/progress.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/npy.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_reader.h"
+#include "fcp/pipeline/answers.h"
 
-#include "cli/answers.h"
 #include "cli/common.h"
+#include "cli/data_flags.h"
 #include "cli/verbs.h"
 
 namespace fcp {
@@ -25,7 +25,7 @@ namespace {
 
 struct RunVerbOptions {
   CommonOptions common;
-  DataOptions data;
+  DataFlags data;
   std::string model;
   std::vector<std::string> inputs;   // file, or name=file
   std::vector<std::string> outputs;  // likewise
@@ -127,7 +127,7 @@ std::vector<std::unique_ptr<RowSource>> open_inputs(const RunVerbOptions& option
     const auto file = files.find(input.name);
     if (file == files.end())
       throw UsageError(concat("--data: nothing is given for input '", input.name, "'"));
-    DataOptions data = options.data;
+    DataOptions data = data_options(options.data);
     data.data = file->second;
     // The columns that training knew are those of the network's input, not of its features.
     sources.push_back(open_data(data, options.from.empty() ? &graph : nullptr));
@@ -136,14 +136,15 @@ std::vector<std::unique_ptr<RowSource>> open_inputs(const RunVerbOptions& option
 }
 
 void run_network(const RunVerbOptions& options) {
-  const torch::Device device = start(options.common);
+  Context context = start(options.common);
+  context.batch = options.data.batch;
   torch::NoGradGuard no_grad;
   const Graph graph = read_onnx(options.model);
   std::unique_ptr<Network> network;
   try {
     network = std::make_unique<Network>(
         part_of(graph, options),
-        NetworkOptions{.fold_batch_norm = !options.keep_batch_norm, .device = device});
+        NetworkOptions{.fold_batch_norm = !options.keep_batch_norm, .device = context.device});
   } catch (const Error& error) {
     fail(options.model, ": ", error.what());
   }
@@ -156,9 +157,9 @@ void run_network(const RunVerbOptions& options) {
         file == files.end() ? nullptr : std::make_unique<OutputWriter>(output.name, file->second));
   }
 
-  size_t batch = batch_rows(options.data, *sources[0]);
+  size_t batch = context.batch_for(*sources[0]);
   const size_t total = sources[0]->size().value_or(0);
-  Progress progress("run", total, !options.common.quiet);
+  Stage stage(context, "run", total);
   std::vector<Rows> rows(sources.size());
   size_t done = 0;
   for (;;) {
@@ -182,7 +183,7 @@ void run_network(const RunVerbOptions& options) {
       writers[i]->append(outputs[i]);
     }
     done += rows[0].x.rows();
-    progress.advance(rows[0].x.rows());
+    stage.advance(rows[0].x.rows());
   }
   if (done == 0) fail(options.inputs[0], ": has no rows");
   for (const auto& writer : writers) {

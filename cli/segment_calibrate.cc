@@ -23,12 +23,14 @@
 #include "fcp/images/segmentation_target.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/method_stream.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
+#include "cli/print_report.h"
 #include "cli/segment_steps.h"
 #include "cli/segment_verbs.h"
-#include "cli/steps.h"
 
 namespace fcp {
 
@@ -245,7 +247,7 @@ void print_segment_calibrated(const CalibrationArtifact& artifact, const Segment
 }
 
 void run_segment_calibrate(SegmentCalibrateOptions& options) {
-  const torch::Device device = start(options.common);
+  const torch::Device device = start(options.common).device;
   const Level level = parse_level(options.alpha);
   settle_score(options);
   Graph network = read_onnx(options.model);

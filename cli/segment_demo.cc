@@ -47,7 +47,7 @@ Graph train_on_scenes(const SegmentationSet& set, const CommonOptions& common) {
 }
 
 void run_segment_demo(const SegmentDemoOptions& options) {
-  const torch::Device device = start(options.common);
+  const torch::Device device = start(options.common).device;
   const Level level = parse_level(options.alpha);
   std::error_code error;
   std::filesystem::create_directories(options.folder + "/maps", error);

@@ -13,13 +13,14 @@
 #include "fcp/base/progress.h"
 #include "fcp/calibration/scored_network.h"
 #include "fcp/conformal/quantile.h"
+#include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/method_stream.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
-#include "cli/method_stream.h"
+#include "cli/print_report.h"
 #include "cli/segment_steps.h"
 #include "cli/segment_verbs.h"
-#include "cli/steps.h"
 
 namespace fcp {
 namespace {
@@ -193,7 +194,7 @@ struct SegmentEvaluateOptions {
 };
 
 void run_segment_evaluate(SegmentEvaluateOptions& options) {
-  const torch::Device device = start(options.common);
+  const torch::Device device = start(options.common).device;
   options.settings.level = parse_level(options.alpha);
   const CalibrationArtifact artifact = read_artifact(options.model);
   const SegmentTask task = parse_task(artifact.network, options.model);

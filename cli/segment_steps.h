@@ -12,6 +12,7 @@
 #include "fcp/calibration/artifact.h"
 #include "fcp/conformal/level.h"
 #include "fcp/data/csv_writer.h"
+#include "fcp/pipeline/open_data.h"
 #include "fcp/report/segment_report.h"
 
 #include "cli/common.h"

@@ -1,4 +1,6 @@
 // fcp train: a network from a table.
+#include "fcp/pipeline/train.h"
+
 #include <iostream>
 #include <memory>
 
@@ -8,7 +10,8 @@
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
-#include "cli/steps.h"
+#include "cli/common.h"
+#include "cli/data_flags.h"
 #include "cli/verbs.h"
 
 namespace fcp {
@@ -16,18 +19,18 @@ namespace {
 
 struct TrainVerbOptions {
   CommonOptions common;
-  DataOptions data;
+  DataFlags data;
   TrainOptions train;
   std::string loss = "mse";
   std::string out;
 };
 
 void run_train(TrainVerbOptions& options) {
-  start(options.common);
+  const Context context = start(options.common);
   options.train.loss = parse_loss(options.loss);
   options.train.seed = options.common.seed;
-  const auto source = open_data(options.data, nullptr);
-  const TrainResult result = train_rows(*source, options.train, options.common);
+  const auto source = open_data(data_options(options.data), nullptr);
+  const TrainResult result = train_rows(*source, options.train, context);
   write_onnx(result.graph, options.out);
 
   if (options.common.json) {

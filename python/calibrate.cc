@@ -1,11 +1,13 @@
-// Calibration of arrays: the parameters of an estimator become the settings of cli/steps.h.
+// Calibration of arrays: the parameters of an estimator become the settings of
+// fcp/pipeline/calibrate.h.
+#include "fcp/pipeline/calibrate.h"
+
 #include <filesystem>
 #include <type_traits>
 #include <utility>
 
 #include <pybind11/stl.h>
 
-#include "cli/steps.h"
 #include "python/arrays.h"
 #include "python/predictor.h"
 
@@ -81,13 +83,12 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
     settings.shifted = shifted_rows.get();
   }
   const auto device = options["device"].cast<std::string>();
-  const CommonOptions common{.quiet = !options["verbose"].cast<bool>(),
-                             .seed = settings.score.seed};
+  StderrObserver observer(options["verbose"].cast<bool>());
+  const Context context{
+      .device = device_of(device), .observer = &observer, .seed = settings.score.seed};
   py::gil_scoped_release unlocked;
-  return std::make_shared<LoadedPredictor>(
-      calibrate_rows(network.graph(), rows, batch_rows({}, rows), settings, device_of(device),
-                     common),
-      device);
+  return std::make_shared<LoadedPredictor>(calibrate_rows(network.graph(), rows, settings, context),
+                                           device);
 }
 
 }  // namespace fcp

@@ -4,8 +4,8 @@
 #include "fcp/export/export.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/levels.h"
 
-#include "cli/steps.h"
 #include "python/predictor.h"
 
 namespace fcp {

@@ -9,8 +9,8 @@
 #include "fcp/network/cut.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/context.h"
 
-#include "cli/common.h"
 #include "python/arrays.h"
 #include "python/module.h"
 
@@ -41,7 +41,7 @@ py::tuple run_network_rows(const LoadedNetwork& loaded, const py::object& array)
   {
     py::gil_scoped_release unlocked;
     torch::NoGradGuard no_grad;
-    const auto batch = static_cast<int64_t>(batch_rows({}, TensorRows(x, {})));
+    const auto batch = static_cast<int64_t>(Context().batch_for(TensorRows(x, {})));
     for (int64_t first = 0; first < x.size(0); first += batch) {
       check_signals();
       const torch::Tensor rows = x.narrow(0, first, std::min(batch, x.size(0) - first));

@@ -1,6 +1,7 @@
 #include "python/predictor.h"
 
 #include <algorithm>
+#include <iostream>
 
 #include <nlohmann/json.hpp>
 #include <pybind11/stl.h>
@@ -9,14 +10,14 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
+#include "fcp/pipeline/answers.h"
+#include "fcp/pipeline/evaluate.h"
+#include "fcp/pipeline/evaluate_sets.h"
+#include "fcp/pipeline/method_stream.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
 #include "fcp/report/label_html.h"
 
-#include "cli/answers.h"
-#include "cli/label_steps.h"
-#include "cli/method_stream.h"
-#include "cli/steps.h"
 #include "python/arrays.h"
 
 namespace fcp {
@@ -25,6 +26,12 @@ namespace {
 namespace py = pybind11;
 
 }  // namespace
+
+void StderrObserver::note(const std::string& text) {
+  if (verbose_) std::cerr << text << '\n';
+}
+
+void StderrObserver::warning(const std::string& text) { note("warning: " + text); }
 
 Level level_of(const py::handle& alpha) {
   if (py::isinstance<py::str>(alpha)) return Level::parse(alpha.cast<std::string>());
@@ -59,7 +66,7 @@ void LoadedPredictor::for_batches(const torch::Tensor& x, const RowFacts& facts,
   const auto total = x.size(0);
   if (total == 0) fail("X: has no rows");
   check_facts(facts, static_cast<size_t>(total));
-  const auto batch = static_cast<int64_t>(batch_rows({}, TensorRows(x, {})));
+  const auto batch = static_cast<int64_t>(Context().batch_for(TensorRows(x, {})));
   const size_t known = artifact_.rows.group_names.size();
   for (int64_t first = 0; first < total; first += batch) {
     check_signals();
@@ -140,16 +147,15 @@ std::string LoadedPredictor::evaluate(const py::object& array, const py::object&
   TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"));
   const RowFacts facts = facts_of(given);
   const Level level = level_of(alpha);
-  const CommonOptions common{.quiet = !verbose};
+  StderrObserver observer(verbose);
+  const Context context{.device = device_, .observer = &observer};
   py::gil_scoped_release unlocked;
   if (labels()) {
-    const LabelReport found =
-        evaluate_sets(artifact_, rows, DataOptions(), level, facts, device_, common);
+    const LabelReport found = evaluate_sets(artifact_, rows, DataOptions(), level, facts, context);
     if (!report.empty()) write_file(report, label_report_html(found));
     return json_text(label_report_json(found));
   }
-  const IntervalReport found =
-      evaluate_rows(artifact_, rows, batch_rows({}, rows), level, facts, device_, common);
+  const IntervalReport found = evaluate_rows(artifact_, rows, level, facts, context);
   if (!report.empty()) write_file(report, interval_report_html(found));
   return json_text(interval_report_json(found));
 }

@@ -1,4 +1,4 @@
-// A calibrated predictor as Python holds it. The work is that of the program's verbs (cli/steps.h),
+// A calibrated predictor as Python holds it. The work is that of fcp/pipeline, as in the program,
 // so that both give the same bits; only data come as arrays. Every function here takes Python's
 // objects and so needs its lock; each releases it while it works.
 #pragma once
@@ -12,11 +12,23 @@
 
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/level.h"
+#include "fcp/pipeline/context.h"
+#include "fcp/pipeline/row_facts.h"
 
-#include "cli/row_facts.h"
 #include "python/module.h"
 
 namespace fcp {
+
+// Notes and warnings on stderr, where they are wanted.
+class StderrObserver : public Observer {
+ public:
+  explicit StderrObserver(bool verbose) : verbose_(verbose) {}
+  void note(const std::string& text) override;
+  void warning(const std::string& text) override;
+
+ private:
+  bool verbose_;
+};
 
 // A number, or its decimal digits as text.
 Level level_of(const pybind11::handle& alpha);

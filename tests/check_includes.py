@@ -22,7 +22,10 @@ BELOW = {
     "training": ["network", "data", "images"],
     "distributed": ["conformal"],
     "experiments": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
-                    "training", "distributed", "evaluation", "report", "images", "export"],
+                    "training", "distributed", "evaluation", "report", "images", "export",
+                    "pipeline"],
+    "pipeline": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
+                 "images", "training", "distributed", "evaluation", "report", "export"],
     "report": ["evaluation", "conformal", "data", "images"],
 }
 NO_TORCH = {"base", "conformal", "evaluation", "data", "images", "distributed", "report"}

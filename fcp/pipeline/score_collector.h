@@ -11,10 +11,9 @@
 #include "fcp/calibration/artifact.h"
 #include "fcp/calibration/scored_network.h"
 #include "fcp/data/rows.h"
-
-#include "cli/chooser.h"
-#include "cli/score_quantiles.h"
-#include "cli/steps.h"
+#include "fcp/pipeline/calibrate.h"
+#include "fcp/pipeline/score_quantiles.h"
+#include "fcp/pipeline/select_options.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "cli/method_stream.h"
+#include "fcp/pipeline/method_stream.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,8 +6,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/kept_levels.h"
-
-#include "cli/answers.h"
+#include "fcp/pipeline/answers.h"
 
 namespace fcp {
 namespace {

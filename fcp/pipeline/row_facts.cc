@@ -1,4 +1,4 @@
-#include "cli/row_facts.h"
+#include "fcp/pipeline/row_facts.h"
 
 #include <charconv>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 std::vector<std::string> read_column(const DataOptions& data, const std::string& name) {
   std::vector<std::string> cells;
   for (const std::string& file : file_list(data.data)) {
-    for (std::string& cell : read_csv_column(file, name, csv_options(data))) {
+    for (std::string& cell : read_csv_column(file, name, data.csv)) {
       cells.push_back(std::move(cell));
     }
   }
@@ -76,20 +76,13 @@ std::vector<double> read_weights(const DataOptions& data, const std::string& wei
 
 }  // namespace
 
-void add_facts(CLI::App& verb, FactOptions& options) {
-  verb.add_option("--group", options.group,
-                  "The group of each row: a CSV column, or an .npy file of group numbers");
-  verb.add_option("--weights", options.weights,
-                  "The likelihood ratio of each row: a CSV column or an .npy file");
-}
-
 RowFacts read_facts(const DataOptions& data, const FactOptions& options) {
   const RowGroups groups = read_groups(data, options.group, {});
   return {groups, groups, read_weights(data, options.weights)};
 }
 
 RowFacts read_facts_for(const CalibrationArtifact& artifact, const DataOptions& data,
-                        const FactOptions& options, const CommonOptions& common) {
+                        const FactOptions& options, Observer& observer) {
   const CalibrationOptions& calibration = artifact.calibration;
   const bool by_column = calibration.name == "grouped" && calibration.group != kByPrediction &&
                          calibration.group != kByLabel;
@@ -115,8 +108,8 @@ RowFacts read_facts_for(const CalibrationArtifact& artifact, const DataOptions& 
     for (size_t i = known.size(); i < facts.groups.names.size(); ++i) {
       unknown += concat(i == known.size() ? "'" : ", '", facts.groups.names[i], "'");
     }
-    say(common, concat("warning: calibration has not seen the group ", unknown,
-                       ": its regions are infinite"));
+    observer.warning(
+        concat("calibration has not seen the group ", unknown, ": its regions are infinite"));
   }
   return facts;
 }

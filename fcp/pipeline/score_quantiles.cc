@@ -1,4 +1,4 @@
-#include "cli/score_quantiles.h"
+#include "fcp/pipeline/score_quantiles.h"
 
 #include <utility>
 

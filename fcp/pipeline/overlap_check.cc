@@ -1,10 +1,9 @@
-#include "cli/overlap_check.h"
+#include "fcp/pipeline/overlap_check.h"
 
 #include <charconv>
 
 #include "fcp/base/sha256.h"
-
-#include "cli/score_collector.h"
+#include "fcp/pipeline/score_collector.h"
 
 namespace fcp {
 namespace {

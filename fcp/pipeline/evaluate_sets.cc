@@ -1,25 +1,20 @@
-#include "cli/label_steps.h"
+#include "fcp/pipeline/evaluate_sets.h"
 
-#include <iostream>
 #include <optional>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/progress.h"
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/distributed/packing.h"
-#include "fcp/report/console.h"
-#include "fcp/report/format.h"
+#include "fcp/pipeline/answers.h"
+#include "fcp/pipeline/label_examples.h"
+#include "fcp/pipeline/label_sets.h"
+#include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/method_stream.h"
+#include "fcp/pipeline/overlap_check.h"
+#include "fcp/pipeline/shared_batches.h"
 #include "fcp/scores/labels.h"
-
-#include "cli/answers.h"
-#include "cli/label_examples.h"
-#include "cli/label_sets.h"
-#include "cli/method_stream.h"
-#include "cli/overlap_check.h"
-#include "cli/shared_batches.h"
-#include "cli/steps.h"
 
 namespace fcp {
 namespace {
@@ -127,25 +122,24 @@ class TopCounter {
 
 LabelReport evaluate_sets(const CalibrationArtifact& artifact, RowSource& source,
                           const DataOptions& data, const Level& level, const RowFacts& facts,
-                          torch::Device device, const CommonOptions& common) {
+                          const Context& context) {
   torch::NoGradGuard no_grad;
-  const TensorPredictor predictor(artifact, device);
+  const TensorPredictor predictor(artifact, context.device);
   const auto names =
       class_names_of(artifact.network, static_cast<size_t>(predictor.score().classes()));
   const std::optional<CalibrationArtifact> plain = baseline_predictor(artifact);
   std::optional<TensorPredictor> plain_predictor;
-  if (plain) plain_predictor.emplace(*plain, device);
+  if (plain) plain_predictor.emplace(*plain, context.device);
   SetStream method(artifact, predictor, source, level, names, facts.shown.names);
   std::optional<SetStream> baseline;
   if (plain) baseline.emplace(*plain, *plain_predictor, source, level, names, facts.shown.names);
   TopCounter top(predictor, artifact.score.output);
   std::optional<ImageTransform> transform;
   if (are_images(data)) transform = transform_for(data, &artifact.network);
-  ExampleSampler sampler(source, names, transform, common.seed);
+  ExampleSampler sampler(source, names, transform, context.seed);
   OverlapCheck same(artifact, source);
   size_t done = 0;
-  Progress progress("evaluate", source.size().value_or(0), !common.quiet);
-  const size_t batch = batch_rows(data, source);
+  Stage stage(context, "evaluate", source.size().value_or(0));
   const auto measure = [&](size_t, const Rows& rows) {
     const TestInputs fresh = predictor.describe(
         view(rows.x),
@@ -170,11 +164,11 @@ LabelReport evaluate_sets(const CalibrationArtifact& artifact, RowSource& source
     sampler.take(unpacker);
     same.take(unpacker);
     done += labels.size();
-    progress.advance(labels.size());
+    stage.advance(labels.size());
   };
-  share_batches(*common.ranks, source, batch, measure, take);
+  share_batches(*context.ranks, source, context.batch_for(source), measure, take);
   LabelReport report;
-  if (common.ranks->rank() != 0) return report;
+  if (context.ranks->rank() != 0) return report;
   check_facts(facts, done);
   report.level = level;
   report.calibration_rows = artifact.rows.count();
@@ -189,21 +183,6 @@ LabelReport evaluate_sets(const CalibrationArtifact& artifact, RowSource& source
     if (warning) report.notes.push_back(*warning);
   }
   return report;
-}
-
-void print_methods(const LabelReport& report) {
-  for (const LabelMethodResult& method : report.methods) {
-    std::cout << (&method == &report.methods.front() ? "" : "\n") << method.name << '\n';
-    if (method.top1) {
-      std::cout << "top-1, top-5    " << format_percent(*method.top1) << ", "
-                << format_percent(*method.top5) << '\n';
-    }
-    if (method.detection) {
-      std::cout << "detection       " << format_percent(method.detection->rate)
-                << "  scores within the radius: what is guaranteed, but not of the sets\n";
-    }
-    print_evaluation(std::cout, method.evaluation, {.level = report.level});
-  }
 }
 
 }  // namespace fcp

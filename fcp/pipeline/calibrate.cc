@@ -1,26 +1,22 @@
-// Training and calibration of rows; see steps.h.
+#include "fcp/pipeline/calibrate.h"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include <ATen/Parallel.h>
-#include <nlohmann/json.hpp>
 #include <torch/utils.h>
 
 #include "fcp/base/checkpoint.h"
 #include "fcp/base/error.h"
-#include "fcp/base/progress.h"
 #include "fcp/base/sha256.h"
 #include "fcp/calibration/weighted.h"
-#include "fcp/data/encoding_text.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/score_collector.h"
+#include "fcp/pipeline/select_options.h"
+#include "fcp/pipeline/shared_batches.h"
 #include "fcp/report/format.h"
-
-#include "cli/chooser.h"
-#include "cli/score_collector.h"
-#include "cli/shared_batches.h"
-#include "cli/steps.h"
 
 namespace fcp {
 namespace {
@@ -30,31 +26,6 @@ std::string join(const std::vector<std::string>& names) {
   for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
   return text;
 }
-
-}  // namespace
-
-TrainResult train_rows(RowSource& source, const TrainOptions& options,
-                       const CommonOptions& common) {
-  const Rows rows = read_all(source);
-  Progress progress(
-      "train", static_cast<size_t>(most_train_steps(static_cast<int64_t>(rows.x.rows()), options)),
-      !common.quiet);
-  TrainResult result = train_network(rows.x, rows.y, options, [&](const TrainStep& step) {
-    progress.advance(1, [&] {
-      return concat(step.fit.refit ? "refit, epoch " : "epoch ", step.fit.epoch, ", loss ",
-                    step.fit.loss);
-    });
-  });
-  if (source.encoding() != nullptr) {
-    result.graph.metadata[kEncodingKey] = encoding_text(*source.encoding());
-  }
-  if (!source.target_names().empty()) {
-    result.graph.metadata[kTargetsKey] = nlohmann::json(source.target_names()).dump();
-  }
-  return result;
-}
-
-namespace {
 
 void check_settings(const CalibrateSettings& settings, const ScoredNetwork& predictor) {
   const CalibrationOptions& calibration = settings.calibration;
@@ -138,16 +109,17 @@ ScoredBatch recall(const Checkpoint& checkpoint, size_t number, const ScoredBatc
 // Scores all rows that the checkpoint, if there is one, does not have.
 void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
                   const CalibrateSettings& settings, const std::string& work,
-                  const CommonOptions& common, ScoreCollector& collected) {
-  Communicator& ranks = *common.ranks;
+                  const Context& context, ScoreCollector& collected) {
+  Communicator& ranks = *context.ranks;
   std::optional<Checkpoint> checkpoint;
   if (!settings.checkpoint.empty() && ranks.rank() == 0) {
     checkpoint.emplace(settings.checkpoint, work);
   }
   uint64_t done = checkpoint ? checkpoint->records().size() : 0;
   ranks.all_reduce(std::span(&done, 1), Reduce::kMax);
-  if (done > 0) say(common, concat(settings.checkpoint, ": goes on after ", done, " batches"));
-  Progress progress("calibrate", source.size().value_or(0), !common.quiet);
+  if (done > 0)
+    context.observer->note(concat(settings.checkpoint, ": goes on after ", done, " batches"));
+  Stage stage(context, "calibrate", source.size().value_or(0));
   uint64_t taken = 0;
   share_batches(
       ranks, source, batch,
@@ -171,7 +143,7 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
           checkpoint->append(result);
         }
         collected.take(made);
-        progress.advance(made.seen);
+        stage.advance(made.seen);
         ++taken;
       });
   if (checkpoint && taken < done) {
@@ -181,55 +153,57 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
 }
 
 // What there is to say of the rows when all are collected; the notable part on stderr too.
-void add_findings(const ScoreCollector& collected, const CommonOptions& common,
+void add_findings(const ScoreCollector& collected, const Context& context,
                   CalibrationArtifact& artifact) {
   artifact.provenance["calibration data sha256"] = collected.sha256();
   if (artifact.score.name == "surrogate") {
     const double share =
         static_cast<double>(collected.reached()) / static_cast<double>(collected.seen());
     artifact.provenance["surrogates within 1 % of the truth"] = format_percent(share);
-    say(common, concat("surrogate: after ", artifact.score.steps, " steps ", format_percent(share),
-                       " of the rows predict the truth within 1 %"));
+    context.observer->note(concat("surrogate: after ", artifact.score.steps, " steps ",
+                                  format_percent(share),
+                                  " of the rows predict the truth within 1 %"));
   }
   if (!artifact.rows.weights.empty()) {
     const std::string rows = format_number(effective_sample_size(artifact.rows.weights));
     artifact.provenance["effective sample size"] = rows;
-    say(common,
+    context.observer->note(
         concat("weights: ", artifact.rows.count(), " rows are worth ", rows, " unweighted ones"));
   }
 }
 
 }  // namespace
 
-CalibrationArtifact calibrate_rows(const Graph& network, RowSource& source, size_t batch,
-                                   const CalibrateSettings& asked, torch::Device device,
-                                   const CommonOptions& common) {
+CalibrationArtifact calibrate_rows(const Graph& network, RowSource& source,
+                                   const CalibrateSettings& asked, const Context& context) {
   torch::NoGradGuard no_grad;
   CalibrateSettings settings = asked;
   settings.calibration.paper = settings.score.paper;
   CalibrationArtifact artifact;
-  const RowMask left_out = settle(network, source, batch, device, common, settings, artifact.ratio);
-  check_same_files(*common.ranks);  // all have chosen on the same rows
-  const ScoredNetwork predictor(network, settings.score, settings.cut, device);
+  const RowMask left_out = settle(network, source, context, settings, artifact.ratio);
+  check_same_files(*context.ranks);  // all have chosen on the same rows
+  const ScoredNetwork predictor(network, settings.score, settings.cut, context.device);
   check_settings(settings, predictor);
   artifact.network = network;
   artifact.score = settings.score;
   artifact.calibration = settings.calibration;
   artifact.cut = predictor.cut();
   artifact.rows.levels = settings.levels;
-  const bool alone = common.ranks->size() == 1 && settings.checkpoint.empty();
-  const std::string work = alone ? "" : hash_of_work(artifact, settings, left_out, batch, device);
-  check_agreement(*common.ranks, work);
-  ScoreCollector collected(settings, predictor, expected_rows(source, batch, *common.ranks),
-                           *common.ranks);
+  const size_t batch = context.batch_for(source);
+  const bool alone = context.ranks->size() == 1 && settings.checkpoint.empty();
+  const std::string work =
+      alone ? "" : hash_of_work(artifact, settings, left_out, batch, context.device);
+  check_agreement(*context.ranks, work);
+  ScoreCollector collected(settings, predictor, expected_rows(source, batch, *context.ranks),
+                           *context.ranks);
   collect_rows(BatchScorer(settings, predictor, artifact.ratio, left_out), source, batch, settings,
-               work, common, collected);
-  collected.finish(*common.ranks, artifact);
-  if (common.ranks->rank() != 0) return artifact;
+               work, context, collected);
+  collected.finish(*context.ranks, artifact);
+  if (context.ranks->rank() != 0) return artifact;
 
   artifact.provenance =
-      provenance_of(settings, predictor, collected, artifact.rows.count(), common.seed);
-  add_findings(collected, common, artifact);
+      provenance_of(settings, predictor, collected, artifact.rows.count(), context.seed);
+  add_findings(collected, context, artifact);
   artifact.provenance["network sha256"] = hash_of(serialize_onnx(network));
   if (!source.target_names().empty()) artifact.provenance["target"] = join(source.target_names());
   return artifact;

@@ -1,4 +1,4 @@
-// Prediction of label sets; see label_steps.h.
+// Prediction of label sets; see predict.h.
 #include <memory>
 #include <span>
 #include <utility>
@@ -7,14 +7,12 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/base/progress.h"
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/npy.h"
-
-#include "cli/answers.h"
-#include "cli/label_sets.h"
-#include "cli/label_steps.h"
+#include "fcp/pipeline/answers.h"
+#include "fcp/pipeline/label_sets.h"
+#include "fcp/pipeline/predict.h"
 
 namespace fcp {
 namespace {
@@ -63,15 +61,15 @@ class SetWriter {
 
 }  // namespace
 
-size_t predict_sets(const CalibrationArtifact& artifact, RowSource& source, size_t batch,
-                    const Level& level, const RowFacts& facts, const std::string& out,
-                    torch::Device device, const CommonOptions& common) {
+size_t predict_sets(const CalibrationArtifact& artifact, RowSource& source, const Level& level,
+                    const RowFacts& facts, const std::string& out, const Context& context) {
   torch::NoGradGuard no_grad;
-  const TensorPredictor predictor(artifact, device);
+  const TensorPredictor predictor(artifact, context.device);
+  const size_t batch = context.batch_for(source);
   const auto classes = static_cast<size_t>(predictor.score().classes());
   SetWriter writer(out, class_names_of(artifact.network, classes));
   size_t done = 0;
-  Progress progress("predict", source.size().value_or(0), !common.quiet);
+  Stage stage(context, "predict", source.size().value_or(0));
   for (Rows rows; source.next(batch, rows);) {
     check_interrupted();
     const size_t count = rows.x.rows();
@@ -81,7 +79,7 @@ size_t predict_sets(const CalibrationArtifact& artifact, RowSource& source, size
     check_answers(regions, source, rows.first_row);
     writer.append(regions);
     done += count;
-    progress.advance(count);
+    stage.advance(count);
   }
   if (done == 0) fail("the data has no rows to predict");
   check_facts(facts, done);

@@ -1,10 +1,9 @@
-#include "cli/chooser.h"
+#include "fcp/pipeline/select_options.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/base/progress.h"
 #include "fcp/base/random.h"
 #include "fcp/calibration/label_selection.h"
 #include "fcp/calibration/localized.h"
@@ -60,9 +59,12 @@ Rows take_masked(RowSource& source, const RowMask& mask, bool wanted, size_t bat
 // needs on top of the score they give.
 class Chooser {
  public:
-  Chooser(const Graph& network, RowSource& source, size_t batch, torch::Device device,
-          const CommonOptions& common)
-      : network_(network), source_(source), batch_(batch), device_(device), common_(common) {}
+  Chooser(const Graph& network, RowSource& source, const Context& context)
+      : network_(network),
+        source_(source),
+        batch_(context.batch_for(source)),
+        device_(context.device),
+        context_(context) {}
 
   RowMask choose(CalibrateSettings& settings, DensityRatio& ratio) {
     const ScoreOptions& score = settings.score;
@@ -87,7 +89,7 @@ class Chooser {
     }
 
     const size_t rows = count_rows(source_, batch_);
-    const RowMask mask = choose_rows(rows, settings.selection_share, common_.seed);
+    const RowMask mask = choose_rows(rows, settings.selection_share, context_.seed);
     const Rows slice = take_masked(source_, mask, true, batch_);
     if (slice.x.rows() < 10) {
       fail(settings.data_name, ": what is chosen needs at least 10 rows of its own; ",
@@ -117,7 +119,7 @@ class Chooser {
     const Level level = score.paper ? Level::fraction(1, 10) : settings.level;
     const StepsChoice choice = choose_steps(predictor.shared_head(), score, rows, level);
     settings.score.steps = choice.steps;
-    say(common_,
+    context_.observer->note(
         concat("surrogate: ", choice.steps, " steps, bands cover ",
                format_percent(choice.coverage.back()), " of ", slice.x.rows(), " validation rows",
                score.paper ? " (the paper's habit: they are calibrated on as well)"
@@ -133,8 +135,8 @@ class Chooser {
       options.scaled = false;
     }
     if (settings.score.floor > 0 || !cut_open) options.floors = {settings.score.floor};
-    Progress progress("choose the cut", 0, !common_.quiet);
-    options.observe = [&](const Candidate&) { progress.advance(1); };
+    Stage stage(context_, "choose the cut", 0);
+    options.observe = [&](const Candidate&) { stage.advance(1); };
     const Selection selection =
         select_cut(network_, settings.score, view(slice.x), view(slice.y), options);
     const Candidate& chosen = selection.candidates[selection.chosen];
@@ -165,8 +167,8 @@ class Chooser {
       chosen += concat(", ", score.steps, " steps");
     }
     if (!chosen.empty()) {
-      say(common_, concat(score.name, chosen, ": chosen on ", slice.x.rows(),
-                          " rows, which are left out of calibration"));
+      context_.observer->note(concat(score.name, chosen, ": chosen on ", slice.x.rows(),
+                                     " rows, which are left out of calibration"));
     }
   }
 
@@ -183,8 +185,9 @@ class Chooser {
                      format_percent(candidate.coverage), format_number(candidate.effective_rows, 3),
                      i == choice.chosen ? "chosen" : ""});
     }
-    say(common_, concat("Bandwidths on ", slice.x.rows(),
-                        " selection rows, which are left out of calibration:\n", table.text(2)));
+    context_.observer->note(concat("Bandwidths on ", slice.x.rows(),
+                                   " selection rows, which are left out of calibration:\n",
+                                   table.text(2)));
   }
 
   DensityRatio estimate_ratio(const CalibrateSettings& settings, const Rows& slice) {
@@ -194,9 +197,9 @@ class Chooser {
       const torch::Tensor x = view(rows.x);
       return ratio_input(x, x.dim() == 2 ? x : predictor.features(x));
     };
-    say(common_, concat("likelihood ratio: ", slice.x.rows(),
-                        " selection rows, which are left out of calibration, against ",
-                        shifted.x.rows(), " shifted rows"));
+    context_.observer->note(concat("likelihood ratio: ", slice.x.rows(),
+                                   " selection rows, which are left out of calibration, against ",
+                                   shifted.x.rows(), " shifted rows"));
     return fit_density_ratio(input(slice), input(shifted));
   }
 
@@ -212,22 +215,23 @@ class Chooser {
                      format_number(candidate.length), format_percent(candidate.coverage),
                      i == selection.chosen ? "chosen" : ""});
     }
-    say(common_, concat("Cuts and floors on ", rows,
-                        " selection rows, which are left out of calibration:\n", table.text(2)));
+    context_.observer->note(concat("Cuts and floors on ", rows,
+                                   " selection rows, which are left out of calibration:\n",
+                                   table.text(2)));
   }
 
   const Graph& network_;
   RowSource& source_;
   size_t batch_;
   torch::Device device_;
-  const CommonOptions& common_;
+  const Context& context_;
 };
 
 }  // namespace
 
-RowMask settle(const Graph& network, RowSource& source, size_t batch, torch::Device device,
-               const CommonOptions& common, CalibrateSettings& settings, DensityRatio& ratio) {
-  return Chooser(network, source, batch, device, common).choose(settings, ratio);
+RowMask settle(const Graph& network, RowSource& source, const Context& context,
+               CalibrateSettings& settings, DensityRatio& ratio) {
+  return Chooser(network, source, context).choose(settings, ratio);
 }
 
 }  // namespace fcp

@@ -3,14 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "fcp/calibration/tensor_predictor.h"
-
-#include "cli/common.h"
+#include "fcp/pipeline/context.h"
+#include "fcp/pipeline/open_data.h"
 
 namespace fcp {
 
@@ -26,13 +25,11 @@ struct RowFacts {
   std::vector<double> weights;  // empty: none
 };
 
-// --group and --weights as typed; each is empty, a CSV column by name or index, or an .npy file.
+// The options group and weights; each is empty, a CSV column by name or index, or an .npy file.
 struct FactOptions {
   std::string group;
   std::string weights;
 };
-
-void add_facts(CLI::App& verb, FactOptions& options);
 
 RowFacts read_facts(const DataOptions& data, const FactOptions& options);
 
@@ -40,7 +37,7 @@ RowFacts read_facts(const DataOptions& data, const FactOptions& options);
 // that column without being asked. The groups carry the numbers that the predictor knows them by,
 // with names that it does not know after them. Says which groups are unknown.
 RowFacts read_facts_for(const CalibrationArtifact& artifact, const DataOptions& data,
-                        const FactOptions& options, const CommonOptions& common);
+                        const FactOptions& options, Observer& observer);
 
 // The facts of `count` rows from `first` on; groups the predictor has not seen become −1.
 SideInformation side_information(const RowFacts& facts, size_t known_groups, size_t first,

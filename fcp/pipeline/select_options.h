@@ -9,8 +9,7 @@
 
 #include "fcp/data/rows.h"
 #include "fcp/network/graph.h"
-
-#include "cli/steps.h"
+#include "fcp/pipeline/calibrate.h"
 
 namespace fcp {
 
@@ -19,7 +18,7 @@ using RowMask = std::vector<bool>;
 
 // Fills in what `settings` leaves open, and `ratio` where it is to be estimated; returns the rows
 // this looked at. What is chosen is told on stderr.
-RowMask settle(const Graph& network, RowSource& source, size_t batch, torch::Device device,
-               const CommonOptions& common, CalibrateSettings& settings, DensityRatio& ratio);
+RowMask settle(const Graph& network, RowSource& source, const Context& context,
+               CalibrateSettings& settings, DensityRatio& ratio);
 
 }  // namespace fcp

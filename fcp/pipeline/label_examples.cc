@@ -1,12 +1,11 @@
-#include "cli/label_examples.h"
+#include "fcp/pipeline/label_examples.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "fcp/base/error.h"
 #include "fcp/images/image.h"
-
-#include "cli/label_sets.h"
+#include "fcp/pipeline/label_sets.h"
 
 namespace fcp {
 namespace {

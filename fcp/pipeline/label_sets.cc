@@ -1,4 +1,4 @@
-#include "cli/label_sets.h"
+#include "fcp/pipeline/label_sets.h"
 
 namespace fcp {
 

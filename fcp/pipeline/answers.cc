@@ -1,4 +1,4 @@
-#include "cli/answers.h"
+#include "fcp/pipeline/answers.h"
 
 #include <cmath>
 #include <vector>

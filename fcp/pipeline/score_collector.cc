@@ -1,4 +1,4 @@
-#include "cli/score_collector.h"
+#include "fcp/pipeline/score_collector.h"
 
 #include <cmath>
 #include <utility>

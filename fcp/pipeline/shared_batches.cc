@@ -1,4 +1,4 @@
-#include "cli/shared_batches.h"
+#include "fcp/pipeline/shared_batches.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,0 +1,23 @@
+#include "cli/console_observer.h"
+
+#include <iostream>
+
+namespace fcp {
+
+void ConsoleObserver::begin(std::string_view stage, size_t total) {
+  progress_.emplace(std::string(stage), total, !quiet_);
+}
+
+void ConsoleObserver::advance(size_t count, const std::function<std::string()>& detail) {
+  if (progress_) progress_->advance(count, detail);
+}
+
+void ConsoleObserver::end() { progress_.reset(); }
+
+void ConsoleObserver::note(const std::string& text) {
+  if (!quiet_) std::cerr << text << '\n';
+}
+
+void ConsoleObserver::warning(const std::string& text) { note("warning: " + text); }
+
+}  // namespace fcp

@@ -1,0 +1,118 @@
+#include "fcp/pipeline/context.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <torch/cuda.h>
+#include <torch/utils.h>
+#include <unistd.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/memory.h"
+
+namespace fcp {
+namespace {
+
+// OpenMP's threads wait for each other by spinning, which makes a busy machine crawl, and libgomp
+// reads its environment before main() could change it. But it hardly spins where there are more
+// threads than cores (its manual, at GOMP_SPINCOUNT): so there is one more team of them, asleep.
+void keep_threads_from_spinning(int cores) {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+  std::promise<void> promise;
+  std::future<void> asleep = promise.get_future();
+  std::thread([cores, promise = std::move(promise)]() mutable {
+    try {
+      at::set_num_threads(cores);
+      torch::ones({int64_t{cores} << 15});  // large enough for every core to get a share
+      promise.set_value();
+    } catch (...) {  // out of memory
+      promise.set_exception(std::current_exception());
+      return;
+    }
+    for (;;) pause();
+  }).detach();
+  asleep.get();
+}
+
+// mpirun binds ranks to a few cores each. The number of threads must not follow that: it can change
+// the last bits of a score, and those are to be the same for any number of ranks.
+int cores_for(const Communicator& ranks) {
+  if (ranks.size() == 1) {
+    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  }
+  return static_cast<int>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+// OpenBLAS keeps threads of its own, of which libtorch tells it nothing; they would take a second
+// core for one thread, and wait for each other by yielding on a busy one.
+void set_blas_threads(int threads) {
+  const auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
+  if (set != nullptr) set(threads);
+}
+
+torch::Device find_device(const std::string& name) {
+  if (name == "cpu") return torch::kCPU;
+  if (name != "cuda") fail("device ", name, ": expected cpu or cuda");
+  if (!torch::cuda::is_available()) {
+    fail("device cuda: this machine, or this build of libtorch, has no CUDA device");
+  }
+  // Convolutions would drop 13 of the 23 bits of every product: bounds would not hold.
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
+  return torch::kCUDA;
+}
+
+}  // namespace
+
+void Observer::begin(std::string_view, size_t) {}
+void Observer::advance(size_t, const std::function<std::string()>&) {}
+void Observer::end() {}
+void Observer::note(const std::string&) {}
+void Observer::warning(const std::string&) {}
+
+Communicator* serial_ranks() {
+  static const std::unique_ptr<Communicator> serial = make_serial_communicator();
+  return serial.get();
+}
+
+Observer* silent_observer() {
+  static Observer silent;
+  return &silent;
+}
+
+size_t Context::batch_for(const RowSource& source) const {
+  if (batch > 0) return batch;
+  constexpr size_t kNumbers = size_t{1} << 22;
+  return std::clamp<size_t>(kNumbers / std::max<size_t>(1, element_count(source.row_shape())), 1,
+                            4096);
+}
+
+Stage::Stage(const Context& context, std::string_view name, size_t total)
+    : observer_(context.observer) {
+  observer_->begin(name, total);
+}
+
+Stage::~Stage() { observer_->end(); }
+
+void Stage::advance(size_t count, const std::function<std::string()>& detail) {
+  observer_->advance(count, detail);
+}
+
+Context start(const StartOptions& options, Communicator* ranks) {
+  const int cores = cores_for(*ranks);
+  const int threads = options.threads > 0 ? options.threads : cores;
+  keep_freed_memory();
+  keep_threads_from_spinning(cores);
+  at::set_num_threads(threads);
+  set_blas_threads(threads);
+  return {.device = find_device(options.device), .ranks = ranks};
+}
+
+}  // namespace fcp

@@ -1,0 +1,77 @@
+// What every step of the pipeline is given besides its rows and options: where to compute, which
+// processes share the work, the seed, and who hears of progress. A step prints nothing.
+//
+//   Context context = start({.threads = 4});
+//   context.observer = &my_observer;
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <torch/types.h>
+
+#include "fcp/data/rows.h"
+#include "fcp/distributed/communicator.h"
+
+namespace fcp {
+
+// Hears what happens while it happens. Every function may be left as it is.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  // A stage of `total` steps begins; total = 0: how many is not known.
+  virtual void begin(std::string_view stage, size_t total);
+  // `detail` is a short text (the loss, say); it costs nothing unless it is called.
+  virtual void advance(size_t count, const std::function<std::string()>& detail);
+  virtual void end();
+
+  virtual void note(const std::string& text);     // worth knowing
+  virtual void warning(const std::string& text);  // worth acting on
+};
+
+// One process, which is the whole job.
+Communicator* serial_ranks();
+
+// An observer that hears nothing.
+Observer* silent_observer();
+
+struct Context {
+  torch::Device device = torch::kCPU;
+  Communicator* ranks = serial_ranks();
+  Observer* observer = silent_observer();
+  uint64_t seed = 0;
+  size_t batch = 0;  // rows at a time; 0: chosen by the size of a row
+
+  // Rows of `source` to run at a time.
+  size_t batch_for(const RowSource& source) const;
+};
+
+// A stage that its observer hears of from construction to destruction.
+class Stage {
+ public:
+  Stage(const Context& context, std::string_view name, size_t total);
+  ~Stage();
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  void advance(size_t count, const std::function<std::string()>& detail = {});
+
+ private:
+  Observer* observer_;
+};
+
+struct StartOptions {
+  std::string device = "cpu";  // or "cuda"
+  int threads = 0;             // 0: all cores
+};
+
+// Sets the number of threads of this process, for libtorch and for OpenBLAS, and returns a context
+// for the device. An Error where the device is not there. All other threads that libtorch has
+// started keep asleep: they wait for work without taking a core.
+Context start(const StartOptions& options, Communicator* ranks = serial_ranks());
+
+}  // namespace fcp

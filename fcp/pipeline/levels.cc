@@ -1,0 +1,42 @@
+#include "fcp/pipeline/levels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "fcp/base/error.h"
+#include "fcp/calibration/grouped.h"
+#include "fcp/calibration/kept_levels.h"
+#include "fcp/conformal/rank.h"
+
+namespace fcp {
+
+CalibrationArtifact read_artifact_for(const std::string& path, std::span<const Level> levels) {
+  CalibrationArtifact artifact = read_artifact(path);
+  for (const Level& level : levels) {
+    const auto missing = missing_level(artifact.rows.levels, level);
+    if (missing) fail(path, ": ", *missing);
+  }
+  return artifact;
+}
+
+std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& artifact,
+                                                   const Level& level) {
+  if (artifact.calibration.name == "grouped") {
+    return small_groups_warning(artifact.calibration, artifact.rows, level);
+  }
+  const std::vector<double> radius = artifact.radius(level);
+  const auto finite = [](double value) { return std::isfinite(value); };
+  if (std::all_of(radius.begin(), radius.end(), finite)) return std::nullopt;
+  const size_t n = artifact.rows.count();
+  const Level side = side_level(level, artifact.rows.sides, artifact.calibration);
+  if (conformal_rank(side, n) <= n) {
+    return "the radius is infinite, because too many calibration scores are: every interval is "
+           "infinite";
+  }
+  return concat("the radius is infinite: alpha ", level.text(), " needs at least ",
+                least_calibration_rows(side), " calibration rows, this predictor has ", n,
+                "; every interval is infinite");
+}
+
+}  // namespace fcp

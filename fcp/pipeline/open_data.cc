@@ -1,0 +1,109 @@
+#include "fcp/pipeline/open_data.h"
+
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/data/encoding_text.h"
+#include "fcp/images/folder.h"
+#include "fcp/images/image_rows.h"
+#include "fcp/images/image_text.h"
+
+namespace fcp {
+namespace {
+
+std::unique_ptr<RowSource> open_image_data(const DataOptions& options, const Graph* network) {
+  ImageOptions images;
+  images.transform = transform_for(options, network);
+  images.list.class_file = options.class_names;
+  if (options.data.ends_with(".npy")) {
+    images.labels = options.target;
+  } else if (!is_folder(options.data)) {
+    images.list.label_column = options.target;
+  }
+  auto source = open_images(options.data, images);
+  if (options.needs_target && source->target_count() == 0) {
+    fail(options.data,
+         ": has no labels; a folder needs one folder per class, a CSV a target column, an .npy a "
+         "target file");
+  }
+  return source;
+}
+
+std::vector<std::string> numbered(size_t count) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+}  // namespace
+
+bool are_images(const DataOptions& options) { return options.images || is_folder(options.data); }
+
+ImageTransform transform_for(const DataOptions& options, const Graph* network) {
+  if (options.transform) return *options.transform;
+  if (network == nullptr || !network->metadata.contains(kImagesKey)) return {};
+  return parse_transform(network->metadata.at(kImagesKey));
+}
+
+void remember_images(const DataOptions& options, const RowSource& source, Graph& network) {
+  if (are_images(options)) {
+    network.metadata[kImagesKey] = transform_text(transform_for(options, &network));
+  }
+  if (!source.class_names().empty()) {
+    network.metadata[kClassesKey] = class_names_text(source.class_names());
+  } else if (!options.class_names.empty()) {
+    network.metadata[kClassesKey] = class_names_text(read_lines(options.class_names));
+  }
+}
+
+std::vector<std::string> class_names_of(const Graph& network, size_t classes) {
+  const auto found = network.metadata.find(kClassesKey);
+  if (found == network.metadata.end()) return numbered(classes);
+  std::vector<std::string> names = parse_class_names(found->second);
+  if (names.size() != classes) {
+    fail("there are ", names.size(), " class names for ", classes, " classes");
+  }
+  return names;
+}
+
+std::vector<std::string> target_names_of(const Graph& network, size_t outputs) {
+  const auto found = network.metadata.find(kTargetsKey);
+  if (found != network.metadata.end()) {
+    const auto names = nlohmann::json::parse(found->second, nullptr, false);
+    if (names.is_array() && names.size() == outputs) return names.get<std::vector<std::string>>();
+  }
+  return numbered(outputs);
+}
+
+std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network) {
+  if (are_images(options)) return open_image_data(options, network);
+  if (options.needs_target && options.target.empty()) fail_option("target", "is required");
+  CsvOptions csv = options.csv;
+  if (network != nullptr && network->metadata.contains(kEncodingKey)) {
+    for (const auto& [name, given] :
+         {std::pair("drop", !csv.drop.empty()), std::pair("categorical", !csv.categorical.empty()),
+          std::pair("impute", csv.impute)}) {
+      if (given) fail_option(name, "was settled when this network was trained; leave it out");
+    }
+    csv.encoding = parse_encoding(network->metadata.at(kEncodingKey));
+  }
+  return open_rows(options.data, options.target, csv);
+}
+
+std::string data_file_names(const DataOptions& options) {
+  std::string names;
+  for (const std::string& file : file_list(options.data)) {
+    if (!names.empty()) names += ',';
+    names += std::filesystem::path(file).filename().string();
+  }
+  return names;
+}
+
+torch::Tensor view(const Array& array) {
+  return torch::from_blob(const_cast<float*>(array.values.data()), array.shape, torch::kFloat);
+}
+
+}  // namespace fcp

@@ -1,0 +1,51 @@
+// Opening the rows of a table, array or folder of images the way a network wants them: through the
+// encoding of columns and the transform of images that it carries.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/data/rows.h"
+#include "fcp/images/image_transform.h"
+#include "fcp/network/graph.h"
+
+namespace fcp {
+
+struct DataOptions {
+  std::string data;           // CSV, .npy, .npz:entry or a folder of images; several: a,b
+  std::string target;         // CSV columns, or .npy files; folders of images name it themselves
+  bool needs_target = false;  // an Error where there is none
+  CsvOptions csv = {};
+  bool images = false;                           // a CSV or .npy holds images; a folder always does
+  std::optional<ImageTransform> transform = {};  // none: the network's own, or the usual one
+  std::string class_names = {};                  // file of class names, one per line
+};
+
+// `network` supplies the encoding of columns that training stored in it, if any; null: none.
+std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network);
+
+bool are_images(const DataOptions& options);
+
+// How images are read for this network.
+ImageTransform transform_for(const DataOptions& options, const Graph* network);
+
+// Keeps in the network how images were read and what the classes are called.
+void remember_images(const DataOptions& options, const RowSource& source, Graph& network);
+
+// The names of the classes that the network carries; numbers where it has none.
+std::vector<std::string> class_names_of(const Graph& network, size_t classes);
+
+// The names of the target columns that the network carries; numbers where it has none.
+std::vector<std::string> target_names_of(const Graph& network, size_t outputs);
+
+// The names of the files of the data, without their folders.
+std::string data_file_names(const DataOptions& options);
+
+// The array without a copy; it must outlive the tensor.
+torch::Tensor view(const Array& array);
+
+}  // namespace fcp

@@ -1,10 +1,11 @@
 # Thin: every target is one or two commands that can be typed by hand.
-.PHONY: demo test slow asan tsan fuzz bench package format lint deps build clean
+.PHONY: demo program test slow repeat asan tsan fuzz bench package format lint deps build clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+REPEATS ?= 20
 
-demo: build
+demo: program
 	build/release/bin/fcp demo --out build/demo
 
 test: build
@@ -13,8 +14,18 @@ test: build
 slow: build
 	cd build/release && ctest --parallel $(JOBS) --output-on-failure --label-regex slow
 
+# The tests N times beside a busy loop on every core: a test that fails once in fifty runs is broken.
+repeat: build
+	scripts/repeat-tests.sh build/release $(REPEATS)
+
+# The program alone: no tests, no Python, and only the packages that it needs.
+program:
+	scripts/install-deps.sh program
+	cmake --preset release -DFCP_BUILD_TESTS=OFF -DFCP_BUILD_PYTHON=OFF $(CMAKE_OPTIONS)
+	cmake --build --preset release --parallel $(JOBS) --target fcp_program
+
 build: deps
-	cmake --preset release $(CMAKE_OPTIONS)
+	cmake --preset release -DFCP_BUILD_TESTS=ON -DFCP_BUILD_PYTHON=AUTO $(CMAKE_OPTIONS)
 	cmake --build --preset release --parallel $(JOBS)
 
 asan: deps

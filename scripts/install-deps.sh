@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building and testing need and that are missing. On a machine
-# without apt it only says what to look for: the build reports what it does not find.
+# Installs the Debian packages that are missing: install-deps.sh [program], without an argument all
+# that building, testing and formatting need. On a machine without apt it only says what to look
+# for: the build reports what it does not find.
 set -euo pipefail
 
 packages=(
@@ -8,11 +9,15 @@ packages=(
   libtorch-dev libonnx-dev libopenblas-dev libprotobuf-dev protobuf-compiler
   libopenmpi-dev openmpi-bin
   libssl-dev libxxhash-dev zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
-  python3 python3-dev python3-numpy python3-onnx python3-torch python3-torchvision
-  pybind11-dev
-  clang clang-format clang-tidy libclang-rt-dev chromium
 )
+if [ "${1:-}" != program ]; then
+  packages+=(
+    libgtest-dev libgmock-dev libbenchmark-dev
+    python3 python3-dev python3-numpy python3-onnx python3-torch python3-torchvision
+    pybind11-dev
+    clang clang-format clang-tidy libclang-rt-dev chromium
+  )
+fi
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   echo "install-deps: no apt here; needed are: ${packages[*]}" >&2

@@ -18,28 +18,33 @@ def job(ranks, *arguments, folder="."):
                           timeout=LONGEST)
 
 
+def said(done):
+    """What fcp wrote on stderr. mpirun's event loop sometimes adds warnings of its own there."""
+    return [line for line in done.stderr.splitlines() if line.startswith("fcp: ")]
+
+
 class Failures(unittest.TestCase):
     def test_a_rank_that_throws_ends_the_job_with_one_line(self):
         for rank in (0, 3):
             done = job(4, "throw", str(rank))
             self.assertEqual(done.returncode, 1)
-            self.assertEqual(done.stderr, f"fcp: rank {rank} of 4: row 17 of scores.npy is NaN\n")
+            self.assertEqual(said(done), [f"fcp: rank {rank} of 4: row 17 of scores.npy is NaN"])
             self.assertEqual(done.stdout, "")
 
     def test_a_complaint_all_ranks_share_is_heard_once(self):
         done = job(4, "throw_all")
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr, "fcp: rank 0 of 4: scores.npy is missing\n")
+        self.assertEqual(said(done), ["fcp: rank 0 of 4: scores.npy is missing"])
 
     def test_bad_usage_has_its_own_exit_code(self):
         done = job(2, "usage", "1")
         self.assertEqual(done.returncode, 2)
-        self.assertEqual(done.stderr, "fcp: rank 1 of 2: no such option\n")
+        self.assertEqual(said(done), ["fcp: rank 1 of 2: no such option"])
 
     def test_one_rank_alone_needs_no_number(self):
         done = job(1, "throw", "0")
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr, "fcp: row 17 of scores.npy is NaN\n")
+        self.assertEqual(said(done), ["fcp: row 17 of scores.npy is NaN"])
 
     def test_a_rank_that_is_killed_ends_the_job_without_an_artifact(self):
         with tempfile.TemporaryDirectory() as folder:

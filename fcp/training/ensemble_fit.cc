@@ -30,6 +30,21 @@ torch::Tensor rows_at(const torch::Tensor& x, const torch::Tensor& indices) {
       .view({indices.size(0), indices.size(1), x.size(1)});
 }
 
+// One thread while in scope, where a step is too short to be worth sharing.
+class StepThreads {
+ public:
+  explicit StepThreads(double multiplications) : before_(at::get_num_threads()) {
+    constexpr double kWorthSharing = 1 << 26;
+    if (multiplications < kWorthSharing) at::set_num_threads(1);
+  }
+  ~StepThreads() { at::set_num_threads(before_); }
+  StepThreads(const StepThreads&) = delete;
+  StepThreads& operator=(const StepThreads&) = delete;
+
+ private:
+  int before_;
+};
+
 // Hold-outs of several networks as one block: the last row fills up the shorter ones, without
 // weight.
 struct HoldoutBlock {
@@ -69,6 +84,7 @@ class EnsembleRun {
 
   EnsembleFit run(const EnsembleProgress& progress) {
     const torch::NoGradGuard no_gradients;
+    const StepThreads threads(static_cast<double>(batch_ * best_.numel()));
     start_ = std::chrono::steady_clock::now();
     for (int64_t epoch = 1; epoch <= options_.epochs && !active_.empty(); ++epoch) {
       const torch::Tensor trained = train_epoch(epoch, progress);

@@ -245,7 +245,7 @@ void add_network_options(CLI::App& verb, TrainVerbOptions& options) {
                   "of rows; paper 10]");
   verb.add_option("--patience", options.patience,
                   "tabular: epochs without improvement after which a member stops [30 % of all]");
-  verb.add_option("--rate", options.rate, "Learning rate of Adam [tabular 0.003 at its peak; "
+  verb.add_option("--rate", options.rate, "Learning rate of Adam [tabular 0.003 or 0.0015 at its peak; "
                                           "paper 0.0005]");
   verb.add_option("--weight-decay", options.weight_decay, "paper: weight decay [1e-06]");
   verb.add_option("--dropout", options.dropout, "Dropout [0.1]");

@@ -1,7 +1,7 @@
 // Adam (Kingma and Ba, 2015) for a stack of networks: parameters [S, P] at once, with a rate of
 // their own for the first `scales` parameters of each network. On the CPU one pass over memory,
 // shared among libtorch's threads; elsewhere libtorch's own operations.
-// Tested by tests/training/stack_adam_test.cc.
+// Tested by tests/training/member_stack_test.cc.
 #pragma once
 
 #include <cstdint>

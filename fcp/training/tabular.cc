@@ -33,7 +33,7 @@ void check_tabular_options(const TabularOptions& options) {
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     fail("dropout ", options.dropout, ", expected at least 0 and below 1");
   }
-  if (!(options.rate > 0 && std::isfinite(options.rate))) {
+  if (!(options.rate >= 0 && std::isfinite(options.rate))) {
     fail("learning rate ", options.rate, ", expected above 0");
   }
   if (!(options.holdout > 0 && options.holdout < 1)) {
@@ -60,9 +60,14 @@ int64_t batch_for(int64_t rows) {
   return rows >= 200 ? 64 : 32;
 }
 
+constexpr int64_t kLarge = 8000;  // rows
+
+// Many steps can be shorter ones.
+double rate_for(int64_t rows) { return rows >= kLarge ? 1.5e-3 : 3e-3; }
+
 // Small tables need steps, large ones fewer passes.
 int64_t epochs_for(int64_t rows, int64_t batch) {
-  constexpr int64_t kLarge = 8000, kHuge = 50000, kFewestSteps = 1000;
+  constexpr int64_t kHuge = 50000, kFewestSteps = 1000;
   if (rows >= kHuge) return std::max<int64_t>(16, 80 * kHuge / rows);
   if (rows >= kLarge) return 80;
   const int64_t batches = std::max<int64_t>(1, rows / batch);
@@ -75,7 +80,7 @@ EnsembleFitOptions fit_options_for(const TabularOptions& options, const FitRows&
   EnsembleFitOptions fitting;
   fitting.hidden = options.layers;
   fitting.dropout = options.dropout;
-  fitting.rate = options.rate;
+  fitting.rate = options.rate > 0 ? options.rate : rate_for(count);
   fitting.batch = options.batch > 0 ? options.batch : batch_for(count);
   fitting.epochs = options.epochs > 0 ? options.epochs : epochs_for(count, fitting.batch);
   fitting.patience =
@@ -175,7 +180,7 @@ torch::Tensor unseen_errors(const EnsembleFit& fit, const TabularData& data,
 size_t choose_centre(const EnsembleFit& fit, const TabularData& data,
                      const std::vector<FitRows>& rows, const std::vector<Centre>& centres) {
   if (centres.size() < 2) return 0;
-  constexpr double kShorter = 0.97, kRmseAllowed = 1.1;
+  constexpr double kShorter = 0.97, kRmseAllowed = 1.15;
   const int64_t members = static_cast<int64_t>(rows.size());
   const torch::Tensor mean = unseen_errors(fit, data, rows, 0, centres[0]);
   const torch::Tensor median = unseen_errors(fit, data, rows, members, centres[1]);

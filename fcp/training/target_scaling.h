@@ -1,5 +1,5 @@
 // The scale at which targets are learned: (y − mean) / deviation, column by column. Labels stay as
-// they are. Tested by tests/training/target_scaling_test.cc.
+// they are. Tested by tests/training/holdout_error_test.cc.
 #pragma once
 
 #include <vector>

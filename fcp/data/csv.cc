@@ -94,7 +94,7 @@ CsvReader::CsvReader(const std::string& path, const std::string& target, const C
     match_columns();
   } else {
     choose_columns(options);
-    learn(options.impute);
+    learn(options.impute, options.keep_missing);
   }
   feature_names_ = encoding_.feature_names();
   rewind();
@@ -226,12 +226,14 @@ void CsvReader::match_columns() {
 }
 
 // Learns categories and means in a pass over the file, where there are any to learn.
-void CsvReader::learn(bool impute) {
+void CsvReader::learn(bool impute, bool keep_missing) {
   const size_t count = cells_.size();
   encoding_.categories.resize(count);
   category_index_.resize(count);
   const bool any = std::find(categorical_.begin(), categorical_.end(), true) != categorical_.end();
-  if (!any && !impute) return;
+  if (!any && !impute && !keep_missing) return;
+  const bool allowed = impute || keep_missing;
+  bool missing = false;
 
   std::vector<double> sums(count);
   std::vector<size_t> found(count);
@@ -239,7 +241,10 @@ void CsvReader::learn(bool impute) {
   while (next_row()) {
     for (size_t i = 0; i < count; ++i) {
       const std::string_view cell = records_.cells()[cells_[i]];
-      if (is_missing(cell) && impute) continue;
+      if (is_missing(cell) && allowed) {
+        missing = true;
+        continue;
+      }
       if (!categorical_[i]) {
         sums[i] += number(cells_[i]);
       } else if (is_missing(cell)) {
@@ -255,10 +260,12 @@ void CsvReader::learn(bool impute) {
     }
   }
   for (size_t i = 0; i < count; ++i) {
-    if (found[i] == 0) {
+    if (found[i] == 0 && !(keep_missing && !categorical_[i])) {
       fail(records_.name(), ": column ", column_text(cells_[i]), " has no values at all");
     }
-    if (impute) {
+    if (keep_missing && missing) {
+      encoding_.means.push_back(categorical_[i] ? 0 : std::numeric_limits<float>::quiet_NaN());
+    } else if (impute) {
       const double mean = categorical_[i] ? 0 : sums[i] / static_cast<double>(found[i]);
       encoding_.means.push_back(static_cast<float>(mean));
     }

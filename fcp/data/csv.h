@@ -36,7 +36,8 @@ struct CsvEncoding {
   // In order of first appearance; empty for a column of numbers. Numbers count as text: "1" and
   // "1.0" are two categories.
   std::vector<std::vector<std::string>> categories = {};
-  // What a missing number becomes; empty: missing values are refused. 0 for a categorical column.
+  // What a missing number becomes, which may be NaN; empty: missing values are refused. 0 for a
+  // categorical column.
   std::vector<float> means = {};
 
   // Names of the features: a column of numbers keeps its name, a category is "column=category".
@@ -50,8 +51,9 @@ struct CsvOptions {
   std::vector<std::string> drop = {};         // columns that are neither features nor targets
   std::vector<std::string> categorical = {};  // columns to one-hot
   bool impute = false;                        // missing features become the column's mean
-  // Read through this encoding instead of learning one; drop, categorical and impute are then not
-  // looked at. With headers the columns are found by name, in any order, and others are ignored;
+  bool keep_missing = false;                  // … become NaN, in files that have some
+  // Read through this encoding instead of learning one; drop, categorical, impute and keep_missing
+  // are then not looked at. With headers the columns are found by name, in any order, and others are ignored;
   // without, a row must have as many cells as the training file or as there are feature columns.
   std::optional<CsvEncoding> encoding = {};
 };
@@ -82,7 +84,7 @@ class CsvReader {
   void find_targets(const std::string& target);
   void choose_columns(const CsvOptions& options);
   void match_columns();
-  void learn(bool impute);
+  void learn(bool impute, bool keep_missing);
   bool next_row();
   float number(size_t cell) const;
   void encode(size_t column, float*& out) const;

@@ -1,5 +1,6 @@
 #include "fcp/data/encoding_text.h"
 
+#include <limits>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -54,7 +55,10 @@ CsvEncoding parse_encoding(const std::string& text) {
       encoding.positions.push_back(size_from(position));
     }
     json.at("categories").get_to(encoding.categories);
-    json.at("means").get_to(encoding.means);
+    for (const auto& mean : json.at("means")) {  // JSON writes NaN as null
+      encoding.means.push_back(mean.is_null() ? std::numeric_limits<float>::quiet_NaN()
+                                              : mean.get<float>());
+    }
   } catch (const std::exception&) {
     fail("the description of the network's columns (metadata '", kEncodingKey, "') is damaged");
   }

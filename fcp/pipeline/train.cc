@@ -1,11 +1,32 @@
 #include "fcp/pipeline/train.h"
 
+#include <optional>
+
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
 #include "fcp/data/encoding_text.h"
+#include "fcp/data/row_digest.h"
 
 namespace fcp {
+namespace {
+
+// What later steps ask a network: how its columns are read, the names of its targets, and which rows
+// it has seen.
+void describe_training(const RowSource& source, const Rows& rows, Graph& graph) {
+  if (source.encoding() != nullptr) {
+    graph.metadata[kEncodingKey] = encoding_text(*source.encoding());
+  }
+  if (!source.target_names().empty()) {
+    graph.metadata[kTargetsKey] = nlohmann::json(source.target_names()).dump();
+  }
+  RowDigest digest;
+  digest.add(rows.x, rows.y);
+  graph.metadata[kTrainingSketchKey] = digest.sketch();
+  graph.metadata[kTrainingDigestKey] = digest.sha256();
+}
+
+}  // namespace
 
 TrainResult train_rows(RowSource& source, const TrainOptions& options, const Context& context) {
   const Rows rows = read_all(source);
@@ -17,12 +38,23 @@ TrainResult train_rows(RowSource& source, const TrainOptions& options, const Con
                     step.fit.loss);
     });
   });
-  if (source.encoding() != nullptr) {
-    result.graph.metadata[kEncodingKey] = encoding_text(*source.encoding());
-  }
-  if (!source.target_names().empty()) {
-    result.graph.metadata[kTargetsKey] = nlohmann::json(source.target_names()).dump();
-  }
+  describe_training(source, rows, result.graph);
+  return result;
+}
+
+TabularResult train_table(RowSource& source, const TabularOptions& options,
+                          const Context& context) {
+  const Rows rows = read_all(source);
+  std::optional<Stage> stage;  // how long it is becomes known with the first step
+  TabularResult result = train_tabular(rows.x, rows.y, options, [&](const EnsembleStep& step) {
+    if (!stage) stage.emplace(context, "train", static_cast<size_t>(step.steps));
+    stage->advance(1, [&] {
+      return concat("epoch ", step.epoch, " of ", step.epochs, ", hold-out loss ", step.loss);
+    });
+  });
+  stage.reset();
+  for (const std::string& warning : result.warnings) context.observer->warning(warning);
+  describe_training(source, rows, result.graph);
   return result;
 }
 

@@ -3,11 +3,17 @@
 
 #include "fcp/data/rows.h"
 #include "fcp/pipeline/context.h"
+#include "fcp/training/tabular.h"
 #include "fcp/training/train.h"
 
 namespace fcp {
 
-// Trains on all rows; the graph carries how its columns are read, and the names of its targets.
+// Trains on all rows by the paper's recipe; the graph carries how its columns are read, the names of
+// its targets, and what tells the rows that it has seen (fcp/data/row_digest.h).
 TrainResult train_rows(RowSource& source, const TrainOptions& options, const Context& context);
+
+// The same by the default recipe. Warnings go to the observer and stay in the result.
+TabularResult train_table(RowSource& source, const TabularOptions& options,
+                          const Context& context);
 
 }  // namespace fcp

@@ -6,19 +6,13 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/training/graph_parts.h"
 
 namespace fcp {
 namespace {
 
 torch::Tensor constant_row(const std::vector<float>& values) {
   return torch::tensor(values, torch::kFloat).view({1, static_cast<int64_t>(values.size())});
-}
-
-TensorInfo batch_of(const std::string& name, int64_t columns) {
-  return {.name = name,
-          .type = torch::kFloat,
-          .shape = {kDynamic, columns},
-          .dimension_names = {"batch", ""}};
 }
 
 // Adds `output` = op(value, constant) to the graph and moves `value` on to it.
@@ -59,6 +53,8 @@ void append_relu(Graph& graph, std::string& value, size_t number) {
   value = output;
 }
 
+}  // namespace
+
 void append_halves(Graph& graph, const std::string& value, int64_t columns) {
   graph.initializers["halves"] = torch::tensor({columns / 2, columns / 2}, torch::kLong);
   graph.nodes.push_back({.name = "quantiles/Split",
@@ -74,8 +70,6 @@ std::string output_name(Loss loss) {
   if (loss == Loss::kMse) return "prediction";
   return loss == Loss::kQuantile ? "quantiles" : "logits";
 }
-
-}  // namespace
 
 Graph export_mlp(const Mlp& mlp, const NetworkScaling& scaling, Loss loss) {
   Graph graph;

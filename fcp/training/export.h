@@ -10,6 +10,9 @@
 // Tested by tests/training/export_test.cc.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "fcp/network/graph.h"
 #include "fcp/training/loss.h"
 #include "fcp/training/mlp.h"
@@ -19,5 +22,11 @@ namespace fcp {
 
 // The weights are copied. For quantile the network's outputs are all low quantiles, then all high.
 Graph export_mlp(const Mlp& mlp, const NetworkScaling& scaling, Loss loss);
+
+// What the last layer makes: "prediction", "quantiles" or "logits".
+std::string output_name(Loss loss);
+
+// Adds the outputs `low` and `high`: the halves of the tensor `value` [batch, columns].
+void append_halves(Graph& graph, const std::string& value, int64_t columns);
 
 }  // namespace fcp

@@ -68,29 +68,6 @@ void check_loss(const TrainOptions& options) {
   }
 }
 
-int64_t class_count(const TrainingData& data, const TrainOptions& options) {
-  const auto largest = std::max_element(data.y.begin(), data.y.end());
-  const int64_t needed = static_cast<int64_t>(*largest) + 1;
-  if (options.classes == 0) return needed;
-  if (options.classes < needed) {
-    fail("label of row ", largest - data.y.begin(), " (from 0) is ", *largest, ", expected below ",
-         options.classes, ", the number of classes");
-  }
-  return options.classes;
-}
-
-void check_weights(const std::vector<double>& weights, int64_t expected, const char* what) {
-  if (weights.empty()) return;
-  if (static_cast<int64_t>(weights.size()) != expected) {
-    fail("found ", weights.size(), " weights of the loss, expected ", expected, ", one a ", what);
-  }
-  for (const double weight : weights) {
-    if (!(weight > 0 && std::isfinite(weight))) {
-      fail("a weight of the loss is ", weight, ", expected a number above 0");
-    }
-  }
-}
-
 // The losses of the networks to train: one, or one for each quantile.
 std::vector<LossFunction> loss_functions(const TrainOptions& options) {
   if (options.loss != Loss::kQuantile) return {{options.loss, {}, options.weights}};
@@ -101,8 +78,8 @@ std::vector<LossFunction> loss_functions(const TrainOptions& options) {
 
 int64_t output_count(const TrainingData& data, const TrainOptions& options) {
   const bool labels = options.loss == Loss::kCrossEntropy;
-  const int64_t columns = labels ? class_count(data, options) : data.targets;
-  check_weights(options.weights, columns, labels ? "class" : "target");
+  const int64_t columns = labels ? count_classes(data.y, options.classes) : data.targets;
+  check_loss_weights(options.weights, columns, labels ? "class" : "target");
   if (options.loss != Loss::kQuantile) return columns;
   return options.two_networks ? columns : 2 * columns;
 }

@@ -1,5 +1,6 @@
 #include "fcp/training/training_data.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "fcp/base/error.h"
@@ -23,10 +24,10 @@ void check_shapes(const Array& x, const Array& y) {
   }
 }
 
-void check_finite(const Array& array, const char* what) {
+void check_finite(const Array& array, const char* what, bool missing) {
   const size_t columns = array.row_size();
   for (size_t i = 0; i < array.values.size(); ++i) {
-    if (std::isfinite(array.values[i])) continue;
+    if (std::isfinite(array.values[i]) || (missing && std::isnan(array.values[i]))) continue;
     fail(what, " of row ", i / columns, ", column ", i % columns, " (from 0) is ", array.values[i],
          ", expected a finite number");
   }
@@ -81,13 +82,40 @@ void apply_scaling(const NetworkScaling& scaling, TrainingData& data) {
 
 }  // namespace
 
-TrainingData prepare_training_data(const Array& x, const Array& y, Loss loss, bool scale) {
+void check_training_rows(const Array& x, const Array& y, Loss loss, bool missing) {
   check_shapes(x, y);
-  check_finite(x, "feature");
-  check_finite(y, "target");
-  const bool labels = loss == Loss::kCrossEntropy;
-  if (labels) check_labels(y);
+  check_finite(x, "feature", missing);
+  check_finite(y, "target", /*missing=*/false);
+  if (loss == Loss::kCrossEntropy) check_labels(y);
   check_varies(y);
+}
+
+int64_t count_classes(std::span<const float> labels, int64_t asked) {
+  const auto largest = std::max_element(labels.begin(), labels.end());
+  const int64_t needed = static_cast<int64_t>(*largest) + 1;
+  if (asked == 0) return needed;
+  if (asked < needed) {
+    fail("label of row ", largest - labels.begin(), " (from 0) is ", *largest, ", expected below ",
+         asked, ", the number of classes");
+  }
+  return asked;
+}
+
+void check_loss_weights(std::span<const double> weights, int64_t expected, const char* what) {
+  if (weights.empty()) return;
+  if (static_cast<int64_t>(weights.size()) != expected) {
+    fail("found ", weights.size(), " weights of the loss, expected ", expected, ", one a ", what);
+  }
+  for (const double weight : weights) {
+    if (!(weight > 0 && std::isfinite(weight))) {
+      fail("a weight of the loss is ", weight, ", expected a number above 0");
+    }
+  }
+}
+
+TrainingData prepare_training_data(const Array& x, const Array& y, Loss loss, bool scale) {
+  check_training_rows(x, y, loss, /*missing=*/false);
+  const bool labels = loss == Loss::kCrossEntropy;
   TrainingData data{.rows = static_cast<int64_t>(x.rows()),
                     .inputs = static_cast<int64_t>(x.row_size()),
                     .targets = static_cast<int64_t>(y.row_size()),

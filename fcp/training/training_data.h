@@ -37,4 +37,14 @@ constexpr size_t kFewestTrainingRows = 10;
 // column. Rows and columns in messages count from 0.
 TrainingData prepare_training_data(const Array& x, const Array& y, Loss loss, bool scale);
 
+// The checks alone. Where `missing` is true, features may be NaN.
+void check_training_rows(const Array& x, const Array& y, Loss loss, bool missing);
+
+// The number of classes: `asked`, or where that is 0 the largest label + 1. An Error where a label
+// is not below it.
+int64_t count_classes(std::span<const float> labels, int64_t asked);
+
+// Weights of the loss: none, or `expected` of them, all above 0; `what` each is of, for messages.
+void check_loss_weights(std::span<const double> weights, int64_t expected, const char* what);
+
 }  // namespace fcp

@@ -1,0 +1,132 @@
+#include "fcp/training/ensemble_export.h"
+
+#include <string>
+
+#include <torch/types.h>
+
+#include "fcp/base/error.h"
+#include "fcp/training/export.h"
+#include "fcp/training/graph_parts.h"
+
+namespace fcp {
+namespace {
+
+// Layers of the chosen networks: weight [E, inputs, outputs], the input scales included.
+std::vector<StackLayer> member_layers(const EnsembleFit& fit,
+                                      const std::vector<int64_t>& networks) {
+  const torch::Tensor chosen =
+      fit.parameters.index_select(0, torch::tensor(networks, torch::kLong));
+  const StackViews views = stack_views(chosen, fit.shape);
+  std::vector<StackLayer> layers = views.layers;
+  layers[0].weight = layers[0].weight * views.scale.unsqueeze(2);
+  return layers;
+}
+
+void append_gemm(Graph& graph, const std::string& input, const std::string& name,
+                 const torch::Tensor& weight, const torch::Tensor& bias,
+                 const std::string& output) {
+  graph.initializers[name + ".weight"] = weight.contiguous().clone();
+  graph.initializers[name + ".bias"] = bias.contiguous().clone();
+  append_node(graph, "Gemm", {input, name + ".weight", name + ".bias"}, output);
+}
+
+// All members read the same rows: their weights [F, E · width] side by side.
+void append_first_layer(Graph& graph, const std::string& input, const StackLayer& layer,
+                        const std::string& output) {
+  const int64_t inputs = layer.weight.size(1);
+  append_gemm(graph, input, "layer1", layer.weight.permute({1, 0, 2}).reshape({inputs, -1}),
+              layer.bias.flatten(), output);
+}
+
+// Each member reads its own part.
+void append_member_layer(Graph& graph, const std::string& input, const StackLayer& layer,
+                         const std::string& name, const std::string& output) {
+  const int64_t members = layer.weight.size(0);
+  if (members == 1) {
+    append_gemm(graph, input, name, layer.weight[0], layer.bias[0][0], output);
+    return;
+  }
+  std::vector<std::string> parts, answers;
+  for (int64_t e = 0; e < members; ++e) {
+    parts.push_back(concat(name, ".part", e));
+    answers.push_back(concat(name, ".member", e));
+  }
+  graph.initializers[name + ".widths"] =
+      torch::full({members}, layer.weight.size(1), torch::kLong);
+  graph.nodes.push_back({.name = name + "/Split",
+                         .op = "Split",
+                         .domain = "",
+                         .inputs = {input, name + ".widths"},
+                         .outputs = parts,
+                         .attributes = {{"axis", int64_t{1}}}});
+  for (size_t e = 0; e < parts.size(); ++e) {
+    const int64_t member = static_cast<int64_t>(e);
+    append_gemm(graph, parts[e], answers[e], layer.weight[member], layer.bias[member][0],
+                answers[e]);
+  }
+  append_node(graph, "Concat", answers, output, {{"axis", int64_t{1}}});
+}
+
+// The mean of the members' answers.
+AnswerLayer joint_answer(const EnsembleFit& fit, const std::vector<int64_t>& networks,
+                         const OutputScaling& scaling) {
+  const double share = 1 / static_cast<double>(networks.size());
+  std::vector<torch::Tensor> weights;
+  torch::Tensor bias;
+  for (const int64_t network : networks) {
+    const AnswerLayer own = answer_layer(fit, network, scaling);
+    weights.push_back(own.weight * share);
+    const torch::Tensor part = own.bias.to(torch::kDouble) * share;
+    bias = bias.defined() ? bias + part : part;
+  }
+  return {torch::cat(weights), bias.to(torch::kFloat)};
+}
+
+std::string append_hidden(Graph& graph, const std::vector<StackLayer>& layers,
+                          const std::string& encoded) {
+  std::string value = encoded;
+  for (size_t i = 0; i + 1 < layers.size(); ++i) {
+    const std::string name = concat("layer", i + 1);
+    if (i == 0) {
+      append_first_layer(graph, value, layers[i], name);
+    } else {
+      append_member_layer(graph, value, layers[i], name, name);
+    }
+    value = i + 2 == layers.size() ? "features" : concat("hidden", i + 1);
+    append_node(graph, "Relu", {name}, value);
+  }
+  return value;
+}
+
+}  // namespace
+
+AnswerLayer answer_layer(const EnsembleFit& fit, int64_t network, const OutputScaling& scaling) {
+  const StackLayer last = member_layers(fit, {network}).back();
+  const torch::Tensor columns = torch::tensor(scaling.columns, torch::kLong);
+  const torch::Tensor scale = torch::tensor(scaling.scale, torch::kDouble);
+  const torch::Tensor offset = torch::tensor(scaling.offset, torch::kDouble);
+  const auto chosen = [&](const torch::Tensor& values) {
+    return values.index_select(-1, columns).to(torch::kDouble) * scale;
+  };
+  return {chosen(last.weight[0]).to(torch::kFloat),
+          (chosen(last.bias[0][0]) + offset).to(torch::kFloat)};
+}
+
+Graph export_ensemble(const EnsembleFit& fit, const std::vector<int64_t>& networks,
+                      const InputEncoding& encoding, const OutputScaling& scaling, Loss loss) {
+  Graph graph;
+  graph.name = "fcp_ensemble";
+  graph.inputs = {batch_of("input", encoding.columns())};
+  const std::string encoded = append_encoding(graph, encoding, "input");
+  const std::string features = append_hidden(graph, member_layers(fit, networks), encoded);
+  const AnswerLayer answer = joint_answer(fit, networks, scaling);
+  const std::string output = output_name(loss);
+  append_gemm(graph, features, "answer", answer.weight, answer.bias, output);
+  const int64_t columns = answer.weight.size(1);
+  graph.outputs = {batch_of(output, columns)};
+  if (loss == Loss::kQuantile) append_halves(graph, output, columns);
+  sort_and_check(graph);
+  return graph;
+}
+
+}  // namespace fcp

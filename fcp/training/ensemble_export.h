@@ -1,0 +1,47 @@
+// Members of an ensemble as one ONNX graph (operator set 17) that takes the raw columns and answers
+// in the target's unit:
+//
+//   input ─ encoding ─ Gemm ─ Relu ─ hidden1 ─ … ─ features ─ Gemm ─ prediction
+//
+// The members' values stand side by side in every layer, [batch, E · width]. The first layer is one
+// Gemm, because all members read the same columns; in the others each member has a Gemm of its own
+// between Split and Concat. `features` is the last hidden layer; every hidden layer separates the
+// graph, all that follows has bounds, and the output is affine in `features`: the mean over members
+// is part of the last Gemm.
+//
+// The output is `prediction` [batch, K] after mse, `logits` [batch, classes] after cross-entropy,
+// and two, `low` and `high` [batch, K], after quantile. Tested by
+// tests/training/ensemble_export_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/network/graph.h"
+#include "fcp/training/ensemble_fit.h"
+#include "fcp/training/input_encoding.h"
+#include "fcp/training/loss.h"
+
+namespace fcp {
+
+// What a network's outputs are in the target's unit: output[columns[i]] · scale[i] + offset[i].
+struct OutputScaling {
+  std::vector<int64_t> columns;
+  std::vector<double> scale;
+  std::vector<double> offset;
+};
+
+// From the last hidden layer of one network to its answer in the target's unit.
+struct AnswerLayer {
+  torch::Tensor weight;  // [D, outputs]
+  torch::Tensor bias;    // [outputs]
+};
+AnswerLayer answer_layer(const EnsembleFit& fit, int64_t network, const OutputScaling& scaling);
+
+// `networks` of the fit become the members, in this order.
+Graph export_ensemble(const EnsembleFit& fit, const std::vector<int64_t>& networks,
+                      const InputEncoding& encoding, const OutputScaling& scaling, Loss loss);
+
+}  // namespace fcp

@@ -1,0 +1,313 @@
+#include "fcp/training/tabular.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/network/cut.h"
+#include "fcp/network/network.h"
+#include "fcp/training/ensemble_export.h"
+#include "fcp/training/input_encoding.h"
+#include "fcp/training/target_scaling.h"
+#include "fcp/training/training_data.h"
+
+namespace fcp {
+namespace {
+
+void check_tabular_options(const TabularOptions& options) {
+  if (options.members < 1) fail(options.members, " members, expected at least 1");
+  if (options.layers.empty()) fail("no hidden layer, expected at least one");
+  for (const int64_t width : options.layers) {
+    if (width < 1) fail("a hidden layer of width ", width, ", expected at least 1");
+  }
+  if (options.batch < 0) fail("batches of ", options.batch, " rows, expected at least 1");
+  if (options.epochs < 0) fail(options.epochs, " epochs, expected at least 1");
+  if (options.patience < 0) fail("patience of ", options.patience, " epochs, expected at least 1");
+  if (!(options.dropout >= 0 && options.dropout < 1)) {
+    fail("dropout ", options.dropout, ", expected at least 0 and below 1");
+  }
+  if (!(options.rate >= 0 && std::isfinite(options.rate))) {
+    fail("learning rate ", options.rate, ", expected above 0");
+  }
+  if (!(options.holdout > 0 && options.holdout < 1)) {
+    fail("hold-out ", options.holdout, ", expected above 0 and below 1");
+  }
+}
+
+void check_tabular_loss(const TabularOptions& options) {
+  const bool quantile = options.loss == Loss::kQuantile;
+  if (quantile && !(options.low > 0 && options.low < options.high && options.high < 1)) {
+    fail("quantile levels ", options.low, " and ", options.high, ", expected 0 < low < high < 1");
+  }
+  if (options.classes != 0 && options.loss != Loss::kCrossEntropy) {
+    fail("a number of classes is for cross-entropy, found ", loss_name(options.loss));
+  }
+  if (options.centre != Centre::kAuto && options.loss != Loss::kMse) {
+    fail("the mean or median is for mse, found ", loss_name(options.loss));
+  }
+}
+
+int64_t batch_for(int64_t rows) {
+  if (rows >= 1000) return 256;
+  if (rows >= 500) return 128;
+  return rows >= 200 ? 64 : 32;
+}
+
+constexpr int64_t kLarge = 8000;  // rows
+
+// Many steps can be shorter ones.
+double rate_for(int64_t rows) { return rows >= kLarge ? 1.5e-3 : 3e-3; }
+
+// Small tables need steps, large ones fewer passes.
+int64_t epochs_for(int64_t rows, int64_t batch) {
+  constexpr int64_t kHuge = 50000, kFewestSteps = 1000;
+  if (rows >= kHuge) return std::max<int64_t>(16, 80 * kHuge / rows);
+  if (rows >= kLarge) return 80;
+  const int64_t batches = std::max<int64_t>(1, rows / batch);
+  return std::clamp<int64_t>((kFewestSteps + batches - 1) / batches, 120, 400);
+}
+
+EnsembleFitOptions fit_options_for(const TabularOptions& options, const FitRows& rows,
+                                   uint64_t seed) {
+  const int64_t count = static_cast<int64_t>(rows.training.size());
+  EnsembleFitOptions fitting;
+  fitting.hidden = options.layers;
+  fitting.dropout = options.dropout;
+  fitting.rate = options.rate > 0 ? options.rate : rate_for(count);
+  fitting.batch = options.batch > 0 ? options.batch : batch_for(count);
+  fitting.epochs = options.epochs > 0 ? options.epochs : epochs_for(count, fitting.batch);
+  fitting.patience =
+      options.patience > 0 ? options.patience : std::max<int64_t>(10, 3 * fitting.epochs / 10);
+  fitting.seed = seed;
+  return fitting;
+}
+
+// Networks to train: the members for the mean, or for the median, or both.
+std::vector<Centre> centres_to_try(const TabularOptions& options, const Array& y) {
+  if (options.loss != Loss::kMse) return {Centre::kMean};
+  if (options.centre != Centre::kAuto) return {options.centre};
+  if (tail_weight(y) < kHeavyTail) return {Centre::kMean};
+  return {Centre::kMean, Centre::kMedian};
+}
+
+struct TabularData {
+  torch::Tensor x;  // encoded, on the device
+  torch::Tensor y;  // scaled, on the device
+  TargetScaling scaling;
+  int64_t targets = 0;
+  int64_t outputs = 0;  // of a network
+};
+
+TabularData prepare_tabular(const InputEncoding& encoding, const Array& x, const Array& y,
+                            const TabularOptions& options) {
+  TabularData data;
+  data.targets = static_cast<int64_t>(y.row_size());
+  const bool labels = options.loss == Loss::kCrossEntropy;
+  const int64_t columns = labels ? count_classes(y.values, options.classes) : data.targets;
+  check_loss_weights(options.weights, columns, labels ? "class" : "target");
+  data.outputs = labels ? columns : 2 * columns;
+  data.scaling = labels ? TargetScaling{{0}, {1}} : fit_target_scaling(y);
+  data.x = encode_rows(encoding, x).to(options.device);
+  data.y = scale_targets(data.scaling, y).to(options.device);
+  return data;
+}
+
+StackLoss make_stack_loss(const TabularOptions& options, const TabularData& data,
+                          const std::vector<Centre>& centres) {
+  StackLoss loss{.kind = options.loss, .low = options.low, .high = options.high, .weights = {},
+                 .shares = {}};
+  const bool labels = options.loss == Loss::kCrossEntropy;
+  const int64_t columns = labels ? data.outputs : data.targets;
+  loss.weights = options.weights.empty() ? torch::ones({columns}, torch::kFloat)
+                                         : torch::tensor(options.weights, torch::kFloat);
+  loss.weights = loss.weights.to(options.device);
+  if (options.loss != Loss::kMse) return loss;
+  std::vector<float> shares;
+  for (const Centre centre : centres) {
+    for (int64_t e = 0; e < options.members; ++e) {
+      shares.push_back(centre == Centre::kMean ? 1.0f : 0.0f);
+      shares.push_back(1.0f);
+    }
+  }
+  loss.shares = torch::tensor(shares, torch::kFloat).view({-1, 2}).to(options.device);
+  return loss;
+}
+
+OutputScaling output_scaling(const TabularData& data, Loss loss, Centre centre) {
+  OutputScaling scaling;
+  if (loss == Loss::kCrossEntropy) {
+    scaling.columns.resize(static_cast<size_t>(data.outputs));
+    std::iota(scaling.columns.begin(), scaling.columns.end(), 0);
+    scaling.scale.assign(scaling.columns.size(), 1);
+    scaling.offset.assign(scaling.columns.size(), 0);
+    return scaling;
+  }
+  for (const int64_t half : {0, 1}) {
+    const bool wanted = loss == Loss::kQuantile || half == (centre == Centre::kMedian ? 1 : 0);
+    for (int64_t k = 0; wanted && k < data.targets; ++k) {
+      scaling.columns.push_back(half * data.targets + k);
+      scaling.scale.push_back(data.scaling.deviation[static_cast<size_t>(k)]);
+      scaling.offset.push_back(data.scaling.mean[static_cast<size_t>(k)]);
+    }
+  }
+  return scaling;
+}
+
+// Errors of the networks [first, first + members) on the rows that each has not seen, in the scale
+// of training, [rows, K].
+torch::Tensor unseen_errors(const EnsembleFit& fit, const TabularData& data,
+                            const std::vector<FitRows>& rows, int64_t first, Centre centre) {
+  const int64_t column = centre == Centre::kMedian ? data.targets : 0;
+  std::vector<torch::Tensor> errors;
+  for (size_t e = 0; e < rows.size(); ++e) {
+    const torch::Tensor found =
+        network_outputs(fit, first + static_cast<int64_t>(e), data.x, rows[e].holdout)
+            .narrow(1, column, data.targets);
+    const torch::Tensor indices = torch::tensor(rows[e].holdout, torch::kLong).to(data.y.device());
+    errors.push_back(found - data.y.index_select(0, indices).to(torch::kCPU));
+  }
+  return torch::cat(errors).to(torch::kDouble);
+}
+
+// Which of the centres that were tried is the answer.
+size_t choose_centre(const EnsembleFit& fit, const TabularData& data,
+                     const std::vector<FitRows>& rows, const std::vector<Centre>& centres) {
+  if (centres.size() < 2) return 0;
+  constexpr double kShorter = 0.97, kRmseAllowed = 1.15;
+  const int64_t members = static_cast<int64_t>(rows.size());
+  const torch::Tensor mean = unseen_errors(fit, data, rows, 0, centres[0]);
+  const torch::Tensor median = unseen_errors(fit, data, rows, members, centres[1]);
+  double length_ratio = 0, rmse_ratio = 0;  // means over targets of logarithms
+  for (int64_t k = 0; k < data.targets; ++k) {
+    const torch::Tensor a = mean.select(1, k), b = median.select(1, k);
+    length_ratio += std::log(residual_length(b) / residual_length(a));
+    rmse_ratio += 0.5 * std::log(b.square().mean().item<double>() /
+                                 a.square().mean().item<double>());
+  }
+  const double targets = static_cast<double>(data.targets);
+  const bool shorter = std::exp(length_ratio / targets) < kShorter;
+  return shorter && std::exp(rmse_ratio / targets) <= kRmseAllowed ? 1 : 0;
+}
+
+// Features of the graph for all rows, [N, E · D].
+torch::Tensor graph_features(const Graph& graph, const Array& x) {
+  const torch::NoGradGuard no_gradients;
+  const Network backbone(cut(graph, "features").backbone);
+  const int64_t rows = static_cast<int64_t>(x.rows());
+  const int64_t columns = static_cast<int64_t>(x.row_size());
+  constexpr int64_t kBlock = 2048;
+  std::vector<torch::Tensor> blocks;
+  for (int64_t first = 0; first < rows; first += kBlock) {
+    const int64_t count = std::min(kBlock, rows - first);
+    const torch::Tensor block =
+        torch::from_blob(const_cast<float*>(x.values.data() + first * columns), {count, columns},
+                         torch::kFloat);
+    blocks.push_back(backbone.forward(block));
+  }
+  return torch::cat(blocks);
+}
+
+// What the members say of the rows they have not seen, by the graph itself.
+void keep_unseen(const EnsembleFit& fit, const std::vector<int64_t>& networks,
+                 const std::vector<FitRows>& rows, const OutputScaling& scaling, const Array& x,
+                 TabularResult& result) {
+  const int64_t width = fit.shape.hidden.back();
+  const torch::Tensor features = graph_features(result.graph, x);
+  const int64_t outputs = static_cast<int64_t>(scaling.columns.size());
+  result.out_of_fold = torch::full({features.size(0), outputs},
+                                   std::numeric_limits<float>::quiet_NaN(), torch::kFloat);
+  for (size_t e = 0; e < networks.size(); ++e) {
+    const torch::Tensor indices = torch::tensor(rows[e].holdout, torch::kLong);
+    const AnswerLayer answer = answer_layer(fit, networks[e], scaling);
+    UnseenRows unseen;
+    unseen.rows = rows[e].holdout;
+    unseen.features = features.narrow(1, static_cast<int64_t>(e) * width, width)
+                          .index_select(0, indices)
+                          .contiguous();
+    unseen.predictions = torch::addmm(answer.bias, unseen.features, answer.weight);
+    result.out_of_fold.index_copy_(0, indices, unseen.predictions);
+    result.members.push_back(std::move(unseen));
+  }
+}
+
+void judge(const Array& y, const TabularOptions& options, TabularResult& result) {
+  std::vector<int64_t> rows;
+  for (const UnseenRows& member : result.members) {
+    rows.insert(rows.end(), member.rows.begin(), member.rows.end());
+  }
+  const torch::Tensor indices = torch::tensor(rows, torch::kLong);
+  const torch::Tensor truth =
+      torch::tensor(y.values, torch::kFloat).view({static_cast<int64_t>(y.rows()), -1});
+  result.error = holdout_error(options.loss, result.out_of_fold.index_select(0, indices),
+                               truth.index_select(0, indices));
+  result.warnings = training_warnings(result.error, result.curves, result.epochs);
+}
+
+}  // namespace
+
+std::vector<FitRows> deal_rows(int64_t rows, int64_t members, double holdout, uint64_t seed) {
+  if (members > 1 && rows < 2 * members) {
+    fail("found ", rows, " rows to train ", members, " members on, expected at least ",
+         2 * members);
+  }
+  const std::vector<size_t> order = Random(seed).permutation(static_cast<size_t>(rows));
+  const int64_t aside = std::clamp<int64_t>(
+      static_cast<int64_t>(std::llround(holdout * static_cast<double>(rows))), 1, rows - 1);
+  std::vector<FitRows> dealt(static_cast<size_t>(members));
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t row = static_cast<int64_t>(order[static_cast<size_t>(i)]);
+    for (int64_t e = 0; e < members; ++e) {
+      const bool unseen = members == 1 ? i < aside : i % members == e;
+      FitRows& own = dealt[static_cast<size_t>(e)];
+      (unseen ? own.holdout : own.training).push_back(row);
+    }
+  }
+  return dealt;
+}
+
+TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions& options,
+                            const EnsembleProgress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  check_tabular_options(options);
+  check_tabular_loss(options);
+  check_training_rows(x, y, options.loss, /*missing=*/true);
+  Random seeds(options.seed);
+  const std::vector<FitRows> rows = deal_rows(static_cast<int64_t>(x.rows()), options.members,
+                                              options.holdout, seeds.bits());
+  const InputEncoding encoding = fit_input_encoding(x);
+  const TabularData data = prepare_tabular(encoding, x, y, options);
+  const std::vector<Centre> centres = centres_to_try(options, y);
+  const EnsembleFitOptions fitting = fit_options_for(options, rows[0], seeds.bits());
+
+  std::vector<FitRows> all;
+  for (size_t i = 0; i < centres.size(); ++i) all.insert(all.end(), rows.begin(), rows.end());
+  const StackLoss loss = make_stack_loss(options, data, centres);
+  const EnsembleFit fit =
+      fit_ensemble(data.x, data.y, all, loss, data.outputs, fitting, progress);
+
+  const size_t chosen = choose_centre(fit, data, rows, centres);
+  std::vector<int64_t> networks(rows.size());
+  std::iota(networks.begin(), networks.end(), static_cast<int64_t>(chosen * rows.size()));
+  const OutputScaling scaling = output_scaling(data, options.loss, centres[chosen]);
+  TabularResult result;
+  result.centre = centres[chosen];
+  result.epochs = fitting.epochs;
+  for (const int64_t network : networks) {
+    result.curves.push_back(fit.curves[static_cast<size_t>(network)]);
+  }
+  result.graph = export_ensemble(fit, networks, encoding, scaling, options.loss);
+  keep_unseen(fit, networks, rows, scaling, x, result);
+  judge(y, options, result);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  result.seconds = elapsed.count();
+  return result;
+}
+
+}  // namespace fcp

@@ -1,0 +1,70 @@
+#include "fcp/training/target_scaling.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <torch/types.h>
+
+namespace fcp {
+namespace {
+
+std::vector<double> target_column(const Array& y, size_t column) {
+  std::vector<double> values;
+  for (size_t i = column; i < y.values.size(); i += y.row_size()) values.push_back(y.values[i]);
+  return values;
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double deviation_of(const std::vector<double>& values, double mean) {
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size()));
+}
+
+}  // namespace
+
+TargetScaling fit_target_scaling(const Array& y) {
+  TargetScaling scaling;
+  for (size_t k = 0; k < y.row_size(); ++k) {
+    const std::vector<double> values = target_column(y, k);
+    const double mean = mean_of(values);
+    const double deviation = deviation_of(values, mean);
+    scaling.mean.push_back(mean);
+    scaling.deviation.push_back(deviation > 0 ? deviation : 1);
+  }
+  return scaling;
+}
+
+torch::Tensor scale_targets(const TargetScaling& scaling, const Array& y) {
+  const size_t targets = y.row_size();
+  torch::Tensor scaled =
+      torch::empty({static_cast<int64_t>(y.rows()), static_cast<int64_t>(targets)}, torch::kFloat);
+  float* out = scaled.data_ptr<float>();
+  for (size_t i = 0; i < y.values.size(); ++i) {
+    const size_t k = i % targets;
+    out[i] = static_cast<float>((y.values[i] - scaling.mean[k]) / scaling.deviation[k]);
+  }
+  return scaled;
+}
+
+double tail_weight(const Array& y) {
+  double heaviest = 0;
+  for (size_t k = 0; k < y.row_size(); ++k) {
+    std::vector<double> values = target_column(y, k);
+    const double deviation = deviation_of(values, mean_of(values));
+    const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    const double median = *middle;
+    for (double& value : values) value = std::abs(value - median);
+    const double distance = mean_of(values);
+    if (distance > 0) heaviest = std::max(heaviest, deviation / distance);
+  }
+  return heaviest;
+}
+
+}  // namespace fcp

@@ -1,0 +1,207 @@
+#include "fcp/training/tabular.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+#include "fcp/network/cut.h"
+#include "fcp/network/network.h"
+
+#include "tests/training/training_examples.h"
+
+namespace fcp {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Small enough for a test: the recipe is the same.
+TabularOptions quick() {
+  TabularOptions options;
+  options.members = 3;
+  options.layers = {32, 32, 16};
+  options.epochs = 40;
+  return options;
+}
+
+double wavy(std::span<const float> row) { return std::sin(3 * row[0]) + row[1] * row[1]; }
+
+double rmse_on(const Graph& graph, const Array& x, const Array& y) {
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor found = Network(graph).forward(tensor_of(x));
+  return (found - tensor_of(y)).square().mean().sqrt().item<double>();
+}
+
+TEST(TabularTest, LearnsABentFunction) {
+  const Array x = normal_array(800, 3, 1), fresh = normal_array(500, 3, 2);
+  const TabularResult trained = train_tabular(x, column_of(x, wavy), quick());
+  EXPECT_LT(rmse_on(trained.graph, fresh, column_of(fresh, wavy)), 0.5);  // deviation of y: 1.6
+  EXPECT_NEAR(trained.error.rmse[0], rmse_on(trained.graph, fresh, column_of(fresh, wavy)), 0.3);
+  EXPECT_EQ(trained.error.rows, 800);
+  EXPECT_EQ(trained.centre, Centre::kMean);
+  EXPECT_GT(trained.seconds, 0);
+}
+
+TEST(TabularTest, EachMemberKeepsWhatItSaysOfUnseenRows) {
+  const torch::NoGradGuard no_gradients;
+  const Array x = normal_array(100, 3, 1);
+  TabularOptions options = quick();
+  options.epochs = 3;
+  const TabularResult trained = train_tabular(x, column_of(x, wavy), options);
+  ASSERT_EQ(trained.members.size(), 3u);
+  const torch::Tensor features =
+      Network(cut(trained.graph, "features").backbone).forward(tensor_of(x));
+  ASSERT_EQ(features.size(1), 3 * 16);
+  std::vector<int64_t> seen;
+  for (size_t e = 0; e < 3; ++e) {
+    const UnseenRows& member = trained.members[e];
+    seen.insert(seen.end(), member.rows.begin(), member.rows.end());
+    const torch::Tensor indices = torch::tensor(member.rows, torch::kLong);
+    const torch::Tensor own =
+        features.narrow(1, 16 * static_cast<int64_t>(e), 16).index_select(0, indices);
+    EXPECT_LT(largest_difference(member.features, own), 1e-6);
+    EXPECT_LT(largest_difference(trained.out_of_fold.index_select(0, indices), member.predictions),
+              1e-6);
+  }
+  std::sort(seen.begin(), seen.end());
+  for (int64_t i = 0; i < 100; ++i) EXPECT_EQ(seen[static_cast<size_t>(i)], i);
+}
+
+// A member that saw a row with an absurd target would know it.
+TEST(TabularTest, NoMemberSeesItsOwnFold) {
+  const std::vector<FitRows> dealt = deal_rows(11, 3, 0.2, 1);
+  for (const FitRows& member : dealt) {
+    EXPECT_EQ(member.training.size() + member.holdout.size(), 11u);
+    for (const int64_t row : member.holdout) {
+      EXPECT_EQ(std::count(member.training.begin(), member.training.end(), row), 0);
+    }
+  }
+  const std::vector<FitRows> single = deal_rows(10, 1, 0.2, 1);
+  EXPECT_EQ(single[0].holdout.size(), 2u);
+  EXPECT_EQ(single[0].training.size(), 8u);
+}
+
+TEST(TabularTest, TheMeanOfMembersIsThePrediction) {
+  const torch::NoGradGuard no_gradients;
+  const Array x = normal_array(60, 2, 1);
+  TabularOptions options = quick();
+  options.epochs = 3;
+  options.members = 1;
+  const TabularResult single = train_tabular(x, column_of(x, wavy), options);
+  // A single member predicts its unseen rows as the graph does; the others are NaN.
+  const torch::Tensor all = Network(single.graph).forward(tensor_of(x));
+  const torch::Tensor indices = torch::tensor(single.members[0].rows, torch::kLong);
+  EXPECT_LT(largest_difference(all.index_select(0, indices), single.members[0].predictions), 1e-5);
+  EXPECT_EQ(single.out_of_fold.isnan().sum().item<int64_t>(), 60 - 12);
+}
+
+// y = exp(2 · noise) whatever x is: the mean is e² = 7.4, the median 1, and 90 % of |y − c| are
+// below 12 or 18 units, so the median gives the shorter interval.
+TEST(TabularTest, AHeavyTailIsCentredByItsMedianWhereThatIsShorter) {
+  const Array x = normal_array(1500, 2, 1);
+  Array y = normal_array(1500, 1, 2);
+  for (float& value : y.values) value = std::exp(2 * value);
+  TabularOptions options = quick();
+  options.epochs = 15;
+  const TabularResult chosen = train_tabular(x, y, options);
+  EXPECT_EQ(chosen.centre, Centre::kMedian);
+  EXPECT_THAT(chosen.warnings, testing::Contains(HasSubstr("no better than by its mean")));
+  options.centre = Centre::kMean;
+  const TabularResult mean = train_tabular(x, y, options);
+  EXPECT_EQ(mean.centre, Centre::kMean);
+  const torch::Tensor fresh = tensor_of(normal_array(500, 2, 3));
+  const torch::NoGradGuard no_gradients;
+  EXPECT_LT(Network(chosen.graph).forward(fresh).mean().item<double>(), 3);
+  EXPECT_GT(Network(mean.graph).forward(fresh).mean().item<double>(), 4);
+}
+
+TEST(TabularTest, LearnsSeveralTargetsInTheirUnits) {
+  const Array x = normal_array(600, 2, 1);
+  Array y = zeros({600, 2});
+  for (size_t i = 0; i < 600; ++i) {
+    y.values[2 * i] = 1000 + x.values[2 * i];
+    y.values[2 * i + 1] = 1e6f * x.values[2 * i + 1];
+  }
+  const TabularResult trained = train_tabular(x, y, quick());
+  ASSERT_EQ(trained.error.rmse.size(), 2u);
+  EXPECT_LT(trained.error.rmse[0], 0.3);
+  EXPECT_LT(trained.error.rmse[1], 0.3e6);
+}
+
+TEST(TabularTest, LearnsQuantiles) {
+  Random random(3);
+  Array x = zeros({2000, 1}), y = zeros({2000, 1});
+  for (size_t i = 0; i < 2000; ++i) {
+    x.values[i] = static_cast<float>(i % 2);
+    y.values[i] = (1 + x.values[i]) * static_cast<float>(random.uniform());
+  }
+  TabularOptions options = quick();
+  options.loss = Loss::kQuantile;
+  const TabularResult trained = train_tabular(x, y, options);
+  const Tensors outputs = Network(trained.graph).run({torch::tensor({0.0f, 1.0f}).view({2, 1})});
+  for (int64_t i = 0; i < 2; ++i) {
+    const double size = static_cast<double>(1 + i);
+    EXPECT_NEAR(outputs[0][i][0].item<double>() / size, 0.05, 0.08);
+    EXPECT_NEAR(outputs[1][i][0].item<double>() / size, 0.95, 0.08);
+  }
+  EXPECT_NEAR(trained.error.coverage, 0.9, 0.06);
+  EXPECT_EQ(trained.out_of_fold.size(1), 2);
+}
+
+TEST(TabularTest, LearnsClasses) {
+  const Array x = normal_array(800, 2, 1);
+  const Array labels = column_of(x, [](std::span<const float> row) {
+    return (row[0] > 0 ? 1 : 0) + (row[1] > 0 ? 2 : 0);
+  });
+  TabularOptions options = quick();
+  options.loss = Loss::kCrossEntropy;
+  options.classes = 5;
+  const TabularResult trained = train_tabular(x, labels, options);
+  EXPECT_EQ(trained.graph.outputs[0].name, "logits");
+  EXPECT_EQ(trained.graph.outputs[0].shape[1], 5);
+  EXPECT_GT(trained.error.accuracy, 0.9);
+  EXPECT_THAT(trained.warnings, IsEmpty());
+}
+
+TEST(TabularTest, SameSeedSameBits) {
+  const Array x = normal_array(100, 2, 1);
+  TabularOptions options = quick();
+  options.epochs = 3;
+  const Array y = column_of(x, wavy);
+  const auto weights = [&] { return train_tabular(x, y, options).graph.initializers; };
+  const auto first = weights(), second = weights();
+  for (const auto& [name, tensor] : first) EXPECT_TRUE(torch::equal(tensor, second.at(name)));
+  options.seed = 1;
+  EXPECT_FALSE(torch::equal(first.at("answer.weight"), weights().at("answer.weight")));
+}
+
+std::string tabular_error(const TabularOptions& options) {
+  try {
+    const Array x = normal_array(20, 2, 1);
+    train_tabular(x, column_of(x, wavy), options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(TabularTest, WrongOptionsAreErrors) {
+  EXPECT_THAT(tabular_error({.members = 0}), HasSubstr("0 members"));
+  EXPECT_THAT(tabular_error({.members = 11}), HasSubstr("expected at least 22"));
+  EXPECT_THAT(tabular_error({.layers = {}}), HasSubstr("no hidden layer"));
+  EXPECT_THAT(tabular_error({.dropout = 1}), HasSubstr("dropout 1"));
+  EXPECT_THAT(tabular_error({.rate = -1}), HasSubstr("learning rate -1"));
+  EXPECT_THAT(tabular_error({.epochs = -1}), HasSubstr("-1 epochs"));
+  EXPECT_THAT(tabular_error({.classes = 3}), HasSubstr("for cross-entropy"));
+  EXPECT_THAT(tabular_error({.weights = {1, 2}}), HasSubstr("found 2 weights"));
+}
+
+}  // namespace
+}  // namespace fcp

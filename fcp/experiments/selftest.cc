@@ -16,6 +16,7 @@
 #include "fcp/conformal/rank.h"
 #include "fcp/experiments/selftest_laws.h"
 #include "fcp/experiments/selftest_worlds.h"
+#include "fcp/scores/region_measures.h"
 
 namespace fcp {
 namespace {
@@ -124,7 +125,7 @@ std::vector<bool> covered_rows(const Scored& scored, const SelftestWorld& world,
     const Regions regions = score.region(fresh.features, radii);
     const torch::Tensor truth = rows_of(scored.truth, sample.fresh);
     in = score.classes() > 0 ? regions.members.gather(1, truth.to(torch::kLong)).squeeze(1)
-                             : ((regions.lower <= truth) & (truth <= regions.upper)).all(1);
+                             : in_regions(regions, truth);
   }
   const torch::Tensor plain = in.to(torch::kBool).contiguous();
   return std::vector<bool>(plain.data_ptr<bool>(), plain.data_ptr<bool>() + plain.numel());

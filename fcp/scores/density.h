@@ -26,7 +26,7 @@
 #include <span>
 #include <vector>
 
-#include "fcp/conformal/region.h"
+#include "fcp/conformal/interval.h"
 #include "fcp/scores/score.h"
 
 namespace fcp {

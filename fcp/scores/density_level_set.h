@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "fcp/conformal/region.h"
+#include "fcp/conformal/interval.h"
 #include "fcp/scores/score.h"
 
 namespace fcp {

@@ -18,7 +18,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/conformal/region.h"
+#include "fcp/conformal/interval.h"
 #include "fcp/scores/least_radius.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/scores/score.h"

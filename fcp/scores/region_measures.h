@@ -5,7 +5,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/conformal/region.h"
+#include "fcp/conformal/interval.h"
 #include "fcp/scores/score.h"
 
 namespace fcp {

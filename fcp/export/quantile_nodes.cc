@@ -10,7 +10,7 @@
 namespace fcp {
 namespace {
 
-constexpr int64_t kOnnxDouble = 11;
+constexpr int64_t kGridType = 11;
 
 torch::Tensor doubles(std::vector<double> values) { return torch::tensor(values, torch::kDouble); }
 
@@ -31,7 +31,7 @@ class NodeMath {
     return two("MatMul", a, of(b));
   }
   std::string as_double(const std::string& x) {
-    return builder_.add("Cast", {x}, {{"to", kOnnxDouble}});
+    return builder_.add("Cast", {x}, {{"to", kGridType}});
   }
   // 1 where a < b, 0 elsewhere.
   std::string less(const std::string& a, const std::string& b) {

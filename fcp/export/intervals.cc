@@ -120,12 +120,15 @@ class IntervalWriter {
 
   // The ends of the residual, put on the prediction.
   Ends around_center(double radius) {
+    const bool grown = score_.name == "density";
+    if (grown && score_.rectifier.empty() && radius >= grown_limit(grid_.quantiles)) {
+      return everything();
+    }
     NodeRadius given{radius, "", rectified_by_difference(score_.name)};
     if (!score_.rectifier.empty()) {
       given.rectifier = builder_.add("Cast", {score_.rectifier}, {{"to", int64_t{11}}});
     }
-    const Ends residual = score_.name == "density"
-                              ? write_grown_interval(builder_, grid_, given)
+    const Ends residual = grown ? write_grown_interval(builder_, grid_, given)
                               : write_quantile_pair(builder_, grid_, score_.tail, given);
     return {builder_.add("Add", {center_.lower, as_output(residual.lower)}),
             builder_.add("Add", {center_.upper, as_output(residual.upper)})};

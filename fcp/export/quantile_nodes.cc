@@ -173,6 +173,12 @@ Ends write_quantile_pair(GraphBuilder& builder, const QuantileGrid& grid, double
   return {math.sub(low, reach), math.add(high, reach)};
 }
 
+double grown_limit(int64_t quantiles) {
+  auto count = static_cast<double>(quantiles - 1);
+  for (int piece = 0; piece < kTailPieces; ++piece) count += 2 * tail_count(piece);
+  return count;
+}
+
 Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
                           const NodeRadius& radius) {
   NodeMath math(builder);
@@ -222,7 +228,7 @@ Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
             math.add(math.add(middle, half), sum(math.mul(taken, upper)))};
   if (radius.rectifier.empty()) return ends;
   // Everything, where the rectified radius takes all pieces.
-  const double most = pieces.count.sum().item<double>();
+  const double most = grown_limit(grid.quantiles);
   const double infinity = std::numeric_limits<double>::infinity();
   const std::string inside = math.two("Less", reached, math.of(most));
   return {math.where(inside, ends.lower, math.of(-infinity)),

@@ -39,6 +39,8 @@ struct NodeRadius {
 // Ends of the residual, [N, K] doubles.
 Ends write_quantile_pair(GraphBuilder& builder, const QuantileGrid& grid, double tail,
                          const NodeRadius& radius);
+// The radius from which a grown interval of so many quantiles is everything.
+double grown_limit(int64_t quantiles);
 Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
                           const NodeRadius& radius);
 

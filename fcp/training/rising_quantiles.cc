@@ -3,13 +3,12 @@
 namespace fcp {
 
 torch::Tensor rising_matrix(int64_t quantiles) {
+  const int64_t middle = quantiles / 2, above = quantiles - middle - 1;
   torch::Tensor matrix = torch::zeros({quantiles, quantiles});
-  const int64_t middle = quantiles / 2;
-  for (int64_t to = 0; to < quantiles; ++to) {
-    matrix[middle][to] = 1;
-    for (int64_t from = to; from < middle; ++from) matrix[from][to] = -1;
-    for (int64_t from = middle + 1; from <= to; ++from) matrix[from][to] = 1;
-  }
+  matrix.narrow(0, 0, middle).narrow(1, 0, middle).copy_(-torch::ones({middle, middle}).tril());
+  matrix.select(0, middle).fill_(1);
+  matrix.narrow(0, middle + 1, above).narrow(1, middle + 1, above)
+      .copy_(torch::ones({above, above}).triu());
   return matrix;
 }
 

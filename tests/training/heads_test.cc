@@ -51,6 +51,12 @@ TEST(RisingQuantiles, StartAtTheGivenGridAndAlwaysRise) {
   EXPECT_TRUE((any.narrow(3, 1, 8) > any.narrow(3, 0, 8)).all().item<bool>());
 }
 
+TEST(RisingQuantiles, SumStepsAwayFromTheMedian) {
+  const torch::Tensor parts = torch::tensor({{1.0F, 2.0F, 10.0F, 4.0F, 8.0F}});
+  const torch::Tensor quantiles = torch::matmul(parts, rising_matrix(5));
+  EXPECT_TRUE(quantiles.equal(torch::tensor({{7.0F, 8.0F, 10.0F, 14.0F, 22.0F}})));
+}
+
 TEST(RisingQuantiles, MarginalQuantilesAndTheirLoss) {
   const torch::Tensor values = torch::arange(0, 101, torch::kDouble).reshape({101, 1});
   const torch::Tensor grid = marginal_quantiles(values, 3);

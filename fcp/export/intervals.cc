@@ -30,7 +30,7 @@ class IntervalWriter {
       : builder_(builder),
         score_(artifact.score),
         type_(interval_output(artifact, *head.network).type) {
-    const std::shared_ptr<const Network> own = own_head(*head.network);
+    const std::shared_ptr<const Network> own = own_head(head.network);
     const std::vector<TensorInfo>& outputs = own->outputs();
     rank_ = interval_output(artifact, *head.network).shape.size();
     if (!score_.rectifier.empty()) {
@@ -80,12 +80,13 @@ class IntervalWriter {
   }
 
   // The head without heads on features: what bounds walk through and gradients are taken of.
-  static std::shared_ptr<const Network> own_head(const Network& head) {
+  static std::shared_ptr<const Network> own_head(const std::shared_ptr<const Network>& head) {
     std::vector<TensorInfo> outputs;
-    for (const TensorInfo& output : head.outputs()) {
+    for (const TensorInfo& output : head->outputs()) {
       if (!is_head_output(output.name)) outputs.push_back(output);
     }
-    return std::make_shared<const Network>(extract(head.graph(), head.inputs(), outputs));
+    if (outputs.size() == head->outputs().size()) return head;
+    return std::make_shared<const Network>(extract(head->graph(), head->inputs(), outputs));
   }
 
   // A tensor [N, K] of the graph in the type and number of dimensions of the output.

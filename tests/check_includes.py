@@ -15,7 +15,7 @@ BELOW = {
     "bounds": ["network"],
     "search": ["network"],
     "scores": ["conformal", "bounds", "search", "network"],
-    "calibration": ["scores", "conformal", "bounds", "search", "network"],
+    "calibration": ["scores", "conformal", "bounds", "search", "network", "training"],
     "export": ["calibration", "scores", "conformal", "bounds", "search", "network"],
     "data": [],
     "images": ["data"],

@@ -59,9 +59,9 @@ class ConformalPredictor {
   // strange ones. y lies in the region at level α exactly where its p-value is above α.
   std::vector<double> p_values(std::span<const float> x, std::span<const float> y) const;
 
-  bool predicts_labels() const;                        // label sets, not intervals
-  size_t row_size() const;                             // numbers in a row of x
-  size_t outputs() const;                              // intervals per row; 1 for labels
+  bool predicts_labels() const;                          // label sets, not intervals
+  size_t row_size() const;                               // numbers in a row of x
+  size_t outputs() const;                                // intervals per row; 1 for labels
   const std::vector<std::string>& column_names() const;  // of Records; empty: none are known
   const std::vector<std::string>& class_names() const;   // of labels
   size_t calibration_rows() const;
@@ -87,13 +87,13 @@ class ConformalPredictor {
 // table (`fcp help calibrate` lists them), as text: {{"floor", "0.25"}, {"norm", "2"}}.
 struct Settings {
   std::string score = "nested";
-  std::string cut = "";                 // a tensor, a node, a number of layers, "auto", or "": the default
+  std::string cut = "";  // a tensor, a node, a number of layers, "auto", or "": the default
   std::string calibration = "split";
-  std::string group = "";               // grouped: a column, or "predicted" or "label"
-  Level level = Level(0.1);             // for which lengths are compared where something is chosen
+  std::string group = "";    // grouped: a column, or "predicted" or "label"
+  Level level = Level(0.1);  // for which lengths are compared where something is chosen
   std::map<std::string, std::string> more = {};
   uint64_t seed = 0;
-  int threads = 0;                      // of this process; 0: all cores
+  int threads = 0;  // of this process; 0: all cores
   std::string device = "cpu";
 };
 

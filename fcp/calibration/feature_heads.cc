@@ -68,8 +68,7 @@ Graph with_rectifier(const Graph& network, const std::string& cut, ScoreOptions&
   const std::vector<double> scores = scored.score().score(scored.features(x), y);
   const int64_t sides = scored.score().sides();
   const Observed seen = observe(network, cut, described_output(network, score), x, device);
-  const torch::Tensor target =
-      torch::tensor(scores, torch::kDouble).reshape({x.size(0), sides});
+  const torch::Tensor target = torch::tensor(scores, torch::kDouble).reshape({x.size(0), sides});
   const double quantile = 1 - alpha / static_cast<double>(sides);
   const Rectifier rectifier = fit_rectifier({seen.features, seen.prediction, target}, quantile,
                                             rectified_by_difference(score.name), options);

@@ -50,7 +50,7 @@ std::vector<Halving> make_halvings(int64_t rows, uint64_t seed) {
 }
 
 CalibrationScores rows_at(const Score& score, const torch::Tensor& scores,
-                        const torch::Tensor& which) {
+                          const torch::Tensor& which) {
   const torch::Tensor some = scores.index_select(0, which).contiguous();  // [n, S]
   CalibrationScores rows;
   rows.sides = score.sides();

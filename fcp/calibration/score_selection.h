@@ -1,12 +1,12 @@
 // Choosing the score: the one with the shortest intervals, or the smallest sets, on rows that are
 // then left out of the calibration.
 //
-// Each candidate is measured at equal coverage: four times the rows are halved at random, the radius
-// at the level comes from one half and the mean length from the other, both ways round; its length
-// is the mean of the eight. The noise of a comparison is the deviation of the eight differences to
-// the shortest candidate, over √2 (two halves make one measurement on all rows). Chosen is the
-// simplest candidate that is longer than the shortest by no more than the noise and by no more than
-// 2 % of the length: scores differ in what can go wrong later, not only in length.
+// Each candidate is measured at equal coverage: four times the rows are halved at random, the
+// radius at the level comes from one half and the mean length from the other, both ways round; its
+// length is the mean of the eight. The noise of a comparison is the deviation of the eight
+// differences to the shortest candidate, over √2 (two halves make one measurement on all rows).
+// Chosen is the simplest candidate that is longer than the shortest by no more than the noise and
+// by no more than 2 % of the length: scores differ in what can go wrong later, not only in length.
 //
 // From simple to elaborate: residual, cqr, linearized, spread, nested, quantiles, density; of label
 // scores lac, raps, aps, feature_margin. nested and linearized come with the cut and floor that
@@ -30,8 +30,8 @@
 namespace fcp {
 
 struct ScoreCandidate {
-  std::string name;   // of the score
-  std::string cut;    // tensor that is the feature; empty: the network's input
+  std::string name;  // of the score
+  std::string cut;   // tensor that is the feature; empty: the network's input
   ScoreOptions score;
   double length = 0;          // mean over rows and outputs; of labels the mean size of a set
   double standard_error = 0;  // of its difference to the shortest; 0 for the shortest

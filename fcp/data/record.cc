@@ -44,8 +44,8 @@ std::vector<float> encode_record(const CsvEncoding& encoding,
     const std::string text = found == record.end() ? "" : trimmed_text(found->second);
     const bool missing = is_missing(text);
     if (missing && encoding.means.empty()) {
-      fail(where, ", column '", column, "': ",
-           found == record.end() ? "is not there" : "is missing",
+      fail(where, ", column '", column,
+           "': ", found == record.end() ? "is not there" : "is missing",
            "; the network was trained without missing values");
     }
     const std::vector<std::string>& categories = encoding.categories[i];

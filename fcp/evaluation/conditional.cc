@@ -65,8 +65,8 @@ double projection(const std::vector<double>& x, size_t row, const std::vector<do
 
 Slab find_slab(const std::vector<double>& x, size_t columns, std::span<const uint8_t> covered,
                const std::vector<size_t>& rows, const WorstSlabOptions& options, Random& random) {
-  const auto least = static_cast<size_t>(
-      std::ceil(options.share * static_cast<double>(rows.size())));
+  const auto least =
+      static_cast<size_t>(std::ceil(options.share * static_cast<double>(rows.size())));
   Slab worst;
   std::vector<std::pair<double, uint8_t>> sorted(rows.size());
   std::vector<uint8_t> hits(rows.size());
@@ -166,7 +166,8 @@ ExcessRisk excess_risk(std::span<const double> x, size_t columns, std::span<cons
     const CoverageTree tree(x, columns, covered, fitted, nominal);
     for (size_t i = fold; i < count; i += kFolds) {
       const size_t row = order[i];
-      const double z = covered[row] != 0 ? 1 : 0, p = tree.predict(x.subspan(row * columns, columns));
+      const double z = covered[row] != 0 ? 1 : 0,
+                   p = tree.predict(x.subspan(row * columns, columns));
       gains[row] = (z - nominal) * (z - nominal) - (z - p) * (z - p);
     }
   }
@@ -210,8 +211,7 @@ double length_between(double lower, double upper) { return lower < upper ? upper
 double shared_part(double lower_a, double upper_a, double lower_b, double upper_b) {
   if (lower_a == lower_b && upper_a == upper_b) return 1;
   const double a = length_between(lower_a, upper_a), b = length_between(lower_b, upper_b);
-  const double both =
-      length_between(std::max(lower_a, lower_b), std::min(upper_a, upper_b));
+  const double both = length_between(std::max(lower_a, lower_b), std::min(upper_a, upper_b));
   if (std::isinf(both)) return 1;
   const double either = a + b - both;
   return std::isinf(either) ? 0 : either > 0 ? both / either : 1;

@@ -44,7 +44,8 @@ struct WorstSlabOptions {
 Coverage worst_slab(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
                     const WorstSlabOptions& options = {});
 
-// Of zeros and ones, the stretch [begin, end) of at least `least` numbers that has the smallest mean.
+// Of zeros and ones, the stretch [begin, end) of at least `least` numbers that has the smallest
+// mean.
 struct Stretch {
   size_t begin = 0, end = 0;
   double mean = 0;

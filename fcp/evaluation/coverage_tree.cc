@@ -29,8 +29,7 @@ void improve_split(std::vector<std::pair<double, double>>& sorted, size_t least,
     if (sorted[i].first == sorted[i + 1].first) continue;
     const auto rows = static_cast<double>(i + 1);
     const double right = total - left;
-    const double gain =
-        left * left / rows + right * right / (count - rows) - total * total / count;
+    const double gain = left * left / rows + right * right / (count - rows) - total * total / count;
     if (gain <= best.gain) continue;
     best = {column, sorted[i].first, gain};
   }
@@ -45,14 +44,14 @@ CoverageTree::CoverageTree(std::span<const double> x, size_t columns,
   grow(x, columns, covered, rows, 0);
 }
 
-int CoverageTree::grow(std::span<const double> x, size_t columns,
-                       std::span<const uint8_t> covered, std::vector<size_t> rows, int depth) {
+int CoverageTree::grow(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
+                       std::vector<size_t> rows, int depth) {
   const auto index = static_cast<size_t>(branches_.size());
   double hits = 0;
   for (const size_t row : rows) hits += covered[row] != 0 ? 1 : 0;
-  branches_.push_back({-1, 0, (hits + kPriorRows * prior_) /
-                                  (static_cast<double>(rows.size()) + kPriorRows),
-                       0, 0});
+  branches_.push_back(
+      {-1, 0, (hits + kPriorRows * prior_) / (static_cast<double>(rows.size()) + kPriorRows), 0,
+       0});
   if (depth == kTreeDepth || rows.size() < 2 * least_) return static_cast<int>(index);
   TreeSplit best;
   std::vector<std::pair<double, double>> sorted(rows.size());

@@ -67,8 +67,8 @@ void IntervalEvaluator::add(const IntervalRows& batch) {
   for (size_t row = 0; row < rows; ++row) add_row(batch, row);
 }
 
-// Length and interval score of one interval, or of the union at its place: then the distance is that
-// to the nearest part.
+// Length and interval score of one interval, or of the union at its place: then the distance is
+// that to the nearest part.
 double IntervalEvaluator::add_region(const IntervalRows& batch, size_t at, bool& inside) {
   const double y = batch.truth[at];
   LengthSums& sums = output_sums_[at % outputs_];

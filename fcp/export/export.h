@@ -18,12 +18,12 @@
 //   feature_margin   max_j (z_j − z_k) / ‖W_j − W_k‖ (+ rank term) ≤ r; head of one linear layer
 //
 // A rectified score has r ρ(v) or r + ρ(v) for its radius; all of the above but feature_cqr and the
-// scores of labels. Assumes split calibration; label scores may also be grouped by predicted label or by class.
-// Everything else depends on more than the row itself or on a search, and is refused with the
-// reason. Intervals are computed in the network's precision, radii rounded up; label scores in
-// double precision, as 1 − p of a sure network needs. An infinite radius gives infinite ends, or
-// all labels.
-// Tested by tests/export/export_test.cc and, in ONNX Runtime, tests/cli/test_export.py.
+// scores of labels. Assumes split calibration; label scores may also be grouped by predicted label
+// or by class. Everything else depends on more than the row itself or on a search, and is refused
+// with the reason. Intervals are computed in the network's precision, radii rounded up; label
+// scores in double precision, as 1 − p of a sure network needs. An infinite radius gives infinite
+// ends, or all labels. Tested by tests/export/export_test.cc and, in ONNX Runtime,
+// tests/cli/test_export.py.
 #pragma once
 
 #include <string>

@@ -98,8 +98,8 @@ class IntervalWriter {
 
   // That of the side, [N, 1, …], with as many dimensions as the output.
   std::string rectifier() {
-    std::string cast = builder_.add(
-        "Cast", {score_.rectifier}, {{"to", int64_t{type_ == torch::kDouble ? 11 : 1}}});
+    std::string cast = builder_.add("Cast", {score_.rectifier},
+                                    {{"to", int64_t{type_ == torch::kDouble ? 11 : 1}}});
     if (rectifiers_ > 1) {
       const std::string column = builder_.constant(torch::tensor({side_}, torch::kLong));
       cast = builder_.add("Gather", {cast, column}, {{"axis", int64_t{1}}});
@@ -130,7 +130,7 @@ class IntervalWriter {
       given.rectifier = builder_.add("Cast", {score_.rectifier}, {{"to", int64_t{11}}});
     }
     const Ends residual = grown ? write_grown_interval(builder_, grid_, given)
-                              : write_quantile_pair(builder_, grid_, score_.tail, given);
+                                : write_quantile_pair(builder_, grid_, score_.tail, given);
     return {builder_.add("Add", {center_.lower, as_output(residual.lower)}),
             builder_.add("Add", {center_.upper, as_output(residual.upper)})};
   }

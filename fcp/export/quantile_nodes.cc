@@ -60,8 +60,7 @@ class NodeMath {
 // [N, K, Q] doubles, each at least its predecessor.
 std::string ascending_grid(NodeMath& math, const QuantileGrid& grid) {
   const int64_t count = grid.quantiles;
-  const std::string rows =
-      math.reshape(math.as_double(grid.name), {-1, grid.outputs, 1, count});
+  const std::string rows = math.reshape(math.as_double(grid.name), {-1, grid.outputs, 1, count});
   const torch::Tensor later = torch::ones({count, count}, torch::kDouble).triu(1) * -1e300;
   return math.reduce("ReduceMax", math.add(rows, math.of(later)), 3, false);
 }
@@ -142,7 +141,7 @@ GrowthPieces growth_pieces(NodeMath& math, const std::string& quantiles, int64_t
   torch::Tensor highest = torch::zeros({gaps, 1}, torch::kDouble);
   lowest[0][0] = 1;
   highest[gaps - 1][0] = 1;
-  const std::string low = math.max(math.matmul(gap, lowest), least);    // s of each side, [N, K, 1]
+  const std::string low = math.max(math.matmul(gap, lowest), least);  // s of each side, [N, K, 1]
   const std::string high = math.max(math.matmul(gap, highest), least);
   const auto join = [&](const torch::Tensor& tail) {
     return math.join({math.mul(low, math.of(tail.flip(0))), gap, math.mul(high, math.of(tail))});
@@ -191,7 +190,9 @@ Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
   const std::string upper = math.less(pieces.start, math.of(places));  // [N, K, P]: 1 above
   const std::string lower = math.less(math.of(places), pieces.start);
   const auto row = [&](const std::string& x) { return math.reshape(x, {-1, outputs, 1, count}); };
-  const auto column = [&](const std::string& x) { return math.reshape(x, {-1, outputs, count, 1}); };
+  const auto column = [&](const std::string& x) {
+    return math.reshape(x, {-1, outputs, count, 1});
+  };
   // [N, K, P, P]: 1 where j (the last axis) lies between the first gap and k, k included.
   const torch::Tensor all = torch::ones({count, count}, torch::kDouble);
   const std::string between = math.add(math.mul(row(upper), math.of(all.tril())),
@@ -202,17 +203,15 @@ Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
   // Of the other side: A_j < A_k; where j is on the lower side also A_j = A_k.
   const std::string earlier = math.less(row(longest), column(longest));
   const std::string not_later = math.sub(one, math.less(column(longest), row(longest)));
-  const std::string others =
-      math.add(math.mul(math.mul(row(upper), column(lower)), earlier),
-               math.mul(math.mul(row(lower), column(upper)), not_later));
+  const std::string others = math.add(math.mul(math.mul(row(upper), column(lower)), earlier),
+                                      math.mul(math.mul(row(lower), column(upper)), not_later));
   const std::string own = math.mul(between, math.of(all - torch::eye(count, torch::kDouble)));
-  const std::string before = math.add(
-      math.reshape(math.matmul(math.add(own, others), pieces.count.unsqueeze(1)),
-                   {-1, outputs, count}),
-      math.add(upper, lower));  // and the first gap, 1
+  const std::string before =
+      math.add(math.reshape(math.matmul(math.add(own, others), pieces.count.unsqueeze(1)),
+                            {-1, outputs, count}),
+               math.add(upper, lower));  // and the first gap, 1
   const std::string reached = radius_node(math, radius);
-  const std::string given =
-      radius.rectifier.empty() ? reached : math.reshape(reached, {-1, 1, 1});
+  const std::string given = radius.rectifier.empty() ? reached : math.reshape(reached, {-1, 1, 1});
   const std::string share = math.max(
       math.min(math.div(math.sub(given, before), math.of(pieces.count)), one), math.of(0.0));
   const std::string taken = math.mul(share, pieces.length);
@@ -222,8 +221,8 @@ Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
   torch::Tensor middles = torch::zeros({grid.quantiles, gaps}, torch::kDouble);
   for (int64_t i = 0; i < gaps; ++i) middles[i][i] = middles[i + 1][i] = 0.5;
   const std::string middle = sum(math.mul(math.matmul(quantiles, middles), pieces.first_gap));
-  const std::string half = math.mul(
-      sum(math.mul(taken, math.sub(one, math.add(upper, lower)))), math.of(0.5));
+  const std::string half =
+      math.mul(sum(math.mul(taken, math.sub(one, math.add(upper, lower)))), math.of(0.5));
   Ends ends{math.sub(math.sub(middle, half), sum(math.mul(taken, lower))),
             math.add(math.add(middle, half), sum(math.mul(taken, upper)))};
   if (radius.rectifier.empty()) return ends;

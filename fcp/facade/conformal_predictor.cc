@@ -94,10 +94,9 @@ std::vector<double> ConformalPredictor::p_values(std::span<const float> x,
   if (y.size() != rows * state_->outputs) {
     fail("y: found ", y.size(), " numbers for ", rows, " rows, expected ", rows * state_->outputs);
   }
-  const torch::Tensor truth =
-      torch::from_blob(const_cast<float*>(y.data()),
-                       {static_cast<int64_t>(rows), static_cast<int64_t>(state_->outputs)},
-                       torch::kFloat);
+  const torch::Tensor truth = torch::from_blob(
+      const_cast<float*>(y.data()),
+      {static_cast<int64_t>(rows), static_cast<int64_t>(state_->outputs)}, torch::kFloat);
   return state_->predictor.judge(state_->describe(x), truth).p_values;
 }
 
@@ -110,9 +109,7 @@ const std::vector<std::string>& ConformalPredictor::column_names() const {
   return state_->encoding ? state_->encoding->columns : none;
 }
 
-const std::vector<std::string>& ConformalPredictor::class_names() const {
-  return state_->classes;
-}
+const std::vector<std::string>& ConformalPredictor::class_names() const { return state_->classes; }
 
 size_t ConformalPredictor::calibration_rows() const { return state_->artifact.rows.count(); }
 std::string ConformalPredictor::score() const { return state_->artifact.score.name; }

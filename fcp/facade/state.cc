@@ -61,8 +61,7 @@ TestInputs ConformalPredictor::State::describe(std::span<const float> x) const {
   }
   std::vector<int64_t> shape = {static_cast<int64_t>(x.size() / row_size)};
   shape.insert(shape.end(), row_shape.begin(), row_shape.end());
-  const torch::Tensor rows =
-      torch::from_blob(const_cast<float*>(x.data()), shape, torch::kFloat);
+  const torch::Tensor rows = torch::from_blob(const_cast<float*>(x.data()), shape, torch::kFloat);
   return predictor.describe(rows);
 }
 
@@ -70,7 +69,8 @@ std::vector<float> ConformalPredictor::State::encode(std::span<const Record> row
   if (!encoding) fail("the network does not say how its columns are called; pass numbers instead");
   std::vector<float> x;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const std::vector<float> row = encode_record(*encoding, rows[i], concat("row ", i, " (from 0)"));
+    const std::vector<float> row =
+        encode_record(*encoding, rows[i], concat("row ", i, " (from 0)"));
     x.insert(x.end(), row.begin(), row.end());
   }
   return x;

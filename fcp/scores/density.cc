@@ -15,8 +15,8 @@ double tail_gap(int piece) { return std::ldexp(1.0, 3 * piece + 1); }
 double tail_count(int piece) { return std::max(std::ldexp(1.0, -piece - 1), 1.0 / 16); }
 
 double tail_scale(double outermost, std::span<const double> quantiles) {
-  const double mean = (quantiles.back() - quantiles.front()) /
-                      static_cast<double>(quantiles.size() - 1);
+  const double mean =
+      (quantiles.back() - quantiles.front()) / static_cast<double>(quantiles.size() - 1);
   return std::max(outermost, mean / 64);
 }
 
@@ -74,8 +74,8 @@ GrownInterval::GrownInterval(double center, std::span<const double> quantiles)
   Side left{quantiles[first], -1, {}, tail_scale(quantiles[1] - quantiles[0], quantiles)};
   left.quantiles.assign(quantiles.rbegin() + static_cast<std::ptrdiff_t>(last - first + 1),
                         quantiles.rend());
-  Side right{quantiles[first + 1], 1, {}, tail_scale(quantiles[last] - quantiles[last - 1],
-                                                     quantiles)};
+  Side right{
+      quantiles[first + 1], 1, {}, tail_scale(quantiles[last] - quantiles[last - 1], quantiles)};
   right.quantiles.assign(begin + static_cast<std::ptrdiff_t>(first + 2), quantiles.end());
   const double middle = left.end + (right.end - left.end) / 2;
   count_ = {0, 1};
@@ -100,8 +100,8 @@ Interval GrownInterval::at(double radius) const {
   const double infinity = std::numeric_limits<double>::infinity();
   if (radius < 0) return {infinity, -infinity};
   if (radius >= count_.back()) return {};
-  const auto next = static_cast<size_t>(
-      std::upper_bound(count_.begin(), count_.end(), radius) - count_.begin());
+  const auto next =
+      static_cast<size_t>(std::upper_bound(count_.begin(), count_.end(), radius) - count_.begin());
   const size_t step = next - 1;
   const double share = (radius - count_[step]) / (count_[next] - count_[step]);
   const double lower = lower_[step] + share * (lower_[next] - lower_[step]);

@@ -55,7 +55,7 @@ class GrownInterval {
 
   double center_;
   bool valid_;
-  std::vector<double> count_;         // gaps taken after each step, ascending from 0
+  std::vector<double> count_;          // gaps taken after each step, ascending from 0
   std::vector<double> lower_, upper_;  // of the residual, after each step
 };
 

@@ -48,8 +48,7 @@ class DensityLevelSet : public Score {
     std::vector<std::vector<Interval>> sets;
     for (int64_t i = 0; i < rows.prediction.numel(); ++i) {
       const int64_t n = i / rows.prediction.size(1);
-      sets.push_back(
-          set_at(rows, n, i % rows.prediction.size(1), column.data_ptr<double>()[n]));
+      sets.push_back(set_at(rows, n, i % rows.prediction.size(1), column.data_ptr<double>()[n]));
     }
     return regions_of_unions(rows.prediction, sets);
   }
@@ -79,7 +78,8 @@ class DensityLevelSet : public Score {
       return std::any_of(set.begin(), set.end(),
                          [y](const Interval& part) { return part.contains(y); });
     };
-    return least_radius(holds, guess(center, q, y) / (scale_.empty() ? 1 : scale_[static_cast<size_t>(k)]));
+    return least_radius(
+        holds, guess(center, q, y) / (scale_.empty() ? 1 : scale_[static_cast<size_t>(k)]));
   }
 
   static double guess(double center, std::span<const double> q, double y) {

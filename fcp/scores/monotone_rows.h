@@ -67,8 +67,11 @@ Interval monotone_interval(const Row& row, double radius) {
 template <typename Rows>
 Regions monotone_regions(const Rows& rows, const torch::Tensor& radius) {
   const torch::Tensor column = radius_column(radius, rows.prediction).contiguous();
-  Regions regions{rows.prediction, torch::empty_like(rows.prediction),
-                  torch::empty_like(rows.prediction), {}, {}};
+  Regions regions{rows.prediction,
+                  torch::empty_like(rows.prediction),
+                  torch::empty_like(rows.prediction),
+                  {},
+                  {}};
   const int64_t count = rows.prediction.size(0), outputs = rows.prediction.size(1);
   for (int64_t n = 0; n < count; ++n) {
     for (int64_t k = 0; k < outputs; ++k) {

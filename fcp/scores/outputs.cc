@@ -12,8 +12,7 @@ size_t output_index(const Network& head, const std::string& name) {
   const std::vector<TensorInfo>& outputs = head.outputs();
   const auto own = [](const TensorInfo& output) { return !is_head_output(output.name); };
   if (name.empty() && std::count_if(outputs.begin(), outputs.end(), own) == 1) {
-    return static_cast<size_t>(std::find_if(outputs.begin(), outputs.end(), own) -
-                               outputs.begin());
+    return static_cast<size_t>(std::find_if(outputs.begin(), outputs.end(), own) - outputs.begin());
   }
   std::string known;
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -26,8 +26,7 @@ std::shared_ptr<const Network> without_output(const Network& head, size_t output
 
 class Rectified : public Score {
  public:
-  Rectified(std::unique_ptr<Score> inner, std::shared_ptr<const Network> rectifier,
-            bool difference)
+  Rectified(std::unique_ptr<Score> inner, std::shared_ptr<const Network> rectifier, bool difference)
       : inner_(std::move(inner)), rectifier_(std::move(rectifier)), difference_(difference) {}
 
   int64_t sides() const override { return inner_->sides(); }
@@ -88,8 +87,7 @@ std::unique_ptr<Score> make_rectified(const ScoreOptions& options,
   ScoreOptions inner = options;
   inner.rectifier.clear();
   return std::make_unique<Rectified>(make_score(inner, without_output(*head, output)),
-                                     std::move(rectifier),
-                                     rectified_by_difference(options.name));
+                                     std::move(rectifier), rectified_by_difference(options.name));
 }
 
 }  // namespace fcp

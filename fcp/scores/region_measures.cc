@@ -27,8 +27,11 @@ Regions regions_of_unions(const torch::Tensor& prediction,
   const double infinity = std::numeric_limits<double>::infinity();
   size_t most = 1;
   for (const std::vector<Interval>& parts : unions) most = std::max(most, parts.size());
-  Regions regions{prediction, torch::full_like(prediction, infinity),
-                  torch::full_like(prediction, -infinity), {}, {}};
+  Regions regions{prediction,
+                  torch::full_like(prediction, infinity),
+                  torch::full_like(prediction, -infinity),
+                  {},
+                  {}};
   regions.parts = torch::empty(
       {prediction.size(0), prediction.size(1), static_cast<int64_t>(most), 2}, torch::kDouble);
   double* part = regions.parts.data_ptr<double>();

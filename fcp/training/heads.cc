@@ -11,10 +11,10 @@
 namespace fcp {
 namespace {
 
-constexpr double kFloorShare = 0.1;     // of the mean spread
-constexpr double kLeastShare = 1e-3;    // of the mean |residual|: smaller ones count as this
-constexpr double kLeastStep = 1e-3;     // of the mean step between the quantiles of all rows
-constexpr double kFarOutside = 1.0;     // how far beyond the fitted targets, in their deviations
+constexpr double kFloorShare = 0.1;   // of the mean spread
+constexpr double kLeastShare = 1e-3;  // of the mean |residual|: smaller ones count as this
+constexpr double kLeastStep = 1e-3;   // of the mean step between the quantiles of all rows
+constexpr double kFarOutside = 1.0;   // how far beyond the fitted targets, in their deviations
 
 using HeadTensors = std::vector<torch::Tensor>;
 
@@ -74,8 +74,7 @@ void check_heads(const std::vector<HeadMember>& members) {
 // As perceptrons read them: [E, N, D] and [E, N, K].
 std::pair<torch::Tensor, torch::Tensor> head_inputs(const torch::Tensor& features,
                                                     const torch::Tensor& prediction,
-                                                    const torch::Tensor& columns,
-                                                    int64_t members) {
+                                                    const torch::Tensor& columns, int64_t members) {
   torch::Tensor flat = float_matrix(features);
   if (columns.defined()) flat = flat.index_select(1, columns);
   const torch::Tensor u = flat.reshape({flat.size(0), members, -1}).transpose(0, 1);
@@ -138,8 +137,8 @@ HeadTensors fit_spread(const std::vector<PerceptronRows>& members, const HeadOpt
   for (size_t e = 0; e < rows.size(); ++e) {
     const auto at = static_cast<int64_t>(e);
     spreads.push_back(
-        raw_spread(heads.spread.member_forward(at, rows[e].features, rows[e].prediction),
-                   shifts[e], scales[e], least[e], most[e]));
+        raw_spread(heads.spread.member_forward(at, rows[e].features, rows[e].prediction), shifts[e],
+                   scales[e], least[e], most[e]));
   }
   return spreads;
 }
@@ -150,7 +149,8 @@ FeatureHeads fit_heads(const std::vector<HeadMember>& members, const HeadOptions
   const torch::NoGradGuard no_gradients;
   check_heads(members);
   if (options.quantiles < 3 || options.quantiles % 2 == 0) {
-    fail("heads: the number of quantiles is ", options.quantiles, ", expected an odd one from 3 on");
+    fail("heads: the number of quantiles is ", options.quantiles,
+         ", expected an odd one from 3 on");
   }
   FeatureHeads heads;
   heads.columns = widest_columns(members, options.most_columns);
@@ -245,8 +245,8 @@ Rectifier fit_rectifier(const HeadMember& member, double quantile, bool differen
 torch::Tensor Rectifier::answer(const torch::Tensor& features,
                                 const torch::Tensor& prediction) const {
   const auto [u, p] = head_inputs(features, prediction, columns, 1);
-  const torch::Tensor value = torch::minimum(
-      torch::maximum(shift + scale * network.forward(u, p), least), most);
+  const torch::Tensor value =
+      torch::minimum(torch::maximum(shift + scale * network.forward(u, p), least), most);
   return (difference ? value : value.exp()).squeeze(0);
 }
 

@@ -50,11 +50,11 @@ struct HeadOptions {
 struct FeatureHeads {
   torch::Tensor columns;  // [E · D'] long: the columns that are read; undefined: all
   Perceptrons spread;
-  torch::Tensor spread_scale, spread_shift;    // [E, 1, K]: log σ = shift + scale · output,
-  torch::Tensor spread_least, spread_most;     // [E, 1, K]: within these
-  torch::Tensor spread_floor;                  // [1, 1, K]
-  Perceptrons quantiles;                       // of residual / σ
-  torch::Tensor step_floor;                    // [1]: the least step between quantiles, in σ
+  torch::Tensor spread_scale, spread_shift;  // [E, 1, K]: log σ = shift + scale · output,
+  torch::Tensor spread_least, spread_most;   // [E, 1, K]: within these
+  torch::Tensor spread_floor;                // [1, 1, K]
+  Perceptrons quantiles;                     // of residual / σ
+  torch::Tensor step_floor;                  // [1]: the least step between quantiles, in σ
 
   // features [N, …] as the graph's tensor has them, prediction [N, K].
   torch::Tensor spread_of(const torch::Tensor& features, const torch::Tensor& prediction) const;

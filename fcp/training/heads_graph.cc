@@ -98,8 +98,7 @@ HeadInputs write_inputs(HeadWriter& writer, const std::string& feature,
                         int64_t members, int64_t width) {
   const std::map<std::string, Attribute> to_float = {{"to", int64_t{1}}};
   const std::map<std::string, Attribute> rows_first = {{"axis", int64_t{1}}};
-  std::string flat =
-      writer.add("Flatten", {writer.add("Cast", {feature}, to_float)}, rows_first);
+  std::string flat = writer.add("Flatten", {writer.add("Cast", {feature}, to_float)}, rows_first);
   if (columns.defined()) {
     flat = writer.add("Gather", {flat, writer.constant(columns)}, {{"axis", int64_t{1}}});
   }
@@ -110,8 +109,8 @@ HeadInputs write_inputs(HeadWriter& writer, const std::string& feature,
 
 std::string write_standardised(HeadWriter& writer, const std::string& x, const torch::Tensor& mean,
                                const torch::Tensor& deviation) {
-  const std::string scaled =
-      writer.add("Div", {writer.add("Sub", {x, writer.constant(mean)}), writer.constant(deviation)});
+  const std::string scaled = writer.add(
+      "Div", {writer.add("Sub", {x, writer.constant(mean)}), writer.constant(deviation)});
   return writer.clip(scaled, torch::full({1}, -kFeatureClip, torch::kFloat),
                      torch::full({1}, kFeatureClip, torch::kFloat));
 }
@@ -136,8 +135,8 @@ std::string write_perceptrons(HeadWriter& writer, const HeadInputs& inputs,
 std::string write_scaled(HeadWriter& writer, const std::string& x, const torch::Tensor& shift,
                          const torch::Tensor& scale, const torch::Tensor& least,
                          const torch::Tensor& most) {
-  const std::string value = writer.add(
-      "Add", {writer.add("Mul", {x, writer.constant(scale)}), writer.constant(shift)});
+  const std::string value =
+      writer.add("Add", {writer.add("Mul", {x, writer.constant(scale)}), writer.constant(shift)});
   return writer.clip(value, least, most);
 }
 
@@ -159,9 +158,10 @@ void write_quantiles(HeadWriter& writer, const HeadInputs& inputs, const Feature
       writer.add("MatMul", {parts, writer.constant(rising_matrix(quantiles))});
   const std::string unit = writer.reshape(spread, {members, -1, outputs, 1});
   const std::string mean = writer.mean_over_members(writer.add("Mul", {rising, unit}), "");
-  writer.add("Reshape",
-             {mean, writer.constant(torch::tensor({int64_t{-1}, outputs * quantiles}, torch::kLong))},
-             {}, name);
+  writer.add(
+      "Reshape",
+      {mean, writer.constant(torch::tensor({int64_t{-1}, outputs * quantiles}, torch::kLong))}, {},
+      name);
 }
 
 // The graph without outputs of these names and what only they need.
@@ -198,8 +198,8 @@ void append_heads(Graph& graph, const std::string& feature, const std::string& p
   const std::string log_spread =
       write_scaled(writer, write_perceptrons(writer, inputs, heads.spread), heads.spread_shift,
                    heads.spread_scale, heads.spread_least, heads.spread_most);
-  const std::string spread = writer.add(
-      "Add", {writer.add("Exp", {log_spread}), writer.constant(heads.spread_floor)});
+  const std::string spread =
+      writer.add("Add", {writer.add("Exp", {log_spread}), writer.constant(heads.spread_floor)});
   if (!names.spread.empty()) {
     writer.mean_over_members(spread, names.spread);
     writer.output(names.spread, outputs, like);

@@ -282,13 +282,13 @@ Perceptrons fit_perceptrons(const std::vector<PerceptronRows>& members, const to
   const int64_t columns = members[0].features.size(1), outputs = members[0].prediction.size(1);
   const double reach = 1 / std::sqrt(static_cast<double>(columns + outputs));
   const ShuffledRows rows = shuffled(members, made, options.holdout, random);
-  const TensorList weights = train_weights(
-      {uniform_weights(random, {count, columns, options.hidden}, reach),
-       uniform_weights(random, {count, outputs, options.hidden}, reach),
-       uniform_weights(random, {count, 1, options.hidden}, reach),
-       torch::zeros({count, options.hidden, start.numel()}),
-       start.to(torch::kFloat).reshape({1, 1, -1}).repeat({count, 1, 1})},
-      rows, loss, options, random);
+  const TensorList weights =
+      train_weights({uniform_weights(random, {count, columns, options.hidden}, reach),
+                     uniform_weights(random, {count, outputs, options.hidden}, reach),
+                     uniform_weights(random, {count, 1, options.hidden}, reach),
+                     torch::zeros({count, options.hidden, start.numel()}),
+                     start.to(torch::kFloat).reshape({1, 1, -1}).repeat({count, 1, 1})},
+                    rows, loss, options, random);
   made.feature_weight = weights[0];
   made.prediction_weight = weights[1];
   made.hidden_bias = weights[2];

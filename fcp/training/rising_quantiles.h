@@ -2,7 +2,8 @@
 //
 // The output of a network for one row and target is Q numbers a_0 … a_{Q−1}, Q odd, m = (Q − 1)/2:
 //
-//   q_m = a_m,   q_{j+1} = q_j + softplus(a_{j+1}) + δ above,   q_{j−1} = q_j − softplus(a_{j−1}) − δ
+//   q_m = a_m,   q_{j+1} = q_j + softplus(a_{j+1}) + δ above,   q_{j−1} = q_j − softplus(a_{j−1}) −
+//   δ
 //
 // that is q = s C with s_m = a_m, s_j = softplus(a_j) + δ elsewhere and a constant matrix C.
 // Tested by tests/training/heads_test.cc.

@@ -187,8 +187,9 @@ TEST(ScoreSelection, TakesTheShortestAndTheSimplestWhereNothingIsGained) {
     const ScoreCandidate& best = selection.best();
     EXPECT_TRUE(best.chosen);
     if (slope == 0) {
-      EXPECT_EQ(best.name, "residual") << "shorter by " << selection.candidates[0].length - best.length
-                                       << " ± " << selection.candidates[0].standard_error;
+      EXPECT_EQ(best.name, "residual")
+          << "shorter by " << selection.candidates[0].length - best.length << " ± "
+          << selection.candidates[0].standard_error;
     } else {
       EXPECT_THAT(best.name, testing::AnyOf("spread", "quantiles", "density"));
       EXPECT_LT(best.length, 0.9 * selection.candidates[0].length);

@@ -281,8 +281,8 @@ TEST(IntervalEvaluation, Unions) {
   const double infinity = std::numeric_limits<double>::infinity();
   const std::vector<double> lower = {0, 0, infinity}, upper = {5, 2, -infinity};
   const std::vector<double> truth = {2, 2, 1};
-  const std::vector<double> parts = {0, 1, 3, 5, 0, 2, infinity, -infinity, infinity, -infinity,
-                                     infinity, -infinity};
+  const std::vector<double> parts = {0,        1,         3,        5,         0,        2,
+                                     infinity, -infinity, infinity, -infinity, infinity, -infinity};
   const IntervalRows rows{
       .lower = lower, .upper = upper, .truth = truth, .parts = parts, .part_count = 2};
   const IntervalEvaluation result = evaluate_intervals(rows, 1);
@@ -297,8 +297,8 @@ TEST(IntervalEvaluation, Unions) {
                          .part_count = 2};
   // (3 + 2/0.1 · 1 + 2) / 2: the first truth is 1 away from both parts.
   EXPECT_DOUBLE_EQ(evaluate_intervals(two, 1).interval_score, 12.5);
-  const IntervalRows wrong{.lower = lower, .upper = upper, .truth = truth, .parts = parts,
-                           .part_count = 3};
+  const IntervalRows wrong{
+      .lower = lower, .upper = upper, .truth = truth, .parts = parts, .part_count = 3};
   EXPECT_THROW(evaluate_intervals(wrong, 1), Error);
 }
 

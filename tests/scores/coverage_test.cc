@@ -32,8 +32,7 @@ HeadRows noisy_population(Random& random, const Network& head) {
   const torch::Tensor spread = (rows.features.select(1, 0).abs() + 0.1).unsqueeze(1);
   const Tensors outputs = head.run({rows.features});
   const bool heads = is_head_output(head.outputs().back().name);
-  const torch::Tensor prediction =
-      heads ? outputs.front() : (outputs.front() + outputs.back()) / 2;
+  const torch::Tensor prediction = heads ? outputs.front() : (outputs.front() + outputs.back()) / 2;
   rows.truth =
       (prediction + spread * random_normal(random, prediction.sizes().vec())).to(torch::kDouble);
   return rows;

@@ -52,7 +52,8 @@ TEST(Density, TakesGapsInTheOrderOfTheirLargestPredecessor) {
     for (size_t count = 1; count < q.size(); ++count) {
       const Interval window = grown.at(static_cast<double>(count));
       size_t from = 0;
-      while (from + count < q.size() && !(q[from] == window.lower && q[from + count] == window.upper))
+      while (from + count < q.size() &&
+             !(q[from] == window.lower && q[from + count] == window.upper))
         ++from;
       if (window.lower < q.front() || window.upper > q.back()) continue;  // a dense tail came first
       ASSERT_LT(from + count, q.size()) << "not a window of " << count << " gaps";
@@ -136,7 +137,8 @@ TEST(Quantiles, MoveInProportionToTheirDistance) {
   const Regions wide = score->region(v, 1.0);
   EXPECT_EQ(wide.lower.item<double>(), -8);
   EXPECT_EQ(wide.upper.item<double>(), 7);
-  EXPECT_THAT(score->score(v, torch::full({1, 1}, -0.5, torch::kDouble)), testing::ElementsAre(-0.5));
+  EXPECT_THAT(score->score(v, torch::full({1, 1}, -0.5, torch::kDouble)),
+              testing::ElementsAre(-0.5));
   EXPECT_TRUE((region_lengths(score->region(v, -0.6)) == 0).all().item<bool>());
   EXPECT_THROW(make_score({.name = "quantiles", .tail = 0.5}, head), Error);
 }

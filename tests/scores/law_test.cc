@@ -191,8 +191,8 @@ TEST(Law, RectifiedOfOtherScores) {
       const bool quantiles = options.name == "cqr";
       if (!quantiles) graph.outputs = {graph.outputs[0], graph.outputs.back()};
       Graph whole = graph;
-      if (quantiles) whole.outputs.insert(whole.outputs.begin() + 1,
-                                          make_info("high", {kDynamic, 1 + i % 2}));
+      if (quantiles)
+        whole.outputs.insert(whole.outputs.begin() + 1, make_info("high", {kDynamic, 1 + i % 2}));
       const auto head = network_of(whole);
       const HeadRows made = wild_rows(random, *head, 12);
       const auto score = make_score(options, head);

@@ -47,7 +47,8 @@ TEST(RisingQuantiles, StartAtTheGivenGridAndAlwaysRise) {
   const torch::Tensor start = rising_start(grid, floor).reshape({1, 1, 18});
   const torch::Tensor same = rising_quantiles(start, 2, floor)[0][0];
   EXPECT_TRUE(same.to(torch::kDouble).allclose(grid, 1e-4, 1e-4));
-  const torch::Tensor any = rising_quantiles(10 * normal_matrix(random, 50, 18).unsqueeze(0), 2, floor);
+  const torch::Tensor any =
+      rising_quantiles(10 * normal_matrix(random, 50, 18).unsqueeze(0), 2, floor);
   EXPECT_TRUE((any.narrow(3, 1, 8) > any.narrow(3, 0, 8)).all().item<bool>());
 }
 

@@ -137,7 +137,13 @@ Graph with_test_heads(int64_t outputs, int64_t quantiles) {
     graph.outputs.push_back(make_info(name, {kDynamic, columns}));
   };
   head(kSpreadOutput, outputs, "Exp");
-  head(kQuantilesOutput, outputs * quantiles, "Softplus");  // out of order: raised
+  head("steps", outputs * quantiles, "Softplus");
+  graph.outputs.pop_back();
+  // Ascending but for a few, which are raised.
+  graph.initializers["sums"] = torch::ones({outputs * quantiles, outputs * quantiles}).triu() -
+                               0.02 * torch::rand({outputs * quantiles, outputs * quantiles});
+  graph.nodes.push_back(make_node("MatMul", {"steps", "sums"}, {kQuantilesOutput}));
+  graph.outputs.push_back(make_info(kQuantilesOutput, {kDynamic, outputs * quantiles}));
   head(kRectifierOutput, 1, "Softplus");
   return graph;
 }

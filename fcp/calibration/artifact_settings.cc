@@ -81,7 +81,9 @@ void read_options(const Json& settings, bool of_calibration, MethodRequest& meth
     if (option.storage == OptionStorage::kNone || option.of_calibration != of_calibration) continue;
     const auto found = settings.find(option.json_key());
     if (found == settings.end()) {
-      if (option.storage == OptionStorage::kAlways) fail("it has no '", option.json_key(), "'");
+      if (option.storage == OptionStorage::kAlways) {
+        fail("its calibration settings have no '", option.json_key(), "'");
+      }
       continue;
     }
     const OptionValue value = setting_in(option, *found);

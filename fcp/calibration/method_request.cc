@@ -14,6 +14,7 @@ CalibrationOptions requested_calibration(const MethodRequest& request) {
   CalibrationOptions calibration = request.calibration;
   if (request.bandwidth) calibration.bandwidth = *request.bandwidth;
   calibration.paper = request.score.paper;
+  calibration.seed = request.score.seed;
   return calibration;
 }
 

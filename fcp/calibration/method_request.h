@@ -36,7 +36,8 @@ struct MethodRequest {
   double selection = 0.2;                  // the share of the rows that is the slice
 };
 
-// The score and the calibration with the values that are given; open ones keep their defaults.
+// The score and the calibration with the values that are given; open ones keep their defaults. The
+// calibration shares seed and paper with the score.
 ScoreOptions requested_score(const MethodRequest& request);
 CalibrationOptions requested_calibration(const MethodRequest& request);
 

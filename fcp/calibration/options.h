@@ -3,8 +3,8 @@
 // that no option is given that nothing looks at. A new option is one entry in options.cc, and its
 // use.
 //
-// Tested by tests/calibration/options_test.cc, tests/cli/test_options.py and
-// tests/python/test_options.py.
+// Tested by tests/calibration/options_test.cc; tests/python/test_options.py holds the program and
+// Python against it.
 #pragma once
 
 #include <cstdint>

@@ -28,6 +28,7 @@
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
+#include "cli/option_flags.h"
 #include "cli/print_report.h"
 #include "cli/segment_steps.h"
 #include "cli/segment_verbs.h"
@@ -60,9 +61,9 @@ struct SegmentCalibrateOptions {
   std::string model;
   std::string out;
   std::string alpha = "0.1";
-  std::string norm = "inf";
+  MethodRequest method;
+  CLI::Option* rate = nullptr;
   std::string weights;
-  double pixels = 1;
   bool logits = false;
   std::optional<int> classes;  // none: the network's channels
   SegmentTaskOptions task;
@@ -164,27 +165,28 @@ CalibrationArtifact calibrate_images(const Graph& network, const SegmentTask& ta
 
 namespace {
 
-void settle_score(SegmentCalibrateOptions& options) {
+void check_scope_of(const std::string& option, bool given, const std::string& only,
+                    const std::string& score) {
+  if (given && score != only) {
+    fail_option(option, "applies only to ", only, "; the score is ", score);
+  }
+}
+
+// The score that is asked for, with the numbers of the paper where none are given.
+void resolve_score(SegmentCalibrateOptions& options) {
+  MethodRequest& method = options.method;
+  const std::string& name = method.score.name;
+  check_scope_of("class_weights", !options.weights.empty(), "surrogate", name);
+  check_scope_of("logits", options.logits, "lac", name);
+  check_options(method);
+  if (const auto* named = std::get_if<std::string>(&method.cut)) options.settings.cut = *named;
+  options.task.output = method.score.output;
   ScoreOptions& score = options.settings.score;
-  score.norm = parse_norm(options.norm);
-  score.pixels = options.pixels;
+  score = requested_score(method);
+  if (score.pixels == 0) score.pixels = 1;
   score.double_log = !options.logits;
-  const bool surrogate = score.name == "surrogate";
-  if (surrogate && options.pixels != 1) {
-    throw UsageError(
-        "--pixels: the score of surrogate is a distance of features, which has no pixels; use "
-        "nested, residual or lac");
-  }
-  if (!surrogate && (score.paper || score.steps > 0 || !options.weights.empty())) {
-    throw UsageError("--paper, --steps and --class-weights are about --score surrogate");
-  }
-  if (options.logits && score.name != "lac") {
-    throw UsageError("--logits is about --score lac; bands are those of the double logarithm");
-  }
-  if (!options.settings.cut.empty() && !uses_features(score.name)) {
-    throw UsageError(concat("--cut: the score ", score.name, " does not look at features"));
-  }
-  if (surrogate && score.steps == 0) score.steps = 10;  // the paper's
+  if (options.rate->count() == 0) score.step_rate = 0.1;
+  if (name == "surrogate" && !method.steps) score.steps = 10;
 }
 
 void print_segment_calibrated(const CalibrationArtifact& artifact, const SegmentTask& task,
@@ -217,7 +219,7 @@ void print_segment_calibrated(const CalibrationArtifact& artifact, const Segment
 void run_segment_calibrate(SegmentCalibrateOptions& options) {
   const Context context = start(options.common);
   const Level level = parse_level(options.alpha);
-  settle_score(options);
+  resolve_score(options);
   Graph network = read_onnx(options.model);
   if (options.normalizes) options.task.transform = options.transform;
   const int classes =
@@ -246,6 +248,33 @@ void run_segment_calibrate(SegmentCalibrateOptions& options) {
   print_segment_calibrated(artifact, task, options);
 }
 
+// The options of the table that images take, some with other words or defaults.
+void add_method_flags(CLI::App& verb, SegmentCalibrateOptions& options) {
+  const auto add = [&](const Option& option) {
+    return add_option_flag(verb, options.method, option);
+  };
+  Option score = find_option("score");
+  score.choices = {"nested", "residual", "surrogate", "lac"};
+  score.help =
+      "nested, residual: bands; lac: a set of labels for each pixel; surrogate: the paper's";
+  add(score)->default_str("nested");
+  add(find_option("pixels"))->default_str("1");
+  add(find_option("output"));
+  Option cut = find_option("cut");
+  cut.may_be_auto = false;
+  cut.help =
+      "Where features are: a tensor, a node or a number of layers; by default two layers before "
+      "the output";
+  add(cut);
+  add(find_option("norm"))->default_str("inf");
+  add(find_option("paper"));
+  Option steps = find_option("steps");
+  steps.may_be_auto = false;
+  steps.help = "Steps of the search";
+  add(steps)->default_str("10");
+  options.rate = add(find_option("rate"))->default_str("0.1");
+}
+
 }  // namespace
 
 void add_segment_calibrate(CLI::App& segment) {
@@ -258,44 +287,18 @@ void add_segment_calibrate(CLI::App& segment) {
       "calibrated.onnx\n"
       "  fcp segment calibrate fcn.onnx --data cityscapes/ --score lac --pixels 0.95 --out "
       "sets.onnx");
-  ScoreOptions& score = options->settings.score;
-  score.step_rate = 0.1;  // the paper's
   verb->add_option("model", options->model, "ONNX file: images in, a number a class and pixel out")
       ->required();
   verb->add_option("--data", options->data.data,
                    "Folder: leftImg8bit/ and gtFine/, NAME/ and NAMEannot/, or images/ and labels/")
       ->required();
   verb->add_option("--out", options->out, "Calibrated predictor to write")->required();
-  verb->add_option("--score", score.name,
-                   "nested, residual: bands; lac: a set of labels for each pixel; surrogate: the "
-                   "paper's")
-      ->check(CLI::IsMember({"nested", "residual", "surrogate", "lac"}))
-      ->capture_default_str();
-  verb->add_option("--pixels", options->pixels,
-                   "Share of an image's pixels that must be in; 1: every one of them")
-      ->check(CLI::Range(1e-9, 1.0))
-      ->capture_default_str();
-  verb->add_option("--output", options->task.output,
-                   "The network's output to calibrate, where it has several");
-  verb->add_option("--cut", options->settings.cut,
-                   "Where features are: a tensor, a node or a number of layers; by default two "
-                   "layers before the output");
-  verb->add_option("--norm", options->norm, "Norm of feature space: inf, 2 or 1")
-      ->check(CLI::IsMember({"inf", "2", "1"}))
-      ->capture_default_str();
-  verb->add_option("--memory", score.bound.memory,
+  add_method_flags(*verb, *options);
+  verb->add_option("--memory", options->method.score.bound.memory,
                    "Bytes for bounds, as 1GB or 500MB; by default half of what is free")
       ->transform(CLI::AsSizeValue(false));
-  verb->add_flag("--paper", score.paper,
-                 "Surrogate: the paper's habits: detection is score < radius, and the largest "
-                 "score stands for an infinite radius");
-  verb->add_option("--steps", score.steps, "Surrogate: steps of the search; by default 10")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--rate", score.step_rate, "Surrogate: step size of the search")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
   verb->add_option("--class-weights", options->weights,
-                   "Surrogate: CSV with class,loss_weight; by default ENet's weights from the "
+                   "surrogate: CSV with class,loss_weight; by default ENet's weights from the "
                    "labels");
   verb->add_flag("--logits", options->logits,
                  "lac: the network gives logits; by default log(-log p) of each class");
@@ -307,9 +310,7 @@ void add_segment_calibrate(CLI::App& segment) {
                  "Band class 0 as well; by default its channel is cut off the network");
   verb->add_flag("--resize", options->task.resize,
                  "Resize images and labels to what the network takes");
-  const auto given = [raw = options.get()](const std::string&) {
-    raw->normalizes = true;
-  };
+  const auto given = [raw = options.get()](const std::string&) { raw->normalizes = true; };
   verb->add_option("--mean", options->transform.mean, "Mean of each channel, in [0, 1]")
       ->delimiter(',')
       ->each(given);

@@ -18,15 +18,4 @@ CalibrationOptions requested_calibration(const MethodRequest& request) {
   return calibration;
 }
 
-OpenValues open_values(const MethodRequest& request) {
-  const std::string& score = request.score.name;
-  const bool softmax = score == "lac" || score == "aps" || score == "raps";
-  const bool ranked = score == "raps" || score == "feature_margin";
-  return {.steps = !request.steps && searches_surrogate(request.score),
-          .temperature = !request.temperature && softmax,
-          .rank_term = !request.rank_weight && ranked,
-          .bandwidth = !request.bandwidth && request.calibration.name == "localized",
-          .cut = std::holds_alternative<AutoCut>(request.cut)};
-}
-
 }  // namespace fcp

@@ -41,14 +41,4 @@ struct MethodRequest {
 ScoreOptions requested_score(const MethodRequest& request);
 CalibrationOptions requested_calibration(const MethodRequest& request);
 
-// What is left open and looked at, so that a slice of the rows has to choose it.
-struct OpenValues {
-  bool steps = false;
-  bool temperature = false;
-  bool rank_term = false;  // rank_weight and rank_free
-  bool bandwidth = false;
-  bool cut = false;
-};
-OpenValues open_values(const MethodRequest& request);
-
 }  // namespace fcp

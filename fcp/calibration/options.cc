@@ -88,6 +88,7 @@ std::vector<Option> make_table() {
            .help = "Share of an image's pixels that must be in; 1: every one of them",
            .most = 1,
            .above = true,
+           .harmless = 1,
            .access = kImages,
            .storage = kSince}),
       of_score<&ScoreOptions::floor>(
@@ -130,12 +131,8 @@ std::vector<Option> make_table() {
            .least = 1e-6,
            .most = kAny,
            .may_be_auto = true}),
-      of_score<&ScoreOptions::double_log>({.name = "double_log",
-                                           .scope = {.scores = {"lac"}},
-                                           .help = "The network gives log(-log p) of each class, "
-                                                   "not logits",
-                                           .access = kImages,
-                                           .storage = kSince}),
+      of_score<&ScoreOptions::double_log>(
+          {.name = "double_log", .access = kLearned, .storage = kSince}),
       of_score<&ScoreOptions::randomized>(
           {.name = "randomized",
            .scope = {.scores = {"aps", "raps"}},

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -52,10 +53,11 @@ struct Option {
   std::string name;  // in C++, Python and errors; the program's flag has dashes for underscores
   OptionScope scope{};
   std::string help{};
-  double least = 0;          // of numbers
-  double most = 0;           // of numbers; infinite: any
-  bool above = false;        // the least value is itself too small
-  bool may_be_auto = false;  // AutoValue is allowed
+  double least = 0;                  // of numbers
+  double most = 0;                   // of numbers; infinite: any
+  bool above = false;                // the least value is itself too small
+  bool may_be_auto = false;          // AutoValue is allowed
+  std::optional<double> harmless{};  // a value that is not refused where nothing looks at it
   std::vector<std::string> choices{};
   OptionAccess access = OptionAccess::kAsked;
   OptionStorage storage = OptionStorage::kAlways;
@@ -98,12 +100,22 @@ std::string expected_value(const Option& option, bool resolved = false);
 // "nested, linearized and feature_cqr without paper"; empty: everything.
 std::string scope_text(const OptionScope& scope);
 
-// An OptionError where nothing that is asked for looks at the option.
-void check_scope(const Option& option, const MethodRequest& request);
+// Whether anything that is asked for looks at the option.
+bool applies(const Option& option, const MethodRequest& request);
 
 // An OptionError for a value that does not fit, for an option that differs from its default
 // although nothing looks at it, and for options that contradict each other.
 void check_options(const MethodRequest& request);
+
+// What is left open and looked at, so that a slice of the rows has to choose it.
+struct OpenValues {
+  bool steps = false;
+  bool temperature = false;
+  bool rank_term = false;  // rank_weight and rank_free
+  bool bandwidth = false;
+  bool cut = false;
+};
+OpenValues open_values(const MethodRequest& request);
 
 // The method of an artifact as a request that leaves nothing open.
 MethodRequest resolved_request(const ScoreOptions& score, const CalibrationOptions& calibration,

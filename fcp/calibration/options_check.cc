@@ -1,4 +1,6 @@
 // Which options a request looks at, and which contradict each other.
+#include <optional>
+
 #include "fcp/base/error.h"
 #include "fcp/calibration/options.h"
 
@@ -34,9 +36,26 @@ std::string found_score(const OptionScope& scope, const ScoreOptions& score) {
   return score.name;
 }
 
-[[noreturn]] void refuse(const Option& option, const std::string& scope, const std::string& what,
-                         const std::string& found) {
-  fail_option(option.name, "applies only to ", scope, "; the ", what, " is ", found);
+// "applies only to …; the score is …", where nothing looks at the option.
+std::optional<std::string> refusal(const Option& option, const MethodRequest& request) {
+  const OptionScope& scope = option.scope;
+  const auto only = [](const std::string& to, const char* what, const std::string& found) {
+    return concat("applies only to ", to, "; the ", what, " is ", found);
+  };
+  const std::string& calibration = request.calibration.name;
+  if (!contains(scope.calibrations, calibration)) {
+    if (!scope.scores.empty() && !has_score(scope, request.score)) {
+      return only(scope_text(scope), "score", found_score(scope, request.score));
+    }
+    if (scope.scores.empty() && !scope.calibrations.empty()) {
+      return only(scope_text(scope), "calibration", calibration);
+    }
+  }
+  const std::string bound = bound_name(request.score.bound.method);
+  if (!scope.bounds.empty() && !contains(scope.bounds, bound)) {
+    return only("the bound " + scope.bounds[0], "bound", bound);
+  }
+  return std::nullopt;
 }
 
 void check_cut(const MethodRequest& request) {
@@ -80,21 +99,17 @@ std::string scope_text(const OptionScope& scope) {
   return text;
 }
 
-void check_scope(const Option& option, const MethodRequest& request) {
-  const OptionScope& scope = option.scope;
-  const std::string& calibration = request.calibration.name;
-  if (!contains(scope.calibrations, calibration)) {
-    if (!scope.scores.empty() && !has_score(scope, request.score)) {
-      refuse(option, scope_text(scope), "score", found_score(scope, request.score));
-    }
-    if (scope.scores.empty() && !scope.calibrations.empty()) {
-      refuse(option, scope_text(scope), "calibration", calibration);
-    }
-  }
-  const std::string bound = bound_name(request.score.bound.method);
-  if (!scope.bounds.empty() && !contains(scope.bounds, bound)) {
-    refuse(option, "the bound " + scope.bounds[0], "bound", bound);
-  }
+bool applies(const Option& option, const MethodRequest& request) {
+  return !refusal(option, request);
+}
+
+OpenValues open_values(const MethodRequest& request) {
+  const auto looked_at = [&](const char* name) { return applies(find_option(name), request); };
+  return {.steps = !request.steps && looked_at("steps"),
+          .temperature = !request.temperature && looked_at("temperature"),
+          .rank_term = !request.rank_weight && looked_at("rank_weight"),
+          .bandwidth = !request.bandwidth && looked_at("bandwidth"),
+          .cut = std::holds_alternative<AutoCut>(request.cut)};
 }
 
 void check_options(const MethodRequest& request) {
@@ -102,7 +117,9 @@ void check_options(const MethodRequest& request) {
     const OptionValue value = option.get(request);
     if (value == default_value(option)) continue;
     check_value(option, value);
-    if (option.access != OptionAccess::kLearned) check_scope(option, request);
+    const bool harmless = option.harmless && value == OptionValue(*option.harmless);
+    if (harmless) continue;
+    if (const auto complaint = refusal(option, request)) fail_option(option.name, *complaint);
   }
   if (!request.rank_weight && request.score.rank_free > 0) {
     fail_option("rank_free", "is chosen together with rank_weight; give both or neither");

@@ -155,6 +155,12 @@ TEST(Options, SentencesOfRefusals) {
             "");
 }
 
+TEST(Options, EveryPixelMayBeAskedOfAnyScore) {
+  EXPECT_EQ(complaint({.score = {.name = "surrogate", .pixels = 1}}), "");
+  EXPECT_EQ(complaint({.score = {.name = "surrogate", .pixels = 0.5}}),
+            "pixels: applies only to nested, residual and lac; the score is surrogate");
+}
+
 TEST(Options, Contradictions) {
   EXPECT_EQ(complaint({.score = {.name = "surrogate"}, .cut = AutoCut{}}),
             "cut: 'auto' compares lengths at equal coverage, which a surrogate search does not "

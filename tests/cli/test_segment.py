@@ -209,8 +209,9 @@ class Segment(program.Case):
             self.assertEqual(len(file.read().splitlines()), 1 + 2 * 60)
         table = self.fcp("segment", "evaluate", "c.onnx", "--data", "data")
         self.assertIn("detected", table)
-        self.refused(2, "--pixels: the score of surrogate", "calibrate", "net.onnx", "--data",
-                     "data", "--out", "x.onnx", "--score", "surrogate", "--pixels", "0.9")
+        self.refused(2, "--pixels: applies only to nested, residual and lac", "calibrate",
+                     "net.onnx", "--data", "data", "--out", "x.onnx", "--score", "surrogate",
+                     "--pixels", "0.9")
 
     def test_class_weights(self):
         rows = "class,loss_weight\n0,0\n1,0.5\n2,0.25\n3,0.25\n"
@@ -322,7 +323,7 @@ class Segment(program.Case):
         self.write("broken.onnx", b"nonsense")
         self.refused(1, "broken.onnx", "calibrate", "broken.onnx", "--data", "data", "--out",
                      "x.onnx")
-        self.refused(2, "--cut: the score residual does not look at features", "calibrate",
+        self.refused(2, "--cut: applies only to nested, linearized", "calibrate",
                      "net.onnx", "--data", "data", "--out", "x.onnx", "--score", "residual",
                      "--cut", "feature")
 

@@ -12,6 +12,8 @@
 #include "fcp/base/error.h"
 #include "fcp/distributed/run_ranks.h"
 
+#include "cli/option_flags.h"
+
 namespace fcp {
 
 void add_common(CLI::App& verb, CommonOptions& options) {
@@ -41,9 +43,7 @@ void run_shared(CommonOptions& options, const std::function<void()>& verb) {
 }
 
 std::string flag_complaint(const OptionError& error) {
-  std::string flag = error.option();
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return concat("--", flag, ": ", error.complaint());
+  return concat(flag_name(error.option()), ": ", error.complaint());
 }
 
 namespace {

@@ -28,6 +28,7 @@
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
+#include "cli/option_flags.h"
 #include "cli/print_report.h"
 #include "cli/segment_steps.h"
 #include "cli/segment_verbs.h"
@@ -47,42 +48,6 @@ torch::Tensor truth_of(const SegmentImage& image, const SegmentTask& task,
   return view(image.target);
 }
 
-std::vector<double> channel_weights(const std::string& csv, const SegmentationSet& set,
-                                    const SegmentTask& task, const CommonOptions& common) {
-  std::vector<double> weights(static_cast<size_t>(task.classes), std::nan(""));
-  if (csv.empty()) {
-    std::vector<uint64_t> counts(weights.size(), 0);
-    Progress progress("labels", set.pairs.size(), !common.quiet);
-    for (size_t i = 0; i < set.pairs.size(); ++i) {
-      check_interrupted();
-      count_labels(read_segmentation(set, i, task.transform.size).labels, counts);
-      progress.advance(1);
-    }
-    weights = loss_weights(counts);
-  } else {
-    const CsvOptions header{.header = CsvHeader::kYes};
-    const std::vector<std::string> classes = read_csv_column(csv, "class", header);
-    const std::vector<std::string> values = read_csv_column(csv, "loss_weight", header);
-    for (size_t i = 0; i < classes.size(); ++i) {
-      double number = -1, weight = -1;
-      const bool good = parse_number(classes[i], number) && parse_number(values[i], weight) &&
-                        number >= 0 && number < task.classes && weight >= 0;
-      if (!good) {
-        fail(csv, ": row ", i + 1, ": found class ", classes[i], " with weight ", values[i],
-             ", expected classes 0 to ", task.classes - 1, " and weights of at least 0");
-      }
-      weights[static_cast<size_t>(number)] = weight;
-    }
-  }
-  weights.erase(weights.begin(), weights.begin() + task.first);
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (std::isnan(weights[i])) {
-      fail(csv, ": no weight of class ", i + static_cast<size_t>(task.first));
-    }
-  }
-  return weights;
-}
-
 namespace {
 
 std::string_view bytes_of_pixels(const Image& image) {
@@ -96,10 +61,14 @@ struct SegmentCalibrateOptions {
   std::string model;
   std::string out;
   std::string alpha = "0.1";
-  std::string norm = "inf";
+  MethodRequest method;
+  CLI::Option* rate = nullptr;
   std::string weights;
-  double pixels = 1;
   bool logits = false;
+  std::optional<int> classes;  // none: the network's channels
+  SegmentTaskOptions task;
+  ImageTransform transform;  // where `normalizes`
+  bool normalizes = false;
 };
 
 // The scores of the images, and of the plain score beside them.
@@ -196,27 +165,28 @@ CalibrationArtifact calibrate_images(const Graph& network, const SegmentTask& ta
 
 namespace {
 
-void settle_score(SegmentCalibrateOptions& options) {
+void check_scope_of(const std::string& option, bool given, const std::string& only,
+                    const std::string& score) {
+  if (given && score != only) {
+    fail_option(option, "applies only to ", only, "; the score is ", score);
+  }
+}
+
+// The score that is asked for, with the numbers of the paper where none are given.
+void resolve_score(SegmentCalibrateOptions& options) {
+  MethodRequest& method = options.method;
+  const std::string& name = method.score.name;
+  check_scope_of("class_weights", !options.weights.empty(), "surrogate", name);
+  check_scope_of("logits", options.logits, "lac", name);
+  check_options(method);
+  if (const auto* named = std::get_if<std::string>(&method.cut)) options.settings.cut = *named;
+  options.task.output = method.score.output;
   ScoreOptions& score = options.settings.score;
-  score.norm = parse_norm(options.norm);
-  score.pixels = options.pixels;
+  score = requested_score(method);
+  if (score.pixels == 0) score.pixels = 1;
   score.double_log = !options.logits;
-  const bool surrogate = score.name == "surrogate";
-  if (surrogate && options.pixels != 1) {
-    throw UsageError(
-        "--pixels: the score of surrogate is a distance of features, which has no pixels; use "
-        "nested, residual or lac");
-  }
-  if (!surrogate && (score.paper || score.steps > 0 || !options.weights.empty())) {
-    throw UsageError("--paper, --steps and --class-weights are about --score surrogate");
-  }
-  if (options.logits && score.name != "lac") {
-    throw UsageError("--logits is about --score lac; bands are those of the double logarithm");
-  }
-  if (!options.settings.cut.empty() && !uses_features(score.name)) {
-    throw UsageError(concat("--cut: the score ", score.name, " does not look at features"));
-  }
-  if (surrogate && score.steps == 0) score.steps = 10;  // the paper's
+  if (options.rate->count() == 0) score.step_rate = 0.1;
+  if (name == "surrogate" && !method.steps) score.steps = 10;
 }
 
 void print_segment_calibrated(const CalibrationArtifact& artifact, const SegmentTask& task,
@@ -247,22 +217,22 @@ void print_segment_calibrated(const CalibrationArtifact& artifact, const Segment
 }
 
 void run_segment_calibrate(SegmentCalibrateOptions& options) {
-  const torch::Device device = start(options.common).device;
+  const Context context = start(options.common);
   const Level level = parse_level(options.alpha);
-  settle_score(options);
+  resolve_score(options);
   Graph network = read_onnx(options.model);
-  const int classes = options.data.classes > 0
-                          ? options.data.classes
-                          : output_channels(network, options.settings.score.output);
+  if (options.normalizes) options.task.transform = options.transform;
+  const int classes =
+      options.classes ? *options.classes : output_channels(network, options.task.output);
   const SegmentationSet set = open_labelled(options.data, "calibration", classes);
-  const SegmentTask task =
-      prepare_network(network, options.data, options.settings.score.output, set.classes);
+  const SegmentTask task = prepare_network(network, options.task, set.classes);
   if (!set.class_names.empty()) {
     network.metadata[kClassesKey] = class_names_text(set.class_names);
   }
   ScoreOptions& score = options.settings.score;
   if (score.name == "surrogate") {
-    score.loss_weights = channel_weights(options.weights, set, task, options.common);
+    score.loss_weights = options.weights.empty() ? channel_weights(set, task, context)
+                                                 : read_channel_weights(options.weights, task);
   }
   const auto name_of = [](const std::string& path) {
     return std::filesystem::path(path).lexically_normal().filename().string();
@@ -270,12 +240,39 @@ void run_segment_calibrate(SegmentCalibrateOptions& options) {
   options.settings.provenance = {{"network", name_of(options.model)},
                                  {"calibration data", name_of(options.data.data)}};
   const CalibrationArtifact artifact =
-      calibrate_images(network, task, set, options.settings, device, options.common);
+      calibrate_images(network, task, set, options.settings, context.device, options.common);
   write_artifact(artifact, options.out);
   if (const auto warning = infinite_radius_warning(artifact, level)) {
     say(options.common, "warning: " + *warning);
   }
   print_segment_calibrated(artifact, task, options);
+}
+
+// The options of the table that images take, some with other words or defaults.
+void add_method_flags(CLI::App& verb, SegmentCalibrateOptions& options) {
+  const auto add = [&](const Option& option) {
+    return add_option_flag(verb, options.method, option);
+  };
+  Option score = find_option("score");
+  score.choices = {"nested", "residual", "surrogate", "lac"};
+  score.help =
+      "nested, residual: bands; lac: a set of labels for each pixel; surrogate: the paper's";
+  add(score)->default_str("nested");
+  add(find_option("pixels"))->default_str("1");
+  add(find_option("output"));
+  Option cut = find_option("cut");
+  cut.may_be_auto = false;
+  cut.help =
+      "Where features are: a tensor, a node or a number of layers; by default two layers before "
+      "the output";
+  add(cut);
+  add(find_option("norm"))->default_str("inf");
+  add(find_option("paper"));
+  Option steps = find_option("steps");
+  steps.may_be_auto = false;
+  steps.help = "Steps of the search";
+  add(steps)->default_str("10");
+  options.rate = add(find_option("rate"))->default_str("0.1");
 }
 
 }  // namespace
@@ -290,62 +287,34 @@ void add_segment_calibrate(CLI::App& segment) {
       "calibrated.onnx\n"
       "  fcp segment calibrate fcn.onnx --data cityscapes/ --score lac --pixels 0.95 --out "
       "sets.onnx");
-  ScoreOptions& score = options->settings.score;
-  score.step_rate = 0.1;  // the paper's
   verb->add_option("model", options->model, "ONNX file: images in, a number a class and pixel out")
       ->required();
   verb->add_option("--data", options->data.data,
                    "Folder: leftImg8bit/ and gtFine/, NAME/ and NAMEannot/, or images/ and labels/")
       ->required();
   verb->add_option("--out", options->out, "Calibrated predictor to write")->required();
-  verb->add_option("--score", score.name,
-                   "nested, residual: bands; lac: a set of labels for each pixel; surrogate: the "
-                   "paper's")
-      ->check(CLI::IsMember({"nested", "residual", "surrogate", "lac"}))
-      ->capture_default_str();
-  verb->add_option("--pixels", options->pixels,
-                   "Share of an image's pixels that must be in; 1: every one of them")
-      ->check(CLI::Range(1e-9, 1.0))
-      ->capture_default_str();
-  verb->add_option("--output", score.output,
-                   "The network's output to calibrate, where it has several");
-  verb->add_option("--cut", options->settings.cut,
-                   "Where features are: a tensor, a node or a number of layers; by default two "
-                   "layers before the output");
-  verb->add_option("--norm", options->norm, "Norm of feature space: inf, 2 or 1")
-      ->check(CLI::IsMember({"inf", "2", "1"}))
-      ->capture_default_str();
-  verb->add_option("--memory", score.bound.memory,
+  add_method_flags(*verb, *options);
+  verb->add_option("--memory", options->method.score.bound.memory,
                    "Bytes for bounds, as 1GB or 500MB; by default half of what is free")
       ->transform(CLI::AsSizeValue(false));
-  verb->add_flag("--paper", score.paper,
-                 "Surrogate: the paper's habits: detection is score < radius, and the largest "
-                 "score stands for an infinite radius");
-  verb->add_option("--steps", score.steps, "Surrogate: steps of the search; by default 10")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--rate", score.step_rate, "Surrogate: step size of the search")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
   verb->add_option("--class-weights", options->weights,
-                   "Surrogate: CSV with class,loss_weight; by default ENet's weights from the "
+                   "surrogate: CSV with class,loss_weight; by default ENet's weights from the "
                    "labels");
   verb->add_flag("--logits", options->logits,
                  "lac: the network gives logits; by default log(-log p) of each class");
-  verb->add_option("--classes", options->data.classes,
+  verb->add_option("--classes", options->classes,
                    "Classes of the labels, class 0 (no label) included; by default the network's "
                    "channels")
       ->check(CLI::Range(2, 255));
-  verb->add_flag("--keep-class-0", options->data.keep_unlabelled,
+  verb->add_flag("--keep-class-0", options->task.keep_unlabelled,
                  "Band class 0 as well; by default its channel is cut off the network");
-  verb->add_flag("--resize", options->data.resize,
+  verb->add_flag("--resize", options->task.resize,
                  "Resize images and labels to what the network takes");
-  const auto given = [raw = options.get()](const std::string&) {
-    raw->data.transform_given = true;
-  };
-  verb->add_option("--mean", options->data.transform.mean, "Mean of each channel, in [0, 1]")
+  const auto given = [raw = options.get()](const std::string&) { raw->normalizes = true; };
+  verb->add_option("--mean", options->transform.mean, "Mean of each channel, in [0, 1]")
       ->delimiter(',')
       ->each(given);
-  verb->add_option("--deviation", options->data.transform.deviation,
+  verb->add_option("--deviation", options->transform.deviation,
                    "Deviation of each channel, in [0, 1]")
       ->delimiter(',')
       ->each(given);

@@ -3,12 +3,14 @@
 #include "fcp/pipeline/calibrate.h"
 
 #include <filesystem>
-#include <type_traits>
 #include <utility>
 
 #include <pybind11/stl.h>
 
+#include "fcp/pipeline/request_settings.h"
+
 #include "python/arrays.h"
+#include "python/options.h"
 #include "python/predictor.h"
 
 namespace fcp {
@@ -16,53 +18,11 @@ namespace {
 
 namespace py = pybind11;
 
-ScoreOptions score_options(const py::dict& options) {
-  ScoreOptions score;
-  const auto read = [&](const char* name, auto& value) {
-    value = options[name].cast<std::decay_t<decltype(value)>>();
-  };
-  read("score", score.name);
-  read("output", score.output);
-  read("normalize", score.normalize);
-  read("low", score.low);
-  read("high", score.high);
-  read("asymmetric", score.asymmetric);
-  score.norm = parse_norm(options["norm"].cast<std::string>());
-  score.bound.method = parse_bound(options["bound"].cast<std::string>());
-  read("floor", score.floor);
-  read("steps", score.steps);
-  read("rate", score.step_rate);
-  read("adam", score.adam);
-  read("paper", score.paper);
-  read("loss_weights", score.loss_weights);
-  read("randomized", score.randomized);
-  read("rank_free", score.rank_free);
-  read("samples", score.samples);
-  read("seed", score.seed);
-  return score;
-}
-
 CalibrateSettings settings_of(const py::dict& options) {
   CalibrateSettings settings;
   settings.data_name = "X";
-  settings.score = score_options(options);
-  settings.cut = options["cut"].cast<std::string>();
   settings.level = level_of(options["alpha"]);
-  settings.selection_share = options["selection"].cast<double>();
-  settings.calibration.name = options["calibration"].cast<std::string>();
-  settings.calibration.group = options["group"].cast<std::string>();
-  settings.calibration.bandwidth = options["bandwidth"].cast<double>();
-  settings.calibration.seed = settings.score.seed;
-  // None asks for a choice on the slice.
-  settings.choose_temperature = options["temperature"].is_none();
-  if (!settings.choose_temperature) {
-    settings.score.temperature = options["temperature"].cast<double>();
-  }
-  const bool ranked = settings.score.name == "raps" || settings.score.name == "feature_margin";
-  settings.choose_rank_term = ranked && options["rank_weight"].is_none();
-  if (ranked && !settings.choose_rank_term) {
-    settings.score.rank_weight = options["rank_weight"].cast<double>();
-  }
+  apply_request(request_of(options), settings);
   return settings;
 }
 

@@ -7,6 +7,7 @@
 #include "fcp/base/error.h"
 
 #include "python/arrays.h"
+#include "python/options.h"
 
 namespace py = pybind11;
 
@@ -26,5 +27,6 @@ PYBIND11_MODULE(_fcp, module) {
   });
   fcp::bind_arrays(module);
   fcp::bind_network(module);
+  fcp::bind_options(module);
   fcp::bind_calibrated(module);
 }

@@ -1,6 +1,6 @@
 // The settings of a calibrated network as JSON, which its artifact carries: score, cut, calibration
 // and all their options, and a format number. docs/formats.md names the fields. Tested by
-// tests/calibration/calibrated_test.cc.
+// tests/calibration/artifact_test.cc.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@ import torch
 
 from . import _arrays, _fcp
 from ._model import Model, from_torch, load
-from ._parameters import DEFAULTS, Parameters
+from ._parameters import Parameters
 
 Path = Union[str, "os.PathLike[str]"]
 Alpha = Union[float, str]
@@ -52,10 +52,6 @@ class Estimator(Parameters):
         weights, shifted: with calibration="weighted", the likelihood ratio of each row, or rows of
         the other distribution, without answers, from which it is estimated.
         """
-        self._check_values()
-        if _fcp.predicts_labels(self.score) != self._labels:
-            kind = "labels" if not self._labels else "intervals"
-            raise _fcp.Error(f"{type(self).__name__}: '{self.score}' is a score of {kind}")
         rows = _arrays.readable(X)
         self._check_parameters(groups, weights, shifted)
         model, cut = self._model_and_cut(rows)
@@ -64,7 +60,7 @@ class Estimator(Parameters):
             model._network,
             rows,
             _arrays.readable(y),
-            self._options(cut),
+            self._options(cut if self._looks_at_features() else None),
             facts,
             None if shifted is None else _arrays.readable(shifted),
         )
@@ -76,40 +72,30 @@ class Estimator(Parameters):
         return self.conformalize(X, y, **facts)
 
     def _check_parameters(self, groups: Any, weights: Any, shifted: Any) -> None:
-        params = self.get_params()
-        searches = self.score in ("surrogate", "feature_sampled") or params.get("paper")
-        if self.cut == "auto" and (searches or self._labels):
-            raise _fcp.Error(
-                f"cut: 'auto' compares guaranteed intervals, which '{self.score}' does not give"
-            )
-        self._check_belonging()
-        localized = self.calibration == "localized"
-        if self.cut is not None and not _fcp.uses_features(self.score) and not localized:
-            raise _fcp.Error(f"cut: the score {self.score} does not look at features")
-        if params["bandwidth"] and not localized:
-            raise _fcp.Error("bandwidth: is about calibration='localized'")
+        options = self._options(self.cut)
+        _fcp.check_values(options)
+        self._check_others()
+        if _fcp.predicts_labels(self.score) != self._labels:
+            kind = "labels" if not self._labels else "intervals"
+            raise _fcp.Error(f"{type(self).__name__}: '{self.score}' is a score of {kind}")
+        _fcp.check_options(options)
         given = [weights is not None, shifted is not None]
         if sum(given) != (self.calibration == "weighted"):
             raise _fcp.Error("calibration='weighted' takes one of weights and shifted")
-        by_label = params["group"] in _BY_LABEL
+        by_label = options["group"] in _BY_LABEL
         if (groups is not None) != (self.calibration == "grouped" and not by_label):
             raise _fcp.Error("calibration='grouped' and groups go together")
 
     def _options(self, cut: Optional[str]) -> Dict[str, Any]:
-        options = dict(DEFAULTS)
-        params = self.get_params()
-        for name in params:
-            if name not in ("model", "cut"):
-                options[name] = "" if params[name] is None else params[name]
-        for name in ("temperature", "rank_weight"):
-            if options[name] == "auto":
-                options[name] = None
-        options["loss_weights"] = list(options["loss_weights"])
+        options = self.get_params()
+        del options["model"]
         if self.calibration == "grouped":
             options["group"] = options["group"] or "group"
-        featured = _fcp.uses_features(self.score) or self.calibration == "localized"
-        options["cut"] = str(cut) if featured and cut is not None else ""
+        options["cut"] = None if cut is None else str(cut)
         return options
+
+    def _looks_at_features(self) -> bool:
+        return _fcp.uses_features(self.score) or self.calibration == "localized"
 
     def _model_and_cut(self, rows: Any) -> Tuple[Model, Optional[str]]:
         if isinstance(self.model, torch.nn.Module):

@@ -1,10 +1,11 @@
-"""Parameters of estimators as scikit-learn wants them, and which values they may have."""
+"""Parameters of estimators as scikit-learn wants them. Those of the method come from the library's
+option table: names, defaults, help and checks are not written a second time here."""
 
 from __future__ import annotations
 
 import inspect
-import numbers
-from typing import Any, Dict, TypeVar
+import textwrap
+from typing import Any, Dict, List, TypeVar
 
 import numpy as np
 
@@ -12,70 +13,75 @@ from . import _fcp
 
 Self = TypeVar("Self", bound="Parameters")
 
-# What the library is told where an estimator has no such parameter.
-DEFAULTS: Dict[str, Any] = dict(
-    output="", normalize="", low="", high="", asymmetric=False, norm="inf", bound="ibp", floor=0.0,
-    steps=0, rate=0.01, adam=False, paper=False, loss_weights=[], randomized=True, rank_free=0,
-    samples=1000, temperature=1.0, rank_weight=0.0, group="",
-)  # fmt: skip
-
-# The scores that look at a parameter; with another score a value of one's own is an error, not
-# ignored.
-_BELONGS = {
-    "floor": ("nested", "linearized", "feature_cqr"),
-    "bound": ("nested", "surrogate", "feature_cqr", "feature_margin"),
-    "norm": ("nested", "linearized", "surrogate", "feature_cqr", "feature_margin",
-             "feature_sampled"),
-    "normalize": ("residual",),
-    "low": ("cqr", "feature_cqr"),
-    "high": ("cqr", "feature_cqr"),
-    "asymmetric": ("cqr", "feature_cqr"),
-    "steps": ("surrogate", "feature_cqr", "feature_sampled"),
-    "rate": ("surrogate", "feature_cqr", "feature_sampled"),
-    "adam": ("surrogate", "feature_cqr", "feature_sampled"),
-    "loss_weights": ("surrogate",),
-    "paper": ("surrogate", "feature_cqr"),
-    "temperature": ("lac", "aps", "raps"),
-    "randomized": ("aps", "raps"),
-    "rank_weight": ("raps", "feature_margin"),
-    "rank_free": ("raps", "feature_margin"),
-    "samples": ("feature_sampled",),
-}  # fmt: skip
-
-_TEXTS = ("score", "output", "norm", "bound", "normalize", "low", "high", "calibration", "group",
-          "device")  # fmt: skip
-
-# The least and the largest value of parameters that are numbers, whole ones where the least is.
-_RANGES = {
-    "floor": (0.0, np.inf),
-    "steps": (0, 2**31 - 1),
-    "rate": (0.0, np.inf),
-    "bandwidth": (0.0, np.inf),
-    "selection": (0.0, 0.9),
-    "temperature": (1e-6, np.inf),
-    "rank_weight": (0.0, np.inf),
-    "rank_free": (0, 2**31 - 1),
-    "samples": (1, 2**31 - 1),
-    "seed": (0, 2**63 - 1),
+# What an estimator takes besides options of the method.
+_OTHERS = {
+    "alpha": (
+        0.1,
+        "The level for which lengths are compared when choosing; any level can be asked for later",
+    ),
+    "device": ("cpu", 'Where networks run: "cpu" or "cuda"'),
+    "verbose": (False, "Tells on standard error what is chosen"),
 }
+
+
+def _options(labels: bool) -> List[Dict[str, Any]]:
+    """The options that a score of labels, or of intervals, looks at."""
+
+    def has_kind(score: str) -> bool:
+        return _fcp.predicts_labels(score.split()[0]) == labels
+
+    return [
+        option
+        for option in _fcp.option_table()
+        if option["access"] in ("asked", "seed")
+        and (not option["scores"] or any(map(has_kind, option["scores"])))
+    ]
+
+
+def _described(options: List[Dict[str, Any]], labels: bool) -> str:
+    """One paragraph for each parameter, for the class's documentation."""
+    kinds = [name for name in _fcp.score_names() if _fcp.predicts_labels(name) == labels]
+    lines = ["", "model: an `fcp.Model`, the path of an ONNX file, or a `torch.nn.Module`."]
+    for option in options:
+        scope = ", ".join([*option["scores"], *option["calibrations"]])
+        choices = kinds if option["name"] == "score" else option["choices"]
+        values = f" ({', '.join(choices)})" if choices else ""
+        lines.append(f"{option['name']}: {scope + ': ' if scope else ''}{option['help']}{values}.")
+    lines += [f"{name}: {help}." for name, (_, help) in _OTHERS.items()]
+    layout = dict(width=100, initial_indent="    ", subsequent_indent="        ")
+    return "\n".join(textwrap.fill(line, **layout) for line in lines) + "\n    "  # type: ignore
 
 
 class Parameters:
     """The arguments of `__init__`, kept under their names."""
 
     _labels = False
+    _score = "nested"
     score: str
+    _signature: inspect.Signature
+
+    def __init_subclass__(cls) -> None:
+        options = _options(cls._labels)
+        defaults = {option["name"]: option["default"] for option in options}
+        defaults["score"] = cls._score
+        defaults.update((name, default) for name, (default, _) in _OTHERS.items())
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        model = inspect.Parameter("model", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        named = [inspect.Parameter(name, keyword, default=defaults[name]) for name in defaults]
+        cls._signature = cls.__signature__ = inspect.Signature([model, *named])  # type: ignore
+        cls.__doc__ = (cls.__doc__ or "").rstrip() + "\n" + _described(options, cls._labels)
+
+    def __init__(self, model: Any, **parameters: Any) -> None:
+        for name in parameters:
+            if name not in self._parameters():
+                raise TypeError(f"{type(self).__name__}: there is no parameter '{name}'")
+        for name, parameter in self._parameters().items():
+            setattr(self, name, parameters.get(name, parameter.default))
+        self.model = model
 
     @classmethod
     def _parameters(cls) -> Dict[str, inspect.Parameter]:
-        parameters = dict(inspect.signature(cls.__init__).parameters)
-        del parameters["self"]
-        return parameters
-
-    def _keep(self, values: Dict[str, Any]) -> None:
-        """To be called first in `__init__`, with its `locals()`."""
-        for name in values.keys() - {"self"}:
-            setattr(self, name, values[name])
+        return dict(cls._signature.parameters)
 
     def get_params(self, deep: bool = True) -> Dict[str, Any]:
         """The parameters by name."""
@@ -112,35 +118,9 @@ class Parameters:
             regressor_tags=None if self._labels else RegressorTags(),
         )
 
-    def _check_values(self) -> None:
-        for name, parameter in self._parameters().items():
-            value = getattr(self, name)
-            if name in _RANGES:
-                _check_number(name, value)
-            elif isinstance(parameter.default, bool):
-                if not isinstance(value, (bool, np.bool_)):
-                    raise _fcp.Error(f"{name}: found {value!r}, expected True or False")
-            elif name in _TEXTS and value is not parameter.default and not isinstance(value, str):
-                raise _fcp.Error(f"{name}: found {value!r}, expected text")
-
-    def _check_belonging(self) -> None:
+    def _check_others(self) -> None:
         params = self.get_params()
-        for name, scores in _BELONGS.items():
-            if name not in params or self.score in scores:
-                continue
-            if params[name] != self._parameters()[name].default:
-                raise _fcp.Error(f"{name}: is about the scores {', '.join(scores)}")
-
-
-def _check_number(name: str, value: Any) -> None:
-    if value == "auto" and name in ("temperature", "rank_weight"):
-        return
-    least, most = _RANGES[name]
-    whole = isinstance(least, int)
-    if (
-        isinstance(value, numbers.Integral if whole else numbers.Real)
-        and least <= float(value) <= most
-    ):
-        return
-    kind = "a whole number" if whole else "a number"
-    raise _fcp.Error(f"{name}: found {value!r}, expected {kind} from {least} to {most}")
+        if not isinstance(params["verbose"], (bool, np.bool_)):
+            raise _fcp.Error(f"verbose: found {params['verbose']!r}, expected true or false")
+        if not isinstance(params["device"], str):
+            raise _fcp.Error(f"device: found {params['device']!r}, expected text")

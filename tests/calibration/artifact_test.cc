@@ -271,18 +271,21 @@ TEST(CalibrationArtifact, SaysWhatIsDamaged) {
     });
   };
   EXPECT_EQ(edited("{", ""), "c.onnx: its calibration settings are damaged");
-  EXPECT_EQ(edited("\"cut\":\"h1\",", ""), "c.onnx: its calibration settings are damaged");
-  EXPECT_EQ(edited("39", "\"many\""), "c.onnx: its 'steps' is not a whole number");
-  EXPECT_EQ(edited("39", "1e99"), "c.onnx: its 'steps' is not a whole number");
+  EXPECT_EQ(edited("\"cut\":\"h1\",", ""), "c.onnx: its calibration settings have no 'cut'");
+  EXPECT_EQ(edited("39", "\"many\""),
+            "c.onnx: its 'steps' is \"many\", expected a whole number from 1 to 2147483647");
+  EXPECT_EQ(edited("39", "1e99"),
+            "c.onnx: its 'steps' is 1e+99, expected a whole number from 1 to 2147483647");
+  EXPECT_EQ(edited("39", "-39"),
+            "c.onnx: its 'steps' is -39, expected a whole number from 1 to 2147483647");
   EXPECT_EQ(edited("\"format\":2", "\"format\":1"),
             "c.onnx: its calibration has format 1, this fcp reads formats 2 and 3");
   EXPECT_EQ(edited("\"name\":\"split\"", "\"name\":\"spilt\""),
-            "c.onnx: there is no calibration 'spilt'; there are split, grouped, localized and "
-            "weighted");
+            "c.onnx: its 'name' is \"spilt\", expected split, grouped, localized or weighted");
   EXPECT_EQ(edited("alpha-crown", "omega"),
-            "c.onnx: bound 'omega' is not known, expected ibp, crown-ibp, crown or alpha-crown");
+            "c.onnx: its 'bound' is \"omega\", expected ibp, crown-ibp, crown or alpha-crown");
   EXPECT_EQ(edited("\"norm\":\"2\"", "\"norm\":\"3\""),
-            "c.onnx: norm '3' is not known, expected inf, 2 or 1");
+            "c.onnx: its 'norm' is \"3\", expected inf, 2 or 1");
   EXPECT_EQ(complaint_about([](Graph& graph) { graph.metadata["fcp.provenance"] = "[1"; }),
             "c.onnx: its calibration settings are damaged");
 }

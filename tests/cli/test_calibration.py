@@ -174,18 +174,22 @@ class Calibration(program.Case):
 
     def test_bad_usage(self):
         for arguments, said in (
-                (("--calibration", "grouped"), "--calibration grouped and --group go together"),
-                (("--group", "region"), "--calibration grouped and --group go together"),
-                (("--bandwidth", "1"), "--bandwidth is about --calibration localized"),
+                (("--calibration", "grouped"), "--group: is needed by the calibration grouped"),
+                (("--calibration", "grouped", "--group", "label"),
+                 "--group: 'label' applies only to scores of labels"),
+                (("--group", "region"), "--group: applies only to the calibration grouped"),
+                (("--bandwidth", "1"), "--bandwidth: applies only to the calibration localized"),
                 (("--calibration", "weighted"), "takes one of --weights and --shifted"),
                 (("--weights", "ratio"), "takes one of --weights and --shifted"),
                 (("--calibration", "weighted", "--weights", "ratio", "--shifted", "x.csv"),
                  "takes one of --weights and --shifted"),
-                (("--asymmetric",), "are about --score cqr and feature_cqr"),
-                (("--low", "y"), "are about --score cqr and feature_cqr"),
-                (("--score", "cqr", "--paper"), "--paper is about"),
-                (("--score", "cqr", "--floor", "1"), "the score cqr has no floor"),
-                (("--score", "feature_cqr", "--steps", "3"), "--steps is about"),
+                (("--asymmetric",), "--asymmetric: applies only to cqr and feature_cqr"),
+                (("--low", "y"), "--low: applies only to cqr and feature_cqr"),
+                (("--score", "cqr", "--paper"), "--paper: applies only to"),
+                (("--score", "cqr", "--floor", "1"), "--floor: applies only to"),
+                (("--score", "feature_cqr", "--steps", "3"),
+                 "the score is feature_cqr without paper"),
+                (("--floor", "-1"), "--floor: found -1, expected a number of at least 0"),
                 (("--calibration", "mondrian"), "mondrian")):
             with self.subTest(arguments):
                 done = self.run_calibrate(*arguments)
@@ -197,7 +201,6 @@ class Calibration(program.Case):
         for arguments, said in (
                 (("--score", "cqr"), "two outputs"),
                 (("--calibration", "grouped", "--group", "country"), "country"),
-                (("--calibration", "grouped", "--group", "label"), "scores of labels"),
                 (("--calibration", "weighted", "--weights", "a"), "not negative")):
             with self.subTest(arguments):
                 done = self.run_calibrate(*arguments)

@@ -182,9 +182,9 @@ class Labels(program.Case):
     def test_usage(self):
         self.make_tables()
         for arguments, message in (
-                (("--score", "nested", "--temperature", "2"), "--temperature is about"),
-                (("--score", "lac", "--rank-weight", "0.1"), "--rank-weight and --rank-free"),
-                (("--score", "lac", "--not-randomized"), "--not-randomized is about"),
+                (("--score", "nested", "--temperature", "2"), "--temperature: applies only to"),
+                (("--score", "lac", "--rank-weight", "0.1"), "--rank-weight: applies only to"),
+                (("--score", "lac", "--not-randomized"), "--not-randomized: applies only to"),
                 (("--score", "aps", "--temperature", "cold"), "expected 'auto' or a number")):
             done = self.run_program("calibrate", "m.onnx", "--data", "cal.csv", "--target", "kind",
                                     "--out", "x.onnx", *arguments)

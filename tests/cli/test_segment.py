@@ -209,8 +209,9 @@ class Segment(program.Case):
             self.assertEqual(len(file.read().splitlines()), 1 + 2 * 60)
         table = self.fcp("segment", "evaluate", "c.onnx", "--data", "data")
         self.assertIn("detected", table)
-        self.refused(2, "--pixels: the score of surrogate", "calibrate", "net.onnx", "--data",
-                     "data", "--out", "x.onnx", "--score", "surrogate", "--pixels", "0.9")
+        self.refused(2, "--pixels: applies only to nested, residual and lac", "calibrate",
+                     "net.onnx", "--data", "data", "--out", "x.onnx", "--score", "surrogate",
+                     "--pixels", "0.9")
 
     def test_class_weights(self):
         rows = "class,loss_weight\n0,0\n1,0.5\n2,0.25\n3,0.25\n"
@@ -291,7 +292,7 @@ class Segment(program.Case):
         self.refused(1, "empty: no layout of segmentation data", *calibrate, "empty")
         write_data(self.path("tall"), {"calibration": 3}, height=14)
         self.refused(1, "tall/images/calibration000.png: 16 x 14 pixels, the network takes 16 x "
-                     "12; --resize makes images and labels fit", *calibrate, "tall")
+                     "12; with resize images and labels are made to fit", *calibrate, "tall")
         self.calibrate("--resize", data="tall")
         write_data(self.path("odd"), {"calibration": 3})
         with open(self.path("odd/labels/calibration001.png"), "wb") as file:
@@ -308,7 +309,7 @@ class Segment(program.Case):
         self.refused(1, "output 'output' has 4 channels for 7 classes", *calibrate, "data",
                      "--classes", "7")
         write_data(self.path("folds"), {"train": 2, "val": 2})
-        self.refused(1, "folds: has the folds train, val; say with --fold which to use",
+        self.refused(1, "folds: has the folds train, val; name the fold to use",
                      *calibrate, "folds")
         self.assertFalse(os.path.exists(self.path("x.onnx")))
 
@@ -322,7 +323,7 @@ class Segment(program.Case):
         self.write("broken.onnx", b"nonsense")
         self.refused(1, "broken.onnx", "calibrate", "broken.onnx", "--data", "data", "--out",
                      "x.onnx")
-        self.refused(2, "--cut: the score residual does not look at features", "calibrate",
+        self.refused(2, "--cut: applies only to nested, linearized", "calibrate",
                      "net.onnx", "--data", "data", "--out", "x.onnx", "--score", "residual",
                      "--cut", "feature")
 

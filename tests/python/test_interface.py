@@ -76,11 +76,11 @@ class Errors(Case):
             classifier.set_params(score="nested").conformalize(self.x, y)
 
     def test_parameters(self):
-        with self.assert_error("there is no score 'nice'; there are aps, cqr"):
+        with self.assert_error("score: found 'nice', expected aps, cqr"):
             fcp.FeatureConformalRegressor(self.model, score="nice").conformalize(self.x, self.y)
-        with self.assert_error("floor: is about the scores nested"):
+        with self.assert_error("floor: applies only to nested, .*; the score is residual"):
             self.regressor.set_params(score="residual", floor=1.0).conformalize(self.x, self.y)
-        with self.assert_error("cut: the score residual does not look at features"):
+        with self.assert_error("cut: applies only to nested, .*; the score is residual"):
             self.regressor.set_params(floor=0.0, cut="-1").conformalize(self.x, self.y)
         with self.assert_error("there is no parameter 'colour'"):
             self.regressor.set_params(colour="red")
@@ -89,19 +89,21 @@ class Errors(Case):
                 self.x, self.y
             )
         for name, (value, words) in {
-            "selection": (2.0, "a number from 0.0 to 0.9"),
-            "floor": (-1.0, "a number from 0.0 to inf"),
-            "bandwidth": (math.nan, "a number from 0.0 to inf"),
-            "steps": (1.5, "a whole number from 0 to"),
-            "seed": ("a", "a whole number from 0 to"),
-            "adam": (1, "True or False"),
-            "norm": (2, "text"),
+            "selection": (2.0, "a number from 0 to 0.9"),
+            "floor": (-1.0, "a number of at least 0"),
+            "bandwidth": (math.nan, "'auto' or a number above 0"),
+            "steps": (1.5, "'auto' or a whole number from 1 to"),
+            "seed": ("a", "a whole number of at least 0"),
+            "adam": (1, "true or false"),
+            "norm": (2, "inf, 2 or 1"),
+            "low": (2, "text"),
+            "loss_weights": ("1,2", "a list of numbers"),
         }.items():
             with self.assert_error(f"{name}: found {value!r}, expected {words}"):
                 fcp.FeatureConformalRegressor(self.model, **{name: value}).conformalize(
                     self.x, self.y
                 )
-        with self.assert_error("cut: 'auto' compares guaranteed intervals"):
+        with self.assert_error("cut: 'auto' compares lengths at equal coverage"):
             fcp.FeatureConformalRegressor(self.model, score="surrogate", cut="auto").conformalize(
                 self.x, self.y
             )

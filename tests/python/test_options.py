@@ -1,0 +1,145 @@
+"""The option table as the program and Python show it: the same options, defaults and sentences."""
+
+import inspect
+import os
+import re
+import subprocess
+import unittest
+
+import numpy as np
+
+import fcp
+from fcp import _fcp
+from networks import model_for, perceptron
+
+PROGRAM = os.environ.get("FCP_PROGRAM", "fcp")
+TABLE = {option["name"]: option for option in _fcp.option_table()}
+ASKED = [option for option in TABLE.values() if option["access"] == "asked"]
+SCORES = _fcp.score_names()
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=300)
+
+
+def flag_of(option):
+    name = option["name"].replace("_", "-")
+    return f"--not-{name}" if option["default"] is True else f"--{name}"
+
+
+def other_value(option):
+    """A value that is allowed and is not the default."""
+    if option["kind"] == "flag":
+        return not option["default"]
+    if option["kind"] == "choice":
+        return next(choice for choice in option["choices"] if choice != option["default"])
+    return {"integer": 7, "number": 0.5, "numbers": (2.0, 0.5), "text": "other"}[option["kind"]]
+
+
+def text_of(value):
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def stranger(option):
+    """A score that does not look at the option, for which another estimator class is not needed."""
+    names = {name.split()[0] for name in option["scores"]}
+    labels = all(map(_fcp.predicts_labels, names))
+    for score in SCORES:
+        if score not in names and _fcp.predicts_labels(score) == labels:
+            return score
+    raise AssertionError(option)
+
+
+class Options(unittest.TestCase):
+    def setUp(self):
+        self.x = np.zeros((20, 3), np.float32)
+
+    def complaint(self, **parameters):
+        labels = _fcp.predicts_labels(parameters.get("score", "nested"))
+        kind = fcp.FeatureConformalClassifier if labels else fcp.FeatureConformalRegressor
+        with self.assertRaises(fcp.Error) as raised:
+            kind(model_for(perceptron(3, 2)), **parameters).conformalize(self.x, self.x[:, 0])
+        return str(raised.exception)
+
+    def refusal(self, option, *arguments):
+        """What the program says, with the option's name for its flag."""
+        done = run("calibrate", "no.onnx", "--data", "no.csv", "--out", "no", *arguments)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        line = done.stderr.splitlines()[0]
+        self.assertIn(flag_of(option) + ": ", line)
+        return line.removeprefix("fcp: ").replace(flag_of(option), option["name"], 1)
+
+    def test_program_and_python_refuse_alike(self):
+        tried = 0
+        for option in ASKED:
+            value = other_value(option)
+            given = [flag_of(option)] + ([] if option["kind"] == "flag" else [text_of(value)])
+            if option["scores"]:
+                score = stranger(option)
+                said = self.refusal(option, "--score", score, *given)
+                self.assertTrue(said.endswith(f"; the score is {score}"), said)
+                self.assertEqual(self.complaint(score=score, **{option["name"]: value}), said)
+            elif option["calibrations"]:
+                said = self.refusal(option, *given)
+                self.assertTrue(said.endswith("; the calibration is split"), said)
+                self.assertEqual(self.complaint(**{option["name"]: value}), said)
+            else:
+                continue
+            self.assertTrue(said.startswith(f"{option['name']}: applies only to "), said)
+            tried += 1
+        self.assertGreater(tried, 15)
+
+    def test_program_and_python_check_values_alike(self):
+        for option in ASKED:
+            if option["kind"] in ("flag", "text", "choice"):  # CLI11 checks choices itself
+                continue
+            said = self.refusal(option, flag_of(option), "nonsense")
+            self.assertEqual(said, f"{option['name']}: found nonsense, expected "
+                             f"{option['expected']}")  # fmt: skip
+            name = option["name"]
+            kinds = (fcp.FeatureConformalRegressor, fcp.FeatureConformalClassifier)
+            kind = next(k for k in kinds if name in inspect.signature(k).parameters)
+            with self.assertRaises(fcp.Error) as raised:
+                estimator = kind(model_for(perceptron(3, 2)), **{name: "nonsense"})
+                estimator.conformalize(self.x, self.x[:, 0])
+            self.assertEqual(str(raised.exception), said.replace("nonsense", "'nonsense'", 1))
+
+    def test_manual_page_and_help_have_every_option(self):
+        page = run("man").stdout.replace("\\-", "-")
+        verb = page.split(".SS fcp calibrate", 1)[1].split(".SS", 1)[0]
+        shown = re.sub(r"\s+", " ", run("calibrate", "--help").stdout)
+        for option in ASKED:
+            self.assertIn(f"\\fB{flag_of(option)}\\fR", verb)
+            self.assertIn(option["help"], verb)
+            self.assertIn(f"{flag_of(option)} ", shown)
+            self.assertIn(re.sub(r"\s+", " ", option["help"]), shown)
+
+    def test_parameters_of_the_estimators(self):
+        for kind, labels in (
+            (fcp.FeatureConformalRegressor, False),
+            (fcp.FeatureConformalClassifier, True),
+        ):
+            model = model_for(perceptron(3, 2))
+            parameters = inspect.signature(kind).parameters
+            self.assertEqual(list(parameters), list(kind(model).get_params()))
+            for option in ASKED + [TABLE["seed"]]:
+                scores = [name.split()[0] for name in option["scores"]] or SCORES
+                looked_at = any(_fcp.predicts_labels(score) == labels for score in scores)
+                self.assertEqual(option["name"] in parameters, looked_at, option["name"])
+                if not looked_at or option["name"] == "score":
+                    continue
+                self.assertEqual(parameters[option["name"]].default, option["default"])
+                self.assertIn(f"{option['name']}: ", kind.__doc__)
+            self.assertEqual(set(kind(model).get_params()) - TABLE.keys(),
+                             {"model", "alpha", "device", "verbose"})  # fmt: skip
+        with self.assertRaisesRegex(TypeError, "there is no parameter 'pixels'"):
+            fcp.FeatureConformalRegressor(model, pixels=0.5)
+
+    def test_defaults_are_accepted(self):
+        for option in TABLE.values():
+            if option["access"] != "learned":
+                self.assertIsNone(_fcp.check_options({option["name"]: option["default"]}))
+
+
+if __name__ == "__main__":
+    unittest.main()

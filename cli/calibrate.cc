@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -13,8 +14,8 @@
 #include "fcp/base/error.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/shared_batches.h"
+#include "fcp/report/choices_text.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
@@ -34,6 +35,10 @@ struct CalibrateOptions {
   std::string out;
   std::string alpha = "0.1";
   std::vector<std::string> levels;
+  std::string cut;
+  std::string checkpoint;
+  int steps = 0;         // 0: chosen
+  double bandwidth = 0;  // 0: chosen
   std::string norm = "inf";
   std::string bound = "ibp";
   FactOptions facts;
@@ -54,11 +59,11 @@ void check_score_usage(const CalibrateOptions& options) {
   if (score.paper && score.name != "surrogate" && score.name != "feature_cqr") {
     throw UsageError("--paper is about --score surrogate and feature_cqr");
   }
-  if (options.settings.cut == "auto" && searches_surrogate(score)) {
+  if (options.cut == "auto" && searches_surrogate(score)) {
     throw UsageError(
         "--cut auto compares lengths at equal coverage, which a surrogate search does not promise");
   }
-  if (!options.settings.cut.empty() && !uses_features(score.name) && !localized) {
+  if (!options.cut.empty() && !uses_features(score.name) && !localized) {
     throw UsageError(concat("--cut: the score ", score.name, " does not look at features"));
   }
   const bool has_floor = score.name == "nested" || score.name == "linearized" ||
@@ -66,7 +71,7 @@ void check_score_usage(const CalibrateOptions& options) {
   if (score.floor > 0 && !has_floor) {
     throw UsageError(concat("--floor: the score ", score.name, " has no floor"));
   }
-  if (score.steps > 0 && !searches_surrogate(score)) {
+  if (options.steps > 0 && !searches_surrogate(score)) {
     throw UsageError("--steps is about --score surrogate, feature_sampled and feature_cqr --paper");
   }
   if (!quantiles && (score.asymmetric || !score.low.empty() || !score.high.empty())) {
@@ -75,9 +80,8 @@ void check_score_usage(const CalibrateOptions& options) {
 }
 
 // A number, or "auto", which asks for a choice on the slice.
-double number_or_auto(const std::string& text, const char* option, double least, bool& choose) {
-  choose = text == "auto";
-  if (choose) return 0;
+std::optional<double> number_or_auto(const std::string& text, const char* option, double least) {
+  if (text == "auto") return std::nullopt;
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= least)) {
@@ -93,37 +97,17 @@ void settle_label_options(CalibrateOptions& options) {
   const bool ranked = score.name == "raps" || score.name == "feature_margin";
   score.randomized = !options.plain;
   score.seed = options.common.seed;
-  score.temperature =
-      number_or_auto(options.temperature, "--temperature", 1e-6, settings.choose_temperature);
-  if (settings.choose_temperature) score.temperature = 1;
+  settings.temperature = number_or_auto(options.temperature, "--temperature", 1e-6);
   if (options.temperature != "1" && !softmax) {
     throw UsageError("--temperature is about --score lac, aps and raps");
   }
   if (options.plain && score.name != "aps" && score.name != "raps") {
     throw UsageError("--not-randomized is about --score aps and raps");
   }
-  score.rank_weight =
-      number_or_auto(options.rank_weight, "--rank-weight", 0, settings.choose_rank_term);
-  if (!ranked) {
-    if (options.rank_weight != "auto" || score.rank_free > 0) {
-      throw UsageError("--rank-weight and --rank-free are about --score raps and feature_margin");
-    }
-    settings.choose_rank_term = false;
+  settings.rank_weight = number_or_auto(options.rank_weight, "--rank-weight", 0);
+  if (!ranked && (options.rank_weight != "auto" || score.rank_free > 0)) {
+    throw UsageError("--rank-weight and --rank-free are about --score raps and feature_margin");
   }
-}
-
-// The levels of --levels, ascending.
-std::vector<Level> parse_levels(const std::vector<std::string>& alphas) {
-  std::vector<Level> levels;
-  for (const std::string& alpha : alphas) levels.push_back(parse_level(alpha));
-  const auto less = [](const Level& a, const Level& b) { return a.value() < b.value(); };
-  std::sort(levels.begin(), levels.end(), less);
-  for (size_t i = 1; i < levels.size(); ++i) {
-    if (!less(levels[i - 1], levels[i])) {
-      throw UsageError(concat("--levels: ", levels[i].text(), " is given twice"));
-    }
-  }
-  return levels;
 }
 
 void check_usage(const CalibrateOptions& options) {
@@ -135,7 +119,7 @@ void check_usage(const CalibrateOptions& options) {
   if (!options.levels.empty() && name != "split") {
     throw UsageError(concat("--levels is about --calibration split: ", name, " needs all scores"));
   }
-  if (options.settings.calibration.bandwidth > 0 && name != "localized") {
+  if (options.bandwidth > 0 && name != "localized") {
     throw UsageError("--bandwidth is about --calibration localized");
   }
   const bool given = !options.facts.weights.empty(), estimated = !options.shifted.empty();
@@ -169,16 +153,6 @@ std::vector<Level> shown_levels(const CalibrationArtifact& artifact) {
     return {artifact.rows.levels.rbegin(), artifact.rows.levels.rend()};
   }
   return {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05"), Level::parse("0.01")};
-}
-
-void warn_of_infinite_radii(const CalibrationArtifact& artifact, const CalibrateOptions& options) {
-  std::vector<Level> asked = artifact.rows.levels;
-  if (asked.empty()) asked.push_back(options.settings.level);
-  for (const Level& level : asked) {
-    if (const auto warning = infinite_radius_warning(artifact, level)) {
-      say(options.common, "warning: " + *warning);
-    }
-  }
 }
 
 void print_calibrated(const CalibrationArtifact& artifact, const CalibrateOptions& options) {
@@ -221,6 +195,10 @@ void run_calibrate(CalibrateOptions& options) {
   options.settings.levels = parse_levels(options.levels);
   check_usage(options);
   settle_label_options(options);
+  options.settings.cut = parse_cut(options.cut);
+  if (options.steps > 0) options.settings.steps = options.steps;
+  if (options.bandwidth > 0) options.settings.bandwidth = options.bandwidth;
+  if (!options.checkpoint.empty()) options.settings.checkpoint = options.checkpoint;
   Graph network = read_onnx(options.model);
   if (options.common.ranks->size() > 1) {
     check_same_bytes(*options.common.ranks, options.model, serialize_onnx(network));
@@ -233,12 +211,13 @@ void run_calibrate(CalibrateOptions& options) {
   options.settings.data_name = options.data.data;
   options.settings.provenance["network"] = file_name(options.model);
   options.settings.provenance["calibration data"] = data_file_names(data);
-  const CalibrationArtifact artifact = calibrate_rows(network, *source, options.settings, context);
+  const CalibrateResult result = calibrate(network, *source, options.settings, context);
   if (options.common.ranks->rank() != 0) return;
-  write_artifact(artifact, options.out);
-  if (!options.settings.checkpoint.empty()) unlink(options.settings.checkpoint.c_str());
-  warn_of_infinite_radii(artifact, options);
-  print_calibrated(artifact, options);
+  for (const std::string& note : findings_text(result.findings)) say(options.common, note);
+  write_artifact(result.artifact, options.out);
+  if (!options.checkpoint.empty()) unlink(options.checkpoint.c_str());
+  for (const std::string& warning : result.warnings) say(options.common, "warning: " + warning);
+  print_calibrated(result.artifact, options);
 }
 
 }  // namespace
@@ -282,7 +261,7 @@ void add_calibrate(CLI::App& app) {
   verb->add_flag("--asymmetric", score.asymmetric,
                  "cqr, feature_cqr: a radius for each side, each at half of alpha");
   verb->add_option(
-      "--cut", options->settings.cut,
+      "--cut", options->cut,
       "Where features are: a tensor, a node, a number of layers, or 'auto' to try every "
       "cut and floor on a slice of the rows; by default two layers before the output");
   verb->add_option("--norm", options->norm, "Norm of feature space: inf, 2 or 1")
@@ -302,7 +281,7 @@ void add_calibrate(CLI::App& app) {
           "Widen each band by this share of the mean band (nested, linearized, feature_cqr)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  verb->add_option("--steps", score.steps, "Surrogate: steps of the search; 0 chooses them")
+  verb->add_option("--steps", options->steps, "Surrogate: steps of the search; 0 chooses them")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--rate", score.step_rate, "Surrogate: step size of the search")
       ->capture_default_str();
@@ -339,7 +318,7 @@ void add_calibrate(CLI::App& app) {
   verb->add_option("--group", options->facts.group,
                    "Grouped: a CSV column, an .npy file of group numbers, or for labels "
                    "'predicted' (by the network's answer) or 'label' (class by class)");
-  verb->add_option("--bandwidth", calibration.bandwidth,
+  verb->add_option("--bandwidth", options->bandwidth,
                    "Localized: width of the neighbourhood, in the unit of the features; 0 chooses "
                    "it on a slice of the rows")
       ->check(CLI::NonNegativeNumber);
@@ -362,7 +341,7 @@ void add_calibrate(CLI::App& app) {
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();
   verb->add_option(
-      "--checkpoint", options->settings.checkpoint,
+      "--checkpoint", options->checkpoint,
       "File that keeps the scores as they come: the same command goes on from it after "
       "a crash, and removes it at the end");
   add_data(*verb, options->data, /*needs_target=*/true);

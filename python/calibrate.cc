@@ -8,6 +8,8 @@
 
 #include <pybind11/stl.h>
 
+#include "fcp/report/choices_text.h"
+
 #include "python/arrays.h"
 #include "python/predictor.h"
 
@@ -30,7 +32,6 @@ ScoreOptions score_options(const py::dict& options) {
   score.norm = parse_norm(options["norm"].cast<std::string>());
   score.bound.method = parse_bound(options["bound"].cast<std::string>());
   read("floor", score.floor);
-  read("steps", score.steps);
   read("rate", score.step_rate);
   read("adam", score.adam);
   read("paper", score.paper);
@@ -46,23 +47,19 @@ CalibrateSettings settings_of(const py::dict& options) {
   CalibrateSettings settings;
   settings.data_name = "X";
   settings.score = score_options(options);
-  settings.cut = options["cut"].cast<std::string>();
+  settings.cut = parse_cut(options["cut"].cast<std::string>());
   settings.level = level_of(options["alpha"]);
   settings.selection_share = options["selection"].cast<double>();
   settings.calibration.name = options["calibration"].cast<std::string>();
   settings.calibration.group = options["group"].cast<std::string>();
-  settings.calibration.bandwidth = options["bandwidth"].cast<double>();
+  // 0, and None below, ask for a choice on the slice.
+  if (const auto steps = options["steps"].cast<int>(); steps != 0) settings.steps = steps;
+  if (const auto bandwidth = options["bandwidth"].cast<double>(); bandwidth != 0) {
+    settings.bandwidth = bandwidth;
+  }
   settings.calibration.seed = settings.score.seed;
-  // None asks for a choice on the slice.
-  settings.choose_temperature = options["temperature"].is_none();
-  if (!settings.choose_temperature) {
-    settings.score.temperature = options["temperature"].cast<double>();
-  }
-  const bool ranked = settings.score.name == "raps" || settings.score.name == "feature_margin";
-  settings.choose_rank_term = ranked && options["rank_weight"].is_none();
-  if (ranked && !settings.choose_rank_term) {
-    settings.score.rank_weight = options["rank_weight"].cast<double>();
-  }
+  settings.temperature = options["temperature"].cast<std::optional<double>>();
+  settings.rank_weight = options["rank_weight"].cast<std::optional<double>>();
   return settings;
 }
 
@@ -87,8 +84,9 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
   const Context context{
       .device = device_of(device), .observer = &observer, .seed = settings.score.seed};
   py::gil_scoped_release unlocked;
-  return std::make_shared<LoadedPredictor>(calibrate_rows(network.graph(), rows, settings, context),
-                                           device);
+  CalibrateResult result = calibrate(network.graph(), rows, settings, context);
+  for (const std::string& note : findings_text(result.findings)) observer.note(note);
+  return std::make_shared<LoadedPredictor>(std::move(result.artifact), device);
 }
 
 }  // namespace fcp

@@ -16,7 +16,7 @@
 #include "fcp/distributed/communicator.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/experiments/paper_sets.h"
-#include "fcp/report/table.h"
+#include "fcp/base/text_table.h"
 
 #include "build_facts.h"
 #include "cli/verbs.h"

@@ -9,7 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/onnx_reader.h"
-#include "fcp/report/table.h"
+#include "fcp/base/text_table.h"
 
 #include "cli/common.h"
 #include "cli/verbs.h"

@@ -15,7 +15,7 @@
 #include "fcp/data/npy.h"
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/method_stream.h"
-#include "fcp/report/heat_map.h"
+#include "fcp/images/heat_map.h"
 #include "fcp/report/json.h"
 
 #include "cli/print_report.h"

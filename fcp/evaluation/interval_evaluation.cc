@@ -29,7 +29,7 @@ IntervalEvaluator::IntervalEvaluator(size_t outputs, IntervalEvaluationOptions o
   if (outputs == 0) fail("intervals of 0 outputs cannot be evaluated");
 }
 
-void IntervalEvaluator::check_shape(const IntervalRows& batch) const {
+void IntervalEvaluator::check_shape(const IntervalBatch& batch) const {
   const size_t numbers = batch.truth.size();
   if (numbers % outputs_ != 0) {
     fail("found ", numbers, " true values; expected rows of ", outputs_);
@@ -51,7 +51,7 @@ void IntervalEvaluator::check_shape(const IntervalRows& batch) const {
   }
 }
 
-void IntervalEvaluator::add(const IntervalRows& batch) {
+void IntervalEvaluator::add(const IntervalBatch& batch) {
   check_shape(batch);
   if (covered_.empty()) {
     weighted_ = !batch.weights.empty();
@@ -61,7 +61,7 @@ void IntervalEvaluator::add(const IntervalRows& batch) {
   for (size_t row = 0; row < rows; ++row) add_row(batch, row);
 }
 
-void IntervalEvaluator::add_row(const IntervalRows& batch, size_t row) {
+void IntervalEvaluator::add_row(const IntervalBatch& batch, size_t row) {
   bool covered = true;
   double response = 0;
   double row_length = 0;
@@ -129,7 +129,7 @@ IntervalEvaluation IntervalEvaluator::finish() const {
   return result;
 }
 
-IntervalEvaluation evaluate_intervals(const IntervalRows& rows, size_t outputs,
+IntervalEvaluation evaluate_intervals(const IntervalBatch& rows, size_t outputs,
                                       IntervalEvaluationOptions options) {
   IntervalEvaluator evaluator(outputs, std::move(options));
   evaluator.add(rows);

@@ -9,6 +9,7 @@
 
 #include "fcp/base/checkpoint.h"
 #include "fcp/base/error.h"
+#include "fcp/base/number_text.h"
 #include "fcp/base/sha256.h"
 #include "fcp/calibration/weighted.h"
 #include "fcp/distributed/packing.h"
@@ -16,7 +17,6 @@
 #include "fcp/pipeline/score_collector.h"
 #include "fcp/pipeline/select_options.h"
 #include "fcp/pipeline/shared_batches.h"
-#include "fcp/report/format.h"
 
 namespace fcp {
 namespace {

@@ -4,15 +4,15 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/base/number_text.h"
 #include "fcp/base/random.h"
+#include "fcp/base/text_table.h"
 #include "fcp/calibration/label_selection.h"
 #include "fcp/calibration/localized.h"
 #include "fcp/calibration/scored_network.h"
 #include "fcp/calibration/selection.h"
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/network/cut.h"
-#include "fcp/report/format.h"
-#include "fcp/report/table.h"
 
 namespace fcp {
 namespace {

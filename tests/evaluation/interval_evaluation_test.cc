@@ -25,8 +25,8 @@ struct Table {
   std::vector<double> lower, upper, truth, weights;
   std::vector<int64_t> groups;
 
-  IntervalRows all() const { return {lower, upper, truth, weights, groups}; }
-  IntervalRows part(size_t first, size_t count) const {
+  IntervalBatch all() const { return {lower, upper, truth, weights, groups}; }
+  IntervalBatch part(size_t first, size_t count) const {
     const auto cut = [&](const auto& v, size_t width) {
       return std::span(v).subspan(first * width, count * width);
     };
@@ -262,7 +262,7 @@ TEST(IntervalEvaluation, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(IntervalEvaluator(0), Error);
   EXPECT_THROW(IntervalEvaluator(2).finish(), Error);
   EXPECT_THROW(evaluate_intervals(table.all(), 3), Error);
-  IntervalRows rows = table.all();
+  IntervalBatch rows = table.all();
   rows.upper = rows.upper.first(3);
   EXPECT_THROW(evaluate_intervals(rows, 2), Error);
   rows = table.all();

@@ -5,6 +5,12 @@
 
 namespace fcp {
 
+void add_segment_data(CLI::App& verb, SegmentDataOptions& options) {
+  verb.add_option("--fold", options.folds, "Folds of the data to use, where it has some")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
 void add_segment(CLI::App& app) {
   CLI::App* segment =
       app.add_subcommand("segment", "Images: a band or a set of labels for every pixel");

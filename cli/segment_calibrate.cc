@@ -47,42 +47,6 @@ torch::Tensor truth_of(const SegmentImage& image, const SegmentTask& task,
   return view(image.target);
 }
 
-std::vector<double> channel_weights(const std::string& csv, const SegmentationSet& set,
-                                    const SegmentTask& task, const CommonOptions& common) {
-  std::vector<double> weights(static_cast<size_t>(task.classes), std::nan(""));
-  if (csv.empty()) {
-    std::vector<uint64_t> counts(weights.size(), 0);
-    Progress progress("labels", set.pairs.size(), !common.quiet);
-    for (size_t i = 0; i < set.pairs.size(); ++i) {
-      check_interrupted();
-      count_labels(read_segmentation(set, i, task.transform.size).labels, counts);
-      progress.advance(1);
-    }
-    weights = loss_weights(counts);
-  } else {
-    const CsvOptions header{.header = CsvHeader::kYes};
-    const std::vector<std::string> classes = read_csv_column(csv, "class", header);
-    const std::vector<std::string> values = read_csv_column(csv, "loss_weight", header);
-    for (size_t i = 0; i < classes.size(); ++i) {
-      double number = -1, weight = -1;
-      const bool good = parse_number(classes[i], number) && parse_number(values[i], weight) &&
-                        number >= 0 && number < task.classes && weight >= 0;
-      if (!good) {
-        fail(csv, ": row ", i + 1, ": found class ", classes[i], " with weight ", values[i],
-             ", expected classes 0 to ", task.classes - 1, " and weights of at least 0");
-      }
-      weights[static_cast<size_t>(number)] = weight;
-    }
-  }
-  weights.erase(weights.begin(), weights.begin() + task.first);
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (std::isnan(weights[i])) {
-      fail(csv, ": no weight of class ", i + static_cast<size_t>(task.first));
-    }
-  }
-  return weights;
-}
-
 namespace {
 
 std::string_view bytes_of_pixels(const Image& image) {
@@ -100,6 +64,10 @@ struct SegmentCalibrateOptions {
   std::string weights;
   double pixels = 1;
   bool logits = false;
+  std::optional<int> classes;  // none: the network's channels
+  SegmentTaskOptions task;
+  ImageTransform transform;  // where `normalizes`
+  bool normalizes = false;
 };
 
 // The scores of the images, and of the plain score beside them.
@@ -247,22 +215,22 @@ void print_segment_calibrated(const CalibrationArtifact& artifact, const Segment
 }
 
 void run_segment_calibrate(SegmentCalibrateOptions& options) {
-  const torch::Device device = start(options.common).device;
+  const Context context = start(options.common);
   const Level level = parse_level(options.alpha);
   settle_score(options);
   Graph network = read_onnx(options.model);
-  const int classes = options.data.classes > 0
-                          ? options.data.classes
-                          : output_channels(network, options.settings.score.output);
+  if (options.normalizes) options.task.transform = options.transform;
+  const int classes =
+      options.classes ? *options.classes : output_channels(network, options.task.output);
   const SegmentationSet set = open_labelled(options.data, "calibration", classes);
-  const SegmentTask task =
-      prepare_network(network, options.data, options.settings.score.output, set.classes);
+  const SegmentTask task = prepare_network(network, options.task, set.classes);
   if (!set.class_names.empty()) {
     network.metadata[kClassesKey] = class_names_text(set.class_names);
   }
   ScoreOptions& score = options.settings.score;
   if (score.name == "surrogate") {
-    score.loss_weights = channel_weights(options.weights, set, task, options.common);
+    score.loss_weights = options.weights.empty() ? channel_weights(set, task, context)
+                                                 : read_channel_weights(options.weights, task);
   }
   const auto name_of = [](const std::string& path) {
     return std::filesystem::path(path).lexically_normal().filename().string();
@@ -270,7 +238,7 @@ void run_segment_calibrate(SegmentCalibrateOptions& options) {
   options.settings.provenance = {{"network", name_of(options.model)},
                                  {"calibration data", name_of(options.data.data)}};
   const CalibrationArtifact artifact =
-      calibrate_images(network, task, set, options.settings, device, options.common);
+      calibrate_images(network, task, set, options.settings, context.device, options.common);
   write_artifact(artifact, options.out);
   if (const auto warning = infinite_radius_warning(artifact, level)) {
     say(options.common, "warning: " + *warning);
@@ -307,7 +275,7 @@ void add_segment_calibrate(CLI::App& segment) {
                    "Share of an image's pixels that must be in; 1: every one of them")
       ->check(CLI::Range(1e-9, 1.0))
       ->capture_default_str();
-  verb->add_option("--output", score.output,
+  verb->add_option("--output", options->task.output,
                    "The network's output to calibrate, where it has several");
   verb->add_option("--cut", options->settings.cut,
                    "Where features are: a tensor, a node or a number of layers; by default two "
@@ -331,21 +299,21 @@ void add_segment_calibrate(CLI::App& segment) {
                    "labels");
   verb->add_flag("--logits", options->logits,
                  "lac: the network gives logits; by default log(-log p) of each class");
-  verb->add_option("--classes", options->data.classes,
+  verb->add_option("--classes", options->classes,
                    "Classes of the labels, class 0 (no label) included; by default the network's "
                    "channels")
       ->check(CLI::Range(2, 255));
-  verb->add_flag("--keep-class-0", options->data.keep_unlabelled,
+  verb->add_flag("--keep-class-0", options->task.keep_unlabelled,
                  "Band class 0 as well; by default its channel is cut off the network");
-  verb->add_flag("--resize", options->data.resize,
+  verb->add_flag("--resize", options->task.resize,
                  "Resize images and labels to what the network takes");
   const auto given = [raw = options.get()](const std::string&) {
-    raw->data.transform_given = true;
+    raw->normalizes = true;
   };
-  verb->add_option("--mean", options->data.transform.mean, "Mean of each channel, in [0, 1]")
+  verb->add_option("--mean", options->transform.mean, "Mean of each channel, in [0, 1]")
       ->delimiter(',')
       ->each(given);
-  verb->add_option("--deviation", options->data.transform.deviation,
+  verb->add_option("--deviation", options->transform.deviation,
                    "Deviation of each channel, in [0, 1]")
       ->delimiter(',')
       ->each(given);

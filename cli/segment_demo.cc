@@ -71,7 +71,7 @@ void run_segment_demo(const SegmentDemoOptions& options) {
 
   tell(concat("$ fcp segment calibrate ", file("model.onnx"), " --data ", data.data, " --pixels ",
               options.pixels, " --out ", file("calibrated.onnx")));
-  const SegmentTask task = prepare_network(network, data, "", kSceneClasses);
+  const SegmentTask task = prepare_network(network, {}, kSceneClasses);
   SegmentSettings settings;
   settings.score.pixels = options.pixels;
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "streets"}};

@@ -56,7 +56,7 @@ SegmentWorld cityscapes(const std::string& data_dir) {
   const int classes = output_channels(world.network, "");
   world.calibration = open_labelled(data, "calibration", classes);
   world.test = open_labelled(data, "test", classes);
-  world.task = prepare_network(world.network, data, "", world.calibration.classes);
+  world.task = prepare_network(world.network, {}, world.calibration.classes);
   if (std::filesystem::exists(folder + "/class_weights.csv")) {
     world.weights = folder + "/class_weights.csv";
   }
@@ -104,10 +104,8 @@ Streets make_streets(uint64_t seed) {
   SegmenterOptions options;
   options.classes = kSceneClasses;
   options.seed = seed;
-  SegmentDataOptions data;
-  data.data = folder;
   streets.world.network = train_segmenter(samples, options, {}).graph;
-  streets.world.task = prepare_network(streets.world.network, data, "", kSceneClasses);
+  streets.world.task = prepare_network(streets.world.network, {}, kSceneClasses);
   streets.world.calibration = fold("calibration");
   streets.world.test = fold("test");
   return streets;
@@ -125,7 +123,8 @@ SegmentSettings settings_of(const SegmentMethod& method, const SegmentWorld& wor
     settings.score.steps = 10;
     settings.score.paper = true;
     settings.score.loss_weights =
-        channel_weights(world.weights, world.calibration, world.task, common);
+        world.weights.empty() ? channel_weights(world.calibration, world.task, {})
+                              : read_channel_weights(world.weights, world.task);
   }
   return settings;
 }

@@ -12,13 +12,25 @@
 #include "fcp/calibration/artifact.h"
 #include "fcp/conformal/level.h"
 #include "fcp/data/csv_writer.h"
+#include "fcp/images/segmentation_folds.h"
+#include "fcp/pipeline/channel_weights.h"
 #include "fcp/pipeline/open_data.h"
+#include "fcp/pipeline/segmentation_rows.h"
 #include "fcp/report/segment_report.h"
 
 #include "cli/common.h"
-#include "cli/segment_images.h"
 
 namespace fcp {
+
+// What `work` returns; its Errors name the image.
+template <typename Work>
+auto of_image(const SegmentImage& image, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    fail(image.path, ": ", error.what());
+  }
+}
 
 struct SegmentSettings {
   ScoreOptions score;
@@ -31,11 +43,6 @@ struct SegmentSettings {
 CalibrationArtifact calibrate_images(const Graph& network, const SegmentTask& task,
                                      const SegmentationSet& set, const SegmentSettings& settings,
                                      torch::Device device, const CommonOptions& common);
-
-// The weight of each channel in the surrogate's squared error: from a CSV file (class, loss_weight)
-// or, without one, ENet's from the labels of the set.
-std::vector<double> channel_weights(const std::string& csv, const SegmentationSet& set,
-                                    const SegmentTask& task, const CommonOptions& common);
 
 struct SegmentEvaluateSettings {
   Level level = Level(0.1);

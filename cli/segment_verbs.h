@@ -3,7 +3,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "fcp/images/segmentation_folds.h"
+
 namespace fcp {
+
+// --fold, which all of them but `demo` take.
+void add_segment_data(CLI::App& verb, SegmentDataOptions& options);
 
 void add_segment_demo(CLI::App& segment);
 void add_segment_calibrate(CLI::App& segment);

@@ -38,6 +38,9 @@ class RowSource {
   // Rows in all, where that is known without reading them.
   virtual std::optional<size_t> size() const = 0;
 
+  // Rows to run at a time, where the source knows better than the size of a row tells.
+  virtual std::optional<size_t> usual_batch() const { return std::nullopt; }
+
   virtual const std::vector<std::string>& column_names() const = 0;  // of x; empty for .npy
   virtual const std::vector<std::string>& target_names() const = 0;  // of y; empty for .npy
   virtual const std::vector<int64_t>& row_shape() const = 0;         // of one row of x

@@ -89,6 +89,7 @@ Observer* silent_observer() {
 
 size_t Context::batch_for(const RowSource& source) const {
   if (batch > 0) return batch;
+  if (source.usual_batch()) return *source.usual_batch();
   constexpr size_t kNumbers = size_t{1} << 22;
   return std::clamp<size_t>(kNumbers / std::max<size_t>(1, element_count(source.row_shape())), 1,
                             4096);

@@ -291,7 +291,7 @@ class Segment(program.Case):
         self.refused(1, "empty: no layout of segmentation data", *calibrate, "empty")
         write_data(self.path("tall"), {"calibration": 3}, height=14)
         self.refused(1, "tall/images/calibration000.png: 16 x 14 pixels, the network takes 16 x "
-                     "12; --resize makes images and labels fit", *calibrate, "tall")
+                     "12; with resize images and labels are made to fit", *calibrate, "tall")
         self.calibrate("--resize", data="tall")
         write_data(self.path("odd"), {"calibration": 3})
         with open(self.path("odd/labels/calibration001.png"), "wb") as file:
@@ -308,7 +308,7 @@ class Segment(program.Case):
         self.refused(1, "output 'output' has 4 channels for 7 classes", *calibrate, "data",
                      "--classes", "7")
         write_data(self.path("folds"), {"train": 2, "val": 2})
-        self.refused(1, "folds: has the folds train, val; say with --fold which to use",
+        self.refused(1, "folds: has the folds train, val; name the fold to use",
                      *calibrate, "folds")
         self.assertFalse(os.path.exists(self.path("x.onnx")))
 

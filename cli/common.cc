@@ -38,6 +38,7 @@ void run_shared(CommonOptions& options, const std::function<void()>& verb) {
     options.ranks = serial_ranks();
     return 0;
   });
+  if (*options.alarmed) throw Alarm();
 }
 
 std::string flag_complaint(const OptionError& error) {

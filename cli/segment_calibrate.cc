@@ -24,7 +24,6 @@
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/method_stream.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
@@ -307,9 +306,7 @@ void add_segment_calibrate(CLI::App& segment) {
                  "Band class 0 as well; by default its channel is cut off the network");
   verb->add_flag("--resize", options->task.resize,
                  "Resize images and labels to what the network takes");
-  const auto given = [raw = options.get()](const std::string&) {
-    raw->normalizes = true;
-  };
+  const auto given = [raw = options.get()](const std::string&) { raw->normalizes = true; };
   verb->add_option("--mean", options->transform.mean, "Mean of each channel, in [0, 1]")
       ->delimiter(',')
       ->each(given);

@@ -11,6 +11,10 @@
 #include "fcp/base/progress.h"
 #include "fcp/images/scenes.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/evaluate.h"
+#include "fcp/pipeline/predict.h"
+#include "fcp/report/console.h"
+#include "fcp/report/html.h"
 #include "fcp/report/json.h"
 #include "fcp/training/segmenter.h"
 
@@ -47,7 +51,7 @@ Graph train_on_scenes(const SegmentationSet& set, const CommonOptions& common) {
 }
 
 void run_segment_demo(const SegmentDemoOptions& options) {
-  const torch::Device device = start(options.common).device;
+  const Context context = start(options.common);
   const Level level = parse_level(options.alpha);
   std::error_code error;
   std::filesystem::create_directories(options.folder + "/maps", error);
@@ -75,27 +79,31 @@ void run_segment_demo(const SegmentDemoOptions& options) {
   SegmentSettings settings;
   settings.score.pixels = options.pixels;
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "streets"}};
-  const CalibrationArtifact artifact =
-      calibrate_images(network, task, fold("calibration"), settings, device, options.common);
+  const CalibrationArtifact artifact = calibrate_images(network, task, fold("calibration"),
+                                                        settings, context.device, options.common);
   write_artifact(artifact, file("calibrated.onnx"));
 
   tell(concat("$ fcp segment predict ", file("calibrated.onnx"), " --data ", data.data, " --alpha ",
               level.text(), " --out ", file("maps")));
   const SegmentationSet test = fold("test");
-  predict_images(artifact, task, test, {level, file("maps"), false}, device, options.common);
+  SegmentationRows images(test, task, SegmentParts::kImage);
+  predict(artifact, images, {.level = level}, context,
+          *open_region_folder(file("maps"), /*bands=*/false, images));
 
   tell(concat("$ fcp segment evaluate ", file("calibrated.onnx"), " --data ", data.data,
               " --alpha ", level.text(), " --report ", file("gallery.html")));
-  const SegmentReport report =
-      evaluate_images(artifact, task, test, {level, 8, ""}, device, options.common);
-  write_file(file("gallery.html"), segment_report_html(report));
+  SegmentationRows labelled(test, task, SegmentParts::kTargetAndWeights);
+  const EvaluationReport report =
+      evaluate(artifact, labelled, {.level = level, .pictures = 8}, context);
+  write_file(file("gallery.html"), report_html(report));
   if (options.common.json) {
-    std::cout << json_text(segment_report_json(report)) << '\n';
+    std::cout << json_text(report_json(report)) << '\n';
     return;
   }
-  std::cout << '\n'
-            << segment_report_text(report) << "\nEverything is in " << options.folder << "/; open "
-            << file("gallery.html") << '\n';
+  std::cout << '\n';
+  print_report(std::cout, report);
+  std::cout << "\nEverything is in " << options.folder << "/; open " << file("gallery.html")
+            << '\n';
 }
 
 }  // namespace

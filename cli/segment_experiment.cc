@@ -13,6 +13,7 @@
 #include "fcp/experiments/result_rows.h"
 #include "fcp/images/scenes.h"
 #include "fcp/network/onnx_reader.h"
+#include "fcp/pipeline/evaluate.h"
 #include "fcp/training/segmenter.h"
 
 #include "cli/segment_steps.h"
@@ -122,9 +123,9 @@ SegmentSettings settings_of(const SegmentMethod& method, const SegmentWorld& wor
   if (settings.score.name == "surrogate") {
     settings.score.steps = 10;
     settings.score.paper = true;
-    settings.score.loss_weights =
-        world.weights.empty() ? channel_weights(world.calibration, world.task, {})
-                              : read_channel_weights(world.weights, world.task);
+    settings.score.loss_weights = world.weights.empty()
+                                      ? channel_weights(world.calibration, world.task, {})
+                                      : read_channel_weights(world.weights, world.task);
   }
   return settings;
 }
@@ -164,22 +165,25 @@ Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torc
   const SegmentSettings settings = settings_of(method, world, common);
   const CalibrationArtifact artifact =
       calibrate_images(world.network, world.task, world.calibration, settings, device, common);
-  const SegmentReport report =
-      evaluate_images(artifact, world.task, world.test, {options.level, 0, ""}, device, common);
+  const bool sets = predicts_labels(artifact.score.name);
+  SegmentationRows test(world.test, world.task,
+                        sets ? SegmentParts::kLabels : SegmentParts::kTargetAndWeights);
+  const EvaluationReport report =
+      evaluate(artifact, test, {.level = options.level}, {.device = device});
   const CalibrationArtifact tested =
       calibrate_images(world.network, world.task, world.test, settings, device, common);
-  const SegmentMethodResult& result = report.methods.front();
-  const PixelEvaluation& figures = result.evaluation;
+  const MethodResult& result = report.methods.front();
+  const PixelEvaluation& figures = result.pixels();
   Json row = {{"set", key.set},
               {"method", method.name},
-              {"calibration_images", report.calibration_images},
+              {"calibration_images", report.calibration_rows},
               {"images", figures.coverage.rows},
               {"coverage", figures.coverage.rate},
               {"joint_coverage", figures.whole.rate},
               {"pixel_coverage", figures.pixel_coverage},
               {"length", figures.length}};
   if (result.detection) row["detection"] = result.detection->rate;
-  if (!report.sets) {
+  if (!sets) {
     row["value_coverage"] = figures.value_coverage;
     row["weighted_length"] = figures.weighted_length;
   }

@@ -16,7 +16,6 @@
 #include "fcp/pipeline/channel_weights.h"
 #include "fcp/pipeline/open_data.h"
 #include "fcp/pipeline/segmentation_rows.h"
-#include "fcp/report/segment_report.h"
 
 #include "cli/common.h"
 
@@ -43,39 +42,6 @@ struct SegmentSettings {
 CalibrationArtifact calibrate_images(const Graph& network, const SegmentTask& task,
                                      const SegmentationSet& set, const SegmentSettings& settings,
                                      torch::Device device, const CommonOptions& common);
-
-struct SegmentEvaluateSettings {
-  Level level = Level(0.1);
-  size_t pictures = 0;    // images to be shown in the report
-  std::string image_csv;  // the figures of each image; empty: not written
-};
-
-SegmentReport evaluate_images(const CalibrationArtifact& artifact, const SegmentTask& task,
-                              const SegmentationSet& set, const SegmentEvaluateSettings& settings,
-                              torch::Device device, const CommonOptions& common);
-
-struct SegmentPredictSettings {
-  Level level = Level(0.1);
-  std::string folder;  // exists
-  bool bands = false;  // .npy files as well
-};
-
-// Writes NAME.png, image | prediction | uncertainty, for each image; returns their number.
-size_t predict_images(const CalibrationArtifact& artifact, const SegmentTask& task,
-                      const SegmentationSet& set, const SegmentPredictSettings& settings,
-                      torch::Device device, const CommonOptions& common);
-
-// One number a pixel in [0, 1]: of bands their length as probabilities, averaged over the classes;
-// of sets the share of all other labels that are in.
-std::vector<float> uncertainty_of(const Regions& regions, const SegmentTask& task);
-
-// One image with its regions as a strip: image | prediction | uncertainty.
-struct SegmentPicture {
-  Image strip;
-  double largest = 0;  // uncertainty, which the map's lightest colour stands for
-};
-SegmentPicture segment_picture(const SegmentImage& image, const Regions& regions,
-                               const SegmentTask& task);
 
 // The truth as the score takes it: the target, or the labels of the pixels.
 torch::Tensor truth_of(const SegmentImage& image, const SegmentTask& task,

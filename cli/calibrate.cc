@@ -66,7 +66,8 @@ std::unique_ptr<RowSource> open_shifted(const CalibrateOptions& options, const G
 }
 
 void read_calibration_facts(CalibrateOptions& options) {
-  FactOptions wanted{.group = options.settings.method.calibration.group, .weights = options.weights};
+  FactOptions wanted{.group = options.settings.method.calibration.group,
+                     .weights = options.weights};
   if (wanted.group == kByPrediction || wanted.group == kByLabel) wanted.group.clear();
   options.settings.facts = read_facts(data_options(options.data), wanted);
 }

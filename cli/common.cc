@@ -1,6 +1,8 @@
 #include "cli/common.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -40,6 +42,7 @@ void run_shared(CommonOptions& options, const std::function<void()>& verb) {
     options.ranks = serial_ranks();
     return 0;
   });
+  if (*options.alarmed) throw Alarm();
 }
 
 std::string flag_complaint(const OptionError& error) {
@@ -80,6 +83,13 @@ Level parse_level(const std::string& alpha) {
   } catch (const Error& error) {
     throw UsageError(concat("--alpha: ", error.what()));
   }
+}
+
+std::string digits(double value) {
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  return {text, end};
 }
 
 std::string short_count(double value) {

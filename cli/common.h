@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,17 @@ struct CommonOptions {
   int threads = 0;  // 0: all cores
   std::string device = "cpu";
   Communicator* ranks = serial_ranks();  // the processes that share the work
+
+  // What the verb found is to end the program with code 3, after all else is done.
+  void alarm() const { *alarmed = true; }
+  std::shared_ptr<bool> alarmed = std::make_shared<bool>(false);
 };
 
+// Thrown where a verb has done its work and found what it was to look for: exit code 3.
+struct Alarm {};
+
 // Runs a verb that several processes share, as ranks of mpirun where that started them. All but
-// rank 0 are quiet.
+// rank 0 are quiet. Throws Alarm at the end where the verb has called for it.
 void run_shared(CommonOptions& options, const std::function<void()>& verb);
 
 // Declares the common options on a verb.
@@ -47,6 +55,9 @@ Level parse_level(const std::string& alpha);
 
 // The levels of --levels, ascending.
 std::vector<Level> parse_levels(const std::vector<std::string>& alphas);
+
+// A double with all its digits, for CSV files.
+std::string digits(double value);
 
 // "1.9k", "25.6M", "4.1G": for counts in tables.
 std::string short_count(double value);

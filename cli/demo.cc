@@ -16,11 +16,11 @@
 #include "fcp/pipeline/open_data.h"
 #include "fcp/pipeline/predict.h"
 #include "fcp/pipeline/train.h"
+#include "fcp/report/console.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
 
 #include "cli/common.h"
-#include "cli/print_report.h"
 #include "cli/verbs.h"
 
 namespace fcp {
@@ -87,21 +87,21 @@ void run_demo(const DemoOptions& options) {
 
   tell(concat("$ fcp predict ", file("calibrated.onnx"), " --data ", file("test.csv"), " --alpha ",
               level.text(), " --out ", file("intervals.csv")));
-  predict_rows(artifact, *open("test.csv", &artifact.network), level, {}, file("intervals.csv"),
-               context);
+  const auto intervals = open_region_file(file("intervals.csv"), artifact);
+  predict(artifact, *open("test.csv", &artifact.network), {.level = level}, context, *intervals);
 
   tell(concat("$ fcp evaluate ", file("calibrated.onnx"), " --data ", file("test.csv"),
               " --target ", target, " --alpha ", level.text(), " --report ", file("report.html")));
-  IntervalReport report =
-      evaluate_rows(artifact, *open("test.csv", &artifact.network), level, {}, context);
+  EvaluationReport report =
+      evaluate(artifact, *open("test.csv", &artifact.network), {.level = level}, context);
   report.title = "fcp demo: minutes of a delivery";
-  write_file(file("report.html"), interval_report_html(report));
+  write_file(file("report.html"), report_html(report));
   if (options.common.json) {
-    std::cout << interval_report_json(report).dump(2) << '\n';
+    std::cout << json_text(report_json(report)) << '\n';
     return;
   }
   std::cout << '\n';
-  print_methods(report);
+  print_report(std::cout, report);
   std::cout << "\nEverything is in " << options.folder << "/; open " << file("report.html") << '\n';
 }
 

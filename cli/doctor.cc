@@ -13,10 +13,10 @@
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
 #include "fcp/base/output_file.h"
+#include "fcp/base/text_table.h"
 #include "fcp/distributed/communicator.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/experiments/paper_sets.h"
-#include "fcp/report/table.h"
 
 #include "build_facts.h"
 #include "cli/verbs.h"

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/base/text_table.h"
 #include "fcp/network/onnx_reader.h"
-#include "fcp/report/table.h"
 
 #include "cli/common.h"
 #include "cli/verbs.h"

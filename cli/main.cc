@@ -1,9 +1,13 @@
 // The program fcp: parses the command line, runs one verb, and turns what went wrong into one line
-// and an exit code: 0 done, 1 the data or model is wrong, 2 bad usage, 130 interrupted.
+// and an exit code: 0 done, 1 the data or model is wrong, 2 bad usage, 3 an alarm, 130
+// interrupted.
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <iterator>
 #include <new>
+#include <string_view>
 #include <system_error>
 
 #include <CLI/CLI.hpp>
@@ -47,8 +51,10 @@ int report_interrupted(const fcp::Interrupted& signal) {
   throw fcp::UsageError(message);
 }
 
+// `verb` as typed, with that of `segment` after a space.
 bool is_shared(const std::string& verb) {
-  return verb == "calibrate" || verb == "evaluate" || verb == "reproduce";
+  constexpr std::string_view kShared[] = {"calibrate", "evaluate", "reproduce", "segment evaluate"};
+  return std::find(std::begin(kShared), std::end(kShared), verb) != std::end(kShared);
 }
 
 // Bad usage, or help.
@@ -66,7 +72,8 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::s
 // CLI11 would only say that a subcommand is required. And under mpirun every rank is started with
 // the same command; a verb that does not share its work would do all of it on each of them.
 void check_verb(const CLI::App& app, const std::string& verb) {
-  const auto named = [&](const CLI::App* known) { return known->get_name() == verb; };
+  const std::string first = verb.substr(0, verb.find(' '));
+  const auto named = [&](const CLI::App* one) { return one->get_name() == first; };
   const bool known = !app.get_subcommands(named).empty();
   if (verb.starts_with('-') || (known && (is_shared(verb) || !fcp::started_by_mpirun()))) return;
   fcp::run_ranks([&](fcp::Communicator& ranks) -> int {
@@ -75,7 +82,7 @@ void check_verb(const CLI::App& app, const std::string& verb) {
     }
     if (ranks.size() == 1) return 0;
     fail_usage(ranks, fcp::concat("'", verb, "' is for one process; mpirun is for calibrate, ",
-                                  "evaluate and reproduce"));
+                                  "evaluate, segment evaluate and reproduce"));
   });
 }
 
@@ -97,6 +104,11 @@ void add_verbs(CLI::App& app) {
   fcp::add_man(app);
 }
 
+int end_output(int exit_code) {
+  std::cout.flush();
+  return std::cout ? exit_code : report("cannot write to standard output", 1);
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app(
       "fcp turns a trained neural network into one that says how sure it is: prediction\n"
@@ -110,7 +122,8 @@ int run_program(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
   add_verbs(app);
-  const std::string verb = argc > 1 ? argv[1] : "--help";
+  std::string verb = argc > 1 ? argv[1] : "--help";
+  if (verb == "segment" && argc > 2) verb = fcp::concat(verb, " ", argv[2]);
   check_verb(app, verb);
   const fcp::OneReading reading;
   try {
@@ -118,8 +131,7 @@ int run_program(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error, verb);
   }
-  std::cout.flush();
-  return std::cout ? 0 : report("cannot write to standard output", 1);
+  return end_output(0);
 }
 
 }  // namespace
@@ -129,6 +141,8 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // too large a file is then a failed write, which says so
   try {
     return run_program(argc, argv);
+  } catch (const fcp::Alarm&) {
+    return end_output(3);
   } catch (const fcp::OptionError& error) {
     return report(fcp::flag_complaint(error), 2);
   } catch (const fcp::UsageError& error) {

@@ -17,7 +17,7 @@
 namespace fcp {
 namespace {
 
-struct PredictOptions {
+struct PredictFlags {
   CommonOptions common;
   DataFlags data;
   FactOptions facts;
@@ -26,37 +26,38 @@ struct PredictOptions {
   std::string out = "-";
 };
 
-void run_predict(const PredictOptions& options) {
-  if (options.common.json && options.out == "-") {
+void run_predict(const PredictFlags& flags) {
+  if (flags.common.json && flags.out == "-") {
     throw UsageError("--json needs --out FILE, because the regions themselves go to stdout");
   }
-  Context context = start(options.common);
-  context.batch = options.data.batch;
-  const DataOptions data = data_options(options.data);
-  const Level level = parse_level(options.alpha);
-  const CalibrationArtifact artifact = read_artifact_for(options.model, {&level, 1});
+  Context context = start(flags.common);
+  context.batch = flags.data.batch;
+  const DataOptions data = data_options(flags.data);
+  const Level level = parse_level(flags.alpha);
+  const CalibrationArtifact artifact = read_artifact_for(flags.model, {&level, 1});
   if (const auto warning = infinite_radius_warning(artifact, level)) {
-    say(options.common, "warning: " + *warning);
+    say(flags.common, "warning: " + *warning);
   }
   const auto source = open_data(data, &artifact.network);
-  const RowFacts facts = read_facts_for(artifact, data, options.facts, *context.observer);
-  const auto predict = predicts_labels(artifact.score.name) ? predict_sets : predict_rows;
-  const size_t rows = predict(artifact, *source, level, facts, options.out, context);
-  if (options.common.json) {
+  const PredictOptions options{
+      .level = level, .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
+  const auto writer = open_region_file(flags.out, artifact);
+  const size_t rows = predict(artifact, *source, options, context, *writer);
+  if (flags.common.json) {
     const nlohmann::ordered_json json = {{"rows", rows},
                                          {"alpha", level.value()},
                                          {"radius", radius_json(artifact, level)},
-                                         {"out", options.out}};
+                                         {"out", flags.out}};
     std::cout << json.dump(2) << '\n';
   } else {
-    say(options.common, concat("predicted ", rows, " rows at alpha ", level.text()));
+    say(flags.common, concat("predicted ", rows, " rows at alpha ", level.text()));
   }
 }
 
 }  // namespace
 
 void add_predict(CLI::App& app) {
-  auto options = std::make_shared<PredictOptions>();
+  auto flags = std::make_shared<PredictFlags>();
   CLI::App* verb = app.add_subcommand("predict", "Intervals or label sets for new rows");
   verb->footer(
       "Examples:\n"
@@ -66,18 +67,17 @@ void add_predict(CLI::App& app) {
       "CSV columns are prediction, lower, upper; an .npy holds [rows, outputs, 3] in that order.\n"
       "For labels: prediction, size, labels (joined by |); an .npy holds booleans [rows, "
       "classes].");
-  verb->add_option("model", options->model, "Calibrated predictor")->required();
-  verb->add_option("--data", options->data.data,
-                   "Rows: CSV, .npy, .npz:entry, or a folder of images")
+  verb->add_option("model", flags->model, "Calibrated predictor")->required();
+  verb->add_option("--data", flags->data.data, "Rows: CSV, .npy, .npz:entry, or a folder of images")
       ->required();
-  verb->add_option("--alpha", options->alpha, "Share of regions that may miss the truth")
+  verb->add_option("--alpha", flags->alpha, "Share of regions that may miss the truth")
       ->capture_default_str();
-  verb->add_option("--out", options->out, "CSV or .npy file; - is standard output")
+  verb->add_option("--out", flags->out, "CSV or .npy file; - is standard output")
       ->capture_default_str();
-  add_facts(*verb, options->facts);
-  add_data(*verb, options->data, /*needs_target=*/false);
-  add_common(*verb, options->common);
-  verb->callback([options] { run_predict(*options); });
+  add_facts(*verb, flags->facts);
+  add_data(*verb, flags->data, /*needs_target=*/false);
+  add_common(*verb, flags->common);
+  verb->callback([flags] { run_predict(*flags); });
 }
 
 }  // namespace fcp

@@ -16,7 +16,6 @@
 #include "fcp/report/json.h"
 
 #include "cli/common.h"
-#include "cli/segment_steps.h"
 #include "cli/verbs.h"
 
 namespace fcp {

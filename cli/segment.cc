@@ -3,8 +3,8 @@
 
 #include "fcp/pipeline/levels.h"
 
+#include "cli/common.h"
 #include "cli/segment_data.h"
-#include "cli/segment_steps.h"
 #include "cli/segment_verbs.h"
 #include "cli/verbs.h"
 

@@ -14,33 +14,22 @@
 #include "fcp/calibration/options.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/images/image_text.h"
+#include "fcp/images/segmentation_folds.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/pipeline/calibrate.h"
 #include "fcp/pipeline/channel_weights.h"
 #include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/segmentation_rows.h"
 #include "fcp/report/choices_text.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
+#include "cli/common.h"
 #include "cli/option_flags.h"
 #include "cli/print_report.h"
-#include "cli/segment_steps.h"
 #include "cli/segment_verbs.h"
 
 namespace fcp {
-
-std::string digits(double value) {
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char text[32];
-  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
-  return {text, end};
-}
-
-torch::Tensor truth_of(const SegmentImage& image, const SegmentTask& task,
-                       const ScoreOptions& score) {
-  if (predicts_labels(score.name)) return view(pixel_labels(image.labels, task)).clone();
-  return view(image.target);
-}
 
 namespace {
 

@@ -11,10 +11,15 @@
 #include "fcp/images/scenes.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/pipeline/calibrate.h"
+#include "fcp/pipeline/evaluate.h"
+#include "fcp/pipeline/predict.h"
+#include "fcp/pipeline/segmentation_rows.h"
 #include "fcp/pipeline/train_segmentation.h"
+#include "fcp/report/console.h"
+#include "fcp/report/html.h"
 #include "fcp/report/json.h"
 
-#include "cli/segment_steps.h"
+#include "cli/common.h"
 #include "cli/segment_verbs.h"
 
 namespace fcp {
@@ -69,21 +74,24 @@ void run_segment_demo(const SegmentDemoOptions& options) {
   tell(concat("$ fcp segment predict ", file("calibrated.onnx"), " --data ", data.data, " --alpha ",
               level.text(), " --out ", file("maps")));
   const SegmentationSet test = fold("test");
-  predict_images(artifact, task, test, {level, file("maps"), false}, context.device,
-                 options.common);
+  SegmentationRows images(test, task, SegmentParts::kImage);
+  predict(artifact, images, {.level = level}, context,
+          *open_region_folder(file("maps"), /*bands=*/false, images));
 
   tell(concat("$ fcp segment evaluate ", file("calibrated.onnx"), " --data ", data.data,
               " --alpha ", level.text(), " --report ", file("gallery.html")));
-  const SegmentReport report =
-      evaluate_images(artifact, task, test, {level, 8, ""}, context.device, options.common);
-  write_file(file("gallery.html"), segment_report_html(report));
+  SegmentationRows labelled(test, task, SegmentParts::kTargetAndWeights);
+  const EvaluationReport report =
+      evaluate(artifact, labelled, {.level = level, .pictures = 8}, context);
+  write_file(file("gallery.html"), report_html(report));
   if (options.common.json) {
-    std::cout << json_text(segment_report_json(report)) << '\n';
+    std::cout << json_text(report_json(report)) << '\n';
     return;
   }
-  std::cout << '\n'
-            << segment_report_text(report) << "\nEverything is in " << options.folder << "/; open "
-            << file("gallery.html") << '\n';
+  std::cout << '\n';
+  print_report(std::cout, report);
+  std::cout << "\nEverything is in " << options.folder << "/; open " << file("gallery.html")
+            << '\n';
 }
 
 }  // namespace

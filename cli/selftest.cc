@@ -11,8 +11,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
+#include "fcp/base/text_table.h"
 #include "fcp/report/format.h"
-#include "fcp/report/table.h"
 #include "fcp/scores/score.h"
 
 #include "cli/common.h"

@@ -11,13 +11,11 @@
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
 #include "fcp/pipeline/answers.h"
+#include "fcp/pipeline/coverage_counts.h"
 #include "fcp/pipeline/evaluate.h"
-#include "fcp/pipeline/evaluate_sets.h"
-#include "fcp/pipeline/method_stream.h"
 #include "fcp/report/choices_text.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
-#include "fcp/report/label_html.h"
 
 #include "python/arrays.h"
 
@@ -155,14 +153,10 @@ std::string LoadedPredictor::evaluate(const py::object& array, const py::object&
   StderrObserver observer(verbose);
   const Context context{.device = device_, .observer = &observer};
   py::gil_scoped_release unlocked;
-  if (labels()) {
-    const LabelReport found = evaluate_sets(artifact_, rows, DataOptions(), level, facts, context);
-    if (!report.empty()) write_file(report, label_report_html(found));
-    return json_text(label_report_json(found));
-  }
-  const IntervalReport found = evaluate_rows(artifact_, rows, level, facts, context);
-  if (!report.empty()) write_file(report, interval_report_html(found));
-  return json_text(interval_report_json(found));
+  const EvaluationReport found =
+      fcp::evaluate(artifact_, rows, {.level = level, .facts = facts}, context);
+  if (!report.empty()) write_file(report, report_html(found));
+  return json_text(report_json(found));
 }
 
 }  // namespace fcp

@@ -25,7 +25,7 @@ BELOW = {
                     "training", "distributed", "evaluation", "report", "images", "export",
                     "pipeline"],
     "pipeline": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
-                 "images", "training", "distributed", "evaluation", "report", "export"],
+                 "images", "training", "distributed", "evaluation", "export"],
     "facade": ["pipeline", "calibration", "scores", "conformal", "bounds", "search", "network",
                "data", "images", "training", "distributed", "evaluation", "export"],
     "report": ["evaluation", "conformal", "data", "images", "pipeline"],

@@ -31,7 +31,7 @@ IntervalEvaluator::IntervalEvaluator(size_t outputs, IntervalEvaluationOptions o
   if (outputs == 0) fail("intervals of 0 outputs cannot be evaluated");
 }
 
-void IntervalEvaluator::check_shape(const IntervalRows& batch) const {
+void IntervalEvaluator::check_shape(const IntervalBatch& batch) const {
   const size_t numbers = batch.truth.size();
   if (numbers % outputs_ != 0) {
     fail("found ", numbers, " true values; expected rows of ", outputs_);
@@ -57,7 +57,7 @@ void IntervalEvaluator::check_shape(const IntervalRows& batch) const {
   }
 }
 
-void IntervalEvaluator::add(const IntervalRows& batch) {
+void IntervalEvaluator::add(const IntervalBatch& batch) {
   check_shape(batch);
   if (covered_.empty()) {
     weighted_ = !batch.weights.empty();
@@ -69,7 +69,7 @@ void IntervalEvaluator::add(const IntervalRows& batch) {
 
 // Length and interval score of one interval, or of the union at its place: then the distance is
 // that to the nearest part.
-double IntervalEvaluator::add_region(const IntervalRows& batch, size_t at, bool& inside) {
+double IntervalEvaluator::add_region(const IntervalBatch& batch, size_t at, bool& inside) {
   const double y = batch.truth[at];
   LengthSums& sums = output_sums_[at % outputs_];
   if (batch.part_count == 0) {
@@ -95,7 +95,7 @@ double IntervalEvaluator::add_region(const IntervalRows& batch, size_t at, bool&
   return length;
 }
 
-void IntervalEvaluator::add_row(const IntervalRows& batch, size_t row) {
+void IntervalEvaluator::add_row(const IntervalBatch& batch, size_t row) {
   bool covered = true;
   double response = 0;
   double row_length = 0;
@@ -161,7 +161,7 @@ IntervalEvaluation IntervalEvaluator::finish() const {
   return result;
 }
 
-IntervalEvaluation evaluate_intervals(const IntervalRows& rows, size_t outputs,
+IntervalEvaluation evaluate_intervals(const IntervalBatch& rows, size_t outputs,
                                       IntervalEvaluationOptions options) {
   IntervalEvaluator evaluator(outputs, std::move(options));
   evaluator.add(rows);

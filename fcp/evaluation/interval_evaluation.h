@@ -26,7 +26,7 @@ namespace fcp {
 
 // A batch of rows. Interval ends may be infinite, the truth may not; a NaN is an error that names
 // row and output. Groups and weights are given for all batches or for none.
-struct IntervalRows {
+struct IntervalBatch {
   std::span<const double> lower;         // [rows × outputs], row by row
   std::span<const double> upper;         // [rows × outputs]
   std::span<const double> truth;         // [rows × outputs]
@@ -72,15 +72,15 @@ class IntervalEvaluator {
  public:
   explicit IntervalEvaluator(size_t outputs, IntervalEvaluationOptions options = {});
 
-  void add(const IntervalRows& batch);
+  void add(const IntervalBatch& batch);
 
   // Throws fcp::Error where no row was added.
   IntervalEvaluation finish() const;
 
  private:
-  void check_shape(const IntervalRows& batch) const;
-  void add_row(const IntervalRows& batch, size_t row);
-  double add_region(const IntervalRows& batch, size_t at, bool& inside);
+  void check_shape(const IntervalBatch& batch) const;
+  void add_row(const IntervalBatch& batch, size_t row);
+  double add_region(const IntervalBatch& batch, size_t at, bool& inside);
 
   size_t outputs_;
   IntervalEvaluationOptions options_;
@@ -99,7 +99,7 @@ class IntervalEvaluator {
 };
 
 // All rows at once.
-IntervalEvaluation evaluate_intervals(const IntervalRows& rows, size_t outputs,
+IntervalEvaluation evaluate_intervals(const IntervalBatch& rows, size_t outputs,
                                       IntervalEvaluationOptions options = {});
 
 }  // namespace fcp

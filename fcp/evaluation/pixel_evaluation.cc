@@ -117,6 +117,8 @@ void PixelEvaluator::add(const ImageFigures& image) {
 
 PixelEvaluation PixelEvaluator::finish() const {
   PixelEvaluation result;
+  result.share = share_;
+  result.sets = sets_;
   result.coverage = coverage_of(covered_, images_);
   result.whole = coverage_of(whole_, images_);
   result.pixel_coverage = pixels_.mean();

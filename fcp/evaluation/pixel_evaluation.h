@@ -77,6 +77,8 @@ ImageFigures band_figures(const ImageBands& image, size_t channels);
 ImageFigures set_figures(const ImageSets& image, size_t channels);
 
 struct PixelEvaluation {
+  double share = 1;                 // q, of the pixels that must be in
+  bool sets = false;                // of labels; otherwise bands
   Coverage coverage;                // images with at least the share q of their pixels in
   Coverage whole;                   // images with all of them in
   double pixel_coverage = 0;        // mean over images of the share of pixels that are in
@@ -91,7 +93,7 @@ struct PixelEvaluation {
 
 class PixelEvaluator {
  public:
-  explicit PixelEvaluator(double share) : share_(share) {}
+  explicit PixelEvaluator(double share, bool sets = false) : share_(share), sets_(sets) {}
 
   void add(const ImageFigures& image);
   bool covers(const ImageFigures& image) const;  // at least the share q of its pixels
@@ -99,6 +101,7 @@ class PixelEvaluator {
 
  private:
   double share_;
+  bool sets_;
   size_t images_ = 0;
   size_t covered_ = 0;
   size_t whole_ = 0;

@@ -45,7 +45,7 @@ SetEvaluator::SetEvaluator(size_t classes, SetEvaluationOptions options)
   if (options_.strata == 0) fail("rows cannot be divided into 0 strata");
 }
 
-void SetEvaluator::add(const SetRows& batch) {
+void SetEvaluator::add(const LabelSetBatch& batch) {
   const size_t rows = batch.truth.size();
   if (batch.members.size() != rows * classes_) {
     fail("found ", batch.members.size(), " marks of membership; expected ", rows, " rows of ",
@@ -97,7 +97,8 @@ SetEvaluation SetEvaluator::finish() const {
   return result;
 }
 
-SetEvaluation evaluate_sets(const SetRows& rows, size_t classes, SetEvaluationOptions options) {
+SetEvaluation evaluate_sets(const LabelSetBatch& rows, size_t classes,
+                            SetEvaluationOptions options) {
   SetEvaluator evaluator(classes, std::move(options));
   evaluator.add(rows);
   return evaluator.finish();

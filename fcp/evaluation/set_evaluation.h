@@ -16,7 +16,7 @@
 namespace fcp {
 
 // A batch of rows. A label that is not a class is an error that names the row.
-struct SetRows {
+struct LabelSetBatch {
   std::span<const uint8_t> members;      // [rows × classes], row by row, nonzero where in the set
   std::span<const int64_t> truth;        // [rows], 0 … classes − 1
   std::span<const int64_t> groups = {};  // [rows], for all batches or for none
@@ -51,7 +51,7 @@ class SetEvaluator {
  public:
   explicit SetEvaluator(size_t classes, SetEvaluationOptions options = {});
 
-  void add(const SetRows& batch);
+  void add(const LabelSetBatch& batch);
 
   // Throws fcp::Error where no row was added.
   SetEvaluation finish() const;
@@ -69,6 +69,7 @@ class SetEvaluator {
 };
 
 // All rows at once.
-SetEvaluation evaluate_sets(const SetRows& rows, size_t classes, SetEvaluationOptions options = {});
+SetEvaluation evaluate_sets(const LabelSetBatch& rows, size_t classes,
+                            SetEvaluationOptions options = {});
 
 }  // namespace fcp

@@ -16,6 +16,7 @@
 #include "fcp/network/onnx_reader.h"
 #include "fcp/pipeline/calibrate.h"
 #include "fcp/pipeline/channel_weights.h"
+#include "fcp/pipeline/evaluate.h"
 #include "fcp/pipeline/score_rows.h"
 #include "fcp/pipeline/segmentation_rows.h"
 #include "fcp/pipeline/train_segmentation.h"
@@ -117,7 +118,8 @@ CalibrateSettings settings_of(const SegmentMethod& method, const SegmentWorld& w
   settings.method.score.name = method.score;
   settings.method.score.pixels = method.pixels;
   settings.method.score.double_log = true;
-  if (uses_features(method.score)) settings.method.cut = std::string("feature");  // its name in both networks
+  if (uses_features(method.score))
+    settings.method.cut = std::string("feature");  // its name in both networks
   if (settings.method.score.name == "surrogate") {
     settings.method.score.step_rate = 0.1;  // the paper's, as is the number of steps
     settings.method.steps = 10;
@@ -166,22 +168,25 @@ Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torc
   const CalibrationArtifact artifact =
       calibrate(world.network, rows_to_calibrate, settings_of(method, world, context), context)
           .artifact;
-  const SegmentReport report = evaluate(artifact, world.task, world.test, options.level, context);
+  const bool sets = predicts_labels(artifact.score.name);
+  SegmentationRows images(world.test, world.task,
+                          sets ? SegmentParts::kLabels : SegmentParts::kTargetAndWeights);
+  const EvaluationReport report = evaluate(artifact, images, {.level = options.level}, context);
   SegmentationRows rows_to_test(world.test, world.task, parts);
   const RowScores tested =
       score_rows(world.network, rows_to_test, artifact.score, artifact.cut, context);
-  const SegmentMethodResult& result = report.methods.front();
-  const PixelEvaluation& figures = result.evaluation;
+  const MethodResult& result = report.methods.front();
+  const PixelEvaluation& figures = result.pixels();
   Json row = {{"set", key.set},
               {"method", method.name},
-              {"calibration_images", report.calibration_images},
+              {"calibration_images", report.calibration_rows},
               {"images", figures.coverage.rows},
               {"coverage", figures.coverage.rate},
               {"joint_coverage", figures.whole.rate},
               {"pixel_coverage", figures.pixel_coverage},
               {"length", figures.length}};
   if (result.detection) row["detection"] = result.detection->rate;
-  if (!report.sets) {
+  if (!sets) {
     row["value_coverage"] = figures.value_coverage;
     row["weighted_length"] = figures.weighted_length;
   }

@@ -1,4 +1,6 @@
 // Calibration from files and from memory; see fcp/fcp.h.
+#include "fcp/pipeline/calibrate.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -8,7 +10,6 @@
 #include "fcp/calibration/options.h"
 #include "fcp/facade/state.h"
 #include "fcp/network/onnx_reader.h"
-#include "fcp/pipeline/calibrate.h"
 #include "fcp/pipeline/context.h"
 #include "fcp/pipeline/open_data.h"
 

@@ -25,9 +25,9 @@
 namespace fcp {
 
 struct CalibrateSettings {
-  std::string data_name{};       // of the rows, for messages
+  std::string data_name{};  // of the rows, for messages
   MethodRequest method{};
-  RowFacts facts{};                       // of all rows: groups, or likelihood ratios
+  RowFacts facts{};              // of all rows: groups, or likelihood ratios
   RowSource* shifted = nullptr;  // rows of the distribution that weighted calibration is for
   Level level = Level(0.1);      // for which lengths are compared where something is chosen
   std::vector<Level> levels{};   // split: whose radii are kept, ascending; empty: all scores

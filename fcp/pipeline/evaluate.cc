@@ -1,126 +1,189 @@
 #include "fcp/pipeline/evaluate.h"
 
-#include <optional>
-#include <span>
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/random.h"
 #include "fcp/calibration/tensor_predictor.h"
+#include "fcp/pipeline/example_sampler.h"
 #include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/method_stream.h"
+#include "fcp/pipeline/method_evaluator.h"
 #include "fcp/pipeline/open_data.h"
 #include "fcp/pipeline/overlap_check.h"
+#include "fcp/pipeline/segmentation_rows.h"
 #include "fcp/pipeline/shared_batches.h"
 
 namespace fcp {
 namespace {
 
-constexpr size_t kSampleRows = 300;
-constexpr size_t kSampleLengths = 5000;
+constexpr size_t kIntervalExamples = 300;
+constexpr size_t kLabelExamples = 24;
+constexpr size_t kLengths = 5000;
 
-// Keeps a uniform sample of a stream (Vitter's algorithm R): returns the place of item number
-// `index` in the sample, or `size` where it is left out.
-size_t sample_place(size_t index, size_t size, Random& random) {
-  if (index < size) return index;
-  const uint64_t place = random.below(index + 1);
-  return place < size ? static_cast<size_t>(place) : size;
-}
-
-template <typename T>
-void keep(std::vector<T>& sample, size_t place, size_t size, T item) {
-  if (place >= size) return;
-  if (place == sample.size()) {
-    sample.push_back(item);
-  } else {
-    sample[place] = item;
-  }
-}
-
-// Draws what the report shows of the rows: a sample of intervals and of their lengths.
-class RowSampler {
+// The rows that the report shows, and of intervals a larger sample of their lengths.
+class ReportSample {
  public:
-  explicit RowSampler(uint64_t seed) : random_(seed) {}
+  ReportSample(const MethodEvaluator& method, std::vector<size_t> sizes,
+               std::optional<uint64_t> seed)
+      : method_(method), sampler_(std::move(sizes), seed) {}
 
-  void add(const MethodBatch& batch, std::span<const double> truth) {
-    for (size_t at = 0; at < truth.size(); at += batch.outputs(), ++rows_) {
-      // The first output stands for the row.
-      const SampleRow row{batch.prediction[at], batch.lower[at], batch.upper[at], truth[at]};
-      keep(sample_, sample_place(rows_, kSampleRows, random_), kSampleRows, row);
-      keep(lengths_, sample_place(rows_, kSampleLengths, random_), kSampleLengths,
-           row.upper - row.lower);
+  void measure(const Rows& rows, const Regions& regions, Packer& packer) {
+    const auto drawn = sampler_.draw(rows.first_row, rows.x.rows());
+    packer.add(places(drawn[0]));
+    for (const DrawnRow& one : drawn[0]) {
+      pack_example(method_.example(rows, regions, one.row), packer);
     }
+    std::vector<double> found;
+    for (size_t i = 0; drawn.size() > 1 && i < drawn[1].size(); ++i) {
+      found.push_back(method_.length(regions, drawn[1][i].row).value());
+    }
+    packer.add(drawn.size() > 1 ? places(drawn[1]) : std::vector<uint64_t>());
+    packer.add(found);
   }
 
-  std::vector<SampleRow> take_sample() { return std::move(sample_); }
-  std::vector<double> take_lengths() { return std::move(lengths_); }
+  void take(Unpacker& unpacker) {
+    for (const uint64_t place : unpacker.numbers<uint64_t>()) {
+      put_drawn(examples, place, unpack_example(unpacker));
+    }
+    const std::vector<uint64_t> at = unpacker.numbers<uint64_t>();
+    const std::vector<double> found = unpacker.numbers<double>();
+    for (size_t i = 0; i < at.size(); ++i) put_drawn(lengths, at[i], found.at(i));
+  }
+
+  std::vector<Example> examples;
+  std::vector<double> lengths;
 
  private:
-  std::vector<SampleRow> sample_;
-  std::vector<double> lengths_;
-  Random random_;
-  size_t rows_ = 0;
+  static std::vector<uint64_t> places(const std::vector<DrawnRow>& drawn) {
+    std::vector<uint64_t> result;
+    for (const DrawnRow& one : drawn) result.push_back(one.place);
+    return result;
+  }
+
+  const MethodEvaluator& method_;
+  RowSampler sampler_;
 };
+
+// The groups that have a radius of their own, with the coverage of their test rows where these were
+// told apart by the same groups.
+std::vector<GuaranteedGroup> guaranteed_groups(const CalibrationArtifact& artifact,
+                                               const EvaluateOptions& options,
+                                               const MethodResult& main,
+                                               const std::vector<std::string>& class_names) {
+  std::vector<GuaranteedGroup> groups;
+  if (artifact.calibration.name != "grouped") return groups;
+  const std::string& by = artifact.calibration.group;
+  const auto* sets = std::get_if<SetEvaluation>(&main.evaluation);
+  const auto* intervals = std::get_if<IntervalEvaluation>(&main.evaluation);
+  std::vector<GroupCoverage> seen;  // by the name of the group
+  if (by == kByLabel && sets) {
+    seen = sets->class_coverage;
+  } else if (by != kByPrediction && options.facts.shown.ids == options.facts.groups.ids) {
+    seen = sets ? sets->groups : intervals ? intervals->groups : seen;
+  }
+  if (artifact.rows.sides > 1) seen.clear();  // each side has a level of its own
+  for (size_t id = 0; id < artifact.rows.group_names.size(); ++id) {
+    const bool is_class = by == kByLabel || by == kByPrediction;
+    const std::string name =
+        is_class && id < class_names.size() ? class_names[id] : artifact.rows.group_names[id];
+    GuaranteedGroup group{by == kByPrediction ? "predicted " + name : name};
+    group.calibration_rows = static_cast<size_t>(std::count(
+        artifact.rows.groups.begin(), artifact.rows.groups.end(), static_cast<int64_t>(id)));
+    for (const GroupCoverage& part : seen) {
+      if (part.name == name) group.coverage = part.coverage;
+    }
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+std::string response_name(const CalibrationArtifact& artifact, const MethodResult& main) {
+  const auto* intervals = std::get_if<IntervalEvaluation>(&main.evaluation);
+  if (intervals == nullptr) return "y";
+  const std::string name = target_names_of(artifact.network, intervals->outputs)[0];
+  return intervals->outputs == 1 && name == "0" ? "y" : name;
+}
+
+// The sizes of the samples, and whether they are random.
+ReportSample sample_for(const MethodEvaluator& method, const EvaluateOptions& options,
+                        const CalibrationArtifact& artifact, bool images, uint64_t seed) {
+  if (images) return {method, {options.pictures}, std::nullopt};
+  if (predicts_labels(artifact.score.name)) return {method, {kLabelExamples}, seed};
+  return {method, {kIntervalExamples, kLengths}, seed};
+}
+
+std::vector<std::string> report_classes(const CalibrationArtifact& artifact,
+                                        const TensorPredictor& predictor,
+                                        const SegmentationRows* images) {
+  if (images) return class_names_of(artifact.network, static_cast<size_t>(images->task().classes));
+  if (!predicts_labels(artifact.score.name)) return {};
+  return class_names_of(artifact.network, static_cast<size_t>(predictor.score().classes()));
+}
 
 }  // namespace
 
-IntervalReport evaluate_rows(const CalibrationArtifact& artifact, RowSource& source,
-                             const Level& level, const RowFacts& facts, const Context& context) {
+EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source,
+                          const EvaluateOptions& options, const Context& context) {
   torch::NoGradGuard no_grad;
+  const auto* images = dynamic_cast<const SegmentationRows*>(&source);
   const TensorPredictor predictor(artifact, context.device);
   const std::optional<CalibrationArtifact> plain = baseline_predictor(artifact);
   std::optional<TensorPredictor> plain_predictor;
   if (plain) plain_predictor.emplace(*plain, context.device);
-  const std::vector<std::string>& names = facts.shown.names;
-  MethodStream method(artifact, predictor, source, level, names);
-  std::optional<MethodStream> baseline;
-  if (plain) baseline.emplace(*plain, *plain_predictor, source, level, names);
-  RowSampler sampler(context.seed);
+  EvaluationReport report;
+  report.class_names = report_classes(artifact, predictor, images);
+  std::vector<std::unique_ptr<MethodEvaluator>> methods;
+  methods.push_back(make_evaluator({artifact, predictor, source, options, report.class_names}));
+  if (plain) {
+    methods.push_back(make_evaluator(
+        {*plain, *plain_predictor, source, options, report.class_names, /*main=*/false}));
+  }
+  ReportSample sample =
+      sample_for(*methods.front(), options, artifact, images != nullptr, context.seed);
   OverlapCheck same(artifact, source);
   size_t done = 0;
   Stage stage(context, "evaluate", source.size().value_or(0));
   const auto measure = [&](size_t, const Rows& rows) {
-    const TestInputs fresh = predictor.describe(
-        view(rows.x),
-        side_information(facts, artifact.rows.group_names.size(), rows.first_row, rows.x.rows()));
-    const torch::Tensor truth = view(rows.y).to(torch::kDouble);
+    const TestInputs inputs = predictor.describe(
+        view(rows.x), side_information(options.facts, artifact.rows.group_names.size(),
+                                       rows.first_row, rows.x.rows()));
     Packer packer;
-    packer.add(numbers(truth));
-    method.measure(fresh, rows.first_row, truth).pack(packer);
-    if (baseline) baseline->measure(fresh, rows.first_row, truth).pack(packer);
+    packer.add(uint64_t{rows.x.rows()});
+    for (const auto& method : methods) {
+      const Regions regions = method->measure(inputs, rows, packer);
+      if (method == methods.front()) sample.measure(rows, regions, packer);
+    }
     same.measure(rows, packer);
     return packer.take();
   };
   const auto take = [&](size_t, std::string_view result) {
     Unpacker unpacker(result);
-    const std::vector<double> truth = unpacker.numbers<double>();
-    const MethodBatch measured = MethodBatch::unpack(unpacker);
-    const size_t count = measured.rows;
-    const auto ids = groups_of(facts.shown, done, count);
-    sampler.add(measured, truth);
-    method.take(measured, truth, ids);
-    if (baseline) baseline->take(MethodBatch::unpack(unpacker), truth, ids);
+    const size_t count = unpacker.number();
+    const auto ids = groups_of(options.facts.shown, done, count);
+    for (const auto& method : methods) {
+      method->take(unpacker, ids);
+      if (method == methods.front()) sample.take(unpacker);
+    }
     same.take(unpacker);
     done += count;
     stage.advance(count);
   };
   share_batches(*context.ranks, source, context.batch_for(source), measure, take);
-  IntervalReport report;
   if (context.ranks->rank() != 0) return report;
-  check_facts(facts, done);
-  report.level = level;
+  check_facts(options.facts, done);
+  report.level = options.level;
   report.calibration_rows = artifact.rows.count();
-  report.sample = sampler.take_sample();
-  MethodResult result = method.finish();
-  result.lengths = sampler.take_lengths();
-  report.response = target_names_of(artifact.network, result.evaluation.outputs)[0];
-  if (result.evaluation.outputs == 1 && report.response == "0") report.response = "y";
-  report.methods.push_back(std::move(result));
-  if (baseline) report.methods.push_back(baseline->finish());
+  for (const auto& method : methods) report.methods.push_back(method->finish());
+  MethodResult& main = report.methods.front();
+  main.lengths = std::move(sample.lengths);
+  report.examples = std::move(sample.examples);
+  report.response = response_name(artifact, main);
+  report.guaranteed_groups = guaranteed_groups(artifact, options, main, report.class_names);
   report.provenance.assign(artifact.provenance.begin(), artifact.provenance.end());
-  for (const auto& warning : {infinite_radius_warning(artifact, level), same.warning()}) {
+  for (const auto& warning : {infinite_radius_warning(artifact, options.level), same.warning()}) {
     if (warning) report.notes.push_back(*warning);
   }
   return report;

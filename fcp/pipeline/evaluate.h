@@ -1,17 +1,45 @@
-// Evaluation of a calibrated predictor on a stream of rows with known answers.
+// Evaluation of a calibrated predictor on a stream of rows with known answers: intervals, sets of
+// labels, and images of pixels alike.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+
 #include "fcp/calibration/artifact.h"
+#include "fcp/conformal/level.h"
 #include "fcp/data/rows.h"
+#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/images/image_transform.h"
 #include "fcp/pipeline/context.h"
 #include "fcp/pipeline/row_facts.h"
-#include "fcp/report/interval_report.h"
 
 namespace fcp {
 
-// Coverage, lengths and what the report draws, at one level. Ranks share the rows; the report is on
-// rank 0, and the same for any number of ranks.
-IntervalReport evaluate_rows(const CalibrationArtifact& artifact, RowSource& source,
-                             const Level& level, const RowFacts& facts, const Context& context);
+// One image of pixels under one method.
+struct EvaluatedImage {
+  std::string name;
+  std::string method;
+  bool covered = false;
+  ImageFigures figures;
+};
+
+struct EvaluateOptions {
+  Level level = Level(0.1);
+  RowFacts facts{};
+  // Labels: rows are images, shown with this transform undone.
+  std::optional<ImageTransform> images{};
+  // Images of pixels: how many are shown, from the first on.
+  size_t pictures = 0;
+  // Images of pixels: hears of each, on rank 0; may be left empty.
+  std::function<void(const EvaluatedImage&)> on_image{};
+};
+
+// Coverage, lengths or sizes, and what the report shows, at one level. Ranks share the rows; the
+// report is on rank 0, and the same for any number of ranks. A SegmentationRows is evaluated image
+// by image, whatever else row by row.
+EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source,
+                          const EvaluateOptions& options, const Context& context);
 
 }  // namespace fcp

@@ -1,22 +1,26 @@
-// Regions of a calibrated predictor for a stream of rows, written to a file.
+// Regions of a calibrated predictor for a stream of rows: intervals, sets of labels, and images of
+// pixels alike.
 #pragma once
 
-#include <string>
+#include <cstddef>
 
 #include "fcp/calibration/artifact.h"
+#include "fcp/conformal/level.h"
 #include "fcp/data/rows.h"
 #include "fcp/pipeline/context.h"
+#include "fcp/pipeline/region_writer.h"
 #include "fcp/pipeline/row_facts.h"
 
 namespace fcp {
 
-// Writes the intervals of all rows to a CSV or .npy file; returns the number of rows.
-size_t predict_rows(const CalibrationArtifact& artifact, RowSource& source, const Level& level,
-                    const RowFacts& facts, const std::string& out, const Context& context);
+struct PredictOptions {
+  Level level = Level(0.1);
+  RowFacts facts{};
+};
 
-// Writes the label set of each row: a CSV of prediction, size and labels (by name where the network
-// carries names, joined by '|'), or a boolean .npy [rows, classes]. Returns the number of rows.
-size_t predict_sets(const CalibrationArtifact& artifact, RowSource& source, const Level& level,
-                    const RowFacts& facts, const std::string& out, const Context& context);
+// Gives the regions of all rows to the writer, batch by batch, and closes it; returns the number of
+// rows. An Error where there are none, or where an answer of the network is not a number.
+size_t predict(const CalibrationArtifact& artifact, RowSource& source,
+               const PredictOptions& options, const Context& context, RegionWriter& writer);
 
 }  // namespace fcp

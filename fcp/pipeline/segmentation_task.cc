@@ -28,7 +28,8 @@ const TensorInfo& only_image_input(const Graph& network) {
 
 const TensorInfo& image_output(const Graph& network, const std::string& name) {
   if (name.empty() && network.outputs.size() != 1) {
-    fail_option("output", "the network has ", network.outputs.size(), " outputs; choose one of them");
+    fail_option("output", "the network has ", network.outputs.size(),
+                " outputs; choose one of them");
   }
   for (const TensorInfo& output : network.outputs) {
     if (!name.empty() && output.name != name) continue;

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/base/number_text.h"
 #include "fcp/base/random.h"
+#include "fcp/base/text_table.h"
 #include "fcp/calibration/label_selection.h"
 #include "fcp/calibration/localized.h"
 #include "fcp/calibration/options.h"

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "fcp/conformal/level.h"
-#include "fcp/evaluation/coverage.h"
-#include "fcp/report/interval_report.h"
+#include "fcp/evaluation/evaluation_report.h"
 
 namespace fcp {
 
@@ -52,6 +51,6 @@ std::string score_chart(std::span<const double> scores, std::optional<double> ra
 
 // Intervals in the order of their prediction with the truth on them, misses marked by a cross. Of
 // more than 300 rows, 300 evenly along that order. Rows with a NaN are left out.
-std::string interval_chart(std::span<const SampleRow> rows, const std::string& response);
+std::string interval_chart(std::span<const IntervalExample> rows, const std::string& response);
 
 }  // namespace fcp

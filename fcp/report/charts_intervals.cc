@@ -13,40 +13,43 @@ namespace {
 
 constexpr size_t kMostRows = 300;
 
-std::vector<SampleRow> drawn_rows(std::span<const SampleRow> rows) {
-  std::vector<SampleRow> sorted;
-  for (const SampleRow& row : rows) {
+std::vector<IntervalExample> drawn_rows(std::span<const IntervalExample> rows) {
+  std::vector<IntervalExample> sorted;
+  for (const IntervalExample& row : rows) {
     const bool undefined = std::isnan(row.prediction) || std::isnan(row.lower) ||
                            std::isnan(row.upper) || std::isnan(row.truth);
     if (!undefined) sorted.push_back(row);
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const SampleRow& a, const SampleRow& b) {
-    return a.prediction < b.prediction;
-  });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const IntervalExample& a, const IntervalExample& b) {
+                     return a.prediction < b.prediction;
+                   });
   if (sorted.size() <= kMostRows) return sorted;
-  std::vector<SampleRow> thinned;
+  std::vector<IntervalExample> thinned;
   for (size_t i = 0; i < kMostRows; ++i) {
     thinned.push_back(sorted[i * (sorted.size() - 1) / (kMostRows - 1)]);
   }
   return thinned;
 }
 
-bool is_covered(const SampleRow& row) { return Interval{row.lower, row.upper}.contains(row.truth); }
+bool is_covered(const IntervalExample& row) {
+  return Interval{row.lower, row.upper}.contains(row.truth);
+}
 
-AxisRange sample_range(std::span<const SampleRow> rows) {
+AxisRange sample_range(std::span<const IntervalExample> rows) {
   std::vector<double> values;
-  for (const SampleRow& row : rows) {
+  for (const IntervalExample& row : rows) {
     values.insert(values.end(), {row.lower, row.upper, row.truth, row.prediction});
   }
   return robust_range(values);
 }
 
-ChartFrame sample_frame(std::span<const SampleRow> rows, AxisRange range,
+ChartFrame sample_frame(std::span<const IntervalExample> rows, AxisRange range,
                         const std::string& response) {
   size_t misses = 0;
   size_t infinite = 0;
   size_t outside = 0;
-  for (const SampleRow& row : rows) {
+  for (const IntervalExample& row : rows) {
     misses += !is_covered(row);
     infinite += std::isinf(row.lower) || std::isinf(row.upper);
     outside += row.truth < range.low || row.truth > range.high;
@@ -73,7 +76,7 @@ ChartFrame sample_frame(std::span<const SampleRow> rows, AxisRange range,
   return frame;
 }
 
-void draw_interval(Chart& chart, const SampleRow& row, double x) {
+void draw_interval(Chart& chart, const IntervalExample& row, double x) {
   const std::string tip =
       concat("prediction ", format_number(row.prediction), ", interval ", format_number(row.lower),
              " to ", format_number(row.upper), ", truth ", format_number(row.truth));
@@ -89,8 +92,8 @@ void draw_interval(Chart& chart, const SampleRow& row, double x) {
 
 }  // namespace
 
-std::string interval_chart(std::span<const SampleRow> rows, const std::string& response) {
-  const std::vector<SampleRow> drawn = drawn_rows(rows);
+std::string interval_chart(std::span<const IntervalExample> rows, const std::string& response) {
+  const std::vector<IntervalExample> drawn = drawn_rows(rows);
   const AxisRange range = sample_range(drawn);
   const auto count = static_cast<double>(std::max<size_t>(1, drawn.size()));
   Chart chart(sample_frame(drawn, range, response), {0, count + 1}, range);

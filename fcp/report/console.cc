@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/base/text_table.h"
 #include "fcp/report/format.h"
-#include "fcp/report/table.h"
+#include "fcp/report/pixel_html.h"
+#include "fcp/report/promise.h"
 
 namespace fcp {
 namespace {
@@ -141,6 +143,43 @@ void print_evaluation(std::ostream& out, const SetEvaluation& evaluation,
     add_part(table, "size " + format_sizes(stratum), stratum.coverage);
   }
   out << '\n' << table;
+}
+
+namespace {
+
+void print_method(std::ostream& out, const MethodResult& method, const PrintOptions& options) {
+  const bool sets = std::holds_alternative<SetEvaluation>(method.evaluation);
+  out << method.name << '\n';
+  if (method.top1 && method.top5) {
+    out << "top-1, top-5    " << format_percent(*method.top1) << ", "
+        << format_percent(*method.top5) << '\n';
+  }
+  if (method.detection) {
+    out << "detection       " << format_percent(method.detection->rate)
+        << "  scores within the radius: what is guaranteed, but not of the "
+        << (sets ? "sets" : "intervals") << '\n';
+  }
+  if (sets) {
+    print_evaluation(out, method.sets(), options);
+  } else {
+    print_evaluation(out, method.intervals(), options);
+  }
+}
+
+}  // namespace
+
+void print_report(std::ostream& out, const EvaluationReport& report) {
+  const Claim claim = claim_of(report);
+  if (claim.kind == RegionKind::kPixels) {
+    out << pixel_text(report);
+  } else {
+    for (const MethodResult& method : report.methods) {
+      if (&method != &report.methods.front()) out << '\n';
+      print_method(out, method, {.level = report.level, .confidence = report.confidence});
+    }
+  }
+  const std::string alarm = alarm_text(claim);
+  if (!alarm.empty()) out << "\nverdict: " << alarm << '\n';
 }
 
 }  // namespace fcp

@@ -1,12 +1,12 @@
-// Evaluations on the terminal: the headline numbers, then coverage by part.
+// Reports on the terminal: of each method the headline numbers, then coverage by part; and where
+// coverage is improbable under its law, that it is.
 // Tested by tests/report/console_test.cc.
 #pragma once
 
 #include <iosfwd>
 
 #include "fcp/conformal/level.h"
-#include "fcp/evaluation/interval_evaluation.h"
-#include "fcp/evaluation/set_evaluation.h"
+#include "fcp/evaluation/evaluation_report.h"
 
 namespace fcp {
 
@@ -21,5 +21,8 @@ void print_evaluation(std::ostream& out, const IntervalEvaluation& evaluation,
 
 void print_evaluation(std::ostream& out, const SetEvaluation& evaluation,
                       const PrintOptions& options = {});
+
+// Throws std::invalid_argument where the report has no method.
+void print_report(std::ostream& out, const EvaluationReport& report);
 
 }  // namespace fcp

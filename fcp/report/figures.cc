@@ -1,5 +1,6 @@
 #include "fcp/report/figures.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -21,6 +22,14 @@ std::string scores_remark(const Claim& claim) {
 }
 
 }  // namespace
+
+std::vector<CurveSeries> curves_of(const std::vector<MethodResult>& methods) {
+  std::vector<CurveSeries> series;
+  for (const MethodResult& method : methods) {
+    if (!method.curve.empty()) series.push_back({method.name, method.curve});
+  }
+  return series;
+}
 
 void add_curve(std::vector<Figure>& figures, const Claim& claim,
                std::span<const CurveSeries> series) {
@@ -59,10 +68,18 @@ Figure parts_figure(const Claim& claim, PartsFigure figure) {
 }
 
 Figure groups_figure(const Claim& claim, const std::vector<GroupCoverage>& groups) {
-  return parts_figure(claim, {.caption = "By group",
-                              .remark = "Coverage in each of the groups given with the data. The "
-                                        "guarantee does not hold group by group.",
-                              .parts = groups});
+  const bool promised = std::all_of(groups.begin(), groups.end(), [&](const GroupCoverage& part) {
+    return std::any_of(claim.groups.begin(), claim.groups.end(),
+                       [&](const GuaranteedGroup& group) { return group.name == part.name; });
+  });
+  return parts_figure(claim,
+                      {.caption = "By group",
+                       .remark = concat("Coverage in each of the groups given with the data. The "
+                                        "guarantee ",
+                                        promised && claim.guaranteed ? "holds for each group alone."
+                                                                     : "does not hold group by "
+                                                                       "group."),
+                       .parts = groups});
 }
 
 }  // namespace fcp

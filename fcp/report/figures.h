@@ -13,14 +13,7 @@
 namespace fcp {
 
 // The curves of all methods that have one, the main one first.
-template <typename Method>
-std::vector<CurveSeries> curves_of(const std::vector<Method>& methods) {
-  std::vector<CurveSeries> series;
-  for (const Method& method : methods) {
-    if (!method.curve.empty()) series.push_back({method.name, method.curve});
-  }
-  return series;
-}
+std::vector<CurveSeries> curves_of(const std::vector<MethodResult>& methods);
 
 // Adds nothing where there is no curve.
 void add_curve(std::vector<Figure>& figures, const Claim& claim,

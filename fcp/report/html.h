@@ -1,18 +1,21 @@
-// The one-page report on prediction intervals, for people.
+// The one-page report on an evaluation, for people, whatever the regions are.
 //
 // What it says, in this order: the headline numbers and whether they are what the guarantee lets
-// one expect, the charts, the methods side by side, coverage by part, what is promised and what is
-// not, and where it all comes from. What it shares with the report on label sets (label_html.h)
-// stands in sections.h and figures.h. Tested by tests/report/html_test.cc.
+// one expect, the charts, the methods side by side, coverage by part, examples, what is promised
+// and what is not, and where it all comes from. Each kind of region has its own file
+// (interval_html.h, label_html.h, pixel_html.h); what they share stands in sections.h and
+// figures.h.
+// Tested by tests/report/html_test.cc, label_html_test.cc and pixel_html_test.cc.
 #pragma once
 
 #include <string>
 
-#include "fcp/report/interval_report.h"
+#include "fcp/evaluation/evaluation_report.h"
 
 namespace fcp {
 
-// One self-contained HTML file. Throws std::invalid_argument where the report has no method.
-std::string interval_report_html(const IntervalReport& report);
+// One self-contained HTML file, pictures included. Throws std::invalid_argument where the report
+// has no method.
+std::string report_html(const EvaluationReport& report);
 
 }  // namespace fcp

@@ -10,12 +10,12 @@
 namespace fcp {
 namespace {
 
-void add_lengths(std::vector<Figure>& figures, const IntervalReport& report) {
+void add_lengths(std::vector<Figure>& figures, const EvaluationReport& report) {
   const MethodResult& main = report.methods.front();
   if (main.lengths.empty()) return;
   std::vector<MethodMean> means;
   for (const MethodResult& method : report.methods) {
-    means.push_back({method.name, method.evaluation.length.mean_finite});
+    means.push_back({method.name, method.intervals().length.mean_finite});
   }
   figures.push_back(
       {.caption = "Lengths of the intervals",
@@ -23,18 +23,20 @@ void add_lengths(std::vector<Figure>& figures, const IntervalReport& report) {
        .chart = length_chart(main.lengths, means)});
 }
 
-void add_sample(std::vector<Figure>& figures, const IntervalReport& report) {
-  if (report.sample.empty()) return;
+void add_sample(std::vector<Figure>& figures, const EvaluationReport& report) {
+  if (report.examples.empty()) return;
+  std::vector<IntervalExample> rows;
+  for (const Example& example : report.examples) rows.push_back(example.interval());
   figures.push_back({.caption = "A sample of test rows",
                      .remark = concat("Intervals of ", report.methods.front().name,
                                       " in the order of the prediction, with the true value."),
-                     .chart = interval_chart(report.sample, report.response),
+                     .chart = interval_chart(rows, report.response),
                      .wide = true});
 }
 
 }  // namespace
 
-std::vector<Figure> interval_figures(const IntervalReport& report) {
+std::vector<Figure> interval_figures(const EvaluationReport& report) {
   std::vector<Figure> figures;
   add_sample(figures, report);
   const Claim claim = claim_of(report);
@@ -44,8 +46,8 @@ std::vector<Figure> interval_figures(const IntervalReport& report) {
   return figures;
 }
 
-std::vector<Figure> part_figures(const IntervalReport& report) {
-  const IntervalEvaluation& result = report.methods.front().evaluation;
+std::vector<Figure> part_figures(const EvaluationReport& report) {
+  const IntervalEvaluation& result = report.methods.front().intervals();
   std::vector<GroupCoverage> thirds = {{"all rows", result.coverage}};
   thirds.insert(thirds.end(), result.response_thirds.begin(), result.response_thirds.end());
   std::vector<GroupCoverage> strata;

@@ -5,15 +5,15 @@
 
 #include <vector>
 
-#include "fcp/report/interval_report.h"
+#include "fcp/evaluation/evaluation_report.h"
 #include "fcp/report/page.h"
 
 namespace fcp {
 
 // A sample of rows, coverage over α, lengths, scores.
-std::vector<Figure> interval_figures(const IntervalReport& report);
+std::vector<Figure> interval_figures(const EvaluationReport& report);
 
 // Coverage of the main method by thirds of the response, by length, and by group.
-std::vector<Figure> part_figures(const IntervalReport& report);
+std::vector<Figure> part_figures(const EvaluationReport& report);
 
 }  // namespace fcp

@@ -4,10 +4,11 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+
+#include "fcp/report/promise.h"
 
 namespace fcp {
 namespace {
@@ -73,11 +74,11 @@ void add_groups(Json& object, std::span<const GroupCoverage> groups,
   if (worst) object["worst_group"] = group_json(*worst);
 }
 
-// Of either kind of report: the fields have the same names.
-template <typename Method>
-Json method_json(const Method& method, const Level& level) {
+Json row_method_json(const MethodResult& method, const Level& level) {
   Json object = {{"method", method.name}, {"radius", json_number(method.radius)}};
-  object.update(evaluation_json(method.evaluation, level));
+  object.update(std::holds_alternative<SetEvaluation>(method.evaluation)
+                    ? evaluation_json(method.sets(), level)
+                    : evaluation_json(method.intervals(), level));
   object["guaranteed"] = method.guaranteed;
   if (method.detection) {
     object["detection_coverage"] = json_number(method.detection->rate);
@@ -85,28 +86,55 @@ Json method_json(const Method& method, const Level& level) {
     object["detection_coverage_high"] = json_number(method.detection->upper);
   }
   if (!method.curve.empty()) object["curve"] = curve_json(method.curve);
-  if constexpr (std::is_same_v<Method, LabelMethodResult>) {
-    if (method.top1) object["top1"] = json_number(*method.top1);
-    if (method.top5) object["top5"] = json_number(*method.top5);
-  }
+  if (method.top1) object["top1"] = json_number(*method.top1);
+  if (method.top5) object["top5"] = json_number(*method.top5);
   return object;
 }
 
-template <typename Report>
-Json report_json(const Report& report) {
-  if (report.methods.empty()) throw std::invalid_argument("a report without a method");
-  Json object = method_json(report.methods.front(), report.level);
-  object["calibration_rows"] = report.calibration_rows;
-  Json others = Json::array();
-  for (size_t i = 1; i < report.methods.size(); ++i) {
-    others.push_back(method_json(report.methods[i], report.level));
+Json pixel_method_json(const MethodResult& method) {
+  const PixelEvaluation& all = method.pixels();
+  Json json = {{"method", method.name},
+               {"radius", json_number(method.radius)},
+               {"images", all.coverage.rows},
+               {"covered", all.coverage.covered},
+               {"coverage", all.coverage.rate},
+               {"coverage_low", all.coverage.lower},
+               {"coverage_high", all.coverage.upper},
+               {"joint_coverage", all.whole.rate},
+               {"pixel_coverage", json_number(all.pixel_coverage)}};
+  if (method.detection) json["detection_coverage"] = method.detection->rate;
+  const std::string size = all.sets ? "size" : "length";
+  if (!all.sets) json["value_coverage"] = json_number(all.value_coverage);
+  json[size] = json_number(all.length);
+  if (!all.sets) json["weighted_length"] = json_number(all.weighted_length);
+  json["boundary_" + size] = json_number(all.boundary_length);
+  json["inside_" + size] = json_number(all.inside_length);
+  if (!all.sets) {
+    json["boundary_uncertainty"] = json_number(all.boundary_uncertainty);
+    json["inside_uncertainty"] = json_number(all.inside_uncertainty);
   }
-  if (!others.empty()) object["others"] = std::move(others);
-  Json provenance = Json::object();
-  for (const auto& [key, value] : report.provenance) provenance[key] = value;
-  if (!provenance.empty()) object["provenance"] = std::move(provenance);
-  if (!report.notes.empty()) object["notes"] = report.notes;
-  return object;
+  return json;
+}
+
+Json method_json(const MethodResult& method, const Level& level) {
+  return std::holds_alternative<PixelEvaluation>(method.evaluation)
+             ? pixel_method_json(method)
+             : row_method_json(method, level);
+}
+
+// What the law of coverage says of the main method.
+void add_verdict(Json& object, const EvaluationReport& report) {
+  const Claim claim = claim_of(report);
+  object["p_coverage"] = json_number(claim.p_value);
+  object["verdict"] = verdict_name(coverage_verdict(claim));
+  for (const GuaranteedGroup& group : report.guaranteed_groups) {
+    Json entry = {{"name", group.name}, {"calibration_rows", group.calibration_rows}};
+    if (group.coverage) {
+      entry["p_coverage"] =
+          json_number(coverage_p_value(report.level, group.calibration_rows, *group.coverage));
+    }
+    object["guaranteed_groups"].push_back(std::move(entry));
+  }
 }
 
 }  // namespace
@@ -163,11 +191,25 @@ Json curve_json(std::span<const CurvePoint> curve) {
   return list;
 }
 
-Json interval_report_json(const IntervalReport& report) { return report_json(report); }
-
-Json label_report_json(const LabelReport& report) {
-  Json object = report_json(report);
-  if (!report.class_names.empty()) object["class_names"] = report.class_names;
+Json report_json(const EvaluationReport& report) {
+  if (report.methods.empty()) throw std::invalid_argument("a report without a method");
+  const MethodResult& main = report.methods.front();
+  const bool pixels = std::holds_alternative<PixelEvaluation>(main.evaluation);
+  Json object = Json::object();
+  if (pixels) {
+    object = {{"alpha", report.level.value()},
+              {"pixels", main.pixels().share},
+              {"calibration_images", report.calibration_rows}};
+  }
+  object.update(method_json(main, report.level));
+  if (!pixels) object["calibration_rows"] = report.calibration_rows;
+  add_verdict(object, report);
+  for (size_t i = 1; i < report.methods.size(); ++i) {
+    object["others"].push_back(method_json(report.methods[i], report.level));
+  }
+  for (const auto& [key, value] : report.provenance) object["provenance"][key] = value;
+  if (!report.notes.empty()) object["notes"] = report.notes;
+  if (!pixels && !report.class_names.empty()) object["class_names"] = report.class_names;
   return object;
 }
 

@@ -13,11 +13,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "fcp/conformal/level.h"
-#include "fcp/evaluation/coverage.h"
-#include "fcp/evaluation/interval_evaluation.h"
-#include "fcp/evaluation/set_evaluation.h"
-#include "fcp/report/interval_report.h"
-#include "fcp/report/label_report.h"
+#include "fcp/evaluation/evaluation_report.h"
 
 namespace fcp {
 
@@ -33,11 +29,15 @@ nlohmann::ordered_json evaluation_json(const SetEvaluation& evaluation, const Le
 nlohmann::ordered_json curve_json(std::span<const CurvePoint> curve);
 
 // The main method's numbers at the top, with `method` and `radius`; the other methods likewise in
-// `others`; calibration_rows, provenance and notes. Scores, lengths and sample rows are left out.
-nlohmann::ordered_json interval_report_json(const IntervalReport& report);
-
-// The same for label sets, with `top1` and `top5` where they are known, and `class_names`. Scores
-// and examples are left out.
-nlohmann::ordered_json label_report_json(const LabelReport& report);
+// `others`; calibration_rows, provenance and notes. Labels have `top1`, `top5` and `class_names`
+// where they are known. Of images, `coverage` and `joint_coverage` are rates of images,
+// `pixel_coverage` and `value_coverage` mean shares of an image, and sets have `size` in place of
+// `length`. Scores, lengths and examples are left out.
+//
+// `p_coverage` is the probability of a coverage this low where test rows are drawn as the
+// calibration rows were (coverage_law.h), null where no law of it is known; `verdict` is "as
+// expected", "too low", "too high" or "unknown". `guaranteed_groups` are those with a radius of
+// their own. Throws std::invalid_argument where the report has no method.
+nlohmann::ordered_json report_json(const EvaluationReport& report);
 
 }  // namespace fcp

@@ -15,15 +15,15 @@ namespace {
 constexpr size_t kMostClasses = 15;
 constexpr size_t kMostAbsent = 8;
 
-Figure sizes_figure(const LabelReport& report) {
-  const LabelMethodResult& main = report.methods.front();
+Figure sizes_figure(const EvaluationReport& report) {
+  const MethodResult& main = report.methods.front();
   std::vector<MethodMean> means;
-  for (const LabelMethodResult& method : report.methods) {
-    means.push_back({method.name, method.evaluation.mean_size});
+  for (const MethodResult& method : report.methods) {
+    means.push_back({method.name, method.sets().mean_size});
   }
   return {.caption = "Sizes of the sets",
           .remark = concat("Sets of ", main.name, "; lines mark the mean of each method."),
-          .chart = size_chart(main.evaluation.size_histogram, means)};
+          .chart = size_chart(main.sets().size_histogram, means)};
 }
 
 Figure strata_figure(const SetEvaluation& result, const Claim& claim) {
@@ -58,8 +58,8 @@ std::string absent_text(const SetEvaluation& result, const std::vector<std::stri
                 format_count(result.classes), " classes", names, ".");
 }
 
-Figure worst_classes_figure(const LabelReport& report, const Claim& claim) {
-  const SetEvaluation& result = report.methods.front().evaluation;
+Figure worst_classes_figure(const EvaluationReport& report, const Claim& claim) {
+  const SetEvaluation& result = report.methods.front().sets();
   std::vector<GroupCoverage> classes = result.class_coverage;
   // Of equal rates that of most rows first: its whole confidence interval is the lowest.
   std::stable_sort(classes.begin(), classes.end(),
@@ -79,18 +79,18 @@ Figure worst_classes_figure(const LabelReport& report, const Claim& claim) {
 
 }  // namespace
 
-std::vector<Figure> label_figures(const LabelReport& report) {
+std::vector<Figure> label_figures(const EvaluationReport& report) {
   const Claim claim = claim_of(report);
-  const LabelMethodResult& main = report.methods.front();
-  std::vector<Figure> figures = {sizes_figure(report), strata_figure(main.evaluation, claim)};
+  const MethodResult& main = report.methods.front();
+  std::vector<Figure> figures = {sizes_figure(report), strata_figure(main.sets(), claim)};
   add_curve(figures, claim, curves_of(report.methods));
   add_scores(figures, claim, main.scores);
   return figures;
 }
 
-std::vector<Figure> class_figures(const LabelReport& report) {
+std::vector<Figure> class_figures(const EvaluationReport& report) {
   const Claim claim = claim_of(report);
-  const SetEvaluation& result = report.methods.front().evaluation;
+  const SetEvaluation& result = report.methods.front().sets();
   std::vector<Figure> figures = {worst_classes_figure(report, claim)};
   if (!result.groups.empty()) figures.push_back(groups_figure(claim, result.groups));
   return figures;

@@ -5,15 +5,15 @@
 
 #include <vector>
 
-#include "fcp/report/label_report.h"
+#include "fcp/evaluation/evaluation_report.h"
 #include "fcp/report/page.h"
 
 namespace fcp {
 
 // Sizes of the sets, coverage by size, coverage over α, scores.
-std::vector<Figure> label_figures(const LabelReport& report);
+std::vector<Figure> label_figures(const EvaluationReport& report);
 
 // Coverage of the main method in its worst classes, and by group.
-std::vector<Figure> class_figures(const LabelReport& report);
+std::vector<Figure> class_figures(const EvaluationReport& report);
 
 }  // namespace fcp

@@ -22,9 +22,9 @@ double share_of_size(const SetEvaluation& result, size_t size) {
   return static_cast<double>(result.size_histogram[size]) / static_cast<double>(result.rows);
 }
 
-bool any_share(const LabelReport& report, double SetEvaluation::*share) {
+bool any_share(const EvaluationReport& report, double SetEvaluation::*share) {
   return std::any_of(report.methods.begin(), report.methods.end(),
-                     [&](const LabelMethodResult& method) { return method.evaluation.*share > 0; });
+                     [&](const MethodResult& method) { return method.sets().*share > 0; });
 }
 
 // ---- headline ---------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ std::string size_remark(const SetEvaluation& result) {
   return remark;
 }
 
-std::string accuracy_tile(const LabelMethodResult& main) {
+std::string accuracy_tile(const MethodResult& main) {
   const std::string top5 = main.top5 ? "top-5 " + format_percent(*main.top5) : "";
   if (main.top1) {
     return html_tile("Top-1 accuracy", format_percent(*main.top1),
@@ -49,9 +49,9 @@ std::string accuracy_tile(const LabelMethodResult& main) {
                    : "";
 }
 
-std::string label_headline(const LabelReport& report, const Claim& claim) {
-  const LabelMethodResult& main = report.methods.front();
-  const SetEvaluation& result = main.evaluation;
+std::string label_headline(const EvaluationReport& report, const Claim& claim) {
+  const MethodResult& main = report.methods.front();
+  const SetEvaluation& result = main.sets();
   return headline_section(
       claim,
       concat(coverage_tile(claim),
@@ -72,11 +72,11 @@ std::string worst_stratum_text(const SetEvaluation& result) {
   return result.size_strata.empty() ? "–" : format_percent(least);
 }
 
-std::string label_methods(const LabelReport& report) {
+std::string label_methods(const EvaluationReport& report) {
   const bool detection = any_detection(report.methods);
   const bool empty = any_share(report, &SetEvaluation::empty_share);
   const bool full = any_share(report, &SetEvaluation::full_share);
-  const double main_size = report.methods.front().evaluation.mean_size;
+  const double main_size = report.methods.front().sets().mean_size;
   Cells headers = {"Method", "Coverage", format_confidence(report.confidence)};
   if (detection) headers.push_back("Detection");
   headers.insert(headers.end(), {"Mean size", "against first", "One label"});
@@ -85,8 +85,8 @@ std::string label_methods(const LabelReport& report) {
   headers.insert(headers.end(), {"Worst size", "Worst class", "Radius"});
 
   std::vector<Cells> rows;
-  for (const LabelMethodResult& method : report.methods) {
-    const SetEvaluation& result = method.evaluation;
+  for (const MethodResult& method : report.methods) {
+    const SetEvaluation& result = method.sets();
     const bool first = &method == &report.methods.front();
     Cells row = {method.name, format_percent(result.coverage.rate),
                  format_percent_range(result.coverage.lower, result.coverage.upper)};
@@ -129,19 +129,20 @@ std::string members_html(const LabelExample& example) {
   return html + "</ul>\n";
 }
 
-std::string example_html(const LabelExample& example) {
+std::string example_html(const Example& example) {
+  const LabelExample& labels = example.labels();
   std::string html = concat("<div class=\"card example", example.covered ? "" : " missed", "\">\n");
-  if (!example.image_png.empty()) html += html_png(example.image_png, example.name);
-  html += concat(
-      "<div><h3>", html_text(example.name), "</h3>",
-      html_paragraph(example.covered ? "✓ covered" : "✗ missed", "mark"),
-      html_paragraph(concat("true label ", example.truth, ", predicted ", example.prediction),
-                     "remark"),
-      members_html(example), "</div></div>\n");
+  if (!example.png.empty()) html += html_png(example.png, example.name);
+  html +=
+      concat("<div><h3>", html_text(example.name), "</h3>",
+             html_paragraph(example.covered ? "✓ covered" : "✗ missed", "mark"),
+             html_paragraph(concat("true label ", labels.truth, ", predicted ", labels.prediction),
+                            "remark"),
+             members_html(labels), "</div></div>\n");
   return html;
 }
 
-std::string examples(const LabelReport& report) {
+std::string examples(const EvaluationReport& report) {
   if (report.examples.empty()) return "";
   const size_t count = std::min(report.examples.size(), kMostExamples);
   std::string html = "<div class=\"examples\">\n";
@@ -157,13 +158,13 @@ std::string examples(const LabelReport& report) {
 
 }  // namespace
 
-std::string label_report_html(const LabelReport& report) {
+std::string label_page(const EvaluationReport& report) {
   const Claim claim = claim_of(report);
   const std::string subtitle = concat(format_target(report.level), " label sets among ",
-                                      format_count(report.methods.front().evaluation.classes),
+                                      format_count(report.methods.front().sets().classes),
                                       " classes by the score ", claim.method);
   return html_page(
-      report.title, subtitle,
+      report.title.empty() ? "Label sets" : report.title, subtitle,
       concat(label_headline(report, claim), charts_section(label_figures(report)),
              label_methods(report),
              html_section("parts", "Coverage by part", html_figures(class_figures(report))),

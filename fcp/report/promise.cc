@@ -7,28 +7,21 @@
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/evaluation/beta.h"
 #include "fcp/report/format.h"
 
 namespace fcp {
 namespace {
 
-constexpr RegionWords kIntervalWords = {"interval", "intervals", "true value"};
-constexpr RegionWords kSetWords = {"set", "sets", "true label"};
+constexpr RegionWords kIntervalWords = {"interval", "intervals", "true value", "rows"};
+constexpr RegionWords kSetWords = {"set", "sets", "true label", "rows"};
+constexpr RegionWords kPixelWords = {"region", "regions", "true image", "images"};
+constexpr double kImprobable = 0.001;  // a p-value over all groups
+constexpr size_t kMostGroups = 20;     // by name
 
-template <typename Report>
-Claim claim_from(const Report& report, RegionKind kind) {
-  if (report.methods.empty()) throw std::invalid_argument("a report without a method");
-  const auto& main = report.methods.front();
-  return {.kind = kind,
-          .method = main.name,
-          .level = report.level,
-          .confidence = report.confidence,
-          .calibration_rows = report.calibration_rows,
-          .coverage = main.evaluation.coverage,
-          .radius = main.radius,
-          .guaranteed = main.guaranteed,
-          .detection = main.detection};
+RegionKind kind_of(const Evaluation& evaluation) {
+  if (std::holds_alternative<IntervalEvaluation>(evaluation)) return RegionKind::kInterval;
+  return std::holds_alternative<SetEvaluation>(evaluation) ? RegionKind::kLabelSet
+                                                           : RegionKind::kPixels;
 }
 
 // The range that holds for this method, where one does.
@@ -37,24 +30,85 @@ std::optional<ExpectedCoverage> expected_of(const Claim& claim) {
   return expected_coverage(claim.level, claim.calibration_rows);
 }
 
+bool by_group(const Claim& claim) {
+  return claim.guaranteed && !claim.radius && !claim.groups.empty();
+}
+
+// The group whose coverage is the least probable.
+std::string group_verdict_text(const Claim& claim) {
+  if (!claim.p_value) return "";
+  const GuaranteedGroup* worst = nullptr;
+  double least = 2;
+  for (const GuaranteedGroup& group : claim.groups) {
+    if (!group.coverage) continue;
+    const auto p = coverage_p_value(claim.level, group.calibration_rows, *group.coverage);
+    if (p.value_or(2) >= least) continue;
+    least = *p;
+    worst = &group;
+  }
+  const std::string seen = concat("group ", worst->name, ", with ",
+                                  format_count(worst->calibration_rows, "calibration row"),
+                                  " and a coverage of ", format_percent(worst->coverage->rate));
+  const std::string chance = concat("The probability of a coverage as low as this in any group is ",
+                                    format_number(*claim.p_value, 2), ".");
+  if (*claim.p_value < kImprobable) {
+    return concat("In ", seen, ", the test rows are probably not drawn as the calibration rows ",
+                  "were. ", chance);
+  }
+  return concat("The coverage of each group agrees with its calibration rows; the least probable ",
+                "is that of ", seen, ". ", chance);
+}
+
+std::string group_list(const Claim& claim) {
+  std::string text;
+  for (size_t i = 0; i < std::min(claim.groups.size(), kMostGroups); ++i) {
+    const GuaranteedGroup& group = claim.groups[i];
+    const bool infinite =
+        conformal_rank(claim.level, group.calibration_rows) > group.calibration_rows;
+    text += concat(i == 0 ? "" : ", ", group.name, " (",
+                   format_count(group.calibration_rows, "calibration row"),
+                   infinite ? ", too few: everything is in" : "", ")");
+  }
+  if (claim.groups.size() > kMostGroups) {
+    text += concat(" and ", format_count(claim.groups.size() - kMostGroups), " more");
+  }
+  return text;
+}
+
 }  // namespace
 
-std::optional<ExpectedCoverage> expected_coverage(const Level& level, size_t calibration_rows) {
-  const size_t rank = conformal_rank(level, calibration_rows);
-  if (rank > calibration_rows) return std::nullopt;
-  const auto a = static_cast<double>(rank);
-  const auto b = static_cast<double>(calibration_rows + 1 - rank);
-  return ExpectedCoverage{beta_quantile(0.05, a, b), beta_quantile(0.95, a, b)};
-}
-
 const RegionWords& words_for(RegionKind kind) {
-  return kind == RegionKind::kInterval ? kIntervalWords : kSetWords;
+  switch (kind) {
+    case RegionKind::kInterval:
+      return kIntervalWords;
+    case RegionKind::kLabelSet:
+      return kSetWords;
+    default:
+      return kPixelWords;
+  }
 }
 
-Claim claim_of(const IntervalReport& report) { return claim_from(report, RegionKind::kInterval); }
-Claim claim_of(const LabelReport& report) { return claim_from(report, RegionKind::kLabelSet); }
+Claim claim_of(const EvaluationReport& report) {
+  if (report.methods.empty()) throw std::invalid_argument("a report without a method");
+  const MethodResult& main = report.methods.front();
+  return {.kind = kind_of(main.evaluation),
+          .method = main.name,
+          .level = report.level,
+          .confidence = report.confidence,
+          .calibration_rows = report.calibration_rows,
+          .coverage = main.coverage(),
+          .radius = main.radius,
+          .guaranteed = main.guaranteed,
+          .detection = main.detection,
+          .groups = report.guaranteed_groups,
+          .p_value = coverage_p_value(report)};
+}
 
 Verdict coverage_verdict(const Claim& claim) {
+  if (by_group(claim)) {
+    if (!claim.p_value) return Verdict::kUnknown;
+    return *claim.p_value < kImprobable ? Verdict::kTooLow : Verdict::kAsExpected;
+  }
   const std::optional<ExpectedCoverage> expected = expected_of(claim);
   if (!expected) return Verdict::kUnknown;
   const Coverage& coverage = claim.coverage;
@@ -63,23 +117,48 @@ Verdict coverage_verdict(const Claim& claim) {
   return Verdict::kAsExpected;
 }
 
+std::string_view verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kAsExpected:
+      return "as expected";
+    case Verdict::kTooLow:
+      return "too low";
+    case Verdict::kTooHigh:
+      return "too high";
+    default:
+      return "unknown";
+  }
+}
+
+std::string alarm_text(const Claim& claim) {
+  const Verdict verdict = coverage_verdict(claim);
+  if (verdict != Verdict::kTooLow && verdict != Verdict::kTooHigh) return "";
+  const std::string text = concat("coverage is ", verdict_name(verdict), ". ", verdict_text(claim));
+  if (verdict == Verdict::kTooHigh || by_group(claim)) return text;
+  return concat(text, " The probability of a coverage this low is ",
+                format_number(*claim.p_value, 2), ".");
+}
+
 std::string verdict_text(const Claim& claim) {
+  if (by_group(claim)) return group_verdict_text(claim);
   const std::optional<ExpectedCoverage> expected = expected_of(claim);
   if (!expected) return "";
-  const std::string range =
-      concat("With ", format_count(claim.calibration_rows), " calibration rows, the coverage of ",
-             "a predictor lies between ", format_percent(expected->low), " and ",
-             format_percent(expected->high), " nine times out of ten. ");
+  const std::string range = concat(
+      "With ", format_count(claim.calibration_rows), " calibration ", words_for(claim.kind).rows,
+      ", the coverage of a predictor lies between ", format_percent(expected->low), " and ",
+      format_percent(expected->high), " nine times out of ten. ");
+  const std::string rows(words_for(claim.kind).rows);
   const Coverage& coverage = claim.coverage;
   const std::string observed = concat("the observed ", format_percent(coverage.rate));
   switch (coverage_verdict(claim)) {
     case Verdict::kTooLow:
       return range + "Even the upper end of the confidence interval of " + observed +
-             " is less: the test rows are probably not drawn as the calibration rows were.";
+             " is less: the test " + rows + " are probably not drawn as the calibration " + rows +
+             " were.";
     case Verdict::kTooHigh:
       return range + "Even the lower end of the confidence interval of " + observed +
-             " is more: many scores may be equal, or the test rows are easier than the "
-             "calibration rows.";
+             " is more: many scores may be equal, or the test " + rows + " are easier than the " +
+             "calibration " + rows + ".";
     default:
       return range + "Within its confidence interval, " + observed + " agrees with it.";
   }
@@ -89,8 +168,8 @@ std::string infinite_radius_text(const Claim& claim) {
   if (claim.radius != std::numeric_limits<double>::infinity()) return "";
   const size_t n = claim.calibration_rows;
   const std::string everything =
-      concat(claim.kind == RegionKind::kInterval ? "Every interval is the whole line"
-                                                 : "Every set holds every label",
+      concat(claim.kind == RegionKind::kLabelSet ? "Every set holds every label"
+                                                 : "Every interval is the whole line",
              ": it covers always and says nothing. ");
   if (conformal_rank(claim.level, n) > n) {
     return concat(everything, "With α = ", claim.level.text(), " at least ",
@@ -117,6 +196,12 @@ std::vector<std::string> guaranteed_texts(const Claim& claim) {
              "from the same source). The network may be wrong in any way."),
       "The probability is over the draw of the calibration rows and of the new row together: it "
       "holds before the calibration data are seen."};
+  if (by_group(claim)) {
+    texts.insert(texts.begin() + 1,
+                 concat("The same for each of these groups alone, if the rows of the group are "
+                        "exchangeable: ",
+                        group_list(claim), "."));
+  }
   const std::optional<ExpectedCoverage> expected = expected_of(claim);
   if (expected) {
     const size_t n = claim.calibration_rows;
@@ -132,11 +217,15 @@ std::vector<std::string> guaranteed_texts(const Claim& claim) {
 
 std::vector<std::string> not_guaranteed_texts(const Claim& claim) {
   const bool sets = claim.kind == RegionKind::kLabelSet;
+  const std::string parts =
+      by_group(claim)
+          ? concat(" for each x, or for groups other than those guaranteed: within a group it is ",
+                   "an average over its rows")
+          : concat(" for each x", sets ? ", for each class" : "",
+                   " or for each group: it is an average over all rows, and some ",
+                   sets ? "classes" : "groups", " may lie below it");
   std::vector<std::string> texts = {
-      concat("Coverage of ", format_target(claim.level), " for each x",
-             sets ? ", for each class" : "",
-             " or for each group: it is an average over all rows, and some ",
-             sets ? "classes" : "groups", " may lie below it (see coverage by part)."),
+      concat("Coverage of ", format_target(claim.level), parts, " (see coverage by part)."),
       "Anything after the data change: under drift or selection the rows are no longer "
       "exchangeable.",
       concat("Several rows being covered at once, or a row chosen because its ",

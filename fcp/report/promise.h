@@ -1,12 +1,6 @@
 // What conformal prediction promises for a report, in words: the verdict on the observed coverage,
-// the guarantee, and what is not guaranteed.
-//
-// With n calibration rows of continuous scores the coverage of this very predictor is a random
-// number that follows Beta(k, n + 1 − k), k = ⌈(1 − α)(n + 1)⌉. Its 5 % and 95 % quantiles say how
-// far luck in drawing the calibration rows can take it from 1 − α.
-//
-// Reference: Vovk, Conditional Validity of Inductive Conformal Predictors, 2012.
-// Tested by tests/report/promise_test.cc.
+// the guarantee, and what is not guaranteed. The law of coverage itself is
+// evaluation/coverage_law.h. Tested by tests/report/promise_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +10,19 @@
 #include <vector>
 
 #include "fcp/conformal/level.h"
-#include "fcp/evaluation/coverage.h"
-#include "fcp/report/interval_report.h"
-#include "fcp/report/label_report.h"
+#include "fcp/evaluation/coverage_law.h"
+#include "fcp/evaluation/evaluation_report.h"
 
 namespace fcp {
 
-struct ExpectedCoverage {
-  double low = 0;   // the 5 % quantile of Beta(k, n + 1 − k)
-  double high = 1;  // the 95 % quantile
-};
-
-// None where n is zero, or too small for the level.
-std::optional<ExpectedCoverage> expected_coverage(const Level& level, size_t calibration_rows);
-
-enum class RegionKind { kInterval, kLabelSet };
+enum class RegionKind { kInterval, kLabelSet, kPixels };
 
 // How a region and what it should hold are called.
 struct RegionWords {
   std::string_view region;   // "interval"
   std::string_view regions;  // "intervals"
   std::string_view truth;    // "true value"
+  std::string_view rows;     // "rows"
 };
 const RegionWords& words_for(RegionKind kind);
 
@@ -51,18 +37,27 @@ struct Claim {
   std::optional<double> radius;
   bool guaranteed = true;
   std::optional<Coverage> detection;
+  std::vector<GuaranteedGroup> groups;  // each with a guarantee of its own
+  std::optional<double> p_value;        // of a coverage this low (coverage_law.h)
 };
 
 // Throws std::invalid_argument where the report has no method.
-Claim claim_of(const IntervalReport& report);
-Claim claim_of(const LabelReport& report);
+Claim claim_of(const EvaluationReport& report);
 
 enum class Verdict { kAsExpected, kTooLow, kTooHigh, kUnknown };
 
-// Whether the confidence interval of the observed coverage meets the expected range. Unknown where
-// the method promises nothing or has no single radius.
+// Whether the confidence interval of the observed coverage meets the expected range; where groups
+// have radii of their own, whether the p-value over all of them is at least 0.001. Unknown where no
+// law of coverage is known.
 Verdict coverage_verdict(const Claim& claim);
 std::string verdict_text(const Claim& claim);
+
+// For scripts: "as expected", "too low", "too high", "unknown".
+std::string_view verdict_name(Verdict verdict);
+
+// For the console: empty where coverage is as expected, or no law of it is known; otherwise the
+// verdict, with the probability of a coverage this low.
+std::string alarm_text(const Claim& claim);
 
 // Empty where the radius is finite; otherwise why it is not, and what to do.
 std::string infinite_radius_text(const Claim& claim);

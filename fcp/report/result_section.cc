@@ -1,7 +1,7 @@
 #include "fcp/report/result_section.h"
 
 #include "fcp/base/error.h"
-#include "fcp/report/table.h"
+#include "fcp/base/text_table.h"
 
 namespace fcp {
 namespace {

@@ -1,5 +1,6 @@
 #include "fcp/report/sections.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "fcp/base/error.h"
@@ -86,6 +87,11 @@ std::string difference_text(double size, double main) {
   if (!std::isfinite(size) || !std::isfinite(main) || main <= 0) return "–";
   const double difference = size / main - 1;
   return concat(difference > 0 ? "+" : "", format_percent(difference));
+}
+
+bool any_detection(std::span<const MethodResult> methods) {
+  return std::any_of(methods.begin(), methods.end(),
+                     [](const MethodResult& method) { return method.detection.has_value(); });
 }
 
 std::string radius_text(const std::optional<double>& radius) {

@@ -2,7 +2,6 @@
 // Tested by tests/report/html_test.cc and label_html_test.cc.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,10 +44,7 @@ std::string difference_text(double size, double main);
 // "by row" where each row has its own.
 std::string radius_text(const std::optional<double>& radius);
 
-template <typename Method>
-bool any_detection(const std::vector<Method>& methods) {
-  return std::any_of(methods.begin(), methods.end(),
-                     [](const Method& method) { return method.detection.has_value(); });
-}
+// Whether the coverage of detection is to be shown beside that of the regions.
+bool any_detection(std::span<const MethodResult> methods);
 
 }  // namespace fcp

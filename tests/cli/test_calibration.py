@@ -209,6 +209,56 @@ class Calibration(program.Case):
                 self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
                 self.assertFalse(os.path.exists(self.path("c.onnx")))
 
+    def test_a_shifted_world_is_told(self):
+        """Coverage that is improbable under its law: console, JSON, and exit code 3 when asked."""
+        self.assertEqual(self.run_calibrate("--score", "residual").returncode, 0)
+        rows = make_rows(random.Random(9), 200)
+        for row in rows:
+            row[-1] += 15
+        write_table(self.path("moved.csv"), rows)
+
+        def evaluate(data, *arguments):
+            return self.run_program("evaluate", "c.onnx", "--data", data, "--target", TARGET,
+                                    *arguments)
+
+        calm = evaluate(self.made("test.csv"), "--fail-below", "1e-6")
+        self.assertEqual(calm.returncode, 0, calm.stderr)
+        self.assertNotIn("verdict", calm.stdout)
+        moved = evaluate("moved.csv")
+        self.assertEqual(moved.returncode, 0, moved.stderr)
+        self.assertIn("\nverdict: coverage is too low. With 600 calibration rows", moved.stdout)
+        failed = evaluate("moved.csv", "--fail-below", "1e-6")
+        self.assertEqual(failed.returncode, 3, failed.stderr)
+        self.assertEqual(failed.stdout, moved.stdout)
+        found = json.loads(evaluate("moved.csv", "--json").stdout)
+        self.assertLess(found["p_coverage"], 1e-6)
+        self.assertEqual(found["verdict"], "too low")
+        self.assertEqual(evaluate("moved.csv", "--fail-below", "2").returncode, 2)
+
+    def test_without_a_law_of_coverage_nothing_can_fail_below(self):
+        self.assertEqual(self.run_calibrate("--calibration", "localized").returncode, 0)
+        arguments = ("evaluate", "c.onnx", "--data", self.made("test.csv"), "--target", TARGET)
+        done = self.run_program(*arguments, "--fail-below", "0.01")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--fail-below: no law of this coverage is known", done.stderr)
+        found = json.loads(self.fcp(*arguments, "--json"))
+        self.assertIsNone(found["p_coverage"])
+        self.assertEqual(found["verdict"], "unknown")
+
+    def test_a_grouped_report_lists_what_it_guarantees(self):
+        self.assertEqual(self.run_calibrate("--calibration", "grouped", "--group",
+                                            "region").returncode, 0)
+        found = json.loads(self.fcp("evaluate", "c.onnx", "--data", self.made("test.csv"),
+                                    "--target", TARGET, "--json", "--report", "r.html"))
+        self.assertEqual([(group["name"], group["calibration_rows"])
+                          for group in found["guaranteed_groups"]], [("0", 300), ("1", 300)])
+        self.assertGreater(found["p_coverage"], 1e-6)
+        with open(self.path("r.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertIn("0 (300 calibration rows), 1 (300 calibration rows)", page)
+        self.assertIn("holds for each group alone", page)
+        self.assertNotIn("or for each group", page)
+
 
 if __name__ == "__main__":
     program.main()

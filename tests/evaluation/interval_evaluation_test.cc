@@ -26,8 +26,8 @@ struct Table {
   std::vector<double> lower, upper, truth, weights;
   std::vector<int64_t> groups;
 
-  IntervalRows all() const { return {lower, upper, truth, weights, groups}; }
-  IntervalRows part(size_t first, size_t count) const {
+  IntervalBatch all() const { return {lower, upper, truth, weights, groups}; }
+  IntervalBatch part(size_t first, size_t count) const {
     const auto cut = [&](const auto& v, size_t width) {
       return std::span(v).subspan(first * width, count * width);
     };
@@ -263,7 +263,7 @@ TEST(IntervalEvaluation, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(IntervalEvaluator(0), Error);
   EXPECT_THROW(IntervalEvaluator(2).finish(), Error);
   EXPECT_THROW(evaluate_intervals(table.all(), 3), Error);
-  IntervalRows rows = table.all();
+  IntervalBatch rows = table.all();
   rows.upper = rows.upper.first(3);
   EXPECT_THROW(evaluate_intervals(rows, 2), Error);
   rows = table.all();
@@ -283,21 +283,21 @@ TEST(IntervalEvaluation, Unions) {
   const std::vector<double> truth = {2, 2, 1};
   const std::vector<double> parts = {0,        1,         3,        5,         0,        2,
                                      infinity, -infinity, infinity, -infinity, infinity, -infinity};
-  const IntervalRows rows{
+  const IntervalBatch rows{
       .lower = lower, .upper = upper, .truth = truth, .parts = parts, .part_count = 2};
   const IntervalEvaluation result = evaluate_intervals(rows, 1);
   EXPECT_EQ(result.coverage.covered, 1U);
   EXPECT_DOUBLE_EQ(result.length.mean, 5.0 / 3);
   EXPECT_DOUBLE_EQ(result.length.empty_share, 1.0 / 3);
   EXPECT_TRUE(std::isinf(result.interval_score));  // nothing is near an empty region
-  const IntervalRows two{.lower = std::span(lower).first(2),
-                         .upper = std::span(upper).first(2),
-                         .truth = std::span(truth).first(2),
-                         .parts = std::span(parts).first(8),
-                         .part_count = 2};
+  const IntervalBatch two{.lower = std::span(lower).first(2),
+                          .upper = std::span(upper).first(2),
+                          .truth = std::span(truth).first(2),
+                          .parts = std::span(parts).first(8),
+                          .part_count = 2};
   // (3 + 2/0.1 · 1 + 2) / 2: the first truth is 1 away from both parts.
   EXPECT_DOUBLE_EQ(evaluate_intervals(two, 1).interval_score, 12.5);
-  const IntervalRows wrong{
+  const IntervalBatch wrong{
       .lower = lower, .upper = upper, .truth = truth, .parts = parts, .part_count = 3};
   EXPECT_THROW(evaluate_intervals(wrong, 1), Error);
 }

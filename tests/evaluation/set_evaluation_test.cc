@@ -19,7 +19,7 @@ struct SetTable {
   std::vector<uint8_t> members;
   std::vector<int64_t> truth, groups;
 
-  SetRows all() const { return {members, truth, groups}; }
+  LabelSetBatch all() const { return {members, truth, groups}; }
 };
 
 // Sets from empty to full: each row has its own chance of membership.
@@ -132,7 +132,7 @@ TEST(SetEvaluation, RefusesWhatDoesNotFit) {
   EXPECT_THROW(SetEvaluator(4).finish(), Error);
   EXPECT_THROW(evaluate_sets(table.all(), 3), Error);
   EXPECT_THROW(evaluate_sets(table.all(), 4, {.strata = 0}), Error);
-  SetRows rows = table.all();
+  LabelSetBatch rows = table.all();
   rows.groups = rows.groups.first(2);
   EXPECT_THROW(evaluate_sets(rows, 4), Error);
   table.truth[6] = 4;

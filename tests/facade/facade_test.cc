@@ -1,5 +1,3 @@
-#include "fcp/fcp.h"
-
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -9,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/random.h"
+#include "fcp/fcp.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/tensors.h"
 #include "fcp/training/train.h"
@@ -109,7 +108,9 @@ TEST_F(FacadeTest, OptionsByName) {
   const Settings settings{.score = "nested", .more = {{"norm", "2"}}};
   EXPECT_GT(calibrated(settings).radius(Level(0.1)).at(0), calibrated().radius(Level(0.1)).at(0));
   EXPECT_THAT(message_of([&] { calibrated({.more = {{"flor", "1"}}}); }), HasSubstr("flor"));
-  EXPECT_THAT(message_of([&] { calibrated({.score = "residual", .more = {{"floor", "1"}}}); }),
+  EXPECT_THAT(message_of([&] {
+                calibrated({.score = "residual", .more = {{"floor", "1"}}});
+              }),
               HasSubstr("floor: applies only to"));
 }
 
@@ -121,7 +122,8 @@ TEST_F(FacadeTest, BadRowsAreNamed) {
             "x: row 1 (from 0) has NaN in column 1, expected a number");
   EXPECT_EQ(message_of([&] { predictor.intervals(std::span(x).first(4), Level(0.1)); }),
             "x: found 4 numbers, expected rows of 3");
-  EXPECT_THAT(message_of([&] { predictor.label_sets(x, Level(0.1)); }), HasSubstr("not label sets"));
+  EXPECT_THAT(message_of([&] { predictor.label_sets(x, Level(0.1)); }),
+              HasSubstr("not label sets"));
   const Record record = {{"a", "1"}};
   EXPECT_THAT(message_of([&] { predictor.intervals(std::span(&record, 1), Level(0.1)); }),
               HasSubstr("does not say how its columns are called"));
@@ -134,7 +136,8 @@ TEST_F(FacadeTest, ThreadsShareAPredictor) {
   std::vector<int> same(4, 0);
   for (size_t t = 0; t < same.size(); ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 20; ++i) same[t] += predictor.intervals(x_.values, Level(0.1)) == expected;
+      for (int i = 0; i < 20; ++i)
+        same[t] += predictor.intervals(x_.values, Level(0.1)) == expected;
     });
   }
   for (std::thread& thread : threads) thread.join();

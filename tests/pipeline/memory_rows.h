@@ -22,7 +22,7 @@ class MemoryRows : public RowSource {
     const size_t some = std::min(count, x_.rows() - next_);
     std::vector<size_t> indices(some);
     for (size_t i = 0; i < some; ++i) indices[i] = next_ + i;
-    out = {take_rows(x_, indices), take_rows(y_, indices), next_};
+    out = {take_rows(x_, indices), y_.empty() ? Array() : take_rows(y_, indices), next_};
     next_ += some;
     return some > 0;
   }
@@ -31,10 +31,13 @@ class MemoryRows : public RowSource {
   const std::vector<std::string>& column_names() const override { return no_names_; }
   const std::vector<std::string>& target_names() const override { return no_names_; }
   const std::vector<int64_t>& row_shape() const override { return row_shape_; }
-  size_t target_count() const override { return y_.row_size(); }
+  size_t target_count() const override { return y_.empty() ? 0 : y_.row_size(); }
   std::string row_place(size_t row) const override {
     return "memory: " + RowSource::row_place(row);
   }
+
+  const Array& x() const { return x_; }
+  const Array& y() const { return y_; }
 
  private:
   Array x_, y_;

@@ -136,7 +136,7 @@ TEST(ScoreChart, SaysThatTheRadiusIsInfinite) {
 }
 
 TEST(IntervalChart, DrawsAnything) {
-  const std::vector<std::vector<SampleRow>> samples = {
+  const std::vector<std::vector<IntervalExample>> samples = {
       {},
       {{1, 0, 2, 1}},
       {{1, 1, 1, 1}},
@@ -149,7 +149,7 @@ TEST(IntervalChart, DrawsAnything) {
 }
 
 TEST(IntervalChart, MarksTheMisses) {
-  const std::vector<SampleRow> rows = {{1, 0, 2, 1}, {2, 1, 3, 9}, {3, 2, 4, 3}};
+  const std::vector<IntervalExample> rows = {{1, 0, 2, 1}, {2, 1, 3, 9}, {3, 2, 4, 3}};
   const std::string svg = interval_chart(rows, "<y>");
   EXPECT_NE(svg.find("truth outside: 1 of 3 rows"), std::string::npos);
   EXPECT_EQ(count_of(svg, "interval missed"), 1u);
@@ -157,7 +157,7 @@ TEST(IntervalChart, MarksTheMisses) {
 }
 
 TEST(IntervalChart, ThinsLargeSamples) {
-  std::vector<SampleRow> rows(5000);
+  std::vector<IntervalExample> rows(5000);
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto x = static_cast<double>(i);
     rows[i] = {x, x - 1, x + 1, x};

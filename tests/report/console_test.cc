@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fcp/base/text_table.h"
 #include "fcp/report/format.h"
-#include "fcp/report/table.h"
 
 #include "report_samples.h"
 
@@ -77,7 +77,7 @@ std::string printed(const IntervalEvaluation& evaluation, const PrintOptions& op
 }
 
 TEST(PrintEvaluation, SaysTheHeadlineAndTheParts) {
-  const IntervalEvaluation evaluation = testing::sample_report().methods[0].evaluation;
+  const IntervalEvaluation evaluation = testing::sample_report().methods[0].intervals();
   const std::string text = printed(evaluation);
   EXPECT_THAT(text, HasSubstr(format_percent(evaluation.coverage.rate) + "  target 90 %, 95 % CI"));
   EXPECT_THAT(text, HasSubstr("median " + format_number(*evaluation.length.median)));
@@ -89,7 +89,7 @@ TEST(PrintEvaluation, SaysTheHeadlineAndTheParts) {
 
 TEST(PrintEvaluation, MentionsInfiniteIntervalsWhereThereAreSome) {
   const std::vector<double> lower = {0, -kInfinity}, upper = {1, 1}, truth = {0.5, 0};
-  IntervalRows rows;
+  IntervalBatch rows;
   rows.lower = lower;
   rows.upper = upper;
   rows.truth = truth;
@@ -101,7 +101,7 @@ TEST(PrintEvaluation, MentionsInfiniteIntervalsWhereThereAreSome) {
 
 TEST(PrintEvaluation, AmongEqualsNoneIsTheWorst) {
   const std::vector<double> lower = {0, 0, 0}, upper = {1, 2, 3}, truth = {0, 1, 2};
-  IntervalRows rows;
+  IntervalBatch rows;
   rows.lower = lower;
   rows.upper = upper;
   rows.truth = truth;
@@ -111,14 +111,14 @@ TEST(PrintEvaluation, AmongEqualsNoneIsTheWorst) {
 TEST(PrintEvaluation, OfManyGroupsOnlyTheWorst) {
   PrintOptions options;
   options.most_groups = 2;
-  const std::string text = printed(testing::sample_report().methods[0].evaluation, options);
+  const std::string text = printed(testing::sample_report().methods[0].intervals(), options);
   EXPECT_THAT(text, HasSubstr("worst of 3 groups"));
 }
 
 TEST(PrintEvaluation, LabelSets) {
   const std::vector<uint8_t> members = {1, 0, 1, 1};
   const std::vector<int64_t> truth = {0, 1};
-  SetRows rows;
+  LabelSetBatch rows;
   rows.members = members;
   rows.truth = truth;
   std::ostringstream out;
@@ -127,6 +127,29 @@ TEST(PrintEvaluation, LabelSets) {
   EXPECT_THAT(out.str(), HasSubstr("50.0 %   of the sets hold every label"));
   EXPECT_THAT(out.str(), HasSubstr("label 1"));
   EXPECT_THAT(out.str(), HasSubstr("size 1 "));
+}
+
+std::string printed_report(const EvaluationReport& report) {
+  std::ostringstream out;
+  print_report(out, report);
+  return out.str();
+}
+
+TEST(PrintReport, SaysEachMethodAndNoVerdictWhereAllIsWell) {
+  const std::string text = printed_report(testing::sample_report());
+  EXPECT_THAT(text, ::testing::StartsWith("nested\ncoverage"));
+  EXPECT_THAT(text, HasSubstr("\n\nresidual\ncoverage"));
+  EXPECT_THAT(text, Not(HasSubstr("verdict")));
+}
+
+TEST(PrintReport, SaysThatTheWorldHasShifted) {
+  EvaluationReport report = testing::sample_report();
+  std::get<IntervalEvaluation>(report.methods[0].evaluation).coverage = coverage_of(700, 1000);
+  EXPECT_THAT(printed_report(report), HasSubstr("\nverdict: coverage is too low. With 500 "));
+}
+
+TEST(PrintReport, RefusesAReportOfNothing) {
+  EXPECT_THROW(printed_report({}), std::invalid_argument);
 }
 
 TEST(Format, Strata) {

@@ -39,8 +39,8 @@ TEST(HtmlPage, AFigureLeftOverStandsAlone) {
   EXPECT_EQ(count_of(html_figures(std::vector{wide, figure, figure, figure}), "alone"), 1u);
 }
 
-TEST(IntervalReportHtml, HasAllSectionsAndCharts) {
-  const std::string html = interval_report_html(sample_report());
+TEST(IntervalPage, HasAllSectionsAndCharts) {
+  const std::string html = report_html(sample_report());
   for (const char* id : kSections) {
     EXPECT_THAT(html, HasSubstr(std::string("<section id=\"") + id + "\">"));
   }
@@ -51,79 +51,79 @@ TEST(IntervalReportHtml, HasAllSectionsAndCharts) {
   EXPECT_THAT(html, Not(HasSubstr("class=\"alarm\"")));
 }
 
-TEST(IntervalReportHtml, EscapesEverythingGiven) {
-  IntervalReport report = sample_report();
+TEST(IntervalPage, EscapesEverythingGiven) {
+  EvaluationReport report = sample_report();
   report.response = "<i>y</i>";
   report.methods[0].name = "<u>nested</u>";
   report.notes = {"<em>note</em>"};
   report.provenance = {{"<key>", "<value>"}};
-  const std::string html = interval_report_html(report);
+  const std::string html = report_html(report);
   for (const char* raw : {"<script", "<i>", "<u>", "<em>", "<key>", "<value>", "<b>"}) {
     EXPECT_THAT(html, Not(HasSubstr(raw)));
   }
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)"));
 }
 
-TEST(IntervalReportHtml, IsWellFormedAndNeedsNoNetwork) {
-  const std::string html = interval_report_html(sample_report());
+TEST(IntervalPage, IsWellFormedAndNeedsNoNetwork) {
+  const std::string html = report_html(sample_report());
   testing::expect_well_formed(html);
   testing::expect_self_contained(html);
 }
 
-TEST(IntervalReportHtml, AnInfiniteRadiusIsSaidLoudly) {
-  const std::string html = interval_report_html(sample_report(7, 20));
+TEST(IntervalPage, AnInfiniteRadiusIsSaidLoudly) {
+  const std::string html = report_html(sample_report(7, 20));
   EXPECT_THAT(html, HasSubstr("role=\"alert\""));
   EXPECT_THAT(html, HasSubstr("at least 9 calibration rows"));
   EXPECT_THAT(html, HasSubstr("∞"));
   for (const std::string& chart : charts_of(html)) testing::expect_drawable(chart);
 }
 
-TEST(IntervalReportHtml, OneRowAndNothingElse) {
-  IntervalReport report = sample_report(50, 1);
+TEST(IntervalPage, OneRowAndNothingElse) {
+  EvaluationReport report = sample_report(50, 1);
   report.methods.resize(1);
   report.methods[0].curve.clear();
   report.methods[0].scores.clear();
   report.methods[0].lengths.clear();
-  report.sample.clear();
+  report.examples.clear();
   report.provenance.clear();
-  const std::string html = interval_report_html(report);
+  const std::string html = report_html(report);
   EXPECT_THAT(html, Not(HasSubstr("id=\"charts\"")));
   EXPECT_THAT(html, Not(HasSubstr("id=\"provenance\"")));
   for (const std::string& chart : charts_of(html)) testing::expect_drawable(chart);
 }
 
-TEST(IntervalReportHtml, ShowsBothCoveragesOfTheSurrogate) {
-  IntervalReport report = sample_report();
+TEST(IntervalPage, ShowsBothCoveragesOfTheSurrogate) {
+  EvaluationReport report = sample_report();
   report.methods[0].guaranteed = false;
   report.methods[0].detection = coverage_of(777, 1000);
-  const std::string html = interval_report_html(report);
+  const std::string html = report_html(report);
   EXPECT_THAT(html, HasSubstr("77.7&nbsp;%"));
   EXPECT_THAT(html, HasSubstr("carry no guarantee"));
   EXPECT_EQ(html.find("class=\"expected\""), std::string::npos);
 }
 
-TEST(IntervalReportHtml, SeveralOutputs) {
+TEST(IntervalPage, SeveralOutputs) {
   const std::vector<double> lower(6, -1.0), upper(6, 1.0), truth = {0, 0, 2, 0, 0, 0};
-  IntervalRows rows;
+  IntervalBatch rows;
   rows.lower = lower;
   rows.upper = upper;
   rows.truth = truth;
-  IntervalReport report = sample_report();
+  EvaluationReport report = sample_report();
   report.methods[0].evaluation = evaluate_intervals(rows, 2);
-  const std::string html = interval_report_html(report);
+  const std::string html = report_html(report);
   EXPECT_THAT(html, HasSubstr("output 1"));
   EXPECT_THAT(html, HasSubstr("3 test rows, 2 outputs"));
 }
 
-TEST(IntervalReportHtml, RefusesAReportOfNothing) {
-  EXPECT_THROW(interval_report_html(IntervalReport{}), std::invalid_argument);
+TEST(IntervalPage, RefusesAReportOfNothing) {
+  EXPECT_THROW(report_html(EvaluationReport{}), std::invalid_argument);
 }
 
-TEST(IntervalReportHtml, OpensInABrowserWithoutErrors) {
+TEST(IntervalPage, OpensInABrowserWithoutErrors) {
   const std::string program = testing::browser();
   if (program.empty()) GTEST_SKIP() << "neither chromium nor google-chrome is on the PATH";
-  testing::expect_opens(program, interval_report_html(sample_report()), kSections);
-  testing::expect_opens(program, interval_report_html(sample_report(7, 20)), kSections);
+  testing::expect_opens(program, report_html(sample_report()), kSections);
+  testing::expect_opens(program, report_html(sample_report(7, 20)), kSections);
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ TEST(Json, InfinitiesAreStrings) {
 }
 
 TEST(Json, TheNumbersThatScriptsRelyOn) {
-  const IntervalReport report = testing::sample_report();
-  const IntervalEvaluation& evaluation = report.methods[0].evaluation;
+  const EvaluationReport report = testing::sample_report();
+  const IntervalEvaluation& evaluation = report.methods[0].intervals();
   const Json json = Json::parse(json_text(evaluation_json(evaluation, report.level)));
   EXPECT_EQ(json["alpha"], 0.1);
   EXPECT_EQ(json["coverage"], evaluation.coverage.rate);
@@ -42,7 +42,7 @@ TEST(Json, TheNumbersThatScriptsRelyOn) {
 
 TEST(Json, InfiniteIntervals) {
   const std::vector<double> lower = {0, -kInfinity}, upper = {1, kInfinity}, truth = {0, 0};
-  IntervalRows rows;
+  IntervalBatch rows;
   rows.lower = lower;
   rows.upper = upper;
   rows.truth = truth;
@@ -56,7 +56,7 @@ TEST(Json, InfiniteIntervals) {
 
 TEST(Json, MissingMedianIsNull) {
   const std::vector<double> zero = {0};
-  IntervalRows rows;
+  IntervalBatch rows;
   rows.lower = rows.upper = rows.truth = zero;
   IntervalEvaluationOptions options;
   options.medians = false;
@@ -65,11 +65,11 @@ TEST(Json, MissingMedianIsNull) {
 }
 
 TEST(Json, WholeReport) {
-  IntervalReport report = testing::sample_report();
+  EvaluationReport report = testing::sample_report();
   report.methods[1].radius = kInfinity;
   report.methods[1].guaranteed = false;
   report.methods[1].detection = coverage_of(9, 10);
-  const Json json = Json::parse(json_text(interval_report_json(report)));
+  const Json json = Json::parse(json_text(report_json(report)));
   EXPECT_EQ(json["method"], "nested");
   EXPECT_EQ(json["radius"], *report.methods[0].radius);
   EXPECT_EQ(json["calibration_rows"], 500);
@@ -82,20 +82,20 @@ TEST(Json, WholeReport) {
 }
 
 TEST(Json, NamesNeedNotBeUtf8) {
-  IntervalReport report = testing::sample_report(20, 20);
+  EvaluationReport report = testing::sample_report(20, 20);
   report.methods[0].name =
       "Gr\xf6\xdf"
       "e";
-  EXPECT_NO_THROW(Json::parse(json_text(interval_report_json(report))));
+  EXPECT_NO_THROW(Json::parse(json_text(report_json(report))));
 }
 
 TEST(Json, WholeLabelReport) {
-  LabelReport report = testing::sample_label_report();
+  EvaluationReport report = testing::sample_label_report();
   report.methods[1].radius = kInfinity;
   report.methods[1].guaranteed = false;
   report.methods[1].detection = coverage_of(9, 10);
-  const SetEvaluation& result = report.methods[0].evaluation;
-  const Json json = Json::parse(json_text(label_report_json(report)));
+  const SetEvaluation& result = report.methods[0].sets();
+  const Json json = Json::parse(json_text(report_json(report)));
   EXPECT_EQ(json["method"], "lac");
   EXPECT_EQ(json["radius"], *report.methods[0].radius);
   EXPECT_EQ(json["alpha"], 0.1);
@@ -125,7 +125,7 @@ TEST(Json, WholeLabelReport) {
 TEST(Json, LabelSets) {
   const std::vector<uint8_t> members = {1, 0, 1, 1};
   const std::vector<int64_t> truth = {0, 1};
-  SetRows rows;
+  LabelSetBatch rows;
   rows.members = members;
   rows.truth = truth;
   const Json json = evaluation_json(evaluate_sets(rows, 2), Level(0.1));

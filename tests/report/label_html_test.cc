@@ -1,5 +1,3 @@
-#include "fcp/report/label_html.h"
-
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -8,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/report/format.h"
+#include "fcp/report/html.h"
 #include "fcp/report/page.h"
 
 #include "label_samples.h"
@@ -33,8 +32,8 @@ std::string tile(const std::string& html, const std::string& label) {
   return at == std::string::npos ? "" : html.substr(at, html.find("</div>", at) - at);
 }
 
-TEST(LabelReportHtml, HasAllSectionsAndCharts) {
-  const std::string html = label_report_html(sample_label_report());
+TEST(LabelPage, HasAllSectionsAndCharts) {
+  const std::string html = report_html(sample_label_report());
   for (const char* id : kLabelSections) {
     EXPECT_THAT(html, HasSubstr(std::string("<section id=\"") + id + "\">"));
   }
@@ -48,10 +47,10 @@ TEST(LabelReportHtml, HasAllSectionsAndCharts) {
   EXPECT_THAT(html, Not(HasSubstr("interval is the whole line")));
 }
 
-TEST(LabelReportHtml, SaysTheHeadlineNumbers) {
-  const LabelReport report = sample_label_report();
-  const SetEvaluation& result = report.methods[0].evaluation;
-  const std::string html = label_report_html(report);
+TEST(LabelPage, SaysTheHeadlineNumbers) {
+  const EvaluationReport report = sample_label_report();
+  const SetEvaluation& result = report.methods[0].sets();
+  const std::string html = report_html(report);
   EXPECT_THAT(tile(html, "Coverage"), HasSubstr(html_text(format_percent(result.coverage.rate))));
   EXPECT_THAT(tile(html, "Coverage"), HasSubstr("target 90&nbsp;%"));
   EXPECT_THAT(tile(html, "Mean size"), HasSubstr(format_number(result.mean_size)));
@@ -63,29 +62,29 @@ TEST(LabelReportHtml, SaysTheHeadlineNumbers) {
   EXPECT_THAT(html, HasSubstr(html_text(format_percent(result.worst_class.coverage.rate))));
 }
 
-TEST(LabelReportHtml, LowCoverageIsSaid) {
-  LabelReport report = sample_label_report();
-  report.methods[0].evaluation.coverage = coverage_of(700, 1000);
-  const std::string html = label_report_html(report);
+TEST(LabelPage, LowCoverageIsSaid) {
+  EvaluationReport report = sample_label_report();
+  std::get<SetEvaluation>(report.methods[0].evaluation).coverage = coverage_of(700, 1000);
+  const std::string html = report_html(report);
   EXPECT_THAT(html, HasSubstr("class=\"tile bad\""));
   EXPECT_THAT(html, HasSubstr("probably not drawn"));
 }
 
-TEST(LabelReportHtml, IsWellFormedAndNeedsNoNetwork) {
-  const std::string html = label_report_html(sample_label_report());
+TEST(LabelPage, IsWellFormedAndNeedsNoNetwork) {
+  const std::string html = report_html(sample_label_report());
   testing::expect_well_formed(html);
   testing::expect_self_contained(html);
   EXPECT_EQ(count_of(html, "<img "), 2u);
 }
 
-TEST(LabelReportHtml, EscapesEverythingGiven) {
-  LabelReport report = sample_label_report();
+TEST(LabelPage, EscapesEverythingGiven) {
+  EvaluationReport report = sample_label_report();
   report.methods[0].name = "<u>lac</u>";
   report.notes = {"<em>note</em>"};
   report.provenance = {{"<key>", "<value>"}};
-  report.examples.push_back(
-      {"\" onload=\"x", testing::one_pixel_png(), "<q>", "<s>", {"<q>", "\"><script>"}, true});
-  const std::string html = label_report_html(report);
+  report.examples.push_back({"\" onload=\"x", testing::one_pixel_png(), true,
+                             LabelExample{"<q>", "<s>", {"<q>", "\"><script>"}}});
+  const std::string html = report_html(report);
   testing::expect_well_formed(html);
   for (const char* raw :
        {"<script", "<b>", "<u>", "<em>", "<key>", "<value>", "<q>", "<s>", "<img>", "\" onload"}) {
@@ -94,8 +93,8 @@ TEST(LabelReportHtml, EscapesEverythingGiven) {
   EXPECT_THAT(html, HasSubstr("&lt;b&gt;cat&lt;/b&gt;"));
 }
 
-TEST(LabelReportHtml, AnInfiniteRadiusIsSaidLoudly) {
-  const std::string html = label_report_html(sample_label_report(7, 20));
+TEST(LabelPage, AnInfiniteRadiusIsSaidLoudly) {
+  const std::string html = report_html(sample_label_report(7, 20));
   EXPECT_THAT(html, HasSubstr("role=\"alert\""));
   EXPECT_THAT(html, HasSubstr("Every set holds every label"));
   EXPECT_THAT(html, HasSubstr("at least 9 calibration rows"));
@@ -104,15 +103,15 @@ TEST(LabelReportHtml, AnInfiniteRadiusIsSaidLoudly) {
   for (const std::string& chart : charts_of(html)) testing::expect_drawable(chart);
 }
 
-TEST(LabelReportHtml, OneMethodOneRowAndNothingElse) {
-  LabelReport report = sample_label_report(50, 1);
+TEST(LabelPage, OneMethodOneRowAndNothingElse) {
+  EvaluationReport report = sample_label_report(50, 1);
   report.methods.resize(1);
   report.methods[0].curve.clear();
   report.methods[0].scores.clear();
   report.methods[0].top1 = report.methods[0].top5 = std::nullopt;
   report.examples.clear();
   report.provenance.clear();
-  const std::string html = label_report_html(report);
+  const std::string html = report_html(report);
   testing::expect_well_formed(html);
   for (const char* id : {"examples", "provenance"}) {
     EXPECT_THAT(html, Not(HasSubstr(std::string("id=\"") + id)));
@@ -123,25 +122,25 @@ TEST(LabelReportHtml, OneMethodOneRowAndNothingElse) {
   for (const std::string& chart : charts_of(html)) testing::expect_drawable(chart);
 }
 
-TEST(LabelReportHtml, ShowsTheDetectionCoverage) {
-  LabelReport report = sample_label_report();
+TEST(LabelPage, ShowsTheDetectionCoverage) {
+  EvaluationReport report = sample_label_report();
   report.methods[0].guaranteed = false;
   report.methods[0].detection = coverage_of(777, 1000);
-  const std::string html = label_report_html(report);
+  const std::string html = report_html(report);
   EXPECT_THAT(html, HasSubstr("77.7&nbsp;%"));
   EXPECT_THAT(html, HasSubstr("The sets of lac carry no guarantee"));
   EXPECT_THAT(html, Not(HasSubstr("class=\"expected\"")));
 }
 
-TEST(LabelReportHtml, WorstClassesComeFirst) {
-  LabelReport report = sample_label_report();
-  SetEvaluation& result = report.methods[0].evaluation;
+TEST(LabelPage, WorstClassesComeFirst) {
+  EvaluationReport report = sample_label_report();
+  auto& result = std::get<SetEvaluation>(report.methods[0].evaluation);
   result.class_coverage.clear();
   for (size_t c = 0; c < 20; ++c) {
     result.class_coverage.push_back({"kind" + std::to_string(c), coverage_of(99 - c, 100)});
   }
   result.class_coverage[0].coverage = coverage_of(800, 1000);  // as kind19, but surer
-  const std::string chart = charts_of(label_report_html(report)).back();
+  const std::string chart = charts_of(report_html(report)).back();
   EXPECT_THAT(chart, HasSubstr("the worst 15 of 20"));
   EXPECT_LT(chart.find("</title>kind0<"), chart.find("</title>kind19<"));
   EXPECT_LT(chart.find("</title>kind19<"), chart.find("</title>kind18<"));
@@ -149,23 +148,23 @@ TEST(LabelReportHtml, WorstClassesComeFirst) {
   EXPECT_THAT(chart, Not(HasSubstr("</title>kind5<")));
 }
 
-TEST(LabelReportHtml, NamesTheClassesWithoutATestRow) {
-  LabelReport report = sample_label_report();
-  EXPECT_THAT(label_report_html(report), Not(HasSubstr("No test row")));
-  auto& classes = report.methods[0].evaluation.class_coverage;
+TEST(LabelPage, NamesTheClassesWithoutATestRow) {
+  EvaluationReport report = sample_label_report();
+  EXPECT_THAT(report_html(report), Not(HasSubstr("No test row")));
+  auto& classes = std::get<SetEvaluation>(report.methods[0].evaluation).class_coverage;
   classes.erase(classes.begin() + 3);
-  EXPECT_THAT(label_report_html(report),
+  EXPECT_THAT(report_html(report),
               HasSubstr("No test row belongs to 1 of the 20 classes: class 3."));
   classes.resize(9);
-  EXPECT_THAT(label_report_html(report),
+  EXPECT_THAT(report_html(report),
               HasSubstr("11 of the 20 classes: class 3, class 10, class 11, class 12, class 13, "
                         "class 14, class 15, class 16 and 3 more."));
   report.class_names.clear();
-  EXPECT_THAT(label_report_html(report), HasSubstr("No test row belongs to 11 of the 20 classes."));
+  EXPECT_THAT(report_html(report), HasSubstr("No test row belongs to 11 of the 20 classes."));
 }
 
-TEST(LabelReportHtml, ExamplesSayInWordsWhatTheyAre) {
-  const std::string html = label_report_html(sample_label_report());
+TEST(LabelPage, ExamplesSayInWordsWhatTheyAre) {
+  const std::string html = report_html(sample_label_report());
   EXPECT_EQ(count_of(html, "✓ covered"), 1u);
   EXPECT_EQ(count_of(html, "✗ missed"), 2u);
   EXPECT_EQ(count_of(html, "the set is empty"), 1u);
@@ -173,12 +172,12 @@ TEST(LabelReportHtml, ExamplesSayInWordsWhatTheyAre) {
   EXPECT_THAT(html, HasSubstr("<li class=\"truth\">&lt;b&gt;cat&lt;/b&gt;</li>"));
 }
 
-TEST(LabelReportHtml, ShowsAtMost24ExamplesAndTwelveLabels) {
-  LabelReport report = sample_label_report();
-  LabelExample large{"row", "", "label 90", "label 0", {}, true};
+TEST(LabelPage, ShowsAtMost24ExamplesAndTwelveLabels) {
+  EvaluationReport report = sample_label_report();
+  LabelExample large{"label 90", "label 0", {}};
   for (int i = 0; i < 100; ++i) large.members.push_back("label " + std::to_string(i));
-  report.examples.assign(30, large);
-  const std::string html = label_report_html(report);
+  report.examples.assign(30, {"row", "", true, large});
+  const std::string html = report_html(report);
   EXPECT_EQ(count_of(html, "class=\"card example"), 24u);
   EXPECT_THAT(html, HasSubstr("The first 24 of 30 examples."));
   EXPECT_EQ(count_of(html, "<li class=\"truth\">label 90</li>"), 24u);
@@ -187,14 +186,14 @@ TEST(LabelReportHtml, ShowsAtMost24ExamplesAndTwelveLabels) {
   EXPECT_EQ(count_of(html, "and 88 more"), 24u);
 }
 
-TEST(LabelReportHtml, RefusesAReportOfNothing) {
-  EXPECT_THROW(label_report_html(LabelReport{}), std::invalid_argument);
+TEST(LabelPage, RefusesAReportOfNothing) {
+  EXPECT_THROW(report_html(EvaluationReport{}), std::invalid_argument);
 }
 
-TEST(LabelReportHtml, OpensInABrowserWithoutErrors) {
+TEST(LabelPage, OpensInABrowserWithoutErrors) {
   const std::string program = testing::browser();
   if (program.empty()) GTEST_SKIP() << "neither chromium nor google-chrome is on the PATH";
-  testing::expect_opens(program, label_report_html(sample_label_report()), kLabelSections);
+  testing::expect_opens(program, report_html(sample_label_report()), kLabelSections);
 }
 
 }  // namespace

@@ -11,8 +11,7 @@
 #include "fcp/base/random.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/evaluation/coverage.h"
-#include "fcp/evaluation/set_evaluation.h"
-#include "fcp/report/label_report.h"
+#include "fcp/evaluation/evaluation_report.h"
 
 namespace fcp::testing {
 
@@ -54,10 +53,10 @@ inline double sample_score(const std::vector<double>& p, size_t label, bool mass
   return before;
 }
 
-inline LabelMethodResult sample_label_method(std::string name, bool mass, size_t calibration,
-                                             size_t rows, size_t classes) {
+inline MethodResult sample_label_method(std::string name, bool mass, size_t calibration,
+                                        size_t rows, size_t classes) {
   Random random(11);
-  LabelMethodResult method;
+  MethodResult method;
   method.name = std::move(name);
   for (size_t i = 0; i < calibration; ++i) {
     const size_t label = random.below(classes);
@@ -84,9 +83,9 @@ inline LabelMethodResult sample_label_method(std::string name, bool mass, size_t
   return method;
 }
 
-inline LabelReport sample_label_report(size_t calibration = 500, size_t rows = 1000,
-                                       size_t classes = 20) {
-  LabelReport report;
+inline EvaluationReport sample_label_report(size_t calibration = 500, size_t rows = 1000,
+                                            size_t classes = 20) {
+  EvaluationReport report;
   report.title = "Animals <script>alert('x')</script> & \"more\"";
   report.calibration_rows = calibration;
   report.class_names = sample_class_names(classes);
@@ -95,9 +94,10 @@ inline LabelReport sample_label_report(size_t calibration = 500, size_t rows = 1
   report.methods[0].top1 = 0.8125;
   report.methods[0].top5 = 0.9375;
   report.examples = {
-      {"row 1 <img>", one_pixel_png(), "<b>cat</b>", "<b>cat</b>", {"<b>cat</b>"}, true},
-      {"row 2", "", "dog & fox", "class 3", {"class 3", "class 4"}, false},
-      {"row 3", one_pixel_png(), "class 5", "class 5", {}, false}};
+      {"row 1 <img>", one_pixel_png(), true,
+       LabelExample{"<b>cat</b>", "<b>cat</b>", {"<b>cat</b>"}}},
+      {"row 2", "", false, LabelExample{"dog & fox", "class 3", {"class 3", "class 4"}}},
+      {"row 3", one_pixel_png(), false, LabelExample{"class 5", "class 5", {}}}};
   report.provenance = {{"model", "a<b>.onnx"}, {"seed", "11"}};
   report.notes = {"The temperature & the rank were chosen on a slice that was dropped."};
   return report;

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fcp/evaluation/beta.h"
-
 #include "label_samples.h"
 #include "report_samples.h"
 
@@ -14,22 +12,9 @@ namespace {
 using ::testing::HasSubstr;
 using testing::kInfinity;
 
-TEST(ExpectedCoverage, IsTheBetaRange) {
-  const auto expected = expected_coverage(Level(0.1), 1000);
-  ASSERT_TRUE(expected);
-  EXPECT_NEAR(beta_cdf(expected->low, 901, 100), 0.05, 1e-9);
-  EXPECT_NEAR(beta_cdf(expected->high, 901, 100), 0.95, 1e-9);
-}
-
-TEST(ExpectedCoverage, DoesNotExistForTooFewRows) {
-  EXPECT_FALSE(expected_coverage(Level(0.1), 8));
-  EXPECT_TRUE(expected_coverage(Level(0.1), 9));
-  EXPECT_FALSE(expected_coverage(Level(0.1), 0));
-}
-
 TEST(Verdict, FollowsTheConfidenceInterval) {
-  IntervalReport report = testing::sample_report(1000, 500);
-  Coverage& coverage = report.methods[0].evaluation.coverage;
+  EvaluationReport report = testing::sample_report(1000, 500);
+  Coverage& coverage = std::get<IntervalEvaluation>(report.methods[0].evaluation).coverage;
   coverage = coverage_of(9000, 10000);
   EXPECT_EQ(coverage_verdict(claim_of(report)), Verdict::kAsExpected);
   coverage = coverage_of(8000, 10000);
@@ -42,7 +27,7 @@ TEST(Verdict, FollowsTheConfidenceInterval) {
 }
 
 TEST(Verdict, IsUnknownWhereNothingIsPromised) {
-  IntervalReport report = testing::sample_report(1000, 500);
+  EvaluationReport report = testing::sample_report(1000, 500);
   report.methods[0].guaranteed = false;
   EXPECT_EQ(coverage_verdict(claim_of(report)), Verdict::kUnknown);
   EXPECT_EQ(verdict_text(claim_of(report)), "");
@@ -54,7 +39,7 @@ TEST(Verdict, IsUnknownWhereNothingIsPromised) {
 }
 
 TEST(InfiniteRadius, SaysWhy) {
-  IntervalReport report = testing::sample_report(100, 50);
+  EvaluationReport report = testing::sample_report(100, 50);
   EXPECT_EQ(infinite_radius_text(claim_of(report)), "");
   report.methods[0].radius = kInfinity;
   EXPECT_THAT(infinite_radius_text(claim_of(report)), HasSubstr("themselves infinite"));
@@ -63,22 +48,22 @@ TEST(InfiniteRadius, SaysWhy) {
 }
 
 TEST(InfiniteRadius, OfLabelSetsSaysThatTheyHoldEveryLabel) {
-  LabelReport report = testing::sample_label_report(100, 50);
+  EvaluationReport report = testing::sample_label_report(100, 50);
   EXPECT_EQ(infinite_radius_text(claim_of(report)), "");
   report.methods[0].radius = kInfinity;
   EXPECT_THAT(infinite_radius_text(claim_of(report)), HasSubstr("Every set holds every label"));
 }
 
 TEST(Verdict, OfLabelSetsIsTheSame) {
-  LabelReport report = testing::sample_label_report(1000, 500);
-  report.methods[0].evaluation.coverage = coverage_of(8000, 10000);
+  EvaluationReport report = testing::sample_label_report(1000, 500);
+  std::get<SetEvaluation>(report.methods[0].evaluation).coverage = coverage_of(8000, 10000);
   EXPECT_EQ(coverage_verdict(claim_of(report)), Verdict::kTooLow);
   report.methods[0].guaranteed = false;
   EXPECT_EQ(coverage_verdict(claim_of(report)), Verdict::kUnknown);
 }
 
 TEST(Guarantee, OfLabelSetsSpeaksOfLabels) {
-  const LabelReport report = testing::sample_label_report(1000, 500);
+  const EvaluationReport report = testing::sample_label_report(1000, 500);
   const Claim claim = claim_of(report);
   EXPECT_THAT(guaranteed_texts(claim).front(), HasSubstr("true label lies in its set"));
   EXPECT_THAT(guaranteed_texts(claim).back(), HasSubstr("Beta(901, 100)"));
@@ -89,9 +74,49 @@ TEST(Guarantee, OfLabelSetsSpeaksOfLabels) {
 }
 
 TEST(Guarantee, NamesTheBetaLaw) {
-  const IntervalReport report = testing::sample_report(1000, 500);
+  const EvaluationReport report = testing::sample_report(1000, 500);
   EXPECT_THAT(guaranteed_texts(claim_of(report)).back(), HasSubstr("Beta(901, 100)"));
   EXPECT_THAT(not_guaranteed_texts(claim_of(report)).front(), HasSubstr("for each x"));
+}
+
+// One group alone has drifted: its name is in the verdict.
+EvaluationReport grouped_report(size_t covered) {
+  EvaluationReport report = testing::sample_report(1000, 500);
+  report.methods[0].radius = std::nullopt;
+  report.guaranteed_groups = {
+      {"red", 400, coverage_of(covered, 400)}, {"blue", 600, coverage_of(182, 200)}, {"rare", 5}};
+  return report;
+}
+
+TEST(Guarantee, ListsItsGroups) {
+  const Claim claim = claim_of(grouped_report(361));
+  EXPECT_THAT(guaranteed_texts(claim)[1],
+              HasSubstr("red (400 calibration rows), blue (600 calibration rows), rare (5 "
+                        "calibration rows, too few: everything is in)."));
+  EXPECT_THAT(not_guaranteed_texts(claim).front(), HasSubstr("groups other than those guaranteed"));
+  EXPECT_THAT(not_guaranteed_texts(claim).front(), ::testing::Not(HasSubstr("for each group")));
+}
+
+TEST(Verdict, OfGroupsNamesTheWorst) {
+  EXPECT_EQ(coverage_verdict(claim_of(grouped_report(361))), Verdict::kAsExpected);
+  EXPECT_EQ(alarm_text(claim_of(grouped_report(361))), "");
+  const Claim claim = claim_of(grouped_report(300));
+  EXPECT_EQ(coverage_verdict(claim), Verdict::kTooLow);
+  EXPECT_THAT(alarm_text(claim), HasSubstr("coverage is too low. In group red, with 400"));
+}
+
+TEST(Alarm, IsSilentWhereCoverageIsAsExpected) {
+  EvaluationReport report = testing::sample_report(1000, 500);
+  Coverage& coverage = std::get<IntervalEvaluation>(report.methods[0].evaluation).coverage;
+  coverage = coverage_of(9000, 10000);
+  EXPECT_EQ(alarm_text(claim_of(report)), "");
+  coverage = coverage_of(8000, 10000);
+  EXPECT_THAT(alarm_text(claim_of(report)), HasSubstr("coverage is too low. With 1,000"));
+  EXPECT_THAT(alarm_text(claim_of(report)), HasSubstr("The probability of a coverage this low is"));
+  coverage = coverage_of(9900, 10000);
+  EXPECT_THAT(alarm_text(claim_of(report)), HasSubstr("coverage is too high."));
+  report.methods[0].guaranteed = false;
+  EXPECT_EQ(alarm_text(claim_of(report)), "");
 }
 
 }  // namespace

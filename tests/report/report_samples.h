@@ -11,8 +11,7 @@
 #include "fcp/base/random.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/evaluation/coverage.h"
-#include "fcp/evaluation/interval_evaluation.h"
-#include "fcp/report/interval_report.h"
+#include "fcp/evaluation/evaluation_report.h"
 
 namespace fcp::testing {
 
@@ -21,7 +20,7 @@ inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // y = x + s(x) · noise, scores |y − x| / width(x): `scaled` knows s(x), the other one does not.
 inline MethodResult sample_method(std::string name, bool scaled, size_t calibration, size_t rows,
-                                  std::vector<SampleRow>* sample = nullptr) {
+                                  std::vector<Example>* sample = nullptr) {
   Random random(7);
   const Level level(0.1);
   const auto spread = [](double x) { return 0.2 + x * x; };
@@ -44,7 +43,8 @@ inline MethodResult sample_method(std::string name, bool scaled, size_t calibrat
     test.push_back(std::abs(truth.back() - x) / width(x));
     groups.push_back(static_cast<int64_t>(random.below(3)));
     method.lengths.push_back(upper.back() - lower.back());
-    if (sample) sample->push_back({x, lower.back(), upper.back(), truth.back()});
+    if (sample)
+      sample->push_back({.region = IntervalExample{x, lower.back(), upper.back(), truth.back()}});
   }
   IntervalEvaluationOptions options;
   options.level = level;
@@ -58,12 +58,12 @@ inline MethodResult sample_method(std::string name, bool scaled, size_t calibrat
   return method;
 }
 
-inline IntervalReport sample_report(size_t calibration = 500, size_t rows = 1000) {
-  IntervalReport report;
+inline EvaluationReport sample_report(size_t calibration = 500, size_t rows = 1000) {
+  EvaluationReport report;
   report.title = "Rentals <script>alert('x')</script> & \"more\"";
   report.response = "rentals";
   report.calibration_rows = calibration;
-  report.methods.push_back(sample_method("nested", true, calibration, rows, &report.sample));
+  report.methods.push_back(sample_method("nested", true, calibration, rows, &report.examples));
   report.methods.push_back(sample_method("residual", false, calibration, rows));
   report.provenance = {{"model", "a<b>.onnx"}, {"seed", "7"}};
   report.notes = {"Cut & floor chosen on a slice that was dropped."};

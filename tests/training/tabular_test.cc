@@ -102,8 +102,8 @@ TEST(TabularTest, TheMeanOfMembersIsThePrediction) {
   EXPECT_EQ(single.out_of_fold.isnan().sum().item<int64_t>(), 60 - 12);
 }
 
-// One row in twenty is far off, at 50 on average, whatever x is: the mean is 2.5 and the median about
-// 0, from where nine rows in ten are at most 0.3 away.
+// One row in twenty is far off, at 50 on average, whatever x is: the mean is 2.5 and the median
+// about 0, from where nine rows in ten are at most 0.3 away.
 TEST(TabularTest, AHeavyTailIsCentredByItsMedianWhereThatIsShorter) {
   const Array x = normal_array(1500, 2, 1);
   Array y = normal_array(1500, 1, 2);

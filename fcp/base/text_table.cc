@@ -1,4 +1,4 @@
-#include "fcp/report/table.h"
+#include "fcp/base/text_table.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "fcp/report/format.h"
+#include "fcp/base/number_text.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/report/heat_map.h"
+#include "fcp/images/heat_map.h"
 
 #include <cmath>
 #include <limits>

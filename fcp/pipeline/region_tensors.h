@@ -1,7 +1,8 @@
-// Sets of labels as plain numbers and names, for those who write and show them.
+// Regions as plain numbers and names on the host, for those who count, write and show them.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,15 @@
 #include "fcp/scores/score.h"
 
 namespace fcp {
+
+// Contiguous, on the host, in double precision.
+torch::Tensor host_doubles(const torch::Tensor& tensor);
+
+// The numbers of a tensor of doubles on the host, which must outlive them.
+std::span<const double> numbers(const torch::Tensor& tensor);
+
+// The nearest float32 numbers that do not shrink the intervals of which these are the ends.
+torch::Tensor round_outward(const torch::Tensor& end, bool down);
 
 // The members [N, C] as bytes on the host.
 torch::Tensor host_members(const Regions& regions);

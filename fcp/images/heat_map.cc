@@ -1,4 +1,4 @@
-#include "fcp/report/heat_map.h"
+#include "fcp/images/heat_map.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ constexpr std::array<PixelColour, 9> kHeat = {{{1, 18, 49},
                                                {255, 237, 178}}};
 constexpr uint8_t kGrey = 128;
 
-uint8_t to_byte(double value) {
+uint8_t colour_byte(double value) {
   return static_cast<uint8_t>(std::lround(std::clamp(value, 0.0, 255.0)));
 }
 
@@ -42,7 +42,7 @@ PixelColour heat_colour(float share) {
   const double weight = at - static_cast<double>(below);
   PixelColour colour;
   for (size_t i = 0; i < 3; ++i) {
-    colour[i] = to_byte((1 - weight) * kHeat[below][i] + weight * kHeat[below + 1][i]);
+    colour[i] = colour_byte((1 - weight) * kHeat[below][i] + weight * kHeat[below + 1][i]);
   }
   return colour;
 }
@@ -85,7 +85,7 @@ PixelColour class_colour(int label) {
   PixelColour colour;
   for (size_t i = 0; i < 3; ++i) {
     const double away = std::abs(std::fmod(hue + 6 - 2 * static_cast<double>(i), 6) - 3);
-    colour[i] = to_byte(brightness * (0.25 + 0.75 * std::clamp(away - 1, 0.0, 1.0)));
+    colour[i] = colour_byte(brightness * (0.25 + 0.75 * std::clamp(away - 1, 0.0, 1.0)));
   }
   return colour;
 }

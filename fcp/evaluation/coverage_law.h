@@ -1,0 +1,48 @@
+// The law of coverage, and whether an observed coverage agrees with it.
+//
+// With n calibration rows of continuous scores the coverage of one predictor is a random number C
+// that follows Beta(k, n + 1 − k), k = ⌈(1 − α)(n + 1)⌉. Of m test rows drawn as the calibration
+// rows were, the number X that is covered then follows the Beta-binomial law:
+//
+//   P(X = x) = (m choose x) · B(k + x, n + 1 − k + m − x) / B(k, n + 1 − k)
+//
+// P(X ≤ the observed number) is a p-value for "the test rows are drawn as the calibration rows
+// were". Where scores have ties, coverage is only larger, and the p-value errs on the safe side.
+//
+// It holds for regions that obey the law with one radius for all rows, and for each group that has
+// a radius of its own; the p-value of several groups is the least of theirs times their number.
+//
+// Reference: Vovk, Conditional Validity of Inductive Conformal Predictors, 2012.
+// Tested by tests/evaluation/coverage_law_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "fcp/conformal/level.h"
+#include "fcp/evaluation/evaluation_report.h"
+
+namespace fcp {
+
+struct ExpectedCoverage {
+  double low = 0;   // the 5 % quantile of Beta(k, n + 1 − k)
+  double high = 1;  // the 95 % quantile
+};
+
+// None where n is zero, or too small for the level.
+std::optional<ExpectedCoverage> expected_coverage(const Level& level, size_t calibration_rows);
+
+// P(X ≤ x) for X of the Beta-binomial law of m trials; a, b ≥ 1. O(√m) terms where x is far from
+// the mean, at most O(m).
+double beta_binomial_cdf(size_t x, size_t m, double a, double b);
+
+// The probability of a coverage as low as the observed one, or lower. None where n is too small
+// for the level.
+std::optional<double> coverage_p_value(const Level& level, size_t calibration_rows,
+                                       const Coverage& observed);
+
+// The same of the main method of a report. None where no law holds: regions that promise nothing,
+// radii that differ from row to row other than by group, or infinite ones.
+std::optional<double> coverage_p_value(const EvaluationReport& report);
+
+}  // namespace fcp

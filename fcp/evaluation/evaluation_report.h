@@ -1,0 +1,107 @@
+// What an evaluation found, whatever the regions are: intervals, sets of labels, or the bands or
+// sets of all pixels of an image. `evaluate` (fcp/pipeline) fills it in; the console, JSON and the
+// page (fcp/report) read it, and none of them knows how the numbers came about.
+//
+// What all kinds share stands in the structures themselves; what differs, in two variants: the
+// evaluation of a method and the region of an example. All methods and examples of a report are of
+// one kind. A further figure of one method is a new optional member of MethodResult.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "fcp/conformal/level.h"
+#include "fcp/evaluation/coverage.h"
+#include "fcp/evaluation/interval_evaluation.h"
+#include "fcp/evaluation/pixel_evaluation.h"
+#include "fcp/evaluation/set_evaluation.h"
+
+namespace fcp {
+
+using Evaluation = std::variant<IntervalEvaluation, SetEvaluation, PixelEvaluation>;
+
+// One method on the test rows. What is left empty is left out of the report.
+struct MethodResult {
+  std::string name;
+  Evaluation evaluation;
+  std::optional<double> radius;   // none where it differs from row to row
+  std::vector<double> scores;     // of the calibration rows, in any order
+  std::vector<double> lengths;    // of the test intervals, all or a sample
+  std::vector<CurvePoint> curve;  // coverage at several levels
+
+  // False where the regions are others than those whose coverage is guaranteed, as in the paper's
+  // surrogate search; `detection` is then the coverage of the guaranteed ones.
+  bool guaranteed = true;
+  std::optional<Coverage> detection;
+
+  // Labels: how often the network's first label, or one of its first five, is the true one. They
+  // say nothing about the sets.
+  std::optional<double> top1;
+  std::optional<double> top5;
+
+  const IntervalEvaluation& intervals() const { return std::get<IntervalEvaluation>(evaluation); }
+  const SetEvaluation& sets() const { return std::get<SetEvaluation>(evaluation); }
+  const PixelEvaluation& pixels() const { return std::get<PixelEvaluation>(evaluation); }
+  // Of rows; of images, those with the share of pixels in that was asked for.
+  const Coverage& coverage() const {
+    return std::visit([](const auto& any) -> const Coverage& { return any.coverage; }, evaluation);
+  }
+};
+
+// The first output of a row.
+struct IntervalExample {
+  double prediction = 0;
+  double lower = 0;
+  double upper = 0;
+  double truth = 0;
+};
+
+struct LabelExample {
+  std::string truth;
+  std::string prediction;
+  std::vector<std::string> members;  // of the set, in the order they are to be read
+};
+
+struct PixelExample {
+  double pixel_share = 0;          // of the pixels that are in
+  double largest_uncertainty = 0;  // which the map's lightest colour stands for
+};
+
+// A test row to be shown with its region.
+struct Example {
+  std::string name = {};
+  std::string png = {};  // the bytes of a PNG file; empty where there is no picture
+  bool covered = false;
+  std::variant<IntervalExample, LabelExample, PixelExample> region = {};
+
+  const IntervalExample& interval() const { return std::get<IntervalExample>(region); }
+  const LabelExample& labels() const { return std::get<LabelExample>(region); }
+  const PixelExample& pixels() const { return std::get<PixelExample>(region); }
+};
+
+// A group that has a radius of its own: coverage is guaranteed for it alone.
+struct GuaranteedGroup {
+  std::string name;
+  size_t calibration_rows = 0;
+  std::optional<Coverage> coverage = {};  // of the test rows, where they were told apart
+};
+
+struct EvaluationReport {
+  std::string title = {};      // empty: by the kind of the regions
+  std::string response = "y";  // intervals: the name of what is predicted
+  Level level = Level(0.1);
+  double confidence = 0.95;  // of the confidence intervals in the evaluations
+  size_t calibration_rows = 0;
+  std::vector<MethodResult> methods = {};  // the main one first; at least one
+  std::vector<Example> examples = {};      // of the main method
+  std::vector<GuaranteedGroup> guaranteed_groups = {};
+  std::vector<std::string> class_names = {};  // of class 0, 1, …
+  std::vector<std::pair<std::string, std::string>> provenance = {};
+  std::vector<std::string> notes = {};
+};
+
+}  // namespace fcp

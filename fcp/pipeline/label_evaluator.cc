@@ -1,0 +1,125 @@
+// Sets of labels on a stream of rows; see method_evaluator.h.
+#include <algorithm>
+#include <cmath>
+
+#include "fcp/base/error.h"
+#include "fcp/evaluation/set_evaluation.h"
+#include "fcp/images/image.h"
+#include "fcp/pipeline/method_evaluator.h"
+#include "fcp/pipeline/open_data.h"
+#include "fcp/pipeline/region_tensors.h"
+#include "fcp/scores/labels.h"
+
+namespace fcp {
+namespace {
+
+// How often the true label is among the largest one or five logits.
+class TopCounter {
+ public:
+  explicit TopCounter(const EvaluatedMethod& method)
+      : head_(
+            logit_head(method.predictor.predictor().shared_head(), method.artifact.score.output)) {}
+
+  void measure(const torch::Tensor& features, const torch::Tensor& truth, Packer& packer) const {
+    const torch::Tensor ranks = label_ranks(logits_of(head_, features));
+    const torch::Tensor own = ranks.gather(1, truth.to(torch::kLong).reshape({-1, 1}));
+    packer.add(std::vector<int64_t>{(own == 1).sum().item<int64_t>(),
+                                    (own <= 5).sum().item<int64_t>(), own.size(0)});
+  }
+
+  void take(Unpacker& unpacker) {
+    const std::vector<int64_t> counts = unpacker.numbers<int64_t>();
+    first_ += counts.at(0);
+    fifth_ += counts.at(1);
+    rows_ += counts.at(2);
+  }
+
+  double top1() const { return static_cast<double>(first_) / static_cast<double>(rows_); }
+  double top5() const { return static_cast<double>(fifth_) / static_cast<double>(rows_); }
+
+ private:
+  LogitHead head_;
+  int64_t first_ = 0, fifth_ = 0, rows_ = 0;
+};
+
+// What the network saw, with the normalisation undone.
+std::string row_picture(const Array& x, size_t row, const ImageTransform& transform) {
+  const auto height = static_cast<int>(x.shape[2]), width = static_cast<int>(x.shape[3]);
+  Image image = blank_image(height, width, 3);
+  const size_t plane = static_cast<size_t>(height) * static_cast<size_t>(width);
+  for (size_t channel = 0; channel < 3; ++channel) {
+    const float* from = x.values.data() + (row * 3 + channel) * plane;
+    for (size_t i = 0; i < plane; ++i) {
+      const float value = 255 * (from[i] * transform.deviation[channel] + transform.mean[channel]);
+      image.pixels[i * 3 + channel] =
+          static_cast<uint8_t>(std::clamp(std::lround(value), 0l, 255l));
+    }
+  }
+  return encode_png(image);
+}
+
+class LabelMethod : public MethodEvaluator {
+ public:
+  explicit LabelMethod(const EvaluatedMethod& method)
+      : MethodEvaluator(method),
+        evaluator_(method.class_names.size(), {.class_names = method.class_names,
+                                               .group_names = method.options.facts.shown.names}) {
+    if (method.main) top_.emplace(method);
+  }
+
+  Example example(const Rows& rows, const Regions& regions, size_t i) const override {
+    const std::vector<std::string>& names = method_.class_names;
+    const torch::Tensor members = host_members(regions);
+    const auto row = static_cast<int64_t>(i);
+    const auto truth = static_cast<size_t>(rows.y.values[i]);
+    const auto predicted = regions.prediction[row][0].item<int64_t>();
+    Example example;
+    example.name = method_.source.row_name(rows.first_row + i);
+    if (example.name.empty()) example.name = concat("row ", rows.first_row + i);
+    example.covered = members[row][static_cast<int64_t>(truth)].item<bool>();
+    if (method_.options.images) {
+      example.png = row_picture(rows.x, i, *method_.options.images);
+    }
+    example.region = LabelExample{names[truth], names[static_cast<size_t>(predicted)],
+                                  member_names(members, row, names)};
+    return example;
+  }
+
+ protected:
+  torch::Tensor truth_of(const Rows& rows) const override { return view(rows.y); }
+
+  void measure_regions(const TestInputs& inputs, const Rows& rows, const Regions& regions,
+                       Packer& packer) const override {
+    const torch::Tensor members = host_members(regions);
+    packer.add(std::span(reinterpret_cast<const uint8_t*>(members.data_ptr<bool>()),
+                         static_cast<size_t>(members.numel())));
+    packer.add(host_labels(view(rows.y)));
+    if (top_) top_->measure(inputs.features, view(rows.y), packer);
+  }
+
+  void take_regions(Unpacker& unpacker, std::span<const int64_t> groups) override {
+    const std::vector<uint8_t> members = unpacker.numbers<uint8_t>();
+    const std::vector<int64_t> labels = unpacker.numbers<int64_t>();
+    evaluator_.add({.members = members, .truth = labels, .groups = groups});
+    if (top_) top_->take(unpacker);
+  }
+
+  void finish_regions(MethodResult& result) const override {
+    result.evaluation = evaluator_.finish();
+    if (!top_) return;
+    result.top1 = top_->top1();
+    result.top5 = top_->top5();
+  }
+
+ private:
+  SetEvaluator evaluator_;
+  std::optional<TopCounter> top_;
+};
+
+}  // namespace
+
+std::unique_ptr<MethodEvaluator> make_label_evaluator(const EvaluatedMethod& method) {
+  return std::make_unique<LabelMethod>(method);
+}
+
+}  // namespace fcp

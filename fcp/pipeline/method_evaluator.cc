@@ -1,0 +1,101 @@
+#include "fcp/pipeline/method_evaluator.h"
+
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/calibration/kept_levels.h"
+#include "fcp/pipeline/answers.h"
+#include "fcp/pipeline/coverage_counts.h"
+#include "fcp/pipeline/segmentation_rows.h"
+
+namespace fcp {
+
+std::optional<double> MethodEvaluator::length(const Regions&, size_t) const { return std::nullopt; }
+
+bool MethodEvaluator::one_radius() const {
+  return method_.artifact.calibration.name == "split" && method_.artifact.rows.sides == 1;
+}
+
+Regions MethodEvaluator::measure(const TestInputs& inputs, const Rows& rows, Packer& packer) const {
+  const CalibrationArtifact& artifact = method_.artifact;
+  const TensorPredictor& predictor = method_.predictor;
+  Regions regions = predictor.region(inputs, method_.options.level);
+  check_answers(regions, method_.source, rows.first_row);
+  packer.add(uint64_t{rows.x.rows()});
+  measure_regions(inputs, rows, regions, packer);
+  if (!has_curve() && obeys_law(artifact.score)) return regions;
+  const torch::Tensor truth = truth_of(rows);
+  const bool by_scores = curve_of_scores() && one_radius();
+  const Conformity judged =
+      judge_rows(predictor, inputs, truth, has_curve() && all_scores() && !by_scores);
+  packer.add(by_scores && all_scores() ? judged.scores : std::vector<double>());
+  packer.add(judged.p_values);
+  packer.add(has_curve() ? count_within(artifact, predictor, inputs, truth, judged.scores)
+                         : std::vector<uint64_t>());
+  uint64_t detected = 0;
+  for (const bool in : within_radii(predictor, inputs, truth, judged.scores, method_.options.level,
+                                    artifact.score.paper)) {
+    detected += in ? 1 : 0;
+  }
+  packer.add(detected);
+  return regions;
+}
+
+void MethodEvaluator::take(Unpacker& unpacker, std::span<const int64_t> groups) {
+  rows_ += unpacker.number();
+  take_regions(unpacker, groups);
+  if (!has_curve() && obeys_law(method_.artifact.score)) return;
+  const std::vector<double> scores = unpacker.numbers<double>();
+  scores_.insert(scores_.end(), scores.begin(), scores.end());
+  const std::vector<double> p_values = unpacker.numbers<double>();
+  p_values_.insert(p_values_.end(), p_values.begin(), p_values.end());
+  add_counts(within_, unpacker.numbers<uint64_t>());
+  detected_ += unpacker.number();
+}
+
+MethodResult MethodEvaluator::finish() const {
+  if (rows_ == 0) fail("the data has no rows to evaluate");
+  const CalibrationArtifact& artifact = method_.artifact;
+  MethodResult result;
+  result.name = artifact.score.name;
+  finish_regions(result);
+  if (one_radius()) result.radius = artifact.radius(method_.options.level)[0];
+  if (has_curve()) {
+    if (one_radius() && all_scores()) result.scores = artifact.rows.scores;
+    result.curve = !all_scores() ? curve_of_levels(artifact, within_, rows_)
+                   : curve_of_scores() && one_radius()
+                       ? coverage_curve(artifact.rows.scores, scores_, curve_levels())
+                       : coverage_curve(p_values_, curve_levels());
+  }
+  result.guaranteed = obeys_law(artifact.score);
+  if (!result.guaranteed) result.detection = coverage_of(detected_, rows_);
+  return result;
+}
+
+std::unique_ptr<MethodEvaluator> make_evaluator(const EvaluatedMethod& method) {
+  if (dynamic_cast<const SegmentationRows*>(&method.source)) return make_pixel_evaluator(method);
+  if (predicts_labels(method.artifact.score.name)) return make_label_evaluator(method);
+  return make_interval_evaluator(method);
+}
+
+std::optional<CalibrationArtifact> baseline_predictor(const CalibrationArtifact& artifact) {
+  const std::string name = baseline_of(artifact.score.name);
+  const CalibrationScores& rows = artifact.rows;
+  // Where all radii are infinite, levels keep nothing of it.
+  const bool empty_list = !rows.levels.empty() && SideRanks{rows.total}.ranks(rows.levels).empty();
+  if (name.empty() || (artifact.baseline.empty() && !empty_list)) return std::nullopt;
+  CalibrationArtifact plain;
+  plain.network = artifact.network;
+  plain.cut = artifact.cut;
+  plain.score = artifact.score;
+  plain.score.name = name;
+  plain.score.asymmetric = false;
+  plain.score.paper = false;
+  plain.score.rectifier.clear();
+  plain.rows.scores = artifact.baseline;
+  plain.rows.levels = rows.levels;
+  plain.rows.total = rows.total;
+  return plain;
+}
+
+}  // namespace fcp

@@ -1,0 +1,96 @@
+// One calibrated score evaluated on a stream of rows: what `evaluate` does for the predictor and,
+// beside it, for the plain score it is compared with. Ranks measure batches, and rank 0 takes them
+// in their order, so that the figures are the same for any number of ranks.
+//
+// What is the same for all regions (p-values, the coverage curve, detection) is done here; what
+// differs is one small class per kind: intervals, sets of labels, images of pixels.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fcp/calibration/tensor_predictor.h"
+#include "fcp/data/rows.h"
+#include "fcp/distributed/packing.h"
+#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/images/image_transform.h"
+#include "fcp/pipeline/evaluate.h"
+
+namespace fcp {
+
+// Whose regions are evaluated, on which rows. What is referred to must outlive the evaluator.
+struct EvaluatedMethod {
+  const CalibrationArtifact& artifact;
+  const TensorPredictor& predictor;
+  const RowSource& source;
+  const EvaluateOptions& options;
+  const std::vector<std::string>& class_names;  // empty for intervals
+  bool main = true;                             // not the plain score beside it
+};
+
+class MethodEvaluator {
+ public:
+  explicit MethodEvaluator(const EvaluatedMethod& method) : method_(method) {}
+  virtual ~MethodEvaluator() = default;
+
+  // Packs what take() needs of these rows and returns their regions. An Error names a row whose
+  // answer is not a number.
+  Regions measure(const TestInputs& inputs, const Rows& rows, Packer& packer) const;
+
+  // Groups are given always or never.
+  void take(Unpacker& unpacker, std::span<const int64_t> groups);
+
+  // With the coverage curve and, where the law does not hold, the coverage of detection. An Error
+  // where there were no rows.
+  MethodResult finish() const;
+
+  // Row `i` of a batch, to be shown.
+  virtual Example example(const Rows& rows, const Regions& regions, size_t i) const = 0;
+  // Of intervals: the length of row `i`; none for other regions.
+  virtual std::optional<double> length(const Regions& regions, size_t i) const;
+
+ protected:
+  // The truth as the score takes it.
+  virtual torch::Tensor truth_of(const Rows& rows) const = 0;
+  virtual void measure_regions(const TestInputs& inputs, const Rows& rows, const Regions& regions,
+                               Packer& packer) const = 0;
+  virtual void take_regions(Unpacker& unpacker, std::span<const int64_t> groups) = 0;
+  virtual void finish_regions(MethodResult& result) const = 0;
+  // Images have none: a score of them costs as much as their regions.
+  virtual bool has_curve() const { return true; }
+  // Whether the curve is drawn from scores where one radius holds for all rows.
+  virtual bool curve_of_scores() const { return false; }
+
+  const EvaluatedMethod method_;
+
+ private:
+  bool one_radius() const;
+  bool all_scores() const { return method_.artifact.rows.levels.empty(); }
+
+  // What the coverage curve is drawn from: scores [N] where one radius holds for all rows, p-values
+  // [N] where it does not, and where the radii of some levels alone are kept, for each of them the
+  // number of rows within.
+  std::vector<double> scores_;
+  std::vector<double> p_values_;
+  std::vector<uint64_t> within_;
+  size_t detected_ = 0;  // rows whose scores are within their radii
+  size_t rows_ = 0;
+};
+
+std::unique_ptr<MethodEvaluator> make_interval_evaluator(const EvaluatedMethod& method);
+std::unique_ptr<MethodEvaluator> make_label_evaluator(const EvaluatedMethod& method);
+// `method.source` is a SegmentationRows.
+std::unique_ptr<MethodEvaluator> make_pixel_evaluator(const EvaluatedMethod& method);
+
+// Whichever of them the artifact asks for.
+std::unique_ptr<MethodEvaluator> make_evaluator(const EvaluatedMethod& method);
+
+// The plain score that the predictor's own is compared with, on the same rows: calibrated by split.
+// None for a plain score.
+std::optional<CalibrationArtifact> baseline_predictor(const CalibrationArtifact& artifact);
+
+}  // namespace fcp

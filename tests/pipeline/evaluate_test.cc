@@ -1,0 +1,305 @@
+// evaluate, predict and check against what they are defined to be, row by row, on predictors whose
+// regions can be written down.
+#include "fcp/pipeline/evaluate.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/sha256.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/evaluation/coverage_law.h"
+#include "fcp/pipeline/check.h"
+#include "fcp/pipeline/example_sampler.h"
+#include "fcp/pipeline/predict.h"
+#include "fcp/pipeline/region_tensors.h"
+#include "fcp/pipeline/score_collector.h"
+
+#include "tests/pipeline/known_worlds.h"
+#include "tests/support/thread_ranks.h"
+
+namespace fcp {
+namespace {
+
+using testing::class_artifact;
+using testing::class_rows;
+using testing::class_score;
+using ::testing::HasSubstr;
+using testing::line_artifact;
+using testing::line_residual;
+using testing::line_rows;
+using testing::MemoryRows;
+
+Context small_batches() {
+  Context context;
+  context.batch = 7;
+  return context;
+}
+
+template <typename Work>
+std::string error_of(const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Evaluate, IntervalsAsCountedByHand) {
+  const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
+  const double radius = artifact.rows.scores[89];  // the 90th of 99
+  MemoryRows rows = line_rows(200, 2);
+  size_t covered = 0;
+  for (size_t i = 0; i < 200; ++i) covered += line_residual(rows, i) <= radius;
+  const EvaluationReport report = evaluate(artifact, rows, {}, small_batches());
+  const MethodResult& main = report.methods.at(0);
+  EXPECT_EQ(main.name, "residual");
+  EXPECT_DOUBLE_EQ(main.radius.value(), radius);
+  EXPECT_EQ(main.coverage().covered, covered);
+  EXPECT_EQ(main.coverage().rows, 200u);
+  EXPECT_NEAR(main.intervals().length.mean, 2 * radius, 1e-6);
+  EXPECT_EQ(main.lengths.size(), 200u);
+  EXPECT_EQ(report.calibration_rows, 99u);
+  ASSERT_EQ(report.examples.size(), 200u);
+  for (size_t i = 0; i < 200; ++i) {
+    const Example& example = report.examples[i];
+    EXPECT_NEAR(example.interval().upper - example.interval().prediction, radius, 1e-5);
+    EXPECT_EQ(example.interval().truth, rows.y().values[i]);
+    EXPECT_EQ(example.covered, line_residual(rows, i) <= radius) << i;
+  }
+}
+
+TEST(Evaluate, LabelSetsAsCountedByHand) {
+  const CalibrationArtifact artifact = class_artifact(class_rows(99, 1));
+  const double radius = artifact.rows.scores[89];
+  MemoryRows rows = class_rows(150, 2);
+  size_t covered = 0, members = 0;
+  for (size_t i = 0; i < 150; ++i) {
+    covered += class_score(rows, i, static_cast<size_t>(rows.y().values[i])) <= radius;
+    for (size_t k = 0; k < 4; ++k) members += class_score(rows, i, k) <= radius;
+  }
+  const EvaluationReport report = evaluate(artifact, rows, {}, small_batches());
+  const MethodResult& main = report.methods.at(0);
+  EXPECT_EQ(main.coverage().covered, covered);
+  EXPECT_DOUBLE_EQ(main.sets().mean_size, static_cast<double>(members) / 150);
+  EXPECT_GT(main.top1.value(), 0.3);
+  EXPECT_EQ(report.class_names, (std::vector<std::string>{"0", "1", "2", "3"}));
+  ASSERT_EQ(report.examples.size(), 24u);
+  for (const Example& example : report.examples) {
+    const std::vector<std::string>& set = example.labels().members;
+    EXPECT_EQ(example.covered,
+              std::find(set.begin(), set.end(), example.labels().truth) != set.end());
+  }
+}
+
+void expect_same(const EvaluationReport& a, const EvaluationReport& b) {
+  ASSERT_EQ(a.methods.size(), b.methods.size());
+  EXPECT_EQ(a.methods[0].coverage().covered, b.methods[0].coverage().covered);
+  EXPECT_EQ(a.methods[0].lengths, b.methods[0].lengths);
+  ASSERT_EQ(a.methods[0].curve.size(), b.methods[0].curve.size());
+  for (size_t i = 0; i < a.methods[0].curve.size(); ++i) {
+    EXPECT_EQ(a.methods[0].curve[i].coverage.covered, b.methods[0].curve[i].coverage.covered);
+  }
+  ASSERT_EQ(a.examples.size(), b.examples.size());
+  for (size_t i = 0; i < a.examples.size(); ++i) EXPECT_EQ(a.examples[i].name, b.examples[i].name);
+  EXPECT_EQ(a.notes, b.notes);
+}
+
+// More rows than a sample holds, so that ranks must draw alike.
+TEST(Evaluate, IsTheSameForAnyNumberOfRanks) {
+  const CalibrationArtifact line = line_artifact(line_rows(99, 1));
+  const CalibrationArtifact classes = class_artifact(class_rows(99, 1));
+  MemoryRows rows = line_rows(400, 2), labels = class_rows(200, 2);
+  const EvaluationReport alone = evaluate(line, rows, {}, small_batches());
+  const EvaluationReport alone_labels = evaluate(classes, labels, {}, small_batches());
+  for (const int ranks : {2, 3}) {
+    EvaluationReport shared, shared_labels;
+    run_threads(ranks, [&](Communicator& communicator) {
+      MemoryRows own = line_rows(400, 2), own_labels = class_rows(200, 2);
+      Context context = small_batches();
+      context.ranks = &communicator;
+      EvaluationReport report = evaluate(line, own, {}, context);
+      EvaluationReport report_labels = evaluate(classes, own_labels, {}, context);
+      if (communicator.rank() != 0) return;
+      shared = std::move(report);
+      shared_labels = std::move(report_labels);
+    });
+    expect_same(alone, shared);
+    expect_same(alone_labels, shared_labels);
+    for (size_t i = 0; i < alone.examples.size(); ++i) {
+      EXPECT_EQ(alone.examples[i].interval().truth, shared.examples[i].interval().truth);
+    }
+  }
+}
+
+TEST(Evaluate, SaysWhereTheRowsAreThoseOfCalibration) {
+  MemoryRows rows = line_rows(20, 1);
+  CalibrationArtifact artifact = line_artifact(rows);
+  Sha256 hash;
+  for (Rows batch; rows.next(7, batch);) hash.add(hash_rows(batch));
+  artifact.provenance = {{"calibration data sha256", hash.hex()}, {"calibration rows", "20"}};
+  rows.rewind();
+  EXPECT_THAT(evaluate(artifact, rows, {}, small_batches()).notes,
+              ::testing::ElementsAre(HasSubstr("these are the calibration rows")));
+  MemoryRows others = line_rows(20, 2);
+  EXPECT_THAT(evaluate(artifact, others, {}, small_batches()).notes, ::testing::IsEmpty());
+}
+
+TEST(Evaluate, ANaNNamesTheRow) {
+  CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
+  MemoryRows rows = line_rows(20, 2);
+  Array x = rows.x();
+  x.values[2 * 11] = std::numeric_limits<float>::infinity();  // ∞ − ∞ in the network
+  x.values[2 * 11 + 1] = std::numeric_limits<float>::infinity();
+  MemoryRows broken(x, rows.y());
+  for (const auto& work : std::vector<std::function<void()>>{
+           [&] { evaluate(artifact, broken, {}, small_batches()); },
+           [&] { check(artifact, broken, {}, small_batches(), [](const CheckedRow&) {}); }}) {
+    broken.rewind();
+    EXPECT_THAT(error_of(work), HasSubstr("row 11: the network's answer is NaN"));
+  }
+}
+
+TEST(Evaluate, OfNothingIsAnError) {
+  CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
+  MemoryRows none = line_rows(0, 1);
+  EXPECT_THAT(error_of([&] { evaluate(artifact, none, {}, {}); }), HasSubstr("no rows"));
+  EXPECT_THAT(error_of([&] { check(artifact, none, {}, {}, [](const CheckedRow&) {}); }),
+              HasSubstr("no rows"));
+}
+
+// Groups of their own radii: both are listed with what was seen of them, and the drifted one shows.
+TEST(Evaluate, ListsTheGroupsItGuarantees) {
+  CalibrationArtifact artifact = line_artifact(line_rows(200, 1));
+  artifact.calibration.name = "grouped";
+  artifact.calibration.group = "colour";
+  artifact.rows.group_names = {"red", "blue"};
+  for (size_t i = 0; i < 200; ++i) artifact.rows.groups.push_back(i % 2);
+  MemoryRows calm = line_rows(300, 2), drifted = line_rows(300, 2, 3);
+  EvaluateOptions options;
+  for (int64_t i = 0; i < 300; ++i) options.facts.groups.ids.push_back(i % 2);
+  options.facts.groups.names = artifact.rows.group_names;
+  options.facts.shown = options.facts.groups;
+  const EvaluationReport report = evaluate(artifact, calm, options, small_batches());
+  ASSERT_EQ(report.guaranteed_groups.size(), 2u);
+  EXPECT_EQ(report.guaranteed_groups[0].name, "red");
+  EXPECT_EQ(report.guaranteed_groups[0].calibration_rows, 100u);
+  EXPECT_EQ(report.guaranteed_groups[1].coverage->rows, 150u);
+  // Below 1e-6 by chance in less than one world of a million.
+  EXPECT_GT(coverage_p_value(report).value(), 1e-6);
+  const EvaluationReport shifted = evaluate(artifact, drifted, options, small_batches());
+  EXPECT_LT(coverage_p_value(shifted).value(), 1e-6);
+}
+
+class CollectedRegions : public RegionWriter {
+ public:
+  void append(const Rows& rows, const Regions& regions) override {
+    ASSERT_EQ(static_cast<int64_t>(rows.x.rows()), regions.prediction.size(0));
+    if (regions.members.defined()) {
+      parts.push_back(host_members(regions));
+    } else {
+      parts.push_back(torch::stack({regions.lower, regions.upper}, 2));
+    }
+  }
+  void close() override { closed = true; }
+
+  torch::Tensor all() const { return torch::cat(parts); }
+  std::vector<torch::Tensor> parts;
+  bool closed = false;
+};
+
+TEST(Predict, GivesTheRegionsOfAllRows) {
+  const CalibrationArtifact line = line_artifact(line_rows(99, 1));
+  MemoryRows rows = line_rows(30, 2);
+  CollectedRegions intervals;
+  EXPECT_EQ(predict(line, rows, {}, small_batches(), intervals), 30u);
+  EXPECT_TRUE(intervals.closed);
+  for (int64_t i = 0; i < 30; ++i) {
+    const std::span<const float> x = rows.x().row(static_cast<size_t>(i));
+    const double center = 2 * x[0] - x[1];
+    EXPECT_NEAR(intervals.all()[i][0][0].item<double>(), center - line.rows.scores[89], 1e-5);
+    EXPECT_NEAR(intervals.all()[i][0][1].item<double>(), center + line.rows.scores[89], 1e-5);
+  }
+  const CalibrationArtifact classes = class_artifact(class_rows(99, 1));
+  MemoryRows labels = class_rows(30, 2);
+  CollectedRegions sets;
+  predict(classes, labels, {}, small_batches(), sets);
+  for (int64_t i = 0; i < 30; ++i) {
+    for (int64_t k = 0; k < 4; ++k) {
+      const double score = class_score(labels, static_cast<size_t>(i), static_cast<size_t>(k));
+      EXPECT_EQ(sets.all()[i][k].item<bool>(), score <= classes.rows.scores[89]);
+    }
+  }
+}
+
+TEST(Predict, WithoutRowsClosesNothing) {
+  const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
+  MemoryRows none = line_rows(0, 1);
+  CollectedRegions writer;
+  EXPECT_THAT(error_of([&] { predict(artifact, none, {}, {}, writer); }), HasSubstr("no rows"));
+  EXPECT_FALSE(writer.closed);
+}
+
+TEST(Check, ScoresAndPValuesAsCountedByHand) {
+  const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
+  MemoryRows rows = line_rows(40, 2);
+  size_t seen = 0, in = 0;
+  const CheckResult result = check(artifact, rows, {}, small_batches(), [&](const CheckedRow& row) {
+    EXPECT_EQ(row.row, seen++);
+    const double score = line_residual(rows, row.row);
+    EXPECT_NEAR(row.scores[0], score, 1e-5);
+    size_t as_strange = 1;
+    for (const double other : artifact.rows.scores) as_strange += other >= row.scores[0];
+    EXPECT_NEAR(row.p_value, static_cast<double>(as_strange) / 100, 1e-12);
+    EXPECT_EQ(row.in, row.scores[0] <= artifact.rows.scores[89]);
+    in += row.in;
+  });
+  EXPECT_EQ(result.rows, 40u);
+  EXPECT_EQ(result.in, in);
+}
+
+TEST(Check, NeedsAllScores) {
+  CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
+  artifact.rows.scores = {artifact.rows.scores[89]};
+  artifact.rows.levels = {Level(0.1)};
+  artifact.rows.total = 99;
+  MemoryRows rows = line_rows(5, 2);
+  EXPECT_THAT(error_of([&] { check(artifact, rows, {}, {}, [](const CheckedRow&) {}); }),
+              HasSubstr("the p-values of check need all scores"));
+}
+
+// Every row is equally likely to be in the sample: of 4000 samples of 2 of 8 rows, each row is in
+// 1000 with a deviation of 27; beyond 6 of them by chance in fewer than one of 1e7.
+TEST(RowSampler, DrawsAllRowsAlike) {
+  std::vector<int> hits(8);
+  for (uint64_t seed = 0; seed < 4000; ++seed) {
+    RowSampler sampler({2}, seed);
+    std::vector<size_t> sample(2);
+    for (size_t first = 0; first < 8; first += 4) {
+      for (const DrawnRow& one : sampler.draw(first, 4)[0]) sample[one.place] = first + one.row;
+    }
+    for (const size_t row : sample) ++hits[row];
+  }
+  for (const int hit : hits) EXPECT_NEAR(hit, 1000, 165);
+}
+
+TEST(RowSampler, PassesOverRowsOfOthers) {
+  RowSampler all({3, 5}, 4), own({3, 5}, 4), first({3}, std::nullopt);
+  all.draw(0, 50);
+  const auto expected = all.draw(50, 50), drawn = own.draw(50, 50);
+  for (size_t sample = 0; sample < 2; ++sample) {
+    ASSERT_EQ(drawn[sample].size(), expected[sample].size());
+    for (size_t i = 0; i < drawn[sample].size(); ++i) {
+      EXPECT_EQ(drawn[sample][i].row, expected[sample][i].row);
+      EXPECT_EQ(drawn[sample][i].place, expected[sample][i].place);
+    }
+  }
+  EXPECT_EQ(first.draw(0, 50)[0].size(), 3u);
+}
+
+}  // namespace
+}  // namespace fcp

@@ -36,6 +36,7 @@ struct TrainVerbOptions {
   double high = 0.95;
   bool two_networks = false;
   bool curve = false;
+  bool no_heads = false;
   std::optional<std::vector<int64_t>> layers;
   std::optional<int64_t> epochs, batch, members, patience;
   std::optional<double> rate, dropout, holdout, weight_decay;
@@ -97,6 +98,7 @@ void check_recipe(const TrainVerbOptions& asked) {
     refuse(asked.patience.has_value(), "--patience", kTabular);
     refuse(asked.centre.has_value(), "--centre", kTabular);
     refuse(asked.curve, "--curve", kTabular);
+    refuse(asked.no_heads, "--no-heads", kTabular);
     if (asked.common.device != "cpu") {
       throw UsageError("--recipe paper trains on the CPU; --device applies to --recipe tabular");
     }
@@ -105,8 +107,9 @@ void check_recipe(const TrainVerbOptions& asked) {
   refuse(asked.weight_decay.has_value(), "--weight-decay", kPaper);
   refuse(asked.two_networks, "--two-networks", kPaper);
   if (asked.holdout && asked.members != 1) {
-    throw UsageError("--holdout applies to --members 1 or --recipe paper; members of an ensemble "
-                     "hold out a fold each");
+    throw UsageError(
+        "--holdout applies to --members 1 or --recipe paper; members of an ensemble "
+        "hold out a fold each");
   }
 }
 
@@ -228,7 +231,7 @@ void run_train(TrainVerbOptions& options) {
   data.csv.keep_missing = !data.csv.impute;
   const auto source = open_data(data, nullptr);
   const TabularResult result =
-      train_table(*source, tabular_options(options, context.device), context);
+      train_table(*source, tabular_options(options, context.device), !options.no_heads, context);
   write_onnx(result.graph, options.out);
   print_tabular(options, result);
 }
@@ -240,13 +243,15 @@ void add_network_options(CLI::App& verb, TrainVerbOptions& options) {
                   "Widths of the hidden layers [tabular 256,256,128; paper 64,64,64]")
       ->delimiter(',')
       ->allow_extra_args(false);
-  verb.add_option("--epochs", options.epochs,
-                  "Epochs at most; the best on a hold-out is kept [tabular 80 to 400, by the number "
-                  "of rows; paper 10]");
+  verb.add_option(
+      "--epochs", options.epochs,
+      "Epochs at most; the best on a hold-out is kept [tabular 80 to 400, by the number "
+      "of rows; paper 10]");
   verb.add_option("--patience", options.patience,
                   "tabular: epochs without improvement after which a member stops [30 % of all]");
-  verb.add_option("--rate", options.rate, "Learning rate of Adam [tabular 0.003 or 0.0015 at its peak; "
-                                          "paper 0.0005]");
+  verb.add_option("--rate", options.rate,
+                  "Learning rate of Adam [tabular 0.003 or 0.0015 at its peak; "
+                  "paper 0.0005]");
   verb.add_option("--weight-decay", options.weight_decay, "paper: weight decay [1e-06]");
   verb.add_option("--dropout", options.dropout, "Dropout [0.1]");
   verb.add_option("--train-batch", options.batch,
@@ -260,8 +265,7 @@ void add_target_options(CLI::App& verb, TrainVerbOptions& options) {
                   "tabular, mse: what is predicted; auto takes the median where the target has a "
                   "heavy tail and the interval becomes shorter [auto]")
       ->check(CLI::IsMember({"auto", "mean", "median"}));
-  verb.add_option("--low", options.low, "Lower quantile of --loss quantile")
-      ->capture_default_str();
+  verb.add_option("--low", options.low, "Lower quantile of --loss quantile")->capture_default_str();
   verb.add_option("--high", options.high, "Upper quantile of --loss quantile")
       ->capture_default_str();
   verb.add_flag("--two-networks", options.two_networks,
@@ -272,6 +276,9 @@ void add_target_options(CLI::App& verb, TrainVerbOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false);
   verb.add_flag("--curve", options.curve, "tabular: print the hold-out loss of every epoch");
+  verb.add_flag("--no-heads", options.no_heads,
+                "tabular: no heads on the features, which tell the spread and the quantiles of the "
+                "error");
 }
 
 }  // namespace
@@ -283,7 +290,8 @@ void add_train(CLI::App& app) {
       "Examples:\n"
       "  fcp train data.csv --target y --out model.onnx\n"
       "  fcp train data.csv --target y --loss quantile --out quantiles.onnx\n"
-      "The network takes the raw columns and answers in the target's unit. An empty cell of a CSV file\n"
+      "The network takes the raw columns and answers in the target's unit. An empty cell of a CSV "
+      "file\n"
       "is a missing value, which the network learns to read.");
   verb->add_option("data", options->data.data, "Rows: CSV, .npy or .npz:entry")->required();
   verb->add_option("--out", options->out, "ONNX file to write")->required();

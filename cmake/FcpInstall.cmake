@@ -26,14 +26,12 @@ endif()
 install(TARGETS ${exported} EXPORT fcpTargets ARCHIVE COMPONENT development)
 install(EXPORT fcpTargets NAMESPACE fcp:: DESTINATION ${package_dir} COMPONENT development)
 
-# Headers; without those that only the rooms themselves can use.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/fcp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        COMPONENT development
-        FILES_MATCHING PATTERN "*.h"
-        PATTERN ops EXCLUDE
-        PATTERN onnx_types.h EXCLUDE
-        PATTERN onnx_tensor.h EXCLUDE
-        PATTERN image_codecs.h EXCLUDE)
+# The public headers, all of them; every other header is fcp's own.
+foreach(header fcp.h tensors.h base/error.h conformal/interval.h conformal/level.h)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/fcp/${header}
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fcp/${folder} COMPONENT development)
+endforeach()
 
 configure_package_config_file(cmake/fcpConfig.cmake.in ${PROJECT_BINARY_DIR}/fcpConfig.cmake
                               INSTALL_DESTINATION ${package_dir})

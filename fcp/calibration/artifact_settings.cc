@@ -60,6 +60,29 @@ void read_calibration(const Json& settings, CalibrationArtifact& artifact) {
   settings.at("group_names").get_to(artifact.rows.group_names);
 }
 
+bool reads_heads(const ScoreOptions& score) {
+  return score.name == "spread" || score.name == "quantiles" || score.name == "density" ||
+         !score.rectifier.empty();
+}
+
+// Of scores over heads on features alone: files of the others stay what they were.
+void write_heads(const ScoreOptions& score, Json& settings) {
+  if (!reads_heads(score)) return;
+  settings["spread"] = score.spread;
+  settings["quantiles"] = score.quantiles;
+  settings["tail"] = score.tail;
+  settings["level_set"] = score.level_set;
+  settings["rectifier"] = score.rectifier;
+}
+
+void read_heads(const Json& settings, ScoreOptions& score) {
+  score.spread = settings.value("spread", score.spread);
+  score.quantiles = settings.value("quantiles", score.quantiles);
+  score.tail = settings.value("tail", score.tail);
+  score.level_set = settings.value("level_set", score.level_set);
+  score.rectifier = settings.value("rectifier", score.rectifier);
+}
+
 Json settings_of(const CalibrationArtifact& artifact) {
   const ScoreOptions& score = artifact.score;
   return {{"format", artifact.rows.levels.empty() ? kAllScores : kSomeLevels},
@@ -96,7 +119,9 @@ Json settings_of(const CalibrationArtifact& artifact) {
 }  // namespace
 
 std::string settings_text(const CalibrationArtifact& artifact) {
-  return settings_of(artifact).dump();
+  Json settings = settings_of(artifact);
+  write_heads(artifact.score, settings);
+  return settings.dump();
 }
 
 void read_settings(const std::string& text, CalibrationArtifact& artifact) {
@@ -135,6 +160,7 @@ void read_settings(const std::string& text, CalibrationArtifact& artifact) {
   read_integer(settings, "rank_free", score.rank_free);
   read_integer(settings, "samples", score.samples);
   read_integer(settings, "seed", score.seed);
+  read_heads(settings, score);
   read_calibration(settings.at("calibration"), artifact);
   if (format == kSomeLevels) read_levels(settings.at("calibration"), artifact.rows);
 }

@@ -11,6 +11,7 @@
 #include "fcp/base/random.h"
 #include "fcp/base/row_hash.h"
 #include "fcp/calibration/weighted.h"
+#include "fcp/scores/region_measures.h"
 
 namespace fcp {
 namespace {
@@ -160,7 +161,7 @@ double region_loss(const Regions& regions, const torch::Tensor& truth, const Lev
   }
   const torch::Tensor y = truth.to(regions.lower.device(), torch::kDouble);
   const torch::Tensor missed = (regions.lower - y).clamp_min(0) + (y - regions.upper).clamp_min(0);
-  const torch::Tensor length = (regions.upper - regions.lower).clamp_min(0);
+  const torch::Tensor length = region_lengths(regions);
   return (length + missed * (2 / level.value())).mean().item<double>();
 }
 

@@ -4,6 +4,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/cut.h"
+#include "fcp/scores/head_outputs.h"
 
 namespace fcp {
 
@@ -14,10 +15,11 @@ ScoredNetwork::ScoredNetwork(const Graph& network, const ScoreOptions& score,
   }
   NetworkOptions options;
   options.device = device;
+  const Graph graph = graph_for_score(network, score);
   if (cut.empty()) {
-    head_ = std::make_shared<Network>(network, options);
+    head_ = std::make_shared<Network>(graph, options);
   } else {
-    CutGraph parts = fcp::cut(network, cut);
+    CutGraph parts = fcp::cut(graph, cut);
     cut_ = parts.feature;
     backbone_.emplace(std::move(parts.backbone), options);
     layers_ = match_relu_layers(*backbone_);

@@ -18,7 +18,9 @@
 #include "fcp/network/cut.h"
 #include "fcp/network/simplify.h"
 #include "fcp/scores/cqr.h"
+#include "fcp/scores/head_outputs.h"
 #include "fcp/scores/outputs.h"
+#include "fcp/scores/region_measures.h"
 #include "fcp/scores/search_norm.h"
 #include "fcp/search/surrogate_search.h"
 
@@ -38,10 +40,6 @@ CalibrationScores rows_of(const Score& score, const std::vector<double>& scores,
   const auto first = scores.begin() + begin * rows.sides;
   rows.scores.assign(first, first + count * rows.sides);
   return rows;
-}
-
-torch::Tensor region_lengths(const Regions& regions) {
-  return (regions.upper - regions.lower).clamp_min(0);
 }
 
 // Radius from one half of the rows, length and coverage on the other; the mean of both ways.
@@ -106,7 +104,7 @@ void check_time(const Score& score, const torch::Tensor& features, const torch::
 }  // namespace
 
 std::string default_cut(const Graph& network) {
-  Graph folded = network;
+  Graph folded = without_heads(network);
   fold_constants(folded);
   const size_t wanted = std::min<size_t>(2, count_layers(folded));
   const std::vector<std::string> cuts = valid_cuts(folded);
@@ -132,7 +130,7 @@ double measure_slope(const Score& score, const torch::Tensor& features, const to
 Selection select_cut(const Graph& network, const ScoreOptions& score, const torch::Tensor& x,
                      const torch::Tensor& y, const SelectionOptions& options) {
   torch::NoGradGuard no_grad;
-  Graph folded = network;
+  Graph folded = graph_for_score(network, score);
   fold_constants(folded);
   const std::vector<std::string> cuts = options.cuts.empty() ? valid_cuts(folded) : options.cuts;
   const double infinity = std::numeric_limits<double>::infinity();

@@ -53,8 +53,9 @@ struct CsvOptions {
   bool impute = false;                        // missing features become the column's mean
   bool keep_missing = false;                  // … become NaN, in files that have some
   // Read through this encoding instead of learning one; drop, categorical, impute and keep_missing
-  // are then not looked at. With headers the columns are found by name, in any order, and others are ignored;
-  // without, a row must have as many cells as the training file or as there are feature columns.
+  // are then not looked at. With headers the columns are found by name, in any order, and others
+  // are ignored; without, a row must have as many cells as the training file or as there are
+  // feature columns.
   std::optional<CsvEncoding> encoding = {};
 };
 

@@ -1,6 +1,8 @@
 #include "fcp/evaluation/interval_evaluation.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -38,6 +40,10 @@ void IntervalEvaluator::check_shape(const IntervalRows& batch) const {
     fail("found ", batch.lower.size(), " lower and ", batch.upper.size(), " upper ends for ",
          numbers, " true values");
   }
+  if (batch.parts.size() != 2 * numbers * batch.part_count) {
+    fail("found ", batch.parts.size(), " ends of parts; expected ", 2 * batch.part_count,
+         " for each of ", numbers, " true values");
+  }
   const bool first = covered_.empty();
   const bool weighted = first ? !batch.weights.empty() : weighted_;
   const bool grouped = first ? !batch.groups.empty() : grouped_;
@@ -61,6 +67,34 @@ void IntervalEvaluator::add(const IntervalRows& batch) {
   for (size_t row = 0; row < rows; ++row) add_row(batch, row);
 }
 
+// Length and interval score of one interval, or of the union at its place: then the distance is
+// that to the nearest part.
+double IntervalEvaluator::add_region(const IntervalRows& batch, size_t at, bool& inside) {
+  const double y = batch.truth[at];
+  LengthSums& sums = output_sums_[at % outputs_];
+  if (batch.part_count == 0) {
+    const Interval interval{batch.lower[at], batch.upper[at]};
+    inside = interval.contains(y);
+    sums.add(interval.lower, interval.upper);
+    score_sum_ += interval_score(interval.lower, interval.upper, y, options_.level);
+    return interval.length();
+  }
+  double length = 0, distance = std::numeric_limits<double>::infinity();
+  bool empty = true;
+  for (size_t part = 0; part < batch.part_count; ++part) {
+    const double* ends = batch.parts.data() + 2 * (at * batch.part_count + part);
+    const Interval interval{ends[0], ends[1]};
+    if (interval.empty()) continue;
+    empty = false;
+    length += interval.length();
+    inside = inside || interval.contains(y);
+    distance = std::min(distance, std::max({0.0, interval.lower - y, y - interval.upper}));
+  }
+  sums.add(empty ? 1 : 0, empty ? 0 : length);
+  score_sum_ += length + 2 / options_.level.value() * distance;
+  return length;
+}
+
 void IntervalEvaluator::add_row(const IntervalRows& batch, size_t row) {
   bool covered = true;
   double response = 0;
@@ -73,14 +107,12 @@ void IntervalEvaluator::add_row(const IntervalRows& batch, size_t row) {
       fail("row ", covered_.size(), ", output ", k, ": interval [", interval.lower, ", ",
            interval.upper, "] and true value ", y, "; expected no NaN and a finite true value");
     }
-    const double length = interval.length();
-    const bool inside = interval.contains(y);
+    bool inside = false;
+    const double length = add_region(batch, at, inside);
     covered = covered && inside;
     response += y;
     row_length += length;
     output_covered_[k] += inside;
-    output_sums_[k].add(interval.lower, interval.upper);
-    score_sum_ += interval_score(interval.lower, interval.upper, y, options_.level);
     if (options_.medians) lengths_.push_back(length);
     if (weighted_) {
       const double weight = batch.weights[at];

@@ -32,6 +32,11 @@ struct IntervalRows {
   std::span<const double> truth;         // [rows × outputs]
   std::span<const double> weights = {};  // [rows × outputs], not negative, for the weighted length
   std::span<const int64_t> groups = {};  // [rows], for coverage by group
+  // Unions of intervals: [rows × outputs × part_count × 2], lower and upper end of each part,
+  // unused parts empty. Then lengths are sums and a truth between two parts is missed; lower and
+  // upper are the ends of the whole. Empty: one interval each.
+  std::span<const double> parts = {};
+  size_t part_count = 0;
 };
 
 struct IntervalEvaluationOptions {
@@ -75,6 +80,7 @@ class IntervalEvaluator {
  private:
   void check_shape(const IntervalRows& batch) const;
   void add_row(const IntervalRows& batch, size_t row);
+  double add_region(const IntervalRows& batch, size_t at, bool& inside);
 
   size_t outputs_;
   IntervalEvaluationOptions options_;

@@ -16,6 +16,8 @@
 #include "fcp/conformal/rank.h"
 #include "fcp/experiments/selftest_laws.h"
 #include "fcp/experiments/selftest_worlds.h"
+#include "fcp/scores/head_outputs.h"
+#include "fcp/scores/region_measures.h"
 
 namespace fcp {
 namespace {
@@ -23,7 +25,12 @@ namespace {
 constexpr std::array kCalibrations = {"split", "grouped", "localized", "weighted"};
 constexpr double kAlpha = 0.1;
 
+constexpr char kUnion[] = "density --union";
+constexpr char kRectified[] = "rectified residual";
+
 ScoreOptions score_options(const std::string& name) {
+  if (name == kUnion) return {.name = "density", .level_set = true};
+  if (name == kRectified) return {.name = "residual", .rectifier = kRectifierOutput};
   ScoreOptions options;
   options.name = name;
   options.steps = searches_surrogate(options) ? 10 : 0;
@@ -32,15 +39,21 @@ ScoreOptions score_options(const std::string& name) {
   return options;
 }
 
+const Graph& network_for(const SelftestWorld& world, const ScoreOptions& score) {
+  if (predicts_labels(score.name)) return world.logits;
+  if (score.name == "cqr" || score.name == "feature_cqr") return world.quantiles;
+  const bool heads = score.name == "spread" || score.name == "quantiles" ||
+                     score.name == "density" || !score.rectifier.empty();
+  return heads ? world.heads : world.mean;
+}
+
 // A score with all rows of a world, whose features and scores are computed once.
 struct Scored {
-  Scored(const SelftestWorld& world, const std::string& name)
-      : options(score_options(name)),
-        predictor(predicts_labels(name)                    ? world.logits
-                  : name == "cqr" || name == "feature_cqr" ? world.quantiles
-                                                           : world.mean,
-                  options, "hidden1"),
-        truth(predicts_labels(name) ? world.labels : world.truth) {
+  Scored(const SelftestWorld& world, const std::string& score_name)
+      : name(score_name),
+        options(score_options(name)),
+        predictor(network_for(world, options), options, "hidden1"),
+        truth(predicts_labels(options.name) ? world.labels : world.truth) {
     features = predictor.features(world.x);
     scores = predictor.score().score(features, truth);
     std::vector<double> sorted = scores;
@@ -48,6 +61,7 @@ struct Scored {
     ties = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
   }
 
+  std::string name;
   ScoreOptions options;
   ScoredNetwork predictor;
   torch::Tensor features, truth;
@@ -124,7 +138,7 @@ std::vector<bool> covered_rows(const Scored& scored, const SelftestWorld& world,
     const Regions regions = score.region(fresh.features, radii);
     const torch::Tensor truth = rows_of(scored.truth, sample.fresh);
     in = score.classes() > 0 ? regions.members.gather(1, truth.to(torch::kLong)).squeeze(1)
-                             : ((regions.lower <= truth) & (truth <= regions.upper)).all(1);
+                             : in_regions(regions, truth);
   }
   const torch::Tensor plain = in.to(torch::kBool).contiguous();
   return std::vector<bool>(plain.data_ptr<bool>(), plain.data_ptr<bool>() + plain.numel());
@@ -169,7 +183,7 @@ double largest_share(const SelftestWorld& world, const Sample& sample) {
 
 SelftestCheck check_one(const SelftestWorld& world, const Scored& scored, const std::string& name,
                         const SelftestOptions& options, Random random) {
-  SelftestCheck check{.world = world.name, .score = scored.options.name, .calibration = name};
+  SelftestCheck check{.world = world.name, .score = scored.name, .calibration = name};
   check.exact = name == "split" || name == "grouped";
   std::vector<double> uniform;
   Gambler below(Gambler::kTooLow), above(Gambler::kTooHigh);
@@ -206,7 +220,8 @@ SelftestCheck check_one(const SelftestWorld& world, const Scored& scored, const 
 std::vector<SelftestCheck> run_selftest(const SelftestOptions& options) {
   torch::NoGradGuard no_gradients;
   if (options.population < options.rows + options.fresh) fail("the population is too small");
-  const std::vector<std::string> names = options.scores.empty() ? score_names() : options.scores;
+  std::vector<std::string> names = options.scores.empty() ? score_names() : options.scores;
+  if (options.scores.empty()) names.insert(names.end(), {kUnion, kRectified});
   const std::vector<SelftestWorld> worlds = selftest_worlds(options.population, options.seed);
   Random random(options.seed + 1);
   std::vector<SelftestCheck> checks;

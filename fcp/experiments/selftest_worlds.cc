@@ -5,6 +5,7 @@
 
 #include "fcp/base/random.h"
 #include "fcp/network/network.h"
+#include "fcp/scores/head_outputs.h"
 #include "fcp/training/export.h"
 #include "fcp/training/mlp.h"
 
@@ -25,6 +26,31 @@ Graph random_network(int64_t outputs, Loss loss, uint64_t seed) {
     last.bias[1].copy_(last.bias[0] + 1);
   }
   return export_mlp(mlp, {}, loss);
+}
+
+// Adds an output of softplus units on the last hidden layer.
+void append_random_head(Graph& network, const std::string& name, int64_t columns, Random& random) {
+  const std::string weight = name + ".weight", linear = name + ".linear";
+  torch::Tensor values = torch::empty({16, columns});
+  std::generate_n(values.data_ptr<float>(), values.numel(),
+                  [&] { return static_cast<float>(random.normal()); });
+  network.initializers[weight] = values;
+  network.nodes.push_back({linear, "MatMul", "", {"hidden2", weight}, {linear}, {}});
+  network.nodes.push_back({name, "Softplus", "", {linear}, {name}, {}});
+  TensorInfo info = network.outputs[0];
+  info.name = name;
+  info.shape = {kDynamic, columns};
+  network.outputs.push_back(info);
+}
+
+// Heads that learned nothing: the promise must not depend on them.
+Graph with_random_heads(Graph network, uint64_t seed) {
+  Random random(seed);
+  append_random_head(network, kSpreadOutput, 1, random);
+  append_random_head(network, kQuantilesOutput, 19, random);
+  append_random_head(network, kRectifierOutput, 1, random);
+  sort_and_check(network);
+  return network;
 }
 
 torch::Tensor answers(const Graph& network, const torch::Tensor& x) {
@@ -81,6 +107,7 @@ std::vector<SelftestWorld> selftest_worlds(size_t rows, uint64_t seed) {
     world.mean = random_network(1, Loss::kMse, random.bits());
     world.quantiles = random_network(2, Loss::kQuantile, random.bits());
     world.logits = random_network(kClasses, Loss::kCrossEntropy, random.bits());
+    world.heads = with_random_heads(world.mean, seed);
     fill_world(world, rows, random);
   }
   return worlds;

@@ -17,6 +17,7 @@ namespace fcp {
 struct SelftestWorld {
   std::string name;
   Graph mean, quantiles, logits;  // networks: one output, two quantiles, six classes
+  Graph heads;                    // `mean` with heads on its features, of random weights
   torch::Tensor x;                // [N, 4]
   torch::Tensor truth;            // [N, 1]
   torch::Tensor labels;           // [N, 1]

@@ -42,6 +42,14 @@ void check_score(const ScoreOptions& score) {
   if (score.name == "lac" && score.pixels > 0) {
     fail("sets of labels for every pixel are not exported; calibrate with residual or nested");
   }
+  if (score.name == "density" && score.level_set) {
+    fail("unions of intervals have no fixed number of ends, which is no fixed graph; calibrate ",
+         "density without --union to export");
+  }
+  if (!score.rectifier.empty() && (score.name == "feature_cqr" || predicts_labels(score.name))) {
+    fail("rectified ", score.name, " is not exported; residual, linearized, nested, cqr, spread, ",
+         "quantiles and density are");
+  }
   const bool bounds = score.name == "nested" || score.name == "feature_cqr";
   if (bounds && score.bound.method != BoundMethod::kIbp) {
     fail("bounds by ", bound_name(score.bound.method), " walk backwards from every output, which ",

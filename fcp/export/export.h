@@ -9,16 +9,21 @@
 //   nested           interval bound propagation at the fixed radius (export_ranges.h)
 //   feature_cqr      the same of two quantiles; a negative radius takes the inner ends
 //   linearized       μ ∓ r (‖∇g‖ + c s / 2), the gradient of a perceptron (export_slopes.h)
+//   spread           μ ∓ r σ(v)
+//   quantiles        μ + q ∓ r (distance of the quantiles) (quantile_nodes.h)
+//   density          the gaps that are taken, by a comparison of all pairs (quantile_nodes.h); no
+//                    unions
 //   lac              1 − softmax(z / T) ≤ r
 //   aps, raps        the running sum of sorted probabilities (+ rank term) ≤ r; not randomized
 //   feature_margin   max_j (z_j − z_k) / ‖W_j − W_k‖ (+ rank term) ≤ r; head of one linear layer
 //
-// Assumes split calibration; label scores may also be grouped by predicted label or by class.
-// Everything else depends on more than the row itself or on a search, and is refused with the
-// reason. Intervals are computed in the network's precision, radii rounded up; label scores in
-// double precision, as 1 − p of a sure network needs. An infinite radius gives infinite ends, or
-// all labels.
-// Tested by tests/calibration/export_test.cc and, in ONNX Runtime, tests/cli/test_export.py.
+// A rectified score has r ρ(v) or r + ρ(v) for its radius; all of the above but feature_cqr and the
+// scores of labels. Assumes split calibration; label scores may also be grouped by predicted label
+// or by class. Everything else depends on more than the row itself or on a search, and is refused
+// with the reason. Intervals are computed in the network's precision, radii rounded up; label
+// scores in double precision, as 1 − p of a sure network needs. An infinite radius gives infinite
+// ends, or all labels. Tested by tests/export/export_test.cc and, in ONNX Runtime,
+// tests/cli/test_export.py.
 #pragma once
 
 #include <string>

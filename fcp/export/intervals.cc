@@ -5,9 +5,13 @@
 #include <optional>
 
 #include "fcp/base/error.h"
+#include "fcp/export/quantile_nodes.h"
 #include "fcp/export/slopes.h"
+#include "fcp/network/cut.h"
 #include "fcp/scores/cqr.h"
+#include "fcp/scores/head_outputs.h"
 #include "fcp/scores/outputs.h"
+#include "fcp/scores/rectified.h"
 
 namespace fcp {
 namespace {
@@ -26,12 +30,17 @@ class IntervalWriter {
       : builder_(builder),
         score_(artifact.score),
         type_(interval_output(artifact, *head.network).type) {
-    const std::vector<TensorInfo>& outputs = head.network->outputs();
+    const std::shared_ptr<const Network> own = own_head(head.network);
+    const std::vector<TensorInfo>& outputs = own->outputs();
+    rank_ = interval_output(artifact, *head.network).shape.size();
+    if (!score_.rectifier.empty()) {
+      rectifiers_ = head.network->outputs()[output_index(*head.network, score_.rectifier)].shape[1];
+    }
     if (!has_quantiles(score_)) {
-      low_ = high_ = output_index(*head.network, score_.output);
+      low_ = high_ = output_index(*own, score_.output);
       center_ = {outputs[low_].name, outputs[low_].name};
     } else {
-      const QuantileOutputs quantiles = quantile_outputs(*head.network, score_);
+      const QuantileOutputs quantiles = quantile_outputs(*own, score_);
       low_ = quantiles.low;
       high_ = quantiles.high;
       check_same_rank(outputs[low_], outputs[high_]);
@@ -39,28 +48,91 @@ class IntervalWriter {
       center_ = {builder_.add("Min", both), builder_.add("Max", both)};
     }
     if (score_.name == "nested" || score_.name == "feature_cqr") {
-      ranges_.emplace(builder_, head.network, score_, head.feature);
+      ranges_.emplace(builder_, own, score_, head.feature);
+    } else if (score_.name == "spread") {
+      spread_ = builder_.add("Max", {as_output(spread_output(score_)), number(0)});
     } else if (score_.name == "linearized") {
-      spread_ = write_slopes(builder_, *head.network, low_, head.feature, score_.norm);
+      spread_ = write_slopes(builder_, *own, low_, head.feature, score_.norm);
       const double floor = score_.floor * score_.slope / 2;
       if (floor > 0) spread_ = builder_.add("Add", {spread_, number(floor)});
+    } else if (score_.name == "quantiles" || score_.name == "density") {
+      grid_ = quantile_grid(outputs[low_], *head.network);
     } else if (!score_.normalize.empty()) {
-      const TensorInfo& spread = outputs[output_index(*head.network, score_.normalize)];
+      const TensorInfo& spread = outputs[output_index(*own, score_.normalize)];
       check_same_rank(outputs[low_], spread);
       spread_ = spread.name;
     }
   }
 
   Ends write(const std::vector<double>& radius) {
+    side_ = 0;
     const Ends first = at(radius.front());
-    const Ends last = radius.size() == 1 || radius[1] == radius[0] ? first : at(radius[1]);
-    return {first.lower, last.upper};
+    if (radius.size() == 1 || (radius[1] == radius[0] && rectifiers_ == 1)) return first;
+    side_ = 1;
+    return {first.lower, at(radius[1]).upper};
   }
 
  private:
   Ends at(double radius) {
     if (std::isinf(radius) || (ranges_ && radius > kLargestBall)) return everything();
+    if (grid_.quantiles > 0) return around_center(radius);
     return ranges_ ? band(radius) : margin(radius);
+  }
+
+  // The head without heads on features: what bounds walk through and gradients are taken of.
+  static std::shared_ptr<const Network> own_head(const std::shared_ptr<const Network>& head) {
+    std::vector<TensorInfo> outputs;
+    for (const TensorInfo& output : head->outputs()) {
+      if (!is_head_output(output.name)) outputs.push_back(output);
+    }
+    if (outputs.size() == head->outputs().size()) return head;
+    return std::make_shared<const Network>(extract(head->graph(), head->inputs(), outputs));
+  }
+
+  // A tensor [N, K] of the graph in the type and number of dimensions of the output.
+  std::string as_output(const std::string& name) {
+    const std::string cast =
+        builder_.add("Cast", {name}, {{"to", int64_t{type_ == torch::kDouble ? 11 : 1}}});
+    return builder_.add("Reshape", {cast, builder_.add("Shape", {center_.lower})});
+  }
+
+  // That of the side, [N, 1, …], with as many dimensions as the output.
+  std::string rectifier() {
+    std::string cast = builder_.add("Cast", {score_.rectifier},
+                                    {{"to", int64_t{type_ == torch::kDouble ? 11 : 1}}});
+    if (rectifiers_ > 1) {
+      const std::string column = builder_.constant(torch::tensor({side_}, torch::kLong));
+      cast = builder_.add("Gather", {cast, column}, {{"axis", int64_t{1}}});
+    }
+    return builder_.reshape_rows(cast, std::vector<int64_t>(rank_ - 1, 1));
+  }
+
+  QuantileGrid quantile_grid(const TensorInfo& output, const Network& head) const {
+    const TensorInfo& grid = head.outputs()[output_index(head, quantiles_output(score_))];
+    int64_t outputs = 1;
+    for (size_t i = 1; i < output.shape.size(); ++i) outputs *= output.shape[i];
+    if (!output.known_rank || outputs < 1 || !grid.known_rank || grid.shape.size() != 2 ||
+        grid.shape[1] % outputs != 0 || grid.shape[1] / outputs < 2) {
+      fail("the outputs '", output.name, "' and '", grid.name,
+           "' do not say how many quantiles there are of each number, which export needs");
+    }
+    return {grid.name, outputs, grid.shape[1] / outputs};
+  }
+
+  // The ends of the residual, put on the prediction.
+  Ends around_center(double radius) {
+    const bool grown = score_.name == "density";
+    if (grown && score_.rectifier.empty() && radius >= grown_limit(grid_.quantiles)) {
+      return everything();
+    }
+    NodeRadius given{radius, "", rectified_by_difference(score_.name)};
+    if (!score_.rectifier.empty()) {
+      given.rectifier = builder_.add("Cast", {score_.rectifier}, {{"to", int64_t{11}}});
+    }
+    const Ends residual = grown ? write_grown_interval(builder_, grid_, given)
+                                : write_quantile_pair(builder_, grid_, score_.tail, given);
+    return {builder_.add("Add", {center_.lower, as_output(residual.lower)}),
+            builder_.add("Add", {center_.upper, as_output(residual.upper)})};
   }
 
   // ±∞ in the shape of the prediction, whatever the prediction is.
@@ -74,6 +146,10 @@ class IntervalWriter {
   // center ∓ r, times the spread where there is one.
   Ends margin(double radius) {
     std::string reach = number(rounded_up(radius));
+    if (!score_.rectifier.empty()) {
+      const bool difference = rectified_by_difference(score_.name);
+      reach = builder_.add(difference ? "Add" : "Mul", {rectifier(), reach});
+    }
     if (!spread_.empty()) reach = builder_.add("Mul", {spread_, reach});
     return {builder_.add("Sub", {center_.lower, reach}),
             builder_.add("Add", {center_.upper, reach})};
@@ -82,7 +158,7 @@ class IntervalWriter {
   // As band_score.h says: the outer ends, or for a negative radius the inner ones, on their side of
   // the prediction.
   Ends band(double radius) {
-    const std::vector<Ends> ranges = ranges_->ranges(std::abs(radius));
+    const std::vector<Ends> ranges = ranges_->ranges(std::abs(radius), score_.rectifier);
     const Ends& low = ranges[low_];
     const Ends& high = ranges[high_];
     const bool shrinks = radius < 0;
@@ -92,7 +168,8 @@ class IntervalWriter {
             : Ends{extreme("Min", low.lower, high.lower), extreme("Max", low.upper, high.upper)};
     const double floor = radius * score_.floor * score_.slope / 2;
     if (floor != 0) {
-      const std::string wider = number(floor);
+      std::string wider = number(floor);
+      if (!score_.rectifier.empty()) wider = builder_.add("Mul", {rectifier(), wider});
       ends = {builder_.add("Sub", {ends.lower, wider}), builder_.add("Add", {ends.upper, wider})};
     }
     return {builder_.add(shrinks ? "Max" : "Min", {ends.lower, center_.lower}),
@@ -125,6 +202,10 @@ class IntervalWriter {
   size_t low_ = 0, high_ = 0;
   Ends center_;
   std::string spread_;  // empty: 1
+  QuantileGrid grid_{"", 0, 0};
+  size_t rank_ = 2;  // of the output
+  int64_t rectifiers_ = 1;
+  int64_t side_ = 0;
   std::optional<RangeWriter> ranges_;
 };
 

@@ -53,7 +53,7 @@ RangeWriter::RangeWriter(GraphBuilder& builder, const std::shared_ptr<const Netw
   first_ = first_outputs(head_, ball_);
 }
 
-std::vector<Ends> RangeWriter::ranges(double radius) {
+std::vector<Ends> RangeWriter::ranges(double radius, const std::string& factor) {
   const Network& network = *head_.network;
   Slots slots(head_.constants.size());
   for (size_t i = 0; i < network.steps().size(); ++i) {
@@ -62,9 +62,9 @@ std::vector<Ends> RangeWriter::ranges(double radius) {
     if (head_.plans[i].runs) {  // the network computes it, the same for all features
       for (const std::string& name : step.node.outputs) outputs.push_back({name, name});
     } else if (first_[i].center.defined()) {
-      outputs = {around(step.node.outputs[0], first_[i].reach * radius)};
+      outputs = {around(step.node.outputs[0], first_[i].reach * radius, factor)};
     } else {
-      outputs = step_ends(i, step_inputs(step, slots, radius));
+      outputs = step_ends(i, step_inputs(step, slots, radius, factor));
     }
     for (size_t k = 0; k < step.outputs.size() && k < outputs.size(); ++k) {
       if (step.outputs[k] >= 0) slots[static_cast<size_t>(step.outputs[k])] = outputs[k];
@@ -79,7 +79,8 @@ std::vector<Ends> RangeWriter::ranges(double radius) {
   return results;
 }
 
-std::vector<Ends> RangeWriter::step_inputs(const Step& step, Slots& slots, double radius) {
+std::vector<Ends> RangeWriter::step_inputs(const Step& step, Slots& slots, double radius,
+                                           const std::string& factor) {
   std::vector<Ends> inputs;
   for (size_t k = 0; k < step.inputs.size(); ++k) {
     const std::string& name = step.node.inputs[k];
@@ -92,7 +93,7 @@ std::vector<Ends> RangeWriter::step_inputs(const Step& step, Slots& slots, doubl
       const std::string constant = builder_.tensor_or(name, head_.constants[slot]);
       slots[slot] = {constant, constant};
     } else if (slots[slot].lower.empty()) {  // the feature itself
-      slots[slot] = around(name, row_scale(ball_) * radius);
+      slots[slot] = around(name, row_scale(ball_) * radius, factor);
     }
     inputs.push_back(slots[slot]);
   }
@@ -194,9 +195,14 @@ std::vector<Ends> RangeWriter::corners(const Node& node, const std::vector<Ends>
   return {{builder_.add("Min", values), builder_.add("Max", values)}};
 }
 
-Ends RangeWriter::around(const std::string& center, const torch::Tensor& reach) {
-  const std::string constant = builder_.constant(reach);
-  return {builder_.add("Sub", {center, constant}), builder_.add("Add", {center, constant})};
+Ends RangeWriter::around(const std::string& center, const torch::Tensor& reach,
+                         const std::string& factor) {
+  std::string margin = builder_.constant(reach);
+  if (!factor.empty()) {
+    const std::vector<int64_t> ones(static_cast<size_t>(reach.dim() - 1), 1);
+    margin = builder_.add("Mul", {margin, builder_.reshape_rows(factor, ones)});
+  }
+  return {builder_.add("Sub", {center, margin}), builder_.add("Add", {center, margin})};
 }
 
 std::string RangeWriter::magnitude(const Step& step, size_t input, const std::string& name) {

@@ -40,19 +40,21 @@ class RangeWriter {
   RangeWriter(GraphBuilder& builder, const std::shared_ptr<const Network>& head,
               const ScoreOptions& score, const torch::Tensor& feature);
 
-  // Writes the nodes for one radius ≥ 0; the ends of each output of the head.
-  std::vector<Ends> ranges(double radius);
+  // Writes the nodes for one radius ≥ 0; the ends of each output of the head. `factor`, where there
+  // is one, is a tensor [N, 1] that multiplies the radius, row by row.
+  std::vector<Ends> ranges(double radius, const std::string& factor = "");
 
  private:
   using Slots = std::vector<Ends>;
 
-  std::vector<Ends> step_inputs(const Step& step, Slots& slots, double radius);
+  std::vector<Ends> step_inputs(const Step& step, Slots& slots, double radius,
+                                const std::string& factor);
   std::vector<Ends> step_ends(size_t index, const std::vector<Ends>& inputs);
   std::vector<Ends> at_both_ends(const Node& node, const std::vector<Ends>& inputs);
   std::vector<Ends> product(const Step& step, const std::vector<Ends>& inputs);
   std::vector<Ends> curve(const Step& step, const std::vector<Ends>& inputs);
   std::vector<Ends> corners(const Node& node, const std::vector<Ends>& inputs);
-  Ends around(const std::string& center, const torch::Tensor& reach);
+  Ends around(const std::string& center, const torch::Tensor& reach, const std::string& factor);
   std::string magnitude(const Step& step, size_t input, const std::string& name);
   std::string number(double value);
 

@@ -57,18 +57,6 @@ void set_blas_threads(int threads) {
   if (set != nullptr) set(threads);
 }
 
-torch::Device find_device(const std::string& name) {
-  if (name == "cpu") return torch::kCPU;
-  if (name != "cuda") fail("device ", name, ": expected cpu or cuda");
-  if (!torch::cuda::is_available()) {
-    fail("device cuda: this machine, or this build of libtorch, has no CUDA device");
-  }
-  // Convolutions would drop 13 of the 23 bits of every product: bounds would not hold.
-  at::globalContext().setAllowTF32CuDNN(false);
-  at::globalContext().setAllowTF32CuBLAS(false);
-  return torch::kCUDA;
-}
-
 }  // namespace
 
 void Observer::begin(std::string_view, size_t) {}
@@ -105,6 +93,18 @@ void Stage::advance(size_t count, const std::function<std::string()>& detail) {
   observer_->advance(count, detail);
 }
 
+torch::Device device_named(const std::string& name) {
+  if (name == "cpu") return torch::kCPU;
+  if (name != "cuda") fail("device ", name, ": expected cpu or cuda");
+  if (!torch::cuda::is_available()) {
+    fail("device cuda: this machine, or this build of libtorch, has no CUDA device");
+  }
+  // Convolutions would drop 13 of the 23 bits of every product: bounds would not hold.
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
+  return torch::kCUDA;
+}
+
 Context start(const StartOptions& options, Communicator* ranks) {
   const int cores = cores_for(*ranks);
   const int threads = options.threads > 0 ? options.threads : cores;
@@ -112,7 +112,7 @@ Context start(const StartOptions& options, Communicator* ranks) {
   keep_threads_from_spinning(cores);
   at::set_num_threads(threads);
   set_blas_threads(threads);
-  return {.device = find_device(options.device), .ranks = ranks};
+  return {.device = device_named(options.device), .ranks = ranks};
 }
 
 }  // namespace fcp

@@ -69,6 +69,9 @@ struct StartOptions {
   int threads = 0;             // 0: all cores
 };
 
+// "cpu" or "cuda"; an Error where the device is not there.
+torch::Device device_named(const std::string& name);
+
 // Sets the number of threads of this process, for libtorch and for OpenBLAS, and returns a context
 // for the device. An Error where the device is not there. All other threads that libtorch has
 // started keep asleep: they wait for work without taking a core.

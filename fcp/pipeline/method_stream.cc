@@ -63,6 +63,7 @@ std::optional<CalibrationArtifact> baseline_predictor(const CalibrationArtifact&
   plain.score.name = name;
   plain.score.asymmetric = false;
   plain.score.paper = false;
+  plain.score.rectifier.clear();
   plain.rows.scores = artifact.baseline;
   plain.rows.levels = rows.levels;
   plain.rows.total = rows.total;

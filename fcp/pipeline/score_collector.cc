@@ -82,6 +82,7 @@ BatchScorer::BatchScorer(const CalibrateSettings& settings, const ScoredNetwork&
   ScoreOptions plain = settings.score;
   plain.name = name;
   plain.asymmetric = false;
+  plain.rectifier.clear();
   baseline_ = make_score(plain, predictor.shared_head());
 }
 

@@ -7,12 +7,13 @@
 #include "fcp/base/error.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/row_digest.h"
+#include "fcp/training/tabular_heads.h"
 
 namespace fcp {
 namespace {
 
-// What later steps ask a network: how its columns are read, the names of its targets, and which rows
-// it has seen.
+// What later steps ask a network: how its columns are read, the names of its targets, and which
+// rows it has seen.
 void describe_training(const RowSource& source, const Rows& rows, Graph& graph) {
   if (source.encoding() != nullptr) {
     graph.metadata[kEncodingKey] = encoding_text(*source.encoding());
@@ -42,7 +43,7 @@ TrainResult train_rows(RowSource& source, const TrainOptions& options, const Con
   return result;
 }
 
-TabularResult train_table(RowSource& source, const TabularOptions& options,
+TabularResult train_table(RowSource& source, const TabularOptions& options, bool heads,
                           const Context& context) {
   const Rows rows = read_all(source);
   std::optional<Stage> stage;  // how long it is becomes known with the first step
@@ -53,6 +54,10 @@ TabularResult train_table(RowSource& source, const TabularOptions& options,
     });
   });
   stage.reset();
+  if (heads && options.loss == Loss::kMse) {
+    const Stage fitting(context, "heads", 0);
+    add_heads(rows.y, options.seed, result);
+  }
   for (const std::string& warning : result.warnings) context.observer->warning(warning);
   describe_training(source, rows, result.graph);
   return result;

@@ -8,12 +8,14 @@
 
 namespace fcp {
 
-// Trains on all rows by the paper's recipe; the graph carries how its columns are read, the names of
-// its targets, and what tells the rows that it has seen (fcp/data/row_digest.h).
+// Trains on all rows by the paper's recipe; the graph carries how its columns are read, the names
+// of its targets, and what tells the rows that it has seen (fcp/data/row_digest.h).
 TrainResult train_rows(RowSource& source, const TrainOptions& options, const Context& context);
 
-// The same by the default recipe. Warnings go to the observer and stay in the result.
-TabularResult train_table(RowSource& source, const TabularOptions& options,
+// The same by the default recipe. A regression gets heads on its features as well
+// (fcp/training/tabular_heads.h), where they are wanted and the rows are enough. Warnings go to the
+// observer and stay in the result.
+TabularResult train_table(RowSource& source, const TabularOptions& options, bool heads,
                           const Context& context);
 
 }  // namespace fcp

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/scores/head_outputs.h"
 #include "fcp/scores/outputs.h"
 
 namespace fcp {
@@ -69,13 +70,17 @@ QuantileOutputs quantile_outputs(const Network& head, const ScoreOptions& option
     }
     return {output_index(head, options.low), output_index(head, options.high)};
   }
-  if (head.outputs().size() != 2) {
+  std::vector<size_t> own;  // not of heads on features
+  for (size_t i = 0; i < head.outputs().size(); ++i) {
+    if (!is_head_output(head.outputs()[i].name)) own.push_back(i);
+  }
+  if (own.size() != 2) {
     fail(
         "quantiles need a network with two outputs, low and high, as `fcp train --loss quantile` "
         "makes; this one has ",
-        head.outputs().size(), ": name two by --low and --high");
+        own.size(), ": name two by --low and --high");
   }
-  return {0, 1};
+  return {own[0], own[1]};
 }
 
 Quantiles quantiles_of(const Tensors& outputs, const QuantileOutputs& which) {

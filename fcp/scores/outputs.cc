@@ -1,14 +1,19 @@
 #include "fcp/scores/outputs.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "fcp/base/error.h"
+#include "fcp/scores/head_outputs.h"
 
 namespace fcp {
 
 size_t output_index(const Network& head, const std::string& name) {
   const std::vector<TensorInfo>& outputs = head.outputs();
-  if (name.empty() && outputs.size() == 1) return 0;
+  const auto own = [](const TensorInfo& output) { return !is_head_output(output.name); };
+  if (name.empty() && std::count_if(outputs.begin(), outputs.end(), own) == 1) {
+    return static_cast<size_t>(std::find_if(outputs.begin(), outputs.end(), own) - outputs.begin());
+  }
   std::string known;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].name == name) return i;

@@ -13,8 +13,8 @@
 
 namespace fcp {
 
-// The index of the output called `name` among the head's outputs; the only one where `name` is
-// empty. An Error lists the outputs otherwise.
+// The index of the output called `name` among the head's outputs; where `name` is empty, the only
+// one that is not of a head on features (head_outputs.h). An Error lists the outputs otherwise.
 size_t output_index(const Network& head, const std::string& name);
 
 // A margin r σ times this is never short of a distance with distance / σ ≤ r: it pays for the

@@ -6,13 +6,17 @@
 #include "fcp/base/error.h"
 #include "fcp/scores/aps.h"
 #include "fcp/scores/cqr.h"
+#include "fcp/scores/density.h"
 #include "fcp/scores/feature_cqr.h"
 #include "fcp/scores/feature_margin.h"
 #include "fcp/scores/feature_sampled.h"
 #include "fcp/scores/lac.h"
 #include "fcp/scores/linearized.h"
 #include "fcp/scores/nested.h"
+#include "fcp/scores/quantiles.h"
+#include "fcp/scores/rectified.h"
 #include "fcp/scores/residual.h"
+#include "fcp/scores/spread.h"
 #include "fcp/scores/surrogate.h"
 
 namespace fcp {
@@ -28,14 +32,17 @@ const std::map<std::string, ScoreEntry>& entries() {
   static const std::map<std::string, ScoreEntry> table = {
       {"aps", {make_aps, false, "lac"}},
       {"cqr", {make_cqr, false, ""}},
+      {"density", {make_density, false, "residual"}},
       {"feature_cqr", {make_feature_cqr, true, "cqr"}},
       {"feature_margin", {make_feature_margin, true, "lac"}},
       {"feature_sampled", {make_feature_sampled, true, "lac"}},
       {"lac", {make_lac, false, ""}},
       {"linearized", {make_linearized, true, "residual"}},
       {"nested", {make_nested, true, "residual"}},
+      {"quantiles", {make_quantiles, false, "residual"}},
       {"raps", {make_raps, false, "lac"}},
       {"residual", {make_residual, false, ""}},
+      {"spread", {make_spread, false, "residual"}},
       {"surrogate", {make_surrogate, true, "residual"}},
   };
   return table;
@@ -80,6 +87,7 @@ std::unique_ptr<Score> make_score(const ScoreOptions& options,
     fail(options.name, ": a share of the pixels (", options.pixels,
          ") can be asked of residual, nested and lac alone");
   }
+  if (!options.rectifier.empty()) return make_rectified(options, std::move(head));
   return entry(options.name).make(options, std::move(head));
 }
 

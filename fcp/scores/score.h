@@ -35,6 +35,9 @@ struct Regions {
   torch::Tensor upper;       // [N, K], may be +∞; undefined for labels
   torch::Tensor members;     // [N, C] bool: the labels in the set; undefined for intervals. Of
                              // pixels [N, C, P], and the prediction is then [N, P]
+  // [N, K, P, 2]: the intervals of a union, ascending, then empty ones (+∞, −∞); lower and upper
+  // are the ends of all of it. Undefined: the one interval from lower to upper.
+  torch::Tensor parts{};
 };
 
 class Score {
@@ -69,11 +72,19 @@ struct ScoreOptions {
   std::string high{};       // and the high one; both empty: the only two outputs
   bool asymmetric = false;  // cqr, feature_cqr: a radius for each side, each at α/2
 
+  // Outputs of heads on the features; empty: the reserved names of head_outputs.h.
+  std::string spread{};     // spread: σ
+  std::string quantiles{};  // quantiles, density: the grid of quantiles of the residual
+  double tail = 0.05;       // quantiles: the level of the low one; the high one's is 1 − tail
+  bool level_set = false;   // density: unions of intervals
+  std::string rectifier{};  // any: the output that rectifies the score (rectified.h); empty: none
+
   Norm norm = Norm::kInf;  // of feature space
   // nested, surrogate, feature_cqr. In plain arithmetic: nested needs bands that grow, which plain
   // ones do, not bands that hold every rounding, which would give the radius 0 a width.
   BoundOptions bound = {.outward = false};
   // nested, feature_cqr: how far each number of a feature moves at radius 1; empty: 1 for all.
+  // density of level sets: the unit of each output; empty: 1 for all.
   std::vector<double> scale{};
   // q: residual, nested, lac: the share of an image's pixels that must be in (pixels.h). 0: the row
   // is no image: all of it must be in, and lac gives one set a row instead of one a pixel.

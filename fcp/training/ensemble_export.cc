@@ -51,8 +51,7 @@ void append_member_layer(Graph& graph, const std::string& input, const StackLaye
     parts.push_back(concat(name, ".part", e));
     answers.push_back(concat(name, ".member", e));
   }
-  graph.initializers[name + ".widths"] =
-      torch::full({members}, layer.weight.size(1), torch::kLong);
+  graph.initializers[name + ".widths"] = torch::full({members}, layer.weight.size(1), torch::kLong);
   graph.nodes.push_back({.name = name + "/Split",
                          .op = "Split",
                          .domain = "",

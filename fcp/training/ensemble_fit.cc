@@ -17,7 +17,7 @@
 namespace fcp {
 namespace {
 
-constexpr double kScaleFactor = 10;  // rate of the inputs' scales over that of the weights
+constexpr double kScaleFactor = 10;   // rate of the inputs' scales over that of the weights
 constexpr int64_t kEvaluated = 2048;  // rows of one block of a hold-out
 
 torch::Tensor index_tensor(const std::vector<int64_t>& rows) {
@@ -26,8 +26,7 @@ torch::Tensor index_tensor(const std::vector<int64_t>& rows) {
 
 // Rows of x, [S, n] indices → [S, n, columns].
 torch::Tensor rows_at(const torch::Tensor& x, const torch::Tensor& indices) {
-  return x.index_select(0, indices.flatten())
-      .view({indices.size(0), indices.size(1), x.size(1)});
+  return x.index_select(0, indices.flatten()).view({indices.size(0), indices.size(1), x.size(1)});
 }
 
 // One thread while in scope, where a step is too short to be worth sharing.
@@ -163,8 +162,8 @@ class EnsembleRun {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
     const int64_t steps = options_.epochs * batches_;
     const double each = elapsed.count() / static_cast<double>(steps_);
-    return {epoch,  options_.epochs, steps_, steps, last_loss_,
-            each * static_cast<double>(steps - steps_)};
+    return {epoch, options_.epochs, steps_,
+            steps, last_loss_,      each * static_cast<double>(steps - steps_)};
   }
 
   torch::Tensor holdout_losses() const {
@@ -263,8 +262,7 @@ EnsembleFit fit_ensemble(const torch::Tensor& x, const torch::Tensor& y,
 torch::Tensor network_outputs(const EnsembleFit& fit, int64_t network, const torch::Tensor& x,
                               const std::vector<int64_t>& rows) {
   const torch::NoGradGuard no_gradients;
-  const MemberStack one(fit.shape,
-                        fit.parameters.narrow(0, network, 1).clone().to(x.device()));
+  const MemberStack one(fit.shape, fit.parameters.narrow(0, network, 1).clone().to(x.device()));
   std::vector<torch::Tensor> blocks;
   for (size_t first = 0; first < rows.size(); first += kEvaluated) {
     const size_t last = std::min(first + kEvaluated, rows.size());

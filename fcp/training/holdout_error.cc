@@ -63,14 +63,14 @@ std::vector<std::string> training_warnings(const HoldoutError& error,
   std::vector<std::string> warnings;
   for (size_t k = 0; k < error.rmse.size(); ++k) {
     if (error.rmse[k] < 0.995 * error.deviation[k]) continue;
-    warnings.push_back(concat("target ", k, " (from 0) is predicted no better than by its mean: ",
-                              "hold-out RMSE ", error.rmse[k], ", that of the mean ",
-                              error.deviation[k]));
+    warnings.push_back(concat(
+        "target ", k, " (from 0) is predicted no better than by its mean: ", "hold-out RMSE ",
+        error.rmse[k], ", that of the mean ", error.deviation[k]));
   }
   if (error.majority > 0 && error.accuracy <= error.majority) {
-    warnings.push_back(concat("labels are predicted no better than by the most frequent one: ",
-                              "hold-out accuracy ", error.accuracy, ", its share ",
-                              error.majority));
+    warnings.push_back(concat(
+        "labels are predicted no better than by the most frequent one: ", "hold-out accuracy ",
+        error.accuracy, ", its share ", error.majority));
   }
   const auto improving = std::count_if(curves.begin(), curves.end(), [&](const FitCurve& curve) {
     return still_improving(curve, epochs);

@@ -198,9 +198,9 @@ torch::Tensor encode_rows(const InputEncoding& encoding, const Array& x) {
   constexpr int64_t kBlock = 4096;
   for (int64_t first = 0; first < rows; first += kBlock) {
     const int64_t count = std::min(kBlock, rows - first);
-    const torch::Tensor block = torch::from_blob(
-        const_cast<float*>(x.values.data() + first * encoding.columns()),
-        {count, encoding.columns()}, torch::kFloat);
+    const torch::Tensor block =
+        torch::from_blob(const_cast<float*>(x.values.data() + first * encoding.columns()),
+                         {count, encoding.columns()}, torch::kFloat);
     encoded.narrow(0, first, count).copy_(network.forward(block));
   }
   return encoded;

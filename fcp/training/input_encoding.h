@@ -1,9 +1,9 @@
-// What a table's columns become before the first layer of a network, fitted on the training rows and
-// written into the graph, which therefore takes raw columns:
+// What a table's columns become before the first layer of a network, fitted on the training rows
+// and written into the graph, which therefore takes raw columns:
 //
 //   soft     z / √(1 + (z/3)²), z = (x − median) / (0.7413 · interquartile range)
-//   bins     clip((x − aᵢ) / (aᵢ₊₁ − aᵢ), 0, 1) for each pair of neighbouring edges aᵢ of the column
-//   missing  1 where x is missing, for columns in which values are missing
+//   bins     clip((x − aᵢ) / (aᵢ₊₁ − aᵢ), 0, 1) for each pair of neighbouring edges aᵢ of the
+//   column missing  1 where x is missing, for columns in which values are missing
 //
 // The first is a robust standardisation whose outliers are softly clipped at ±3; the second is the
 // piecewise-linear encoding (Gorishniy et al., "On embeddings for numerical features in tabular

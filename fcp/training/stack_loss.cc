@@ -61,9 +61,8 @@ torch::Tensor StackLoss::gradient(const torch::Tensor& outputs, const torch::Ten
   if (kind == Loss::kQuantile) {
     return torch::cat({pinball_slope(first, low) * scale, pinball_slope(second, high) * scale}, 2);
   }
-  return torch::cat({first * (2 * share_of(shares, 0)) * scale,
-                     second.sign() * share_of(shares, 1) * scale},
-                    2);
+  return torch::cat(
+      {first * (2 * share_of(shares, 0)) * scale, second.sign() * share_of(shares, 1) * scale}, 2);
 }
 
 }  // namespace fcp

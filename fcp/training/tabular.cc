@@ -121,8 +121,8 @@ TabularData prepare_tabular(const InputEncoding& encoding, const Array& x, const
 
 StackLoss make_stack_loss(const TabularOptions& options, const TabularData& data,
                           const std::vector<Centre>& centres) {
-  StackLoss loss{.kind = options.loss, .low = options.low, .high = options.high, .weights = {},
-                 .shares = {}};
+  StackLoss loss{
+      .kind = options.loss, .low = options.low, .high = options.high, .weights = {}, .shares = {}};
   const bool labels = options.loss == Loss::kCrossEntropy;
   const int64_t columns = labels ? data.outputs : data.targets;
   loss.weights = options.weights.empty() ? torch::ones({columns}, torch::kFloat)
@@ -188,8 +188,8 @@ size_t choose_centre(const EnsembleFit& fit, const TabularData& data,
   for (int64_t k = 0; k < data.targets; ++k) {
     const torch::Tensor a = mean.select(1, k), b = median.select(1, k);
     length_ratio += std::log(residual_length(b) / residual_length(a));
-    rmse_ratio += 0.5 * std::log(b.square().mean().item<double>() /
-                                 a.square().mean().item<double>());
+    rmse_ratio +=
+        0.5 * std::log(b.square().mean().item<double>() / a.square().mean().item<double>());
   }
   const double targets = static_cast<double>(data.targets);
   const bool shorter = std::exp(length_ratio / targets) < kShorter;
@@ -206,9 +206,8 @@ torch::Tensor graph_features(const Graph& graph, const Array& x) {
   std::vector<torch::Tensor> blocks;
   for (int64_t first = 0; first < rows; first += kBlock) {
     const int64_t count = std::min(kBlock, rows - first);
-    const torch::Tensor block =
-        torch::from_blob(const_cast<float*>(x.values.data() + first * columns), {count, columns},
-                         torch::kFloat);
+    const torch::Tensor block = torch::from_blob(
+        const_cast<float*>(x.values.data() + first * columns), {count, columns}, torch::kFloat);
     blocks.push_back(backbone.forward(block));
   }
   return torch::cat(blocks);
@@ -279,8 +278,8 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   check_tabular_loss(options);
   check_training_rows(x, y, options.loss, /*missing=*/true);
   Random seeds(options.seed);
-  const std::vector<FitRows> rows = deal_rows(static_cast<int64_t>(x.rows()), options.members,
-                                              options.holdout, seeds.bits());
+  const std::vector<FitRows> rows =
+      deal_rows(static_cast<int64_t>(x.rows()), options.members, options.holdout, seeds.bits());
   const InputEncoding encoding = fit_input_encoding(x);
   const TabularData data = prepare_tabular(encoding, x, y, options);
   const std::vector<Centre> centres = centres_to_try(options, y);
@@ -289,8 +288,7 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   std::vector<FitRows> all;
   for (size_t i = 0; i < centres.size(); ++i) all.insert(all.end(), rows.begin(), rows.end());
   const StackLoss loss = make_stack_loss(options, data, centres);
-  const EnsembleFit fit =
-      fit_ensemble(data.x, data.y, all, loss, data.outputs, fitting, progress);
+  const EnsembleFit fit = fit_ensemble(data.x, data.y, all, loss, data.outputs, fitting, progress);
 
   const size_t chosen = choose_centre(fit, data, rows, centres);
   std::vector<int64_t> networks(rows.size());

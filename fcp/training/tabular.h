@@ -44,9 +44,9 @@ struct TabularOptions {
   int64_t members = 5;
   std::vector<int64_t> layers{256, 256, 128};  // at least one
   double dropout = 0.1;
-  double rate = 0;     // at its peak; 0: by the number of rows, 0.003 or 0.0015
-  int64_t batch = 0;   // 0: by the number of rows, 32 to 256
-  int64_t epochs = 0;  // at most; 0: by the number of rows, 80 to 400
+  double rate = 0;       // at its peak; 0: by the number of rows, 0.003 or 0.0015
+  int64_t batch = 0;     // 0: by the number of rows, 32 to 256
+  int64_t epochs = 0;    // at most; 0: by the number of rows, 80 to 400
   int64_t patience = 0;  // epochs without improvement; 0: 30 % of all
   double holdout = 0.2;  // share of rows that choose the epoch of a single member
   Centre centre = Centre::kAuto;
@@ -59,8 +59,8 @@ struct TabularOptions {
   torch::Device device = torch::kCPU;
 };
 
-// What a member says of rows that it has not seen, on the CPU in float32. D is the width of its last
-// hidden layer. `outputs` are K for mse, 2K for quantile (all low, then all high), classes for
+// What a member says of rows that it has not seen, on the CPU in float32. D is the width of its
+// last hidden layer. `outputs` are K for mse, 2K for quantile (all low, then all high), classes for
 // cross-entropy.
 struct UnseenRows {
   std::vector<int64_t> rows;  // of the training data, from 0

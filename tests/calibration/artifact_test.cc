@@ -8,6 +8,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/calibration/artifact_settings.h"
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
@@ -89,6 +90,11 @@ void expect_same(const ScoreOptions& a, const ScoreOptions& b) {
   EXPECT_EQ(a.loss_weights, b.loss_weights);
   EXPECT_EQ(a.pixels, b.pixels);
   EXPECT_EQ(a.double_log, b.double_log);
+  EXPECT_EQ(a.spread, b.spread);
+  EXPECT_EQ(a.quantiles, b.quantiles);
+  EXPECT_EQ(a.tail, b.tail);
+  EXPECT_EQ(a.level_set, b.level_set);
+  EXPECT_EQ(a.rectifier, b.rectifier);
 }
 
 void expect_same(const CalibrationOptions& a, const CalibrationOptions& b) {
@@ -135,6 +141,30 @@ TEST_P(CalibratedOfKind, ComesBackFromItsFile) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, CalibratedOfKind,
                          testing::Values("split", "grouped", "localized", "weighted"));
+
+TEST(CalibrationArtifact, OptionsOfHeadsComeBackAndOthersDoNotNameThem) {
+  CalibrationArtifact artifact = made_up();
+  artifact.calibration.name = "split";
+  const std::string before = settings_text(artifact);
+  EXPECT_EQ(before.find("level_set"), std::string::npos);
+  ScoreOptions& score = artifact.score;
+  score.spread = "sigma";
+  score.quantiles = "grid";
+  score.tail = 0.07;
+  score.level_set = true;
+  EXPECT_EQ(settings_text(artifact), before) << "the surrogate reads no heads";
+  for (const char* name : {"spread", "quantiles", "density"}) {
+    score.name = name;
+    CalibrationArtifact read;
+    read_settings(settings_text(artifact), read);
+    expect_same(score, read.score);
+  }
+  score.name = "residual";
+  score.rectifier = "rho";
+  CalibrationArtifact read;
+  read_settings(settings_text(artifact), read);
+  expect_same(score, read.score);
+}
 
 TEST(CalibrationArtifact, DefaultsAndEmptyListsComeBack) {
   const Folder folder;

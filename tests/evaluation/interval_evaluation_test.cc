@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -273,6 +274,32 @@ TEST(IntervalEvaluation, RefusesShapesThatDoNotFit) {
   rows = table.all();
   rows.weights = {};
   EXPECT_THROW(evaluator.add(rows), Error);
+}
+
+// Two parts, one part, none: lengths add up, and a truth between two parts is missed.
+TEST(IntervalEvaluation, Unions) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> lower = {0, 0, infinity}, upper = {5, 2, -infinity};
+  const std::vector<double> truth = {2, 2, 1};
+  const std::vector<double> parts = {0,        1,         3,        5,         0,        2,
+                                     infinity, -infinity, infinity, -infinity, infinity, -infinity};
+  const IntervalRows rows{
+      .lower = lower, .upper = upper, .truth = truth, .parts = parts, .part_count = 2};
+  const IntervalEvaluation result = evaluate_intervals(rows, 1);
+  EXPECT_EQ(result.coverage.covered, 1U);
+  EXPECT_DOUBLE_EQ(result.length.mean, 5.0 / 3);
+  EXPECT_DOUBLE_EQ(result.length.empty_share, 1.0 / 3);
+  EXPECT_TRUE(std::isinf(result.interval_score));  // nothing is near an empty region
+  const IntervalRows two{.lower = std::span(lower).first(2),
+                         .upper = std::span(upper).first(2),
+                         .truth = std::span(truth).first(2),
+                         .parts = std::span(parts).first(8),
+                         .part_count = 2};
+  // (3 + 2/0.1 · 1 + 2) / 2: the first truth is 1 away from both parts.
+  EXPECT_DOUBLE_EQ(evaluate_intervals(two, 1).interval_score, 12.5);
+  const IntervalRows wrong{
+      .lower = lower, .upper = upper, .truth = truth, .parts = parts, .part_count = 3};
+  EXPECT_THROW(evaluate_intervals(wrong, 1), Error);
 }
 
 }  // namespace

@@ -63,9 +63,9 @@ TEST(SelftestLaws, AGamblerFindsWhatIsOffAndOnlyThat) {
 TEST(Selftest, HoldsForAFewScores) {
   SelftestOptions options;
   options.replications = 60;
-  options.scores = {"residual", "nested", "lac"};
+  options.scores = {"residual", "nested", "lac", "spread", "density --union", "rectified residual"};
   const std::vector<SelftestCheck> checks = run_selftest(options);
-  ASSERT_EQ(checks.size(), 36u);
+  ASSERT_EQ(checks.size(), 72u);
   for (const SelftestCheck& check : checks) {
     EXPECT_TRUE(check.passed) << check.world << " " << check.score << " " << check.calibration
                               << ": " << check.coverage << ", chance " << check.chance;

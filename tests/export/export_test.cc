@@ -14,6 +14,7 @@
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/export/graph_builder.h"
 #include "fcp/network/network.h"
+#include "fcp/scores/head_outputs.h"
 
 #include "tests/bounds/heads.h"
 #include "tests/export/run_exported.h"
@@ -123,6 +124,101 @@ TEST(Export, NormalizedResidual) {
     score.normalize = "s";
     expect_same_intervals(calibrated_on_noise(graph, score, ""));
   }
+}
+
+// A perceptron with heads on its hidden layer, as fcp fits them: a spread, a grid that ascends, and
+// a rectifier.
+Graph with_test_heads(int64_t outputs, int64_t quantiles) {
+  Graph graph = make_mlp({3, 6, outputs});
+  const auto head = [&](const std::string& name, int64_t columns, const char* op) {
+    graph.initializers[name + "_w"] = torch::randn({6, columns});
+    graph.nodes.push_back(make_node("MatMul", {"h1", name + "_w"}, {name + "_0"}));
+    graph.nodes.push_back(make_node(op, {name + "_0"}, {name}));
+    graph.outputs.push_back(make_info(name, {kDynamic, columns}));
+  };
+  head(kSpreadOutput, outputs, "Exp");
+  head("steps", outputs * quantiles, "Softplus");
+  graph.outputs.pop_back();
+  // Ascending but for a few, which are raised.
+  graph.initializers["sums"] = torch::ones({outputs * quantiles, outputs * quantiles}).triu() -
+                               0.02 * torch::rand({outputs * quantiles, outputs * quantiles});
+  graph.nodes.push_back(make_node("MatMul", {"steps", "sums"}, {kQuantilesOutput}));
+  graph.outputs.push_back(make_info(kQuantilesOutput, {kDynamic, outputs * quantiles}));
+  head(kRectifierOutput, 1, "Softplus");
+  return graph;
+}
+
+TEST(Export, HeadsOnFeatures) {
+  torch::manual_seed(31);
+  for (const char* name : {"spread", "quantiles", "density"}) {
+    for (const int64_t outputs : {1, 3}) {
+      for (const int64_t quantiles : {2, 7, 49}) {
+        for (const bool rectified : {false, true}) {
+          for (const double noise : {0.3, 30.0}) {
+            ScoreOptions score = score_named(name);
+            if (rectified) score.rectifier = kRectifierOutput;
+            SCOPED_TRACE(testing::Message() << name << outputs << '/' << quantiles << rectified);
+            expect_same_intervals(
+                calibrated_on_noise(with_test_heads(outputs, quantiles), score, "", noise),
+                {.levels = {Level(0.1), Level(0.5)}});
+          }
+        }
+      }
+    }
+  }
+}
+
+// Gaps in every order, many of them equal: which is taken first must be what the score says.
+TEST(Export, DensityTakesGapsInTheSameOrder) {
+  torch::manual_seed(32);
+  for (int trial = 0; trial < 40; ++trial) {
+    Graph graph = make_mlp({3, 6, 1});
+    const int64_t quantiles = 3 + trial % 10;
+    graph.initializers["steps"] = torch::randint(0, 4, {6, quantiles}, torch::kFloat) / 8;
+    torch::Tensor sums = torch::ones({quantiles, quantiles}).triu();
+    graph.initializers["sums"] = sums;
+    graph.nodes.push_back(make_node("MatMul", {"h1", "steps"}, {"gaps"}));
+    graph.nodes.push_back(make_node("MatMul", {"gaps", "sums"}, {kQuantilesOutput}));
+    graph.outputs.push_back(make_info(kQuantilesOutput, {kDynamic, quantiles}));
+    CalibrationArtifact artifact = calibrated_on_noise(graph, score_named("density"), "", 2);
+    for (const double radius : {0.3, 1.0, 2.4, 3.0, 4.7, 6.1, 30.0}) {
+      artifact.rows.scores.assign(40, radius);
+      expect_same_intervals(artifact);
+    }
+  }
+}
+
+TEST(Export, RectifiedOfOtherScores) {
+  torch::manual_seed(33);
+  for (const char* name : {"residual", "linearized", "nested"}) {
+    ScoreOptions score = score_named(name);
+    score.rectifier = kRectifierOutput;
+    score.floor = 0.5;
+    score.slope = 1;
+    expect_same_intervals(calibrated_on_noise(with_test_heads(2, 3), score, "h1"));
+    expect_same_intervals(calibrated_on_noise(with_test_heads(2, 3), score, "x"));
+  }
+  Graph graph = two_quantiles({3, 6, 4});
+  graph.nodes.push_back(make_node("MatMul", {"h1", "rho"}, {kRectifierOutput}));
+  graph.outputs.push_back(make_info(kRectifierOutput, {kDynamic, 2}));
+  ScoreOptions score = score_named("cqr");
+  score.rectifier = kRectifierOutput;
+  for (const int64_t sides : {2, 1}) {  // a rectifier for each side, and one for both
+    graph.initializers["rho"] = torch::randn({6, sides});
+    graph.outputs.back().shape[1] = sides;
+    score.asymmetric = sides == 2;
+    expect_same_intervals(calibrated_on_noise(graph, score, "", 3));
+  }
+  score.name = "feature_cqr";
+  EXPECT_THAT([&] { export_artifact(calibrated_on_noise(graph, score, "h1")); },
+              ThrowsMessage<Error>(HasSubstr("rectified feature_cqr is not exported")));
+}
+
+TEST(Export, RefusesUnions) {
+  ScoreOptions score = score_named("density");
+  score.level_set = true;
+  EXPECT_THAT([&] { export_artifact(calibrated_on_noise(with_test_heads(1, 5), score, "")); },
+              ThrowsMessage<Error>(HasSubstr("unions of intervals")));
 }
 
 TEST(Export, Cqr) {

@@ -23,7 +23,7 @@ class Deb(package.Case):
         self.assertEqual(run(root + "/usr/bin/fcp", "--version"), run(PROGRAM, "--version"))
         run("dpkg-deb", "--extract", development, root)
         for file in ("/usr/share/man/man1/fcp.1", "/usr/share/bash-completion/completions/fcp",
-                     "/usr/include/fcp/calibration/artifact.h"):
+                     "/usr/include/fcp/fcp.h"):
             with open(root + file, encoding="utf-8") as opened:
                 self.assertTrue(opened.read())
         self.assertEqual(len(glob.glob(root + "/usr/lib/**/fcpConfig.cmake", recursive=True)), 1)

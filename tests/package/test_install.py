@@ -1,5 +1,6 @@
 """`cmake --install`, and a project outside that builds against it with find_package(fcp)."""
 import os
+import shutil
 import subprocess
 
 import package
@@ -30,11 +31,15 @@ class Install(package.Case):
             "-DCMAKE_PREFIX_PATH=" + self.prefix + ";" + cached("CMAKE_PREFIX_PATH"),
             "-DCMAKE_CXX_COMPILER=" + cached("CMAKE_CXX_COMPILER"),
             "-DCMAKE_CXX_FLAGS=-O0 " + cached("CMAKE_CXX_FLAGS"),
+            "-DFCP_EXAMPLES=" + os.path.join(SOURCE, "examples"),
             "-DFCP_HEADERS=" + self.installed("include"))
         run("cmake", "--build", built)
+        self.check_headers()
         demo = self.demo()
         printed = run(os.path.join(built, "outside"), os.path.join(demo, "calibrated.onnx"), "0.1")
-        lower, upper, picture, _ = printed.split()
+        lower, upper, tensor_lower, tensor_upper = printed.split()
+        self.assertEqual((lower, upper), (tensor_lower, tensor_upper))
+        self.check_shortest(built, demo)
         # What the installed program says of the same row.
         with open(self.path("zeros.csv"), "w", encoding="utf-8") as file:
             with open(os.path.join(demo, "test.csv"), encoding="utf-8") as test:
@@ -44,12 +49,33 @@ class Install(package.Case):
         _, wanted_lower, wanted_upper = map(float, rows[1].split(","))
         self.assertAlmostEqual(float(lower), wanted_lower, delta=1e-4)
         self.assertAlmostEqual(float(upper), wanted_upper, delta=1e-4)
-        self.assertGreater(int(picture), 50)
         # Nothing of the installed package points back into the build or the sources.
         found = subprocess.run(["grep", "-rlE", f"{BUILD}|{SOURCE}/",
                                 os.path.join(self.prefix, "lib"), "--include=*.cmake"],
                                stdout=subprocess.PIPE, text=True, check=False).stdout
         self.assertEqual(found, "")
+
+    def check_headers(self):
+        """Only the public headers are there, and fcp.h brings nothing of libtorch."""
+        root = self.installed("include", "fcp")
+        found = sorted(os.path.relpath(os.path.join(folder, name), root)
+                       for folder, _, names in os.walk(root) for name in names)
+        self.assertEqual(found, ["base/error.h", "conformal/interval.h", "conformal/level.h",
+                                 "fcp.h", "tensors.h"])
+        source = self.path("only.cc")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("#include <fcp/fcp.h>\n")
+        headers = run(cached("CMAKE_CXX_COMPILER"), "-std=c++20", "-M",
+                      "-I" + self.installed("include"), source)
+        self.assertNotRegex(headers, "/(torch|ATen|c10)/")
+
+    def check_shortest(self, built, demo):
+        """examples/1_intervals.cc, in a folder with the files it looks for."""
+        shutil.copy(os.path.join(demo, "model.onnx"), self.path("model.onnx"))
+        shutil.copy(os.path.join(demo, "calibration.csv"), self.path("cal.csv"))
+        lower, upper = map(float, run(os.path.join(built, "shortest"), cwd=self.folder).split())
+        self.assertLess(lower, upper)
+        self.assertTrue(os.path.exists(self.path("calibrated.onnx")))
 
     def test_program_with_page_and_completion(self):
         self.assertTrue(run(self.installed("bin", "fcp"), "--version").startswith("fcp "))

@@ -31,7 +31,8 @@ HeadRows noisy_population(Random& random, const Network& head) {
   torch::NoGradGuard no_gradients;
   const torch::Tensor spread = (rows.features.select(1, 0).abs() + 0.1).unsqueeze(1);
   const Tensors outputs = head.run({rows.features});
-  const torch::Tensor prediction = (outputs.front() + outputs.back()) / 2;
+  const bool heads = is_head_output(head.outputs().back().name);
+  const torch::Tensor prediction = heads ? outputs.front() : (outputs.front() + outputs.back()) / 2;
   rows.truth =
       (prediction + spread * random_normal(random, prediction.sizes().vec())).to(torch::kDouble);
   return rows;
@@ -81,7 +82,7 @@ double expect_beta_coverage(const ScoreOptions& options, const std::shared_ptr<c
     }
     coverage.push_back(coverage_of[radius]);
   }
-  const double limit = std::sqrt(std::log(2e6 * 14) / (2.0 * kCalibrations));
+  const double limit = std::sqrt(std::log(2e6 * 24) / (2.0 * kCalibrations));
   const size_t rank = conformal_rank(level, kDrawn);
   EXPECT_LT(beta_distance(coverage, rank), limit);
   EXPECT_GT(beta_distance(coverage, rank - 1), limit) << "the test cannot tell neighbouring ranks";
@@ -154,6 +155,30 @@ TEST(Coverage, Residual) {
   ScoreOptions options;
   options.name = "residual";
   expect_beta_coverage(options, deep_head(20), 24);
+}
+
+// Heads on the features with random weights: coverage must not depend on what they learned.
+TEST(Coverage, HeadsOnFeatures) {
+  Random random(40);
+  Graph graph = make_mlp({3, 10, 10, 10, 1});
+  for (auto& [name, tensor] : graph.initializers) {
+    tensor = random_normal(random, tensor.sizes().vec()) * (name[0] == 'w' ? 0.5 : 0.1);
+  }
+  add_linear_output(random, graph, kSpreadOutput, 1, "Softplus");
+  add_linear_output(random, graph, kQuantilesOutput, 9, "");
+  add_linear_output(random, graph, kRectifierOutput, 1, "Softplus");
+  std::vector<ScoreOptions> all;
+  for (const char* rectifier : {"", kRectifierOutput}) {
+    for (const char* name : {"spread", "quantiles", "density"}) {
+      all.push_back({.name = name, .rectifier = rectifier});
+    }
+  }
+  all.push_back({.name = "density", .level_set = true});
+  all.push_back({.name = "residual", .rectifier = kRectifierOutput});
+  uint64_t seed = 41;
+  for (const ScoreOptions& options : all) {
+    expect_beta_coverage(options, network_of(graph_for_score(graph, options)), seed++);
+  }
 }
 
 std::shared_ptr<const Network> label_head(const std::vector<int64_t>& widths) {

@@ -16,6 +16,8 @@
 
 #include "fcp/base/random.h"
 #include "fcp/network/network.h"
+#include "fcp/scores/head_outputs.h"
+#include "fcp/scores/region_measures.h"
 #include "fcp/scores/score.h"
 
 #include "tests/network/graphs.h"
@@ -93,7 +95,7 @@ inline std::vector<bool> inside(const Regions& regions, const torch::Tensor& tru
   const torch::Tensor flags =
       regions.members.defined()
           ? regions.members.gather(1, truth.to(torch::kLong)).squeeze(1).contiguous()
-          : (regions.lower <= truth).logical_and(truth <= regions.upper).all(1).contiguous();
+          : in_regions(regions, truth).contiguous();
   const bool* data = flags.data_ptr<bool>();
   return std::vector<bool>(data, data + flags.numel());
 }
@@ -265,6 +267,46 @@ inline int expect_feature_cqr_law(BoundMethod method, int heads, int trials, uin
   }
   EXPECT_GT(negative, heads);
   return held;
+}
+
+// Adds an output that is `columns` linear functions of the feature, then `op` of them (empty: as
+// they are).
+inline void add_linear_output(Random& random, Graph& graph, const std::string& name,
+                              int64_t columns, const std::string& op) {
+  const int64_t width = graph.inputs[0].shape[1];
+  graph.initializers[name + "_w"] = random_normal(random, {columns, width});
+  graph.initializers[name + "_b"] = random_normal(random, {columns});
+  const std::string linear = op.empty() ? name : name + "_linear";
+  graph.nodes.push_back(make_node("Gemm", {graph.inputs[0].name, name + "_w", name + "_b"},
+                                  {linear}, {{"transB", int64_t{1}}}));
+  if (!op.empty()) graph.nodes.push_back(make_node(op, {linear}, {name}));
+  graph.outputs.push_back(make_info(name, {kDynamic, columns}));
+}
+
+// A wild head with heads on features that learned nonsense: a spread that may be 0, negative or
+// huge, quantiles in any order, many of them equal, and a rectifier of any sign.
+inline Graph wild_feature_heads(Random& random, int64_t outputs, int64_t quantiles) {
+  Graph graph = wild_head(random, outputs);
+  const std::array<std::string, 4> ops = {"Exp", "Relu", "", "Softplus"};
+  add_linear_output(random, graph, kSpreadOutput, outputs, ops[random.below(4)]);
+  add_linear_output(random, graph, kQuantilesOutput, outputs * quantiles, ops[random.below(3)]);
+  add_linear_output(random, graph, kRectifierOutput, 1, ops[random.below(4)]);
+  return graph;
+}
+
+// Truths as those of wild_rows, on the ends of what the heads say, or a little beside.
+inline HeadRows feature_head_rows(Random& random, const Network& head, int64_t rows) {
+  HeadRows made = wild_rows(random, head, rows);
+  torch::NoGradGuard no_gradients;
+  const Tensors answers = head.run({made.features});
+  const torch::Tensor mean = answers[0].to(torch::kDouble);
+  const torch::Tensor grid =
+      answers[2].to(torch::kDouble).reshape({rows, mean.size(1), -1});  // [N, K, Q]
+  for (int64_t i = 0; i < rows; i += 2) {
+    const auto level = static_cast<int64_t>(random.below(static_cast<uint64_t>(grid.size(2))));
+    made.truth[i] = mean[i] + grid[i].select(1, level) * (i % 4 == 0 ? 1 : 1 + random.uniform());
+  }
+  return made;
 }
 
 }  // namespace fcp

@@ -130,6 +130,103 @@ TEST(Law, Linearized) {
   EXPECT_GT(pairs, 100000);
 }
 
+// Radii around the scores, to the last bit.
+std::vector<double> closest_radii(Random& random, const std::vector<double>& scores) {
+  std::vector<double> radii = {-kForever, -1, 0, kForever, std::pow(10, 6 * random.uniform() - 3)};
+  for (const double score : scores) {
+    radii.push_back(score);
+    radii.push_back(std::nextafter(score, -kForever));
+  }
+  return radii;
+}
+
+// Scores over heads on features: exact to the last bit, whatever the heads learned.
+int expect_feature_head_law(ScoreOptions options, int heads, uint64_t seed) {
+  Random random(seed);
+  int pairs = 0;
+  for (int i = 0; i < heads && !testing::Test::HasFailure(); ++i) {
+    const int64_t outputs = 1 + i % 3;
+    const Graph graph =
+        wild_feature_heads(random, outputs, 2 + static_cast<int64_t>(random.below(12)));
+    const HeadRows made = feature_head_rows(random, *network_of(graph), 20);
+    options.scale.clear();
+    if (options.level_set) {
+      for (int64_t k = 0; k < outputs; ++k) options.scale.push_back(std::exp(random.normal()));
+    }
+    options.tail = 0.01 + 0.4 * random.uniform();
+    const auto score = make_score(options, network_of(graph_for_score(graph, options)));
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    pairs += expect_law(*score, made, scores, closest_radii(random, scores));
+  }
+  return pairs;
+}
+
+TEST(Law, Spread) { EXPECT_GT(expect_feature_head_law({.name = "spread"}, 100, 41), 80000); }
+
+TEST(Law, Quantiles) { EXPECT_GT(expect_feature_head_law({.name = "quantiles"}, 100, 42), 80000); }
+
+TEST(Law, Density) { EXPECT_GT(expect_feature_head_law({.name = "density"}, 100, 43), 80000); }
+
+TEST(Law, DensityLevelSet) {
+  EXPECT_GT(expect_feature_head_law({.name = "density", .level_set = true}, 100, 44), 80000);
+}
+
+TEST(Law, Rectified) {
+  for (const char* name : {"spread", "quantiles", "density"}) {
+    const ScoreOptions options{.name = name, .rectifier = kRectifierOutput};
+    EXPECT_GT(expect_feature_head_law(options, 50, 45), 40000) << name;
+  }
+}
+
+// As the scores inside are: residual and nested are divided, cqr is lowered, side by side.
+TEST(Law, RectifiedOfOtherScores) {
+  Random random(46);
+  int pairs = 0;
+  for (int i = 0; i < 40; ++i) {
+    Graph graph = wild_quantile_head(random, 1 + i % 2);
+    add_linear_output(random, graph, kRectifierOutput, 1, i % 2 == 0 ? "Exp" : "Softplus");
+    for (const char* name : {"residual", "nested", "cqr"}) {
+      ScoreOptions options{.name = name, .rectifier = kRectifierOutput};
+      options.asymmetric = i % 4 < 2;
+      const bool quantiles = options.name == "cqr";
+      if (!quantiles) graph.outputs = {graph.outputs[0], graph.outputs.back()};
+      Graph whole = graph;
+      if (quantiles)
+        whole.outputs.insert(whole.outputs.begin() + 1, make_info("high", {kDynamic, 1 + i % 2}));
+      const auto head = network_of(whole);
+      const HeadRows made = wild_rows(random, *head, 12);
+      const auto score = make_score(options, head);
+      const std::vector<double> scores = score->score(made.features, made.truth);
+      pairs += quantiles ? expect_side_law(*score, made, scores, random, 10, 1e-14)
+                         : expect_law(*score, made, scores, exact_radii(random, scores, 4), 1e-6);
+    }
+  }
+  EXPECT_GT(pairs, 10000);
+}
+
+TEST(Law, NotANumberStaysNotANumberInHeads) {
+  Random random(47);
+  const Graph graph = wild_feature_heads(random, 2, 9);
+  for (const char* name : {"spread", "quantiles", "density", "level set", "rectified"}) {
+    ScoreOptions options{.name = name};
+    options.level_set = options.name == "level set";
+    if (options.level_set) options.name = "density";
+    if (options.name == "rectified") options = {.name = "spread", .rectifier = kRectifierOutput};
+    const auto head = network_of(graph_for_score(graph, options));
+    HeadRows made = wild_rows(random, *head, 4);
+    made.truth[1][1] = std::nan("");
+    made.features[3][0] = std::nanf("");
+    const auto score = make_score(options, head);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(std::isnan(scores[i]), i % 2 == 1) << name << i;
+    const Regions all = score->region(made.features, kForever);
+    EXPECT_TRUE((all.lower[0] == -kForever).all().item<bool>()) << name;
+    EXPECT_TRUE((all.upper[0] == kForever).all().item<bool>()) << name;
+    const Regions none = score->region(made.features, -kForever);
+    EXPECT_FALSE(in_regions(none, made.truth).any().item<bool>()) << name;
+  }
+}
+
 // A ball of another radius in each direction.
 TEST(Law, NestedWithScales) {
   Random random(18);

@@ -24,7 +24,8 @@ TEST(HoldoutErrorTest, ErrorsInTheUnitOfTheTarget) {
   EXPECT_THAT(error.rmse, ElementsAre(testing::DoubleNear(3, 1e-6)));
   EXPECT_THAT(error.mae, ElementsAre(testing::DoubleNear(3, 1e-6)));
   EXPECT_THAT(error.deviation, ElementsAre(testing::DoubleNear(std::sqrt(5), 1e-6)));
-  EXPECT_THAT(training_warnings(error, {}, 10), ElementsAre(HasSubstr("no better than by its mean")));
+  EXPECT_THAT(training_warnings(error, {}, 10),
+              ElementsAre(HasSubstr("no better than by its mean")));
   EXPECT_THAT(training_warnings(holdout_error(Loss::kMse, y + 1, y), {}, 10), IsEmpty());
 }
 
@@ -48,7 +49,8 @@ TEST(HoldoutErrorTest, SaysWhenTheLossWasStillFalling) {
     falling.holdout_loss.push_back(1.0 / (1 + i));
     flat.holdout_loss.push_back(1);
   }
-  const std::vector<FitCurve> two_of_three{falling, falling, flat}, one_of_three{falling, flat, flat};
+  const std::vector<FitCurve> two_of_three{falling, falling, flat},
+      one_of_three{falling, flat, flat};
   EXPECT_THAT(training_warnings({}, two_of_three, 20), ElementsAre(HasSubstr("still falling")));
   EXPECT_THAT(training_warnings({}, one_of_three, 20), IsEmpty());
   EXPECT_THAT(training_warnings({}, two_of_three, 30), IsEmpty()) << "they ran out of patience";

@@ -48,7 +48,7 @@ std::vector<double> encode_slowly(const InputEncoding& encoding, std::span<const
 TEST(InputEncodingTest, TheGraphComputesTheFormulas) {
   Array x = normal_array(500, 3, 1);
   for (size_t i = 0; i < 500; ++i) {
-    x.values[3 * i + 1] = static_cast<float>(i % 4);       // codes of a category
+    x.values[3 * i + 1] = static_cast<float>(i % 4);  // codes of a category
     if (i % 7 == 0) x.values[3 * i + 2] = kMissing;
   }
   x.values[0] = 1e30f;  // an outlier must not overflow
@@ -58,8 +58,7 @@ TEST(InputEncodingTest, TheGraphComputesTheFormulas) {
   for (size_t i = 0; i < 500; ++i) {
     const std::vector<double> expected = encode_slowly(encoding, x.row(i));
     for (size_t j = 0; j < expected.size(); ++j) {
-      const double found =
-          encoded[static_cast<int64_t>(i)][static_cast<int64_t>(j)].item<double>();
+      const double found = encoded[static_cast<int64_t>(i)][static_cast<int64_t>(j)].item<double>();
       ASSERT_NEAR(found, expected[j], 1e-4) << "row " << i << ", number " << j;
     }
   }

@@ -102,9 +102,9 @@ TEST(MemberStackTest, GoesOnWithTheNetworksThatAreKept) {
   const torch::Tensor places = torch::tensor(std::vector<int64_t>{0, 2}, torch::kLong);
   stack.keep(places);
   EXPECT_EQ(stack.networks(), 2);
-  EXPECT_LT(largest_difference(stack.forward(x.index_select(0, places)),
-                               all.index_select(0, places)),
-            1e-6);
+  EXPECT_LT(
+      largest_difference(stack.forward(x.index_select(0, places)), all.index_select(0, places)),
+      1e-6);
 }
 
 // Adam as the paper writes it, in double precision.

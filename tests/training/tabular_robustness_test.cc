@@ -38,8 +38,8 @@ double explained(const TabularResult& trained) {
 TabularResult train_on(int64_t rows, int64_t columns, double scale, double offset,
                        const std::function<void(Array&)>& change = {}) {
   Array x = normal_array(rows, columns, 1);
-  const Array y = column_of(
-      x, [&](std::span<const float> row) { return offset + scale * slope(row); });
+  const Array y =
+      column_of(x, [&](std::span<const float> row) { return offset + scale * slope(row); });
   if (change) change(x);
   const TabularResult trained = train_tabular(x, y, small_recipe());
   const torch::NoGradGuard no_gradients;

@@ -161,9 +161,8 @@ TEST(TabularTest, LearnsQuantiles) {
 
 TEST(TabularTest, LearnsClasses) {
   const Array x = normal_array(800, 2, 1);
-  const Array labels = column_of(x, [](std::span<const float> row) {
-    return (row[0] > 0 ? 1 : 0) + (row[1] > 0 ? 2 : 0);
-  });
+  const Array labels = column_of(
+      x, [](std::span<const float> row) { return (row[0] > 0 ? 1 : 0) + (row[1] > 0 ? 2 : 0); });
   TabularOptions options = quick();
   options.loss = Loss::kCrossEntropy;
   options.classes = 5;

@@ -1,0 +1,81 @@
+#include "fcp/calibration/feature_heads.h"
+
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/calibration/scored_network.h"
+#include "fcp/network/cut.h"
+#include "fcp/scores/head_outputs.h"
+#include "fcp/scores/outputs.h"
+#include "fcp/scores/rectified.h"
+
+namespace fcp {
+namespace {
+
+// The features at the cut and the answers of one output, for all rows.
+struct Observed {
+  std::string feature;  // tensor
+  std::string output;
+  torch::Tensor features;    // [N, …]
+  torch::Tensor prediction;  // [N, K]
+};
+
+Observed observe(const Graph& network, const std::string& cut, const std::string& output,
+                 const torch::Tensor& x, torch::Device device) {
+  ScoreOptions plain;
+  plain.name = "residual";
+  plain.output = output;
+  const ScoredNetwork scored(without_heads(network), plain, cut, device);
+  const Network& head = *scored.shared_head();
+  const size_t index = output_index(head, output);
+  Observed seen;
+  seen.feature = scored.cut().empty() ? network.inputs[0].name : scored.cut();
+  seen.output = head.outputs()[index].name;
+  seen.features = scored.features(x);
+  seen.prediction = output_matrix(head.run_rows({seen.features})[index]);
+  return seen;
+}
+
+// The output that the rectifier reads beside the features: of two quantiles, the low one.
+std::string described_output(const Graph& network, const ScoreOptions& score) {
+  if (score.name != "cqr" && score.name != "feature_cqr") return score.output;
+  return score.low.empty() ? without_heads(network).outputs[0].name : score.low;
+}
+
+}  // namespace
+
+Graph with_heads(const Graph& network, const std::string& cut, const std::string& output,
+                 const torch::Tensor& x, const torch::Tensor& y, const HeadOptions& options,
+                 torch::Device device) {
+  const torch::NoGradGuard no_gradients;
+  const Observed seen = observe(network, cut, output, x, device);
+  const torch::Tensor residual = truth_matrix(y, seen.prediction) - seen.prediction;
+  const FeatureHeads heads = fit_heads({{seen.features, seen.prediction, residual}}, options);
+  Graph graph = network;
+  append_heads(graph, seen.feature, seen.output, heads, {kSpreadOutput, kQuantilesOutput});
+  return graph;
+}
+
+Graph with_rectifier(const Graph& network, const std::string& cut, ScoreOptions& score,
+                     const torch::Tensor& x, const torch::Tensor& y, double alpha,
+                     const HeadOptions& options, torch::Device device) {
+  const torch::NoGradGuard no_gradients;
+  ScoreOptions plain = score;
+  plain.rectifier.clear();
+  const ScoredNetwork scored(network, plain, cut, device);
+  const std::vector<double> scores = scored.score().score(scored.features(x), y);
+  const int64_t sides = scored.score().sides();
+  const Observed seen = observe(network, cut, described_output(network, score), x, device);
+  const torch::Tensor target = torch::tensor(scores, torch::kDouble).reshape({x.size(0), sides});
+  const double quantile = 1 - alpha / static_cast<double>(sides);
+  const Rectifier rectifier = fit_rectifier({seen.features, seen.prediction, target}, quantile,
+                                            rectified_by_difference(score.name), options);
+  Graph graph = network;
+  append_rectifier(graph, seen.feature, seen.output, rectifier, kRectifierOutput);
+  score.rectifier = kRectifierOutput;
+  return graph;
+}
+
+}  // namespace fcp

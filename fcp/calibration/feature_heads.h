@@ -1,0 +1,30 @@
+// Heads for a network from elsewhere: fitted on rows of its training distribution that it has not
+// seen (a share of the calibration rows, then left out of the calibration, or a set of their own),
+// and written into its graph. Members of an ensemble that fcp trains bring their own rows instead:
+// fcp/training/heads.h.
+// Tested by tests/calibration/feature_heads_test.cc.
+#pragma once
+
+#include <string>
+
+#include <torch/types.h>
+
+#include "fcp/network/graph.h"
+#include "fcp/scores/score.h"
+#include "fcp/training/heads.h"
+
+namespace fcp {
+
+// The network with a spread and quantiles of its residual learned on the features at `cut` (as in
+// cut.h). x [N, …], y [N, K]; `output` is the prediction, empty: the only output.
+Graph with_heads(const Graph& network, const std::string& cut, const std::string& output,
+                 const torch::Tensor& x, const torch::Tensor& y, const HeadOptions& options = {},
+                 torch::Device device = torch::kCPU);
+
+// The network with a rectifier of the score, learned on the features at `cut` (empty: the network's
+// input) for the level α, and `score` told to use it. The rows must not be calibrated on.
+Graph with_rectifier(const Graph& network, const std::string& cut, ScoreOptions& score,
+                     const torch::Tensor& x, const torch::Tensor& y, double alpha,
+                     const HeadOptions& options = {}, torch::Device device = torch::kCPU);
+
+}  // namespace fcp

@@ -1,0 +1,72 @@
+// Choosing the score: the one with the shortest intervals, or the smallest sets, on rows that are
+// then left out of the calibration.
+//
+// Each candidate is measured at equal coverage: four times the rows are halved at random, the
+// radius at the level comes from one half and the mean length from the other, both ways round; its
+// length is the mean of the eight. The noise of a comparison is the deviation of the eight
+// differences to the shortest candidate, over √2 (two halves make one measurement on all rows).
+// Chosen is the simplest candidate that is longer than the shortest by no more than the noise and
+// by no more than 2 % of the length: scores differ in what can go wrong later, not only in length.
+//
+// From simple to elaborate: residual, cqr, linearized, spread, nested, quantiles, density; of label
+// scores lac, raps, aps, feature_margin. nested and linearized come with the cut and floor that
+// select_cut finds; scores over heads (head_outputs.h) where the network has the heads.
+//
+// Cost: eight regions of half the rows for each candidate, beside select_cut.
+// Tested by tests/calibration/feature_heads_test.cc.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/calibration/selection.h"
+#include "fcp/conformal/level.h"
+#include "fcp/network/graph.h"
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+struct ScoreCandidate {
+  std::string name;  // of the score
+  std::string cut;   // tensor that is the feature; empty: the network's input
+  ScoreOptions score;
+  double length = 0;          // mean over rows and outputs; of labels the mean size of a set
+  double standard_error = 0;  // of its difference to the shortest; 0 for the shortest
+  double coverage = 0;
+  std::string skipped;  // why it was not measured; empty: it was
+  bool chosen = false;
+};
+
+struct ScoreSelection {
+  std::vector<ScoreCandidate> candidates;  // from simple to elaborate
+  size_t chosen = 0;
+
+  const ScoreCandidate& best() const { return candidates[chosen]; }
+};
+
+struct ScoreSelectionOptions {
+  Level level = Level(0.1);
+  std::vector<std::string> scores{};  // empty: all of the lists above that the network allows
+  std::string cut{};                  // empty: chosen for each score that has one
+  std::vector<double> floors = {0, 0.25, 1};
+  double seconds = 60;  // for one cut of nested or linearized; a longer one is skipped
+  uint64_t seed = 0;    // of the halves
+  torch::Device device = torch::kCPU;
+  std::function<void(const ScoreCandidate&)> observe{};  // called after each
+};
+
+// x [N, …], y [N, K]: the selection rows. `score` holds what all candidates share (output, low and
+// high, norm, bound, rectifier). An Error where no candidate gives finite intervals; it says why
+// each was skipped.
+ScoreSelection select_score(const Graph& network, const ScoreOptions& score, const torch::Tensor& x,
+                            const torch::Tensor& y, const ScoreSelectionOptions& options);
+
+// The same for labels y [N, 1]: temperature and rank terms are chosen on the same rows.
+ScoreSelection select_label_score(const Graph& network, const ScoreOptions& score,
+                                  const torch::Tensor& x, const torch::Tensor& y,
+                                  const ScoreSelectionOptions& options);
+
+}  // namespace fcp

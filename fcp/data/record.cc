@@ -1,0 +1,69 @@
+#include "fcp/data/record.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fcp/base/error.h"
+#include "fcp/data/number.h"
+
+namespace fcp {
+namespace {
+
+std::string trimmed_text(const std::string& text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+float record_number(const std::string& text, const std::string& where, const std::string& column) {
+  double value = 0;
+  if (!parse_number(text, value)) {
+    fail(where, ", column '", column, "': expected a number, found '", text, "'");
+  }
+  const auto number = static_cast<float>(value);
+  if (std::isinf(number)) {
+    fail(where, ", column '", column, "': found '", text, "', expected a finite float32");
+  }
+  return number;
+}
+
+}  // namespace
+
+bool accepts_missing(const CsvEncoding& encoding) {
+  return std::any_of(encoding.means.begin(), encoding.means.end(),
+                     [](float mean) { return std::isnan(mean); });
+}
+
+std::vector<float> encode_record(const CsvEncoding& encoding,
+                                 const std::map<std::string, std::string>& record,
+                                 const std::string& where) {
+  std::vector<float> features;
+  for (size_t i = 0; i < encoding.columns.size(); ++i) {
+    const std::string& column = encoding.columns[i];
+    const auto found = record.find(column);
+    const std::string text = found == record.end() ? "" : trimmed_text(found->second);
+    const bool missing = is_missing(text);
+    if (missing && encoding.means.empty()) {
+      fail(where, ", column '", column,
+           "': ", found == record.end() ? "is not there" : "is missing",
+           "; the network was trained without missing values");
+    }
+    const std::vector<std::string>& categories = encoding.categories[i];
+    if (categories.empty()) {
+      features.push_back(missing ? encoding.means[i] : record_number(text, where, column));
+      continue;
+    }
+    const size_t first = features.size();
+    features.resize(first + categories.size(), 0);
+    if (missing) continue;
+    const auto category = std::find(categories.begin(), categories.end(), text);
+    if (category == categories.end()) {
+      fail(where, ", column '", column, "': '", text, "' is none of the ", categories.size(),
+           " categories of the training file");
+    }
+    features[first + static_cast<size_t>(category - categories.begin())] = 1;
+  }
+  return features;
+}
+
+}  // namespace fcp

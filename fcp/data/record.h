@@ -1,0 +1,25 @@
+// One row of a table given by name, as the features that a network was trained on.
+//
+// Tested by tests/data/record_test.cc.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fcp/data/csv.h"
+
+namespace fcp {
+
+// The features of a row whose columns have these texts. A column that is not there, or whose text
+// stands for no value, is missing; columns that the encoding does not know are passed over. An
+// Error names the row and the column. `where` is what the message calls the row.
+std::vector<float> encode_record(const CsvEncoding& encoding,
+                                 const std::map<std::string, std::string>& record,
+                                 const std::string& where);
+
+// Whether a missing number is a legal input of the network: it becomes NaN, which the network
+// takes as a signal of its own.
+bool accepts_missing(const CsvEncoding& encoding);
+
+}  // namespace fcp

@@ -1,0 +1,242 @@
+#include "fcp/evaluation/conditional.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/evaluation/coverage_tree.h"
+
+namespace fcp {
+namespace {
+
+void check_table(std::span<const double> x, size_t columns, std::span<const uint8_t> covered) {
+  if (columns == 0 || x.size() != columns * covered.size()) {
+    fail("conditional coverage: ", x.size(), " numbers are not ", covered.size(), " rows of ",
+         columns, " columns");
+  }
+}
+
+// Mean 0 and deviation 1 in each column; 0 where a column does not vary or a number is missing.
+std::vector<double> standardised_columns(std::span<const double> x, size_t columns) {
+  std::vector<double> result(x.size(), 0);
+  for (size_t d = 0; d < columns; ++d) {
+    double sum = 0, squares = 0, count = 0;
+    for (size_t i = d; i < x.size(); i += columns) {
+      if (!std::isfinite(x[i])) continue;
+      sum += x[i];
+      ++count;
+    }
+    const double mean = count > 0 ? sum / count : 0;
+    for (size_t i = d; i < x.size(); i += columns) {
+      if (std::isfinite(x[i])) squares += (x[i] - mean) * (x[i] - mean);
+    }
+    const double deviation = count > 0 ? std::sqrt(squares / count) : 0;
+    if (!(deviation > 0)) continue;
+    for (size_t i = d; i < x.size(); i += columns) {
+      if (std::isfinite(x[i])) result[i] = (x[i] - mean) / deviation;
+    }
+  }
+  return result;
+}
+
+struct Slab {
+  double coverage = 2;
+  double from = 0, to = 0;
+  std::vector<double> direction;
+};
+
+std::vector<double> random_direction(size_t columns, Random& random) {
+  std::vector<double> direction(columns);
+  double squares = 0;
+  for (double& one : direction) {
+    one = random.normal();
+    squares += one * one;
+  }
+  for (double& one : direction) one /= std::sqrt(squares);
+  return direction;
+}
+
+double projection(const std::vector<double>& x, size_t row, const std::vector<double>& direction) {
+  const double* values = x.data() + row * direction.size();
+  return std::inner_product(direction.begin(), direction.end(), values, 0.0);
+}
+
+Slab find_slab(const std::vector<double>& x, size_t columns, std::span<const uint8_t> covered,
+               const std::vector<size_t>& rows, const WorstSlabOptions& options, Random& random) {
+  const auto least =
+      static_cast<size_t>(std::ceil(options.share * static_cast<double>(rows.size())));
+  Slab worst;
+  std::vector<std::pair<double, uint8_t>> sorted(rows.size());
+  std::vector<uint8_t> hits(rows.size());
+  for (size_t trial = 0; trial < options.directions; ++trial) {
+    const std::vector<double> direction = random_direction(columns, random);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      sorted[i] = {projection(x, rows[i], direction), covered[rows[i]] != 0 ? 1 : 0};
+    }
+    std::sort(sorted.begin(), sorted.end());
+    std::transform(sorted.begin(), sorted.end(), hits.begin(),
+                   [](const auto& pair) { return pair.second; });
+    const Stretch stretch = least_mean_stretch(hits, least);
+    if (stretch.mean >= worst.coverage) continue;
+    worst = {stretch.mean, sorted[stretch.begin].first, sorted[stretch.end - 1].first, direction};
+  }
+  return worst;
+}
+
+}  // namespace
+
+// By Dinkelbach's method: each time the stretch of least Σ (z − λ) for the mean λ so far.
+Stretch least_mean_stretch(std::span<const uint8_t> z, size_t least) {
+  const double total = std::accumulate(z.begin(), z.end(), 0.0);
+  Stretch best{0, z.size(), total / static_cast<double>(z.size())};
+  for (int round = 0; round < 100; ++round) {
+    double sum = 0, largest_before = 0, before = 0, lowest = -1e-9;
+    size_t start = 0;
+    Stretch found = best;
+    bool better = false;
+    for (size_t end = 1; end <= z.size(); ++end) {
+      sum += z[end - 1] - best.mean;
+      if (end < least) continue;
+      if (end > least) {  // the prefix that ends just far enough before
+        before += z[end - least - 1] - best.mean;
+        if (before > largest_before) {
+          largest_before = before;
+          start = end - least;
+        }
+      }
+      if (sum - largest_before < lowest) {
+        lowest = sum - largest_before;
+        found.begin = start;
+        found.end = end;
+        better = true;
+      }
+    }
+    if (!better) break;
+    const auto ones = std::accumulate(z.begin() + static_cast<std::ptrdiff_t>(found.begin),
+                                      z.begin() + static_cast<std::ptrdiff_t>(found.end), 0.0);
+    found.mean = ones / static_cast<double>(found.end - found.begin);
+    best = found;
+  }
+  return best;
+}
+
+Coverage worst_slab(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
+                    const WorstSlabOptions& options) {
+  check_table(x, columns, covered);
+  const size_t count = covered.size();
+  if (!(options.share > 0 && options.share <= 1) ||
+      static_cast<double>(count) * options.share < 2) {
+    fail("worst slab: ", count, " rows are too few for slabs of a share of ", options.share);
+  }
+  const std::vector<double> table = standardised_columns(x, columns);
+  Random random(options.seed);
+  const std::vector<size_t> order = random.permutation(count);
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(count / 2);
+  const std::vector<size_t> halves[] = {{order.begin(), middle}, {middle, order.end()}};
+  size_t inside = 0, hit = 0;
+  for (const size_t side : {0, 1}) {
+    const Slab slab = find_slab(table, columns, covered, halves[side], options, random);
+    for (const size_t row : halves[1 - side]) {
+      const double place = projection(table, row, slab.direction);
+      if (place < slab.from || place > slab.to) continue;
+      ++inside;
+      hit += covered[row] != 0 ? 1 : 0;
+    }
+  }
+  if (inside == 0) fail("worst slab: no row lies in the slab that was found on the others");
+  return coverage_of(hit, inside, options.confidence);
+}
+
+ExcessRisk excess_risk(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
+                       const Level& level, uint64_t seed) {
+  check_table(x, columns, covered);
+  const size_t count = covered.size();
+  if (count < 50) fail("excess risk: ", count, " rows are too few, expected at least 50");
+  constexpr size_t kFolds = 5;
+  const std::vector<size_t> order = Random(seed).permutation(count);
+  const double nominal = 1 - level.value();
+  std::vector<double> gains(count);
+  for (size_t fold = 0; fold < kFolds; ++fold) {
+    std::vector<size_t> fitted;
+    for (size_t i = 0; i < count; ++i) {
+      if (i % kFolds != fold) fitted.push_back(order[i]);
+    }
+    const CoverageTree tree(x, columns, covered, fitted, nominal);
+    for (size_t i = fold; i < count; i += kFolds) {
+      const size_t row = order[i];
+      const double z = covered[row] != 0 ? 1 : 0,
+                   p = tree.predict(x.subspan(row * columns, columns));
+      gains[row] = (z - nominal) * (z - nominal) - (z - p) * (z - p);
+    }
+  }
+  ExcessRisk risk;
+  const auto rows = static_cast<double>(count);
+  risk.value = std::accumulate(gains.begin(), gains.end(), 0.0) / rows;
+  double squares = 0;
+  for (const double gain : gains) squares += (gain - risk.value) * (gain - risk.value);
+  risk.standard_error = std::sqrt(squares / (rows - 1) / rows);
+  return risk;
+}
+
+double length_miss_correlation(std::span<const double> lengths, std::span<const uint8_t> covered) {
+  if (lengths.size() != covered.size()) {
+    fail("correlation: ", lengths.size(), " lengths and ", covered.size(), " rows");
+  }
+  double n = 0, sum_l = 0, sum_m = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (!std::isfinite(lengths[i])) continue;
+    ++n;
+    sum_l += lengths[i];
+    sum_m += covered[i] != 0 ? 0 : 1;
+  }
+  if (n == 0) return 0;
+  double product = 0, square_l = 0, square_m = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (!std::isfinite(lengths[i])) continue;
+    const double l = lengths[i] - sum_l / n, m = (covered[i] != 0 ? 0 : 1) - sum_m / n;
+    product += l * m;
+    square_l += l * l;
+    square_m += m * m;
+  }
+  const double scale = std::sqrt(square_l * square_m);
+  return scale > 0 ? product / scale : 0;
+}
+
+namespace {
+
+double length_between(double lower, double upper) { return lower < upper ? upper - lower : 0; }
+
+double shared_part(double lower_a, double upper_a, double lower_b, double upper_b) {
+  if (lower_a == lower_b && upper_a == upper_b) return 1;
+  const double a = length_between(lower_a, upper_a), b = length_between(lower_b, upper_b);
+  const double both = length_between(std::max(lower_a, lower_b), std::min(upper_a, upper_b));
+  if (std::isinf(both)) return 1;
+  const double either = a + b - both;
+  return std::isinf(either) ? 0 : either > 0 ? both / either : 1;
+}
+
+}  // namespace
+
+double interval_stability(std::span<const RefitIntervals> refits) {
+  if (refits.size() < 2) fail("stability needs at least two refits, found ", refits.size());
+  const size_t count = refits[0].lower.size();
+  double sum = 0;
+  size_t pairs = 0;
+  for (size_t a = 0; a < refits.size(); ++a) {
+    if (refits[a].lower.size() != count || refits[a].upper.size() != count || count == 0) {
+      fail("stability needs as many intervals of each refit, and at least one");
+    }
+    for (size_t b = 0; b < a; ++b) {
+      for (size_t i = 0; i < count; ++i) {
+        sum += shared_part(refits[a].lower[i], refits[a].upper[i], refits[b].lower[i],
+                           refits[b].upper[i]);
+      }
+      pairs += count;
+    }
+  }
+  return sum / static_cast<double>(pairs);
+}
+
+}  // namespace fcp

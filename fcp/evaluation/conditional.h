@@ -1,0 +1,76 @@
+// How far coverage is from being the same everywhere. What conformal prediction promises is
+// coverage over all rows; these say what it is where it is least, and how predictable misses are.
+//
+//   worst slab    of all slabs {x : a ≤ uᵀx ≤ b} along random directions u that hold at least a
+//                 share δ of the rows, the one of least coverage. Found on one half of the rows and
+//                 measured on the other, both ways round: the least of many is too low where it was
+//                 found. Cauchois, Gupta, Duchi, Knowing what You Know, JMLR 2021; the
+//                 cross-validated form is of Romano, Sesia, Candès, NeurIPS 2020.
+//   excess risk   (ERT) how much better misses are predicted by x than by the level alone:
+//                 mean of (Z − (1 − α))² − (Z − p(x))², Z = 1 where covered, p a regression of Z
+//                 that did not see the row. It estimates E (P(covered | x) − (1 − α))², less what p
+//                 fails to see; 0 for conditional coverage, a little below 0 by chance. Braun,
+//                 Holzmüller, Jordan, Bach, Conditional Coverage Diagnostics, 2025. p is a
+//                 regression tree (depth 3, leaves of at least a twentieth of the rows, means drawn
+//                 towards 1 − α by 20 rows), cross-fitted five times.
+//   correlation   of length and miss, Pearson's: 0 where long intervals miss as often as short
+//                 ones. Feldman, Bates, Romano, Orthogonal Quantile Regression, NeurIPS 2021.
+//   stability     of several refits on the same rows: how much of two intervals they share
+//                 (Jaccard's index, intersection over union), the mean over pairs and rows.
+//
+// N rows of D columns, row by row. Coverage by predicted length is coverage_by_size (coverage.h).
+// Tested by tests/evaluation/conditional_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fcp/conformal/level.h"
+#include "fcp/evaluation/coverage.h"
+
+namespace fcp {
+
+struct WorstSlabOptions {
+  size_t directions = 1000;
+  double share = 0.1;  // δ
+  uint64_t seed = 0;
+  double confidence = 0.95;
+};
+
+// The coverage of both measured slabs together. x is standardised column by column; NaN counts as
+// the mean. An Error where there are fewer than 2/δ rows or no columns. Cost: directions · N log N.
+Coverage worst_slab(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
+                    const WorstSlabOptions& options = {});
+
+// Of zeros and ones, the stretch [begin, end) of at least `least` numbers that has the smallest
+// mean.
+struct Stretch {
+  size_t begin = 0, end = 0;
+  double mean = 0;
+};
+Stretch least_mean_stretch(std::span<const uint8_t> z, size_t least);
+
+struct ExcessRisk {
+  double value = 0;           // the mean above
+  double standard_error = 0;  // over rows
+};
+
+// An Error for fewer than 50 rows. Cost: D · N log N for each level of the trees.
+ExcessRisk excess_risk(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
+                       const Level& level, uint64_t seed = 0);
+
+// 0 where one of them does not vary; infinite lengths are left out.
+double length_miss_correlation(std::span<const double> lengths, std::span<const uint8_t> covered);
+
+// One refit: the ends of N intervals.
+struct RefitIntervals {
+  std::span<const double> lower, upper;
+};
+
+// At least two refits of as many intervals. Two empty intervals, or two that are everything, share
+// all; an infinite one and a finite one share nothing.
+double interval_stability(std::span<const RefitIntervals> refits);
+
+}  // namespace fcp

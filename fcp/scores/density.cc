@@ -1,0 +1,168 @@
+#include "fcp/scores/density.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "fcp/scores/density_level_set.h"
+#include "fcp/scores/monotone_rows.h"
+#include "fcp/scores/residual_quantiles.h"
+
+namespace fcp {
+
+double tail_length(int piece) { return std::ldexp(1.0, 2 * piece); }
+double tail_gap(int piece) { return std::ldexp(1.0, 3 * piece + 1); }
+double tail_count(int piece) { return std::max(std::ldexp(1.0, -piece - 1), 1.0 / 16); }
+
+double tail_scale(double outermost, std::span<const double> quantiles) {
+  const double mean =
+      (quantiles.back() - quantiles.front()) / static_cast<double>(quantiles.size() - 1);
+  return std::max(outermost, mean / 64);
+}
+
+// What lies on one side of the first gap: gaps up to the outermost quantile, then the tail.
+struct GrownInterval::Side {
+  double end;                     // where the interval ends now
+  double sign;                    // −1: grows downwards
+  std::vector<double> quantiles;  // still to come
+  double scale;                   // s
+  size_t taken = 0;
+
+  size_t pieces() const { return quantiles.size() + kTailPieces; }
+  bool done() const { return taken == pieces(); }
+  int tail_piece() const { return static_cast<int>(taken - quantiles.size()); }
+
+  // The length of a gap as dense as the next piece.
+  double gap() const {
+    return taken < quantiles.size() ? std::abs(quantiles[taken] - end)
+                                    : scale * tail_gap(tail_piece());
+  }
+
+  // Takes the next piece; what it counts.
+  double take() {
+    const bool tail = taken >= quantiles.size();
+    const double count = tail ? tail_count(tail_piece()) : 1;
+    end = tail ? end + sign * scale * tail_length(tail_piece()) : quantiles[taken];
+    ++taken;
+    return count;
+  }
+};
+
+namespace {
+
+// The shortest gap; of equal ones the nearest to the middle, of those the lower.
+size_t densest_gap(std::span<const double> quantiles) {
+  const size_t gaps = quantiles.size() - 1;
+  const auto distance = [&](size_t i) { return i < gaps / 2 ? gaps / 2 - i : i - gaps / 2; };
+  const auto length = [&](size_t i) { return quantiles[i + 1] - quantiles[i]; };
+  size_t best = 0;
+  for (size_t i = 1; i < gaps; ++i) {
+    if (length(i) < length(best) || (length(i) == length(best) && distance(i) < distance(best))) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+GrownInterval::GrownInterval(double center, std::span<const double> quantiles)
+    : center_(center), valid_(!std::isnan(center) && !std::isnan(quantiles[0])) {
+  if (!valid_) return;
+  const size_t first = densest_gap(quantiles), last = quantiles.size() - 1;
+  const auto begin = quantiles.begin();
+  Side left{quantiles[first], -1, {}, tail_scale(quantiles[1] - quantiles[0], quantiles)};
+  left.quantiles.assign(quantiles.rbegin() + static_cast<std::ptrdiff_t>(last - first + 1),
+                        quantiles.rend());
+  Side right{
+      quantiles[first + 1], 1, {}, tail_scale(quantiles[last] - quantiles[last - 1], quantiles)};
+  right.quantiles.assign(begin + static_cast<std::ptrdiff_t>(first + 2), quantiles.end());
+  const double middle = left.end + (right.end - left.end) / 2;
+  count_ = {0, 1};
+  lower_ = {middle, left.end};
+  upper_ = {middle, right.end};
+  take(left, right);
+}
+
+void GrownInterval::take(const Side& left, const Side& right) {
+  Side sides[] = {left, right};
+  const size_t steps = left.pieces() + right.pieces();
+  for (std::vector<double>* list : {&count_, &lower_, &upper_}) list->reserve(steps + 2);
+  for (size_t i = 0; i < steps; ++i) {
+    const bool lower = sides[1].done() || (!sides[0].done() && sides[0].gap() <= sides[1].gap());
+    count_.push_back(count_.back() + sides[lower ? 0 : 1].take());
+    lower_.push_back(sides[0].end);
+    upper_.push_back(sides[1].end);
+  }
+}
+
+Interval GrownInterval::at(double radius) const {
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (radius < 0) return {infinity, -infinity};
+  if (radius >= count_.back()) return {};
+  const auto next =
+      static_cast<size_t>(std::upper_bound(count_.begin(), count_.end(), radius) - count_.begin());
+  const size_t step = next - 1;
+  const double share = (radius - count_[step]) / (count_[next] - count_[step]);
+  const double lower = lower_[step] + share * (lower_[next] - lower_[step]);
+  const double upper = upper_[step] + share * (upper_[next] - upper_[step]);
+  return {center_ + std::max(lower, lower_[next]), center_ + std::min(upper, upper_[next])};
+}
+
+double GrownInterval::guess(double y) const {
+  const double residual = y - center_;
+  size_t low = 0, high = count_.size();  // the first step whose interval holds the residual
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    const bool in = lower_[middle] <= residual && residual <= upper_[middle];
+    if (in) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  if (low == 0 || low == count_.size()) return low == 0 ? 0 : count_.back();
+  const bool below = residual < lower_[low - 1];
+  const std::vector<double>& end = below ? lower_ : upper_;
+  const double share = (residual - end[low - 1]) / (end[low] - end[low - 1]);
+  return count_[low - 1] + share * (count_[low] - count_[low - 1]);
+}
+
+namespace {
+
+struct GrownRows {
+  QuantileRows rows;
+  torch::Tensor prediction = rows.prediction;
+
+  GrownInterval row(int64_t n, int64_t k) const {
+    return {rows.center(n, k), rows.quantiles(n, k)};
+  }
+};
+
+class Density : public Score {
+ public:
+  Density(const ScoreOptions& options, std::shared_ptr<const Network> head)
+      : reader_(options, std::move(head)) {}
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    return monotone_scores(GrownRows{reader_.read(features)}, truth);
+  }
+
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    return monotone_regions(GrownRows{reader_.read(features)}, radius);
+  }
+
+ private:
+  QuantileReader reader_;
+};
+
+}  // namespace
+
+std::unique_ptr<Score> make_density(const ScoreOptions& options,
+                                    std::shared_ptr<const Network> head) {
+  if (options.level_set) return make_density_level_set(options, std::move(head));
+  return std::make_unique<Density>(options, std::move(head));
+}
+
+}  // namespace fcp

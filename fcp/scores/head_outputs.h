@@ -1,0 +1,41 @@
+// Outputs that heads learned on frozen features add to a network: behind the feature tensor, beside
+// the network's own outputs. Their names are reserved, so that a network with heads still has one
+// answer, and scores that do not read them never pay for them.
+//
+//   fcp.spread      [N, K]      σ(v) > 0: how far the truth is from the prediction
+//   fcp.quantiles   [N, K · Q]  of y − prediction, ascending for each output, at the levels
+//                               1/(Q+1), …, Q/(Q+1)
+//   fcp.rectifier   [N, S]      what rectified scores are divided by, or lowered by (rectified.h)
+//
+// Tested by tests/scores/spread_test.cc.
+#pragma once
+
+#include <string>
+
+#include "fcp/network/graph.h"
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+inline constexpr char kSpreadOutput[] = "fcp.spread";
+inline constexpr char kQuantilesOutput[] = "fcp.quantiles";
+inline constexpr char kRectifierOutput[] = "fcp.rectifier";
+
+// Whether the name is one of the above.
+bool is_head_output(const std::string& output);
+
+bool has_output(const Graph& network, const std::string& output);
+
+// The output that `spread` reads, and the one that `quantiles` and `density` read: the options'
+// own, or the reserved one.
+std::string spread_output(const ScoreOptions& options);
+std::string quantiles_output(const ScoreOptions& options);
+
+// The network without the head outputs that the score does not read, and without what only they
+// need. A network without head outputs is given back as it is.
+Graph graph_for_score(const Graph& network, const ScoreOptions& options);
+
+// The network as it was before heads were added.
+Graph without_heads(const Graph& network);
+
+}  // namespace fcp

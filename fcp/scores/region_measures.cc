@@ -1,0 +1,51 @@
+#include "fcp/scores/region_measures.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace fcp {
+
+torch::Tensor region_lengths(const Regions& regions) {
+  if (!regions.parts.defined()) return (regions.upper - regions.lower).clamp_min(0);
+  return (regions.parts.select(3, 1) - regions.parts.select(3, 0)).clamp_min(0).sum(2);
+}
+
+torch::Tensor in_regions(const Regions& regions, const torch::Tensor& truth) {
+  const torch::Tensor y = truth.to(regions.lower.device(), torch::kDouble);
+  if (!regions.parts.defined()) {
+    return (regions.lower <= y).logical_and(y <= regions.upper).all(1);
+  }
+  const torch::Tensor one = y.unsqueeze(2);  // [N, K, 1]
+  return (regions.parts.select(3, 0) <= one)
+      .logical_and(one <= regions.parts.select(3, 1))
+      .any(2)
+      .all(1);
+}
+
+Regions regions_of_unions(const torch::Tensor& prediction,
+                          const std::vector<std::vector<Interval>>& unions) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  size_t most = 1;
+  for (const std::vector<Interval>& parts : unions) most = std::max(most, parts.size());
+  Regions regions{prediction,
+                  torch::full_like(prediction, infinity),
+                  torch::full_like(prediction, -infinity),
+                  {},
+                  {}};
+  regions.parts = torch::empty(
+      {prediction.size(0), prediction.size(1), static_cast<int64_t>(most), 2}, torch::kDouble);
+  double* part = regions.parts.data_ptr<double>();
+  for (size_t i = 0; i < unions.size(); ++i) {
+    for (size_t j = 0; j < most; ++j) {
+      const bool there = j < unions[i].size();
+      *part++ = there ? unions[i][j].lower : infinity;
+      *part++ = there ? unions[i][j].upper : -infinity;
+    }
+    if (unions[i].empty()) continue;
+    regions.lower.data_ptr<double>()[i] = unions[i].front().lower;
+    regions.upper.data_ptr<double>()[i] = unions[i].back().upper;
+  }
+  return regions;
+}
+
+}  // namespace fcp

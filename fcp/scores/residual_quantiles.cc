@@ -1,0 +1,57 @@
+#include "fcp/scores/residual_quantiles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/head_outputs.h"
+#include "fcp/scores/monotone_rows.h"
+
+namespace fcp {
+namespace {
+
+constexpr double kLargestQuantile = 1e150;
+
+// In place: ascending, finite; all NaN where one is.
+void make_ascending(double* quantiles, int64_t count) {
+  const bool bad =
+      std::any_of(quantiles, quantiles + count, [](double q) { return std::isnan(q); });
+  double largest = -kLargestQuantile;
+  for (int64_t i = 0; i < count; ++i) {
+    largest = std::max(largest, std::min(quantiles[i], kLargestQuantile));
+    quantiles[i] = bad ? std::nan("") : largest;
+  }
+}
+
+}  // namespace
+
+QuantileReader::QuantileReader(const ScoreOptions& options, std::shared_ptr<const Network> head)
+    : head_(std::move(head)),
+      output_(output_index(*head_, options.output)),
+      grid_(output_index(*head_, quantiles_output(options))) {}
+
+QuantileRows QuantileReader::read(const torch::Tensor& features) const {
+  const Tensors outputs = head_->run_rows({features});
+  QuantileRows rows{plain_matrix(outputs[output_]), plain_matrix(outputs[grid_]).clone()};
+  const int64_t outputs_per_row = rows.prediction.size(1);
+  if (rows.grid.size(1) % outputs_per_row != 0 || rows.grid.size(1) < 2 * outputs_per_row) {
+    fail("output '", head_->outputs()[grid_].name, "' has ", rows.grid.size(1),
+         " numbers per row, expected two or more quantiles for each of the ", outputs_per_row,
+         " outputs");
+  }
+  for (int64_t i = 0; i < rows.grid.numel(); i += rows.levels()) {
+    make_ascending(rows.grid.data_ptr<double>() + i, rows.levels());
+  }
+  return rows;
+}
+
+double quantile_at(std::span<const double> quantiles, double level) {
+  const auto last = static_cast<double>(quantiles.size() - 1);
+  const double place = std::clamp(level * (last + 2) - 1, 0.0, last);
+  const auto below = std::min(static_cast<size_t>(place), quantiles.size() - 2);
+  const double share = place - static_cast<double>(below);
+  return quantiles[below] + share * (quantiles[below + 1] - quantiles[below]);
+}
+
+}  // namespace fcp

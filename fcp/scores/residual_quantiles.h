@@ -1,0 +1,51 @@
+// The learned quantiles of the residual, as scores read them from the graph.
+//
+//   q_0 ≤ … ≤ q_{Q−1} at the levels 1/(Q+1), …, Q/(Q+1), for each row and output; y ≈ μ + q
+//
+// Heads that fcp fits are monotone; in those from elsewhere a quantile below its predecessor is
+// raised to it. Numbers beyond ±1e150 are brought back to it, so that differences stay finite.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/network/network.h"
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+struct QuantileRows {
+  torch::Tensor prediction;  // [N, K] doubles on the CPU
+  torch::Tensor grid;        // [N, K · Q], ascending in each run of Q; NaN where one of the run is
+
+  int64_t levels() const { return grid.size(1) / std::max<int64_t>(1, prediction.size(1)); }
+  double center(int64_t n, int64_t k) const {
+    return prediction.data_ptr<double>()[n * prediction.size(1) + k];
+  }
+  std::span<const double> quantiles(int64_t n, int64_t k) const {
+    const int64_t count = levels();
+    return {grid.data_ptr<double>() + n * grid.size(1) + k * count, static_cast<size_t>(count)};
+  }
+};
+
+// Reads both outputs of a head; made once for a score.
+class QuantileReader {
+ public:
+  QuantileReader(const ScoreOptions& options, std::shared_ptr<const Network> head);
+
+  // An Error where the grid is not a whole number of at least two quantiles for each output.
+  QuantileRows read(const torch::Tensor& features) const;
+
+ private:
+  std::shared_ptr<const Network> head_;
+  size_t output_, grid_;
+};
+
+// The quantile at any level of (0, 1), linear between its neighbours and the outermost one beyond
+// them. Monotone in the level.
+double quantile_at(std::span<const double> quantiles, double level);
+
+}  // namespace fcp

@@ -1,0 +1,77 @@
+#include "fcp/scores/spread.h"
+
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/scores/head_outputs.h"
+#include "fcp/scores/monotone_rows.h"
+
+namespace fcp {
+namespace {
+
+constexpr double kLargestSpread = 1e150;  // a product with any radius that matters stays finite
+
+struct SpreadRow {
+  double center = 0, spread = 0;
+
+  bool valid() const { return !std::isnan(center) && !std::isnan(spread); }
+
+  Interval at(double radius) const {
+    const double infinity = std::numeric_limits<double>::infinity();
+    if (radius < 0) return {infinity, -infinity};
+    return {center - spread * radius, center + spread * radius};
+  }
+
+  double guess(double y) const { return y == center ? 0 : std::abs(y - center) / spread; }
+};
+
+struct SpreadRows {
+  torch::Tensor prediction, spread;  // [N, K]
+
+  SpreadRow row(int64_t n, int64_t k) const {
+    const int64_t place = n * prediction.size(1) + k;
+    const double given = spread.data_ptr<double>()[place];
+    const double kept = std::isnan(given) ? given : std::clamp(given, 0.0, kLargestSpread);
+    return {prediction.data_ptr<double>()[place], kept};
+  }
+};
+
+class Spread : public Score {
+ public:
+  Spread(const ScoreOptions& options, std::shared_ptr<const Network> head)
+      : head_(std::move(head)),
+        output_(output_index(*head_, options.output)),
+        spread_(output_index(*head_, spread_output(options))) {}
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    return monotone_scores(rows_of(features), truth);
+  }
+
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    return monotone_regions(rows_of(features), radius);
+  }
+
+ private:
+  SpreadRows rows_of(const torch::Tensor& features) const {
+    const Tensors outputs = head_->run_rows({features});
+    const SpreadRows rows{plain_matrix(outputs[output_]), plain_matrix(outputs[spread_])};
+    if (rows.spread.size(1) != rows.prediction.size(1)) {
+      fail("spread: output '", head_->outputs()[spread_].name, "' has ", rows.spread.size(1),
+           " numbers per row, the prediction ", rows.prediction.size(1), "; expected as many");
+    }
+    return rows;
+  }
+
+  std::shared_ptr<const Network> head_;
+  size_t output_, spread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Score> make_spread(const ScoreOptions& options,
+                                   std::shared_ptr<const Network> head) {
+  return std::make_unique<Spread>(options, std::move(head));
+}
+
+}  // namespace fcp

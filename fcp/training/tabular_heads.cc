@@ -1,0 +1,31 @@
+#include "fcp/training/tabular_heads.h"
+
+#include <algorithm>
+
+#include <torch/utils.h>
+
+#include "fcp/training/heads.h"
+
+namespace fcp {
+
+bool add_heads(const Array& y, uint64_t seed, TabularResult& trained) {
+  constexpr size_t kLeastRows = 30;  // of each member
+  const auto enough = [](const UnseenRows& member) { return member.rows.size() >= kLeastRows; };
+  if (!std::all_of(trained.members.begin(), trained.members.end(), enough)) return false;
+
+  torch::NoGradGuard no_grad;
+  const auto rows = static_cast<int64_t>(y.rows());
+  const torch::Tensor truth =
+      torch::from_blob(const_cast<float*>(y.values.data()), {rows, -1}, torch::kFloat);
+  std::vector<HeadMember> members;
+  for (const UnseenRows& member : trained.members) {
+    const torch::Tensor own = truth.index_select(0, torch::tensor(member.rows, torch::kLong));
+    members.push_back({member.features, member.predictions, own - member.predictions});
+  }
+  HeadOptions options;
+  options.fit.seed = seed;
+  append_heads(trained.graph, "features", "prediction", fit_heads(members, options));
+  return true;
+}
+
+}  // namespace fcp

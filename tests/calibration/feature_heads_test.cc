@@ -1,0 +1,237 @@
+#include "fcp/calibration/feature_heads.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/calibration/score_selection.h"
+#include "fcp/calibration/scored_network.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/conformal/rank.h"
+#include "fcp/network/cut.h"
+#include "fcp/scores/head_outputs.h"
+#include "fcp/scores/region_measures.h"
+
+#include "tests/network/graphs.h"
+#include "tests/reference/conformal_reference.h"
+
+namespace fcp {
+namespace {
+
+struct NoisyRows {
+  torch::Tensor x, y;
+};
+
+// A network of 3 inputs, and rows with noise of deviation exp(slope · x_0) around its answers.
+Graph small_network(uint64_t seed, int64_t outputs = 1) {
+  Random random(seed);
+  Graph graph = make_mlp({3, 16, outputs});
+  for (auto& [name, tensor] : graph.initializers) {
+    for (int64_t i = 0; i < tensor.numel(); ++i) {
+      tensor.data_ptr<float>()[i] = static_cast<float>(random.normal() * 0.6);
+    }
+  }
+  return graph;
+}
+
+NoisyRows noisy_rows(const Graph& network, Random& random, int64_t rows, double slope) {
+  NoisyRows made{torch::empty({rows, 3}), {}};
+  for (int64_t i = 0; i < made.x.numel(); ++i) {
+    made.x.data_ptr<float>()[i] = static_cast<float>(random.normal());
+  }
+  const torch::NoGradGuard no_gradients;
+  made.y = Network(without_heads(network)).forward(made.x).to(torch::kDouble);
+  for (int64_t i = 0; i < rows; ++i) {
+    const double deviation = std::exp(slope * made.x[i][0].item<double>());
+    for (int64_t k = 0; k < made.y.size(1); ++k) made.y[i][k] += deviation * random.normal();
+  }
+  return made;
+}
+
+struct Measured {
+  double coverage = 0, length = 0;
+  double worst = 1;  // coverage of the rows with the loudest fifth of the noise
+};
+
+Measured measured(const Graph& network, const ScoreOptions& score, const NoisyRows& calibration,
+                  const NoisyRows& test, double alpha) {
+  const ScoredNetwork scored(network, score, "h1");
+  const double radius = conformal_quantile(
+      scored.score().score(scored.features(calibration.x), calibration.y), Level(alpha));
+  const Regions regions = scored.score().region(scored.features(test.x), radius);
+  const torch::Tensor in = in_regions(regions, test.y).to(torch::kDouble);
+  return {in.mean().item<double>(), region_lengths(regions).mean().item<double>(),
+          in.masked_select(test.x.select(1, 0) > 0.84).mean().item<double>()};
+}
+
+TEST(FeatureHeads, ShortenIntervalsOfANetworkFromElsewhere) {
+  Random random(1);
+  const Graph plain = small_network(2);
+  const NoisyRows slice = noisy_rows(plain, random, 1500, 1);
+  const NoisyRows calibration = noisy_rows(plain, random, 2000, 1);
+  const NoisyRows test = noisy_rows(plain, random, 2000, 1);
+  const Graph network = with_heads(plain, "h1", "", slice.x, slice.y);
+  EXPECT_FALSE(find_leak(network, "h1").has_value());
+  const Measured before = measured(plain, {.name = "residual"}, calibration, test, 0.1);
+  for (const char* name : {"spread", "quantiles", "density"}) {
+    const Measured after = measured(network, {.name = name}, calibration, test, 0.1);
+    EXPECT_LT(after.length, 0.9 * before.length) << name;
+    EXPECT_NEAR(after.coverage, 0.9, 0.03) << name;
+    EXPECT_GT(after.worst, before.worst + 0.1) << name;
+  }
+  // What needs no heads is what it was.
+  const Measured same = measured(network, {.name = "residual"}, calibration, test, 0.1);
+  EXPECT_EQ(same.length, before.length);
+}
+
+TEST(FeatureHeads, RectifyingEvensOutCoverage) {
+  Random random(3);
+  const Graph plain = small_network(4);
+  const NoisyRows slice = noisy_rows(plain, random, 1500, 1);
+  const NoisyRows calibration = noisy_rows(plain, random, 2000, 1);
+  const NoisyRows test = noisy_rows(plain, random, 3000, 1);
+  for (const char* name : {"residual", "nested"}) {
+    ScoreOptions score{.name = name};
+    const Measured before = measured(plain, score, calibration, test, 0.1);
+    const Graph network = with_rectifier(plain, "h1", score, slice.x, slice.y, 0.1);
+    EXPECT_EQ(score.rectifier, kRectifierOutput);
+    const Measured after = measured(network, score, calibration, test, 0.1);
+    EXPECT_NEAR(after.coverage, 0.9, 0.03) << name;
+    EXPECT_GT(after.worst, 0.83) << name;
+    EXPECT_LT(before.worst, 0.75) << name;
+  }
+}
+
+// The marginal law of a rectified score whose rectifier was fitted on other rows: over T
+// calibrations of n rows drawn with replacement from a population, coverage follows Beta(k, n+1−k)
+// at the values it can take; a distance beyond `limit` has a chance of at most 1e-6 (Massart).
+TEST(FeatureHeads, RectifiedCoverageFollowsTheBetaLaw) {
+  Random random(5);
+  const Graph plain = small_network(6);
+  const NoisyRows slice = noisy_rows(plain, random, 300, 1);
+  const NoisyRows population = noisy_rows(plain, random, 160, 1);
+  ScoreOptions score{.name = "residual"};
+  const Graph network = with_rectifier(plain, "h1", score, slice.x, slice.y, 0.1);
+  const ScoredNetwork scored(network, score, "h1");
+  const torch::Tensor features = scored.features(population.x);
+  const std::vector<double> scores = scored.score().score(features, population.y);
+  constexpr size_t kTrials = 2000, kRows = 99;
+  std::vector<double> coverage;
+  for (size_t t = 0; t < kTrials; ++t) {
+    std::vector<double> drawn(kRows);
+    for (double& one : drawn) one = scores[random.below(scores.size())];
+    const double radius = conformal_quantile(drawn, Level(0.1));
+    coverage.push_back(in_regions(scored.score().region(features, radius), population.y)
+                           .to(torch::kDouble)
+                           .mean()
+                           .item<double>());
+  }
+  std::sort(coverage.begin(), coverage.end());
+  const double limit = std::sqrt(std::log(2e6) / (2.0 * kTrials));
+  const auto distance_to = [&](size_t rank) {
+    double distance = 0;
+    for (size_t i = 0; i < coverage.size(); ++i) {
+      if (i + 1 < coverage.size() && coverage[i + 1] == coverage[i]) continue;
+      const double share = static_cast<double>(i + 1) / static_cast<double>(kTrials);
+      distance =
+          std::max(distance, std::abs(share - reference::beta_cdf(coverage[i], rank, kRows)));
+    }
+    return distance;
+  };
+  const size_t rank = conformal_rank(Level(0.1), kRows);
+  EXPECT_LT(distance_to(rank), limit);
+  EXPECT_GT(distance_to(rank - 1), limit) << "the test cannot tell neighbouring ranks";
+}
+
+TEST(FeatureHeads, QuantileNetworksAreLowered) {
+  Random random(7);
+  Graph plain = small_network(8, 1);
+  plain.initializers["w_high"] = plain.initializers["w2"];
+  plain.initializers["b_high"] = plain.initializers["b2"] + 1;
+  plain.nodes.push_back(
+      make_node("Gemm", {"h1", "w_high", "b_high"}, {"high"}, {{"transB", int64_t{1}}}));
+  plain.outputs.push_back(make_info("high", {kDynamic, 1}));
+  Graph mean = plain;
+  mean.outputs.pop_back();
+  const NoisyRows slice = noisy_rows(mean, random, 800, 1);
+  const NoisyRows calibration = noisy_rows(mean, random, 1000, 1);
+  for (const bool asymmetric : {false, true}) {
+    ScoreOptions score{.name = "cqr", .asymmetric = asymmetric};
+    const Graph network = with_rectifier(plain, "h1", score, slice.x, slice.y, 0.1);
+    const ScoredNetwork scored(network, score, "h1");
+    const auto scores = scored.score().score(scored.features(calibration.x), calibration.y);
+    EXPECT_EQ(scores.size(), calibration.x.size(0) * (asymmetric ? 2 : 1));
+    const auto above = std::count_if(scores.begin(), scores.end(), [](double s) { return s > 0; });
+    EXPECT_NEAR(static_cast<double>(above) / static_cast<double>(scores.size()),
+                asymmetric ? 0.05 : 0.1, 0.08);
+  }
+}
+
+TEST(ScoreSelection, TakesTheShortestAndTheSimplestWhereNothingIsGained) {
+  Random random(9);
+  for (const double slope : {0.0, 1.0}) {
+    const Graph plain = small_network(10);
+    const NoisyRows fit = noisy_rows(plain, random, 1000, slope);
+    const NoisyRows slice = noisy_rows(plain, random, 1000, slope);
+    const Graph network = with_heads(plain, "h1", "", fit.x, fit.y);
+    int seen = 0;
+    ScoreSelectionOptions options;
+    options.observe = [&](const ScoreCandidate&) { ++seen; };
+    const ScoreSelection selection = select_score(network, {}, slice.x, slice.y, options);
+    ASSERT_EQ(selection.candidates.size(), 6U);  // cqr has no quantiles to read
+    EXPECT_EQ(seen, 6);
+    const ScoreCandidate& best = selection.best();
+    EXPECT_TRUE(best.chosen);
+    if (slope == 0) {
+      EXPECT_EQ(best.name, "residual")
+          << "shorter by " << selection.candidates[0].length - best.length << " ± "
+          << selection.candidates[0].standard_error;
+    } else {
+      EXPECT_THAT(best.name, testing::AnyOf("spread", "quantiles", "density"));
+      EXPECT_LT(best.length, 0.9 * selection.candidates[0].length);
+    }
+    for (const ScoreCandidate& candidate : selection.candidates) {
+      EXPECT_EQ(candidate.skipped, "") << candidate.name;
+      EXPECT_NEAR(candidate.coverage, 0.9, 0.03) << candidate.name;
+      EXPECT_GE(candidate.length * 1.02, best.length) << candidate.name;
+    }
+  }
+}
+
+TEST(ScoreSelection, SaysWhyACandidateIsSkipped) {
+  Random random(11);
+  const Graph plain = small_network(12);
+  const NoisyRows slice = noisy_rows(plain, random, 60, 0);
+  ScoreSelectionOptions options;
+  options.scores = {"residual", "spread"};
+  const ScoreSelection selection = select_score(plain, {}, slice.x, slice.y, options);
+  EXPECT_EQ(selection.best().name, "residual");
+  EXPECT_THAT(selection.candidates[1].skipped, testing::HasSubstr("no output 'fcp.spread'"));
+  options.scores = {"nonsense"};
+  EXPECT_THROW(select_score(plain, {}, slice.x, slice.y, options), Error);
+  options.scores = {"residual"};
+  const NoisyRows few = noisy_rows(plain, random, 10, 0);  // 5 rows have no 90 % quantile
+  EXPECT_THROW(select_score(plain, {}, few.x, few.y, options), Error);
+}
+
+TEST(ScoreSelection, LabelsByTheSizeOfTheirSets) {
+  Random random(13);
+  const Graph network = small_network(14, 5);
+  NoisyRows slice = noisy_rows(network, random, 800, 0);
+  slice.y = slice.y.argmax(1, true).to(torch::kDouble);  // the noise makes labels uncertain
+  const ScoreSelection selection = select_label_score(network, {}, slice.x, slice.y, {});
+  ASSERT_EQ(selection.candidates.size(), 4U);
+  for (const ScoreCandidate& candidate : selection.candidates) {
+    EXPECT_EQ(candidate.skipped, "") << candidate.name;
+    EXPECT_NEAR(candidate.coverage, 0.9, 0.04) << candidate.name;
+  }
+  EXPECT_LE(selection.best().length, selection.candidates[0].length);
+  EXPECT_EQ(selection.candidates[0].name, "lac");
+}
+
+}  // namespace
+}  // namespace fcp

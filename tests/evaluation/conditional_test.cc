@@ -1,0 +1,136 @@
+#include "fcp/evaluation/conditional.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/evaluation/coverage_tree.h"
+
+namespace fcp {
+namespace {
+
+struct Table {
+  std::vector<double> x;
+  std::vector<uint8_t> covered;
+};
+
+// Rows of so many normal columns, covered with the chance that `rate` says of the row.
+template <typename Rate>
+Table drawn_table(uint64_t seed, size_t rows, size_t columns, const Rate& rate) {
+  Random random(seed);
+  Table table;
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t d = 0; d < columns; ++d) table.x.push_back(random.normal());
+    table.covered.push_back(random.uniform() < rate(&table.x[i * columns]) ? 1 : 0);
+  }
+  return table;
+}
+
+double even_rate(const double*) { return 0.9; }
+
+// 10 % of the rows, those with x_0 > 1.2816, are covered half of the time; all together 90 %.
+double slab_rate(const double* x) { return x[0] > 1.2815516 ? 0.5 : (0.9 - 0.05) / 0.9; }
+
+// Slabs found on a half and measured on the other: without a slab to find, coverage is what it is
+// everywhere. The measured rows are about 400: five deviations of 0.015 are a chance of 6e-7.
+TEST(WorstSlab, IsTheCoverageWhereCoverageIsEven) {
+  const Table table = drawn_table(1, 4000, 3, even_rate);
+  const Coverage worst = worst_slab(table.x, 3, table.covered, {.directions = 200});
+  EXPECT_NEAR(worst.rate, 0.9, 5 * std::sqrt(0.09 / static_cast<double>(worst.rows)));
+}
+
+TEST(WorstSlab, FindsTheSlabThatIsThere) {
+  const Table table = drawn_table(2, 6000, 1, slab_rate);
+  const Coverage worst = worst_slab(table.x, 1, table.covered, {.directions = 10});
+  EXPECT_NEAR(worst.rate, 0.5, 5 * 0.5 / std::sqrt(static_cast<double>(worst.rows)) + 0.02);
+  EXPECT_NEAR(static_cast<double>(worst.rows) / 6000, 0.1, 0.03);
+  const Table wide = drawn_table(3, 6000, 3, slab_rate);
+  EXPECT_LT(worst_slab(wide.x, 3, wide.covered, {.directions = 500}).rate, 0.68);
+}
+
+TEST(WorstSlab, StretchesAgainstAllOfThem) {
+  Random random(4);
+  for (int trial = 0; trial < 500; ++trial) {
+    std::vector<uint8_t> z(1 + random.below(40));
+    for (uint8_t& one : z) one = random.below(4) > 0 ? 1 : 0;
+    const size_t least = 1 + random.below(z.size());
+    double smallest = 2;
+    for (size_t begin = 0; begin < z.size(); ++begin) {
+      double sum = 0;
+      for (size_t end = begin + 1; end <= z.size(); ++end) {
+        sum += z[end - 1];
+        if (end - begin < least) continue;
+        smallest = std::min(smallest, sum / static_cast<double>(end - begin));
+      }
+    }
+    const Stretch found = least_mean_stretch(z, least);
+    EXPECT_NEAR(found.mean, smallest, 1e-9);
+    EXPECT_GE(found.end - found.begin, least);
+    double sum = 0;
+    for (size_t i = found.begin; i < found.end; ++i) sum += z[i];
+    EXPECT_NEAR(sum / static_cast<double>(found.end - found.begin), found.mean, 1e-9);
+  }
+}
+
+TEST(WorstSlab, SaysWhatIsTooFew) {
+  const Table table = drawn_table(5, 15, 2, even_rate);
+  EXPECT_THROW(worst_slab(table.x, 2, table.covered), Error);
+  EXPECT_THROW(worst_slab(table.x, 3, table.covered), Error);
+  EXPECT_THROW(worst_slab({}, 0, table.covered), Error);
+}
+
+// E (rate − 0.9)² = 0.1 · 0.4² + 0.9 · (0.0444…)² = 0.01778; the tree sees nearly all of it.
+TEST(ExcessRisk, IsTheVarianceOfTheRate) {
+  const Table table = drawn_table(6, 8000, 2, slab_rate);
+  const ExcessRisk risk = excess_risk(table.x, 2, table.covered, Level(0.1));
+  EXPECT_NEAR(risk.value, 0.01778, 5 * risk.standard_error + 0.001);
+  EXPECT_GT(risk.value, 5 * risk.standard_error);
+  const Table even = drawn_table(7, 8000, 2, even_rate);
+  const ExcessRisk none = excess_risk(even.x, 2, even.covered, Level(0.1));
+  EXPECT_NEAR(none.value, 0, 5 * none.standard_error + 0.001);
+  EXPECT_LT(none.value, 0.001);
+}
+
+TEST(ExcessRisk, TreesSplitWhereTheRateChanges) {
+  Table table;
+  std::vector<size_t> rows;
+  for (size_t i = 0; i < 200; ++i) {
+    table.x.push_back(static_cast<double>(i % 2));
+    table.x.push_back(static_cast<double>(i));
+    table.covered.push_back(i < 100 ? 1 : 0);
+    rows.push_back(i);
+  }
+  const CoverageTree tree(table.x, 2, table.covered, rows, 0.5);
+  const std::vector<double> low = {0, 50}, high = {1, 150};
+  EXPECT_GT(tree.predict(low), 0.8);
+  EXPECT_LT(tree.predict(high), 0.2);
+  EXPECT_THROW(excess_risk(table.x, 2, std::span(table.covered).first(40), Level(0.1)), Error);
+}
+
+TEST(LengthMissCorrelation, KnownCases) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> lengths = {1, 1, 3, 3, infinity};
+  EXPECT_DOUBLE_EQ(length_miss_correlation(lengths, std::vector<uint8_t>{1, 1, 0, 0, 1}), 1);
+  EXPECT_DOUBLE_EQ(length_miss_correlation(lengths, std::vector<uint8_t>{0, 0, 1, 1, 1}), -1);
+  EXPECT_DOUBLE_EQ(length_miss_correlation(lengths, std::vector<uint8_t>{0, 1, 0, 1, 1}), 0);
+  EXPECT_EQ(length_miss_correlation(lengths, std::vector<uint8_t>{1, 1, 1, 1, 0}), 0);
+  EXPECT_THROW(length_miss_correlation(lengths, std::vector<uint8_t>{1}), Error);
+}
+
+TEST(IntervalStability, KnownCases) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> low = {0, 0, -infinity, 5}, high = {2, 2, infinity, 4};
+  const std::vector<double> other_low = {1, 2, -infinity, 5}, other_high = {3, 4, infinity, 4};
+  const std::vector<RefitIntervals> same = {{low, high}, {low, high}};
+  EXPECT_DOUBLE_EQ(interval_stability(same), 1);
+  const std::vector<RefitIntervals> two = {{low, high}, {other_low, other_high}};
+  EXPECT_DOUBLE_EQ(interval_stability(two), (1.0 / 3 + 0 + 1 + 1) / 4);
+  EXPECT_THROW(interval_stability(std::span(two).first(1)), Error);
+}
+
+}  // namespace
+}  // namespace fcp

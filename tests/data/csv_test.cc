@@ -12,6 +12,7 @@ namespace fcp {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsNan;
 using testing::IsEmpty;
 
 struct Content {
@@ -102,6 +103,16 @@ TEST_F(Csv, ImputesTheMean) {
       read("a,c\n1,u\n?,v\n4,NA\nnull,u\n", "", {.categorical = {"c"}, .impute = true});
   EXPECT_THAT(all.x.values, ElementsAre(1, 1, 0, 2.5f, 0, 1, 4, 0, 0, 2.5f, 1, 0));
   EXPECT_THAT(encoding_.means, ElementsAre(2.5f, 0));
+}
+
+TEST_F(Csv, KeepsMissingValuesWhereTheFileHasSome) {
+  const CsvOptions keep{.categorical = {"c"}, .keep_missing = true};
+  const Content all = read("a,c,b\n1,u,?\n?,v,NA\n4,NA,\n", "", keep);
+  EXPECT_THAT(all.x.values, ElementsAre(1, 1, 0, IsNan(), IsNan(), 0, 1, IsNan(), 4, 0, 0, IsNan()));
+  const CsvOptions later{.encoding = encoding_};
+  EXPECT_THAT(read("a,c,b\n,u,7\n", "", later).x.values, ElementsAre(IsNan(), 1, 0, 7));
+  read("a,c,b\n1,u,2\n", "", keep);
+  EXPECT_THAT(encoding_.means, IsEmpty()) << "nothing is missing: later files must be whole";
 }
 
 TEST_F(Csv, EncodingMakesTheSameFeaturesOfAnotherFile) {

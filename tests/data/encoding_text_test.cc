@@ -1,5 +1,8 @@
 #include "fcp/data/encoding_text.h"
 
+#include <cmath>
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
@@ -22,6 +25,18 @@ TEST(EncodingText, ReadsBackWhatItWrote) {
   EXPECT_EQ(again.positions, encoding.positions);
   EXPECT_EQ(again.categories, encoding.categories);
   EXPECT_EQ(again.means, encoding.means);
+}
+
+TEST(EncodingText, MissingValuesThatStayMissing) {
+  CsvEncoding encoding;
+  encoding.width = 1;
+  encoding.columns = {"a"};
+  encoding.positions = {0};
+  encoding.categories = {{}};
+  encoding.means = {std::numeric_limits<float>::quiet_NaN()};
+  const CsvEncoding again = parse_encoding(encoding_text(encoding));
+  ASSERT_EQ(again.means.size(), 1u);
+  EXPECT_TRUE(std::isnan(again.means[0]));
 }
 
 TEST(EncodingText, DamageIsAnError) {

@@ -45,13 +45,7 @@ void check_names(const char* option, const std::vector<std::string>& given,
 
 std::vector<Experiment> all_experiments(torch::Device device) {
   std::vector<Experiment> all = experiments();
-  const auto evaluate = [](const CalibrationArtifact& artifact, const SegmentTask& task,
-                           const SegmentationSet& set, const Level& level, const Context& context) {
-    CommonOptions quiet;
-    quiet.quiet = true;
-    return evaluate_images(artifact, task, set, {level, 0, ""}, context.device, quiet);
-  };
-  all.push_back(segmentation_experiment(device, evaluate));
+  all.push_back(segmentation_experiment(device));
   return all;
 }
 

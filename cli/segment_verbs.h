@@ -1,8 +1,12 @@
 // The verbs under `fcp segment`, each declared on the parent subcommand.
 #pragma once
 
+#include <string>
+
 #include <CLI/CLI.hpp>
 
+#include "fcp/calibration/artifact.h"
+#include "fcp/conformal/level.h"
 #include "fcp/images/segmentation_folds.h"
 
 namespace fcp {

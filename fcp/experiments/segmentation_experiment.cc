@@ -148,8 +148,7 @@ void add_level_rows(const std::string& set, const SegmentMethod& method,
   }
 }
 
-Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torch::Device device,
-                      const EvaluateSegmentation& evaluate) {
+Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torch::Device device) {
   static Memo<Streets> memo;
   std::shared_ptr<const Streets> streets;
   SegmentWorld world;
@@ -245,7 +244,7 @@ void present_segmentation(const Json& rows, const ExperimentOptions&, ResultSect
 
 }  // namespace
 
-Experiment segmentation_experiment(torch::Device device, EvaluateSegmentation evaluate) {
+Experiment segmentation_experiment(torch::Device device) {
   Experiment experiment;
   experiment.name = "segmentation";
   experiment.title = "Segmentation: a band for every pixel";
@@ -256,9 +255,8 @@ Experiment segmentation_experiment(torch::Device device, EvaluateSegmentation ev
   experiment.quick_sets = {"streets"};
   for (const SegmentMethod& method : kSegmentMethods) experiment.methods.push_back(method.name);
   experiment.shape = CellShape::kSetAndMethod;
-  experiment.run = [device, evaluate = std::move(evaluate)](const CellKey& key,
-                                                            const ExperimentOptions& options) {
-    return run_segmentation(key, options, device, evaluate);
+  experiment.run = [device](const CellKey& key, const ExperimentOptions& options) {
+    return run_segmentation(key, options, device);
   };
   experiment.present = present_segmentation;
   experiment.readings = {

@@ -11,10 +11,11 @@
 namespace fcp {
 namespace {
 
-constexpr double kFloorShare = 0.1;   // of the mean spread
-constexpr double kLeastShare = 1e-3;  // of the mean |residual|: smaller ones count as this
-constexpr double kLeastStep = 1e-3;   // of the mean step between the quantiles of all rows
-constexpr double kFarOutside = 1.0;   // how far beyond the fitted targets, in their deviations
+constexpr double kSpreadLevel = 0.85;  // of the quantile of |residual| that is the spread
+constexpr double kFloorShare = 0.1;    // of the mean spread
+constexpr double kLeastShare = 1e-3;   // of the mean |residual|: smaller ones count as this
+constexpr double kLeastStep = 1e-3;    // of the mean step between the quantiles of all rows
+constexpr double kFarOutside = 1.0;    // how far beyond the fitted targets, in their deviations
 
 using HeadTensors = std::vector<torch::Tensor>;
 
@@ -102,8 +103,16 @@ LogScale scale_of(const torch::Tensor& values) {
           (values.amax(0, true) + kFarOutside * scale).to(torch::kFloat)};
 }
 
-torch::Tensor squared_loss(const torch::Tensor& output, const torch::Tensor& target) {
-  return (output - target).square().mean({1, 2});
+// The mean pinball loss of each member at one level; target [E, N, K].
+torch::Tensor level_loss(const torch::Tensor& output, const torch::Tensor& target, double level) {
+  const torch::Tensor above = target - output;
+  return torch::maximum(above * level, above * (level - 1)).mean({1, 2});
+}
+
+// The quantile of each column, [K].
+torch::Tensor column_quantile(const torch::Tensor& values, double level) {
+  const torch::Tensor sorted = std::get<0>(values.sort(0));
+  return sorted[static_cast<int64_t>(level * static_cast<double>(sorted.size(0) - 1))];
 }
 
 // σ of each member without the floor, [E, N, K] (or [N, K] of one).
@@ -127,8 +136,13 @@ HeadTensors fit_spread(const std::vector<PerceptronRows>& members, const HeadOpt
     least.push_back(scale.least);
     most.push_back(scale.most);
   }
-  const int64_t outputs = rows[0].target.size(1);
-  heads.spread = fit_perceptrons(rows, torch::zeros({outputs}), squared_loss, options.fit);
+  const auto loss = [](const torch::Tensor& output, const torch::Tensor& target) {
+    return level_loss(output, target, kSpreadLevel);
+  };
+  HeadTensors targets;
+  for (const PerceptronRows& member : rows) targets.push_back(member.target);
+  heads.spread = fit_perceptrons(rows, column_quantile(torch::cat(targets), kSpreadLevel), loss,
+                                 options.fit);
   heads.spread_shift = torch::stack(shifts);
   heads.spread_scale = torch::stack(scales);
   heads.spread_least = torch::stack(least);
@@ -227,14 +241,11 @@ Rectifier fit_rectifier(const HeadMember& member, double quantile, bool differen
   const torch::Tensor target = difference ? scores : log_sizes(scores);
   const LogScale scale = scale_of(target);
   rows[0].target = ((target - scale.shift) / scale.scale).to(torch::kFloat);
-  const torch::Tensor level = torch::full({1}, quantile, torch::kFloat);
   const auto loss = [&](const torch::Tensor& output, const torch::Tensor& y) {
-    const torch::Tensor above = y - output;
-    return torch::maximum(above * level, above * (level - 1)).mean({1, 2});
+    return level_loss(output, y, quantile);
   };
-  const torch::Tensor sorted = std::get<0>(rows[0].target.sort(0));
-  const auto rank = static_cast<int64_t>(quantile * static_cast<double>(sorted.size(0) - 1));
-  made.network = fit_perceptrons(rows, sorted[rank], loss, options.fit);
+  made.network =
+      fit_perceptrons(rows, column_quantile(rows[0].target, quantile), loss, options.fit);
   made.shift = scale.shift.unsqueeze(0);
   made.scale = scale.scale.unsqueeze(0);
   made.least = scale.least.unsqueeze(0);

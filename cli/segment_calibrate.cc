@@ -103,7 +103,7 @@ void read_image_groups(SegmentCalibrateOptions& options) {
   }
   options.settings.method.calibration.name = "grouped";
   options.settings.method.calibration.group = options.group;
-  options.settings.facts = read_facts({.data = options.data.data}, {.group = options.group});
+  options.settings.facts = read_facts(DataOptions{}, {options.group, ""});
 }
 
 void print_segment_calibrated(const CalibrationArtifact& artifact, const SegmentTask& task,

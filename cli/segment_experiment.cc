@@ -111,8 +111,7 @@ Streets make_streets(uint64_t seed) {
   return streets;
 }
 
-SegmentSettings settings_of(const SegmentMethod& method, const SegmentWorld& world,
-                            const CommonOptions& common) {
+SegmentSettings settings_of(const SegmentMethod& method, const SegmentWorld& world) {
   SegmentSettings settings;
   settings.score.name = method.score;
   settings.score.pixels = method.pixels;
@@ -161,7 +160,7 @@ Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torc
                     [&](const SegmentMethod& one) { return key.part == one.name; });
   CommonOptions common;
   common.quiet = true;
-  const SegmentSettings settings = settings_of(method, world, common);
+  const SegmentSettings settings = settings_of(method, world);
   const CalibrationArtifact artifact =
       calibrate_images(world.network, world.task, world.calibration, settings, device, common);
   const SegmentReport report =

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -12,9 +13,8 @@
 #include "fcp/base/error.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/request_settings.h"
 #include "fcp/pipeline/shared_batches.h"
+#include "fcp/report/choices_text.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
@@ -35,7 +35,7 @@ struct CalibrateOptions {
   std::string out;
   std::string alpha = "0.1";
   std::vector<std::string> levels;
-  MethodRequest method;
+  std::string checkpoint;
   std::string weights;  // a column or a file
   std::string shifted;
 };
@@ -44,22 +44,8 @@ std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// The levels of --levels, ascending.
-std::vector<Level> parse_levels(const std::vector<std::string>& alphas) {
-  std::vector<Level> levels;
-  for (const std::string& alpha : alphas) levels.push_back(parse_level(alpha));
-  const auto less = [](const Level& a, const Level& b) { return a.value() < b.value(); };
-  std::sort(levels.begin(), levels.end(), less);
-  for (size_t i = 1; i < levels.size(); ++i) {
-    if (!less(levels[i - 1], levels[i])) {
-      throw UsageError(concat("--levels: ", levels[i].text(), " is given twice"));
-    }
-  }
-  return levels;
-}
-
 void check_usage(const CalibrateOptions& options) {
-  const std::string& name = options.method.calibration.name;
+  const std::string& name = options.settings.calibration.name;
   if (!options.levels.empty() && name != "split") {
     fail_option("levels", "applies only to the calibration split: ", name, " needs all scores");
   }
@@ -80,7 +66,7 @@ std::unique_ptr<RowSource> open_shifted(const CalibrateOptions& options, const G
 }
 
 void read_calibration_facts(CalibrateOptions& options) {
-  FactOptions wanted{.group = options.method.calibration.group, .weights = options.weights};
+  FactOptions wanted{.group = options.settings.calibration.group, .weights = options.weights};
   if (wanted.group == kByPrediction || wanted.group == kByLabel) wanted.group.clear();
   options.settings.facts = read_facts(data_options(options.data), wanted);
 }
@@ -91,16 +77,6 @@ std::vector<Level> shown_levels(const CalibrationArtifact& artifact) {
     return {artifact.rows.levels.rbegin(), artifact.rows.levels.rend()};
   }
   return {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05"), Level::parse("0.01")};
-}
-
-void warn_of_infinite_radii(const CalibrationArtifact& artifact, const CalibrateOptions& options) {
-  std::vector<Level> asked = artifact.rows.levels;
-  if (asked.empty()) asked.push_back(options.settings.level);
-  for (const Level& level : asked) {
-    if (const auto warning = infinite_radius_warning(artifact, level)) {
-      say(options.common, "warning: " + *warning);
-    }
-  }
 }
 
 void print_calibrated(const CalibrationArtifact& artifact, const CalibrateOptions& options) {
@@ -138,9 +114,10 @@ void run_calibrate(CalibrateOptions& options) {
   const DataOptions data = data_options(options.data);
   options.settings.level = parse_level(options.alpha);
   options.settings.levels = parse_levels(options.levels);
-  options.method.score.seed = options.common.seed;
-  apply_request(options.method, options.settings);
+  options.settings.score.seed = options.common.seed;
+  check_options(options.settings);
   check_usage(options);
+  if (!options.checkpoint.empty()) options.settings.checkpoint = options.checkpoint;
   Graph network = read_onnx(options.model);
   if (options.common.ranks->size() > 1) {
     check_same_bytes(*options.common.ranks, options.model, serialize_onnx(network));
@@ -153,12 +130,13 @@ void run_calibrate(CalibrateOptions& options) {
   options.settings.data_name = options.data.data;
   options.settings.provenance["network"] = file_name(options.model);
   options.settings.provenance["calibration data"] = data_file_names(data);
-  const CalibrationArtifact artifact = calibrate_rows(network, *source, options.settings, context);
+  const CalibrateResult result = calibrate(network, *source, options.settings, context);
   if (options.common.ranks->rank() != 0) return;
-  write_artifact(artifact, options.out);
-  if (!options.settings.checkpoint.empty()) unlink(options.settings.checkpoint.c_str());
-  warn_of_infinite_radii(artifact, options);
-  print_calibrated(artifact, options);
+  for (const std::string& note : findings_text(result.findings)) say(options.common, note);
+  write_artifact(result.artifact, options.out);
+  if (!options.checkpoint.empty()) unlink(options.checkpoint.c_str());
+  for (const std::string& warning : result.warnings) say(options.common, "warning: " + warning);
+  print_calibrated(result.artifact, options);
 }
 
 }  // namespace
@@ -189,8 +167,8 @@ void add_calibrate(CLI::App& app) {
                    "Calibration rows: CSV, .npy, .npz:entry, or a folder of images")
       ->required();
   verb->add_option("--out", options->out, "Calibrated predictor to write")->required();
-  add_option_flags(*verb, options->method);
-  verb->add_option("--memory", options->method.score.bound.memory,
+  add_option_flags(*verb, options->settings);
+  verb->add_option("--memory", options->settings.score.bound.memory,
                    "Bytes for bounds, as 4GB or 500MB; by default half of what is free")
       ->transform(CLI::AsSizeValue(false));
   verb->add_option("--weights", options->weights,
@@ -207,7 +185,7 @@ void add_calibrate(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   verb->add_option(
-      "--checkpoint", options->settings.checkpoint,
+      "--checkpoint", options->checkpoint,
       "File that keeps the scores as they come: the same command goes on from it after "
       "a crash, and removes it at the end");
   add_data(*verb, options->data, /*needs_target=*/true);

@@ -95,4 +95,17 @@ std::string short_count(double value) {
   return text;
 }
 
+std::vector<Level> parse_levels(const std::vector<std::string>& alphas) {
+  std::vector<Level> levels;
+  for (const std::string& alpha : alphas) levels.push_back(parse_level(alpha));
+  const auto less = [](const Level& a, const Level& b) { return a.value() < b.value(); };
+  std::sort(levels.begin(), levels.end(), less);
+  for (size_t i = 1; i < levels.size(); ++i) {
+    if (!less(levels[i - 1], levels[i])) {
+      throw UsageError(concat("--levels: ", levels[i].text(), " is given twice"));
+    }
+  }
+  return levels;
+}
+
 }  // namespace fcp

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -43,6 +44,9 @@ void say(const CommonOptions& options, const std::string& line);
 
 // The level of --alpha; a number that is none is bad usage.
 Level parse_level(const std::string& alpha);
+
+// The levels of --levels, ascending.
+std::vector<Level> parse_levels(const std::vector<std::string>& alphas);
 
 // "1.9k", "25.6M", "4.1G": for counts in tables.
 std::string short_count(double value);

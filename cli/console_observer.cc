@@ -2,6 +2,8 @@
 
 #include <iostream>
 
+#include "fcp/report/choices_text.h"
+
 namespace fcp {
 
 void ConsoleObserver::begin(std::string_view stage, size_t total) {
@@ -13,6 +15,10 @@ void ConsoleObserver::advance(size_t count, const std::function<std::string()>& 
 }
 
 void ConsoleObserver::end() { progress_.reset(); }
+
+void ConsoleObserver::chosen(const Choices& choices) {
+  for (const std::string& text : choices_text(choices)) note(text);
+}
 
 void ConsoleObserver::note(const std::string& text) {
   if (!quiet_) std::cerr << text << '\n';

@@ -17,6 +17,7 @@ class ConsoleObserver : public Observer {
   void begin(std::string_view stage, size_t total) override;
   void advance(size_t count, const std::function<std::string()>& detail) override;
   void end() override;
+  void chosen(const Choices& choices) override;
   void note(const std::string& text) override;
   void warning(const std::string& text) override;
 

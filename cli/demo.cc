@@ -76,12 +76,13 @@ void run_demo(const DemoOptions& options) {
   tell(concat("$ fcp calibrate ", file("model.onnx"), " --data ", file("calibration.csv"),
               " --target ", target, " --cut auto --out ", file("calibrated.onnx")));
   CalibrateSettings settings;
-  settings.cut = "auto";
+  settings.cut = AutoCut{};
   settings.level = level;
   settings.data_name = file("calibration.csv");
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "calibration.csv"}};
   const CalibrationArtifact artifact =
-      calibrate_rows(trained.graph, *open("calibration.csv", &trained.graph), settings, context);
+      calibrate(trained.graph, *open("calibration.csv", &trained.graph), settings, context)
+          .artifact;
   write_artifact(artifact, file("calibrated.onnx"));
 
   tell(concat("$ fcp predict ", file("calibrated.onnx"), " --data ", file("test.csv"), " --alpha ",

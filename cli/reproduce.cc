@@ -12,10 +12,11 @@
 #include "fcp/experiments/cell_runner.h"
 #include "fcp/experiments/publish.h"
 #include "fcp/experiments/registry.h"
+#include "fcp/experiments/segmentation_experiment.h"
 #include "fcp/report/json.h"
 
 #include "cli/common.h"
-#include "cli/segment_experiment.h"
+#include "cli/segment_steps.h"
 #include "cli/verbs.h"
 
 namespace fcp {
@@ -45,7 +46,13 @@ void check_names(const char* option, const std::vector<std::string>& given,
 
 std::vector<Experiment> all_experiments(torch::Device device) {
   std::vector<Experiment> all = experiments();
-  all.push_back(segmentation_experiment(device));
+  const auto evaluate = [](const CalibrationArtifact& artifact, const SegmentTask& task,
+                           const SegmentationSet& set, const Level& level, const Context& context) {
+    CommonOptions quiet;
+    quiet.quiet = true;
+    return evaluate_images(artifact, task, set, {level, 0, ""}, context.device, quiet);
+  };
+  all.push_back(segmentation_experiment(device, evaluate));
   return all;
 }
 

@@ -1,5 +1,10 @@
 // fcp segment: bands and sets for every pixel of an image.
+#include <span>
+
+#include "fcp/pipeline/levels.h"
+
 #include "cli/segment_data.h"
+#include "cli/segment_steps.h"
 #include "cli/segment_verbs.h"
 #include "cli/verbs.h"
 
@@ -9,6 +14,15 @@ void add_segment_data(CLI::App& verb, SegmentDataOptions& options) {
   verb.add_option("--fold", options.folds, "Folds of the data to use, where it has some")
       ->delimiter(',')
       ->allow_extra_args(false);
+}
+
+CalibrationArtifact read_segmenter(const std::string& path, const Level& level) {
+  CalibrationArtifact artifact = read_artifact_for(path, std::span(&level, 1));
+  if (artifact.calibration.name != "split") {
+    fail(path, ": is of ", artifact.calibration.name,
+         " calibration; evaluate and predict of images take split calibration");
+  }
+  return artifact;
 }
 
 void add_segment(CLI::App& app) {

@@ -8,23 +8,16 @@
 #include <optional>
 
 #include <nlohmann/json.hpp>
-#include <torch/utils.h>
+#include <unistd.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/interrupt.h"
-#include "fcp/base/progress.h"
-#include "fcp/base/sha256.h"
-#include "fcp/calibration/scored_network.h"
-#include "fcp/calibration/selection.h"
-#include "fcp/conformal/quantile.h"
-#include "fcp/data/csv_column.h"
-#include "fcp/data/number.h"
+#include "fcp/data/csv_writer.h"
 #include "fcp/images/image_text.h"
-#include "fcp/images/segmentation_target.h"
 #include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/calibrate.h"
+#include "fcp/pipeline/channel_weights.h"
 #include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/method_stream.h"
+#include "fcp/report/choices_text.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
@@ -50,120 +43,38 @@ torch::Tensor truth_of(const SegmentImage& image, const SegmentTask& task,
 
 namespace {
 
-std::string_view bytes_of_pixels(const Image& image) {
-  return {reinterpret_cast<const char*>(image.pixels.data()), image.pixels.size()};
-}
-
 struct SegmentCalibrateOptions {
   CommonOptions common;
   SegmentDataOptions data;
-  SegmentSettings settings;
+  SegmentTaskOptions task;
+  CalibrateSettings settings;
   std::string model;
   std::string out;
   std::string alpha = "0.1";
-  MethodRequest method;
-  CLI::Option* rate = nullptr;
+  std::vector<std::string> levels;
+  std::string group;
   std::string weights;
-  bool logits = false;
+  std::string scores_csv;  // the score of each image; empty: not written
+  std::string checkpoint;
+  CLI::Option* rate = nullptr;
   std::optional<int> classes;  // none: the network's channels
-  SegmentTaskOptions task;
-  ImageTransform transform;  // where `normalizes`
+  ImageTransform transform;    // where `normalizes`
   bool normalizes = false;
+  bool logits = false;
 };
 
-// The scores of the images, and of the plain score beside them.
-class ImageScorer {
- public:
-  ImageScorer(const Graph& network, const SegmentSettings& settings, torch::Device device)
-      : predictor_(network, settings.score, settings.cut, device) {
-    ScoreOptions plain = settings.score;
-    plain.name = baseline_of(plain.name);
-    if (!plain.name.empty()) baseline_ = make_score(plain, predictor_.shared_head());
-  }
-
-  void add(const SegmentImage& image, const torch::Tensor& truth) {
-    const torch::Tensor features = predictor_.features(view(image.x));
-    scores_.push_back(predictor_.score().score(features, truth)[0]);
-    if (std::isnan(scores_.back())) {
-      fail("has a score that is not a number: the network's answer is NaN there");
-    }
-    if (baseline_) plain_.push_back(baseline_->score(features, truth)[0]);
-  }
-
-  const ScoredNetwork& predictor() const { return predictor_; }
-  const std::vector<double>& scores() const { return scores_; }
-  const std::vector<double>& plain() const { return plain_; }  // empty: the score is plain itself
-
- private:
-  ScoredNetwork predictor_;
-  std::unique_ptr<Score> baseline_;
-  std::vector<double> scores_, plain_;
-};
-
-void write_scores(const std::string& path, const SegmentationSet& set, const ImageScorer& scorer) {
+void write_scores(const std::string& path, const SegmentationSet& set, const RowScores& rows) {
   std::vector<std::string> columns = {"file", "score"};
-  if (!scorer.plain().empty()) columns.emplace_back("residual");
+  if (!rows.baseline.empty()) columns.emplace_back("residual");
   CsvWriter csv(path, columns);
-  for (size_t i = 0; i < scorer.scores().size(); ++i) {
+  for (size_t i = 0; i < rows.scores.size(); ++i) {
     csv.cell(std::string_view(set.pairs[i].name));
-    csv.cell(std::string_view(digits(scorer.scores()[i])));
-    if (!scorer.plain().empty()) csv.cell(std::string_view(digits(scorer.plain()[i])));
+    csv.cell(std::string_view(digits(rows.scores[i])));
+    if (!rows.baseline.empty()) csv.cell(std::string_view(digits(rows.baseline[i])));
     csv.end_row();
   }
   csv.close();
 }
-
-}  // namespace
-
-CalibrationArtifact calibrate_images(const Graph& network, const SegmentTask& task,
-                                     const SegmentationSet& set, const SegmentSettings& asked,
-                                     torch::Device device, const CommonOptions& common) {
-  torch::NoGradGuard no_grad;
-  SegmentSettings settings = asked;
-  settings.score.output = task.output;
-  if (uses_features(settings.score.name) && settings.cut.empty()) {
-    settings.cut = default_cut(network);
-  }
-  ImageScorer scorer(network, settings, device);
-  const bool sets = predicts_labels(settings.score.name);
-  SegmentReader images(set, task, sets ? SegmentParts::kLabels : SegmentParts::kTarget);
-  Sha256 hash;
-  Progress progress("calibrate", images.size(), !common.quiet);
-  while (const std::optional<SegmentImage> image = images.next()) {
-    check_interrupted();
-    hash.add(bytes_of_pixels(image->image));
-    hash.add(bytes_of_pixels(image->labels));
-    of_image(*image, [&] { scorer.add(*image, truth_of(*image, task, settings.score)); });
-    progress.advance(1);
-  }
-  if (images.size() < 2) fail("calibration needs at least two images, found ", images.size());
-  if (!settings.scores_csv.empty()) write_scores(settings.scores_csv, set, scorer);
-
-  CalibrationArtifact artifact;
-  artifact.network = network;
-  artifact.score = settings.score;
-  artifact.calibration.paper = settings.score.paper;
-  artifact.cut = scorer.predictor().cut();
-  artifact.rows.scores = sorted_scores(scorer.scores());
-  artifact.baseline = sorted_scores(scorer.plain());
-  artifact.provenance = settings.provenance;
-  artifact.provenance["fcp"] = FCP_VERSION;
-  artifact.provenance["score"] = settings.score.name;
-  artifact.provenance["calibration"] = "split";
-  artifact.provenance["pixels"] = format_number(settings.score.pixels);
-  artifact.provenance["cut"] = artifact.cut.empty() ? "network input" : artifact.cut;
-  artifact.provenance["calibration images"] = std::to_string(images.size());
-  artifact.provenance["calibration data sha256"] = hash.hex();
-  if (searches_surrogate(settings.score)) {
-    artifact.provenance["steps"] = std::to_string(settings.score.steps);
-  }
-  Sha256 model;
-  model.add(serialize_onnx(network));
-  artifact.provenance["network sha256"] = model.hex();
-  return artifact;
-}
-
-namespace {
 
 void check_scope_of(const std::string& option, bool given, const std::string& only,
                     const std::string& score) {
@@ -172,26 +83,42 @@ void check_scope_of(const std::string& option, bool given, const std::string& on
   }
 }
 
-// The score that is asked for, with the numbers of the paper where none are given.
-void resolve_score(SegmentCalibrateOptions& options) {
-  MethodRequest& method = options.method;
-  const std::string& name = method.score.name;
-  check_scope_of("class_weights", !options.weights.empty(), "surrogate", name);
-  check_scope_of("logits", options.logits, "lac", name);
-  check_options(method);
-  if (const auto* named = std::get_if<std::string>(&method.cut)) options.settings.cut = *named;
-  options.task.output = method.score.output;
-  ScoreOptions& score = options.settings.score;
-  score = requested_score(method);
+// What is asked for, with the numbers of the paper where none are given.
+void complete_settings(SegmentCalibrateOptions& options) {
+  CalibrateSettings& settings = options.settings;
+  ScoreOptions& score = settings.score;
+  check_scope_of("class_weights", !options.weights.empty(), "surrogate", score.name);
+  check_scope_of("logits", options.logits, "lac", score.name);
+  check_options(settings);
+  options.task.output = score.output;
   if (score.pixels == 0) score.pixels = 1;
   score.double_log = !options.logits;
   if (options.rate->count() == 0) score.step_rate = 0.1;
-  if (name == "surrogate" && !method.steps) score.steps = 10;
+  if (score.name == "surrogate" && !settings.steps) settings.steps = 10;
+  settings.level = parse_level(options.alpha);
+  settings.levels = parse_levels(options.levels);
+  settings.keep_row_scores = !options.scores_csv.empty();
+  if (!options.checkpoint.empty()) settings.checkpoint = options.checkpoint;
+}
+
+// Groups are those of the images in the order of the set.
+void read_image_groups(SegmentCalibrateOptions& options) {
+  if (options.group.empty()) return;
+  if (!options.group.ends_with(".npy")) {
+    fail_option("group", options.group, ": expected an .npy file with a number per image");
+  }
+  options.settings.calibration.name = "grouped";
+  options.settings.calibration.group = options.group;
+  options.settings.facts = read_facts({.data = options.data.data}, {.group = options.group});
 }
 
 void print_segment_calibrated(const CalibrationArtifact& artifact, const SegmentTask& task,
                               const SegmentCalibrateOptions& options) {
-  const Level levels[] = {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05")};
+  std::vector<Level> levels = {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05")};
+  if (!artifact.rows.levels.empty()) {
+    levels.assign(artifact.rows.levels.rbegin(), artifact.rows.levels.rend());
+  }
+  if (artifact.calibration.name != "split") levels.clear();
   if (options.common.json) {
     nlohmann::ordered_json json = {{"images", artifact.rows.count()},
                                    {"score", artifact.score.name},
@@ -209,7 +136,7 @@ void print_segment_calibrated(const CalibrationArtifact& artifact, const Segment
   if (artifact.score.pixels < 1) {
     std::cout << " of " << format_percent(artifact.score.pixels) << " of the pixels";
   }
-  std::cout << ": " << options.out << "\nradius";
+  std::cout << ": " << options.out << (levels.empty() ? "" : "\nradius");
   for (const Level& level : levels) {
     std::cout << "  " << format_target(level) << ": " << format_number(artifact.radius(level)[0]);
   }
@@ -218,8 +145,7 @@ void print_segment_calibrated(const CalibrationArtifact& artifact, const Segment
 
 void run_segment_calibrate(SegmentCalibrateOptions& options) {
   const Context context = start(options.common);
-  const Level level = parse_level(options.alpha);
-  resolve_score(options);
+  complete_settings(options);
   Graph network = read_onnx(options.model);
   if (options.normalizes) options.task.transform = options.transform;
   const int classes =
@@ -234,24 +160,29 @@ void run_segment_calibrate(SegmentCalibrateOptions& options) {
     score.loss_weights = options.weights.empty() ? channel_weights(set, task, context)
                                                  : read_channel_weights(options.weights, task);
   }
+  score.output = task.output;
+  read_image_groups(options);
   const auto name_of = [](const std::string& path) {
     return std::filesystem::path(path).lexically_normal().filename().string();
   };
+  options.settings.data_name = options.data.data;
   options.settings.provenance = {{"network", name_of(options.model)},
                                  {"calibration data", name_of(options.data.data)}};
-  const CalibrationArtifact artifact =
-      calibrate_images(network, task, set, options.settings, context.device, options.common);
-  write_artifact(artifact, options.out);
-  if (const auto warning = infinite_radius_warning(artifact, level)) {
-    say(options.common, "warning: " + *warning);
-  }
-  print_segment_calibrated(artifact, task, options);
+  SegmentationRows rows(set, task, truth_parts(score.name));
+  const CalibrateResult result = calibrate(network, rows, options.settings, context);
+  if (context.ranks->rank() != 0) return;
+  for (const std::string& note : findings_text(result.findings)) say(options.common, note);
+  if (!options.scores_csv.empty()) write_scores(options.scores_csv, set, result.row_scores);
+  write_artifact(result.artifact, options.out);
+  if (!options.checkpoint.empty()) unlink(options.checkpoint.c_str());
+  for (const std::string& warning : result.warnings) say(options.common, "warning: " + warning);
+  print_segment_calibrated(result.artifact, task, options);
 }
 
 // The options of the table that images take, some with other words or defaults.
 void add_method_flags(CLI::App& verb, SegmentCalibrateOptions& options) {
   const auto add = [&](const Option& option) {
-    return add_option_flag(verb, options.method, option);
+    return add_option_flag(verb, options.settings, option);
   };
   Option score = find_option("score");
   score.choices = {"nested", "residual", "surrogate", "lac"};
@@ -286,7 +217,9 @@ void add_segment_calibrate(CLI::App& segment) {
       "  fcp segment calibrate fcn.onnx --data camvid/ --fold val --score residual --out "
       "calibrated.onnx\n"
       "  fcp segment calibrate fcn.onnx --data cityscapes/ --score lac --pixels 0.95 --out "
-      "sets.onnx");
+      "sets.onnx\n"
+      "  mpirun -n 4 fcp segment calibrate fcn.onnx --data cityscapes/ --threads 1 --out "
+      "calibrated.onnx");
   verb->add_option("model", options->model, "ONNX file: images in, a number a class and pixel out")
       ->required();
   verb->add_option("--data", options->data.data,
@@ -294,7 +227,7 @@ void add_segment_calibrate(CLI::App& segment) {
       ->required();
   verb->add_option("--out", options->out, "Calibrated predictor to write")->required();
   add_method_flags(*verb, *options);
-  verb->add_option("--memory", options->method.score.bound.memory,
+  verb->add_option("--memory", options->settings.score.bound.memory,
                    "Bytes for bounds, as 1GB or 500MB; by default half of what is free")
       ->transform(CLI::AsSizeValue(false));
   verb->add_option("--class-weights", options->weights,
@@ -318,13 +251,22 @@ void add_segment_calibrate(CLI::App& segment) {
                    "Deviation of each channel, in [0, 1]")
       ->delimiter(',')
       ->each(given);
-  verb->add_option("--scores", options->settings.scores_csv,
-                   "CSV to write with the score of each image");
+  verb->add_option("--scores", options->scores_csv, "CSV to write with the score of each image");
   verb->add_option("--alpha", options->alpha, "Level for which to warn of too few images")
       ->capture_default_str();
+  verb->add_option("--levels", options->levels,
+                   "Keep the radii of these alphas alone, as 0.05,0.1, instead of all scores")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb->add_option("--group", options->group,
+                   "A radius for each group of images: an .npy file with a number per image");
+  verb->add_option("--checkpoint", options->checkpoint,
+                   "File that keeps the scores as they come: the same command goes on from it "
+                   "after a crash, and removes it at the end");
   add_segment_data(*verb, options->data);
   add_common(*verb, options->common);
-  verb->callback([options] { run_segment_calibrate(*options); });
+  verb->callback(
+      [options] { run_shared(options->common, [&] { run_segment_calibrate(*options); }); });
 }
 
 }  // namespace fcp

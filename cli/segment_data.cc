@@ -8,15 +8,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fcp/base/error.h"
-#include "fcp/base/interrupt.h"
 #include "fcp/base/progress.h"
 #include "fcp/images/folder.h"
 #include "fcp/images/scenes.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/train_segmentation.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
-#include "fcp/training/segmenter.h"
 
 #include "cli/common.h"
 
@@ -60,25 +58,6 @@ struct SegmentTrainOptions {
   SegmenterOptions train;
 };
 
-std::vector<SegmentationSample> read_samples(const SegmentationSet& set,
-                                             const SegmentTrainOptions& options) {
-  std::array<int, 2> size = {0, 0};
-  std::copy(options.size.begin(), options.size.end(), size.begin());
-  Progress progress("read", set.pairs.size(), !options.common.quiet);
-  std::vector<SegmentationSample> samples;
-  for (size_t i = 0; i < set.pairs.size(); ++i) {
-    check_interrupted();
-    samples.push_back(read_segmentation(set, i, size));
-    const Image &image = samples.back().image, &first = samples.front().image;
-    if (image.height != first.height || image.width != first.width) {
-      fail(set.pairs[i].image, ": ", image.width, " x ", image.height, " pixels, expected ",
-           first.width, " x ", first.height, " as in ", set.pairs[0].image, ", or --size");
-    }
-    progress.advance(1);
-  }
-  return samples;
-}
-
 void print_segmenter(const SegmenterResult& result, size_t images,
                      const SegmentTrainOptions& options) {
   if (options.common.json) {
@@ -101,7 +80,7 @@ void print_segmenter(const SegmenterResult& result, size_t images,
 }
 
 void run_segment_train(SegmentTrainOptions& options) {
-  start(options.common);
+  const Context context = start(options.common);
   // Without a number of classes, their names or the labels say how many there are.
   const int most = options.train.classes == 0 ? SegmentationSet::kNoClass : options.train.classes;
   const SegmentationSet set = open_segmentation(options.data, most, options.folds);
@@ -112,15 +91,11 @@ void run_segment_train(SegmentTrainOptions& options) {
     options.train.classes = static_cast<int>(options.train.class_names.size());
   }
   options.train.seed = options.common.seed;
-  const std::vector<SegmentationSample> samples = read_samples(set, options);
-  Progress progress("train", static_cast<size_t>(segmenter_steps(samples.size(), options.train)),
-                    !options.common.quiet);
-  const SegmenterResult result =
-      train_segmenter(samples, options.train, [&](const SegmenterStep& step) {
-        progress.advance(1, [&] { return concat("epoch ", step.epoch, ", loss ", step.loss); });
-      });
+  std::array<int, 2> size = {0, 0};
+  std::copy(options.size.begin(), options.size.end(), size.begin());
+  const SegmenterResult result = train_segmentation(set, options.train, size, context);
   write_onnx(result.graph, options.out);
-  print_segmenter(result, samples.size(), options);
+  print_segmenter(result, set.pairs.size(), options);
 }
 
 }  // namespace

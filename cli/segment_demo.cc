@@ -8,11 +8,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
-#include "fcp/base/progress.h"
 #include "fcp/images/scenes.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/calibrate.h"
+#include "fcp/pipeline/train_segmentation.h"
 #include "fcp/report/json.h"
-#include "fcp/training/segmenter.h"
 
 #include "cli/segment_steps.h"
 #include "cli/segment_verbs.h"
@@ -28,26 +28,8 @@ struct SegmentDemoOptions {
   SceneCounts counts;
 };
 
-Graph train_on_scenes(const SegmentationSet& set, const CommonOptions& common) {
-  std::vector<SegmentationSample> samples;
-  for (size_t i = 0; i < set.pairs.size(); ++i) samples.push_back(read_segmentation(set, i));
-  SegmenterOptions options;
-  options.classes = kSceneClasses;
-  options.class_names = scene_class_names();
-  options.seed = common.seed;
-  Progress progress("train", static_cast<size_t>(segmenter_steps(samples.size(), options)),
-                    !common.quiet);
-  return train_segmenter(samples, options,
-                         [&](const SegmenterStep& step) {
-                           progress.advance(1, [&] {
-                             return concat("epoch ", step.epoch, ", loss ", step.loss);
-                           });
-                         })
-      .graph;
-}
-
 void run_segment_demo(const SegmentDemoOptions& options) {
-  const torch::Device device = start(options.common).device;
+  const Context context = start(options.common);
   const Level level = parse_level(options.alpha);
   std::error_code error;
   std::filesystem::create_directories(options.folder + "/maps", error);
@@ -66,28 +48,34 @@ void run_segment_demo(const SegmentDemoOptions& options) {
   write_scenes(data.data, options.common.seed, options.counts);
 
   tell(concat("$ fcp segment train ", data.data, " --out ", file("model.onnx")));
-  Graph network = train_on_scenes(fold("train"), options.common);
+  const SegmenterOptions train{
+      .classes = kSceneClasses, .seed = options.common.seed, .class_names = scene_class_names()};
+  Graph network = train_segmentation(fold("train"), train, {0, 0}, context).graph;
   write_onnx(network, file("model.onnx"));
 
   tell(concat("$ fcp segment calibrate ", file("model.onnx"), " --data ", data.data, " --pixels ",
               options.pixels, " --out ", file("calibrated.onnx")));
   const SegmentTask task = prepare_network(network, {}, kSceneClasses);
-  SegmentSettings settings;
+  CalibrateSettings settings;
+  settings.score.output = task.output;
+  settings.level = level;
+  settings.data_name = data.data;
   settings.score.pixels = options.pixels;
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "streets"}};
-  const CalibrationArtifact artifact =
-      calibrate_images(network, task, fold("calibration"), settings, device, options.common);
+  SegmentationRows rows(fold("calibration"), task, SegmentParts::kTarget);
+  const CalibrationArtifact artifact = calibrate(network, rows, settings, context).artifact;
   write_artifact(artifact, file("calibrated.onnx"));
 
   tell(concat("$ fcp segment predict ", file("calibrated.onnx"), " --data ", data.data, " --alpha ",
               level.text(), " --out ", file("maps")));
   const SegmentationSet test = fold("test");
-  predict_images(artifact, task, test, {level, file("maps"), false}, device, options.common);
+  predict_images(artifact, task, test, {level, file("maps"), false}, context.device,
+                 options.common);
 
   tell(concat("$ fcp segment evaluate ", file("calibrated.onnx"), " --data ", data.data,
               " --alpha ", level.text(), " --report ", file("gallery.html")));
   const SegmentReport report =
-      evaluate_images(artifact, task, test, {level, 8, ""}, device, options.common);
+      evaluate_images(artifact, task, test, {level, 8, ""}, context.device, options.common);
   write_file(file("gallery.html"), segment_report_html(report));
   if (options.common.json) {
     std::cout << json_text(segment_report_json(report)) << '\n';

@@ -196,7 +196,7 @@ struct SegmentEvaluateOptions {
 void run_segment_evaluate(SegmentEvaluateOptions& options) {
   const torch::Device device = start(options.common).device;
   options.settings.level = parse_level(options.alpha);
-  const CalibrationArtifact artifact = read_artifact(options.model);
+  const CalibrationArtifact artifact = read_segmenter(options.model, options.settings.level);
   const SegmentTask task = parse_task(artifact.network, options.model);
   const SegmentationSet set = open_labelled(options.data, "test", task.classes);
   if (set.classes != task.classes) {

@@ -128,7 +128,7 @@ struct SegmentPredictOptions {
 void run_segment_predict(SegmentPredictOptions& options) {
   const torch::Device device = start(options.common).device;
   options.settings.level = parse_level(options.alpha);
-  const CalibrationArtifact artifact = read_artifact(options.model);
+  const CalibrationArtifact artifact = read_segmenter(options.model, options.settings.level);
   const SegmentTask task = parse_task(artifact.network, options.model);
   if (const auto warning = infinite_radius_warning(artifact, options.settings.level)) {
     say(options.common, "warning: " + *warning);

@@ -3,7 +3,6 @@
 // read, scored and forgotten, so that memory does not grow with their number.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -13,7 +12,6 @@
 #include "fcp/conformal/level.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/images/segmentation_folds.h"
-#include "fcp/pipeline/channel_weights.h"
 #include "fcp/pipeline/open_data.h"
 #include "fcp/pipeline/segmentation_rows.h"
 #include "fcp/report/segment_report.h"
@@ -21,6 +19,10 @@
 #include "cli/common.h"
 
 namespace fcp {
+
+// A calibrated segmenter that can tell the radius of a level; an Error where it has one radius per
+// group.
+CalibrationArtifact read_segmenter(const std::string& path, const Level& level);
 
 // What `work` returns; its Errors name the image.
 template <typename Work>
@@ -31,18 +33,6 @@ auto of_image(const SegmentImage& image, const Work& work) {
     fail(image.path, ": ", error.what());
   }
 }
-
-struct SegmentSettings {
-  ScoreOptions score;
-  std::string cut;                                // empty: two layers before the output
-  std::map<std::string, std::string> provenance;  // of the caller: file names
-  std::string scores_csv;                         // the score of each image; empty: not written
-};
-
-// `network` is prepared (prepare_network). A surrogate's weights stand in the settings.
-CalibrationArtifact calibrate_images(const Graph& network, const SegmentTask& task,
-                                     const SegmentationSet& set, const SegmentSettings& settings,
-                                     torch::Device device, const CommonOptions& common);
 
 struct SegmentEvaluateSettings {
   Level level = Level(0.1);

@@ -7,7 +7,7 @@
 
 #include <pybind11/stl.h>
 
-#include "fcp/pipeline/request_settings.h"
+#include "fcp/report/choices_text.h"
 
 #include "python/arrays.h"
 #include "python/options.h"
@@ -22,7 +22,8 @@ CalibrateSettings settings_of(const py::dict& options) {
   CalibrateSettings settings;
   settings.data_name = "X";
   settings.level = level_of(options["alpha"]);
-  apply_request(request_of(options), settings);
+  static_cast<MethodRequest&>(settings) = request_of(options);
+  check_options(settings);
   return settings;
 }
 
@@ -47,8 +48,9 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
   const Context context{
       .device = device_of(device), .observer = &observer, .seed = settings.score.seed};
   py::gil_scoped_release unlocked;
-  return std::make_shared<LoadedPredictor>(calibrate_rows(network.graph(), rows, settings, context),
-                                           device);
+  CalibrateResult result = calibrate(network.graph(), rows, settings, context);
+  for (const std::string& note : findings_text(result.findings)) observer.note(note);
+  return std::make_shared<LoadedPredictor>(std::move(result.artifact), device);
 }
 
 }  // namespace fcp

@@ -14,6 +14,7 @@
 #include "fcp/pipeline/evaluate.h"
 #include "fcp/pipeline/evaluate_sets.h"
 #include "fcp/pipeline/method_stream.h"
+#include "fcp/report/choices_text.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
 #include "fcp/report/label_html.h"
@@ -26,6 +27,10 @@ namespace {
 namespace py = pybind11;
 
 }  // namespace
+
+void StderrObserver::chosen(const Choices& choices) {
+  for (const std::string& text : choices_text(choices)) note(text);
+}
 
 void StderrObserver::note(const std::string& text) {
   if (verbose_) std::cerr << text << '\n';

@@ -23,6 +23,7 @@ namespace fcp {
 class StderrObserver : public Observer {
  public:
   explicit StderrObserver(bool verbose) : verbose_(verbose) {}
+  void chosen(const Choices& choices) override;
   void note(const std::string& text) override;
   void warning(const std::string& text) override;
 

@@ -26,7 +26,7 @@ BELOW = {
                     "pipeline"],
     "pipeline": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
                  "images", "training", "distributed", "evaluation", "report", "export"],
-    "report": ["evaluation", "conformal", "data", "images"],
+    "report": ["evaluation", "conformal", "data", "images", "pipeline"],
 }
 NO_TORCH = {"base", "conformal", "evaluation", "data", "images", "distributed", "report"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"fcp/([^/"]+)/[^"]*"|<((?:torch|ATen|c10)/[^>]*)>)')

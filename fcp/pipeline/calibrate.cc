@@ -9,14 +9,15 @@
 
 #include "fcp/base/checkpoint.h"
 #include "fcp/base/error.h"
+#include "fcp/base/number_text.h"
 #include "fcp/base/sha256.h"
 #include "fcp/calibration/weighted.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/score_collector.h"
 #include "fcp/pipeline/select_options.h"
 #include "fcp/pipeline/shared_batches.h"
-#include "fcp/report/format.h"
 
 namespace fcp {
 namespace {
@@ -29,36 +30,46 @@ std::string join(const std::vector<std::string>& names) {
 
 void check_settings(const CalibrateSettings& settings, const ScoredNetwork& predictor) {
   const CalibrationOptions& calibration = settings.calibration;
+  if (!settings.levels.empty() && calibration.name != "split") {
+    fail_option("levels", "applies only to split calibration: ", calibration.name,
+                " needs all scores");
+  }
+  if (!settings.levels.empty() && settings.keep_row_scores) {
+    fail_option("levels", "keeps no scores of rows, which are asked for as well");
+  }
   if (calibration.name != "grouped") return;
   const bool by_label = calibration.group == kByPrediction || calibration.group == kByLabel;
-  if (calibration.group.empty()) fail("--calibration grouped needs --group");
+  if (calibration.group.empty()) fail_option("group", "is required for grouped calibration");
   if (by_label && predictor.score().classes() == 0) {
-    fail("--group ", calibration.group, " is for scores of labels; '", settings.score.name,
-         "' is one of intervals");
+    fail_option("group", "'", calibration.group, "' applies only to scores of labels; '",
+                settings.score.name, "' is one of intervals");
   }
-}
-
-// What a reader of a report wants to know.
-std::map<std::string, std::string> provenance_of(const CalibrateSettings& settings,
-                                                 const ScoredNetwork& predictor,
-                                                 const ScoreCollector& collector, size_t kept,
-                                                 uint64_t seed) {
-  std::map<std::string, std::string> facts = settings.provenance;
-  facts["fcp"] = FCP_VERSION;
-  facts["score"] = settings.score.name;
-  facts["calibration"] = settings.calibration.name;
-  facts["cut"] = predictor.cut().empty() ? "network input" : predictor.cut();
-  facts["calibration rows"] = std::to_string(kept);
-  facts["rows left out for choices"] = std::to_string(collector.seen() - kept);
-  facts["seed"] = std::to_string(seed);
-  if (searches_surrogate(settings.score)) facts["steps"] = std::to_string(settings.score.steps);
-  return facts;
 }
 
 std::string hash_of(std::string_view bytes) {
   Sha256 hash;
   hash.add(bytes);
   return hash.hex();
+}
+
+// What a reader of a report wants to know.
+std::map<std::string, std::string> provenance_of(const CalibrationArtifact& artifact,
+                                                 const ScoreCollector& collector, uint64_t seed) {
+  const ScoreOptions& score = artifact.score;
+  const size_t kept = artifact.rows.count();
+  std::map<std::string, std::string> facts;
+  facts["fcp"] = FCP_VERSION;
+  facts["score"] = score.name;
+  facts["calibration"] = artifact.calibration.name;
+  facts["cut"] = artifact.cut.empty() ? "network input" : artifact.cut;
+  facts["calibration rows"] = std::to_string(kept);
+  facts["rows left out for choices"] = std::to_string(collector.seen() - kept);
+  facts["calibration data sha256"] = collector.sha256();
+  facts["network sha256"] = hash_of(serialize_onnx(artifact.network));
+  facts["seed"] = std::to_string(seed);
+  if (score.pixels > 0) facts["pixels"] = format_number(score.pixels);
+  if (searches_surrogate(score)) facts["steps"] = std::to_string(score.steps);
+  return facts;
 }
 
 // Everything that decides what is kept of a batch, but for its rows: the network and all settings
@@ -112,13 +123,12 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
                   const Context& context, ScoreCollector& collected) {
   Communicator& ranks = *context.ranks;
   std::optional<Checkpoint> checkpoint;
-  if (!settings.checkpoint.empty() && ranks.rank() == 0) {
-    checkpoint.emplace(settings.checkpoint, work);
-  }
+  if (settings.checkpoint && ranks.rank() == 0) checkpoint.emplace(*settings.checkpoint, work);
   uint64_t done = checkpoint ? checkpoint->records().size() : 0;
   ranks.all_reduce(std::span(&done, 1), Reduce::kMax);
-  if (done > 0)
-    context.observer->note(concat(settings.checkpoint, ": goes on after ", done, " batches"));
+  if (done > 0) {
+    context.observer->note(concat(*settings.checkpoint, ": goes on after ", done, " batches"));
+  }
   Stage stage(context, "calibrate", source.size().value_or(0));
   uint64_t taken = 0;
   share_batches(
@@ -130,7 +140,7 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
         ScoredBatch fresh = scorer.score(rows);
         if (!settings.levels.empty()) {
           collected.keep(fresh);
-          if (settings.checkpoint.empty()) fresh.scores = fresh.baseline = {};
+          if (!settings.checkpoint) fresh.scores = fresh.baseline = {};
         }
         return fresh.pack();
       },
@@ -152,61 +162,88 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
   }
 }
 
-// What there is to say of the rows when all are collected; the notable part on stderr too.
-void add_findings(const ScoreCollector& collected, const Context& context,
-                  CalibrationArtifact& artifact) {
-  artifact.provenance["calibration data sha256"] = collected.sha256();
+// What there is to say of the rows when all are collected.
+CalibrationFindings findings_of(const ScoreCollector& collected,
+                                const CalibrationArtifact& artifact) {
+  CalibrationFindings findings{
+      .seen = collected.seen(), .kept = artifact.rows.count(), .steps = artifact.score.steps};
   if (artifact.score.name == "surrogate") {
-    const double share =
+    findings.reached =
         static_cast<double>(collected.reached()) / static_cast<double>(collected.seen());
-    artifact.provenance["surrogates within 1 % of the truth"] = format_percent(share);
-    context.observer->note(concat("surrogate: after ", artifact.score.steps, " steps ",
-                                  format_percent(share),
-                                  " of the rows predict the truth within 1 %"));
   }
   if (!artifact.rows.weights.empty()) {
-    const std::string rows = format_number(effective_sample_size(artifact.rows.weights));
-    artifact.provenance["effective sample size"] = rows;
-    context.observer->note(
-        concat("weights: ", artifact.rows.count(), " rows are worth ", rows, " unweighted ones"));
+    findings.effective_rows = effective_sample_size(artifact.rows.weights);
   }
+  return findings;
+}
+
+void add_findings(const CalibrationFindings& findings, CalibrationArtifact& artifact) {
+  if (findings.reached) {
+    artifact.provenance["surrogates within 1 % of the truth"] = format_percent(*findings.reached);
+  }
+  if (findings.effective_rows) {
+    artifact.provenance["effective sample size"] = format_number(*findings.effective_rows);
+  }
+}
+
+// Of the levels that are kept, or of the one that choices are made for.
+std::vector<std::string> radius_warnings(const CalibrationArtifact& artifact, const Level& usual) {
+  std::vector<Level> levels = artifact.rows.levels;
+  if (levels.empty()) levels.push_back(usual);
+  std::vector<std::string> warnings;
+  for (const Level& level : levels) {
+    if (const auto warning = infinite_radius_warning(artifact, level)) warnings.push_back(*warning);
+  }
+  return warnings;
+}
+
+// The artifact before it has rows.
+CalibrationArtifact begin_artifact(const Graph& network, const SelectedOptions& options,
+                                   const ScoredNetwork& predictor,
+                                   const CalibrateSettings& settings) {
+  CalibrationArtifact artifact;
+  artifact.network = network;
+  artifact.score = options.score;
+  artifact.calibration = options.calibration;
+  artifact.cut = predictor.cut();
+  artifact.ratio = options.ratio;
+  artifact.rows.levels = settings.levels;
+  return artifact;
 }
 
 }  // namespace
 
-CalibrationArtifact calibrate_rows(const Graph& network, RowSource& source,
-                                   const CalibrateSettings& asked, const Context& context) {
+CalibrateResult calibrate(const Graph& network, RowSource& source,
+                          const CalibrateSettings& settings, const Context& context) {
   torch::NoGradGuard no_grad;
-  CalibrateSettings settings = asked;
-  settings.calibration.paper = settings.score.paper;
-  CalibrationArtifact artifact;
-  const RowMask left_out = settle(network, source, context, settings, artifact.ratio);
-  check_same_files(*context.ranks);  // all have chosen on the same rows
-  const ScoredNetwork predictor(network, settings.score, settings.cut, context.device);
+  Communicator& ranks = *context.ranks;
+  const SelectedOptions options = select_options(network, source, settings, context);
+  check_same_files(ranks);  // all have chosen on the same rows
+  const ScoredNetwork predictor(network, options.score, options.cut, context.device);
   check_settings(settings, predictor);
-  artifact.network = network;
-  artifact.score = settings.score;
-  artifact.calibration = settings.calibration;
-  artifact.cut = predictor.cut();
-  artifact.rows.levels = settings.levels;
+  CalibrateResult result;
+  CalibrationArtifact& artifact = result.artifact;
+  artifact = begin_artifact(network, options, predictor, settings);
+  result.choices = options.choices;
   const size_t batch = context.batch_for(source);
-  const bool alone = context.ranks->size() == 1 && settings.checkpoint.empty();
+  const bool alone = ranks.size() == 1 && !settings.checkpoint;
   const std::string work =
-      alone ? "" : hash_of_work(artifact, settings, left_out, batch, context.device);
-  check_agreement(*context.ranks, work);
-  ScoreCollector collected(settings, predictor, expected_rows(source, batch, *context.ranks),
-                           *context.ranks);
-  collect_rows(BatchScorer(settings, predictor, artifact.ratio, left_out), source, batch, settings,
-               work, context, collected);
-  collected.finish(*context.ranks, artifact);
-  if (context.ranks->rank() != 0) return artifact;
+      alone ? "" : hash_of_work(artifact, settings, options.left_out, batch, context.device);
+  check_agreement(ranks, work);
+  ScoreCollector collected(settings, options, predictor, expected_rows(source, batch, ranks),
+                           ranks);
+  const BatchScorer scorer(predictor, options, settings.facts, source);
+  collect_rows(scorer, source, batch, settings, work, context, collected);
+  collected.finish(ranks, result);
+  if (ranks.rank() != 0) return result;
 
-  artifact.provenance =
-      provenance_of(settings, predictor, collected, artifact.rows.count(), context.seed);
-  add_findings(collected, context, artifact);
-  artifact.provenance["network sha256"] = hash_of(serialize_onnx(network));
+  result.findings = findings_of(collected, artifact);
+  artifact.provenance = provenance_of(artifact, collected, context.seed);
+  artifact.provenance.insert(settings.provenance.begin(), settings.provenance.end());
+  add_findings(result.findings, artifact);
   if (!source.target_names().empty()) artifact.provenance["target"] = join(source.target_names());
-  return artifact;
+  result.warnings = radius_warnings(artifact, settings.level);
+  return result;
 }
 
 }  // namespace fcp

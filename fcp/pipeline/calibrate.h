@@ -1,37 +1,53 @@
-// Calibration on a stream of rows: memory grows with the number of rows only by their scores.
+// From a network and rows with known answers to a calibrated predictor. Rows are streamed: memory
+// grows with their number only by their scores.
+//
+//   CalibrateSettings settings;
+//   settings.cut = AutoCut{};
+//   const CalibrateResult result = calibrate(network, rows, settings, context);
+//   write_artifact(result.artifact, "calibrated.onnx");
+//
+// Tested by tests/pipeline/calibrate_test.cc, tests/cli/test_calibration.py.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fcp/calibration/artifact.h"
+#include "fcp/calibration/method_request.h"
 #include "fcp/data/rows.h"
+#include "fcp/pipeline/choices.h"
 #include "fcp/pipeline/context.h"
 #include "fcp/pipeline/row_facts.h"
+#include "fcp/pipeline/score_rows.h"
 
 namespace fcp {
 
-struct CalibrateSettings {
-  std::string data_name;  // of the rows, for messages
-  ScoreOptions score;
-  CalibrationOptions calibration;
-  RowFacts facts;                   // of all rows: groups, or likelihood ratios
-  RowSource* shifted = nullptr;     // rows of the distribution that weighted calibration is for
-  std::string cut;                  // empty: the default one; "auto": chosen on a slice of the rows
-  Level level = Level(0.1);         // for which lengths are compared where something is chosen
-  double selection_share = 0.2;     // of the rows, for choices; they are left out of calibration
-  bool choose_temperature = false;  // lac, aps, raps: on the slice
-  bool choose_rank_term = false;    // raps, feature_margin: on the slice
-  std::vector<Level> levels;        // split: whose radii are kept, ascending; empty: all scores
-  std::string checkpoint;           // file to go on from and to keep batches in; empty: none
-  std::map<std::string, std::string> provenance;  // of the caller: file names
+// The method that is asked for, and the rows it is asked of.
+struct CalibrateSettings : MethodRequest {
+  std::string data_name{};       // of the rows, for messages
+  RowFacts facts{};              // of all rows: groups, or likelihood ratios
+  RowSource* shifted = nullptr;  // rows of the distribution that weighted calibration is for
+  Level level = Level(0.1);      // for which lengths are compared where something is chosen
+  std::vector<Level> levels{};   // split: whose radii are kept, ascending; empty: all scores
+  bool keep_row_scores = false;  // in the result, in the order of the rows
+  std::optional<std::string> checkpoint{};          // file to go on from and to keep batches in
+  std::map<std::string, std::string> provenance{};  // of the caller: file names
 };
 
-// Calibrates on all rows but those that choices look at. What is chosen is told to the observer.
-// Ranks share the rows, and all make the same choices; the result is complete on rank 0 and the
-// same, bit by bit, for any number of ranks.
-CalibrationArtifact calibrate_rows(const Graph& network, RowSource& source,
-                                   const CalibrateSettings& settings, const Context& context);
+struct CalibrateResult {
+  CalibrationArtifact artifact;
+  Choices choices{};
+  CalibrationFindings findings{};
+  RowScores row_scores{};               // where settings.keep_row_scores
+  std::vector<std::string> warnings{};  // radii that are infinite
+};
+
+// Calibrates on all rows but those that choices look at. Ranks share the rows, and all make the
+// same choices; the result is complete on rank 0 and the same, bit by bit, for any number of ranks.
+// The observer hears of the choices as soon as they are made.
+CalibrateResult calibrate(const Graph& network, RowSource& source,
+                          const CalibrateSettings& settings, const Context& context);
 
 }  // namespace fcp

@@ -74,6 +74,7 @@ torch::Device find_device(const std::string& name) {
 void Observer::begin(std::string_view, size_t) {}
 void Observer::advance(size_t, const std::function<std::string()>&) {}
 void Observer::end() {}
+void Observer::chosen(const Choices&) {}
 void Observer::note(const std::string&) {}
 void Observer::warning(const std::string&) {}
 

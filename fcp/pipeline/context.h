@@ -18,6 +18,8 @@
 
 namespace fcp {
 
+struct Choices;  // choices.h
+
 // Hears what happens while it happens. Every function may be left as it is.
 class Observer {
  public:
@@ -29,6 +31,7 @@ class Observer {
   virtual void advance(size_t count, const std::function<std::string()>& detail);
   virtual void end();
 
+  virtual void chosen(const Choices& choices);    // what calibration has chosen, and from what
   virtual void note(const std::string& text);     // worth knowing
   virtual void warning(const std::string& text);  // worth acting on
 };

@@ -49,7 +49,7 @@ double parse_weight(const std::string& cell, const std::string& column, size_t r
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (error != std::errc() || end != cell.data() + cell.size() || !(value >= 0) ||
       std::isinf(value)) {
-    fail("--weights ", column, ": row ", row, " (from 0) is '", cell,
+    fail("weights ", column, ": row ", row, " (from 0) is '", cell,
          "', expected a finite number, not negative");
   }
   return value;
@@ -89,12 +89,14 @@ RowFacts read_facts_for(const CalibrationArtifact& artifact, const DataOptions& 
   const bool in_table = !calibration.group.ends_with(".npy") && !data.data.ends_with(".npy");
   const std::string group = !by_column ? "" : in_table ? calibration.group : options.group;
   if (by_column && group.empty()) {
-    fail("the predictor was calibrated by group: name the groups of the rows by --group FILE.npy");
+    fail_option("group",
+                "the predictor was calibrated by group: name an .npy file with the groups of the "
+                "rows");
   }
   if (calibration.name == "weighted" && !artifact.ratio.defined() && options.weights.empty()) {
-    fail(
-        "the predictor was calibrated with given likelihood ratios: give those of the rows by "
-        "--weights");
+    fail_option("weights",
+                "the predictor was calibrated with given likelihood ratios: give those of the "
+                "rows");
   }
   const std::vector<std::string>& known = artifact.rows.group_names;
   RowFacts facts;
@@ -122,7 +124,7 @@ SideInformation side_information(const RowFacts& facts, size_t known_groups, siz
   }
   if (!facts.weights.empty()) {
     if (facts.weights.size() < first + count) {
-      fail("--weights has ", facts.weights.size(), " rows, the data has more");
+      fail("weights: ", facts.weights.size(), " rows, the data has more");
     }
     given.weights.assign(facts.weights.begin() + static_cast<std::ptrdiff_t>(first),
                          facts.weights.begin() + static_cast<std::ptrdiff_t>(first + count));
@@ -133,7 +135,7 @@ SideInformation side_information(const RowFacts& facts, size_t known_groups, siz
 std::span<const int64_t> groups_of(const RowGroups& groups, size_t first, size_t count) {
   if (groups.ids.empty()) return {};
   if (groups.ids.size() < first + count) {
-    fail("--group names ", groups.ids.size(), " rows, the data has more");
+    fail("group: names ", groups.ids.size(), " rows, the data has more");
   }
   return std::span(groups.ids).subspan(first, count);
 }
@@ -141,11 +143,11 @@ std::span<const int64_t> groups_of(const RowGroups& groups, size_t first, size_t
 void check_facts(const RowFacts& facts, size_t rows) {
   for (const RowGroups* groups : {&facts.groups, &facts.shown}) {
     if (groups->ids.size() > rows) {
-      fail("--group names ", groups->ids.size(), " rows, the data has ", rows);
+      fail("group: names ", groups->ids.size(), " rows, the data has ", rows);
     }
   }
   if (facts.weights.size() > rows) {
-    fail("--weights has ", facts.weights.size(), " rows, the data has ", rows);
+    fail("weights: ", facts.weights.size(), " rows, the data has ", rows);
   }
 }
 

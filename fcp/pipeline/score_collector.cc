@@ -74,19 +74,36 @@ std::string hash_rows(const Rows& batch) {
   return hash.hex();
 }
 
-BatchScorer::BatchScorer(const CalibrateSettings& settings, const ScoredNetwork& predictor,
-                         const DensityRatio& ratio, const RowMask& left_out)
-    : settings_(settings), predictor_(predictor), ratio_(ratio), left_out_(left_out) {
-  const std::string name = baseline_of(settings.score.name);
+BatchScorer::BatchScorer(const ScoredNetwork& predictor, const SelectedOptions& options,
+                         const RowFacts& facts, const RowSource& source)
+    : predictor_(predictor), options_(options), facts_(facts), source_(source) {
+  const std::string name = baseline_of(options.score.name);
   if (name.empty()) return;
-  ScoreOptions plain = settings.score;
+  ScoreOptions plain = options.score;
   plain.name = name;
   plain.asymmetric = false;
   baseline_ = make_score(plain, predictor.shared_head());
 }
 
-ScoredBatch BatchScorer::score(const Rows& batch) const {
+ScoredBatch BatchScorer::score(const Rows& batch, bool check_search) const {
   ScoredBatch out{.sha256 = hash_rows(batch), .seen = batch.x.rows()};
+  // What is wrong with a row that is alone in its batch and has a name, as an image does, is said
+  // with that name.
+  const std::string place = out.seen == 1 && !source_.row_name(batch.first_row).empty()
+                                ? source_.row_place(batch.first_row)
+                                : "";
+  try {
+    score_rows_of(batch, check_search, out);
+  } catch (const OptionError&) {
+    throw;
+  } catch (const Error& error) {
+    if (place.empty() || std::string_view(error.what()).starts_with(place)) throw;
+    fail(place, ": ", error.what());
+  }
+  return out;
+}
+
+void BatchScorer::score_rows_of(const Rows& batch, bool check_search, ScoredBatch& out) const {
   const torch::Tensor y = view(batch.y);
   const torch::Tensor features = predictor_.features(view(batch.x));
   const std::vector<double> scores = predictor_.score().score(features, y);
@@ -105,10 +122,9 @@ ScoredBatch BatchScorer::score(const Rows& batch) const {
     for (const int64_t row : kept) out.baseline.push_back(plain[static_cast<size_t>(row)] + 0.0);
   }
   add_facts(batch, features, kept, out);
-  if (settings_.score.name == "surrogate") {
-    out.reached = count_reached(predictor_, settings_.score, features, y);
+  if (check_search && options_.score.name == "surrogate") {
+    out.reached = count_reached(predictor_, options_.score, features, y);
   }
-  return out;
 }
 
 void BatchScorer::check_numbers(const std::vector<double>& scores, int64_t score_sides,
@@ -116,15 +132,15 @@ void BatchScorer::check_numbers(const std::vector<double>& scores, int64_t score
   const auto sides = static_cast<size_t>(score_sides);
   for (size_t i = 0; i < scores.size(); ++i) {
     if (!std::isnan(scores[i])) continue;
-    fail(settings_.data_name, ": row ", first_row + i / sides,
-         " (from 0) has a score that is not a number: the network's answer is NaN there");
+    fail(source_.row_place(first_row + i / sides),
+         " has a score that is not a number: the network's answer is NaN there");
   }
 }
 
 std::vector<int64_t> BatchScorer::kept_rows(const Rows& batch) const {
   std::vector<int64_t> kept;
   for (size_t i = 0; i < batch.x.rows(); ++i) {
-    if (left_out_.empty() || !left_out_[batch.first_row + i]) {
+    if (options_.left_out.empty() || !options_.left_out[batch.first_row + i]) {
       kept.push_back(static_cast<int64_t>(i));
     }
   }
@@ -133,7 +149,7 @@ std::vector<int64_t> BatchScorer::kept_rows(const Rows& batch) const {
 
 void BatchScorer::add_facts(const Rows& batch, const torch::Tensor& features,
                             const std::vector<int64_t>& kept, ScoredBatch& out) const {
-  const CalibrationOptions& calibration = settings_.calibration;
+  const CalibrationOptions& calibration = options_.calibration;
   if (calibration.name == "localized") {
     const torch::Tensor some = features.flatten(1)
                                    .to(torch::kCPU, torch::kFloat)
@@ -146,40 +162,42 @@ void BatchScorer::add_facts(const Rows& batch, const torch::Tensor& features,
     for (const int64_t row : kept) out.groups.push_back(groups[static_cast<size_t>(row)]);
   }
   if (calibration.name == "weighted") {
-    if (!ratio_.defined() && settings_.facts.weights.empty()) fail("--weights has no rows");
+    const DensityRatio& ratio = options_.ratio;
+    if (!ratio.defined() && facts_.weights.empty()) fail("weights: there are none");
     const std::vector<double> weights =
-        ratio_.defined()
-            ? ratio_.weights(ratio_input(view(batch.x), features))
-            : side_information(settings_.facts, 0, batch.first_row, batch.x.rows()).weights;
+        ratio.defined() ? ratio.weights(ratio_input(view(batch.x), features))
+                        : side_information(facts_, 0, batch.first_row, batch.x.rows()).weights;
     for (const int64_t row : kept) out.weights.push_back(weights[static_cast<size_t>(row)]);
   }
 }
 
 std::vector<int64_t> BatchScorer::groups_for(const Rows& batch,
                                              const torch::Tensor& features) const {
-  const std::string& group = settings_.calibration.group;
+  const std::string& group = options_.calibration.group;
   if (group == kByPrediction) {
-    return predicted_labels(predictor_, settings_.score.output, features);
+    return predicted_labels(predictor_, options_.score.output, features);
   }
   if (group == kByLabel) {
     const torch::Tensor labels = view(batch.y).to(torch::kLong).flatten().contiguous();
     return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
   }
-  if (settings_.facts.groups.ids.empty()) fail("--group ", group, " names no rows");
-  const auto ids = groups_of(settings_.facts.groups, batch.first_row, batch.x.rows());
+  if (facts_.groups.ids.empty()) fail("group ", group, ": names no rows");
+  const auto ids = groups_of(facts_.groups, batch.first_row, batch.x.rows());
   return {ids.begin(), ids.end()};
 }
 
-ScoreCollector::ScoreCollector(const CalibrateSettings& settings, const ScoredNetwork& predictor,
-                               size_t rows, const Communicator& ranks)
+ScoreCollector::ScoreCollector(const CalibrateSettings& settings, const SelectedOptions& options,
+                               const ScoredNetwork& predictor, size_t rows,
+                               const Communicator& ranks)
     : settings_(settings),
+      options_(options),
       predictor_(predictor),
       of_levels_(predictor.score().sides(),
                  settings.levels.empty() ? 0 : rows / static_cast<size_t>(ranks.size())) {
   rows_.sides = predictor.score().sides();
   if (!settings.levels.empty() || ranks.rank() != 0) return;
   rows_.scores.reserve(rows * static_cast<size_t>(rows_.sides));
-  if (!baseline_of(settings.score.name).empty()) baseline_.reserve(rows);
+  if (!baseline_of(options.score.name).empty()) baseline_.reserve(rows);
 }
 
 void ScoreCollector::keep(const ScoredBatch& batch) {
@@ -199,7 +217,8 @@ void ScoreCollector::take(const ScoredBatch& batch) {
   reached_ += batch.reached;
 }
 
-void ScoreCollector::finish(Communicator& ranks, CalibrationArtifact& artifact) {
+void ScoreCollector::finish(Communicator& ranks, CalibrateResult& result) {
+  CalibrationArtifact& artifact = result.artifact;
   const bool some_levels = !settings_.levels.empty();
   if (some_levels) of_levels_.finish(ranks, artifact);
   if (ranks.rank() != 0) return;
@@ -207,7 +226,8 @@ void ScoreCollector::finish(Communicator& ranks, CalibrationArtifact& artifact) 
   if (count < 2) fail(settings_.data_name, ": calibration needs at least two rows, found ", count);
   check_facts(settings_.facts, seen_);
   if (some_levels) return;
-  const CalibrationOptions& calibration = settings_.calibration;
+  if (settings_.keep_row_scores) result.row_scores = {rows_.sides, rows_.scores, baseline_};
+  const CalibrationOptions& calibration = options_.calibration;
   if (calibration.name == "split") sort_sides();
   if (calibration.name == "localized") {
     const auto n = static_cast<int64_t>(count), numbers = static_cast<int64_t>(features_.size());
@@ -227,7 +247,7 @@ std::string ScoreCollector::sha256() const {
 // Groups that are labels have numbers for names.
 void ScoreCollector::name_groups() {
   rows_.group_names = settings_.facts.groups.names;
-  const std::string& group = settings_.calibration.group;
+  const std::string& group = options_.calibration.group;
   if (group != kByPrediction && group != kByLabel) return;
   for (int64_t label = 0; label < predictor_.score().classes(); ++label) {
     rows_.group_names.push_back(std::to_string(label));

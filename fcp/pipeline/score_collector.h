@@ -1,5 +1,6 @@
 // What calibration keeps of its rows, in two halves: ranks score batches, and rank 0 puts the
-// batches together in their order; with --levels each rank keeps its scores instead.
+// batches together in their order; where the radii of some levels are all that is wanted, each rank
+// keeps its scores instead.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,6 @@
 #include "fcp/calibration/artifact.h"
 #include "fcp/calibration/scored_network.h"
 #include "fcp/data/rows.h"
-#include "fcp/pipeline/calibrate.h"
 #include "fcp/pipeline/score_quantiles.h"
 #include "fcp/pipeline/select_options.h"
 
@@ -37,13 +37,15 @@ std::string hash_rows(const Rows& batch);
 
 class BatchScorer {
  public:
-  // All must outlive this.
-  BatchScorer(const CalibrateSettings& settings, const ScoredNetwork& predictor,
-              const DensityRatio& ratio, const RowMask& left_out);
+  // All must outlive this. `source` names rows.
+  BatchScorer(const ScoredNetwork& predictor, const SelectedOptions& options, const RowFacts& facts,
+              const RowSource& source);
 
-  ScoredBatch score(const Rows& batch) const;
+  // `check_search`: counts the surrogates that come near the truth, which costs another search.
+  ScoredBatch score(const Rows& batch, bool check_search = true) const;
 
  private:
+  void score_rows_of(const Rows& batch, bool check_search, ScoredBatch& out) const;
   void check_numbers(const std::vector<double>& scores, int64_t score_sides,
                      size_t first_row) const;
   std::vector<int64_t> kept_rows(const Rows& batch) const;
@@ -51,18 +53,18 @@ class BatchScorer {
                  ScoredBatch& out) const;
   std::vector<int64_t> groups_for(const Rows& batch, const torch::Tensor& features) const;
 
-  const CalibrateSettings& settings_;
   const ScoredNetwork& predictor_;
-  const DensityRatio& ratio_;
-  const RowMask& left_out_;
+  const SelectedOptions& options_;
+  const RowFacts& facts_;
+  const RowSource& source_;
   std::unique_ptr<Score> baseline_;
 };
 
 class ScoreCollector {
  public:
   // `rows`: how many there will be, about, for memory in one piece.
-  ScoreCollector(const CalibrateSettings& settings, const ScoredNetwork& predictor, size_t rows,
-                 const Communicator& ranks);
+  ScoreCollector(const CalibrateSettings& settings, const SelectedOptions& options,
+                 const ScoredNetwork& predictor, size_t rows, const Communicator& ranks);
 
   // On rank 0, every batch.
   void take(const ScoredBatch& batch);
@@ -71,8 +73,8 @@ class ScoreCollector {
   // recalled. take() then leaves scores alone, and batches need not carry them.
   void keep(const ScoredBatch& batch);
 
-  // Everything, put into `calibrated` on rank 0. All ranks call it.
-  void finish(Communicator& ranks, CalibrationArtifact& artifact);
+  // The scores and what belongs to them, put into `result` on rank 0. All ranks call it.
+  void finish(Communicator& ranks, CalibrateResult& result);
 
   size_t seen() const { return seen_; }
   size_t reached() const { return reached_; }
@@ -84,6 +86,7 @@ class ScoreCollector {
   void sort_sides();
 
   const CalibrateSettings& settings_;
+  const SelectedOptions& options_;
   const ScoredNetwork& predictor_;
   ScoreQuantiles of_levels_;
   CalibrationScores rows_;

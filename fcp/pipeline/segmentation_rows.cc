@@ -10,6 +10,7 @@
 #include "fcp/data/file_witness.h"
 #include "fcp/evaluation/length.h"
 #include "fcp/images/segmentation_target.h"
+#include "fcp/scores/score.h"
 
 namespace fcp {
 namespace {
@@ -32,8 +33,8 @@ void check_size(const SegmentTask& task, const SegmentImage& read) {
 
 // The target of bands, and the weights of their weighted length where they are wanted.
 void add_target(const SegmentTask& task, bool weights, SegmentImage& image) {
-  image.target = blurred_labels(image.labels,
-                                {.classes = task.classes, .drop_unlabelled = task.first == 1});
+  image.target =
+      blurred_labels(image.labels, {.classes = task.classes, .drop_unlabelled = task.first == 1});
   std::vector<float>& values = image.target.values;
   if (weights) {
     const std::vector<double> blurred(values.begin(), values.end());
@@ -59,6 +60,10 @@ void append_row(Array& rows, Array row, const std::string& path) {
 
 }  // namespace
 
+SegmentParts truth_parts(const std::string& score) {
+  return predicts_labels(score) ? SegmentParts::kLabels : SegmentParts::kTarget;
+}
+
 Array pixel_labels(const Image& labels, const SegmentTask& task) {
   Array result = zeros({1, static_cast<int64_t>(labels.pixels.size())});
   std::transform(labels.pixels.begin(), labels.pixels.end(), result.values.begin(),
@@ -76,7 +81,8 @@ SegmentReader::SegmentReader(SegmentationSet set, SegmentTask task, SegmentParts
       last_(set_.pairs.size()) {}
 
 std::optional<SegmentImage> SegmentReader::next() {
-  const size_t most = std::min<size_t>(kImagesAhead, std::max(1u, std::thread::hardware_concurrency()));
+  const size_t most =
+      std::min<size_t>(kImagesAhead, std::max(1u, std::thread::hardware_concurrency()));
   while (ahead_.empty() ? begun_ < size() : begun_ < last_ && ahead_.size() < most) {
     ahead_.push_back(std::async(std::launch::async, [this, at = begun_] { return read(at); }));
     ++begun_;

@@ -34,6 +34,9 @@ enum class SegmentParts {
   kTargetAndWeights  // and the weights of the weighted length: evaluation of bands
 };
 
+// What a score needs for the truth: labels for sets of labels, the target for bands.
+SegmentParts truth_parts(const std::string& score);
+
 struct SegmentImage {
   std::string name;
   std::string path;

@@ -1,18 +1,18 @@
 #include "fcp/pipeline/select_options.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
 #include "fcp/calibration/label_selection.h"
 #include "fcp/calibration/localized.h"
+#include "fcp/calibration/options.h"
 #include "fcp/calibration/scored_network.h"
 #include "fcp/calibration/selection.h"
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/network/cut.h"
-#include "fcp/report/format.h"
-#include "fcp/report/table.h"
 
 namespace fcp {
 namespace {
@@ -46,6 +46,10 @@ Rows take_masked(RowSource& source, const RowMask& mask, bool wanted, size_t bat
     for (auto [to, from] : {std::pair(&all.x, &rows.x), std::pair(&all.y, &rows.y)}) {
       const Array part = take_rows(*from, indices);
       const int64_t before = to->shape.empty() ? 0 : to->shape[0];
+      if (before > 0 && part.row_size() != to->row_size()) {
+        fail(source.row_place(rows.first_row), ": has another size than the rows before it; what ",
+             "is chosen needs rows of one size");
+      }
       to->shape = part.shape;
       to->shape[0] += before;
       to->values.insert(to->values.end(), part.values.begin(), part.values.end());
@@ -55,183 +59,189 @@ Rows take_masked(RowSource& source, const RowMask& mask, bool wanted, size_t bat
   return all;
 }
 
-// The last of the rows' options are settled first: cut and floor or steps, then what calibration
-// needs on top of the score they give.
-class Chooser {
+// What is left open, and with it whether a slice of the rows is needed.
+struct OpenOptions {
+  bool cut = false, floor = false, steps = false, temperature = false, rank_term = false;
+  bool bandwidth = false, ratio = false;
+
+  bool any() const {
+    return cut || floor || steps || temperature || rank_term || bandwidth || ratio;
+  }
+};
+
+OpenOptions open_options(const CalibrateSettings& settings) {
+  const ScoreOptions& score = settings.score;
+  const CalibrationOptions& calibration = settings.calibration;
+  const OpenValues values = open_values(settings);
+  OpenOptions open;
+  open.cut = values.cut;
+  open.floor = uses_features(score.name) && score.floor > 0;
+  open.steps = values.steps;
+  open.temperature = values.temperature;
+  open.rank_term = values.rank_term;
+  open.bandwidth = values.bandwidth;
+  open.ratio = calibration.name == "weighted" && settings.shifted != nullptr;
+  if (open.cut && !uses_features(score.name)) {
+    fail_option("cut", "auto applies only to scores in feature space; '", score.name,
+                "' is not one");
+  }
+  if (open.cut && predicts_labels(score.name)) {
+    fail_option("cut", "auto compares lengths of intervals; '", score.name,
+                "' is a score of labels");
+  }
+  return open;
+}
+
+// The cut and floor or steps are chosen first, then what calibration needs on top of the score that
+// they give.
+class OptionSelector {
  public:
-  Chooser(const Graph& network, RowSource& source, const Context& context)
+  OptionSelector(const Graph& network, RowSource& source, const CalibrateSettings& settings,
+                 const Context& context)
       : network_(network),
         source_(source),
+        settings_(settings),
+        context_(context),
         batch_(context.batch_for(source)),
-        device_(context.device),
-        context_(context) {}
+        open_(open_options(settings)) {}
 
-  RowMask choose(CalibrateSettings& settings, DensityRatio& ratio) {
-    const ScoreOptions& score = settings.score;
-    const CalibrationOptions& calibration = settings.calibration;
-    const bool by_features = uses_features(score.name);
-    const bool localized = calibration.name == "localized";
-    if (settings.cut.empty() && (by_features || localized)) settings.cut = default_cut(network_);
-    const bool cut_open = settings.cut == "auto";
-    if (cut_open && !by_features) {
-      fail("--cut auto is for scores in feature space; '", score.name, "' is not one");
-    }
-    const bool steps_open = searches_surrogate(score) && score.steps == 0;
-    const bool widened = by_features && score.floor > 0;
-    const bool bandwidth_open = localized && calibration.bandwidth == 0;
-    const bool labels_open = settings.choose_temperature || settings.choose_rank_term;
-    const bool ratio_open = calibration.name == "weighted" && settings.shifted != nullptr;
-    if (cut_open && predicts_labels(score.name)) {
-      fail("--cut auto compares lengths of intervals; '", score.name, "' is a score of labels");
-    }
-    if (!cut_open && !steps_open && !widened && !bandwidth_open && !ratio_open && !labels_open) {
-      return {};
-    }
-
+  SelectedOptions select() {
+    take_given();
+    if (!open_.any()) return std::move(chosen_);
     const size_t rows = count_rows(source_, batch_);
-    const RowMask mask = choose_rows(rows, settings.selection_share, context_.seed);
-    const Rows slice = take_masked(source_, mask, true, batch_);
-    if (slice.x.rows() < 10) {
-      fail(settings.data_name, ": what is chosen needs at least 10 rows of its own; ",
-           settings.selection_share, " of ", rows, " rows are ", slice.x.rows());
+    chosen_.left_out = choose_rows(rows, settings_.selection, context_.seed);
+    slice_ = take_masked(source_, chosen_.left_out, true, batch_);
+    if (slice_.x.rows() < 10) {
+      fail(settings_.data_name, ": what is chosen needs at least 10 rows of its own; ",
+           settings_.selection, " of ", rows, " rows are ", slice_.x.rows());
     }
-    if (predicts_labels(score.name)) {
-      choose_label_options(settings, slice, steps_open);
-    } else if (steps_open) {
-      choose_surrogate_steps(settings, slice, mask);
-      if (score.paper && !bandwidth_open && !ratio_open) return {};
-    } else if (cut_open || widened) {
-      choose_cut(settings, slice, cut_open);
+    chosen_.choices.rows = slice_.x.rows();
+    if (predicts_labels(chosen_.score.name)) {
+      choose_label_options();
+    } else if (open_.steps) {
+      choose_surrogate_steps();
+    } else if (open_.cut || open_.floor) {
+      choose_cut();
     }
-    if (bandwidth_open) choose_localization(settings, slice);
-    if (ratio_open) ratio = estimate_ratio(settings, slice);
-    return mask;
+    if (open_.bandwidth) choose_localization();
+    if (open_.ratio) estimate_ratio();
+    if (!chosen_.choices.left_out) chosen_.left_out.clear();
+    context_.observer->chosen(chosen_.choices);
+    return std::move(chosen_);
   }
 
  private:
-  void choose_surrogate_steps(CalibrateSettings& settings, const Rows& slice, const RowMask& mask) {
-    ScoreOptions score = settings.score;
-    score.steps = 1;
-    const ScoredNetwork predictor(network_, score, settings.cut, device_);
-    const Rows rest = take_masked(source_, mask, false, batch_);
-    const StepsFolds rows{predictor.features(view(rest.x)), view(rest.y),
-                          predictor.features(view(slice.x)), view(slice.y)};
-    const Level level = score.paper ? Level::fraction(1, 10) : settings.level;
-    const StepsChoice choice = choose_steps(predictor.shared_head(), score, rows, level);
-    settings.score.steps = choice.steps;
-    context_.observer->note(
-        concat("surrogate: ", choice.steps, " steps, bands cover ",
-               format_percent(choice.coverage.back()), " of ", slice.x.rows(), " validation rows",
-               score.paper ? " (the paper's habit: they are calibrated on as well)"
-                           : ", which are left out of calibration"));
+  // What the settings say, with the default cut where one is needed.
+  void take_given() {
+    const ScoreOptions& score = chosen_.score = requested_score(settings_);
+    const CalibrationOptions& calibration = chosen_.calibration = requested_calibration(settings_);
+    chosen_.choices.score = score.name;
+    const bool by_features = uses_features(score.name) || calibration.name == "localized";
+    if (const auto* place = std::get_if<std::string>(&settings_.cut)) chosen_.cut = *place;
+    if (std::holds_alternative<DefaultCut>(settings_.cut) && by_features) {
+      chosen_.cut = default_cut(network_);
+    }
   }
 
-  void choose_cut(CalibrateSettings& settings, const Rows& slice, bool cut_open) {
+  void choose_surrogate_steps() {
+    ScoreOptions score = chosen_.score;
+    score.steps = 1;
+    const ScoredNetwork predictor(network_, score, chosen_.cut, context_.device);
+    const Rows rest = take_masked(source_, chosen_.left_out, false, batch_);
+    const StepsFolds rows{predictor.features(view(rest.x)), view(rest.y),
+                          predictor.features(view(slice_.x)), view(slice_.y)};
+    const Level level = score.paper ? Level::fraction(1, 10) : settings_.level;
+    const StepsChoice choice = choose_steps(predictor.shared_head(), score, rows, level);
+    chosen_.score.steps = choice.steps;
+    chosen_.choices.steps = ChosenSteps{choice.steps, choice.coverage.back()};
+    // The paper calibrates on these rows too, where nothing else is chosen on them.
+    chosen_.choices.left_out = !score.paper || open_.bandwidth || open_.ratio;
+  }
+
+  void choose_cut() {
     SelectionOptions options;
-    options.level = settings.level;
-    options.device = device_;
-    if (!cut_open) {
-      options.cuts = {resolve_cut(network_, settings.cut)};
+    options.level = settings_.level;
+    options.device = context_.device;
+    if (!open_.cut) {
+      options.cuts = {resolve_cut(network_, chosen_.cut)};
       options.scaled = false;
     }
-    if (settings.score.floor > 0 || !cut_open) options.floors = {settings.score.floor};
+    if (open_.floor || !open_.cut) options.floors = {chosen_.score.floor};
     Stage stage(context_, "choose the cut", 0);
     options.observe = [&](const Candidate&) { stage.advance(1); };
     const Selection selection =
-        select_cut(network_, settings.score, view(slice.x), view(slice.y), options);
-    const Candidate& chosen = selection.candidates[selection.chosen];
-    settings.cut = chosen.cut;
-    settings.score = chosen.score;
-    if (cut_open) tell_candidates(selection, slice.x.rows());
+        select_cut(network_, chosen_.score, view(slice_.x), view(slice_.y), options);
+    const Candidate& best = selection.candidates[selection.chosen];
+    chosen_.cut = best.cut;
+    chosen_.score = best.score;
+    if (!open_.cut) return;
+    chosen_.choices.cut.emplace().chosen = selection.chosen;
+    for (const Candidate& one : selection.candidates) {
+      chosen_.choices.cut->candidates.push_back(
+          {one.cut, one.score.floor, one.length, one.coverage, one.skipped});
+    }
   }
 
-  void choose_label_options(CalibrateSettings& settings, const Rows& slice, bool steps_open) {
-    ScoreOptions& score = settings.score;
+  void choose_label_options() {
+    ScoreOptions& score = chosen_.score;
     ScoreOptions any = score;
     any.steps = std::max(any.steps, 1);  // the head does not depend on it
-    const ScoredNetwork predictor(network_, any, settings.cut, device_);
+    const ScoredNetwork predictor(network_, any, chosen_.cut, context_.device);
     const std::shared_ptr<const Network>& head = predictor.shared_head();
-    const LabelledFeatures rows{predictor.features(view(slice.x)), view(slice.y)};
-    std::string chosen;
-    if (settings.choose_temperature) {
+    const LabelledFeatures rows{predictor.features(view(slice_.x)), view(slice_.y)};
+    if (open_.temperature) {
       score = choose_temperature(score, head, rows);
-      chosen += concat(", temperature ", format_number(score.temperature));
+      chosen_.choices.temperature = score.temperature;
     }
-    if (settings.choose_rank_term) {
-      score = choose_rank_term(score, head, rows, settings.level);
-      chosen +=
-          concat(", ranks beyond ", score.rank_free, " cost ", format_number(score.rank_weight));
+    if (open_.rank_term) {
+      score = choose_rank_term(score, head, rows, settings_.level);
+      chosen_.choices.rank_term = ChosenRankTerm{score.rank_weight, score.rank_free};
     }
-    if (steps_open) {
-      score = choose_sampled_steps(score, head, rows, settings.level);
-      chosen += concat(", ", score.steps, " steps");
-    }
-    if (!chosen.empty()) {
-      context_.observer->note(concat(score.name, chosen, ": chosen on ", slice.x.rows(),
-                                     " rows, which are left out of calibration"));
+    if (open_.steps) {
+      score = choose_sampled_steps(score, head, rows, settings_.level);
+      chosen_.choices.sampled_steps = score.steps;
     }
   }
 
-  void choose_localization(CalibrateSettings& settings, const Rows& slice) {
-    const ScoredNetwork predictor(network_, settings.score, settings.cut, device_);
+  void choose_localization() {
+    const ScoredNetwork predictor(network_, chosen_.score, chosen_.cut, context_.device);
     const BandwidthChoice choice =
-        choose_bandwidth(predictor.score(), predictor.features(view(slice.x)), view(slice.y),
-                         settings.level, settings.calibration.seed);
-    settings.calibration.bandwidth = choice.candidates[choice.chosen].bandwidth;
-    Table table({"bandwidth", "loss", "coverage", "effective rows", ""});
-    for (size_t i = 0; i < choice.candidates.size(); ++i) {
-      const BandwidthCandidate& candidate = choice.candidates[i];
-      table.add_row({format_number(candidate.bandwidth), format_number(candidate.loss),
-                     format_percent(candidate.coverage), format_number(candidate.effective_rows, 3),
-                     i == choice.chosen ? "chosen" : ""});
+        choose_bandwidth(predictor.score(), predictor.features(view(slice_.x)), view(slice_.y),
+                         settings_.level, chosen_.calibration.seed);
+    chosen_.calibration.bandwidth = choice.candidates[choice.chosen].bandwidth;
+    chosen_.choices.bandwidth.emplace().chosen = choice.chosen;
+    for (const BandwidthCandidate& one : choice.candidates) {
+      chosen_.choices.bandwidth->candidates.push_back(
+          {one.bandwidth, one.loss, one.coverage, one.effective_rows});
     }
-    context_.observer->note(concat("Bandwidths on ", slice.x.rows(),
-                                   " selection rows, which are left out of calibration:\n",
-                                   table.text(2)));
   }
 
-  DensityRatio estimate_ratio(const CalibrateSettings& settings, const Rows& slice) {
-    const ScoredNetwork predictor(network_, settings.score, settings.cut, device_);
-    const Rows shifted = read_all(*settings.shifted);
+  void estimate_ratio() {
+    const ScoredNetwork predictor(network_, chosen_.score, chosen_.cut, context_.device);
+    const Rows shifted = read_all(*settings_.shifted);
     const auto input = [&](const Rows& rows) {
       const torch::Tensor x = view(rows.x);
       return ratio_input(x, x.dim() == 2 ? x : predictor.features(x));
     };
-    context_.observer->note(concat("likelihood ratio: ", slice.x.rows(),
-                                   " selection rows, which are left out of calibration, against ",
-                                   shifted.x.rows(), " shifted rows"));
-    return fit_density_ratio(input(slice), input(shifted));
-  }
-
-  void tell_candidates(const Selection& selection, size_t rows) {
-    Table table({"cut", "floor", "length", "coverage", ""});
-    for (size_t i = 0; i < selection.candidates.size(); ++i) {
-      const Candidate& candidate = selection.candidates[i];
-      if (!candidate.skipped.empty()) {
-        table.add_row({candidate.cut, "", "", "", "skipped: " + candidate.skipped});
-        continue;
-      }
-      table.add_row({candidate.cut, format_number(candidate.score.floor),
-                     format_number(candidate.length), format_percent(candidate.coverage),
-                     i == selection.chosen ? "chosen" : ""});
-    }
-    context_.observer->note(concat("Cuts and floors on ", rows,
-                                   " selection rows, which are left out of calibration:\n",
-                                   table.text(2)));
+    chosen_.choices.shifted_rows = shifted.x.rows();
+    chosen_.ratio = fit_density_ratio(input(slice_), input(shifted));
   }
 
   const Graph& network_;
   RowSource& source_;
-  size_t batch_;
-  torch::Device device_;
+  const CalibrateSettings& settings_;
   const Context& context_;
+  size_t batch_;
+  OpenOptions open_;
+  Rows slice_;
+  SelectedOptions chosen_;
 };
 
 }  // namespace
 
-RowMask settle(const Graph& network, RowSource& source, const Context& context,
-               CalibrateSettings& settings, DensityRatio& ratio) {
-  return Chooser(network, source, context).choose(settings, ratio);
+SelectedOptions select_options(const Graph& network, RowSource& source,
+                               const CalibrateSettings& settings, const Context& context) {
+  return OptionSelector(network, source, settings, context).select();
 }
 
 }  // namespace fcp

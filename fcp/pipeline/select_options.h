@@ -1,11 +1,13 @@
-// Settles what calibration must not settle itself: the cut, the floor, the surrogate's number of
-// steps, the bandwidth of localized and the likelihood ratio of weighted calibration. All of it
-// looks at a slice of the rows only, which is then left out of calibration.
+// Selects what calibration must not choose itself: the cut, the floor, the surrogate's number of
+// steps, the options of label scores, the bandwidth of localized and the likelihood ratio of
+// weighted calibration. All of it looks at a slice of the rows only, which is then left out of
+// calibration.
+//
+// Tested by tests/pipeline/calibrate_test.cc, tests/cli/test_calibration.py.
 #pragma once
 
+#include <string>
 #include <vector>
-
-#include <torch/types.h>
 
 #include "fcp/data/rows.h"
 #include "fcp/network/graph.h"
@@ -16,9 +18,17 @@ namespace fcp {
 // Rows by number: which ones are set aside for choices. Empty: none.
 using RowMask = std::vector<bool>;
 
-// Fills in what `settings` leaves open, and `ratio` where it is to be estimated; returns the rows
-// this looked at. What is chosen is told on stderr.
-RowMask settle(const Graph& network, RowSource& source, const Context& context,
-               CalibrateSettings& settings, DensityRatio& ratio);
+// Every option, given or chosen.
+struct SelectedOptions {
+  ScoreOptions score{};
+  CalibrationOptions calibration{};
+  std::string cut{};     // empty: the network's input
+  DensityRatio ratio{};  // weighted: where it is estimated
+  RowMask left_out{};    // the rows that choices looked at
+  Choices choices{};
+};
+
+SelectedOptions select_options(const Graph& network, RowSource& source,
+                               const CalibrateSettings& settings, const Context& context);
 
 }  // namespace fcp

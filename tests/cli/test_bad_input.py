@@ -145,7 +145,7 @@ class BadInput(program.Case):
             write_npy(self.path("g.npy"), [1] * count)
             message = self.fails("evaluate", self.made("calibrated.onnx"), "--data",
                                  self.made("test.csv"), "--target", TARGET, "--group", "g.npy")
-            self.assertIn(f"--group names {count} rows", message)
+            self.assertIn(f"group: names {count} rows", message)
 
     # Models.
 

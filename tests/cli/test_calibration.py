@@ -134,7 +134,7 @@ class Calibration(program.Case):
         write_npy(self.path("few.npy"), [0] * 599)
         done = self.run_calibrate("--calibration", "grouped", "--group", "few.npy")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("--group names 599 rows, the data has more", done.stderr)
+        self.assertIn("group: names 599 rows, the data has more", done.stderr)
 
     def test_localized(self):
         result, intervals, told = self.road("--calibration", "localized", "--score", "residual")

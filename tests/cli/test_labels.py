@@ -131,8 +131,8 @@ class Labels(program.Case):
         done = self.run_program("calibrate", "m.onnx", "--data", "cal.csv", "--target", "kind",
                                 "--score", "residual", "--calibration", "grouped", "--group",
                                 "predicted", "--out", "x.onnx")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("--group predicted is for scores of labels", done.stderr)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--group: 'predicted' applies only to scores of labels", done.stderr)
 
     def make_photos(self, folder, count, seed):
         rng = random.Random(seed)

@@ -285,6 +285,28 @@ class Segment(program.Case):
         kept = self.calibrate("--keep-class-0")
         self.assertEqual((kept["classes"], kept["channels"]), (4, 4))
 
+    def test_what_calibration_of_rows_can_do(self):
+        whole = self.calibrate("--pixels", "0.9")
+        some = self.calibrate("--pixels", "0.9", "--levels", "0.1,0.2", out="levels.onnx")
+        self.assertEqual(some["radius"], {"0.2": whole["radius"]["0.2"],
+                                          "0.1": whole["radius"]["0.1"]})
+        self.calibrate("--pixels", "0.9", "--checkpoint", "kept", out="same.onnx")
+        self.assertEqual(self.bytes_of("same.onnx"), self.bytes_of("c.onnx"))
+        self.assertFalse(os.path.exists(self.path("kept")))
+        program.write_npy(self.path("groups.npy"), [0, 1] * 30)
+        grouped = self.calibrate("--pixels", "0.9", "--group", "groups.npy", out="groups.onnx")
+        self.assertNotIn("radius", grouped)
+        self.assertEqual(grouped["images"], 60)
+        program.write_npy(self.path("few.npy"), [0] * 59)
+        self.refused(1, "group: names 59 rows, the data has more", "calibrate", "net.onnx",
+                     "--data", "data", "--out", "x.onnx", "--group", "few.npy")
+
+    def test_an_answer_that_is_not_a_number_is_named(self):
+        self.write("nan.onnx", network().replace(struct.pack("<f", 1.5),
+                                                 struct.pack("<f", math.nan)))
+        self.refused(1, "data/images/calibration000.png has a score that is not a number",
+                     "calibrate", "nan.onnx", "--data", "data", "--out", "x.onnx")
+
     def test_wrong_input(self):
         calibrate = ("calibrate", "net.onnx", "--out", "x.onnx", "--data")
         self.refused(1, "nowhere: ", *calibrate, "nowhere")

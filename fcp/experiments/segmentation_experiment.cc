@@ -1,4 +1,4 @@
-#include "cli/segment_experiment.h"
+#include "fcp/experiments/segmentation_experiment.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -12,10 +12,13 @@
 #include "fcp/experiments/memo.h"
 #include "fcp/experiments/result_rows.h"
 #include "fcp/images/scenes.h"
+#include "fcp/images/segmentation_folds.h"
 #include "fcp/network/onnx_reader.h"
-#include "fcp/training/segmenter.h"
-
-#include "cli/segment_steps.h"
+#include "fcp/pipeline/calibrate.h"
+#include "fcp/pipeline/channel_weights.h"
+#include "fcp/pipeline/score_rows.h"
+#include "fcp/pipeline/segmentation_rows.h"
+#include "fcp/pipeline/train_segmentation.h"
 
 namespace fcp {
 namespace {
@@ -98,32 +101,31 @@ Streets make_streets(uint64_t seed) {
   const auto fold = [&](const char* name) {
     return open_segmentation(folder, kSceneClasses, {name});
   };
-  const SegmentationSet train = fold("train");
-  std::vector<SegmentationSample> samples;
-  for (size_t i = 0; i < train.pairs.size(); ++i) samples.push_back(read_segmentation(train, i));
-  SegmenterOptions options;
-  options.classes = kSceneClasses;
-  options.seed = seed;
-  streets.world.network = train_segmenter(samples, options, {}).graph;
+  const SegmenterOptions options{.classes = kSceneClasses, .seed = seed};
+  streets.world.network = train_segmentation(fold("train"), options, {0, 0}, {}).graph;
   streets.world.task = prepare_network(streets.world.network, {}, kSceneClasses);
   streets.world.calibration = fold("calibration");
   streets.world.test = fold("test");
   return streets;
 }
 
-SegmentSettings settings_of(const SegmentMethod& method, const SegmentWorld& world) {
-  SegmentSettings settings;
+CalibrateSettings settings_of(const SegmentMethod& method, const SegmentWorld& world,
+                              const Context& context) {
+  CalibrateSettings settings;
+  settings.data_name = "the calibration images";
+  settings.score.output = world.task.output;
   settings.score.name = method.score;
   settings.score.pixels = method.pixels;
   settings.score.double_log = true;
   settings.score.step_rate = 0.1;  // the paper's, as is the number of steps
-  if (uses_features(method.score)) settings.cut = "feature";  // its name in both networks
+  if (uses_features(method.score))
+    settings.cut = std::string("feature");  // its name in both networks
   if (settings.score.name == "surrogate") {
-    settings.score.steps = 10;
+    settings.steps = 10;
     settings.score.paper = true;
-    settings.score.loss_weights =
-        world.weights.empty() ? channel_weights(world.calibration, world.task, {})
-                              : read_channel_weights(world.weights, world.task);
+    settings.score.loss_weights = world.weights.empty()
+                                      ? channel_weights(world.calibration, world.task, context)
+                                      : read_channel_weights(world.weights, world.task);
   }
   return settings;
 }
@@ -145,7 +147,8 @@ void add_level_rows(const std::string& set, const SegmentMethod& method,
   }
 }
 
-Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torch::Device device) {
+Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torch::Device device,
+                      const EvaluateSegmentation& evaluate) {
   static Memo<Streets> memo;
   std::shared_ptr<const Streets> streets;
   SegmentWorld world;
@@ -158,15 +161,16 @@ Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torc
   const SegmentMethod& method =
       *std::find_if(std::begin(kSegmentMethods), std::end(kSegmentMethods),
                     [&](const SegmentMethod& one) { return key.part == one.name; });
-  CommonOptions common;
-  common.quiet = true;
-  const SegmentSettings settings = settings_of(method, world);
+  const Context context{.device = device};
+  const SegmentParts parts = truth_parts(method.score);
+  SegmentationRows rows_to_calibrate(world.calibration, world.task, parts);
   const CalibrationArtifact artifact =
-      calibrate_images(world.network, world.task, world.calibration, settings, device, common);
-  const SegmentReport report =
-      evaluate_images(artifact, world.task, world.test, {options.level, 0, ""}, device, common);
-  const CalibrationArtifact tested =
-      calibrate_images(world.network, world.task, world.test, settings, device, common);
+      calibrate(world.network, rows_to_calibrate, settings_of(method, world, context), context)
+          .artifact;
+  const SegmentReport report = evaluate(artifact, world.task, world.test, options.level, context);
+  SegmentationRows rows_to_test(world.test, world.task, parts);
+  const RowScores tested =
+      score_rows(world.network, rows_to_test, artifact.score, artifact.cut, context);
   const SegmentMethodResult& result = report.methods.front();
   const PixelEvaluation& figures = result.evaluation;
   Json row = {{"set", key.set},
@@ -183,7 +187,7 @@ Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torc
     row["weighted_length"] = figures.weighted_length;
   }
   Json rows = Json::array({row});
-  add_level_rows(key.set, method, artifact, tested.rows.scores, rows);
+  add_level_rows(key.set, method, artifact, tested.scores, rows);
   return rows;
 }
 
@@ -237,7 +241,7 @@ void present_segmentation(const Json& rows, const ExperimentOptions&, ResultSect
 
 }  // namespace
 
-Experiment segmentation_experiment(torch::Device device) {
+Experiment segmentation_experiment(torch::Device device, EvaluateSegmentation evaluate) {
   Experiment experiment;
   experiment.name = "segmentation";
   experiment.title = "Segmentation: a band for every pixel";
@@ -248,8 +252,9 @@ Experiment segmentation_experiment(torch::Device device) {
   experiment.quick_sets = {"streets"};
   for (const SegmentMethod& method : kSegmentMethods) experiment.methods.push_back(method.name);
   experiment.shape = CellShape::kSetAndMethod;
-  experiment.run = [device](const CellKey& key, const ExperimentOptions& options) {
-    return run_segmentation(key, options, device);
+  experiment.run = [device, evaluate = std::move(evaluate)](const CellKey& key,
+                                                            const ExperimentOptions& options) {
+    return run_segmentation(key, options, device, evaluate);
   };
   experiment.present = present_segmentation;
   experiment.readings = {

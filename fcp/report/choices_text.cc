@@ -1,0 +1,84 @@
+#include "fcp/report/choices_text.h"
+
+#include "fcp/base/error.h"
+#include "fcp/base/number_text.h"
+#include "fcp/report/table.h"
+
+namespace fcp {
+namespace {
+
+constexpr char kLeftOut[] = ", which are left out of calibration";
+
+std::string cut_text(const ChosenFrom<CutCandidate>& cut, size_t rows) {
+  Table table({"cut", "floor", "length", "coverage", ""});
+  for (size_t i = 0; i < cut.candidates.size(); ++i) {
+    const CutCandidate& one = cut.candidates[i];
+    if (!one.skipped.empty()) {
+      table.add_row({one.cut, "", "", "", "skipped: " + one.skipped});
+      continue;
+    }
+    table.add_row({one.cut, format_number(one.floor), format_number(one.length),
+                   format_percent(one.coverage), i == cut.chosen ? "chosen" : ""});
+  }
+  return concat("Cuts and floors on ", rows, " selection rows", kLeftOut, ":\n", table.text(2));
+}
+
+std::string bandwidth_text(const ChosenFrom<BandwidthTried>& bandwidth, size_t rows) {
+  Table table({"bandwidth", "loss", "coverage", "effective rows", ""});
+  for (size_t i = 0; i < bandwidth.candidates.size(); ++i) {
+    const BandwidthTried& one = bandwidth.candidates[i];
+    table.add_row({format_number(one.bandwidth), format_number(one.loss),
+                   format_percent(one.coverage), format_number(one.effective_rows, 3),
+                   i == bandwidth.chosen ? "chosen" : ""});
+  }
+  return concat("Bandwidths on ", rows, " selection rows", kLeftOut, ":\n", table.text(2));
+}
+
+// The options of a score of labels in one line; empty where none was chosen.
+std::string label_text(const Choices& choices) {
+  std::string chosen;
+  if (choices.temperature) chosen += concat(", temperature ", format_number(*choices.temperature));
+  if (choices.rank_term) {
+    chosen += concat(", ranks beyond ", choices.rank_term->free, " cost ",
+                     format_number(choices.rank_term->weight));
+  }
+  if (choices.sampled_steps) chosen += concat(", ", *choices.sampled_steps, " steps");
+  if (chosen.empty()) return chosen;
+  return concat(choices.score, chosen, ": chosen on ", choices.rows, " rows", kLeftOut);
+}
+
+}  // namespace
+
+std::vector<std::string> choices_text(const Choices& choices) {
+  std::vector<std::string> notes;
+  if (const std::string labels = label_text(choices); !labels.empty()) notes.push_back(labels);
+  if (choices.steps) {
+    notes.push_back(concat(
+        "surrogate: ", choices.steps->steps, " steps, bands cover ",
+        format_percent(choices.steps->coverage), " of ", choices.rows, " validation rows",
+        choices.left_out ? kLeftOut : " (the paper's habit: they are calibrated on as well)"));
+  }
+  if (choices.cut) notes.push_back(cut_text(*choices.cut, choices.rows));
+  if (choices.bandwidth) notes.push_back(bandwidth_text(*choices.bandwidth, choices.rows));
+  if (choices.shifted_rows) {
+    notes.push_back(concat("likelihood ratio: ", choices.rows, " selection rows", kLeftOut,
+                           ", against ", *choices.shifted_rows, " shifted rows"));
+  }
+  return notes;
+}
+
+std::vector<std::string> findings_text(const CalibrationFindings& findings) {
+  std::vector<std::string> notes;
+  if (findings.reached) {
+    notes.push_back(concat("surrogate: after ", findings.steps, " steps ",
+                           format_percent(*findings.reached),
+                           " of the rows predict the truth within 1 %"));
+  }
+  if (findings.effective_rows) {
+    notes.push_back(concat("weights: ", findings.kept, " rows are worth ",
+                           format_number(*findings.effective_rows), " unweighted ones"));
+  }
+  return notes;
+}
+
+}  // namespace fcp

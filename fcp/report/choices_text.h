@@ -1,0 +1,16 @@
+// What calibration chose and found out, as notes for people to read.
+//
+// Tested by tests/report/choices_text_test.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fcp/pipeline/choices.h"
+
+namespace fcp {
+
+std::vector<std::string> choices_text(const Choices& choices);
+std::vector<std::string> findings_text(const CalibrationFindings& findings);
+
+}  // namespace fcp

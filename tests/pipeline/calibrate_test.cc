@@ -1,0 +1,312 @@
+#include "fcp/pipeline/calibrate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/network/network.h"
+#include "fcp/network/onnx_writer.h"
+
+#include "tests/network/graphs.h"
+#include "tests/pipeline/memory_rows.h"
+#include "tests/support/thread_ranks.h"
+
+namespace fcp {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr size_t kRows = 200;
+
+struct World {
+  Graph network;
+  Array x, y;
+
+  MemoryRows rows() const { return {x, y}; }
+};
+
+Array random_rows(Random& random, std::vector<int64_t> shape) {
+  Array array = zeros(std::move(shape));
+  for (float& value : array.values) value = static_cast<float>(random.normal());
+  return array;
+}
+
+torch::Tensor tensor_over(const Array& array) {
+  return torch::from_blob(const_cast<float*>(array.values.data()), array.shape, torch::kFloat);
+}
+
+// The network's answer [N, K], by itself.
+torch::Tensor answers(const World& world) {
+  torch::NoGradGuard no_grad;
+  return Network(world.network).run({tensor_over(world.x)})[0].flatten(1);
+}
+
+// y is the answer with noise, more of it where x is large.
+void add_truth(World& world, Random& random) {
+  const torch::Tensor answer = answers(world).contiguous();
+  world.y = zeros({answer.size(0), answer.size(1)});
+  for (size_t i = 0; i < world.y.values.size(); ++i) {
+    world.y.values[i] = answer.data_ptr<float>()[i] + static_cast<float>(random.normal());
+  }
+}
+
+World interval_world(uint64_t seed) {
+  torch::manual_seed(seed);
+  Random random(seed);
+  World world{make_mlp({4, 8, 8, 2}), random_rows(random, {kRows, 4}), {}};
+  add_truth(world, random);
+  return world;
+}
+
+World label_world(uint64_t seed) {
+  torch::manual_seed(seed);
+  Random random(seed);
+  World world{make_mlp({4, 8, 8, 3}), random_rows(random, {kRows, 4}), zeros({kRows, 1})};
+  for (float& label : world.y.values) label = static_cast<float>(random.below(3));
+  return world;
+}
+
+World pixel_world(uint64_t seed) {
+  torch::manual_seed(seed);
+  Random random(seed);
+  World world{make_conv_head(3, 5, 3, 1), random_rows(random, {60, 3, 4, 5}), {}};
+  add_truth(world, random);
+  return world;
+}
+
+CalibrateSettings settings_for(const std::string& score) {
+  CalibrateSettings settings;
+  settings.data_name = "memory";
+  settings.score.name = score;
+  return settings;
+}
+
+CalibrateResult calibrate_world(const World& world, const CalibrateSettings& settings,
+                                const Context& context = {}) {
+  MemoryRows rows = world.rows();
+  return calibrate(world.network, rows, settings, context);
+}
+
+// The largest error of each row, ascending.
+std::vector<double> errors_of(const World& world) {
+  const torch::Tensor error = (answers(world) - tensor_over(world.y)).abs().amax(1);
+  std::vector<double> errors(error.data_ptr<float>(), error.data_ptr<float>() + error.numel());
+  std::sort(errors.begin(), errors.end());
+  return errors;
+}
+
+template <typename Work>
+std::string refused_option(const Work& work) {
+  try {
+    work();
+  } catch (const OptionError& error) {
+    return error.option();
+  }
+  return "nothing";
+}
+
+TEST(Calibrate, GivesTheErrorsOfAllRows) {
+  for (const World& world : {interval_world(1), pixel_world(2)}) {
+    const CalibrateResult result = calibrate_world(world, settings_for("residual"));
+    const std::vector<double> expected = errors_of(world);
+    ASSERT_EQ(result.artifact.rows.scores.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(result.artifact.rows.scores[i], expected[i], 1e-5 * (1 + expected[i]));
+    }
+    EXPECT_EQ(result.choices.rows, 0u);
+    EXPECT_EQ(result.findings.seen, expected.size());
+    EXPECT_EQ(result.findings.kept, expected.size());
+    EXPECT_THAT(result.warnings, IsEmpty());
+    EXPECT_EQ(result.artifact.provenance.at("calibration rows"), std::to_string(expected.size()));
+  }
+}
+
+TEST(Calibrate, ChoosesTheShortestCutOnRowsThatItLeavesOut) {
+  const World world = interval_world(3);
+  CalibrateSettings settings = settings_for("nested");
+  settings.cut = AutoCut{};
+  Listener listener;
+  Context context;
+  context.observer = &listener;
+  const CalibrateResult result = calibrate_world(world, settings, context);
+  ASSERT_TRUE(result.choices.cut);
+  const auto& [candidates, chosen] = *result.choices.cut;
+  ASSERT_LT(chosen, candidates.size());
+  for (const CutCandidate& one : candidates) {
+    if (one.skipped.empty()) EXPECT_LE(candidates[chosen].length, one.length);
+  }
+  EXPECT_EQ(result.artifact.cut, candidates[chosen].cut);
+  EXPECT_EQ(result.artifact.score.floor, candidates[chosen].floor);
+  EXPECT_EQ(result.choices.rows, kRows / 5);
+  EXPECT_TRUE(result.choices.left_out);
+  EXPECT_EQ(result.findings.seen, kRows);
+  EXPECT_EQ(result.findings.kept, kRows - kRows / 5);
+  EXPECT_EQ(result.artifact.rows.count(), kRows - kRows / 5);
+  ASSERT_THAT(listener.heard, SizeIs(1));
+  EXPECT_EQ(listener.heard[0].rows, kRows / 5);
+  ASSERT_FALSE(listener.stages.empty());
+  EXPECT_EQ(listener.stages.front().first, "choose the cut");
+  EXPECT_EQ(listener.stages.back(), std::pair(std::string("calibrate"), kRows));
+  EXPECT_FALSE(listener.open);
+  EXPECT_EQ(listener.advanced, candidates.size() + kRows);
+}
+
+TEST(Calibrate, ChoosesNothingThatIsGiven) {
+  const World world = interval_world(4);
+  CalibrateSettings settings = settings_for("surrogate");
+  settings.steps = 5;
+  const CalibrateResult steps = calibrate_world(world, settings);
+  EXPECT_EQ(steps.artifact.score.steps, 5);
+  EXPECT_EQ(steps.choices.rows, 0u);
+  ASSERT_TRUE(steps.findings.reached);
+  EXPECT_GE(*steps.findings.reached, 0);
+  EXPECT_LE(*steps.findings.reached, 1);
+  settings = settings_for("nested");
+  settings.calibration.name = "localized";
+  settings.bandwidth = 0.5;
+  settings.cut = std::string("h1");
+  const CalibrateResult bandwidth = calibrate_world(world, settings);
+  EXPECT_EQ(bandwidth.artifact.calibration.bandwidth, 0.5);
+  EXPECT_EQ(bandwidth.artifact.cut, "h1");
+  EXPECT_EQ(bandwidth.artifact.rows.features.sizes(), torch::IntArrayRef({kRows, 8}));
+  settings.bandwidth.reset();
+  const CalibrateResult open = calibrate_world(world, settings);
+  ASSERT_TRUE(open.choices.bandwidth);
+  const auto& [candidates, chosen] = *open.choices.bandwidth;
+  EXPECT_EQ(open.artifact.calibration.bandwidth, candidates.at(chosen).bandwidth);
+  for (const BandwidthTried& one : candidates) EXPECT_LE(candidates[chosen].loss, one.loss);
+}
+
+TEST(Calibrate, ChoosesTheOptionsOfLabels) {
+  const World world = label_world(5);
+  CalibrateSettings settings = settings_for("raps");
+  settings.temperature.reset();
+  settings.calibration.name = "grouped";
+  settings.calibration.group = kByLabel;
+  const CalibrateResult result = calibrate_world(world, settings);
+  ASSERT_TRUE(result.choices.temperature && result.choices.rank_term);
+  EXPECT_EQ(*result.choices.temperature, result.artifact.score.temperature);
+  EXPECT_EQ(result.choices.rank_term->weight, result.artifact.score.rank_weight);
+  EXPECT_EQ(result.choices.rank_term->free, result.artifact.score.rank_free);
+  EXPECT_THAT(result.artifact.rows.group_names, SizeIs(3));
+  EXPECT_EQ(result.artifact.rows.groups.size(), kRows - kRows / 5);
+}
+
+TEST(Calibrate, EstimatesTheRatioAgainstShiftedRows) {
+  const World world = interval_world(6);
+  Random random(7);
+  Array moved = random_rows(random, {150, 4});
+  for (float& value : moved.values) value += 0.5f;
+  MemoryRows shifted(moved, zeros({150, 0}));
+  CalibrateSettings settings = settings_for("residual");
+  settings.calibration.name = "weighted";
+  settings.shifted = &shifted;
+  const CalibrateResult result = calibrate_world(world, settings);
+  EXPECT_EQ(result.choices.shifted_rows, 150u);
+  EXPECT_TRUE(result.artifact.ratio.defined());
+  ASSERT_TRUE(result.findings.effective_rows);
+  EXPECT_LT(*result.findings.effective_rows, static_cast<double>(result.findings.kept));
+}
+
+TEST(Calibrate, NamesTheOptionThatDoesNotFit) {
+  const World world = interval_world(8);
+  const auto option = [&](const CalibrateSettings& settings) {
+    return refused_option([&] { calibrate_world(world, settings); });
+  };
+  CalibrateSettings settings = settings_for("residual");
+  settings.cut = AutoCut{};
+  EXPECT_EQ(option(settings), "cut");
+  settings = settings_for("nested");
+  settings.temperature.reset();
+  EXPECT_EQ(option(settings), "temperature");
+  settings = settings_for("nested");
+  settings.calibration.name = "grouped";
+  EXPECT_EQ(option(settings), "group");
+  settings.calibration.group = kByLabel;
+  EXPECT_EQ(option(settings), "group");
+  settings = settings_for("nested");
+  settings.calibration.name = "localized";
+  settings.levels = {Level(0.1)};
+  EXPECT_EQ(option(settings), "levels");
+  EXPECT_EQ(option(settings_for("residual")), "nothing");
+}
+
+TEST(Calibrate, NamesTheRowWhoseScoreIsNotANumber) {
+  World world = interval_world(9);
+  world.y.values[2 * 17] = std::numeric_limits<float>::quiet_NaN();
+  Context context;
+  context.batch = 7;
+  try {
+    calibrate_world(world, settings_for("nested"), context);
+    FAIL() << "a NaN went through";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("memory: row 17 (from 0) has a score that is not a"));
+  }
+}
+
+TEST(Calibrate, WarnsOfARadiusThatIsInfinite) {
+  World world = interval_world(10);
+  CalibrateSettings settings = settings_for("residual");
+  settings.level = Level(0.001);
+  const CalibrateResult result = calibrate_world(world, settings);
+  ASSERT_THAT(result.warnings, SizeIs(1));
+  EXPECT_THAT(result.warnings[0], HasSubstr("at least 999 calibration rows"));
+}
+
+// The artifact as it would be written, on any number of ranks.
+std::string artifact_bytes(const World& world, const CalibrateSettings& settings, int ranks) {
+  std::string bytes;
+  run_threads(ranks, [&](Communicator& communicator) {
+    Context context;
+    context.ranks = &communicator;
+    context.batch = 7;
+    const CalibrateResult result = calibrate_world(world, settings, context);
+    if (communicator.rank() == 0) bytes = serialize_onnx(artifact_graph(result.artifact));
+  });
+  return bytes;
+}
+
+TEST(Calibrate, RanksGiveTheSameBytes) {
+  const World intervals = interval_world(11), labels = label_world(12), pixels = pixel_world(13);
+  CalibrateSettings levels = settings_for("nested");
+  levels.levels = {Level(0.05), Level(0.1)};
+  CalibrateSettings chosen = settings_for("nested");
+  chosen.cut = AutoCut{};
+  CalibrateSettings grouped = settings_for("lac");
+  grouped.calibration.name = "grouped";
+  grouped.calibration.group = kByPrediction;
+  CalibrateSettings share = settings_for("nested");
+  share.score.pixels = 0.9;
+  const std::pair<const World*, const CalibrateSettings*> cases[] = {
+      {&intervals, &levels}, {&intervals, &chosen}, {&labels, &grouped}, {&pixels, &share}};
+  for (const auto& [world, settings] : cases) {
+    const std::string alone = artifact_bytes(*world, *settings, 1);
+    ASSERT_FALSE(alone.empty());
+    for (const int ranks : {2, 3}) EXPECT_TRUE(artifact_bytes(*world, *settings, ranks) == alone);
+  }
+}
+
+TEST(ScoreRows, AreThoseThatCalibrationSorts) {
+  const World world = interval_world(14);
+  CalibrateSettings settings = settings_for("nested");
+  settings.keep_row_scores = true;
+  const CalibrateResult result = calibrate_world(world, settings);
+  MemoryRows rows = world.rows();
+  RowScores scores =
+      score_rows(world.network, rows, result.artifact.score, result.artifact.cut, {});
+  EXPECT_EQ(scores.scores, result.row_scores.scores);
+  EXPECT_EQ(scores.baseline, result.row_scores.baseline);
+  EXPECT_FALSE(std::is_sorted(scores.scores.begin(), scores.scores.end()));
+  std::sort(scores.scores.begin(), scores.scores.end());
+  EXPECT_EQ(scores.scores, result.artifact.rows.scores);
+}
+
+}  // namespace
+}  // namespace fcp

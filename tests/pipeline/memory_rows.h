@@ -1,0 +1,62 @@
+// Rows in memory, and an observer that remembers what it hears, for the tests of the pipeline.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fcp/data/rows.h"
+#include "fcp/pipeline/choices.h"
+#include "fcp/pipeline/context.h"
+
+namespace fcp {
+
+class MemoryRows : public RowSource {
+ public:
+  MemoryRows(Array x, Array y)
+      : x_(std::move(x)), y_(std::move(y)), row_shape_(x_.shape.begin() + 1, x_.shape.end()) {}
+
+  bool next(size_t count, Rows& out) override {
+    const size_t some = std::min(count, x_.rows() - next_);
+    std::vector<size_t> indices(some);
+    for (size_t i = 0; i < some; ++i) indices[i] = next_ + i;
+    out = {take_rows(x_, indices), take_rows(y_, indices), next_};
+    next_ += some;
+    return some > 0;
+  }
+  void rewind() override { next_ = 0; }
+  std::optional<size_t> size() const override { return x_.rows(); }
+  const std::vector<std::string>& column_names() const override { return no_names_; }
+  const std::vector<std::string>& target_names() const override { return no_names_; }
+  const std::vector<int64_t>& row_shape() const override { return row_shape_; }
+  size_t target_count() const override { return y_.row_size(); }
+  std::string row_place(size_t row) const override {
+    return "memory: " + RowSource::row_place(row);
+  }
+
+ private:
+  Array x_, y_;
+  std::vector<int64_t> row_shape_;
+  std::vector<std::string> no_names_;
+  size_t next_ = 0;
+};
+
+class Listener : public Observer {
+ public:
+  void begin(std::string_view stage, size_t total) override {
+    stages.emplace_back(stage, total);
+    open = true;
+  }
+  void advance(size_t count, const std::function<std::string()>&) override { advanced += count; }
+  void end() override { open = false; }
+  void chosen(const Choices& choices) override { heard.push_back(choices); }
+
+  std::vector<std::pair<std::string, size_t>> stages;
+  std::vector<Choices> heard;
+  size_t advanced = 0;
+  bool open = false;
+};
+
+}  // namespace fcp

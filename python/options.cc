@@ -128,7 +128,7 @@ std::optional<OptionValue> given_value(const Option& option, const py::handle& v
     case OptionKind::kText:
       break;
   }
-  if (value.is_none()) return default_value(option);
+  if (value.is_none() && option.kind == OptionKind::kText) return default_value(option);
   if (!text) return std::nullopt;
   return OptionValue(value.cast<std::string>());
 }

@@ -22,9 +22,16 @@ struct AutoCut {  // the cut whose intervals are shortest on the slice, and its 
 // The name of a tensor or a node, or a number of layers as text: cut.h.
 using CutRequest = std::variant<DefaultCut, AutoCut, std::string>;
 
+// The shortest of the scores that suit the network, on a slice of the rows.
+inline constexpr char kAutoScore[] = "auto";
+
+// As a calibration: split, of a score that a learned quantile of itself evens out (rectified.h).
+inline constexpr char kRectified[] = "rectified";
+
 struct MethodRequest {
-  // All but the members below, which stand for the fields of the same name.
-  ScoreOptions score{};
+  // All but the members below, which stand for the fields of the same name. The name may be
+  // kAutoScore: then the score is chosen on the slice.
+  ScoreOptions score{.name = kAutoScore};
   CalibrationOptions calibration{};
 
   CutRequest cut{};

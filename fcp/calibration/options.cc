@@ -30,21 +30,31 @@ Option of_calibration(Option option) {
 
 using OptionNames = std::vector<std::string>;
 
+OptionNames scores_and_auto() {
+  OptionNames names = score_names();
+  names.emplace_back(kAutoScore);
+  return names;
+}
+
 std::vector<Option> make_table() {
   constexpr auto kImages = OptionAccess::kImages;
   constexpr auto kLearned = OptionAccess::kLearned;
   constexpr auto kSince = OptionStorage::kSince;
   constexpr auto kSet = OptionStorage::kSet;
-  const OptionNames features = {"nested",      "linearized",     "surrogate",
-                                "feature_cqr", "feature_margin", "feature_sampled"};
-  const OptionNames bounded = {"nested", "surrogate", "feature_cqr", "feature_margin"};
+  const OptionNames features = {"nested",         "linearized",      "surrogate", "feature_cqr",
+                                "feature_margin", "feature_sampled", kAutoScore};
+  const OptionNames bounded = {"nested", "surrogate", "feature_cqr", "feature_margin", kAutoScore};
   const OptionNames quantiles = {"cqr", "feature_cqr"};
+  const OptionNames ends = {"cqr", "feature_cqr", kAutoScore};
   const OptionNames searching = {"surrogate", "feature_sampled", "feature_cqr with paper"};
   const OptionNames softmax = {"lac", "aps", "raps"};
   const OptionNames ranked = {"raps", "feature_margin"};
   return {
       of_score<&ScoreOptions::name>(
-          {.name = "score", .help = "How strange an answer is", .choices = score_names()}),
+          {.name = "score",
+           .help = "How strange an answer is; 'auto' takes the one with the shortest intervals, or "
+                   "the smallest sets, on a slice of the rows",
+           .choices = scores_and_auto()}),
       field<&MethodRequest::cut>(
           {.name = "cut",
            .scope = {.scores = features, .calibrations = {"localized"}},
@@ -59,10 +69,10 @@ std::vector<Option> make_table() {
            .scope = {.scores = {"residual"}},
            .help = "The output that estimates the spread of the answer"}),
       of_score<&ScoreOptions::low>({.name = "low",
-                                    .scope = {.scores = quantiles},
+                                    .scope = {.scores = ends},
                                     .help = "The output that is the low quantile"}),
       of_score<&ScoreOptions::high>({.name = "high",
-                                     .scope = {.scores = quantiles},
+                                     .scope = {.scores = ends},
                                      .help = "The output that is the high quantile"}),
       of_score<&ScoreOptions::asymmetric>(
           {.name = "asymmetric",
@@ -188,8 +198,9 @@ std::vector<Option> make_table() {
       of_calibration<&CalibrationOptions::name>(
           {.name = "calibration",
            .help = "split: one radius; grouped: one for each group; localized: rows near the new "
-                   "one in feature space count more; weighted: for rows of another distribution",
-           .choices = {"split", "grouped", "localized", "weighted"},
+                   "one in feature space count more; weighted: for rows of another distribution; "
+                   "rectified: a learned quantile of the score evens out coverage",
+           .choices = {"split", "grouped", "localized", "weighted", kRectified},
            .key = "name"}),
       of_calibration<&CalibrationOptions::group>(
           {.name = "group",

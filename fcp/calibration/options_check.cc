@@ -61,6 +61,7 @@ std::optional<std::string> refusal(const Option& option, const MethodRequest& re
 void check_cut(const MethodRequest& request) {
   if (!std::holds_alternative<AutoCut>(request.cut)) return;
   const ScoreOptions& score = request.score;
+  if (score.name == kAutoScore) return;  // it tries every cut anyway
   if (predicts_labels(score.name)) {
     fail_option("cut", "'auto' compares lengths of intervals; ", score.name,
                 " is a score of labels");
@@ -79,6 +80,7 @@ void check_group(const MethodRequest& request) {
   const std::string& group = request.calibration.group;
   if (request.calibration.name != "grouped") return;
   if (group.empty()) fail_option("group", "is needed by the calibration grouped");
+  if (request.score.name == kAutoScore) return;  // whether it is one of labels is found out later
   if ((group == kByPrediction || group == kByLabel) && !predicts_labels(request.score.name)) {
     fail_option("group", "'", group, "' applies only to scores of labels; the score is ",
                 request.score.name);

@@ -60,7 +60,7 @@ std::map<std::string, std::string> provenance_of(const CalibrationArtifact& arti
   std::map<std::string, std::string> facts;
   facts["fcp"] = FCP_VERSION;
   facts["score"] = score.name;
-  facts["calibration"] = artifact.calibration.name;
+  facts["calibration"] = score.rectifier.empty() ? artifact.calibration.name : kRectified;
   facts["cut"] = artifact.cut.empty() ? "network input" : artifact.cut;
   facts["calibration rows"] = std::to_string(kept);
   facts["rows left out for choices"] = std::to_string(collector.seen() - kept);
@@ -186,6 +186,18 @@ void add_findings(const CalibrationFindings& findings, CalibrationArtifact& arti
   }
 }
 
+// The candidates of a chosen score in one line, for whoever reads the artifact.
+std::string candidates_text(const ChosenFrom<ScoreTried>& scores) {
+  std::string text;
+  for (size_t i = 0; i < scores.candidates.size(); ++i) {
+    const ScoreTried& one = scores.candidates[i];
+    if (!one.skipped.empty()) continue;
+    text += concat(text.empty() ? "" : ", ", one.name, ' ', format_number(one.length),
+                   i == scores.chosen ? " (chosen)" : "");
+  }
+  return text;
+}
+
 // Of the levels that are kept, or of the one that choices are made for.
 std::vector<std::string> radius_warnings(const CalibrationArtifact& artifact, const Level& usual) {
   std::vector<Level> levels = artifact.rows.levels;
@@ -198,11 +210,10 @@ std::vector<std::string> radius_warnings(const CalibrationArtifact& artifact, co
 }
 
 // The artifact before it has rows.
-CalibrationArtifact begin_artifact(const Graph& network, const SelectedOptions& options,
-                                   const ScoredNetwork& predictor,
+CalibrationArtifact begin_artifact(const SelectedOptions& options, const ScoredNetwork& predictor,
                                    const CalibrateSettings& settings) {
   CalibrationArtifact artifact;
-  artifact.network = network;
+  artifact.network = options.network;
   artifact.score = options.score;
   artifact.calibration = options.calibration;
   artifact.cut = predictor.cut();
@@ -219,11 +230,11 @@ CalibrateResult calibrate(const Graph& network, RowSource& source,
   Communicator& ranks = *context.ranks;
   const SelectedOptions options = select_options(network, source, settings, context);
   check_same_files(ranks);  // all have chosen on the same rows
-  const ScoredNetwork predictor(network, options.score, options.cut, context.device);
+  const ScoredNetwork predictor(options.network, options.score, options.cut, context.device);
   check_settings(settings, predictor);
   CalibrateResult result;
   CalibrationArtifact& artifact = result.artifact;
-  artifact = begin_artifact(network, options, predictor, settings);
+  artifact = begin_artifact(options, predictor, settings);
   result.choices = options.choices;
   const size_t batch = context.batch_for(source);
   const bool alone = ranks.size() == 1 && !settings.checkpoint;
@@ -241,6 +252,9 @@ CalibrateResult calibrate(const Graph& network, RowSource& source,
   artifact.provenance = provenance_of(artifact, collected, context.seed);
   artifact.provenance.insert(settings.provenance.begin(), settings.provenance.end());
   add_findings(result.findings, artifact);
+  if (result.choices.scores) {
+    artifact.provenance["candidates"] = candidates_text(*result.choices.scores);
+  }
   if (!source.target_names().empty()) artifact.provenance["target"] = join(source.target_names());
   result.warnings = radius_warnings(artifact, settings.level);
   return result;

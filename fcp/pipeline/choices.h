@@ -19,6 +19,15 @@ struct CutCandidate {
   std::string skipped{};  // why it was not tried; empty: it was
 };
 
+struct ScoreTried {
+  std::string name;
+  std::string cut;            // empty: the network's input
+  double length = 0;          // mean over rows and outputs; of labels the mean size of a set
+  double standard_error = 0;  // of its difference to the shortest
+  double coverage = 0;
+  std::string skipped{};  // why it was not tried; empty: it was
+};
+
 struct BandwidthTried {
   double bandwidth = 0;
   double loss = 0;
@@ -46,7 +55,10 @@ struct Choices {
   std::string score;     // whose options they are
   size_t rows = 0;       // of the slice; 0: there was nothing to choose
   bool left_out = true;  // false: the slice is calibrated on as well, which is the paper's habit
-  std::optional<ChosenFrom<CutCandidate>> cut{};  // with the floor
+  std::optional<ChosenFrom<ScoreTried>> scores{};  // where the score itself was left open
+  std::optional<ChosenFrom<CutCandidate>> cut{};   // with the floor
+  size_t head_rows = 0;    // rows that heads on features were fitted on; 0: none were fitted
+  bool rectified = false;  // by a quantile of the score that was learned on the slice
   std::optional<ChosenSteps> steps{};             // of the surrogate search for intervals
   std::optional<double> temperature{};
   std::optional<ChosenRankTerm> rank_term{};

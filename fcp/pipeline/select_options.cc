@@ -7,14 +7,18 @@
 #include "fcp/base/error.h"
 #include "fcp/base/number_text.h"
 #include "fcp/base/random.h"
+#include "fcp/calibration/feature_heads.h"
 #include "fcp/base/text_table.h"
 #include "fcp/calibration/label_selection.h"
 #include "fcp/calibration/localized.h"
 #include "fcp/calibration/options.h"
+#include "fcp/calibration/score_selection.h"
 #include "fcp/calibration/scored_network.h"
 #include "fcp/calibration/selection.h"
 #include "fcp/calibration/tensor_predictor.h"
+#include "fcp/images/image_text.h"
 #include "fcp/network/cut.h"
+#include "fcp/scores/head_outputs.h"
 
 namespace fcp {
 namespace {
@@ -27,12 +31,16 @@ size_t count_rows(RowSource& source, size_t batch) {
   return count;
 }
 
-RowMask choose_rows(size_t rows, double share, uint64_t seed) {
+// The rows at the places [first, last) of a random order.
+RowMask choose_rows(size_t rows, size_t first, size_t last, uint64_t seed) {
   RowMask mask(rows, false);
   const std::vector<size_t> order = Random(seed).permutation(rows);
-  const auto count = static_cast<size_t>(static_cast<double>(rows) * share);
-  for (size_t i = 0; i < count; ++i) mask[order[i]] = true;
+  for (size_t i = first; i < std::min(last, rows); ++i) mask[order[i]] = true;
   return mask;
+}
+
+size_t share_of(double share, size_t rows) {
+  return static_cast<size_t>(static_cast<double>(rows) * share);
 }
 
 // The rows of the whole source whose mask is `wanted`, in memory.
@@ -64,14 +72,32 @@ Rows take_masked(RowSource& source, const RowMask& mask, bool wanted, size_t bat
 // What is left open, and with it whether a slice of the rows is needed.
 struct OpenOptions {
   bool cut = false, floor = false, steps = false, temperature = false, rank_term = false;
-  bool bandwidth = false, ratio = false;
+  bool bandwidth = false, ratio = false, score = false, heads = false, rectifier = false;
 
   bool any() const {
-    return cut || floor || steps || temperature || rank_term || bandwidth || ratio;
+    return cut || floor || steps || temperature || rank_term || bandwidth || ratio || score ||
+           heads || rectifier;
   }
 };
 
-OpenOptions open_options(const CalibrateSettings& settings) {
+// Whether the network's answer is a number for each class: it says so, or it has several numbers
+// where the rows have one target.
+bool answers_labels(const Graph& network, const std::string& output, const RowSource& source) {
+  if (network.metadata.contains(kClassesKey) || !source.class_names().empty()) return true;
+  for (const TensorInfo& info : network.outputs) {
+    if (is_head_output(info.name) || (!output.empty() && info.name != output)) continue;
+    if (info.name == "logits") return true;
+    const bool several = info.known_rank && info.shape.size() == 2 && info.shape[1] > 1;
+    return several && source.target_count() == 1;
+  }
+  return false;
+}
+
+bool reads_heads(const std::string& score) {
+  return score == "spread" || score == "quantiles" || score == "density";
+}
+
+OpenOptions open_options(const Graph& network, const CalibrateSettings& settings) {
   const MethodRequest& method = settings.method;
   check_options(method);
   const OpenValues values = open_values(method);
@@ -80,7 +106,11 @@ OpenOptions open_options(const CalibrateSettings& settings) {
                    .temperature = values.temperature,
                    .rank_term = values.rank_term,
                    .bandwidth = values.bandwidth};
-  open.floor = uses_features(method.score.name) && method.score.floor > 0;
+  open.score = method.score.name == kAutoScore;
+  open.heads = reads_heads(method.score.name) && !has_output(network, kSpreadOutput);
+  open.rectifier = method.calibration.name == kRectified;
+  open.cut = open.cut && !open.score;
+  open.floor = !open.score && uses_features(method.score.name) && method.score.floor > 0;
   open.ratio = method.calibration.name == "weighted" && settings.shifted != nullptr;
   return open;
 }
@@ -91,31 +121,31 @@ class OptionSelector {
  public:
   OptionSelector(const Graph& network, RowSource& source, const CalibrateSettings& settings,
                  const Context& context)
-      : network_(network),
-        source_(source),
+      : source_(source),
         settings_(settings),
         context_(context),
         batch_(context.batch_for(source)),
-        open_(open_options(settings)) {}
+        open_(open_options(network, settings)) {
+    chosen_.network = network;
+  }
 
   SelectedOptions select() {
     take_given();
     if (!open_.any()) return std::move(chosen_);
     const size_t rows = count_rows(source_, batch_);
-    chosen_.left_out = choose_rows(rows, settings_.method.selection, context_.seed);
+    const size_t wanted = share_of(settings_.method.selection, rows);
+    if (open_.score && wanted < kLeastForScore) return without_choice(rows);
+    chosen_.left_out = choose_rows(rows, 0, wanted, context_.seed);
     slice_ = take_masked(source_, chosen_.left_out, true, batch_);
     if (slice_.x.rows() < 10) {
       fail(settings_.data_name, ": what is chosen needs at least 10 rows of its own; ",
            settings_.method.selection, " of ", rows, " rows are ", slice_.x.rows());
     }
     chosen_.choices.rows = slice_.x.rows();
-    if (predicts_labels(chosen_.score.name)) {
-      choose_label_options();
-    } else if (open_.steps) {
-      choose_surrogate_steps();
-    } else if (open_.cut || open_.floor) {
-      choose_cut();
-    }
+    if (open_.heads || (open_.score && !labels_)) fit_heads(rows, wanted);
+    if (open_.score) choose_score();
+    if (!open_.score) choose_for_score();
+    if (open_.rectifier) fit_score_rectifier();
     if (open_.bandwidth) choose_localization();
     if (open_.ratio) estimate_ratio();
     if (!chosen_.choices.left_out) chosen_.left_out.clear();
@@ -124,23 +154,117 @@ class OptionSelector {
   }
 
  private:
+  static constexpr size_t kLeastForScore = 40;   // rows of a slice that chooses a score
+  static constexpr size_t kLeastForHeads = 200;  // rows that heads are fitted on
+  static constexpr double kHeadShare = 0.3;      // of the calibration rows, where they must serve
+
   // What the settings say, with the default cut where one is needed.
   void take_given() {
     const MethodRequest& method = settings_.method;
     const ScoreOptions& score = chosen_.score = requested_score(method);
     const CalibrationOptions& calibration = chosen_.calibration = requested_calibration(method);
     chosen_.choices.score = score.name;
-    const bool by_features = uses_features(score.name) || calibration.name == "localized";
+    if (open_.rectifier) chosen_.calibration.name = "split";
+    labels_ = open_.score && answers_labels(chosen_.network, score.output, source_);
+    const bool by_features =
+        (!open_.score && uses_features(score.name)) || calibration.name == "localized";
     if (const auto* place = std::get_if<std::string>(&method.cut)) chosen_.cut = *place;
     if (std::holds_alternative<DefaultCut>(method.cut) && by_features) {
-      chosen_.cut = default_cut(network_);
+      chosen_.cut = default_cut(chosen_.network);
     }
+  }
+
+  // Too few rows to choose from: the plainest score, and every row calibrates.
+  SelectedOptions without_choice(size_t rows) {
+    chosen_.score.name = labels_ ? "lac" : "residual";
+    context_.observer->note(concat("score: ", rows, " rows are too few to choose on; taking ",
+                                   chosen_.score.name));
+    if (open_.rectifier || open_.bandwidth || open_.ratio) {
+      fail(settings_.data_name, ": ", rows, " rows are too few for what has to be learned on a ",
+           "slice of them; at least ",
+           static_cast<size_t>(kLeastForScore / settings_.method.selection), " are needed");
+    }
+    return std::move(chosen_);
+  }
+
+  // Heads on the features of a network that has none, from rows of their own.
+  void fit_heads(size_t rows, size_t selection) {
+    if (has_output(chosen_.network, kSpreadOutput)) return;
+    const size_t count = share_of(kHeadShare, rows);
+    Rows fitting;
+    if (settings_.head_rows != nullptr) {
+      fitting = read_all(*settings_.head_rows);
+    } else if (count >= kLeastForHeads) {
+      const RowMask mask = choose_rows(rows, selection, selection + count, context_.seed);
+      fitting = take_masked(source_, mask, true, batch_);
+      for (size_t i = 0; i < rows; ++i) {
+        if (mask[i]) chosen_.left_out[i] = true;
+      }
+    } else if (open_.heads) {
+      fail_option("score", chosen_.score.name, " needs heads on features, which this network does ",
+                  "not have; ", rows, " rows are too few to learn them, at least ",
+                  static_cast<size_t>(kLeastForHeads / kHeadShare) + 1,
+                  " are needed, or head_rows of their own");
+    } else {
+      return;
+    }
+    const Stage stage(context_, "fit heads", 0);
+    HeadOptions options;
+    options.fit.seed = context_.seed;
+    chosen_.network = with_heads(chosen_.network, default_cut(chosen_.network),
+                                 chosen_.score.output, view(fitting.x), view(fitting.y), options,
+                                 context_.device);
+    chosen_.choices.head_rows = fitting.x.rows();
+  }
+
+  void choose_score() {
+    ScoreSelectionOptions options;
+    options.level = settings_.level;
+    options.seed = context_.seed;
+    options.device = context_.device;
+    if (const auto* place = std::get_if<std::string>(&settings_.method.cut)) options.cut = *place;
+    Stage stage(context_, "choose the score", 0);
+    options.observe = [&](const ScoreCandidate&) { stage.advance(1); };
+    ScoreOptions shared = chosen_.score;
+    shared.name = labels_ ? "lac" : "residual";
+    const auto select = labels_ ? select_label_score : select_score;
+    const ScoreSelection selection =
+        select(chosen_.network, shared, view(slice_.x), view(slice_.y), options);
+    chosen_.score = selection.best().score;
+    if (!selection.best().cut.empty()) chosen_.cut = selection.best().cut;
+    chosen_.choices.score = chosen_.score.name;
+    chosen_.choices.scores.emplace().chosen = selection.chosen;
+    for (const ScoreCandidate& one : selection.candidates) {
+      chosen_.choices.scores->candidates.push_back(
+          {one.name, one.cut, one.length, one.standard_error, one.coverage, one.skipped});
+    }
+  }
+
+  // What a score that is given leaves open.
+  void choose_for_score() {
+    if (predicts_labels(chosen_.score.name)) {
+      choose_label_options();
+    } else if (open_.steps) {
+      choose_surrogate_steps();
+    } else if (open_.cut || open_.floor) {
+      choose_cut();
+    }
+  }
+
+  void fit_score_rectifier() {
+    const Stage stage(context_, "rectify", 0);
+    HeadOptions options;
+    options.fit.seed = context_.seed;
+    chosen_.network =
+        with_rectifier(chosen_.network, chosen_.cut, chosen_.score, view(slice_.x), view(slice_.y),
+                       settings_.level.value(), options, context_.device);
+    chosen_.choices.rectified = true;
   }
 
   void choose_surrogate_steps() {
     ScoreOptions score = chosen_.score;
     score.steps = 1;
-    const ScoredNetwork predictor(network_, score, chosen_.cut, context_.device);
+    const ScoredNetwork predictor(chosen_.network, score, chosen_.cut, context_.device);
     const Rows rest = take_masked(source_, chosen_.left_out, false, batch_);
     const StepsFolds rows{predictor.features(view(rest.x)), view(rest.y),
                           predictor.features(view(slice_.x)), view(slice_.y)};
@@ -157,14 +281,14 @@ class OptionSelector {
     options.level = settings_.level;
     options.device = context_.device;
     if (!open_.cut) {
-      options.cuts = {resolve_cut(network_, chosen_.cut)};
+      options.cuts = {resolve_cut(chosen_.network, chosen_.cut)};
       options.scaled = false;
     }
     if (open_.floor || !open_.cut) options.floors = {chosen_.score.floor};
     Stage stage(context_, "choose the cut", 0);
     options.observe = [&](const Candidate&) { stage.advance(1); };
     const Selection selection =
-        select_cut(network_, chosen_.score, view(slice_.x), view(slice_.y), options);
+        select_cut(chosen_.network, chosen_.score, view(slice_.x), view(slice_.y), options);
     const Candidate& best = selection.candidates[selection.chosen];
     chosen_.cut = best.cut;
     chosen_.score = best.score;
@@ -180,7 +304,7 @@ class OptionSelector {
     ScoreOptions& score = chosen_.score;
     ScoreOptions any = score;
     any.steps = std::max(any.steps, 1);  // the head does not depend on it
-    const ScoredNetwork predictor(network_, any, chosen_.cut, context_.device);
+    const ScoredNetwork predictor(chosen_.network, any, chosen_.cut, context_.device);
     const std::shared_ptr<const Network>& head = predictor.shared_head();
     const LabelledFeatures rows{predictor.features(view(slice_.x)), view(slice_.y)};
     if (open_.temperature) {
@@ -198,7 +322,7 @@ class OptionSelector {
   }
 
   void choose_localization() {
-    const ScoredNetwork predictor(network_, chosen_.score, chosen_.cut, context_.device);
+    const ScoredNetwork predictor(chosen_.network, chosen_.score, chosen_.cut, context_.device);
     const BandwidthChoice choice =
         choose_bandwidth(predictor.score(), predictor.features(view(slice_.x)), view(slice_.y),
                          settings_.level, chosen_.calibration.seed);
@@ -211,7 +335,7 @@ class OptionSelector {
   }
 
   void estimate_ratio() {
-    const ScoredNetwork predictor(network_, chosen_.score, chosen_.cut, context_.device);
+    const ScoredNetwork predictor(chosen_.network, chosen_.score, chosen_.cut, context_.device);
     const Rows shifted = read_all(*settings_.shifted);
     const auto input = [&](const Rows& rows) {
       const torch::Tensor x = view(rows.x);
@@ -221,13 +345,13 @@ class OptionSelector {
     chosen_.ratio = fit_density_ratio(input(slice_), input(shifted));
   }
 
-  const Graph& network_;
   RowSource& source_;
   const CalibrateSettings& settings_;
   const Context& context_;
   size_t batch_;
   OpenOptions open_;
   Rows slice_;
+  bool labels_ = false;  // of a score that is chosen: whether it is one of labels
   SelectedOptions chosen_;
 };
 

@@ -20,6 +20,7 @@ using RowMask = std::vector<bool>;
 
 // Every option, given or chosen.
 struct SelectedOptions {
+  Graph network{};  // with the heads and the rectifier that were learned
   ScoreOptions score{};
   CalibrationOptions calibration{};
   std::string cut{};     // empty: the network's input

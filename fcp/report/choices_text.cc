@@ -23,6 +23,20 @@ std::string cut_text(const ChosenFrom<CutCandidate>& cut, size_t rows) {
   return concat("Cuts and floors on ", rows, " selection rows", kLeftOut, ":\n", table.text(2));
 }
 
+std::string scores_text(const ChosenFrom<ScoreTried>& scores, size_t rows) {
+  Table table({"score", "cut", "length", "coverage", ""});
+  for (size_t i = 0; i < scores.candidates.size(); ++i) {
+    const ScoreTried& one = scores.candidates[i];
+    if (!one.skipped.empty()) {
+      table.add_row({one.name, "", "", "", "skipped: " + one.skipped});
+      continue;
+    }
+    table.add_row({one.name, one.cut, format_number(one.length), format_percent(one.coverage),
+                   i == scores.chosen ? "chosen" : ""});
+  }
+  return concat("Scores on ", rows, " selection rows", kLeftOut, ":\n", table.text(2));
+}
+
 std::string bandwidth_text(const ChosenFrom<BandwidthTried>& bandwidth, size_t rows) {
   Table table({"bandwidth", "loss", "coverage", "effective rows", ""});
   for (size_t i = 0; i < bandwidth.candidates.size(); ++i) {
@@ -57,6 +71,14 @@ std::vector<std::string> choices_text(const Choices& choices) {
         "surrogate: ", choices.steps->steps, " steps, bands cover ",
         format_percent(choices.steps->coverage), " of ", choices.rows, " validation rows",
         choices.left_out ? kLeftOut : " (the paper's habit: they are calibrated on as well)"));
+  }
+  if (choices.head_rows > 0) {
+    notes.push_back(concat("heads on features: learned on ", choices.head_rows, " rows", kLeftOut));
+  }
+  if (choices.scores) notes.push_back(scores_text(*choices.scores, choices.rows));
+  if (choices.rectified) {
+    notes.push_back(concat("rectified by a quantile of the score, learned on ", choices.rows,
+                           " rows", kLeftOut));
   }
   if (choices.cut) notes.push_back(cut_text(*choices.cut, choices.rows));
   if (choices.bandwidth) notes.push_back(bandwidth_text(*choices.bandwidth, choices.rows));

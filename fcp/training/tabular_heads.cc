@@ -16,7 +16,8 @@ bool add_heads(const Array& y, uint64_t seed, TabularResult& trained) {
   torch::NoGradGuard no_grad;
   const auto rows = static_cast<int64_t>(y.rows());
   const torch::Tensor truth =
-      torch::from_blob(const_cast<float*>(y.values.data()), {rows, -1}, torch::kFloat);
+      torch::from_blob(const_cast<float*>(y.values.data()),
+                       {rows, static_cast<int64_t>(y.row_size())}, torch::kFloat);
   std::vector<HeadMember> members;
   for (const UnseenRows& member : trained.members) {
     const torch::Tensor own = truth.index_select(0, torch::tensor(member.rows, torch::kLong));

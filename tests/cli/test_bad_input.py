@@ -294,6 +294,15 @@ class BadInput(program.Case):
         self.assertIn("zzz", self.fails("calibrate", "m.onnx", "--data", "d.csv", "--target", "y",
                                         "--out", "c.onnx", "--score", "zzz", code=2, lines=2))
 
+    def test_options_of_another_recipe(self):
+        for arguments in (("--recipe", "paper", "--members", 2), ("--recipe", "paper", "--curve"),
+                          ("--recipe", "paper", "--centre", "mean"), ("--weight-decay", 0),
+                          ("--two-networks",), ("--holdout", 0.1)):
+            with self.subTest(arguments):
+                message = self.fails("train", self.made("train.csv"), "--target", TARGET, "--out",
+                                     "m.onnx", *arguments, code=2)
+                self.assertIn("applies", message)
+
     def test_options_that_would_be_ignored(self):
         for arguments in (("--score", "residual", "--cut", "hidden2"),
                           ("--score", "residual", "--floor", "1"),

@@ -58,9 +58,35 @@ class Road(program.Case):
         self.assertLess(min(losses), losses[0] / 2)
         self.assertEqual(result["out"], "m.onnx")
 
+    def test_train_says_how_far_off_it_is(self):
+        arguments = ("train", self.made("train.csv"), "--target", TARGET, "--epochs", 3, "--layers",
+                     "8,8", "--members", 2, "--out", "m.onnx")
+        text = self.fcp(*arguments, "--curve")
+        self.assertIn("RMSE", text)
+        self.assertIn("members 2: m.onnx", text)
+        holdout = json.loads(self.fcp(*arguments, "--json"))["holdout"]
+        self.assertGreater(holdout["rmse"][0], 0)
+        self.assertGreaterEqual(holdout["rmse"][0], holdout["mae"][0])
+
+    def test_train_by_the_papers_recipe(self):
+        arguments = ("train", self.made("train.csv"), "--target", TARGET, "--out", "m.onnx")
+        self.fcp(*arguments, "--recipe", "paper", "--epochs", 1, "--weight-decay", 0)
+        self.assertEqual(json.loads(self.fcp("inspect", "m.onnx", "--json"))["layers"], 4)
+
+    def test_train_reads_missing_values(self):
+        rows = ["a,b,y"] + [f"{i % 7},{i if i % 3 else ''},{i % 7 + (0 if i % 3 else 50)}"
+                            for i in range(200)]
+        self.write("gaps.csv", "\n".join(rows) + "\n")
+        self.fcp("train", "gaps.csv", "--target", "y", "--members", 2, "--layers", "16,8", "--epochs",
+                 60, "--out", "m.onnx")
+        self.fcp("run", "m.onnx", "--data", "gaps.csv", "--out", "p.npy")
+        _, found = read_npy(self.path("p.npy"))
+        truth = [float(row.split(",")[2]) for row in rows[1:]]
+        self.assertLess(statistics.mean(abs(a - b) for a, b in zip(found, truth, strict=True)), 10)
+
     def test_train_takes_options_before_the_data(self):
-        self.fcp("train", "--target", TARGET, "--epochs", 1, "--layers", "8,8", self.made("train.csv"),
-                 "--out", "m.onnx")
+        self.fcp("train", "--target", TARGET, "--epochs", 1, "--layers", "8,8", "--members", 1,
+                 self.made("train.csv"), "--out", "m.onnx")
         report = json.loads(self.fcp("inspect", "m.onnx", "--json"))
         self.assertEqual(report["layers"], 3)
 

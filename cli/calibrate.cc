@@ -38,6 +38,7 @@ struct CalibrateOptions {
   std::string checkpoint;
   std::string weights;  // a column or a file
   std::string shifted;
+  std::string fit_data;
 };
 
 std::string file_name(const std::string& path) {
@@ -55,13 +56,14 @@ void check_usage(const CalibrateOptions& options) {
   }
 }
 
-// The rows of --shifted are read like the calibration rows, without a target.
-std::unique_ptr<RowSource> open_shifted(const CalibrateOptions& options, const Graph& network) {
-  if (options.shifted.empty()) return nullptr;
+// Further rows are read like the calibration rows; null where there are none.
+std::unique_ptr<RowSource> open_further(const std::string& files, bool with_target,
+                                        const CalibrateOptions& options, const Graph& network) {
+  if (files.empty()) return nullptr;
   DataOptions rows = data_options(options.data);
-  rows.data = options.shifted;
-  rows.target.clear();
-  rows.needs_target = false;
+  rows.data = files;
+  if (!with_target) rows.target.clear();
+  rows.needs_target = with_target;
   return open_data(rows, &network);
 }
 
@@ -125,8 +127,10 @@ void run_calibrate(CalibrateOptions& options) {
   }
   const auto source = open_data(data, &network);
   remember_images(data, *source, network);
-  const auto shifted = open_shifted(options, network);
+  const auto shifted = open_further(options.shifted, false, options, network);
   options.settings.shifted = shifted.get();
+  const auto fitting = open_further(options.fit_data, true, options, network);
+  options.settings.head_rows = fitting.get();
   read_calibration_facts(options);
   options.settings.data_name = options.data.data;
   options.settings.provenance["network"] = file_name(options.model);
@@ -149,7 +153,8 @@ void add_calibrate(CLI::App& app) {
   verb->footer(
       "Examples:\n"
       "  fcp calibrate model.onnx --data cal.csv --target y --out calibrated.onnx\n"
-      "  fcp calibrate model.onnx --data x.npy --target y.npy --cut auto --out calibrated.onnx\n"
+      "  fcp calibrate model.onnx --data x.npy --target y.npy --score nested --cut auto --out "
+      "calibrated.onnx\n"
       "  fcp calibrate model.onnx --data cal.csv --target y --score residual --out "
       "calibrated.onnx\n"
       "  fcp calibrate quantiles.onnx --data cal.csv --target y --score feature_cqr --out "
@@ -177,6 +182,12 @@ void add_calibrate(CLI::App& app) {
   verb->add_option("--shifted", options->shifted,
                    "Weighted: rows of the other distribution, without answers, from which the "
                    "ratio is estimated");
+  verb->add_option("--fit-data", options->fit_data,
+                   "CSV rows that heads on features are learned on (spread, quantiles, density, "
+                   "auto); by default a share of the calibration rows, which is then left out. A "
+                   "network by `fcp train` brings its heads");
+  verb->add_flag("--allow-training-rows", options->settings.allow_training_rows,
+                 "Only warn where the network was trained on these rows");
   verb->add_option("--alpha", options->alpha, "Level for which lengths are compared when choosing")
       ->capture_default_str();
   verb->add_option(

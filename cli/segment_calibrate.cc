@@ -178,6 +178,7 @@ void add_method_flags(CLI::App& verb, SegmentCalibrateOptions& options) {
   const auto add = [&](const Option& option) {
     return add_option_flag(verb, options.settings.method, option);
   };
+  options.settings.method.score.name = "nested";
   Option score = find_option("score");
   score.choices = {"nested", "residual", "surrogate", "lac"};
   score.help =

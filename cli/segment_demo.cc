@@ -62,6 +62,7 @@ void run_segment_demo(const SegmentDemoOptions& options) {
               options.pixels, " --out ", file("calibrated.onnx")));
   const SegmentTask task = prepare_network(network, {}, kSceneClasses);
   CalibrateSettings settings;
+  settings.method.score.name = "nested";
   settings.method.score.output = task.output;
   settings.level = level;
   settings.data_name = data.data;

@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fcp/base/text_table.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
-#include "fcp/report/table.h"
 #include "fcp/training/tabular.h"
 
 #include "cli/common.h"

@@ -76,11 +76,19 @@ SketchSearch::SketchSearch(const std::string& sketch) {
   }
 }
 
-void SketchSearch::add(const Array& x, const Array& y) {
+std::vector<uint64_t> SketchSearch::find(const Array& x, const Array& y) const {
+  std::vector<uint64_t> found;
   for (size_t i = 0; i < x.rows() && !wanted_.empty(); ++i) {
     const uint64_t hash = sketch_hash(plain_row(x, y, i));
-    if (wanted_.contains(hash)) found_.insert(hash);
+    if (wanted_.contains(hash)) found.push_back(hash);
   }
+  return found;
+}
+
+void SketchSearch::add(const Array& x, const Array& y) { add(find(x, y)); }
+
+void SketchSearch::add(std::span<const uint64_t> found) {
+  found_.insert(found.begin(), found.end());
 }
 
 double SketchSearch::share() const {

@@ -41,7 +41,11 @@ class SketchSearch {
  public:
   explicit SketchSearch(const std::string& sketch);  // an Error where the text is damaged
 
+  // The hashes of the sketch that are among these rows.
+  std::vector<uint64_t> find(const Array& x, const Array& y) const;
+
   void add(const Array& x, const Array& y);
+  void add(std::span<const uint64_t> found);
 
   // Which share of the rows that were sketched has been seen, about; 0 for an empty sketch.
   double share() const;

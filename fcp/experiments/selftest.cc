@@ -26,11 +26,11 @@ constexpr std::array kCalibrations = {"split", "grouped", "localized", "weighted
 constexpr double kAlpha = 0.1;
 
 constexpr char kUnion[] = "density --union";
-constexpr char kRectified[] = "rectified residual";
+constexpr char kRectifiedResidual[] = "rectified residual";
 
 ScoreOptions score_options(const std::string& name) {
   if (name == kUnion) return {.name = "density", .level_set = true};
-  if (name == kRectified) return {.name = "residual", .rectifier = kRectifierOutput};
+  if (name == kRectifiedResidual) return {.name = "residual", .rectifier = kRectifierOutput};
   ScoreOptions options;
   options.name = name;
   options.steps = searches_surrogate(options) ? 10 : 0;
@@ -221,7 +221,7 @@ std::vector<SelftestCheck> run_selftest(const SelftestOptions& options) {
   torch::NoGradGuard no_gradients;
   if (options.population < options.rows + options.fresh) fail("the population is too small");
   std::vector<std::string> names = options.scores.empty() ? score_names() : options.scores;
-  if (options.scores.empty()) names.insert(names.end(), {kUnion, kRectified});
+  if (options.scores.empty()) names.insert(names.end(), {kUnion, kRectifiedResidual});
   const std::vector<SelftestWorld> worlds = selftest_worlds(options.population, options.seed);
   Random random(options.seed + 1);
   std::vector<SelftestCheck> checks;

@@ -114,7 +114,7 @@ ConformalPredictor calibrate(const std::string& model, const std::string& data,
                       {"calibration data", data_file_names(rows)}};
   const bool by_column = settings.calibration == "grouped" && settings.group != kByPrediction &&
                          settings.group != kByLabel;
-  if (by_column) asked.facts = read_facts(rows, {.group = settings.group});
+  if (by_column) asked.facts = read_facts(rows, {settings.group, ""});
   return calibrated_on(network, *source, std::move(asked), settings);
 }
 

@@ -186,6 +186,21 @@ void add_findings(const CalibrationFindings& findings, CalibrationArtifact& arti
   }
 }
 
+// Scores of rows that the network was fitted to are too small: the guarantee would be void. A few
+// of them may be chance, where rows repeat.
+void check_training_rows(double share, const CalibrateSettings& settings,
+                         std::vector<std::string>& warnings) {
+  constexpr double kByChance = 0.3;
+  if (share <= kByChance) return;
+  const std::string complaint =
+      concat(settings.data_name, ": about ", format_percent(share, 0),
+             " of the rows that the network was trained on are among these rows");
+  if (!settings.allow_training_rows) {
+    fail(complaint, "; calibrate on rows that it has not seen (or allow_training_rows)");
+  }
+  warnings.push_back(complaint + ": intervals will be too short");
+}
+
 // The candidates of a chosen score in one line, for whoever reads the artifact.
 std::string candidates_text(const ChosenFrom<ScoreTried>& scores) {
   std::string text;
@@ -257,6 +272,7 @@ CalibrateResult calibrate(const Graph& network, RowSource& source,
   }
   if (!source.target_names().empty()) artifact.provenance["target"] = join(source.target_names());
   result.warnings = radius_warnings(artifact, settings.level);
+  check_training_rows(collected.trained_share(), settings, result.warnings);
   return result;
 }
 

@@ -27,15 +27,15 @@ namespace fcp {
 struct CalibrateSettings {
   std::string data_name{};  // of the rows, for messages
   MethodRequest method{};
-  RowFacts facts{};              // of all rows: groups, or likelihood ratios
+  RowFacts facts{};  // of all rows: groups, or likelihood ratios
   // Rows of the network's training distribution that heads on features are fitted on; null: a share
   // of the calibration rows is, which is then left out.
   RowSource* head_rows = nullptr;
   bool allow_training_rows = false;  // only warn where the network was trained on these rows
-  RowSource* shifted = nullptr;  // rows of the distribution that weighted calibration is for
-  Level level = Level(0.1);      // for which lengths are compared where something is chosen
-  std::vector<Level> levels{};   // split: whose radii are kept, ascending; empty: all scores
-  bool keep_row_scores = false;  // in the result, in the order of the rows
+  RowSource* shifted = nullptr;      // rows of the distribution that weighted calibration is for
+  Level level = Level(0.1);          // for which lengths are compared where something is chosen
+  std::vector<Level> levels{};       // split: whose radii are kept, ascending; empty: all scores
+  bool keep_row_scores = false;      // in the result, in the order of the rows
   std::optional<std::string> checkpoint{};          // file to go on from and to keep batches in
   std::map<std::string, std::string> provenance{};  // of the caller: file names
 };

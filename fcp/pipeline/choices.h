@@ -59,7 +59,7 @@ struct Choices {
   std::optional<ChosenFrom<CutCandidate>> cut{};   // with the floor
   size_t head_rows = 0;    // rows that heads on features were fitted on; 0: none were fitted
   bool rectified = false;  // by a quantile of the score that was learned on the slice
-  std::optional<ChosenSteps> steps{};             // of the surrogate search for intervals
+  std::optional<ChosenSteps> steps{};  // of the surrogate search for intervals
   std::optional<double> temperature{};
   std::optional<ChosenRankTerm> rank_term{};
   std::optional<int> sampled_steps{};  // of feature_sampled

@@ -38,6 +38,12 @@ size_t count_reached(const ScoredNetwork& predictor, const ScoreOptions& score,
   return static_cast<size_t>((error < 1e-4 * size).sum().item<int64_t>());
 }
 
+// Empty where the network does not say which rows it was trained on.
+std::string training_sketch(const Graph& network) {
+  const auto found = network.metadata.find(kTrainingSketchKey);
+  return found == network.metadata.end() ? "" : found->second;
+}
+
 }  // namespace
 
 std::string ScoredBatch::pack() const {
@@ -50,6 +56,7 @@ std::string ScoredBatch::pack() const {
   packer.add(weights);
   packer.add(features);
   packer.add(reached);
+  packer.add(trained);
   return packer.take();
 }
 
@@ -64,6 +71,7 @@ ScoredBatch ScoredBatch::unpack(std::string_view bytes) {
   batch.weights = unpacker.numbers<double>();
   batch.features = unpacker.numbers<float>();
   batch.reached = unpacker.number();
+  batch.trained = unpacker.numbers<uint64_t>();
   return batch;
 }
 
@@ -76,7 +84,11 @@ std::string hash_rows(const Rows& batch) {
 
 BatchScorer::BatchScorer(const ScoredNetwork& predictor, const SelectedOptions& options,
                          const RowFacts& facts, const RowSource& source)
-    : predictor_(predictor), options_(options), facts_(facts), source_(source) {
+    : predictor_(predictor),
+      options_(options),
+      facts_(facts),
+      source_(source),
+      training_(training_sketch(options.network)) {
   const std::string name = baseline_of(options.score.name);
   if (name.empty()) return;
   ScoreOptions plain = options.score;
@@ -88,6 +100,7 @@ BatchScorer::BatchScorer(const ScoredNetwork& predictor, const SelectedOptions& 
 
 ScoredBatch BatchScorer::score(const Rows& batch, bool check_search) const {
   ScoredBatch out{.sha256 = hash_rows(batch), .seen = batch.x.rows()};
+  out.trained = training_.find(batch.x, batch.y);
   // What is wrong with a row that is alone in its batch and has a name, as an image does, is said
   // with that name.
   const std::string place = out.seen == 1 && !source_.row_name(batch.first_row).empty()
@@ -194,7 +207,8 @@ ScoreCollector::ScoreCollector(const CalibrateSettings& settings, const Selected
       options_(options),
       predictor_(predictor),
       of_levels_(predictor.score().sides(),
-                 settings.levels.empty() ? 0 : rows / static_cast<size_t>(ranks.size())) {
+                 settings.levels.empty() ? 0 : rows / static_cast<size_t>(ranks.size())),
+      training_(training_sketch(options.network)) {
   rows_.sides = predictor.score().sides();
   if (!settings.levels.empty() || ranks.rank() != 0) return;
   rows_.scores.reserve(rows * static_cast<size_t>(rows_.sides));
@@ -216,6 +230,7 @@ void ScoreCollector::take(const ScoredBatch& batch) {
   hashes_ += batch.sha256;
   seen_ += batch.seen;
   reached_ += batch.reached;
+  training_.add(batch.trained);
 }
 
 void ScoreCollector::finish(Communicator& ranks, CalibrateResult& result) {

@@ -11,6 +11,7 @@
 
 #include "fcp/calibration/artifact.h"
 #include "fcp/calibration/scored_network.h"
+#include "fcp/data/row_digest.h"
 #include "fcp/data/rows.h"
 #include "fcp/pipeline/score_quantiles.h"
 #include "fcp/pipeline/select_options.h"
@@ -26,7 +27,8 @@ struct ScoredBatch {
   std::vector<int64_t> groups{};
   std::vector<double> weights{};
   std::vector<float> features{};
-  uint64_t reached = 0;  // surrogate: rows whose search came within 1 % of the truth
+  uint64_t reached = 0;             // surrogate: rows whose search came within 1 % of the truth
+  std::vector<uint64_t> trained{};  // hashes of rows that the network was trained on (row_digest.h)
 
   std::string pack() const;
   static ScoredBatch unpack(std::string_view bytes);
@@ -58,6 +60,7 @@ class BatchScorer {
   const RowFacts& facts_;
   const RowSource& source_;
   std::unique_ptr<Score> baseline_;
+  SketchSearch training_;  // the rows that the network was trained on, where it says so
 };
 
 class ScoreCollector {
@@ -78,6 +81,8 @@ class ScoreCollector {
 
   size_t seen() const { return seen_; }
   size_t reached() const { return reached_; }
+  // Which share of the rows that the network was trained on is among these, about.
+  double trained_share() const { return training_.share(); }
   // Of the hashes of all batches.
   std::string sha256() const;
 
@@ -95,6 +100,7 @@ class ScoreCollector {
   std::string hashes_;
   size_t seen_ = 0;
   size_t reached_ = 0;
+  SketchSearch training_;
 };
 
 }  // namespace fcp

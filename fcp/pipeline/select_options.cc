@@ -7,8 +7,8 @@
 #include "fcp/base/error.h"
 #include "fcp/base/number_text.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/feature_heads.h"
 #include "fcp/base/text_table.h"
+#include "fcp/calibration/feature_heads.h"
 #include "fcp/calibration/label_selection.h"
 #include "fcp/calibration/localized.h"
 #include "fcp/calibration/options.h"
@@ -177,8 +177,8 @@ class OptionSelector {
   // Too few rows to choose from: the plainest score, and every row calibrates.
   SelectedOptions without_choice(size_t rows) {
     chosen_.score.name = labels_ ? "lac" : "residual";
-    context_.observer->note(concat("score: ", rows, " rows are too few to choose on; taking ",
-                                   chosen_.score.name));
+    context_.observer->note(
+        concat("score: ", rows, " rows are too few to choose on; taking ", chosen_.score.name));
     if (open_.rectifier || open_.bandwidth || open_.ratio) {
       fail(settings_.data_name, ": ", rows, " rows are too few for what has to be learned on a ",
            "slice of them; at least ",
@@ -211,9 +211,9 @@ class OptionSelector {
     const Stage stage(context_, "fit heads", 0);
     HeadOptions options;
     options.fit.seed = context_.seed;
-    chosen_.network = with_heads(chosen_.network, default_cut(chosen_.network),
-                                 chosen_.score.output, view(fitting.x), view(fitting.y), options,
-                                 context_.device);
+    chosen_.network =
+        with_heads(chosen_.network, default_cut(chosen_.network), chosen_.score.output,
+                   view(fitting.x), view(fitting.y), options, context_.device);
     chosen_.choices.head_rows = fitting.x.rows();
   }
 

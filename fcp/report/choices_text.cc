@@ -2,7 +2,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/number_text.h"
-#include "fcp/report/table.h"
+#include "fcp/base/text_table.h"
 
 namespace fcp {
 namespace {

@@ -141,8 +141,8 @@ HeadTensors fit_spread(const std::vector<PerceptronRows>& members, const HeadOpt
   };
   HeadTensors targets;
   for (const PerceptronRows& member : rows) targets.push_back(member.target);
-  heads.spread = fit_perceptrons(rows, column_quantile(torch::cat(targets), kSpreadLevel), loss,
-                                 options.fit);
+  heads.spread =
+      fit_perceptrons(rows, column_quantile(torch::cat(targets), kSpreadLevel), loss, options.fit);
   heads.spread_shift = torch::stack(shifts);
   heads.spread_scale = torch::stack(scales);
   heads.spread_least = torch::stack(least);

@@ -12,8 +12,8 @@ namespace fcp {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsNan;
 using testing::IsEmpty;
+using testing::IsNan;
 
 struct Content {
   Array x, y;
@@ -108,7 +108,8 @@ TEST_F(Csv, ImputesTheMean) {
 TEST_F(Csv, KeepsMissingValuesWhereTheFileHasSome) {
   const CsvOptions keep{.categorical = {"c"}, .keep_missing = true};
   const Content all = read("a,c,b\n1,u,?\n?,v,NA\n4,NA,\n", "", keep);
-  EXPECT_THAT(all.x.values, ElementsAre(1, 1, 0, IsNan(), IsNan(), 0, 1, IsNan(), 4, 0, 0, IsNan()));
+  EXPECT_THAT(all.x.values,
+              ElementsAre(1, 1, 0, IsNan(), IsNan(), 0, 1, IsNan(), 4, 0, 0, IsNan()));
   const CsvOptions later{.encoding = encoding_};
   EXPECT_THAT(read("a,c,b\n,u,7\n", "", later).x.values, ElementsAre(IsNan(), 1, 0, 7));
   read("a,c,b\n1,u,2\n", "", keep);

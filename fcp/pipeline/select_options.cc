@@ -81,14 +81,6 @@ OpenOptions open_options(const CalibrateSettings& settings) {
   open.rank_term = values.rank_term;
   open.bandwidth = values.bandwidth;
   open.ratio = calibration.name == "weighted" && settings.shifted != nullptr;
-  if (open.cut && !uses_features(score.name)) {
-    fail_option("cut", "auto applies only to scores in feature space; '", score.name,
-                "' is not one");
-  }
-  if (open.cut && predicts_labels(score.name)) {
-    fail_option("cut", "auto compares lengths of intervals; '", score.name,
-                "' is a score of labels");
-  }
   return open;
 }
 

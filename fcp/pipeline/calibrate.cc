@@ -11,6 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/number_text.h"
 #include "fcp/base/sha256.h"
+#include "fcp/calibration/options.h"
 #include "fcp/calibration/weighted.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/network/onnx_writer.h"
@@ -241,6 +242,7 @@ CalibrationArtifact begin_artifact(const SelectedOptions& options, const ScoredN
 
 CalibrateResult calibrate(const Graph& network, RowSource& source,
                           const CalibrateSettings& settings, const Context& context) {
+  check_options(settings);
   torch::NoGradGuard no_grad;
   Communicator& ranks = *context.ranks;
   const SelectedOptions options = select_options(network, source, settings, context);

@@ -118,13 +118,14 @@ CalibrateSettings settings_of(const SegmentMethod& method, const SegmentWorld& w
   settings.score.pixels = method.pixels;
   settings.score.double_log = true;
   settings.score.step_rate = 0.1;  // the paper's, as is the number of steps
-  if (uses_features(method.score)) settings.cut = std::string("feature");  // its name in both networks
+  if (uses_features(method.score))
+    settings.cut = std::string("feature");  // its name in both networks
   if (settings.score.name == "surrogate") {
     settings.steps = 10;
     settings.score.paper = true;
-    settings.score.loss_weights =
-        world.weights.empty() ? channel_weights(world.calibration, world.task, context)
-                              : read_channel_weights(world.weights, world.task);
+    settings.score.loss_weights = world.weights.empty()
+                                      ? channel_weights(world.calibration, world.task, context)
+                                      : read_channel_weights(world.weights, world.task);
   }
   return settings;
 }

@@ -28,15 +28,19 @@ std::string join(const std::vector<std::string>& names) {
   return text;
 }
 
-void check_settings(const CalibrateSettings& settings, const ScoredNetwork& predictor) {
-  const CalibrationOptions& calibration = settings.calibration;
-  if (!settings.levels.empty() && calibration.name != "split") {
-    fail_option("levels", "applies only to split calibration: ", calibration.name,
+void check_levels(const CalibrateSettings& settings) {
+  if (settings.levels.empty()) return;
+  if (settings.calibration.name != "split") {
+    fail_option("levels", "applies only to split calibration: ", settings.calibration.name,
                 " needs all scores");
   }
-  if (!settings.levels.empty() && settings.keep_row_scores) {
+  if (settings.keep_row_scores) {
     fail_option("levels", "keeps no scores of rows, which are asked for as well");
   }
+}
+
+void check_groups(const CalibrateSettings& settings, const ScoredNetwork& predictor) {
+  const CalibrationOptions& calibration = settings.calibration;
   if (calibration.name != "grouped") return;
   const bool by_label = calibration.group == kByPrediction || calibration.group == kByLabel;
   if (calibration.group.empty()) fail_option("group", "is required for grouped calibration");
@@ -223,10 +227,11 @@ CalibrateResult calibrate(const Graph& network, RowSource& source,
                           const CalibrateSettings& settings, const Context& context) {
   torch::NoGradGuard no_grad;
   Communicator& ranks = *context.ranks;
+  check_levels(settings);
   const SelectedOptions options = select_options(network, source, settings, context);
   check_same_files(ranks);  // all have chosen on the same rows
   const ScoredNetwork predictor(network, options.score, options.cut, context.device);
-  check_settings(settings, predictor);
+  check_groups(settings, predictor);
   CalibrateResult result;
   CalibrationArtifact& artifact = result.artifact;
   artifact = begin_artifact(network, options, predictor, settings);

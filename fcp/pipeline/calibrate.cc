@@ -35,9 +35,13 @@ void check_settings(const CalibrateSettings& settings, const ScoredNetwork& pred
     fail_option("levels", "applies only to split calibration: ", calibration.name,
                 " needs all scores");
   }
-  if (!settings.levels.empty() && settings.keep_row_scores) {
+  if (settings.keep_row_scores) {
     fail_option("levels", "keeps no scores of rows, which are asked for as well");
   }
+}
+
+void check_groups(const CalibrateSettings& settings, const ScoredNetwork& predictor) {
+  const CalibrationOptions& calibration = settings.calibration;
   if (calibration.name != "grouped") return;
   const bool by_label = calibration.group == kByPrediction || calibration.group == kByLabel;
   if (calibration.group.empty()) fail_option("group", "is required for grouped calibration");
@@ -245,6 +249,7 @@ CalibrateResult calibrate(const Graph& network, RowSource& source,
   check_options(settings);
   torch::NoGradGuard no_grad;
   Communicator& ranks = *context.ranks;
+  check_levels(settings);
   const SelectedOptions options = select_options(network, source, settings, context);
   check_same_files(ranks);  // all have chosen on the same rows
   const ScoredNetwork predictor(options.network, options.score, options.cut, context.device);

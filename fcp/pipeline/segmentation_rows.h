@@ -54,6 +54,8 @@ Array pixel_labels(const Image& labels, const SegmentTask& task);
 class SegmentReader {
  public:
   SegmentReader(SegmentationSet set, SegmentTask task, SegmentParts parts);
+  SegmentReader(const SegmentReader&) = delete;  // its threads know where it is
+  SegmentReader& operator=(const SegmentReader&) = delete;
 
   size_t size() const { return set_.pairs.size(); }
   const SegmentationPair& pair(size_t index) const { return set_.pairs.at(index); }

@@ -4,9 +4,12 @@
 #include <utility>
 
 #include <sys/stat.h>
+#ifdef FCP_HAS_XXHASH
 #include <xxhash.h>
+#endif
 
 #include "fcp/base/error.h"
+#include "fcp/base/sha256.h"
 
 namespace fcp {
 namespace {
@@ -32,7 +35,11 @@ FileWitness::State state_of(int descriptor) {
 }  // namespace
 
 uint64_t hash_bytes(std::string_view bytes) {
+#ifdef FCP_HAS_XXHASH
   const uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
+#else
+  const uint64_t hash = std::stoull(sha256_hex(bytes).substr(0, 16), nullptr, 16);
+#endif
   return hash == 0 ? 1 : hash;
 }
 

@@ -67,16 +67,15 @@ void run_demo(const DemoOptions& options) {
 
   tell(concat("$ fcp train ", file("train.csv"), " --target ", target, " --out ",
               file("model.onnx")));
-  TrainOptions train;
+  TabularOptions train;
   train.seed = options.common.seed;
-  train.epochs = 40;  // the rows are few
-  const TrainResult trained = train_rows(*open("train.csv", nullptr), train, context);
+  const TabularResult trained =
+      train_table(*open("train.csv", nullptr), train, /*heads=*/true, context);
   write_onnx(trained.graph, file("model.onnx"));
 
   tell(concat("$ fcp calibrate ", file("model.onnx"), " --data ", file("calibration.csv"),
-              " --target ", target, " --cut auto --out ", file("calibrated.onnx")));
+              " --target ", target, " --out ", file("calibrated.onnx")));
   CalibrateSettings settings;
-  settings.method.cut = AutoCut{};
   settings.level = level;
   settings.data_name = file("calibration.csv");
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "calibration.csv"}};

@@ -146,7 +146,6 @@ std::vector<Option> make_table() {
                                           .help = "Step size of the search",
                                           .most = kAny,
                                           .above = true,
-                                          .harmless = 0.1,  // what images have
                                           .key = "step_rate"}),
       of_score<&ScoreOptions::adam>({.name = "adam",
                                      .scope = {.scores = searching},

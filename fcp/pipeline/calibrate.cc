@@ -29,25 +29,24 @@ std::string join(const std::vector<std::string>& names) {
   return text;
 }
 
-void check_settings(const CalibrateSettings& settings, const ScoredNetwork& predictor) {
-  const CalibrationOptions& calibration = settings.method.calibration;
-  if (!settings.levels.empty() && calibration.name != "split") {
-    fail_option("levels", "applies only to split calibration: ", calibration.name,
-                " needs all scores");
+void check_levels(const CalibrateSettings& settings) {
+  if (settings.levels.empty()) return;
+  const std::string& calibration = settings.method.calibration.name;
+  if (calibration != "split" && calibration != kRectified) {
+    fail_option("levels", "applies only to split calibration: ", calibration, " needs all scores");
   }
   if (settings.keep_row_scores) {
     fail_option("levels", "keeps no scores of rows, which are asked for as well");
   }
 }
 
-void check_groups(const CalibrateSettings& settings, const ScoredNetwork& predictor) {
-  const CalibrationOptions& calibration = settings.calibration;
+// Of a score that was chosen: whether it suits the groups is known only now.
+void check_groups(const CalibrationOptions& calibration, const ScoredNetwork& predictor) {
   if (calibration.name != "grouped") return;
   const bool by_label = calibration.group == kByPrediction || calibration.group == kByLabel;
-  if (calibration.group.empty()) fail_option("group", "is required for grouped calibration");
   if (by_label && predictor.score().classes() == 0) {
-    fail_option("group", "'", calibration.group, "' applies only to scores of labels; '",
-                settings.method.score.name, "' is one of intervals");
+    fail_option("group", "'", calibration.group,
+                "' applies only to scores of labels; the network predicts intervals");
   }
 }
 
@@ -246,14 +245,14 @@ CalibrationArtifact begin_artifact(const SelectedOptions& options, const ScoredN
 
 CalibrateResult calibrate(const Graph& network, RowSource& source,
                           const CalibrateSettings& settings, const Context& context) {
-  check_options(settings);
   torch::NoGradGuard no_grad;
   Communicator& ranks = *context.ranks;
+  check_options(settings.method);
   check_levels(settings);
   const SelectedOptions options = select_options(network, source, settings, context);
   check_same_files(ranks);  // all have chosen on the same rows
   const ScoredNetwork predictor(options.network, options.score, options.cut, context.device);
-  check_settings(settings, predictor);
+  check_groups(options.calibration, predictor);
   CalibrateResult result;
   CalibrationArtifact& artifact = result.artifact;
   artifact = begin_artifact(options, predictor, settings);

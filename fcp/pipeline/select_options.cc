@@ -99,7 +99,6 @@ bool reads_heads(const std::string& score) {
 
 OpenOptions open_options(const Graph& network, const CalibrateSettings& settings) {
   const MethodRequest& method = settings.method;
-  check_options(method);
   const OpenValues values = open_values(method);
   OpenOptions open{.cut = values.cut,
                    .steps = values.steps,

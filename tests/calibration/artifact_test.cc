@@ -142,17 +142,17 @@ TEST_P(CalibratedOfKind, ComesBackFromItsFile) {
 INSTANTIATE_TEST_SUITE_P(Kinds, CalibratedOfKind,
                          testing::Values("split", "grouped", "localized", "weighted"));
 
-TEST(CalibrationArtifact, OptionsOfHeadsComeBackAndOthersDoNotNameThem) {
+TEST(CalibrationArtifact, OptionsOfHeadsAreKeptWhereTheyAreSet) {
   CalibrationArtifact artifact = made_up();
   artifact.calibration.name = "split";
-  const std::string before = settings_text(artifact);
-  EXPECT_EQ(before.find("level_set"), std::string::npos);
+  for (const char* name : {"level_set", "tail", "quantiles", "rectifier"}) {
+    EXPECT_EQ(settings_text(artifact).find(name), std::string::npos) << "files stay what they were";
+  }
   ScoreOptions& score = artifact.score;
   score.spread = "sigma";
   score.quantiles = "grid";
   score.tail = 0.07;
   score.level_set = true;
-  EXPECT_EQ(settings_text(artifact), before) << "the surrogate reads no heads";
   for (const char* name : {"spread", "quantiles", "density"}) {
     score.name = name;
     CalibrationArtifact read;
@@ -280,8 +280,9 @@ TEST(CalibrationArtifact, SaysWhatIsDamaged) {
             "c.onnx: its 'steps' is -39, expected a whole number from 1 to 2147483647");
   EXPECT_EQ(edited("\"format\":2", "\"format\":1"),
             "c.onnx: its calibration has format 1, this fcp reads formats 2 and 3");
-  EXPECT_EQ(edited("\"name\":\"split\"", "\"name\":\"spilt\""),
-            "c.onnx: its 'name' is \"spilt\", expected split, grouped, localized or weighted");
+  EXPECT_EQ(
+      edited("\"name\":\"split\"", "\"name\":\"spilt\""),
+      "c.onnx: its 'name' is \"spilt\", expected split, grouped, localized, weighted or rectified");
   EXPECT_EQ(edited("alpha-crown", "omega"),
             "c.onnx: its 'bound' is \"omega\", expected ibp, crown-ibp, crown or alpha-crown");
   EXPECT_EQ(edited("\"norm\":\"2\"", "\"norm\":\"3\""),

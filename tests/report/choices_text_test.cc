@@ -5,10 +5,10 @@
 namespace fcp {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(ChoicesText, SaysNothingWhereNothingWasChosen) {
   EXPECT_THAT(choices_text({}), IsEmpty());

@@ -216,8 +216,9 @@ TEST(Nested, TellsWhatIsWrong) {
   options.name = "nestled";
   EXPECT_THAT([&] { make_score(options, head); },
               ThrowsMessage<Error>(
-                  "there is no score 'nestled'; there are aps, cqr, feature_cqr, feature_margin, "
-                  "feature_sampled, lac, linearized, nested, raps, residual, surrogate"));
+                  "there is no score 'nestled'; there are aps, cqr, density, feature_cqr, "
+                  "feature_margin, feature_sampled, lac, linearized, nested, quantiles, raps, "
+                  "residual, spread, surrogate"));
   const auto wide = network_of(make_mlp({2, 257}));
   rows.features = torch::zeros({1, 2});
   rows.truth = torch::zeros({1, 257});

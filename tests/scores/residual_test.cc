@@ -67,9 +67,9 @@ TEST(Residual, AsksWhichOutput) {
 }
 
 TEST(Residual, KnowsWhatItIs) {
-  EXPECT_THAT(score_names(),
-              ElementsAre("aps", "cqr", "feature_cqr", "feature_margin", "feature_sampled", "lac",
-                          "linearized", "nested", "raps", "residual", "surrogate"));
+  EXPECT_THAT(score_names(), ElementsAre("aps", "cqr", "density", "feature_cqr", "feature_margin",
+                                         "feature_sampled", "lac", "linearized", "nested",
+                                         "quantiles", "raps", "residual", "spread", "surrogate"));
   EXPECT_FALSE(uses_features("residual"));
   EXPECT_TRUE(obeys_law({.name = "residual"}));
   EXPECT_TRUE(uses_features("surrogate"));

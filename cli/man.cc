@@ -41,11 +41,11 @@ void write_option(std::ostream& out, const OptionWords& option) {
         << (option.positional ? italic(option.names[i]) : bold(option.names[i]));
   }
   if (!option.positional && !option.value.empty()) {
-    std::string choices;
+    std::string choices;  // with places at which a line may break
     for (const std::string& choice : option.choices) {
-      choices += (choices.empty() ? "" : "|") + choice;
+      choices += (choices.empty() ? "" : "|\\:") + italic(choice);
     }
-    out << ' ' << italic(choices.empty() ? lower_case(option.value) : choices);
+    out << ' ' << (choices.empty() ? italic(lower_case(option.value)) : choices);
   }
   out << '\n' << escaped(option.text);
   if (option.required && !option.positional) out << " (required)";

@@ -12,7 +12,7 @@ import torch
 
 from . import _arrays, _fcp
 from ._model import Model, from_torch, load
-from ._parameters import Parameters
+from ._parameters import AUTO, Parameters
 
 Path = Union[str, "os.PathLike[str]"]
 Alpha = Union[float, str]
@@ -56,7 +56,7 @@ class Estimator(Parameters):
         self._check_parameters(groups, weights, shifted)
         model, cut = self._model_and_cut(rows)
         facts = self._facts(len(rows), groups if self.calibration == "grouped" else None, weights)
-        self.predictor_ = _fcp.Predictor.calibrate(
+        predictor = _fcp.Predictor.calibrate(
             model._network,
             rows,
             _arrays.readable(y),
@@ -64,6 +64,8 @@ class Estimator(Parameters):
             facts,
             None if shifted is None else _arrays.readable(shifted),
         )
+        self._check_kind(predictor.score, predictor.labels)
+        self.predictor_ = predictor
         self.model_ = model
         return self
 
@@ -75,9 +77,8 @@ class Estimator(Parameters):
         options = self._options(self.cut)
         _fcp.check_values(options)
         self._check_others()
-        if _fcp.predicts_labels(self.score) != self._labels:
-            kind = "labels" if not self._labels else "intervals"
-            raise _fcp.Error(f"{type(self).__name__}: '{self.score}' is a score of {kind}")
+        if self.score != AUTO:
+            self._check_kind(self.score, _fcp.predicts_labels(self.score))
         _fcp.check_options(options)
         given = [weights is not None, shifted is not None]
         if sum(given) != (self.calibration == "weighted"):
@@ -95,7 +96,14 @@ class Estimator(Parameters):
         return options
 
     def _looks_at_features(self) -> bool:
-        return _fcp.uses_features(self.score) or self.calibration == "localized"
+        if self.score == AUTO or self.calibration == "localized":
+            return True
+        return _fcp.uses_features(self.score)
+
+    def _check_kind(self, score: str, labels: bool) -> None:
+        if labels != self._labels:
+            kind = "labels" if labels else "intervals"
+            raise _fcp.Error(f"{type(self).__name__}: '{score}' is a score of {kind}")
 
     def _model_and_cut(self, rows: Any) -> Tuple[Model, Optional[str]]:
         if isinstance(self.model, torch.nn.Module):

@@ -24,23 +24,23 @@ _OTHERS = {
 }
 
 
+AUTO = "auto"  # as a score: whichever is best on a slice of the rows
+
+
 def _options(labels: bool) -> List[Dict[str, Any]]:
     """The options that a score of labels, or of intervals, looks at."""
 
-    def has_kind(score: str) -> bool:
-        return _fcp.predicts_labels(score.split()[0]) == labels
+    def is_looked_at(option: Dict[str, Any]) -> bool:
+        names = {score.split()[0] for score in option["scores"]} - {AUTO}
+        return not names or any(_fcp.predicts_labels(name) == labels for name in names)
 
-    return [
-        option
-        for option in _fcp.option_table()
-        if option["access"] in ("asked", "seed")
-        and (not option["scores"] or any(map(has_kind, option["scores"])))
-    ]
+    asked = [option for option in _fcp.option_table() if option["access"] in ("asked", "seed")]
+    return list(filter(is_looked_at, asked))
 
 
 def _described(options: List[Dict[str, Any]], labels: bool) -> str:
     """One paragraph for each parameter, for the class's documentation."""
-    kinds = [name for name in _fcp.score_names() if _fcp.predicts_labels(name) == labels]
+    kinds = [name for name in _fcp.score_names() if _fcp.predicts_labels(name) == labels] + [AUTO]
     lines = ["", "model: an `fcp.Model`, the path of an ONNX file, or a `torch.nn.Module`."]
     for option in options:
         scope = ", ".join([*option["scores"], *option["calibrations"]])

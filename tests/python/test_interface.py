@@ -245,7 +245,8 @@ class Files(Case):
         model.save(self.path("model.onnx"))
         self.save_rows(x[:300], y[:300])
         self.program("calibrate", "model.onnx", "--data", "x.npy", "--target", "y.npy",
-                     "--levels", "0.05,0.1", "--out", "calibrated.onnx")  # fmt: skip
+                     "--score", "nested", "--levels", "0.05,0.1",
+                     "--out", "calibrated.onnx")  # fmt: skip
         regressor = fcp.FeatureConformalRegressor(model).conformalize(x[:300], y[:300])
         loaded = fcp.FeatureConformalRegressor.load(self.path("calibrated.onnx"))
         for same in (loaded, pickle.loads(pickle.dumps(loaded))):

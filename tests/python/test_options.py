@@ -40,9 +40,13 @@ def text_of(value):
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
+def names_of(option):
+    return {name.split()[0] for name in option["scores"]} - {"auto"}
+
+
 def stranger(option):
     """A score that does not look at the option, for which another estimator class is not needed."""
-    names = {name.split()[0] for name in option["scores"]}
+    names = names_of(option)
     labels = all(map(_fcp.predicts_labels, names))
     for score in SCORES:
         if score not in names and _fcp.predicts_labels(score) == labels:
@@ -123,7 +127,7 @@ class Options(unittest.TestCase):
             parameters = inspect.signature(kind).parameters
             self.assertEqual(list(parameters), list(kind(model).get_params()))
             for option in ASKED + [TABLE["seed"]]:
-                scores = [name.split()[0] for name in option["scores"]] or SCORES
+                scores = names_of(option) or SCORES
                 looked_at = any(_fcp.predicts_labels(score) == labels for score in scores)
                 self.assertEqual(option["name"] in parameters, looked_at, option["name"])
                 if not looked_at or option["name"] == "score":

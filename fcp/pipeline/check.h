@@ -1,5 +1,6 @@
 // Band detection: how usual the truth of each row is. Its score, its p-value, and whether it is
 // within the radius of a level; for intervals, sets of labels and images of pixels alike.
+// Tested by tests/pipeline/evaluate_test.cc.
 #pragma once
 
 #include <cstddef>

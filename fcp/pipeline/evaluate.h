@@ -1,5 +1,6 @@
 // Evaluation of a calibrated predictor on a stream of rows with known answers: intervals, sets of
 // labels, and images of pixels alike.
+// Tested by tests/pipeline/evaluate_test.cc.
 #pragma once
 
 #include <cstddef>

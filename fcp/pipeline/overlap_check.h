@@ -2,7 +2,7 @@
 // calibrated predictor carries of them. Then coverage says nothing: it is 1 − α by construction.
 //
 // The hash is one of batches, so rows in other batches (--batch) are not recognised.
-// Tested by tests/cli/test_calibration.py.
+// Tested by tests/pipeline/evaluate_test.cc and tests/cli/test_calibration.py.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
 // Regions of a calibrated predictor for a stream of rows: intervals, sets of labels, and images of
 // pixels alike.
+// Tested by tests/pipeline/evaluate_test.cc.
 #pragma once
 
 #include <cstddef>

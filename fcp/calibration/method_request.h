@@ -31,7 +31,7 @@ inline constexpr char kRectified[] = "rectified";
 struct MethodRequest {
   // All but the members below, which stand for the fields of the same name. The name may be
   // kAutoScore: then the score is chosen on the slice.
-  ScoreOptions score{.name = kAutoScore};
+  ScoreOptions score{};
   CalibrationOptions calibration{};
 
   CutRequest cut{};

@@ -95,13 +95,25 @@ _demo = None
 
 
 def demo_folder():
-    """The files of `fcp demo`, made once for all tests of a run."""
+    """The files of `fcp demo`, made once for all tests of a run; but the network is the paper's small
+    one, so that the tests are fast and its layers are known, and it is calibrated by `nested`."""
     global _demo
     if _demo is None:
         _demo = tempfile.mkdtemp(prefix="fcp-cli-demo-")
         atexit.register(shutil.rmtree, _demo, ignore_errors=True)
         subprocess.run([PROGRAM, "demo", "--out", _demo, "--threads", "1"], env=ENVIRONMENT,
-                       check=True, stdout=subprocess.DEVNULL, timeout=LONGEST)
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       timeout=LONGEST)
+        calibrated = ["--data", "calibration.csv", "--target", TARGET, "--score", "nested", "--cut",
+                      "auto", "--out", "calibrated.onnx"]
+        test = ["calibrated.onnx", "--data", "test.csv"]
+        for command in (["train", "train.csv", "--target", TARGET, "--recipe", "paper", "--epochs",
+                         "40", "--out", "model.onnx"],
+                        ["calibrate", "model.onnx", *calibrated],
+                        ["predict", *test, "--out", "intervals.csv"],
+                        ["evaluate", *test, "--target", TARGET, "--report", "report.html"]):
+            subprocess.run([PROGRAM, *command, "--threads", "1", "--quiet"], env=ENVIRONMENT,
+                           cwd=_demo, check=True, stdout=subprocess.DEVNULL, timeout=LONGEST)
     return _demo
 
 

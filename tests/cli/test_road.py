@@ -33,11 +33,18 @@ class Road(program.Case):
                           "report.html", "test.csv", "train.csv"])
 
     def test_demo_shows_commands_that_repeat_it(self):
-        # The printed predict command, run by hand, gives the demo's file byte for byte.
-        self.fcp("predict", self.made("calibrated.onnx"), "--data", self.made("test.csv"),
-                 "--alpha", "0.1", "--out", "again.csv")
-        with open(self.made("intervals.csv"), "rb") as file:
-            self.assertEqual(self.bytes_of("again.csv"), file.read())
+        """The printed commands, typed, give the demo's intervals byte for byte and its numbers."""
+        shown = self.fcp("demo", "--out", "demo")
+        intervals = self.bytes_of("demo/intervals.csv")
+        commands = [line[len("$ fcp "):].split() for line in shown.splitlines()
+                    if line.startswith("$ fcp ")]
+        self.assertEqual([command[0] for command in commands],
+                         ["train", "calibrate", "predict", "evaluate"])
+        os.remove(self.path("demo/model.onnx"))
+        os.remove(self.path("demo/calibrated.onnx"))
+        printed = [self.fcp(*command) for command in commands]
+        self.assertEqual(self.bytes_of("demo/intervals.csv"), intervals)
+        self.assertIn(printed[-1].split("report: ")[0].strip(), shown)
 
     def test_same_seed_same_bytes(self):
         for seed, name in ((3, "a"), (3, "b"), (4, "c")):
@@ -86,7 +93,7 @@ class Road(program.Case):
 
     def test_train_takes_options_before_the_data(self):
         self.fcp("train", "--target", TARGET, "--epochs", 1, "--layers", "8,8", "--members", 1,
-                 self.made("train.csv"), "--out", "m.onnx")
+                 "--no-heads", self.made("train.csv"), "--out", "m.onnx")
         report = json.loads(self.fcp("inspect", "m.onnx", "--json"))
         self.assertEqual(report["layers"], 3)
 

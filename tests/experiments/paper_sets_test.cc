@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fcp/base/error.h"
+
 #include "tests/support/files.h"
 
 namespace fcp {
@@ -166,8 +168,8 @@ TEST(PaperSets, MepsFindsItsColumnsByName) {
   int number = 6;
   for (const auto& [question, codes] : questions) {
     for (const int code : codes) {
-      header += "," + question + "=" + std::to_string(code);
-      cells += "," + std::to_string(number++);
+      header += concat(",", question, "=", code);
+      cells += concat(",", number++);
     }
   }
   for (const std::string panel : {"19", "20"}) {

@@ -19,9 +19,9 @@
 namespace fcp {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr size_t kRows = 200;
 
@@ -140,7 +140,8 @@ TEST(Calibrate, ChoosesTheShortestCutOnRowsThatItLeavesOut) {
   const auto& [candidates, chosen] = *result.choices.cut;
   ASSERT_LT(chosen, candidates.size());
   for (const CutCandidate& one : candidates) {
-    if (one.skipped.empty()) EXPECT_LE(candidates[chosen].length, one.length);
+    if (!one.skipped.empty()) continue;
+    EXPECT_LE(candidates[chosen].length, one.length);
   }
   EXPECT_EQ(result.artifact.cut, candidates[chosen].cut);
   EXPECT_EQ(result.artifact.score.floor, candidates[chosen].floor);
@@ -278,12 +279,12 @@ TEST(Calibrate, RanksGiveTheSameBytes) {
   CalibrateSettings levels = settings_for("nested");
   levels.levels = {Level(0.05), Level(0.1)};
   CalibrateSettings chosen = settings_for("nested");
-  chosen.cut = AutoCut{};
+  chosen.method.cut = AutoCut{};
   CalibrateSettings grouped = settings_for("lac");
-  grouped.calibration.name = "grouped";
-  grouped.calibration.group = kByPrediction;
+  grouped.method.calibration.name = "grouped";
+  grouped.method.calibration.group = kByPrediction;
   CalibrateSettings share = settings_for("nested");
-  share.score.pixels = 0.9;
+  share.method.score.pixels = 0.9;
   const std::pair<const World*, const CalibrateSettings*> cases[] = {
       {&intervals, &levels}, {&intervals, &chosen}, {&labels, &grouped}, {&pixels, &share}};
   for (const auto& [world, settings] : cases) {

@@ -31,7 +31,6 @@ using ::testing::HasSubstr;
 using testing::line_artifact;
 using testing::line_residual;
 using testing::line_rows;
-using testing::MemoryRows;
 
 Context small_batches() {
   Context context;

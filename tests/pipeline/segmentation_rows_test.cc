@@ -20,9 +20,9 @@
 namespace fcp {
 namespace {
 
-using testing::Each;
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 constexpr int kHeight = 16, kWidth = 24;
 
@@ -36,7 +36,7 @@ Graph segmenter(int64_t height = kHeight) {
   return graph;
 }
 
-class SegmentationRowsTest : public testing::Test {
+class SegmentationRowsTest : public ::testing::Test {
  protected:
   SegmentationRowsTest() : network_(segmenter()) {
     write_scenes(folder_.path("streets"), 3, {2, 9, 3}, {.height = kHeight, .width = kWidth});
@@ -186,14 +186,15 @@ std::string bytes_on(const Graph& network, const SegmentationSet& set, const Seg
 
 TEST_F(SegmentationRowsTest, RanksCalibrateToTheSameBytes) {
   CalibrateSettings bands;
-  bands.score.pixels = 0.9;
+  bands.method.score.name = "nested";
+  bands.method.score.pixels = 0.9;
   bands.levels = {Level(0.2)};
   CalibrateSettings sets;
-  sets.score.name = "lac";
-  sets.score.pixels = 0.9;
-  sets.score.double_log = true;
-  sets.calibration.name = "grouped";
-  sets.calibration.group = "groups.npy";
+  sets.method.score.name = "lac";
+  sets.method.score.pixels = 0.9;
+  sets.method.score.double_log = true;
+  sets.method.calibration.name = "grouped";
+  sets.method.calibration.group = "groups.npy";
   sets.facts.groups = {{0, 1, 0, 1, 0, 1, 0, 1, 0}, {"day", "night"}};
   for (const CalibrateSettings& settings : {bands, sets}) {
     const std::string alone = bytes_on(network_, open(), task_, settings, 1);

@@ -159,7 +159,7 @@ TEST(Evaluate, ANaNNamesTheRow) {
            [&] { evaluate(artifact, broken, {}, small_batches()); },
            [&] { check(artifact, broken, {}, small_batches(), [](const CheckedRow&) {}); }}) {
     broken.rewind();
-    EXPECT_THAT(error_of(work), HasSubstr("row 11: the network's answer is NaN"));
+    EXPECT_THAT(error_of(work), HasSubstr("row 11 (from 0): the network's answer is NaN"));
   }
 }
 
@@ -279,7 +279,8 @@ TEST(RowSampler, DrawsAllRowsAlike) {
     RowSampler sampler({2}, seed);
     std::vector<size_t> sample(2);
     for (size_t first = 0; first < 8; first += 4) {
-      for (const DrawnRow& one : sampler.draw(first, 4)[0]) sample[one.place] = first + one.row;
+      const auto drawn = sampler.draw(first, 4);
+      for (const DrawnRow& one : drawn[0]) sample[one.place] = first + one.row;
     }
     for (const size_t row : sample) ++hits[row];
   }

@@ -92,7 +92,8 @@ TEST_F(SegmentationRowsTest, OneImageIsOneRow) {
   SegmentationRows labels = rows(SegmentParts::kLabels);
   ASSERT_TRUE(labels.next(4, row));
   EXPECT_EQ(row.y.shape, (std::vector<int64_t>{4, pixels}));
-  EXPECT_THAT(row.y.values, Each(::testing::AllOf(::testing::Ge(-1), ::testing::Lt(task_.channels()))));
+  EXPECT_THAT(row.y.values,
+              Each(::testing::AllOf(::testing::Ge(-1), ::testing::Lt(task_.channels()))));
   SegmentationRows images = rows(SegmentParts::kImage);
   EXPECT_EQ(images.target_count(), 0u);
   ASSERT_TRUE(images.next(1, row));

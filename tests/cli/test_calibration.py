@@ -150,7 +150,7 @@ class Calibration(program.Case):
                                facts=("--weights", "ratio"), data="shifted.csv")
         self.assertIn("600 rows are worth", told)
         done = self.run_program("predict", "c.onnx", "--data", self.made("shifted.csv"))
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn("--weights", done.stderr)
 
     def test_weighted_by_an_estimated_ratio(self):
@@ -184,7 +184,7 @@ class Calibration(program.Case):
                 (("--calibration", "weighted", "--weights", "ratio", "--shifted", "x.csv"),
                  "takes one of --weights and --shifted"),
                 (("--asymmetric",), "--asymmetric: applies only to cqr and feature_cqr"),
-                (("--low", "y"), "--low: applies only to cqr and feature_cqr"),
+                (("--low", "y"), "--low: applies only to cqr, feature_cqr and auto"),
                 (("--score", "cqr", "--paper"), "--paper: applies only to"),
                 (("--score", "cqr", "--floor", "1"), "--floor: applies only to"),
                 (("--score", "feature_cqr", "--steps", "3"),

@@ -15,6 +15,7 @@
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/pipeline/answers.h"
+#include "fcp/scores/head_outputs.h"
 
 #include "cli/common.h"
 #include "cli/data_flags.h"
@@ -34,13 +35,24 @@ struct RunVerbOptions {
   bool keep_batch_norm = false;
 };
 
+// The name of the only tensor besides those of heads on features; empty where there are several.
+std::string only_name(const std::vector<TensorInfo>& tensors) {
+  std::string name;
+  for (const TensorInfo& tensor : tensors) {
+    if (tensors.size() > 1 && is_head_output(tensor.name)) continue;
+    if (!name.empty()) return "";
+    name = tensor.name;
+  }
+  return name;
+}
+
 // "name=file" where `names` has that name; otherwise the whole text is a file for the only name.
 std::map<std::string, std::string> files_by_name(const std::vector<std::string>& texts,
                                                  const std::vector<TensorInfo>& tensors,
                                                  const char* option) {
   std::map<std::string, std::string> files;
   for (const std::string& text : texts) {
-    std::string name = tensors.size() == 1 ? tensors[0].name : "";
+    std::string name = only_name(tensors);
     std::string file = text;
     for (const TensorInfo& tensor : tensors) {
       if (text.starts_with(tensor.name + "=")) {

@@ -13,7 +13,7 @@ namespace fcp {
 namespace {
 
 constexpr int64_t kTogether = 8;     // rows that walk through a tree side by side
-constexpr int64_t kBlock = 64;       // rows that meet all trees before the next ones do
+constexpr int64_t kBlock = 512;      // rows that meet all trees before the next ones do
 constexpr int64_t kLeastShare = 64;  // rows that are worth a thread
 
 // x < t for doubles x: x ≤ the number before t. Nothing is below −∞, and no x is ≤ NaN.
@@ -32,7 +32,9 @@ float rounded_down(double t) {
 }  // namespace
 
 Forest::Forest(const PlainForest& plain, int64_t targets, Aggregate aggregate, const Node& node)
-    : targets_(targets), aggregate_(aggregate) {
+    : targets_(targets),
+      aggregate_(aggregate),
+      one_vote_(targets == 1 && aggregate != Aggregate::kMin && aggregate != Aggregate::kMax) {
   compile(plain, node);
   for (const Step<double>& step : steps_) {
     float_steps_.push_back(
@@ -51,7 +53,10 @@ int32_t Forest::add_step(int64_t feature, double threshold, bool missing, int32_
 
 void Forest::add_leaf(int32_t at, const std::vector<LeafWeight>& weights, int64_t targets,
                       const Node& node) {
-  steps_.push_back({0, 0, {at, at}});
+  const double vote = weights.size() == 1 ? weights[0].weight : 0;
+  one_vote_ =
+      one_vote_ && weights.size() == 1 && static_cast<double>(static_cast<float>(vote)) == vote;
+  steps_.push_back({vote, 0, {at, at}});
   first_weight_.resize(static_cast<size_t>(at) + 1, static_cast<int32_t>(weights_.size()));
   for (const LeafWeight& weight : weights) {
     if (weight.target < 0 || weight.target >= targets) {
@@ -137,32 +142,51 @@ void Forest::add(int32_t leaf, double* out) const {
   }
 }
 
-template <typename Number>
+template <typename Number, bool kWithMissing>
 void Forest::run_rows(const std::vector<Step<Number>>& steps, const Number* x, int64_t width,
                       double* out, int64_t first, int64_t last) const {
   const Step<Number>* table = steps.data();
-  for (size_t tree = 0; tree < roots_.size(); ++tree) {
+  for (const int32_t root : roots_) {
     for (int64_t row = first; row < last; row += kTogether) {
       const int64_t count = std::min(kTogether, last - row);
       const Number* rows[kTogether];
       int32_t at[kTogether];
       for (int64_t i = 0; i < kTogether; ++i) {
         rows[i] = x + (row + std::min(i, count - 1)) * width;
-        at[i] = roots_[tree];
+        at[i] = root;
       }
       for (int32_t moved = 1; moved != 0;) {
         moved = 0;
         for (int64_t i = 0; i < kTogether; ++i) {
           const Step<Number>& step = table[at[i]];
-          const Number value = rows[i][step.feature & ~kMissing];
-          const bool missing = missing_ && step.feature < 0 && value != value;
-          const int32_t next = step.child[value <= step.threshold || missing];
+          const Number value = rows[i][kWithMissing ? step.feature & ~kMissing : step.feature];
+          auto side = static_cast<unsigned>(value <= step.threshold);
+          if constexpr (kWithMissing) {  // without a branch, as the rest
+            side |= static_cast<unsigned>(step.feature < 0) & static_cast<unsigned>(value != value);
+          }
+          const int32_t next = step.child[side];
           moved |= next ^ at[i];
           at[i] = next;
         }
       }
-      for (int64_t i = 0; i < count; ++i) add(at[i], out + (row + i) * targets_);
+      for (int64_t i = 0; i < count; ++i) {
+        if (one_vote_) {
+          out[row + i] += static_cast<double>(table[at[i]].threshold);
+        } else {
+          add(at[i], out + (row + i) * targets_);
+        }
+      }
     }
+  }
+}
+
+template <typename Number>
+void Forest::run_block(const std::vector<Step<Number>>& steps, const Number* x, int64_t width,
+                       double* out, int64_t first, int64_t last) const {
+  if (missing_) {
+    run_rows<Number, true>(steps, x, width, out, first, last);
+  } else {
+    run_rows<Number, false>(steps, x, width, out, first, last);
   }
 }
 
@@ -178,9 +202,9 @@ torch::Tensor Forest::run(const torch::Tensor& x) const {
     for (int64_t row = first; row < last; row += kBlock) {
       const int64_t end = std::min(row + kBlock, last);
       if (single) {
-        run_rows(float_steps_, x.data_ptr<float>(), x.size(1), to, row, end);
+        run_block(float_steps_, x.data_ptr<float>(), x.size(1), to, row, end);
       } else {
-        run_rows(steps_, x.data_ptr<double>(), x.size(1), to, row, end);
+        run_block(steps_, x.data_ptr<double>(), x.size(1), to, row, end);
       }
     }
   });

@@ -71,6 +71,9 @@ class Forest {
                    int32_t if_true);
 
   template <typename Number>
+  void run_block(const std::vector<Step<Number>>& steps, const Number* x, int64_t width,
+                 double* out, int64_t first, int64_t last) const;
+  template <typename Number, bool kWithMissing>
   void run_rows(const std::vector<Step<Number>>& steps, const Number* x, int64_t width, double* out,
                 int64_t first, int64_t last) const;
   void add(int32_t leaf, double* out) const;
@@ -79,6 +82,7 @@ class Forest {
   Aggregate aggregate_;
   int64_t features_ = 0;
   bool missing_ = false;
+  bool one_vote_;  // each leaf has one weight for the one target: it stands as its threshold
   std::vector<Step<double>> steps_;
   std::vector<Step<float>> float_steps_;
   std::vector<int32_t> roots_;

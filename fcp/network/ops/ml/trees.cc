@@ -87,12 +87,14 @@ class TreeClassifier : public TreeOp {
       if (!base_.empty()) s = s + base_.back();
       const torch::Tensor other = positive_ ? 1 - s : -s;
       scores = torch::cat({other, s}, 1);
-      const torch::Tensor label = (s > (positive_ ? 0.5 : 0)).to(torch::kLong).squeeze(1);
+      const torch::Tensor second = positive_ ? torch::round(s * 1e6) > 5e5 : s > 0;
+      const torch::Tensor label = second.to(torch::kLong).squeeze(1);
       if (!positive_) scores = fcp::apply(transform_, scores);
       return {labels_.of(label), scores.to(torch::kFloat)};
     }
     for (size_t i = 0; i < base_.size(); ++i) scores.select(1, static_cast<int64_t>(i)) += base_[i];
-    const torch::Tensor label = scores.to(torch::kFloat).argmax(1);  // equal votes in what is shown
+    // Votes that differ by the rounding of their weights alone are equal: the first class wins.
+    const torch::Tensor label = torch::round(scores * 1e6).argmax(1);
     return {labels_.of(label), fcp::apply(transform_, scores).to(torch::kFloat)};
   }
 

@@ -50,7 +50,7 @@ void rename_node(onnx::NodeProto& node, const Names& names) {
   }
 }
 
-onnx::GraphProto branch_of(const onnx::NodeProto& node, bool truth, const std::string& owner) {
+onnx::GraphProto taken_branch(const onnx::NodeProto& node, bool truth, const std::string& owner) {
   const std::string wanted = truth ? "then_branch" : "else_branch";
   for (const auto& attribute : node.attribute()) {
     if (attribute.name() == wanted && attribute.has_g()) {
@@ -107,7 +107,7 @@ void inline_if(onnx::GraphProto& graph, const std::string& file, const KnownTrut
     }
     std::vector<onnx::NodeProto> nodes;
     for (int i = 0; i < place; ++i) nodes.push_back(std::move(*graph.mutable_node(i)));
-    for (auto& each : nodes_of(branch_of(node, *taken, owner), node, graph)) {
+    for (auto& each : nodes_of(taken_branch(node, *taken, owner), node, graph)) {
       nodes.push_back(std::move(each));
     }
     for (int i = place + 1; i < graph.node_size(); ++i) {

@@ -43,8 +43,7 @@ struct NetworkReport {
 };
 
 // `shapes` overrides the shape of inputs by name. A dynamic first dimension is taken as 1; any
-// other dynamic dimension must be given, and an Error says which. Where nodes are not supported,
-// one Error lists them all.
+// other dynamic dimension must be given, and an Error says which.
 NetworkReport inspect(const Graph& graph,
                       const std::map<std::string, std::vector<int64_t>>& shapes = {});
 

@@ -21,10 +21,7 @@ constexpr size_t kBufferSize = size_t{1} << 20;
 
 std::atomic<size_t> whole_files = 0;
 
-// Those of the file that is replaced; of a new one what the umask leaves.
-mode_t permissions_for(const std::string& path) {
-  struct stat present {};
-  if (stat(path.c_str(), &present) == 0 && S_ISREG(present.st_mode)) return present.st_mode & 0777;
+mode_t permissions_of_new_files() {
   const mode_t mask = umask(0);
   umask(mask);
   return 0666 & ~mask;
@@ -59,7 +56,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
     temporary_ =
         (target.parent_path() / concat(".", target.filename().string(), ".XXXXXX")).string();
     descriptor_ = mkostemp(temporary_.data(), O_CLOEXEC);
-    if (descriptor_ >= 0) fchmod(descriptor_, permissions_for(path));
+    if (descriptor_ >= 0) fchmod(descriptor_, permissions_of_new_files());
   }
   if (descriptor_ < 0) fail_write();
 }

@@ -84,7 +84,7 @@ class ConformalPredictor {
 };
 
 // How to calibrate. Options that are not named here go into `more` by their names in the option
-// table (`fcp help calibrate` lists them), as text: {{"floor", "0.25"}, {"norm", "2"}}.
+// table (`fcp calibrate --help` lists them), as text: {{"floor", "0.25"}, {"norm", "2"}}.
 struct Settings {
   std::string score = "nested";
   std::string cut = "";  // a tensor, a node, a number of layers, "auto", or "": the default

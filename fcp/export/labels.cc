@@ -1,6 +1,7 @@
 #include "fcp/export/labels.h"
 
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 
@@ -25,7 +26,7 @@ class LabelWriter {
         score_(artifact.score),
         logit_head_(logit_head(head.network, artifact.score.output)),
         output_(head.network->outputs()[output_index(*head.network, score_.output)].name) {
-    const std::string& logits = logit_head_.network->outputs()[0].name;
+    const std::string logits = logit_tensor();
     logits_ = builder_.add("Cast", {builder_.reshape_rows(logits, {-1})}, {{"to", kOnnxFloat}});
     wide_ = builder_.add("Cast", {logits_}, {{"to", kOnnxDouble}});
     if (score_.name == "lac") {
@@ -35,6 +36,27 @@ class LabelWriter {
     } else {
       scores_ = running_sums();
     }
+  }
+
+  // The logits; where the network has probabilities alone, the nodes that logit_head puts behind
+  // them come along.
+  std::string logit_tensor() {
+    const Graph graph = logit_head_.network->graph();
+    std::map<std::string, std::string> added;
+    for (const Node& node : graph.nodes) {
+      if (builder_.has(node.outputs[0])) continue;
+      std::vector<std::string> inputs;
+      for (const std::string& input : node.inputs) {
+        const auto found = added.find(input);
+        const bool known = input.empty() || builder_.has(input);
+        inputs.push_back(found != added.end() ? found->second
+                         : known              ? input
+                                              : builder_.constant(graph.initializers.at(input)));
+      }
+      added[node.outputs[0]] = builder_.copy(node, inputs)[0];
+    }
+    const std::string& name = graph.outputs[0].name;
+    return added.contains(name) ? added[name] : name;
   }
 
   int64_t classes() const { return logit_head_.classes; }

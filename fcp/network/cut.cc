@@ -4,11 +4,13 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
 #include "fcp/network/network.h"
+#include "fcp/network/tensor_types.h"
 
 namespace fcp {
 namespace {
@@ -73,6 +75,36 @@ std::set<std::string> constant_tensors(const Graph& graph) {
   return constants;
 }
 
+// Only the shape of what it reads matters to this node.
+bool reads_shape_only(const Node& node) {
+  return node.domain.empty() && (node.op == "Shape" || node.op == "Size");
+}
+
+// Whether every dimension of every input but the first is known, so that running the network once
+// tells all shapes.
+bool knows_shapes(const Graph& graph) {
+  return std::all_of(graph.inputs.begin(), graph.inputs.end(), [](const TensorInfo& info) {
+    return info.known_rank && !info.shape.empty() &&
+           std::find(info.shape.begin() + 1, info.shape.end(), kDynamic) == info.shape.end();
+  });
+}
+
+// The tensors through which inputs reach outputs: those that depend on an input, and where shapes
+// can be told without it (knows_shapes), on more than an input's shape.
+std::set<std::string> flowing_tensors(const Graph& graph) {
+  const bool by_value = knows_shapes(graph);
+  std::set<std::string> flowing;
+  for (const TensorInfo& input : graph.inputs) flowing.insert(input.name);
+  for (const Node& node : graph.nodes) {
+    if (by_value && reads_shape_only(node)) continue;
+    const bool flows = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                   [&](const auto& name) { return flowing.contains(name); });
+    if (flows) flowing.insert(node.outputs.begin(), node.outputs.end());
+  }
+  flowing.erase("");
+  return flowing;
+}
+
 std::vector<size_t> layer_nodes(const Graph& graph) {
   const std::set<std::string> constants = constant_tensors(graph);
   std::vector<size_t> layers;
@@ -111,6 +143,7 @@ TensorInfo info_of(const Graph& graph, const std::string& name) {
   TensorInfo info;
   info.name = name;
   info.known_rank = false;
+  info.type = tensor_types(graph).at(name);
   return info;
 }
 
@@ -129,6 +162,7 @@ Graph extract(const Graph& graph, const std::vector<TensorInfo>& inputs,
   Graph part;
   part.name = graph.name;
   part.opset = graph.opset;
+  part.domains = graph.domains;
   part.ir_version = graph.ir_version;
   part.inputs = inputs;
   part.outputs = outputs;
@@ -138,6 +172,30 @@ Graph extract(const Graph& graph, const std::vector<TensorInfo>& inputs,
   for (const auto& [name, tensor] : graph.initializers) {
     if (needed.tensors.contains(name)) part.initializers.emplace(name, tensor);
   }
+  return part;
+}
+
+std::vector<bool> layer_marks(const Graph& graph) {
+  std::vector<bool> marks(graph.nodes.size(), false);
+  for (const size_t layer : layer_nodes(graph)) marks[layer] = true;
+  return marks;
+}
+
+Graph select_outputs(const Graph& graph, const std::vector<std::string>& names) {
+  std::vector<TensorInfo> outputs;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(graph.outputs.begin(), graph.outputs.end(),
+                                    [&](const TensorInfo& info) { return info.name == name; });
+    if (found == graph.outputs.end()) fail("the network has no output '", name, "'");
+    outputs.push_back(*found);
+  }
+  std::vector<TensorInfo> inputs;
+  const std::set<std::string> needed = needed_for(graph, names, {}).tensors;
+  for (const TensorInfo& input : graph.inputs) {
+    if (needed.contains(input.name)) inputs.push_back(input);
+  }
+  Graph part = extract(graph, inputs, outputs);
+  part.metadata = graph.metadata;
   return part;
 }
 
@@ -165,27 +223,138 @@ std::string resolve_cut(const Graph& graph, const std::string& where) {
 }
 
 std::optional<std::string> find_leak(const Graph& graph, const std::string& tensor) {
-  const std::vector<std::string> outputs = names_of(graph.outputs);
-  const Needed whole = needed_for(graph, outputs, {tensor});
+  const std::set<std::string> flowing = flowing_tensors(graph);
+  const std::map<std::string, size_t> made_by = nodes_by_output(graph);
   std::set<std::string> upstream = needed_for(graph, {tensor}, {}).tensors;
   upstream.erase(tensor);
-  const std::set<std::string> constants = constant_tensors(graph);
+  // Back from the outputs along what flows, not through the cut.
+  std::set<std::string> reached;
+  std::vector<std::string> open = names_of(graph.outputs);
+  while (!open.empty()) {
+    const std::string name = open.back();
+    open.pop_back();
+    if (name == tensor || !flowing.contains(name) || !reached.insert(name).second) continue;
+    const auto producer = made_by.find(name);
+    if (producer == made_by.end()) continue;
+    const Node& node = graph.nodes[producer->second];
+    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+  }
   for (const TensorInfo& input : graph.inputs) {
-    if (input.name == tensor || !whole.tensors.contains(input.name)) continue;
+    if (!reached.contains(input.name)) continue;
     // Some path avoids the cut. Name the last tensor on it that the backbone makes or is given.
     std::string leak = input.name;
     for (const Node& node : graph.nodes) {
       for (const std::string& output : node.outputs) {
-        if (upstream.contains(output) && whole.tensors.contains(output) &&
-            !constants.contains(output)) {
-          leak = output;
-        }
+        if (upstream.contains(output) && reached.contains(output)) leak = output;
       }
     }
     return leak;
   }
   return std::nullopt;
 }
+
+namespace {
+
+// The nodes that tell the head shapes from before the cut.
+std::vector<size_t> early_shapes(const Graph& graph, const std::string& feature) {
+  const Needed head = needed_for(graph, names_of(graph.outputs), {feature});
+  std::vector<size_t> nodes;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (!head.nodes[i] || !reads_shape_only(node) || node.inputs[0] == feature) continue;
+    const std::set<std::string> from = needed_for(graph, {node.inputs[0]}, {feature}).tensors;
+    const bool early = std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](const auto& info) {
+      return info.name != feature && from.contains(info.name);
+    });
+    if (early) nodes.push_back(i);
+  }
+  return nodes;
+}
+
+// The outputs of `names` for inputs of zeros: of 1 and of 2 rows, or of the rows the file fixes.
+std::vector<Tensors> shapes_by_running(const Graph& graph, const std::vector<std::string>& names) {
+  std::vector<TensorInfo> wanted;
+  for (const std::string& name : names) wanted.push_back(info_of(graph, name));
+  const torch::NoGradGuard no_gradients;
+  const Network network(extract(graph, graph.inputs, wanted));
+  std::vector<Tensors> results;
+  for (const int64_t rows : {1, 2}) {
+    Tensors inputs;
+    for (const TensorInfo& info : graph.inputs) {
+      std::vector<int64_t> shape = info.shape;
+      if (network.fixed_batch() == kDynamic) shape[0] = rows;
+      if (shape[0] == kDynamic) shape[0] = network.fixed_batch();
+      inputs.push_back(torch::zeros(shape, info.type));
+    }
+    results.push_back(network.run(inputs));
+  }
+  return results;
+}
+
+// Nodes that make `output` = fixed + share · rows / base, where rows is the feature's first
+// dimension: what a shape from before the cut is, said by the feature.
+void say_by_rows(Graph& graph, const Node& old, const std::string& feature,
+                 const torch::Tensor& once, const torch::Tensor& twice, int64_t base,
+                 std::vector<Node>& nodes) {
+  const std::string prefix = old.outputs[0] + "/by_rows_";
+  const torch::Tensor grows = once != twice;
+  if (!(twice == once * 2).logical_or(grows.logical_not()).all().item<bool>() || base < 1) {
+    fail(describe(old), ": tells the head a shape that does not follow from the number of rows");
+  }
+  const auto constant = [&](const std::string& name, const torch::Tensor& value) {
+    graph.initializers[prefix + name] = value;
+    return prefix + name;
+  };
+  const auto add = [&](const std::string& op, std::vector<std::string> inputs, std::string output) {
+    Node node;
+    node.op = op;
+    node.name = output;
+    node.inputs = std::move(inputs);
+    node.outputs = {output};
+    nodes.push_back(node);
+    return output;
+  };
+  const torch::Tensor first = torch::zeros(
+      once.dim() == 0 ? std::vector<int64_t>{} : std::vector<int64_t>{1}, torch::kLong);
+  const std::string shape = add("Shape", {feature}, prefix + "shape");
+  const std::string rows = add("Gather", {shape, constant("first", first)}, prefix + "rows");
+  const std::string share = constant("share", once.masked_fill(grows.logical_not(), 0));
+  const std::string product = add("Mul", {rows, share}, prefix + "product");
+  const std::string quotient =
+      add("Div", {product, constant("base", torch::full_like(first, base))}, prefix + "quotient");
+  add("Add", {quotient, constant("fixed", once.masked_fill(grows, 0))}, old.outputs[0]);
+}
+
+// The graph in which the shapes that the head needs from before the cut are constants, or follow
+// from the feature's number of rows.
+Graph with_shapes_of(const Graph& graph, const std::string& feature) {
+  const std::vector<size_t> early = early_shapes(graph, feature);
+  if (early.empty() || !knows_shapes(graph)) return graph;
+  std::vector<std::string> names = {feature};
+  for (const size_t i : early) names.push_back(graph.nodes[i].outputs[0]);
+  const std::vector<Tensors> shapes = shapes_by_running(graph, names);
+  const bool follows = shapes[1][0].dim() > 0 && shapes[1][0].size(0) == 2 * shapes[0][0].size(0);
+  Graph changed = graph;
+  changed.nodes.clear();
+  size_t next = 0;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (next >= early.size() || early[next] != i) {
+      changed.nodes.push_back(graph.nodes[i]);
+      continue;
+    }
+    ++next;
+    const torch::Tensor &once = shapes[0][next], &twice = shapes[1][next];
+    if (torch::equal(once, twice)) {
+      changed.initializers[graph.nodes[i].outputs[0]] = once;
+    } else {
+      say_by_rows(changed, graph.nodes[i], feature, once, twice, follows ? shapes[0][0].size(0) : 0,
+                  changed.nodes);
+    }
+  }
+  return changed;
+}
+
+}  // namespace
 
 CutGraph cut(const Graph& graph, const std::string& where) {
   CutGraph parts;
@@ -204,7 +373,7 @@ CutGraph cut(const Graph& graph, const std::string& where) {
     fail("cut at '", parts.feature, "': no output depends on it");
   }
   parts.backbone = extract(graph, graph.inputs, {feature});
-  parts.head = extract(graph, {feature}, graph.outputs);
+  parts.head = extract(with_shapes_of(graph, parts.feature), {feature}, graph.outputs);
   return parts;
 }
 
@@ -224,22 +393,56 @@ void declare_feature(CutGraph& parts, const std::vector<torch::Tensor>& inputs) 
   parts.head.inputs[0] = info;
 }
 
+std::optional<torch::Tensor> value_by_shapes(const Graph& graph) {
+  const std::string& name = graph.outputs[0].name;
+  if (graph.inputs.empty()) return Network(graph).run({})[0];
+  if (flowing_tensors(graph).contains(name) || !knows_shapes(graph)) return std::nullopt;
+  const std::vector<Tensors> found = shapes_by_running(graph, {name});
+  if (!torch::equal(found[0][0], found[1][0])) return std::nullopt;
+  return found[0][0];
+}
+
+// In an order in which every node follows what it needs, a tensor separates the graph exactly when
+// it is the only one that is alive after the node that makes it: made already, and read later or
+// an output. One sweep finds them all.
 std::vector<std::string> valid_cuts(const Graph& graph) {
-  const std::set<std::string> constants = constant_tensors(graph);
+  const std::set<std::string> flowing = flowing_tensors(graph);
   const std::vector<std::string> outputs = names_of(graph.outputs);
-  const Needed needed = needed_for(graph, outputs, {});
-  std::vector<std::string> candidates = names_of(graph.inputs);
-  for (const Node& node : graph.nodes) {
-    for (const std::string& output : node.outputs) {
-      if (!output.empty() && !constants.contains(output)) candidates.push_back(output);
+  const std::vector<bool> needed = needed_for(graph, outputs, {}).nodes;
+  const auto flows = [&](const Node& node) {
+    return std::any_of(node.outputs.begin(), node.outputs.end(),
+                       [&](const auto& name) { return flowing.contains(name); });
+  };
+  std::map<std::string, size_t> last;  // the last node that reads a tensor
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!needed[i] || !flows(graph.nodes[i])) continue;
+    for (const std::string& input : graph.nodes[i].inputs) {
+      if (flowing.contains(input)) last[input] = i;
     }
   }
+  const std::set<std::string> ends(outputs.begin(), outputs.end());
+  for (const std::string& output : outputs) last[output] = graph.nodes.size();
+
   std::vector<std::string> cuts;
-  for (const std::string& name : candidates) {
-    const bool is_output = std::find(outputs.begin(), outputs.end(), name) != outputs.end();
-    if (needed.tensors.contains(name) && !is_output && !find_leak(graph, name)) {
-      cuts.push_back(name);
+  std::set<std::string> alive;
+  const auto take_cut = [&] {
+    if (alive.size() == 1 && !ends.contains(*alive.begin())) cuts.push_back(*alive.begin());
+  };
+  for (const TensorInfo& input : graph.inputs) {
+    if (last.contains(input.name)) alive.insert(input.name);
+  }
+  take_cut();
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (!needed[i] || !flows(node)) continue;
+    for (const std::string& input : node.inputs) {
+      const auto found = last.find(input);
+      if (found != last.end() && found->second == i) alive.erase(input);
     }
+    for (const std::string& output : node.outputs) {
+      if (flowing.contains(output) && last.contains(output)) alive.insert(output);
+    }
+    take_cut();
   }
   return cuts;
 }

@@ -17,6 +17,11 @@ namespace fcp {
 Graph extract(const Graph& graph, const std::vector<TensorInfo>& inputs,
               const std::vector<TensorInfo>& outputs);
 
+// The part of the graph that makes these of its outputs; inputs that they do not need are left out.
+// What is to be judged by its cuts, bounds or gradients is to be selected first: operators that
+// only make other outputs then do not matter.
+Graph select_outputs(const Graph& graph, const std::vector<std::string>& names);
+
 struct CutGraph {
   std::string feature;  // name of the tensor
   Graph backbone;
@@ -27,7 +32,9 @@ struct CutGraph {
 // layers. A layer is a node with learned weights that multiply (Gemm, MatMul, Conv,
 // ConvTranspose); "-2" leaves the last two layers to the head, "2" gives the first two, and what
 // follows each of them, to the backbone, so "0" cuts before the first layer. An Error names a
-// tensor that leaks past the cut.
+// tensor that leaks past the cut. A shape is no leak where the file fixes all dimensions but the
+// rows: what the head needs to know of shapes before the cut becomes constants, or follows from the
+// number of the feature's rows; the backbone then runs on zeros, once for 1 row and once for 2.
 CutGraph cut(const Graph& graph, const std::string& where);
 
 // Fills in type and shape of the feature in both parts, which ONNX asks of the inputs and outputs
@@ -45,7 +52,12 @@ std::optional<std::string> find_leak(const Graph& graph, const std::string& tens
 // first. Outputs are not cuts: they would leave no head.
 std::vector<std::string> valid_cuts(const Graph& graph);
 
-// Number of layers of the graph, counted as for cut().
+// The graph's one output where it depends on no more than the inputs' shapes, and these tell it
+// whatever the number of rows; nothing otherwise.
+std::optional<torch::Tensor> value_by_shapes(const Graph& graph);
+
+// For each node whether it is a layer, as for cut(), and the number of layers.
+std::vector<bool> layer_marks(const Graph& graph);
 size_t count_layers(const Graph& graph);
 
 }  // namespace fcp

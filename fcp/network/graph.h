@@ -38,6 +38,7 @@ struct TensorInfo {
 struct Graph {
   std::string name;
   int64_t opset = 17;
+  std::map<std::string, int64_t> domains;  // other operator sets: "ai.onnx.ml" to its version
   int64_t ir_version = 8;
   std::vector<Node> nodes;  // in an order in which every node follows what it needs
   std::map<std::string, torch::Tensor> initializers;

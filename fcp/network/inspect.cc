@@ -6,6 +6,7 @@
 #include "fcp/base/error.h"
 #include "fcp/network/bound_support.h"
 #include "fcp/network/cut.h"
+#include "fcp/network/half.h"
 #include "fcp/network/network.h"
 #include "fcp/network/simplify.h"
 
@@ -41,6 +42,38 @@ int64_t parameters_of(const Step& step, const Tensors& constants) {
   return count;
 }
 
+// The head of a cut is what follows it, so one walk from the end counts layers and finds the
+// weakest bounds for all cuts.
+std::vector<CutReport> report_cuts(const Graph& graph, const Network& network,
+                                   const std::vector<BoundSupport>& support,
+                                   const std::map<std::string, std::vector<int64_t>>& shapes) {
+  const std::vector<bool> layers = layer_marks(graph);
+  const size_t count = network.steps().size();
+  std::vector<size_t> layers_from(count + 1, 0);  // of the steps from here on
+  std::vector<BoundSupport> weakest_from(count + 1, BoundSupport::kLinear);
+  std::map<std::string, size_t> made_by;
+  for (size_t i = count; i-- > 0;) {
+    layers_from[i] = layers_from[i + 1] + (layers[i] ? 1 : 0);
+    weakest_from[i] = std::min(weakest_from[i + 1], support[i]);
+    for (const std::string& output : network.steps()[i].node.outputs) made_by[output] = i;
+  }
+  std::vector<CutReport> cuts;
+  for (const std::string& tensor : valid_cuts(graph)) {
+    const auto maker = made_by.find(tensor);
+    const size_t head = maker == made_by.end() ? 0 : maker->second + 1;
+    CutReport cut;
+    cut.tensor = tensor;
+    const auto shape = shapes.find(tensor);
+    if (shape != shapes.end()) cut.shape = shape->second;
+    cut.size = 1;
+    for (size_t i = 1; i < cut.shape.size(); ++i) cut.size *= cut.shape[i];
+    cut.head_layers = layers_from[head];
+    cut.bounds = support_name(weakest_from[head]);
+    cuts.push_back(std::move(cut));
+  }
+  return cuts;
+}
+
 }  // namespace
 
 NetworkReport inspect(const Graph& graph,
@@ -53,7 +86,11 @@ NetworkReport inspect(const Graph& graph,
     if (!known) fail("the network has no input '", name, "'");
   }
   Graph folded = graph;
+  widen_half(folded);
+  drop_unneeded(folded);
+  check_supported(folded);
   fold_constants(folded);
+  drop_unneeded(folded);
 
   NetworkReport report;
   report.opset = graph.opset;
@@ -87,19 +124,7 @@ NetworkReport inspect(const Graph& graph,
   for (const auto& [name, tensor] : folded.initializers) {
     if (tensor.is_floating_point()) report.parameters += tensor.numel();
   }
-  for (const std::string& tensor : valid_cuts(folded)) {
-    CutReport cut_report;
-    cut_report.tensor = tensor;
-    cut_report.shape = found_shapes[tensor];
-    cut_report.size = 1;
-    for (size_t i = 1; i < cut_report.shape.size(); ++i) cut_report.size *= cut_report.shape[i];
-    const Graph head = cut(folded, tensor).head;
-    cut_report.head_layers = count_layers(head);
-    const std::vector<BoundSupport> head_support =
-        bound_support(Network(head, {.fold_constants = false, .fold_batch_norm = false}));
-    cut_report.bounds = support_name(*std::min_element(head_support.begin(), head_support.end()));
-    report.cuts.push_back(std::move(cut_report));
-  }
+  report.cuts = report_cuts(folded, network, support, found_shapes);
   return report;
 }
 

@@ -43,7 +43,8 @@ struct NetworkReport {
 };
 
 // `shapes` overrides the shape of inputs by name. A dynamic first dimension is taken as 1; any
-// other dynamic dimension must be given, and an Error says which.
+// other dynamic dimension must be given, and an Error says which. Where nodes are not supported,
+// one Error lists them all.
 NetworkReport inspect(const Graph& graph,
                       const std::map<std::string, std::vector<int64_t>>& shapes = {});
 

@@ -59,8 +59,13 @@ Tensors product_at_once(const LinearFunction& function, const LinearStep& step,
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!step.varies[i]) continue;
     std::vector<int64_t> shape = inputs[i].sizes().vec();
-    shape[0] *= count;
-    inputs[i] = zeros_like_shape(inputs[i], shape).requires_grad_();
+    if (step.rule == BoundRule::kBilinear) {
+      shape.insert(shape.begin(), count);
+      inputs[i] = inputs[i].unsqueeze(0).expand(shape).flatten(0, 1).detach().requires_grad_();
+    } else {
+      shape[0] *= count;
+      inputs[i] = zeros_like_shape(inputs[i], shape).requires_grad_();
+    }
     variables.push_back(inputs[i]);
   }
   Tensors outputs;
@@ -196,6 +201,22 @@ std::vector<Coefficients> through_largest(const Op& op, const LinearStep& step,
   return through_affine(gather, step, {chosen}, nullptr);
 }
 
+void prepare_bilinear(const Op& op, const std::vector<Range>& inputs, double unit,
+                      LinearStep& step) {
+  Tensors half, most;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto& [lower, upper] = inputs[i];
+    step.inputs[i] = (lower + upper) / 2;
+    half.push_back((upper - lower) / 2);
+    most.push_back(torch::maximum(lower.abs(), upper.abs()));
+  }
+  step.constants = {-op.forward(step.inputs)[0]};
+  // Beside r_x r_y, γ |x||y| for the network's rounding, and the same for that of the middles.
+  const double ku = (op.roundings(step.inputs) + 3) * unit;
+  if (ku >= 1) fail("a sum of ", ku / unit, " terms is too long for bounds that hold its rounding");
+  step.errors = {op.forward(half)[0] + op.forward(most)[0] * (ku / (1 - ku))};
+}
+
 void prepare_largest(const Op& op, const std::vector<Range>& inputs, LinearStep& step) {
   torch::Tensor lower = op.candidates(lower_ends(inputs));
   torch::Tensor upper = op.candidates(upper_ends(inputs));
@@ -243,6 +264,8 @@ LinearStep make_linear_step(const Op& op, BoundRule rule, const std::vector<Rang
       if (!constant.is_floating_point() || !constant.any().item<bool>()) constant = torch::Tensor();
     }
     step.errors = affine_errors(op, inputs, unit);
+  } else if (rule == BoundRule::kBilinear) {
+    prepare_bilinear(op, inputs, unit, step);
   } else {
     prepare_largest(op, inputs, step);
   }
@@ -257,10 +280,13 @@ std::vector<Coefficients> step_back(const Op& op, const LinearStep& step,
     inputs[0] = through_curve(step, outputs[0], biases, free);
     return inputs;
   }
-  if (step.rule != BoundRule::kAffine) return through_largest(op, step, outputs[0], biases);
+  const bool affine = step.rule == BoundRule::kAffine;
+  if (!affine && step.rule != BoundRule::kBilinear) {
+    return through_largest(op, step, outputs[0], biases);
+  }
   add_affine_constants(step, outputs, biases);
   const LinearFunction forward = [&op](const Tensors& inputs) { return op.forward(inputs); };
-  return through_affine(forward, step, outputs, &op);
+  return through_affine(forward, step, outputs, affine ? &op : nullptr);
 }
 
 }  // namespace fcp

@@ -3,7 +3,12 @@
 //
 // An affine operator multiplies the coefficients by its weights, which is the vector-Jacobian
 // product of forward(): autograd does it for every operator. A curve is replaced by the line below
-// or above it, whichever the sign of the coefficient asks for. A maximum is replaced by the
+// or above it, whichever the sign of the coefficient asks for. A product of two varying inputs is
+// linearised at the middles m of their ranges, whose half-widths are r:
+//
+//   x·y = m_y x + m_x y − m_x m_y + e,    |e| = |x − m_x||y − m_y| ≤ r_x r_y
+//
+// (the mean of McCormick's two planes on either side). A maximum is replaced by the
 // candidate that is the largest for sure; else from below by the one with the largest lower end and
 // from above by a constant. Rounding is treated as in bound_rules.h.
 //
@@ -36,10 +41,10 @@ struct Biases {
 struct LinearStep {
   BoundRule rule = BoundRule::kNone;
   int64_t rows = 0;
-  Tensors inputs;  // zeros in place of what varies
+  Tensors inputs;  // zeros in place of what varies; kBilinear: the middles
   std::vector<bool> varies;
   Tensors constants;          // kAffine: the outputs where the input is 0; undefined: 0
-  Tensors errors;             // kAffine: what rounding may do; undefined: nothing
+  Tensors errors;             // what rounding may do, and kBilinear r_x r_y; undefined: nothing
   Relaxation lines;           // kCurve
   torch::Tensor winner;       // kLargest: 1 at the candidate of the largest lower end
   torch::Tensor sure_winner;  // the same, 0 where another one might be larger

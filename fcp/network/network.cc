@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/half.h"
 #include "fcp/network/libtorch_error.h"
+#include "fcp/network/rewrite.h"
 #include "fcp/network/simplify.h"
 
 namespace fcp {
@@ -44,8 +46,12 @@ void mark_last_reads(std::vector<Step>& steps, const Tensors& constants,
 }  // namespace
 
 Network::Network(Graph graph, NetworkOptions options)
-    : device_(options.device), opset_(graph.opset) {
+    : device_(options.device), opset_(graph.opset), domains_(graph.domains) {
+  widen_half(graph);
+  drop_unneeded(graph);
+  check_supported(graph);
   if (options.fold_constants) fold_constants(graph);
+  if (options.fold_constants) rewrite(graph);
   if (options.fold_constants && options.fold_batch_norm) fold_batch_norm(graph);
 
   std::map<std::string, int> slots;
@@ -61,6 +67,7 @@ Network::Network(Graph graph, NetworkOptions options)
   for (const TensorInfo& input : graph.inputs) input_slots_.push_back(slot_of(input.name));
   for (Node& node : graph.nodes) {
     Step step;
+    refuse_training(node);
     step.op = make_op(node, graph.opset);
     for (const std::string& input : node.inputs) step.inputs.push_back(slot_of(input));
     for (const std::string& output : node.outputs) step.outputs.push_back(slot_of(output));
@@ -76,6 +83,7 @@ Network::Network(Graph graph, NetworkOptions options)
 Graph Network::graph() const {
   Graph graph;
   graph.opset = opset_;
+  graph.domains = domains_;
   graph.inputs = inputs_;
   graph.outputs = outputs_;
   const auto keep_constant = [&](const std::string& name, int slot) {

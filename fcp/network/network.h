@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ struct Step {
 
 class Network {
  public:
+  // What no output depends on is left out. An Error lists all nodes that cannot be run.
   explicit Network(Graph graph, NetworkOptions options = {});
 
   // One input, one output.
@@ -76,6 +78,7 @@ class Network {
   std::vector<int> output_slots_;
   torch::Device device_;
   int64_t opset_ = 0;
+  std::map<std::string, int64_t> domains_;
 };
 
 }  // namespace fcp

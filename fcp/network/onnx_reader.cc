@@ -1,14 +1,19 @@
 #include "fcp/network/onnx_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/cut.h"
+#include "fcp/network/inline_if.h"
 #include "fcp/network/onnx_tensor.h"
 
 namespace fcp {
@@ -65,7 +70,13 @@ TensorInfo read_info(const onnx::ValueInfoProto& message, const std::string& fil
   }
   const auto& tensor = message.type().tensor_type();
   const std::optional<torch::ScalarType> type = torch_type(tensor.elem_type());
-  if (!type) fail(file, ": '", info.name, "' has an unsupported element type");
+  if (!type) {
+    const bool text = tensor.elem_type() == onnx::TensorProto::STRING;
+    fail(file, ": '", info.name, "' has ",
+         text ? "strings, expected numbers: encode them before "
+                "the network"
+              : concat("the unsupported element type ", tensor.elem_type()));
+  }
   info.type = *type;
   info.known_rank = tensor.has_shape();
   for (const auto& dimension : tensor.shape().dim()) {
@@ -76,6 +87,19 @@ TensorInfo read_info(const onnx::ValueInfoProto& message, const std::string& fil
   return info;
 }
 
+// Operator sets beside ONNX's own.
+std::map<std::string, int64_t> read_domains(const onnx::ModelProto& model) {
+  std::map<std::string, int64_t> domains;
+  for (const auto& import : model.opset_import()) {
+    if (!import.domain().empty() && import.domain() != "ai.onnx") {
+      domains[import.domain()] = import.version();
+    }
+  }
+  return domains;
+}
+
+constexpr int64_t kUnnamedOpset = 9;
+
 int64_t read_opset(const onnx::ModelProto& model, const std::string& file) {
   for (const auto& import : model.opset_import()) {
     if (!import.domain().empty() && import.domain() != "ai.onnx") continue;
@@ -85,7 +109,10 @@ int64_t read_opset(const onnx::ModelProto& model, const std::string& file) {
     }
     return import.version();
   }
-  fail(file, ": not an ONNX model (it names no operator set)");
+  if (model.opset_import_size() == 0) {
+    fail(file, ": not an ONNX model (it names no operator set)");
+  }
+  return kUnnamedOpset;  // no node is of ONNX's own domain
 }
 
 // A layer's weight that is no finite number makes answers NaN or infinite, far from the cause.
@@ -109,28 +136,161 @@ void check_weights(const Graph& graph) {
   }
 }
 
-Graph graph_from(const onnx::ModelProto& model, const std::string& file,
-                 const std::string& folder) {
-  if (!model.has_graph()) fail(file, ": not an ONNX model (it has no graph)");
-  const onnx::GraphProto& message = model.graph();
-  if (message.sparse_initializer_size() > 0) fail(file, ": sparse initializers are not supported");
+bool is_zip_map(const onnx::NodeProto& node) {
+  return node.op_type() == "ZipMap" && node.domain() == "ai.onnx.ml" && node.input_size() == 1 &&
+         node.output_size() == 1;
+}
 
-  Graph graph;
-  graph.name = message.name();
-  graph.opset = read_opset(model, file);
-  graph.ir_version = model.ir_version();
+// ZipMap names the columns of a classifier's [N, C] probabilities by making dictionaries of them.
+// Here it is an Identity, and its output the tensor.
+Node tensor_instead_of_maps(const onnx::NodeProto& message) {
+  Node node;
+  node.name = message.name();
+  node.op = "Identity";
+  node.inputs = {message.input(0)};
+  node.outputs = {message.output(0)};
+  return node;
+}
+
+TensorInfo info_of_zip_map(const onnx::NodeProto& node) {
+  int classes = 0;
+  for (const auto& attribute : node.attribute()) {
+    classes = std::max({classes, attribute.ints_size(), attribute.strings_size()});
+  }
+  TensorInfo info;
+  info.name = node.output(0);
+  info.shape = {kDynamic, classes > 0 ? classes : kDynamic};
+  info.dimension_names.assign(2, "");
+  return info;
+}
+
+// The outputs that are tensors of numbers. Others, such as labels that are strings, are left out as
+// long as one remains.
+std::vector<TensorInfo> read_outputs(const onnx::GraphProto& graph, const std::string& file) {
+  std::map<std::string, const onnx::NodeProto*> zip_maps;
+  for (const auto& node : graph.node()) {
+    if (is_zip_map(node)) zip_maps[node.output(0)] = &node;
+  }
+  std::vector<TensorInfo> outputs;
+  for (const auto& output : graph.output()) {
+    const auto zip_map = zip_maps.find(output.name());
+    const bool numbers = output.type().has_tensor_type() &&
+                         torch_type(output.type().tensor_type().elem_type()).has_value();
+    if (zip_map != zip_maps.end()) {
+      outputs.push_back(info_of_zip_map(*zip_map->second));
+    } else if (numbers) {
+      outputs.push_back(read_info(output, file));
+    }
+  }
+  if (outputs.empty()) {
+    for (const auto& output : graph.output()) read_info(output, file);  // says what is wrong
+  }
+  return outputs;
+}
+
+// The tensors that computing the outputs takes, where some of the file's outputs were left out;
+// otherwise nothing, and everything is read.
+std::optional<std::set<std::string>> needed_tensors(const onnx::GraphProto& graph,
+                                                    const std::vector<TensorInfo>& outputs) {
+  if (outputs.size() == static_cast<size_t>(graph.output_size())) return std::nullopt;
+  std::map<std::string, const onnx::NodeProto*> made_by;
+  for (const auto& node : graph.node()) {
+    for (const std::string& output : node.output()) made_by[output] = &node;
+  }
+  std::set<std::string> needed;
+  std::vector<std::string> open;
+  for (const TensorInfo& output : outputs) open.push_back(output.name);
+  while (!open.empty()) {
+    const std::string name = open.back();
+    open.pop_back();
+    if (name.empty() || !needed.insert(name).second) continue;
+    const auto maker = made_by.find(name);
+    if (maker == made_by.end()) continue;
+    open.insert(open.end(), maker->second->input().begin(), maker->second->input().end());
+  }
+  return needed;
+}
+
+void read_tensors(const onnx::GraphProto& message, const std::string& file,
+                  const std::string& folder, Graph& graph) {
+  graph.outputs = read_outputs(message, file);
+  const auto needed = needed_tensors(message, graph.outputs);
+  const auto wanted = [&](const std::string& name) { return !needed || needed->contains(name); };
   for (const auto& tensor : message.initializer()) {
+    if (!wanted(tensor.name())) continue;
     const std::string owner = concat(file, ": initializer '", tensor.name(), "'");
     if (!graph.initializers.emplace(tensor.name(), tensor_from_onnx(tensor, owner, folder))
              .second) {
       fail(owner, ": appears twice");
     }
   }
-  for (const auto& node : message.node()) graph.nodes.push_back(read_node(node, file, folder));
-  for (const auto& input : message.input()) {
-    if (!graph.initializers.contains(input.name())) graph.inputs.push_back(read_info(input, file));
+  for (const auto& node : message.node()) {
+    if (!std::any_of(node.output().begin(), node.output().end(), wanted)) continue;
+    graph.nodes.push_back(is_zip_map(node) ? tensor_instead_of_maps(node)
+                                           : read_node(node, file, folder));
   }
-  for (const auto& output : message.output()) graph.outputs.push_back(read_info(output, file));
+  for (const auto& input : message.input()) {
+    if (!graph.initializers.contains(input.name()) && wanted(input.name())) {
+      graph.inputs.push_back(read_info(input, file));
+    }
+  }
+}
+
+// The tensors of the graph up to a node, as far as they do not need others.
+Graph graph_before(const onnx::GraphProto& message, const std::string& tensor, int end,
+                   const std::string& file, const std::string& folder) {
+  std::set<std::string> wanted = {tensor};
+  Graph graph;
+  for (int i = end - 1; i >= 0; --i) {
+    const auto& node = message.node(i);
+    if (std::none_of(node.output().begin(), node.output().end(),
+                     [&](const std::string& name) { return wanted.contains(name); })) {
+      continue;
+    }
+    wanted.insert(node.input().begin(), node.input().end());
+    graph.nodes.insert(graph.nodes.begin(), read_node(node, file, folder));
+  }
+  for (const auto& each : message.initializer()) {
+    if (!wanted.contains(each.name())) continue;
+    const std::string owner = concat(file, ": initializer '", each.name(), "'");
+    graph.initializers.emplace(each.name(), tensor_from_onnx(each, owner, folder));
+  }
+  for (const auto& input : message.input()) {
+    const bool given = wanted.contains(input.name()) && !graph.initializers.contains(input.name());
+    if (given) graph.inputs.push_back(read_info(input, file));
+  }
+  graph.outputs.resize(1);
+  graph.outputs[0].name = tensor;
+  graph.outputs[0].type = torch::kBool;
+  graph.outputs[0].known_rank = false;
+  return graph;
+}
+
+// What a condition says, from constants alone or from shapes that the file fixes.
+std::optional<bool> known_truth(const Graph& graph) {
+  const std::optional<torch::Tensor> value = value_by_shapes(graph);
+  if (!value || value->numel() != 1) return std::nullopt;
+  return value->to(torch::kBool).item<bool>();
+}
+
+Graph graph_from(onnx::ModelProto& model, const std::string& file, const std::string& folder) {
+  if (!model.has_graph()) fail(file, ": not an ONNX model (it has no graph)");
+  const int64_t opset = read_opset(model, file);
+  inline_if(*model.mutable_graph(), file,
+            [&](const onnx::GraphProto& message, const std::string& tensor, int end) {
+              Graph before = graph_before(message, tensor, end, file, folder);
+              before.opset = opset;
+              return known_truth(before);
+            });
+  const onnx::GraphProto& message = model.graph();
+  if (message.sparse_initializer_size() > 0) fail(file, ": sparse initializers are not supported");
+
+  Graph graph;
+  graph.name = message.name();
+  graph.opset = opset;
+  graph.domains = read_domains(model);
+  graph.ir_version = model.ir_version();
+  read_tensors(message, file, folder, graph);
   for (const auto& entry : model.metadata_props()) graph.metadata[entry.key()] = entry.value();
   try {
     sort_and_check(graph);

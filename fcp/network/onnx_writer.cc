@@ -116,6 +116,11 @@ class OnnxPieces {
     before.set_ir_version(graph.ir_version);
     before.set_producer_name("fcp");
     after.add_opset_import()->set_version(graph.opset);
+    for (const auto& [domain, version] : graph.domains) {
+      auto* import = after.add_opset_import();
+      import->set_domain(domain);
+      import->set_version(version);
+    }
     for (const auto& [key, value] : graph.metadata) {
       auto* entry = after.add_metadata_props();
       entry->set_key(key);

@@ -75,6 +75,10 @@ std::vector<float> OpArguments::numbers(const std::string& name) {
   return get<std::vector<float>>(name, "a list of numbers", {});
 }
 
+std::vector<std::string> OpArguments::texts(const std::string& name) {
+  return get<std::vector<std::string>>(name, "a list of strings", {});
+}
+
 torch::Tensor OpArguments::tensor(const std::string& name) {
   return get<torch::Tensor>(name, "a tensor", {});
 }

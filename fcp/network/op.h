@@ -29,6 +29,8 @@ enum class BoundRule {
   kInterval,  // by interval(), and nothing else is known
   kAffine,    // every number is a weighted sum of the inputs' numbers plus a constant: interval()
               // where a larger input may make a smaller output, roundings() where it computes
+  kBilinear,  // a product of two varying inputs: linear in each of them, no terms beside;
+              // interval()
   kCurve,     // every number is curve() of the number at its place in the first input
   kLargest,   // every number is the largest of its candidates()
   kSmallest,  // … the smallest
@@ -55,13 +57,13 @@ class Op {
 
   // The outputs' ranges from the inputs', in plain arithmetic and such that a larger range never
   // gives a smaller one, to the last bit. By default the outputs of both ends, which is right where
-  // no output falls when an input rises. `unit` > 0 asks a rule of kind kInterval, and no other, to
-  // hold what rounding with this roundoff can do.
+  // no output falls when an input rises. `unit` > 0 asks a rule of kind kInterval or kBilinear, and
+  // no other, to hold what rounding with this roundoff can do.
   virtual std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const;
 
-  // kAffine: k such that the computed output is off by less than k roundoffs of its magnitude
-  // Σ |w·x| + |constant|. magnitude() says it for inputs that hold |x| where the constant is itself
-  // a difference; undefined: from interval().
+  // kAffine, kBilinear: k such that the computed output is off by less than k roundoffs of its
+  // magnitude Σ |w·x| + |constant|. magnitude() says it for inputs that hold |x| where the constant
+  // is itself a difference; undefined: from interval().
   virtual double roundings(const Tensors& inputs) const;
   virtual torch::Tensor magnitude(const Tensors& inputs) const;
 
@@ -111,6 +113,7 @@ class OpArguments {
   std::string text(const std::string& name, const std::string& fallback);
   std::vector<int64_t> integers(const std::string& name, std::vector<int64_t> fallback = {});
   std::vector<float> numbers(const std::string& name);
+  std::vector<std::string> texts(const std::string& name);
   torch::Tensor tensor(const std::string& name);
   void ignore(const std::string& name);  // has no effect on inference, by its definition
 
@@ -128,11 +131,16 @@ class OpArguments {
   std::set<std::string> read_;
 };
 
-// Makes the Op of a node. Throws an Error that names op, node and domain and lists what is
-// supported when there is no such operator.
+// Makes the Op of a node. Throws an Error that names op, node and domain when there is no such
+// operator, or when it is used in a way that is not supported.
 std::unique_ptr<Op> make_op(const Node& node, int64_t opset);
 
-// Names of all operators that make_op knows, sorted.
+// What make_op has to say against the graph's nodes: one message for each node, and one for all
+// nodes of an operator that is not known. The second throws them all as one Error.
+std::vector<std::string> unsupported_nodes(const Graph& graph);
+void check_supported(const Graph& graph);
+
+// Names of all operators that make_op knows, those of ai.onnx.ml after the others.
 std::vector<std::string> supported_ops();
 
 }  // namespace fcp

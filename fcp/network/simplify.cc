@@ -1,6 +1,7 @@
 #include "fcp/network/simplify.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -39,6 +40,21 @@ void drop_unread(Graph& graph) {
 
 }  // namespace
 
+void drop_unneeded(Graph& graph) {
+  std::set<std::string> wanted;
+  for (const TensorInfo& output : graph.outputs) wanted.insert(output.name);
+  std::vector<Node> kept;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const bool needed = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                    [&](const std::string& name) { return wanted.contains(name); });
+    if (!needed) continue;
+    wanted.insert(node->inputs.begin(), node->inputs.end());
+    kept.push_back(std::move(*node));
+  }
+  graph.nodes.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
+  drop_unread(graph);
+}
+
 void fold_constants(Graph& graph) {
   torch::NoGradGuard no_grad;
   const size_t budget = 4 * bytes_of(graph) + kMaxFoldedBytes;
@@ -70,6 +86,20 @@ void fold_constants(Graph& graph) {
 
 namespace {
 
+int64_t integer_attribute(const Node& node, const std::string& name, int64_t fallback) {
+  const auto found = node.attributes.find(name);
+  if (found == node.attributes.end()) return fallback;
+  const auto* value = std::get_if<int64_t>(&found->second);
+  return value == nullptr ? fallback : *value;
+}
+
+// In training mode mean and variance are those of the batch. Old files show it by more outputs.
+bool trains(const Node& node) {
+  const auto wanted = [](const std::string& name) { return !name.empty(); };
+  return integer_attribute(node, "training_mode", 0) != 0 ||
+         std::count_if(node.outputs.begin(), node.outputs.end(), wanted) > 1;
+}
+
 struct BatchNorm {
   torch::Tensor scale;  // k, one a channel
   torch::Tensor shift;  // t − k m
@@ -78,6 +108,7 @@ struct BatchNorm {
 // The affine map of a BatchNormalization with constant parameters, in double precision.
 bool read_batch_norm(const Graph& graph, const Node& node, BatchNorm& result) {
   if (node.op != "BatchNormalization" || node.inputs.size() != 5) return false;
+  if (trains(node)) return false;
   torch::Tensor parameters[4];
   for (size_t i = 0; i < 4; ++i) {
     const auto found = graph.initializers.find(node.inputs[i + 1]);
@@ -91,13 +122,6 @@ bool read_batch_norm(const Graph& graph, const Node& node, BatchNorm& result) {
   result.scale = parameters[0] / (parameters[3] + variance_floor).sqrt();
   result.shift = parameters[1] - parameters[2] * result.scale;
   return true;
-}
-
-int64_t integer_attribute(const Node& node, const std::string& name, int64_t fallback) {
-  const auto found = node.attributes.find(name);
-  if (found == node.attributes.end()) return fallback;
-  const auto* value = std::get_if<int64_t>(&found->second);
-  return value == nullptr ? fallback : *value;
 }
 
 bool is_unit(const Node& node, const std::string& name) {
@@ -148,6 +172,13 @@ bool scale_layer(Graph& graph, Node& layer, const BatchNorm& norm) {
 }
 
 }  // namespace
+
+void refuse_training(const Node& node) {
+  if (node.op == "BatchNormalization" && node.domain.empty() && trains(node)) {
+    fail(describe(node), ": is in training mode, where rows depend on each other; export the ",
+         "network for inference (in PyTorch, call model.eval() first)");
+  }
+}
 
 void fold_batch_norm(Graph& graph) {
   torch::NoGradGuard no_grad;

@@ -11,6 +11,12 @@ namespace fcp {
 constexpr size_t kMaxFoldedBytes = size_t{256} << 20;
 void fold_constants(Graph& graph);
 
+// Removes the nodes that no output depends on, and initializers that nothing reads.
+void drop_unneeded(Graph& graph);
+
+// An Error for a BatchNormalization in training mode, which makes rows depend on each other.
+void refuse_training(const Node& node);
+
 // Multiplies each BatchNormalization into the Conv, ConvTranspose or Gemm before it where that is
 // exact: with constant weights and nobody else reading what is in between.
 //   y = s (W x + b − m) / √(v + ε) + t   =   (k W) x + (k (b − m) + t),   k = s / √(v + ε)

@@ -9,19 +9,11 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/cut.h"
+#include "fcp/network/output_kind.h"
 #include "fcp/scores/outputs.h"
 
 namespace fcp {
 namespace {
-
-bool is_softmax_of_rows(const Node& node) {
-  if (!node.domain.empty() || (node.op != "Softmax" && node.op != "LogSoftmax")) return false;
-  const auto axis = node.attributes.find("axis");
-  if (axis == node.attributes.end()) return true;
-  const int64_t* value = std::get_if<int64_t>(&axis->second);
-  return value != nullptr && (*value == 1 || *value == -1);
-}
 
 // The numbers of one row of the output; 0: the file does not say.
 int64_t declared_classes(const TensorInfo& output) {
@@ -53,20 +45,13 @@ int64_t classes_by_running(const Network& network, const TensorInfo& output) {
 
 LogitHead logit_head(const std::shared_ptr<const Network>& head, const std::string& output) {
   const size_t index = output_index(*head, output);
-  TensorInfo wanted = head->outputs()[index];
-  bool changed = head->outputs().size() > 1;
-  for (const Step& step : head->steps()) {
-    if (step.outputs[0] == head->output_slots()[index] && is_softmax_of_rows(step.node)) {
-      wanted.name = step.node.inputs[0];
-      changed = true;
-    }
-  }
+  const Graph logits = logits_graph(head->graph(), head->outputs()[index].name);
+  const TensorInfo& wanted = logits.outputs[0];
   LogitHead result{head, declared_classes(wanted)};
-  if (changed) {
+  if (head->outputs().size() > 1 || wanted.name != head->outputs()[index].name) {
     NetworkOptions options;
     options.device = head->device();
-    result.network =
-        std::make_shared<const Network>(extract(head->graph(), head->inputs(), {wanted}), options);
+    result.network = std::make_shared<const Network>(logits, options);
   }
   if (result.classes == 0) result.classes = classes_by_running(*result.network, wanted);
   if (result.classes < 2) {

@@ -5,8 +5,9 @@
 // region is all labels whose score is at most the radius, so that the law holds by construction.
 //
 // Logits are what stands before a Softmax or LogSoftmax at the end of the network, where there is
-// one. Labels are ranked by their logits, the largest first and, of equal logits, the lower label
-// first; the network's own answer is the label of rank 1.
+// one, or the logarithms of probabilities (network/output_kind.h). Labels are ranked by their
+// logits, the largest first and, of equal logits, the lower label first; the network's own answer
+// is the label of rank 1.
 //
 // Tested by tests/scores/labels_test.cc and label_law_test.cc.
 #pragma once

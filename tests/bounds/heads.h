@@ -69,8 +69,10 @@ struct NamedGraph {
 // One head for every activation.
 inline std::vector<NamedGraph> activated_heads(const std::vector<int64_t>& widths) {
   std::vector<NamedGraph> heads;
-  for (const char* op : {"Relu", "LeakyRelu", "Elu", "Selu", "Celu", "Sigmoid", "Tanh", "Softplus",
-                         "Gelu", "Exp", "HardSigmoid", "HardSwish", "Abs", "Erf"}) {
+  for (const char* op :
+       {"Relu",     "LeakyRelu", "Elu",  "Selu",        "Celu",      "Sigmoid", "Tanh",
+        "Softplus", "Gelu",      "Exp",  "HardSigmoid", "HardSwish", "Abs",     "Erf",
+        "Mish",     "Softsign",  "Atan", "Sinh",        "Cosh",      "Asinh"}) {
     heads.push_back({op, make_activated(widths, op)});
   }
   heads.push_back({"LeakyRelu -0.5", make_activated(widths, "LeakyRelu", {{"alpha", -0.5f}})});

@@ -18,6 +18,24 @@ std::vector<NamedGraph> monotone_heads() {
   heads.push_back({"mixed", make_mixed_head()});
   heads.push_back({"softmax", single("Softmax", {6})});
   heads.push_back({"log-softmax", single("LogSoftmax", {6})});
+  const torch::Tensor scale = torch::randn({6}), shift = torch::randn({6});
+  heads.push_back({"LayerNormalization",
+                   single("LayerNormalization", {2, 6}, {}, {{"a", scale}, {"b", shift}})});
+  heads.push_back({"RMSNormalization", single("RMSNormalization", {6}, {}, {{"a", scale}}, 23)});
+  heads.push_back(
+      {"GroupNormalization", single("GroupNormalization", {6, 4}, {{"num_groups", int64_t{2}}},
+                                    {{"a", scale}, {"b", shift}}, 21)});
+  Graph product = single("MatMul", {3, 4});
+  product.nodes.insert(product.nodes.begin(), make_node("Tanh", {"x"}, {"t"}));
+  product.nodes.insert(
+      product.nodes.begin() + 1,
+      make_node("Transpose", {"t"}, {"u"}, {{"perm", std::vector<int64_t>{0, 2, 1}}}));
+  product.nodes[2].inputs = {"x", "u"};
+  heads.push_back({"MatMul of two", product});
+  for (const char* op : {"Sin", "Cos", "Floor"}) heads.push_back({op, single(op, {6})});
+  for (const char* op : {"ReduceL1", "ReduceL2", "ReduceLogSumExp"}) {
+    heads.push_back({op, single(op, {6}, {{"axes", std::vector<int64_t>{1}}})});
+  }
   return heads;
 }
 

@@ -22,6 +22,21 @@ Graph joined(const std::string& op, const std::map<std::string, Attribute>& attr
   return graph;
 }
 
+// x Bᵀ(x): a product of two matrices that both vary, as in attention.
+Graph product_of_two(const std::string& op, const std::map<std::string, Attribute>& attributes) {
+  Graph graph = single(op, {3, 4}, attributes);
+  graph.nodes.insert(graph.nodes.begin(), make_node("Tanh", {"x"}, {"t"}));
+  graph.nodes.insert(graph.nodes.begin() + 1,
+                     make_node("Transpose", {"t"}, {"u"}, {{"perm", Ints{0, 2, 1}}}));
+  graph.nodes[2].inputs = {"x", "u"};
+  return graph;
+}
+
+Graph of_domain(Graph graph, const std::string& domain) {
+  graph.nodes.back().domain = domain;
+  return graph;
+}
+
 std::vector<NamedGraph> linear_cases() {
   std::vector<NamedGraph> cases;
   const auto add = [&](const std::string& name, Graph graph) {
@@ -125,6 +140,61 @@ std::vector<NamedGraph> linear_cases() {
   split.nodes[0].outputs = {"a", "b"};
   split.nodes.push_back(make_node("Sub", {"a", "b"}, {"y"}));
   add("Split", split);
+  add("Mul of two", joined("Mul"));
+  add("MatMul of two", product_of_two("MatMul", {}));
+  add("Trilu", single("Trilu", {3, 4}, {{"upper", int64_t{0}}}));
+  add("CumSum", single("CumSum", {5}, {{"exclusive", int64_t{1}}}, {{"a", ints({1})}}));
+  add("SpaceToDepth", single("SpaceToDepth", {2, 4, 4}, {{"blocksize", int64_t{2}}}));
+  add("Einsum", single("Einsum", {3, 4}, {{"equation", std::string("nij,jk->nki")}},
+                       {{"b", torch::randn({4, 5})}}));
+  add("Einsum of one", single("Einsum", {3, 4}, {{"equation", std::string("n i j -> n j")}}));
+  add("Scaler", of_domain(single("Scaler", {3},
+                                 {{"offset", std::vector<float>{1, 2, 3}},
+                                  {"scale", std::vector<float>{2, -1, 0.5f}}}),
+                          "ai.onnx.ml"));
+  add("LinearRegressor",
+      of_domain(single("LinearRegressor", {3},
+                       {{"coefficients", std::vector<float>{1, -2, 3, 0.5f, 0.1f, -1}},
+                        {"intercepts", std::vector<float>{0.3f, -4}},
+                        {"targets", int64_t{2}}}),
+                "ai.onnx.ml"));
+  return cases;
+}
+
+std::vector<NamedGraph> jumping_cases() {
+  std::vector<NamedGraph> cases;
+  for (const char* op : {"Floor", "Ceil", "Round", "Sign", "Sin", "Cos", "ThresholdedRelu"}) {
+    cases.push_back({op, single(op, {6})});
+  }
+  cases.push_back({"Shrink", single("Shrink", {6}, {{"lambd", 0.7f}, {"bias", 0.3f}})});
+  cases.push_back({"TopK", single("TopK", {6}, {}, {{"k", ints({3})}})});
+  cases.push_back({"Binarizer", of_domain(single("Binarizer", {4}), "ai.onnx.ml")});
+  Graph quantized = single("QuantizeLinear", {4}, {}, {{"s", torch::tensor(0.05f)}});
+  quantized.initializers["z"] = torch::tensor(3, torch::kChar);
+  quantized.nodes[0].inputs = {"x", "s", "z"};
+  quantized.nodes[0].outputs = {"q"};
+  quantized.nodes.push_back(make_node("DequantizeLinear", {"q", "s", "z"}, {"y"}));
+  cases.push_back({"QuantizeLinear", quantized});
+  return cases;
+}
+
+std::vector<NamedGraph> normalizing_cases() {
+  std::vector<NamedGraph> cases;
+  const torch::Tensor scale = torch::randn({6}), shift = torch::randn({6});
+  cases.push_back({"LayerNormalization",
+                   single("LayerNormalization", {3, 6}, {}, {{"a", scale}, {"b", shift}})});
+  cases.push_back({"LayerNormalization of two axes",
+                   single("LayerNormalization", {2, 6}, {{"axis", int64_t{1}}},
+                          {{"a", torch::randn({2, 6})}})});
+  cases.push_back({"RMSNormalization", single("RMSNormalization", {3, 6}, {}, {{"a", scale}}, 23)});
+  cases.push_back(
+      {"GroupNormalization", single("GroupNormalization", {6, 4}, {{"num_groups", int64_t{2}}},
+                                    {{"a", scale}, {"b", shift}}, 21)});
+  cases.push_back({"InstanceNormalization",
+                   single("InstanceNormalization", {6, 4}, {}, {{"a", scale}, {"b", shift}})});
+  for (const char* op : {"ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"}) {
+    cases.push_back({op, single(op, {3, 4}, {{"axes", Ints{2}}})});
+  }
   return cases;
 }
 
@@ -169,14 +239,15 @@ TEST(Rules, LinearOpsContainWhatTheyCompute) {
 
 TEST(Rules, IntervalOpsContainWhatTheyCompute) {
   torch::manual_seed(11);
-  const std::vector<NamedGraph> cases = {
+  std::vector<NamedGraph> cases = {
       {"Softmax", single("Softmax", {5})},
       {"Softmax of old", single("Softmax", {2, 5}, {}, {}, 11)},
       {"LogSoftmax", single("LogSoftmax", {5})},
-      {"Mul of two", joined("Mul")},
       {"Div of two", joined("Div")},
       {"Transpose of the batch", single("Transpose", {3})},
   };
+  for (NamedGraph& named : jumping_cases()) cases.push_back(std::move(named));
+  for (NamedGraph& named : normalizing_cases()) cases.push_back(std::move(named));
   for (const NamedGraph& named : cases) {
     SCOPED_TRACE(named.name);
     EXPECT_EQ(bound_support(Network(named.graph)).back(), BoundSupport::kInterval);

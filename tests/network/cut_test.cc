@@ -131,5 +131,95 @@ TEST(Cut, ForwardAndGradientOnCudaAreThoseOfTheCpu) {
   }
 }
 
+// The head of y = reshape(tanh(z), [N, H, W]) asks the input's shape for N, H and W.
+Graph make_shape_reader(bool batch_too) {
+  Graph graph = make_mlp({6, 12});
+  graph.inputs[0].shape = {kDynamic, 6};
+  graph.outputs = {make_info("r")};
+  graph.initializers["two"] = torch::tensor({int64_t{2}}, torch::kLong);
+  graph.initializers["minus"] = torch::tensor({int64_t{-1}}, torch::kLong);
+  graph.initializers["which"] = torch::tensor({int64_t{batch_too ? 0 : 1}}, torch::kLong);
+  graph.nodes.push_back(make_node("Shape", {"x"}, {"shape"}));
+  graph.nodes.push_back(make_node("Gather", {"shape", "which"}, {"n"}));
+  graph.nodes.push_back(make_node("Tanh", {"y"}, {"t"}));
+  const std::vector<std::string> sizes = batch_too ? std::vector<std::string>{"n", "two", "minus"}
+                                                   : std::vector<std::string>{"minus", "two", "n"};
+  graph.nodes.push_back(make_node("Concat", sizes, {"sizes"}, {{"axis", int64_t{0}}}));
+  graph.nodes.push_back(make_node("Reshape", {"t", "sizes"}, {"r"}));
+  return graph;
+}
+
+TEST(Cut, ShapesFromBeforeItAreNoLeak) {
+  torch::manual_seed(3);
+  for (const bool batch_too : {false, true}) {
+    const Graph graph = make_shape_reader(batch_too);
+    EXPECT_THAT(valid_cuts(graph), testing::ElementsAre("x", "y", "t"));
+    const CutGraph parts = cut(graph, "y");
+    const Network whole(graph), backbone(parts.backbone), head(parts.head);
+    for (const int64_t rows : {1, 5}) {
+      const torch::Tensor x = torch::randn({rows, 6});
+      EXPECT_TRUE(torch::equal(head.forward(backbone.forward(x)), whole.forward(x)));
+    }
+  }
+}
+
+TEST(Cut, ShapesThatTheFileLeavesOpenAreALeak) {
+  Graph graph = make_shape_reader(false);
+  graph.inputs[0].shape = {kDynamic, kDynamic};
+  EXPECT_THAT(valid_cuts(graph), testing::ElementsAre("x"));
+  EXPECT_THROW(cut(graph, "y"), Error);
+}
+
+TEST(Cut, DoubleNetworksAnywhere) {
+  torch::manual_seed(4);
+  Graph graph = make_mlp({3, 5, 5, 1});
+  graph.inputs[0].type = graph.outputs[0].type = torch::kDouble;
+  for (auto& [name, value] : graph.initializers) value = value.to(torch::kDouble);
+  const torch::Tensor x = torch::randn({4, 3}, torch::kDouble);
+  const torch::Tensor y = Network(graph).forward(x);
+  for (const std::string& tensor : valid_cuts(graph)) {
+    const CutGraph parts = cut(graph, tensor);
+    EXPECT_EQ(parts.head.inputs[0].type, torch::kDouble);
+    const torch::Tensor feature = Network(parts.backbone).forward(x);
+    EXPECT_TRUE(torch::equal(Network(parts.head).forward(feature), y)) << tensor;
+  }
+}
+
+TEST(Cut, OtherOutputsDoNotMatterOnceOneIsSelected) {
+  Graph graph = make_mlp({3, 5, 1});
+  graph.nodes.push_back(make_node("Sigmoid", {"x"}, {"other"}));
+  graph.outputs.push_back(make_info("other"));
+  EXPECT_THAT(valid_cuts(graph), testing::ElementsAre("x"));
+  EXPECT_THAT(valid_cuts(select_outputs(graph, {"y"})), testing::ElementsAre("x", "z1", "h1"));
+  EXPECT_THROW(select_outputs(graph, {"none"}), Error);
+}
+
+// The sweep against the definition: no path from the input to an output avoids the tensor.
+TEST(Cut, TheSweepFindsWhatTheDefinitionSays) {
+  torch::manual_seed(5);
+  for (int trial = 0; trial < 200; ++trial) {
+    Graph graph;
+    graph.inputs = {make_info("t0", {kDynamic, 2})};
+    const int64_t count = 4 + trial % 9;
+    for (int64_t i = 1; i <= count; ++i) {
+      const auto pick = [&] {
+        const int64_t back = torch::randint(1, std::min<int64_t>(i, 3) + 1, {1}).item<int64_t>();
+        return concat("t", i - back);
+      };
+      graph.nodes.push_back(make_node("Add", {pick(), pick()}, {concat("t", i)}));
+    }
+    graph.outputs = {make_info(concat("t", count))};
+    std::vector<std::string> expected;
+    const std::vector<std::string> found = valid_cuts(graph);
+    const Graph needed = select_outputs(graph, {graph.outputs[0].name});
+    if (!find_leak(needed, "t0")) expected.push_back("t0");
+    for (const Node& node : needed.nodes) {
+      const std::string& tensor = node.outputs[0];
+      if (tensor != graph.outputs[0].name && !find_leak(needed, tensor)) expected.push_back(tensor);
+    }
+    EXPECT_EQ(found, expected) << "trial " << trial;
+  }
+}
+
 }  // namespace
 }  // namespace fcp

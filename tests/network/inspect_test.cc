@@ -40,5 +40,37 @@ TEST(Inspect, AsksForDimensionsTheFileLeavesOpen) {
   EXPECT_THROW(inspect(graph, {{"z", {1}}}), Error);
 }
 
+// Time grows with the nodes, not with their square.
+TEST(Inspect, ThousandsOfNodesTakeSeconds) {
+  const NetworkReport report = inspect(make_mlp(std::vector<int64_t>(2001, 2)));
+  EXPECT_EQ(report.nodes.size(), 3999u);
+  ASSERT_EQ(report.cuts.size(), 3999u);
+  EXPECT_EQ(report.cuts[3998].head_layers, 1u);
+  EXPECT_EQ(report.cuts[0].head_layers, 2000u);
+}
+
+TEST(Inspect, ListsAllThatIsNotSupported) {
+  Graph graph = make_mlp({3, 4, 4, 1});
+  graph.nodes[1].op = "Frobnicate";
+  graph.nodes[3].op = "Defenestrate";
+  try {
+    inspect(graph);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("Frobnicate"),
+                                             testing::HasSubstr("Defenestrate")));
+  }
+}
+
+// The head's own nodes count, not the backbone's.
+TEST(Inspect, BoundsOfACutAreTheWeakestOfItsHead) {
+  Graph graph = make_mlp({3, 4, 4, 1});
+  graph.nodes[1] = make_node("Hardmax", {"z1"}, {"h1"});
+  const NetworkReport report = inspect(graph);
+  ASSERT_EQ(report.cuts.size(), 5u);
+  EXPECT_EQ(report.cuts[1].bounds, "none");
+  EXPECT_EQ(report.cuts[2].bounds, "linear");
+}
+
 }  // namespace
 }  // namespace fcp

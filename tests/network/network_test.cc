@@ -87,6 +87,7 @@ TEST(Network, ASmallFileCannotGrowWithoutLimit) {
     const std::string name = "big" + std::to_string(i);
     graph.initializers["shape"] = torch::tensor({int64_t{1} << 26}, torch::kLong);
     graph.nodes.insert(graph.nodes.begin(), make_node("ConstantOfShape", {"shape"}, {name}));
+    graph.outputs.push_back(make_info(name));
   }
   try {
     Network network(graph);
@@ -154,10 +155,92 @@ TEST(Network, AnUnknownOperatorIsNamedWithItsDomain) {
     Network network(graph);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(),
-                testing::StartsWith("Frobnicate node 'h1_node': operator Frobnicate of domain "
-                                    "'com.example' is not supported; supported are Abs, Add, "));
+    EXPECT_STREQ(error.what(),
+                 "Frobnicate node 'h1_node': operator Frobnicate of domain 'com.example' is not "
+                 "supported; docs/networks.md lists what is");
   }
+}
+
+TEST(Network, AllThatIsNotSupportedIsSaidAtOnce) {
+  Graph graph = make_mlp({3, 4, 4, 4, 1});
+  graph.nodes[1].op = "Frobnicate";
+  graph.nodes[3].op = "Frobnicate";
+  graph.nodes[5].attributes["leak"] = 0.5f;
+  try {
+    Network network(graph);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "Frobnicate node 'h1_node': operator Frobnicate of domain 'ai.onnx' is not "
+                 "supported; docs/networks.md lists what is (2 nodes); Relu node 'h3_node': "
+                 "attribute 'leak' is not known for Relu at opset 17");
+  }
+}
+
+TEST(Network, WhatNoOutputNeedsDoesNotMatter) {
+  Graph graph = make_mlp({3, 4, 1});
+  graph.nodes.push_back(make_node("Frobnicate", {"h1"}, {"unread"}));
+  EXPECT_EQ(Network(graph).steps().size(), 3u);
+}
+
+Graph normalized_in_training(const std::string& input) {
+  Graph graph = make_mlp({4, 1});
+  graph.nodes.insert(graph.nodes.begin(),
+                     make_node("BatchNormalization", {input, "s", "t", "m", "v"}, {"n"},
+                               {{"training_mode", int64_t{1}}}));
+  for (const char* name : {"s", "v"}) graph.initializers[name] = torch::full({4}, 2.0f);
+  for (const char* name : {"t", "m"}) graph.initializers[name] = torch::full({4}, 0.5f);
+  return graph;
+}
+
+// Also behind a layer that it could be multiplied into.
+TEST(Network, BatchNormInTrainingModeIsRefused) {
+  Graph graph = normalized_in_training("x");
+  graph.nodes[1].inputs[0] = "n";
+  Graph behind = make_mlp({3, 4});
+  behind.nodes[0].outputs = {"z"};
+  behind.initializers.merge(normalized_in_training("x").initializers);
+  Node norm = normalized_in_training("z").nodes[0];
+  norm.outputs = {"y"};
+  behind.nodes.push_back(norm);
+  for (const Graph& each : {graph, behind}) {
+    try {
+      Network network(each);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("is in training mode, where rows depend"));
+    }
+  }
+}
+
+// A network that standardises its own weights.
+TEST(Network, BatchNormInTrainingModeOfAConstantIsComputed) {
+  Graph graph = normalized_in_training("constant");
+  const torch::Tensor constant = torch::randn({5, 4});
+  graph.initializers["constant"] = constant;
+  graph.nodes.resize(1);
+  graph.nodes.push_back(make_node("MatMul", {"n", "x"}, {"y"}));
+  const torch::Tensor mean = constant.mean(0), variance = torch::var(constant, 0, false);
+  const torch::Tensor weight = (constant - mean) / (variance + 1e-5).sqrt() * 2 + 0.5;
+  graph.inputs = {make_info("x", {4, 2})};
+  const torch::Tensor x = torch::randn({4, 2});
+  const Network network(graph);
+  EXPECT_TRUE(torch::allclose(network.forward(x), torch::matmul(weight, x), 1e-4, 1e-5));
+  EXPECT_EQ(network.steps().size(), 1u);
+}
+
+TEST(Network, HalfPrecisionIsComputedInSingle) {
+  torch::manual_seed(1);
+  Graph single = make_mlp({3, 4, 1}), half = single;
+  for (auto& [name, value] : half.initializers) {
+    value = value.to(torch::kHalf);
+    single.initializers[name] = value.to(torch::kFloat);
+  }
+  half.inputs[0].type = half.outputs[0].type = torch::kHalf;
+  const Network network(half);
+  EXPECT_EQ(network.inputs()[0].type, torch::kFloat);
+  const torch::Tensor x = torch::randn({5, 3});
+  EXPECT_TRUE(torch::equal(network.forward(x), Network(single).forward(x)));
 }
 
 TEST(Network, AnAttributeNobodyKnowsIsRefused) {

@@ -152,10 +152,10 @@ TEST(Onnx, FaultyFilesAreNamed) {
   EXPECT_THROW(read_onnx("/nonexistent/m.onnx"), Error);
 
   onnx::ModelProto model = good;
-  model.mutable_opset_import(0)->set_version(8);
-  EXPECT_EQ(complaint(model), "m.onnx: uses ONNX operator set 8, supported are 9 to 21");
-  model.mutable_opset_import(0)->set_version(22);
-  EXPECT_EQ(complaint(model), "m.onnx: uses ONNX operator set 22, supported are 9 to 21");
+  model.mutable_opset_import(0)->set_version(6);
+  EXPECT_EQ(complaint(model), "m.onnx: uses ONNX operator set 6, supported are 7 to 23");
+  model.mutable_opset_import(0)->set_version(24);
+  EXPECT_EQ(complaint(model), "m.onnx: uses ONNX operator set 24, supported are 7 to 23");
   model.clear_opset_import();
   EXPECT_EQ(complaint(model), "m.onnx: not an ONNX model (it names no operator set)");
   model = good;
@@ -174,6 +174,101 @@ TEST(Onnx, FaultyFilesAreNamed) {
   model = good;
   model.mutable_graph()->mutable_node(1)->set_input(0, "h1");
   EXPECT_EQ(complaint(model), "m.onnx: Relu node 'h1_node': is part of a cycle");
+}
+
+// As scikit-learn's classifiers are exported: labels that are strings, and probabilities in maps.
+TEST(Onnx, MapsBecomeTensorsAndStringsAreLeftOut) {
+  onnx::ModelProto model = parsed(make_mlp({3, 4, 2}));
+  auto* graph = model.mutable_graph();
+  auto* names = graph->add_initializer();
+  names->set_name("names");
+  names->set_data_type(onnx::TensorProto::STRING);
+  names->add_dims(2);
+  names->add_string_data("a");
+  names->add_string_data("b");
+  auto* label = graph->add_node();
+  label->set_op_type("ArrayFeatureExtractor");
+  label->set_domain("ai.onnx.ml");
+  label->add_input("names");
+  label->add_input("y");
+  label->add_output("label");
+  auto* zip = graph->add_node();
+  zip->set_op_type("ZipMap");
+  zip->set_domain("ai.onnx.ml");
+  zip->add_input("y");
+  zip->add_output("maps");
+  auto* classes = zip->add_attribute();
+  classes->set_name("classlabels_strings");
+  classes->set_type(onnx::AttributeProto::STRINGS);
+  classes->add_strings("a");
+  classes->add_strings("b");
+  graph->clear_output();
+  auto* strings = graph->add_output();
+  strings->set_name("label");
+  strings->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::STRING);
+  auto* maps = graph->add_output();
+  maps->set_name("maps");
+  maps->mutable_type()->mutable_sequence_type();
+  auto* import = model.add_opset_import();
+  import->set_domain("ai.onnx.ml");
+  import->set_version(3);
+  const Graph read = parse_onnx(model.SerializeAsString(), "m.onnx");
+  ASSERT_EQ(read.outputs.size(), 1u);
+  EXPECT_EQ(read.outputs[0].name, "maps");
+  EXPECT_THAT(read.outputs[0].shape, testing::ElementsAre(kDynamic, 2));
+  EXPECT_EQ(read.domains.at("ai.onnx.ml"), 3);
+  EXPECT_EQ(Network(read).forward(torch::ones({5, 3})).sizes(), torch::IntArrayRef({5, 2}));
+  EXPECT_EQ(parse_onnx(serialize_onnx(read), "again").domains, read.domains);
+
+  graph->mutable_output()->DeleteSubrange(1, 1);
+  EXPECT_THAT(complaint(model), HasSubstr("'label' has strings, expected numbers"));
+}
+
+// y = shape(x)[1] = 5 ? −z : z, where both branches read z from outside.
+onnx::ModelProto model_with_if(int64_t asked, bool by_value) {
+  Graph graph = make_mlp({5, 3});
+  graph.nodes[0].outputs = {"z"};
+  graph.initializers["one"] = torch::tensor(1, torch::kLong);
+  graph.initializers["asked"] = torch::tensor(asked, torch::kLong);
+  graph.nodes.push_back(make_node("Shape", {"x"}, {"shape"}));
+  graph.nodes.push_back(make_node("Gather", {"shape", "one"}, {"columns"}));
+  graph.nodes.push_back(make_node("Equal", {"columns", "asked"}, {"condition"}));
+  if (by_value) {
+    graph.nodes.push_back(make_node("ReduceMax", {"x"}, {"most"}, {{"keepdims", int64_t{0}}}));
+    graph.nodes.push_back(make_node("IsNaN", {"most"}, {"missing"}));
+  }
+  graph.nodes.push_back(make_node("Identity", {"z"}, {"y"}));
+  onnx::ModelProto model = parsed(graph);
+  auto* node = model.mutable_graph()->mutable_node(model.graph().node_size() - 1);
+  node->set_op_type("If");
+  node->set_name("choice");
+  node->set_input(0, by_value ? "missing" : "condition");
+  for (const char* branch : {"then_branch", "else_branch"}) {
+    auto* attribute = node->add_attribute();
+    attribute->set_name(branch);
+    attribute->set_type(onnx::AttributeProto::GRAPH);
+    auto* inner = attribute->mutable_g();
+    auto* first = inner->add_node();
+    first->set_op_type(branch[0] == 't' ? "Neg" : "Identity");
+    first->add_input("z");
+    first->add_output("shape");  // a name that the graph around has too
+    inner->add_output()->set_name("shape");
+  }
+  return model;
+}
+
+TEST(Onnx, AnIfThatShapesDecideIsItsBranch) {
+  const torch::Tensor x = torch::randn({4, 5});
+  for (const int64_t asked : {5, 6}) {
+    torch::manual_seed(1);
+    const Network network(parse_onnx(model_with_if(asked, false).SerializeAsString(), "m.onnx"));
+    torch::manual_seed(1);
+    const torch::Tensor z = Network(make_mlp({5, 3})).forward(x);
+    EXPECT_TRUE(torch::equal(network.forward(x), asked == 5 ? -z : z));
+  }
+  EXPECT_THAT(
+      complaint(model_with_if(5, true)),
+      HasSubstr("If node 'choice': its condition 'missing' depends on the inputs' numbers"));
 }
 
 TEST(Onnx, OldFilesListInitializersAsInputs) {

@@ -285,7 +285,7 @@ TEST(Activations, RefuseBadAttributes) {
   EXPECT_EQ(error("Cast", {}), "Cast node 'n': attribute 'to' is missing");
   EXPECT_THAT(
       error("Cast", {{"to", int64_t{8}}}),
-      testing::StartsWith("Cast node 'n': casts to ONNX type number 8, expected float (1)"));
+      testing::StartsWith("Cast node 'n': names the ONNX type number 8, expected float (1)"));
   EXPECT_EQ(error("Cast", {{"to", int64_t{1}}, {"saturate", int64_t{1}}}, 13),
             "Cast node 'n': attribute 'saturate' is not known for Cast at opset 13");
 }

@@ -63,6 +63,13 @@ def linear_asymmetric(x, factor):
     return (x[..., low] * (1 - (at - low)) + x[..., high] * (at - low)).astype(np.float32)
 
 
+def scattered(x, rows, values):
+    result = x.copy()
+    for column, row in enumerate(rows):
+        result[row, column] = values[column]
+    return result
+
+
 def attribute_cases(x):
     """Before they became inputs (opset 9 to 11)."""
     yield case("clip_9", 9, "Clip", [x], [x.clip(-0.5, 0.7)], min=-0.5, max=0.7)
@@ -88,6 +95,11 @@ def attribute_cases(x):
     yield case("pad_9_reflect", 9, "Pad", [x], [np.pad(x, ((0, 0), (0, 0), (1, 2)), "reflect")],
                pads=[0, 0, 1, 0, 0, 2], mode="reflect")
     yield case("arg_max_9", 9, "ArgMax", [x], [x.argmax(1)], axis=1, keepdims=0)
+    yield case("top_k_9", 9, "TopK", [x], [-np.sort(-x, 2)[..., :2], np.argsort(-x, 2)[..., :2]],
+               k=2)
+    yield case("scatter_9", 9, "Scatter", [x[0], np.array([[2, 0, 1, 1]], np.int64), x[1, :1]],
+               [scattered(x[0], [2, 0, 1, 1], x[1, 0])])
+    yield case("dropout_7", 7, "Dropout", [x], [x], ratio=0.3)
     yield case("constant_9", 9, "Constant", [], [x],
                value=helper.make_tensor("v", TensorProto.FLOAT, x.shape, x.ravel()))
     yield case("constant_12_float", 12, "Constant", [], [np.array(1.5, np.float32)],
@@ -116,6 +128,9 @@ def meaning_cases(x):
     yield case("equal_11", 11, "Equal", [x, x.round()], [x == x.round()])
     yield case("gather_9", 9, "Gather", [x, np.array([[3, 0]], np.int64)], [x[:, :, [[3, 0]]]],
                axis=2)
+    whole = (3 * x).astype(np.int64)
+    yield case("cast_13", 13, "Cast", [3 * x], [whole], to=int(TensorProto.INT64))
+    yield case("cast_like_15", 15, "CastLike", [3 * x, whole[0]], [whole])
     yield case("reshape_9", 9, "Reshape", [x, int64(0, -1)], [flat])
 
 
@@ -156,6 +171,51 @@ def newer_cases(x):
     yield case("gelu_20_tanh", 20, "Gelu", [x], [gelu_tanh(x)], approximate="tanh")
 
 
+def group_norm(x, groups, scale, bias):
+    rows = x.reshape(x.shape[0], groups, -1)
+    mean, variance = rows.mean(2, keepdims=True), rows.var(2, keepdims=True)
+    normal = ((rows - mean) / np.sqrt(variance + 1e-5)).reshape(x.shape)
+    return (normal * scale[:, None, None] + bias[:, None, None]).astype(np.float32)
+
+
+def attention(q, k, v, bias=0):
+    scores = q @ k.transpose(0, 1, 3, 2) / math.sqrt(q.shape[-1]) + bias
+    return (softmax(scores, -1) @ v).astype(np.float32)
+
+
+def rotated(x, cosine, sine):
+    """x is [N, heads, T, size], the angles [N, T, size / 2]."""
+    a, b = np.split(x, 2, -1)
+    c, s = cosine[:, None], sine[:, None]
+    return np.concatenate([a * c - b * s, a * s + b * c], -1).astype(np.float32)
+
+
+def transformer_cases(random):
+    """Operators that came with operator sets 18 to 23."""
+    x = random.randn(2, 4, 3, 6).astype(np.float32)
+    scale, bias = random.randn(4).astype(np.float32), random.randn(4).astype(np.float32)
+    yield case("mish_18", 18, "Mish", [x], [(x * np.tanh(np.log1p(np.exp(x)))).astype(np.float32)])
+    yield case("group_normalization_18", 18, "GroupNormalization", [x, scale[:2], bias[:2]],
+               [group_norm(x, 2, scale[:2].repeat(2), bias[:2].repeat(2))], num_groups=2)
+    yield case("group_normalization_21", 21, "GroupNormalization", [x, scale, bias],
+               [group_norm(x, 2, scale, bias)], num_groups=2)
+    weight = random.randn(6).astype(np.float32)
+    square = np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+    yield case("rms_normalization_23", 23, "RMSNormalization", [x, weight], [x / square * weight])
+    angle = random.randn(2, 3, 3).astype(np.float32)
+    yield case("rotary_embedding_23", 23, "RotaryEmbedding", [x, np.cos(angle), np.sin(angle)],
+               [rotated(x, np.cos(angle), np.sin(angle))])
+    k, v = random.randn(2, 4, 5, 6).astype(np.float32), random.randn(2, 4, 5, 7).astype(np.float32)
+    mask = random.randn(3, 5).astype(np.float32)
+    yield case("attention_23", 23, "Attention", [x, k, v], [attention(x, k, v)])
+    yield case("attention_23_mask", 23, "Attention", [x, k, v, mask], [attention(x, k, v, mask)])
+    flat = x.transpose(0, 2, 1, 3).reshape(2, 3, 24)
+    hidden = np.where(np.tri(3, dtype=bool), 0, -np.inf).astype(np.float32)
+    yield case("attention_23_causal_flat", 23, "Attention", [flat, flat, flat],
+               [attention(x, x, x, hidden).transpose(0, 2, 1, 3).reshape(2, 3, 24)],
+               is_causal=1, q_num_heads=4, kv_num_heads=4)
+
+
 def cases():
     random = np.random.RandomState(0)
     x = random.randn(2, 3, 4).astype(np.float32)
@@ -164,3 +224,4 @@ def cases():
     yield from meaning_cases(x)
     yield from resize_cases(image)
     yield from newer_cases(x)
+    yield from transformer_cases(random)

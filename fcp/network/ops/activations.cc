@@ -88,6 +88,28 @@ OpPointer make_softplus(OpArguments& arguments) {
   return floating_unary_op(arguments, softplus, make_rising_curve(softplus, slope, {1}));
 }
 
+// x / (1 + |x|).
+OpPointer make_softsign(OpArguments& arguments) {
+  const auto softsign = [](const torch::Tensor& x) { return x / (x.abs() + 1); };
+  const auto slope = [](const torch::Tensor& x) { return (x.abs() + 1).square().reciprocal(); };
+  return floating_unary_op(arguments, softsign, make_rising_curve(softsign, slope, {1, -1}, {0}));
+}
+
+// x · tanh(ln(1 + exp(x))): convex between two places, concave outside, least near −1.19.
+OpPointer make_mish(OpArguments& arguments) {
+  const auto mish = [](const torch::Tensor& x) {
+    return x * torch::tanh(torch::softplus(x, 1, 40));
+  };
+  const auto slope = [](const torch::Tensor& x) {
+    const torch::Tensor t = torch::tanh(torch::softplus(x, 1, 40));
+    return t + x * (1 - t.square()) * torch::sigmoid(x);
+  };
+  Curve curve = make_curve(mish, slope, {-1, 1, -1}, {-2.256376396360793, 1.4905711794854284});
+  curve.turns = {-1.1924312145154954};
+  curve.error_x = 1;
+  return floating_unary_op(arguments, mish, std::move(curve));
+}
+
 // x Φ(x); or its approximation x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))). Convex between two
 // points near ±√2, concave outside; least near −3/4.
 OpPointer make_gelu(OpArguments& arguments) {

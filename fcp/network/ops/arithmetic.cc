@@ -92,7 +92,7 @@ class MulOp : public FoldOp {
   }
   // One factor constant: affine; else the ends of the product.
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
-    return constant[0] || constant[1] ? BoundRule::kAffine : BoundRule::kInterval;
+    return constant[0] || constant[1] ? BoundRule::kAffine : BoundRule::kBilinear;
   }
   double roundings(const Tensors&) const override { return 1; }
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
@@ -144,6 +144,25 @@ class DivOp : public FoldOp {
     const torch::Tensor quotient = torch::div(a, b.masked_fill(minus, 1), "trunc");
     return torch::where(minus, -quotient, quotient);
   }
+};
+
+// The remainder: of the sign of the divisor, or with fmod = 1 of the dividend. Floating-point
+// numbers need fmod = 1.
+class ModOp : public FoldOp {
+ public:
+  explicit ModOp(OpArguments& arguments)
+      : FoldOp(arguments), dividend_(arguments.integer("fmod", 0) != 0) {}
+
+ protected:
+  torch::Tensor combine(const torch::Tensor& a, const torch::Tensor& b) const override {
+    if (!a.is_floating_point() && (b == 0).any().item<bool>()) {
+      fail(describe(node_), ": divides integers by 0");
+    }
+    return dividend_ ? torch::fmod(a, b) : torch::remainder(a, b);
+  }
+
+ private:
+  bool dividend_;
 };
 
 // Min and Max: all inputs at each place.
@@ -259,6 +278,7 @@ OpPointer make_add(OpArguments& arguments) { return two_inputs<AddOp>(arguments)
 OpPointer make_sub(OpArguments& arguments) { return two_inputs<SubOp>(arguments); }
 OpPointer make_mul(OpArguments& arguments) { return two_inputs<MulOp>(arguments); }
 OpPointer make_div(OpArguments& arguments) { return two_inputs<DivOp>(arguments); }
+OpPointer make_mod(OpArguments& arguments) { return two_inputs<ModOp>(arguments); }
 OpPointer make_pow(OpArguments& arguments) { return two_inputs<PowOp>(arguments); }
 OpPointer make_min(OpArguments& arguments) { return any_inputs<MinOp>(arguments); }
 OpPointer make_max(OpArguments& arguments) { return any_inputs<MaxOp>(arguments); }

@@ -2,7 +2,9 @@
 // attributes; forward() lives beside it.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "fcp/network/op.h"
 
@@ -10,6 +12,9 @@ namespace fcp {
 
 using OpFactory = std::unique_ptr<Op> (*)(OpArguments&);
 using OpPointer = std::unique_ptr<Op>;
+
+// The operators of domain ai.onnx.ml by name: ops/ml/.
+const std::map<std::string, OpFactory>& ml_ops();
 
 // gemm.cc
 OpPointer make_gemm(OpArguments& arguments);
@@ -36,6 +41,8 @@ OpPointer make_hard_sigmoid(OpArguments& arguments);
 OpPointer make_hard_swish(OpArguments& arguments);
 OpPointer make_tanh(OpArguments& arguments);
 OpPointer make_softplus(OpArguments& arguments);
+OpPointer make_softsign(OpArguments& arguments);
+OpPointer make_mish(OpArguments& arguments);
 OpPointer make_gelu(OpArguments& arguments);
 OpPointer make_clip(OpArguments& arguments);
 OpPointer make_dropout(OpArguments& arguments);
@@ -54,12 +61,14 @@ OpPointer make_abs(OpArguments& arguments);
 OpPointer make_neg(OpArguments& arguments);
 OpPointer make_identity(OpArguments& arguments);
 OpPointer make_cast(OpArguments& arguments);
+OpPointer make_cast_like(OpArguments& arguments);
 
 // arithmetic.cc
 OpPointer make_add(OpArguments& arguments);
 OpPointer make_sub(OpArguments& arguments);
 OpPointer make_mul(OpArguments& arguments);
 OpPointer make_div(OpArguments& arguments);
+OpPointer make_mod(OpArguments& arguments);
 OpPointer make_pow(OpArguments& arguments);
 OpPointer make_min(OpArguments& arguments);
 OpPointer make_max(OpArguments& arguments);
@@ -71,7 +80,18 @@ OpPointer make_where(OpArguments& arguments);
 OpPointer make_equal(OpArguments& arguments);
 OpPointer make_greater(OpArguments& arguments);
 OpPointer make_less(OpArguments& arguments);
+OpPointer make_less_or_equal(OpArguments& arguments);
+OpPointer make_greater_or_equal(OpArguments& arguments);
+OpPointer make_not(OpArguments& arguments);
+OpPointer make_and(OpArguments& arguments);
+OpPointer make_or(OpArguments& arguments);
+OpPointer make_xor(OpArguments& arguments);
+
+// order.cc
 OpPointer make_argmax(OpArguments& arguments);
+OpPointer make_argmin(OpArguments& arguments);
+OpPointer make_topk(OpArguments& arguments);
+OpPointer make_hardmax(OpArguments& arguments);
 
 // pooling.cc
 OpPointer make_max_pool(OpArguments& arguments);
@@ -93,6 +113,7 @@ OpPointer make_squeeze(OpArguments& arguments);
 OpPointer make_unsqueeze(OpArguments& arguments);
 OpPointer make_shape(OpArguments& arguments);
 OpPointer make_depth_to_space(OpArguments& arguments);
+OpPointer make_space_to_depth(OpArguments& arguments);
 
 // slice.cc
 OpPointer make_concat(OpArguments& arguments);
@@ -110,5 +131,101 @@ OpPointer make_constant_of_shape(OpArguments& arguments);
 // resize.cc
 OpPointer make_resize(OpArguments& arguments);
 OpPointer make_upsample(OpArguments& arguments);
+
+// attention.cc
+OpPointer make_attention(OpArguments& arguments);
+OpPointer make_rotary_embedding(OpArguments& arguments);
+
+// einsum.cc
+OpPointer make_einsum(OpArguments& arguments);
+
+// gather.cc
+OpPointer make_gather_elements(OpArguments& arguments);
+OpPointer make_gather_nd(OpArguments& arguments);
+
+// generate.cc
+OpPointer make_range(OpArguments& arguments);
+OpPointer make_eye_like(OpArguments& arguments);
+OpPointer make_one_hot(OpArguments& arguments);
+OpPointer make_size(OpArguments& arguments);
+OpPointer make_non_zero(OpArguments& arguments);
+
+// group_norms.cc
+OpPointer make_group_normalization(OpArguments& arguments);
+OpPointer make_rms_normalization(OpArguments& arguments);
+OpPointer make_lrn(OpArguments& arguments);
+
+// integer_products.cc
+OpPointer make_matmul_integer(OpArguments& arguments);
+OpPointer make_qlinear_matmul(OpArguments& arguments);
+
+// norms.cc
+OpPointer make_reduce_l1(OpArguments& arguments);
+OpPointer make_reduce_l2(OpArguments& arguments);
+OpPointer make_reduce_sum_square(OpArguments& arguments);
+OpPointer make_reduce_log_sum(OpArguments& arguments);
+OpPointer make_reduce_log_sum_exp(OpArguments& arguments);
+OpPointer make_reduce_prod(OpArguments& arguments);
+
+// quantize.cc
+OpPointer make_quantize_linear(OpArguments& arguments);
+OpPointer make_dequantize_linear(OpArguments& arguments);
+OpPointer make_dynamic_quantize_linear(OpArguments& arguments);
+
+// recurrent.cc
+OpPointer make_lstm(OpArguments& arguments);
+OpPointer make_gru(OpArguments& arguments);
+OpPointer make_rnn(OpArguments& arguments);
+
+// rounding.cc
+OpPointer make_ceil(OpArguments& arguments);
+OpPointer make_floor(OpArguments& arguments);
+OpPointer make_round(OpArguments& arguments);
+OpPointer make_sign(OpArguments& arguments);
+OpPointer make_is_nan(OpArguments& arguments);
+OpPointer make_is_inf(OpArguments& arguments);
+OpPointer make_thresholded_relu(OpArguments& arguments);
+OpPointer make_shrink(OpArguments& arguments);
+
+// scatter.cc
+OpPointer make_scatter_elements(OpArguments& arguments);
+OpPointer make_scatter_nd(OpArguments& arguments);
+
+// triangular.cc
+OpPointer make_trilu(OpArguments& arguments);
+OpPointer make_cum_sum(OpArguments& arguments);
+
+// trigonometry.cc
+OpPointer make_sin(OpArguments& arguments);
+OpPointer make_cos(OpArguments& arguments);
+OpPointer make_tan(OpArguments& arguments);
+OpPointer make_asin(OpArguments& arguments);
+OpPointer make_acos(OpArguments& arguments);
+OpPointer make_atan(OpArguments& arguments);
+OpPointer make_sinh(OpArguments& arguments);
+OpPointer make_cosh(OpArguments& arguments);
+OpPointer make_asinh(OpArguments& arguments);
+OpPointer make_acosh(OpArguments& arguments);
+OpPointer make_atanh(OpArguments& arguments);
+
+// ml/features.cc
+OpPointer make_scaler(OpArguments& arguments);
+OpPointer make_normalizer(OpArguments& arguments);
+OpPointer make_imputer(OpArguments& arguments);
+OpPointer make_binarizer(OpArguments& arguments);
+OpPointer make_array_feature_extractor(OpArguments& arguments);
+OpPointer make_feature_vectorizer(OpArguments& arguments);
+OpPointer make_one_hot_encoder(OpArguments& arguments);
+OpPointer make_label_encoder(OpArguments& arguments);
+
+// ml/linear.cc
+OpPointer make_linear_regressor(OpArguments& arguments);
+OpPointer make_linear_classifier(OpArguments& arguments);
+OpPointer make_svm_regressor(OpArguments& arguments);
+
+// ml/trees.cc
+OpPointer make_tree_ensemble_regressor(OpArguments& arguments);
+OpPointer make_tree_ensemble_classifier(OpArguments& arguments);
+OpPointer make_tree_ensemble(OpArguments& arguments);
 
 }  // namespace fcp

@@ -84,6 +84,46 @@ class Gemm : public Op {
   bool transpose_b_;
 };
 
+// How many products of the two factors' numbers are held at once.
+constexpr double kProductsAtOnce = 1 << 20;
+
+// Σ_k a_mk b_kn over intervals: the sum of the least of each product's four corners, and of the
+// largest. A sum of minima over k, in a fixed order: a larger range never gives a smaller one.
+// a [..., M, K], b [..., K, N]; rows m go in pieces that fit kProductsAtOnce.
+Range bilinear_interval(const Range& a, const Range& b, double terms, double unit) {
+  const bool row = a.lower.dim() == 1, column = b.lower.dim() == 1;
+  const auto left = [&](const torch::Tensor& x) { return row ? x.unsqueeze(0) : x; };
+  const auto right = [&](const torch::Tensor& x) { return column ? x.unsqueeze(1) : x; };
+  const Range x = {left(a.lower), left(a.upper)}, y = {right(b.lower), right(b.upper)};
+  const int64_t rows = x.lower.size(-2);
+  const double per_row = static_cast<double>(torch::matmul(x.lower, y.lower).numel()) /
+                         static_cast<double>(std::max<int64_t>(rows, 1)) *
+                         static_cast<double>(x.lower.size(-1));
+  const auto step = std::max<int64_t>(1, static_cast<int64_t>(kProductsAtOnce / (per_row + 1)));
+  Tensors lower, upper;
+  for (int64_t first = 0; first < rows; first += step) {
+    const int64_t count = std::min(step, rows - first);
+    torch::Tensor least, most;
+    for (const torch::Tensor& end : {x.lower, x.upper}) {
+      for (const torch::Tensor& other : {y.lower, y.upper}) {
+        torch::Tensor product =
+            end.narrow(-2, first, count).unsqueeze(-1) * other.unsqueeze(-3);  // [..., m, K, N]
+        product = product.masked_fill(product.isnan(), 0);                     // 0 · ∞
+        least = least.defined() ? torch::minimum(least, product) : product;
+        most = most.defined() ? torch::maximum(most, product) : product;
+      }
+    }
+    const torch::Tensor error =
+        torch::maximum(least.abs(), most.abs()).sum(-2) * ((terms + 2) * unit * 1.001);
+    lower.push_back(least.sum(-2) - error);
+    upper.push_back(most.sum(-2) + error);
+  }
+  Range result = {torch::cat(lower, -2), torch::cat(upper, -2)};
+  if (row) result = {result.lower.squeeze(-2), result.upper.squeeze(-2)};
+  if (column) result = {result.lower.squeeze(-1), result.upper.squeeze(-1)};
+  return result;
+}
+
 class MatMul : public Op {
  public:
   explicit MatMul(OpArguments& arguments) : node_(arguments.node()) {
@@ -101,12 +141,18 @@ class MatMul : public Op {
     return {torch::matmul(a, b)};
   }
 
-  // With a constant on either side.
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
-    return constant[0] || constant[1] ? BoundRule::kAffine : BoundRule::kNone;
+    return constant[0] || constant[1] ? BoundRule::kAffine : BoundRule::kBilinear;
   }
-  std::vector<Range> interval(const std::vector<Range>& inputs, double) const override {
-    return product_interval(*this, inputs);
+  std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
+    const bool constant =
+        inputs[0].lower.is_same(inputs[0].upper) || inputs[1].lower.is_same(inputs[1].upper);
+    if (constant) return product_interval(*this, inputs);
+    return {bilinear_interval(inputs[0], inputs[1], roundings({inputs[0].lower}), unit)};
+  }
+  // Of stacks of matrices on both sides, which may both vary.
+  double workspace(const Tensors& inputs, const Tensors&) const override {
+    return inputs[0].dim() > 2 && inputs[1].dim() > 2 ? 6 * kProductsAtOnce : 0;
   }
   double roundings(const Tensors& inputs) const override {
     return static_cast<double>(inputs[0].size(-1)) + 2;

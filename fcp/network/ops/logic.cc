@@ -1,4 +1,4 @@
-// Comparisons, the choice between two tensors, and the place of the largest element.
+// Comparisons, truth values, and the choice between two tensors.
 // Tested by tests/network/ops_arithmetic_test.cc.
 #include <vector>
 
@@ -55,32 +55,28 @@ class CompareOp : public Op {
   Function function_;
 };
 
-// Of equal largest elements the first, or the last with select_last_index.
-class ArgMaxOp : public Op {
+// Truth values, of one input or two.
+class TruthOp : public Op {
  public:
-  explicit ArgMaxOp(OpArguments& arguments)
-      : node_(arguments.node()),
-        axis_(arguments.integer("axis", 0)),
-        keep_(arguments.integer("keepdims", 1) != 0),
-        last_(arguments.opset() >= 12 && arguments.integer("select_last_index", 0) != 0) {
-    arguments.expect_inputs(1, 1);
-  }
+  using Function = torch::Tensor (*)(const Tensors&);
 
+  TruthOp(OpArguments& arguments, size_t inputs, Function function)
+      : node_(arguments.node()), function_(function) {
+    arguments.expect_inputs(inputs, inputs);
+  }
   Tensors forward(const Tensors& inputs) const override {
-    const torch::Tensor& x = inputs[0];
-    const int64_t axis = normalize_axis(axis_, x.dim(), node_);
-    if (x.size(axis) == 0) fail(describe(node_), ": axis ", axis_, " of ", x.sizes(), " is empty");
-    if (x.scalar_type() == torch::kBool) fail(describe(node_), ": input is Bool, expected numbers");
-    if (!last_) return {torch::argmax(x, axis, keep_)};
-    return {x.size(axis) - 1 - torch::argmax(torch::flip(x, {axis}), axis, keep_)};
+    for (const torch::Tensor& input : inputs) {
+      if (input.scalar_type() != torch::kBool) {
+        fail(describe(node_), ": input is ", input.scalar_type(), ", expected Bool");
+      }
+    }
+    return {function_(broadcast_inputs(inputs, node_))};
   }
   bool differentiable() const override { return false; }
 
  private:
   Node node_;
-  int64_t axis_;
-  bool keep_;
-  bool last_;
+  Function function_;
 };
 
 }  // namespace
@@ -102,6 +98,34 @@ OpPointer make_less(OpArguments& arguments) {
       arguments, [](const torch::Tensor& a, const torch::Tensor& b) { return a < b; });
 }
 
-OpPointer make_argmax(OpArguments& arguments) { return std::make_unique<ArgMaxOp>(arguments); }
+OpPointer make_less_or_equal(OpArguments& arguments) {
+  return std::make_unique<CompareOp>(
+      arguments, [](const torch::Tensor& a, const torch::Tensor& b) { return a <= b; });
+}
+
+OpPointer make_greater_or_equal(OpArguments& arguments) {
+  return std::make_unique<CompareOp>(
+      arguments, [](const torch::Tensor& a, const torch::Tensor& b) { return a >= b; });
+}
+
+OpPointer make_not(OpArguments& arguments) {
+  return std::make_unique<TruthOp>(arguments, 1,
+                                   [](const Tensors& x) { return x[0].logical_not(); });
+}
+
+OpPointer make_and(OpArguments& arguments) {
+  return std::make_unique<TruthOp>(arguments, 2,
+                                   [](const Tensors& x) { return x[0].logical_and(x[1]); });
+}
+
+OpPointer make_or(OpArguments& arguments) {
+  return std::make_unique<TruthOp>(arguments, 2,
+                                   [](const Tensors& x) { return x[0].logical_or(x[1]); });
+}
+
+OpPointer make_xor(OpArguments& arguments) {
+  return std::make_unique<TruthOp>(arguments, 2,
+                                   [](const Tensors& x) { return x[0].logical_xor(x[1]); });
+}
 
 }  // namespace fcp

@@ -2,8 +2,13 @@
 // variance come from: given per channel (batch, at inference), of each channel of each sample
 // (instance), or of the trailing axes of each sample (layer).
 //
-// Assumes inference; a node in training mode is an error. Cost: linear in the input.
+// Assumes inference. BatchNormalization in training mode takes mean and variance from its input, so
+// that rows depend on each other: Network refuses it unless the input is constant and it is folded
+// away, as where a network standardises its own weights. Cost: linear in the input.
 // Reference: ONNX operator specification. Tested by tests/network/ops_linear_test.cc.
+#include "fcp/network/ops/normalization.h"
+
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -19,28 +24,18 @@ namespace {
 
 constexpr int64_t kAnyRank = std::numeric_limits<int64_t>::max();
 
-double read_epsilon(OpArguments& arguments) {
-  const double epsilon = arguments.number("epsilon", 1e-5);
-  if (!(epsilon >= 0)) {
-    fail(describe(arguments.node()), ": epsilon is ", epsilon, ", expected a number >= 0");
-  }
-  return epsilon;
-}
-
 class BatchNormalization : public Op {
  public:
   explicit BatchNormalization(OpArguments& arguments)
       : node_(arguments.node()), epsilon_(read_epsilon(arguments)) {
     arguments.expect_inputs(5, 5);
-    arguments.ignore("momentum");
+    momentum_ = arguments.number("momentum", 0.9f);
     if (arguments.integer("spatial", 1) != 1) {
       fail(describe(node_), ": spatial = 0 (one mean per place) is not supported, expected 1");
     }
-    if (arguments.opset() >= 14 && arguments.integer("training_mode", 0) != 0) {
-      fail(describe(node_), ": is in training mode, expected a network exported for inference");
-    }
+    trains_ = arguments.opset() >= 14 && arguments.integer("training_mode", 0) != 0;
     for (size_t i = 1; i < node_.outputs.size(); ++i) {
-      if (!node_.outputs[i].empty()) {
+      if (!node_.outputs[i].empty() && !trains_) {
         fail(describe(node_), ": has the output '", node_.outputs[i],
              "' of training mode, expected a network exported for inference");
       }
@@ -59,15 +54,22 @@ class BatchNormalization : public Op {
       expect_floating(inputs[i + 1], node_, names[i]);
       statistics.push_back(inputs[i + 1].to(x.scalar_type()));
     }
-    const torch::Tensor y =
-        torch::batch_norm(x, statistics[0], statistics[1], statistics[2], statistics[3],
-                          /*training=*/false, /*momentum=*/0, epsilon_, /*cudnn_enabled=*/true);
-    return {y.view(inputs[0].sizes())};
+    const auto normalized = [&](const torch::Tensor& mean, const torch::Tensor& variance) {
+      return torch::batch_norm(x, statistics[0], statistics[1], mean, variance, /*training=*/false,
+                               /*momentum=*/0, epsilon_, /*cudnn_enabled=*/true)
+          .view(inputs[0].sizes());
+    };
+    if (!trains_) return {normalized(statistics[2], statistics[3])};
+    const torch::Tensor channels = x.transpose(0, 1).flatten(1);
+    const torch::Tensor mean = channels.mean(1);
+    const torch::Tensor variance = torch::var(channels, 1, /*unbiased=*/false);
+    return {normalized(mean, variance), statistics[2] * momentum_ + mean * (1 - momentum_),
+            statistics[3] * momentum_ + variance * (1 - momentum_)};
   }
 
   // A negative scale exchanges the ends.
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
-    return affine_in_first(constant);
+    return trains_ ? BoundRule::kNone : affine_in_first(constant);
   }
   std::vector<Range> interval(const std::vector<Range>& inputs, double) const override {
     const torch::Tensor& x = inputs[0].lower;
@@ -89,6 +91,8 @@ class BatchNormalization : public Op {
  private:
   Node node_;
   double epsilon_;
+  double momentum_ = 0;
+  bool trains_ = false;
 };
 
 class InstanceNormalization : public Op {
@@ -114,6 +118,19 @@ class InstanceNormalization : public Op {
     return {torch::instance_norm(x, inputs[1], inputs[2], /*running_mean=*/{}, /*running_var=*/{},
                                  /*use_input_stats=*/true, /*momentum=*/0, epsilon_,
                                  /*cudnn_enabled=*/true)};
+  }
+
+  BoundRule bound_rule(const std::vector<bool>& constant) const override {
+    return affine_in_first(constant) == BoundRule::kAffine ? BoundRule::kInterval
+                                                           : BoundRule::kNone;
+  }
+  std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
+    const Range z =
+        centered_interval(inputs[0], inputs[0].lower.dim() - 2, epsilon_, /*centers=*/true, unit);
+    std::vector<int64_t> shape(static_cast<size_t>(inputs[0].lower.dim()), 1);
+    shape[1] = -1;
+    return {
+        scaled_interval(z, inputs[1].lower.reshape(shape), inputs[2].lower.reshape(shape), unit)};
   }
 
  private:
@@ -152,6 +169,21 @@ class LayerNormalization : public Op {
       if (bias.defined()) y = y + bias;
     }
     return {y, mean.to(stash_), inverse.to(stash_)};
+  }
+
+  // Where nobody reads mean and deviation.
+  BoundRule bound_rule(const std::vector<bool>& constant) const override {
+    const bool one = std::count_if(node_.outputs.begin(), node_.outputs.end(),
+                                   [](const std::string& name) { return !name.empty(); }) == 1;
+    return one && affine_in_first(constant) == BoundRule::kAffine ? BoundRule::kInterval
+                                                                  : BoundRule::kNone;
+  }
+  std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
+    const int64_t rank = inputs[0].lower.dim();
+    const Range z = centered_interval(inputs[0], rank - normalize_axis(axis_, rank, node_),
+                                      epsilon_, /*centers=*/true, unit);
+    const torch::Tensor bias = inputs.size() > 2 ? inputs[2].lower : torch::Tensor();
+    return {scaled_interval(z, inputs[1].lower, bias, unit)};
   }
 
  private:

@@ -1,9 +1,8 @@
-// ReduceMean, ReduceSum, ReduceMax and ReduceMin over some axes, or over all where none are given.
-// The axes are an attribute in older operator sets and an input later (ReduceSum from 13, the
-// others from 18). Cost: linear in the input.
+// Reductions over some axes, or over all where none are given: ReduceMean, ReduceSum, ReduceMax and
+// ReduceMin; norms.cc has those that bend. The axes are an attribute in older operator sets and an
+// input later (ReduceSum from 13, the others from 18). Cost: linear in the input.
 // Reference: ONNX operator specification. Tested by tests/network/ops_pooling_test.cc.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include <torch/types.h>
@@ -11,6 +10,7 @@
 #include "fcp/base/error.h"
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/reductions.h"
 #include "fcp/network/ops/shared.h"
 
 namespace fcp {
@@ -23,23 +23,11 @@ class Reduce : public Op {
   Reduce(OpArguments& arguments, Reduction reduction)
       : node_(arguments.node()),
         reduction_(reduction),
-        axes_are_input_(arguments.opset() >= (reduction == Reduction::kSum ? 13 : 18)),
-        keep_dimensions_(arguments.integer("keepdims", 1) != 0) {
-    if (axes_are_input_) {
-      arguments.expect_inputs(1, 2);
-      empty_means_none_ = arguments.integer("noop_with_empty_axes", 0) != 0;
-    } else {
-      arguments.expect_inputs(1, 1);
-      axes_ = arguments.integers("axes");
-    }
-  }
+        axes_(arguments, reduction == Reduction::kSum ? 13 : 18) {}
 
   Tensors forward(const Tensors& inputs) const override {
-    const torch::Tensor& x = inputs[0];
-    if (!x.defined()) fail(describe(node_), ": data is absent");
-    const std::vector<int64_t> axes = given_axes(inputs);
-    if (axes.empty() && empty_means_none_) return {x};
-    return {reduce(x, all_axes(axes, x))};
+    const std::vector<int64_t> axes = axes_.of(inputs);
+    return {axes.empty() ? inputs[0] : reduce(inputs[0], axes)};
   }
 
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
@@ -48,23 +36,23 @@ class Reduce : public Op {
     return reduction_ == Reduction::kMin ? BoundRule::kSmallest : BoundRule::kAffine;
   }
   double roundings(const Tensors& inputs) const override {
-    const std::vector<int64_t> axes = given_axes(inputs);
-    if (axes.empty() && empty_means_none_) return 0;
+    const std::vector<int64_t> axes = axes_.of(inputs);
+    if (axes.empty()) return 0;
     double terms = 1;
-    for (const int64_t axis : all_axes(axes, inputs[0])) {
+    for (const int64_t axis : axes) {
       terms *= static_cast<double>(inputs[0].size(axis));
     }
     return terms + 2;
   }
   torch::Tensor candidates(const Tensors& inputs) const override {
     const torch::Tensor& x = inputs[0];
-    std::vector<int64_t> axes = given_axes(inputs), order, shape;
-    if (axes.empty() && empty_means_none_) return x.unsqueeze(-1);
-    axes = all_axes(axes, x);
+    const std::vector<int64_t> axes = axes_.of(inputs);
+    std::vector<int64_t> order, shape;
+    if (axes.empty()) return x.unsqueeze(-1);
     for (int64_t i = 0; i < x.dim(); ++i) {
       const bool reduced = std::binary_search(axes.begin(), axes.end(), i);
       if (!reduced) order.push_back(i);
-      if (!reduced || keep_dimensions_) shape.push_back(reduced ? 1 : x.size(i));
+      if (!reduced || axes_.keep_dimensions()) shape.push_back(reduced ? 1 : x.size(i));
     }
     order.insert(order.end(), axes.begin(), axes.end());
     shape.push_back(-1);
@@ -76,24 +64,6 @@ class Reduce : public Op {
   }
 
  private:
-  std::vector<int64_t> given_axes(const Tensors& inputs) const {
-    const bool input = axes_are_input_ && inputs.size() > 1 && inputs[1].defined();
-    return input ? to_integers(inputs[1], node_, "axes") : axes_;
-  }
-
-  // The axes counted from the front, sorted; all of them where none are named.
-  std::vector<int64_t> all_axes(std::vector<int64_t> axes, const torch::Tensor& x) const {
-    if (axes.empty()) {
-      axes.resize(static_cast<size_t>(x.dim()));
-      std::iota(axes.begin(), axes.end(), 0);
-    }
-    for (int64_t& axis : axes) axis = normalize_axis(axis, x.dim(), node_);
-    std::sort(axes.begin(), axes.end());
-    const auto twice = std::adjacent_find(axes.begin(), axes.end());
-    if (twice != axes.end()) fail(describe(node_), ": axis ", *twice, " is named twice");
-    return axes;
-  }
-
   torch::Tensor reduce(const torch::Tensor& x, const std::vector<int64_t>& axes) const {
     int64_t count = 1;
     for (const int64_t axis : axes) count *= x.size(axis);
@@ -103,26 +73,23 @@ class Reduce : public Op {
     }
     switch (reduction_) {
       case Reduction::kMean: {
-        if (x.is_floating_point()) return x.mean(axes, keep_dimensions_);
-        const torch::Tensor sum = x.sum(axes, keep_dimensions_, x.scalar_type());
+        if (x.is_floating_point()) return x.mean(axes, axes_.keep_dimensions());
+        const torch::Tensor sum = x.sum(axes, axes_.keep_dimensions(), x.scalar_type());
         return torch::div(sum, count, "trunc");
       }
       case Reduction::kSum:
-        return x.sum(axes, keep_dimensions_, x.scalar_type());
+        return x.sum(axes, axes_.keep_dimensions(), x.scalar_type());
       case Reduction::kMax:
-        return x.amax(axes, keep_dimensions_);
+        return x.amax(axes, axes_.keep_dimensions());
       case Reduction::kMin:
-        return x.amin(axes, keep_dimensions_);
+        return x.amin(axes, axes_.keep_dimensions());
     }
     return {};
   }
 
   Node node_;
   Reduction reduction_;
-  bool axes_are_input_;
-  bool keep_dimensions_;
-  bool empty_means_none_ = false;
-  std::vector<int64_t> axes_;
+  ReducedAxes axes_;
 };
 
 }  // namespace

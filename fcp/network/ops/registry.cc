@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/network/ops/factories.h"
@@ -10,11 +11,22 @@ namespace {
 const std::map<std::string, OpFactory>& table() {
   static const std::map<std::string, OpFactory> ops = {
       {"Abs", make_abs},
+      {"Acos", make_acos},
+      {"Acosh", make_acosh},
       {"Add", make_add},
+      {"And", make_and},
       {"ArgMax", make_argmax},
+      {"ArgMin", make_argmin},
+      {"Asin", make_asin},
+      {"Asinh", make_asinh},
+      {"Atan", make_atan},
+      {"Atanh", make_atanh},
+      {"Attention", make_attention},
       {"AveragePool", make_average_pool},
       {"BatchNormalization", make_batch_normalization},
       {"Cast", make_cast},
+      {"CastLike", make_cast_like},
+      {"Ceil", make_ceil},
       {"Celu", make_celu},
       {"Clip", make_clip},
       {"Concat", make_concat},
@@ -22,65 +34,119 @@ const std::map<std::string, OpFactory>& table() {
       {"ConstantOfShape", make_constant_of_shape},
       {"Conv", make_conv},
       {"ConvTranspose", make_conv_transpose},
+      {"Cos", make_cos},
+      {"Cosh", make_cosh},
+      {"CumSum", make_cum_sum},
       {"DepthToSpace", make_depth_to_space},
+      {"DequantizeLinear", make_dequantize_linear},
       {"Div", make_div},
       {"Dropout", make_dropout},
+      {"DynamicQuantizeLinear", make_dynamic_quantize_linear},
+      {"Einsum", make_einsum},
       {"Elu", make_elu},
       {"Equal", make_equal},
       {"Erf", make_erf},
       {"Exp", make_exp},
       {"Expand", make_expand},
+      {"EyeLike", make_eye_like},
       {"Flatten", make_flatten},
+      {"Floor", make_floor},
+      {"GRU", make_gru},
       {"Gather", make_gather},
+      {"GatherElements", make_gather_elements},
+      {"GatherND", make_gather_nd},
       {"Gelu", make_gelu},
       {"Gemm", make_gemm},
       {"GlobalAveragePool", make_global_average_pool},
       {"GlobalMaxPool", make_global_max_pool},
       {"Greater", make_greater},
+      {"GreaterOrEqual", make_greater_or_equal},
+      {"GroupNormalization", make_group_normalization},
       {"HardSigmoid", make_hard_sigmoid},
       {"HardSwish", make_hard_swish},
+      {"Hardmax", make_hardmax},
       {"Identity", make_identity},
       {"InstanceNormalization", make_instance_normalization},
+      {"IsInf", make_is_inf},
+      {"IsNaN", make_is_nan},
+      {"LRN", make_lrn},
+      {"LSTM", make_lstm},
       {"LayerNormalization", make_layer_normalization},
       {"LeakyRelu", make_leaky_relu},
       {"Less", make_less},
+      {"LessOrEqual", make_less_or_equal},
       {"Log", make_log},
       {"LogSoftmax", make_log_softmax},
       {"MatMul", make_matmul},
+      {"MatMulInteger", make_matmul_integer},
       {"Max", make_max},
       {"MaxPool", make_max_pool},
       {"Mean", make_mean},
       {"Min", make_min},
+      {"Mish", make_mish},
+      {"Mod", make_mod},
       {"Mul", make_mul},
       {"Neg", make_neg},
+      {"NonZero", make_non_zero},
+      {"Not", make_not},
+      {"OneHot", make_one_hot},
+      {"Or", make_or},
       {"PRelu", make_prelu},
       {"Pad", make_pad},
       {"Pow", make_pow},
+      {"QLinearMatMul", make_qlinear_matmul},
+      {"QuantizeLinear", make_quantize_linear},
+      {"RMSNormalization", make_rms_normalization},
+      {"RNN", make_rnn},
+      {"Range", make_range},
       {"Reciprocal", make_reciprocal},
+      {"ReduceL1", make_reduce_l1},
+      {"ReduceL2", make_reduce_l2},
+      {"ReduceLogSum", make_reduce_log_sum},
+      {"ReduceLogSumExp", make_reduce_log_sum_exp},
       {"ReduceMax", make_reduce_max},
       {"ReduceMean", make_reduce_mean},
       {"ReduceMin", make_reduce_min},
+      {"ReduceProd", make_reduce_prod},
       {"ReduceSum", make_reduce_sum},
+      {"ReduceSumSquare", make_reduce_sum_square},
       {"Relu", make_relu},
       {"Reshape", make_reshape},
       {"Resize", make_resize},
+      {"RotaryEmbedding", make_rotary_embedding},
+      {"Round", make_round},
+      {"Scatter", make_scatter_elements},
+      {"ScatterElements", make_scatter_elements},
+      {"ScatterND", make_scatter_nd},
       {"Selu", make_selu},
       {"Shape", make_shape},
+      {"Shrink", make_shrink},
       {"Sigmoid", make_sigmoid},
+      {"Sign", make_sign},
+      {"Sin", make_sin},
+      {"Sinh", make_sinh},
+      {"Size", make_size},
       {"Slice", make_slice},
       {"Softmax", make_softmax},
       {"Softplus", make_softplus},
+      {"SpaceToDepth", make_space_to_depth},
+      {"Softsign", make_softsign},
       {"Split", make_split},
       {"Sqrt", make_sqrt},
       {"Squeeze", make_squeeze},
       {"Sub", make_sub},
       {"Sum", make_sum},
+      {"Tan", make_tan},
       {"Tanh", make_tanh},
+      {"ThresholdedRelu", make_thresholded_relu},
       {"Tile", make_tile},
+      {"TopK", make_topk},
       {"Transpose", make_transpose},
+      {"Trilu", make_trilu},
       {"Unsqueeze", make_unsqueeze},
       {"Upsample", make_upsample},
       {"Where", make_where},
+      {"Xor", make_xor},
   };
   return ops;
 }
@@ -88,24 +154,57 @@ const std::map<std::string, OpFactory>& table() {
 }  // namespace
 
 std::unique_ptr<Op> make_op(const Node& node, int64_t opset) {
-  const bool standard = node.domain.empty() || node.domain == "ai.onnx";
-  const auto found = table().find(node.op);
-  if (!standard || found == table().end()) {
-    std::string known;
-    for (const std::string& op : supported_ops()) known += (known.empty() ? "" : ", ") + op;
-    fail(describe(node), ": operator ", node.op, " of domain '",
-         node.domain.empty() ? "ai.onnx" : node.domain, "' is not supported; supported are ",
-         known);
+  const std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
+  const OpFactory* factory = nullptr;
+  if (domain == "ai.onnx") {
+    const auto found = table().find(node.op);
+    if (found != table().end()) factory = &found->second;
+  } else if (domain == "ai.onnx.ml") {
+    const auto found = ml_ops().find(node.op);
+    if (found != ml_ops().end()) factory = &found->second;
+  }
+  if (factory == nullptr) {
+    fail(describe(node), ": operator ", node.op, " of domain '", domain,
+         "' is not supported; docs/networks.md lists what is");
   }
   OpArguments arguments(node, opset);
-  std::unique_ptr<Op> op = found->second(arguments);
+  std::unique_ptr<Op> op = (*factory)(arguments);
   arguments.finish();
   return op;
+}
+
+std::vector<std::string> unsupported_nodes(const Graph& graph) {
+  std::vector<std::string> messages;
+  std::map<std::string, std::pair<size_t, size_t>> seen;  // operator to message and count
+  for (const Node& node : graph.nodes) {
+    try {
+      make_op(node, graph.opset);
+    } catch (const Error& error) {
+      const bool known =
+          node.domain.empty() ? table().contains(node.op) : ml_ops().contains(node.op);
+      const std::string key = known ? describe(node) : node.domain + "/" + node.op;
+      const auto [entry, fresh] = seen.emplace(key, std::pair(messages.size(), size_t{0}));
+      if (fresh) messages.emplace_back(error.what());
+      ++entry->second.second;
+    }
+  }
+  for (const auto& [key, entry] : seen) {
+    if (entry.second > 1) messages[entry.first] += concat(" (", entry.second, " nodes)");
+  }
+  return messages;
+}
+
+void check_supported(const Graph& graph) {
+  const std::vector<std::string> messages = unsupported_nodes(graph);
+  std::string text;
+  for (const std::string& message : messages) text += (text.empty() ? "" : "; ") + message;
+  if (!messages.empty()) fail(text);
 }
 
 std::vector<std::string> supported_ops() {
   std::vector<std::string> names;
   for (const auto& [name, factory] : table()) names.push_back(name);
+  for (const auto& [name, factory] : ml_ops()) names.push_back("ai.onnx.ml." + name);
   return names;
 }
 

@@ -264,7 +264,38 @@ class DepthToSpaceOp : public ShapeChangeOp {
   bool depth_first_ = true;
 };
 
+// [N, C, bH, bW] to [N, C·b², H, W]: the inverse of DepthToSpace in mode DCR.
+class SpaceToDepthOp : public ShapeChangeOp {
+ public:
+  explicit SpaceToDepthOp(OpArguments& arguments)
+      : ShapeChangeOp(arguments), block_(arguments.integer("blocksize", 0)) {
+    arguments.expect_inputs(1, 1);
+    if (block_ < 1) {
+      fail(describe(node_), ": attribute 'blocksize' is ", block_, ", expected at least 1");
+    }
+  }
+
+  Tensors forward(const Tensors& inputs) const override {
+    const torch::Tensor& x = inputs[0];
+    if (x.dim() != 4 || x.size(2) % block_ != 0 || x.size(3) % block_ != 0) {
+      fail(describe(node_), ": input of shape ", x.sizes(),
+           ", expected [N, C, H, W] with H and W multiples of ", block_);
+    }
+    const int64_t n = x.size(0), c = x.size(1), b = block_;
+    const int64_t h = x.size(2) / b, w = x.size(3) / b;
+    return {
+        x.reshape({n, c, h, b, w, b}).permute({0, 3, 5, 1, 2, 4}).reshape({n, c * b * b, h, w})};
+  }
+
+ private:
+  int64_t block_;
+};
+
 }  // namespace
+
+OpPointer make_space_to_depth(OpArguments& arguments) {
+  return std::make_unique<SpaceToDepthOp>(arguments);
+}
 
 OpPointer make_flatten(OpArguments& arguments) { return std::make_unique<FlattenOp>(arguments); }
 OpPointer make_reshape(OpArguments& arguments) { return std::make_unique<ReshapeOp>(arguments); }

@@ -6,6 +6,7 @@
 #include "fcp/base/error.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
+#include "fcp/network/ops/types.h"
 
 namespace fcp {
 namespace {
@@ -19,37 +20,6 @@ OpPointer numeric_unary_op(OpArguments& arguments, UnaryFunction function, Curve
         return function(x);
       },
       std::move(curve));
-}
-
-// Numbers of TensorProto.DataType in ONNX.
-torch::ScalarType cast_target(int64_t type, const Node& node) {
-  switch (type) {
-    case 1:
-      return torch::kFloat;
-    case 2:
-      return torch::kByte;
-    case 3:
-      return torch::kChar;
-    case 5:
-      return torch::kShort;
-    case 6:
-      return torch::kInt;
-    case 7:
-      return torch::kLong;
-    case 9:
-      return torch::kBool;
-    case 10:
-      return torch::kHalf;
-    case 11:
-      return torch::kDouble;
-    case 16:
-      return torch::kBFloat16;
-    default:
-      break;
-  }
-  fail(describe(node), ": casts to ONNX type number ", type,
-       ", expected float (1), uint8 (2), int8 (3), int16 (5), int32 (6), int64 (7), bool (9), "
-       "float16 (10), double (11) or bfloat16 (16)");
 }
 
 class CastOp : public Op {
@@ -75,6 +45,17 @@ class CastOp : public Op {
 
  private:
   torch::ScalarType target_;
+};
+
+class CastLikeOp : public Op {
+ public:
+  explicit CastLikeOp(OpArguments& arguments) {
+    arguments.expect_inputs(2, 2);
+    if (arguments.opset() >= 19) arguments.ignore("saturate");  // concerns 8-bit floats only
+  }
+  Tensors forward(const Tensors& inputs) const override {
+    return {inputs[0].to(inputs[1].scalar_type())};
+  }
 };
 
 }  // namespace
@@ -137,7 +118,10 @@ OpPointer make_cast(OpArguments& arguments) {
   arguments.expect_inputs(1, 1);
   if (!arguments.has("to")) fail(describe(arguments.node()), ": attribute 'to' is missing");
   if (arguments.opset() >= 19) arguments.ignore("saturate");  // concerns 8-bit floats only
-  return std::make_unique<CastOp>(cast_target(arguments.integer("to", 0), arguments.node()));
+  return std::make_unique<CastOp>(type_of_number(arguments.integer("to", 0), arguments.node()));
 }
+
+// The type of the second input, whose numbers do not matter.
+OpPointer make_cast_like(OpArguments& arguments) { return std::make_unique<CastLikeOp>(arguments); }
 
 }  // namespace fcp

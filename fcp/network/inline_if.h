@@ -1,0 +1,23 @@
+// `If` nodes whose condition is known when the file is read, replaced by the branch they take.
+// Exporters write such nodes around shapes ("squeeze this axis where it is 1").
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "fcp/network/onnx_types.h"
+
+namespace fcp {
+
+// The value of a tensor of the graph, given the nodes before place `end`; nothing where it depends
+// on the inputs' numbers.
+using KnownTruth =
+    std::function<std::optional<bool>(const onnx::GraphProto&, const std::string&, int end)>;
+
+// Replaces every If from the first on, those inside a chosen branch too. An Error names the If
+// whose condition is not known. Tensors inside a branch get names of their own.
+// Tested by tests/network/onnx_test.cc.
+void inline_if(onnx::GraphProto& graph, const std::string& file, const KnownTruth& truth);
+
+}  // namespace fcp

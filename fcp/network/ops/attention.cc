@@ -1,0 +1,199 @@
+// Attention of operator set 23, softmax(s · Q Kᵀ + mask) V by heads, and RotaryEmbedding, which
+// turns pairs of numbers by an angle given per position.
+//
+// Q, K and V are [N, heads, T, size] or [N, T, heads·size]; a key head serves as many query heads
+// as there are for each (grouped queries). A query that may see no key gives zeros.
+// Gradients flow; there are no bounds.
+// Cost: 4 · N · heads · T_q · T_k · size. Reference: ONNX operator specification, version 23.
+// Tested by tests/network/ops_attention_test.cc.
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "fcp/base/error.h"
+#include "fcp/network/ops/checks.h"
+#include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/index.h"
+#include "fcp/network/ops/shared.h"
+
+namespace fcp {
+namespace {
+
+constexpr double kMasked = -std::numeric_limits<double>::infinity();
+
+// [N, T, heads·size] to [N, heads, T, size].
+torch::Tensor by_heads(const torch::Tensor& x, int64_t heads, const Node& node, const char* what) {
+  if (x.dim() == 4) return x;
+  if (heads < 1 || x.size(2) % heads != 0) {
+    fail(describe(node), ": ", what, " has shape ", shape_text(x.sizes()), ", which ", heads,
+         " heads do not divide");
+  }
+  return x.reshape({x.size(0), x.size(1), heads, -1}).transpose(1, 2);
+}
+
+class AttentionOp : public Op {
+ public:
+  explicit AttentionOp(OpArguments& arguments)
+      : node_(arguments.node()),
+        query_heads_(arguments.integer("q_num_heads", 0)),
+        key_heads_(arguments.integer("kv_num_heads", 0)),
+        causal_(arguments.integer("is_causal", 0) != 0),
+        scale_(arguments.number("scale", 0)),
+        cap_(arguments.number("softcap", 0)),
+        mode_(arguments.integer("qk_matmul_output_mode", 0)) {
+    arguments.expect_inputs(3, 6);
+    arguments.ignore("softmax_precision");  // no less than the input's here
+  }
+
+  Tensors forward(const Tensors& inputs) const override {
+    for (size_t i = 0; i < 3; ++i) {
+      expect_rank(inputs[i], 3, 4, node_, "Q, K or V");
+      expect_floating(inputs[i], node_, "Q, K or V");
+    }
+    const torch::Tensor q = by_heads(inputs[0], query_heads_, node_, "Q");
+    const torch::Tensor key = with_past(inputs, 4, by_heads(inputs[1], key_heads_, node_, "K"));
+    const torch::Tensor value = with_past(inputs, 5, by_heads(inputs[2], key_heads_, node_, "V"));
+    const torch::Tensor k = for_queries(key, q), v = for_queries(value, q);
+    const double root =
+        std::sqrt(scale_ > 0 ? scale_ : 1 / std::sqrt(static_cast<double>(q.size(3))));
+    const torch::Tensor product = torch::matmul(q * root, k.transpose(2, 3) * root);
+    const torch::Tensor capped = cap_ > 0 ? torch::tanh(product / cap_) * cap_ : product;
+    const torch::Tensor bias = bias_of(inputs, q, k.size(2));
+    const torch::Tensor scores = bias.defined() ? capped + bias : capped;
+    torch::Tensor shares = torch::softmax(scores, -1);
+    if (bias.defined()) {
+      shares = shares.masked_fill(bias.amax(-1, /*keepdim=*/true) == kMasked, 0);
+    }
+    torch::Tensor y = torch::matmul(shares, v);
+    if (inputs[0].dim() == 3) y = y.transpose(1, 2).flatten(2);
+    const torch::Tensor shown = mode_ == 0   ? product
+                                : mode_ == 1 ? capped
+                                : mode_ == 2 ? scores
+                                             : shares;
+    return {y, key, value, shown};
+  }
+
+  double flops(const Tensors& inputs, const Tensors& outputs) const override {
+    const int64_t keys = inputs[1].size(inputs[1].dim() == 4 ? 2 : 1);
+    return 4 * static_cast<double>(outputs[0].numel()) * static_cast<double>(keys);
+  }
+
+ private:
+  static bool given(const Tensors& inputs, size_t index) {
+    return index < inputs.size() && inputs[index].defined();
+  }
+
+  static torch::Tensor with_past(const Tensors& inputs, size_t index, const torch::Tensor& x) {
+    return given(inputs, index) ? torch::cat({inputs[index], x}, 2) : x;
+  }
+
+  torch::Tensor for_queries(const torch::Tensor& x, const torch::Tensor& q) const {
+    if (q.size(1) % x.size(1) != 0) {
+      fail(describe(node_), ": has ", q.size(1), " query heads for ", x.size(1), " key heads");
+    }
+    const int64_t times = q.size(1) / x.size(1);
+    return times == 1 ? x : x.repeat_interleave(times, 1);
+  }
+
+  // What is added to the scores, broadcast to [N, heads, T_q, T_k]; undefined: nothing.
+  torch::Tensor bias_of(const Tensors& inputs, const torch::Tensor& q, int64_t keys) const {
+    torch::Tensor bias;
+    if (given(inputs, 3)) {
+      bias = inputs[3].to(q.device());
+      if (bias.scalar_type() == torch::kBool) {
+        bias = torch::zeros_like(bias, q.options()).masked_fill(bias.logical_not(), kMasked);
+      }
+      if (bias.size(-1) < keys) {  // keys that the mask does not name take no part
+        bias = torch::constant_pad_nd(bias, {0, keys - bias.size(-1)}, kMasked);
+      }
+    }
+    if (!causal_) return bias;
+    const int64_t past = given(inputs, 4) ? inputs[4].size(2) : 0;
+    const auto options = torch::device(q.device()).dtype(torch::kLong);
+    const torch::Tensor hidden =
+        torch::arange(keys, options) > torch::arange(q.size(2), options).unsqueeze(1) + past;
+    const torch::Tensor causal =
+        torch::zeros(hidden.sizes(), q.options()).masked_fill(hidden, kMasked);
+    return bias.defined() ? bias + causal : causal;
+  }
+
+  Node node_;
+  int64_t query_heads_;
+  int64_t key_heads_;
+  bool causal_;
+  double scale_;
+  double cap_;
+  int64_t mode_;
+};
+
+// (a, b) to (a cos − b sin, a sin + b cos), where a and b are the halves of a head's numbers, or
+// its even and odd ones; the numbers beyond rotary_embedding_dim stay.
+class RotaryOp : public Op {
+ public:
+  explicit RotaryOp(OpArguments& arguments)
+      : node_(arguments.node()),
+        interleaved_(arguments.integer("interleaved", 0) != 0),
+        rotated_(arguments.integer("rotary_embedding_dim", 0)),
+        heads_(arguments.integer("num_heads", 0)) {
+    arguments.expect_inputs(3, 4);
+  }
+
+  Tensors forward(const Tensors& inputs) const override {
+    expect_rank(inputs[0], 3, 4, node_, "X");
+    expect_floating(inputs[0], node_, "X");
+    const torch::Tensor x = by_heads(inputs[0], heads_, node_, "X");
+    const int64_t size = rotated_ > 0 ? rotated_ : x.size(3);
+    if (size > x.size(3) || size % 2 != 0) {
+      fail(describe(node_), ": turns ", size, " of ", x.size(3), " numbers, expected an even part");
+    }
+    const torch::Tensor cosine = angles(inputs, 1, x, size), sine = angles(inputs, 2, x, size);
+    const torch::Tensor turned = x.narrow(3, 0, size);
+    torch::Tensor result;
+    if (interleaved_) {
+      const torch::Tensor pairs = turned.reshape({x.size(0), x.size(1), x.size(2), size / 2, 2});
+      const torch::Tensor a = pairs.select(4, 0), b = pairs.select(4, 1);
+      result = torch::stack({a * cosine - b * sine, a * sine + b * cosine}, 4).flatten(3);
+    } else {
+      const torch::Tensor a = turned.narrow(3, 0, size / 2),
+                          b = turned.narrow(3, size / 2, size / 2);
+      result = torch::cat({a * cosine - b * sine, a * sine + b * cosine}, 3);
+    }
+    result = torch::cat({result, x.narrow(3, size, x.size(3) - size)}, 3);
+    return {inputs[0].dim() == 3 ? result.transpose(1, 2).flatten(2) : result};
+  }
+
+ private:
+  // [N, 1, T, size / 2], from a cache by position or as given.
+  torch::Tensor angles(const Tensors& inputs, size_t index, const torch::Tensor& x,
+                       int64_t size) const {
+    torch::Tensor table = inputs[index].to(x.device(), x.scalar_type());
+    if (inputs.size() > 3 && inputs[3].defined()) {
+      expect_rank(table, 2, 2, node_, "cos_cache or sin_cache");
+      const torch::Tensor at = checked_indices(inputs[3], table.size(0), node_, x.device());
+      table = table.index_select(0, at.reshape({-1})).reshape({at.size(0), at.size(1), -1});
+    }
+    expect_rank(table, 3, 3, node_, "cos_cache or sin_cache");
+    if (table.size(2) != size / 2 || table.size(1) != x.size(2)) {
+      fail(describe(node_), ": cos_cache or sin_cache gives shape ", shape_text(table.sizes()),
+           ", expected [N, ", x.size(2), ", ", size / 2, "]");
+    }
+    return table.unsqueeze(1);
+  }
+
+  Node node_;
+  bool interleaved_;
+  int64_t rotated_;
+  int64_t heads_;
+};
+
+}  // namespace
+
+OpPointer make_attention(OpArguments& arguments) {
+  return std::make_unique<AttentionOp>(arguments);
+}
+
+OpPointer make_rotary_embedding(OpArguments& arguments) {
+  return std::make_unique<RotaryOp>(arguments);
+}
+
+}  // namespace fcp

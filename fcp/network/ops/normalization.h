@@ -1,0 +1,27 @@
+// What the normalising operators share: ε, and their ranges over a box.
+#pragma once
+
+#include <torch/types.h>
+
+#include "fcp/network/op.h"
+
+namespace fcp {
+
+double read_epsilon(OpArguments& arguments);  // 1e-5 where the node does not say
+
+// The range of z = c / √(mean c² + ε) over all x of a box, where c = x − mean x, or x itself where
+// `centers` is false; means are over the last `axes` axes, n numbers. Two facts that always hold:
+//
+//   z_i rises with c_i and falls with Σ_{j≠i} c_j², so it lies between its values at the ends of
+//   c_i with the others at the least (or most) that their own ranges allow; |z_i| ≤ √n, and ≤ √(n −
+//   1) where the mean is taken out, for then c_i² ≤ (n − 1) Σ_{j≠i} c_j².
+//
+// The ranges of c are exact; that the numbers of c move together is not used beyond that.
+// Monotone in the range. Cost: linear.
+Range centered_interval(const Range& x, int64_t axes, double epsilon, bool centers, double unit);
+
+// z · scale + bias; an undefined bias adds nothing.
+Range scaled_interval(const Range& z, const torch::Tensor& scale, const torch::Tensor& bias,
+                      double unit);
+
+}  // namespace fcp

@@ -1,0 +1,143 @@
+// Writing elements and slices at index tensors: ScatterElements (called Scatter before operator set
+// 11) and ScatterND. A number that is there is replaced, or meets the new one in a sum, product,
+// maximum or minimum. With constant indices, replacing and adding are affine in data and updates.
+// Cost: linear in data and updates. Reference: ONNX operator specification, versions 9 to 18.
+// Tested by tests/network/ops_index_test.cc.
+#include <string>
+#include <vector>
+
+#include "fcp/base/error.h"
+#include "fcp/network/ops/checks.h"
+#include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/index.h"
+#include "fcp/network/ops/shared.h"
+
+namespace fcp {
+namespace {
+
+class ScatterOp : public Op {
+ public:
+  explicit ScatterOp(OpArguments& arguments)
+      : node_(arguments.node()), reduction_(read_reduction(arguments)) {
+    arguments.expect_inputs(3, 3);
+  }
+  BoundRule bound_rule(const std::vector<bool>& constant) const override {
+    if (!constant[1] || reduction_ == ScatterReduction::kMultiply) return BoundRule::kNone;
+    const bool affine =
+        reduction_ == ScatterReduction::kReplace || reduction_ == ScatterReduction::kAdd;
+    return affine ? BoundRule::kAffine : BoundRule::kInterval;
+  }
+  // As many terms may meet in one place as there are updates.
+  double roundings(const Tensors& inputs) const override {
+    return reduction_ == ScatterReduction::kAdd ? static_cast<double>(inputs[2].numel()) + 1 : 0;
+  }
+
+ protected:
+  // `indices` count elements along `axis`; torch's scatter_reduce keeps the data's own numbers.
+  torch::Tensor scatter(const torch::Tensor& data, int64_t axis, const torch::Tensor& indices,
+                        const torch::Tensor& updates) const {
+    switch (reduction_) {
+      case ScatterReduction::kReplace:
+        return torch::scatter(data, axis, indices, updates);
+      case ScatterReduction::kAdd:
+        return torch::scatter_add(data, axis, indices, updates);
+      case ScatterReduction::kMultiply:
+        return torch::scatter_reduce(data, axis, indices, updates, "prod");
+      case ScatterReduction::kMax:
+        return torch::scatter_reduce(data, axis, indices, updates, "amax");
+      case ScatterReduction::kMin:
+        return torch::scatter_reduce(data, axis, indices, updates, "amin");
+    }
+    return {};
+  }
+
+  Node node_;
+  ScatterReduction reduction_;
+
+ private:
+  static ScatterReduction read_reduction(OpArguments& arguments) {
+    const std::string text =
+        arguments.opset() >= 16 ? arguments.text("reduction", "none") : std::string("none");
+    if (text == "none") return ScatterReduction::kReplace;
+    if (text == "add") return ScatterReduction::kAdd;
+    if (text == "mul") return ScatterReduction::kMultiply;
+    if (text == "max" && arguments.opset() >= 18) return ScatterReduction::kMax;
+    if (text == "min" && arguments.opset() >= 18) return ScatterReduction::kMin;
+    fail(describe(arguments.node()), ": attribute 'reduction' is '", text,
+         "', expected 'none', 'add', 'mul', 'max' or 'min'");
+  }
+};
+
+class ScatterElementsOp : public ScatterOp {
+ public:
+  explicit ScatterElementsOp(OpArguments& arguments)
+      : ScatterOp(arguments), axis_(arguments.integer("axis", 0)) {}
+
+  Tensors forward(const Tensors& inputs) const override {
+    const torch::Tensor& data = inputs[0];
+    expect_rank(data, 1, kMaxIndexRank, node_, "data");
+    expect_rank(inputs[1], data.dim(), data.dim(), node_, "indices");
+    expect_type_of(data, inputs[2], node_, "updates");
+    if (inputs[1].sizes() != inputs[2].sizes()) {
+      fail(describe(node_), ": indices have shape ", shape_text(inputs[1].sizes()), ", updates ",
+           shape_text(inputs[2].sizes()), ", expected one shape");
+    }
+    const int64_t axis = normalize_axis(axis_, data.dim(), node_);
+    const torch::Tensor indices = checked_indices(inputs[1], data.size(axis), node_, data.device());
+    expect_inside(indices, data, axis, node_);
+    return {scatter(data, axis, indices, inputs[2].to(data.device()))};
+  }
+
+ private:
+  int64_t axis_;
+};
+
+// data[indices[i]] = updates[i], where the last axis of the indices names an element or a slice.
+class ScatterNdOp : public ScatterOp {
+ public:
+  explicit ScatterNdOp(OpArguments& arguments) : ScatterOp(arguments) {}
+
+  Tensors forward(const Tensors& inputs) const override {
+    const torch::Tensor& data = inputs[0];
+    expect_rank(data, 1, kMaxIndexRank, node_, "data");
+    expect_rank(inputs[1], 1, kMaxIndexRank, node_, "indices");
+    expect_type_of(data, inputs[2], node_, "updates");
+    const torch::Tensor& indices = inputs[1];
+    const int64_t depth = indices.size(-1);
+    std::vector<int64_t> expected = indices.sizes().slice(0, indices.sizes().size() - 1).vec();
+    if (depth >= 1 && depth <= data.dim()) {
+      const auto rest = data.sizes().slice(static_cast<size_t>(depth));
+      expected.insert(expected.end(), rest.begin(), rest.end());
+    }
+    if (depth < 1 || depth > data.dim() || inputs[2].sizes() != torch::IntArrayRef(expected)) {
+      fail(describe(node_), ": data has shape ", shape_text(data.sizes()), ", indices ",
+           shape_text(indices.sizes()), ", updates ", shape_text(inputs[2].sizes()),
+           ", expected updates of shape ", shape_text(expected));
+    }
+    // The named axes as one, counted row by row.
+    torch::Tensor place;
+    const std::vector<torch::Tensor> columns = index_columns(indices, data, 0, node_);
+    int64_t places = 1;
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const int64_t size = data.size(static_cast<int64_t>(i));
+      place = i == 0 ? columns[i] : place * size + columns[i];
+      places *= size;
+    }
+    const torch::Tensor flat = data.reshape({places, -1});
+    const torch::Tensor rows = inputs[2].to(data.device()).reshape({place.numel(), -1});
+    const torch::Tensor index = place.reshape({-1, 1}).expand(rows.sizes());
+    return {scatter(flat, 0, index, rows).reshape(data.sizes())};
+  }
+};
+
+}  // namespace
+
+OpPointer make_scatter_elements(OpArguments& arguments) {
+  return std::make_unique<ScatterElementsOp>(arguments);
+}
+
+OpPointer make_scatter_nd(OpArguments& arguments) {
+  return std::make_unique<ScatterNdOp>(arguments);
+}
+
+}  // namespace fcp

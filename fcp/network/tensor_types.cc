@@ -1,0 +1,72 @@
+#include "fcp/network/tensor_types.h"
+
+#include <set>
+
+#include "fcp/network/ops/types.h"
+
+namespace fcp {
+namespace {
+
+using Types = std::map<std::string, torch::ScalarType>;
+
+bool gives_truth(const std::string& op) {
+  static const std::set<std::string> ops = {"And",   "Equal", "Greater", "GreaterOrEqual",
+                                            "IsInf", "IsNaN", "Less",    "LessOrEqual",
+                                            "Not",   "Or",    "Xor"};
+  return ops.contains(op);
+}
+
+bool gives_integers(const std::string& op, size_t output) {
+  static const std::set<std::string> ops = {"ArgMax", "ArgMin", "NonZero", "Shape", "Size"};
+  return ops.contains(op) || (op == "TopK" && output == 1);
+}
+
+// The input whose type an operator's outputs have.
+size_t typed_input(const std::string& op) {
+  if (op == "Where" || op == "DequantizeLinear" || op == "CastLike") return 1;
+  return op == "OneHot" || op == "QuantizeLinear" ? 2 : 0;
+}
+
+torch::ScalarType type_of_output(const Node& node, size_t output, const Types& types) {
+  if (node.domain == "ai.onnx.ml") {
+    const bool label = output == 0 && node.op.ends_with("Classifier");
+    const bool keeps = node.op == "ArrayFeatureExtractor" || node.op == "Binarizer";
+    if (!keeps) return label ? torch::kLong : torch::kFloat;
+  }
+  if (gives_truth(node.op)) return torch::kBool;
+  if (gives_integers(node.op, output)) return torch::kLong;
+  for (const char* name : {"to", "dtype", "output_dtype"}) {
+    const auto found = node.attributes.find(name);
+    if (found == node.attributes.end()) continue;
+    const auto* number = std::get_if<int64_t>(&found->second);
+    if (number != nullptr && *number != 0) return type_of_number(*number, node);
+  }
+  if (node.op == "Constant" || node.op == "ConstantOfShape") {
+    for (const auto& [name, value] : node.attributes) {
+      if (const auto* tensor = std::get_if<torch::Tensor>(&value)) return tensor->scalar_type();
+    }
+    const bool integers =
+        node.attributes.contains("value_int") || node.attributes.contains("value_ints");
+    return integers ? torch::kLong : torch::kFloat;
+  }
+  if (node.op == "QuantizeLinear" && node.inputs.size() < 3) return torch::kByte;
+  const size_t input = typed_input(node.op);
+  const auto found = input < node.inputs.size() ? types.find(node.inputs[input]) : types.end();
+  return found == types.end() ? torch::kFloat : found->second;
+}
+
+}  // namespace
+
+std::map<std::string, torch::ScalarType> tensor_types(const Graph& graph) {
+  Types types;
+  for (const TensorInfo& input : graph.inputs) types[input.name] = input.type;
+  for (const auto& [name, tensor] : graph.initializers) types[name] = tensor.scalar_type();
+  for (const Node& node : graph.nodes) {
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (!node.outputs[i].empty()) types[node.outputs[i]] = type_of_output(node, i, types);
+    }
+  }
+  return types;
+}
+
+}  // namespace fcp

@@ -1,0 +1,59 @@
+// Models of scikit-learn, LightGBM and XGBoost, exported to ONNX, give ONNX Runtime's answers
+// (make_ml_cases.py).
+#include <algorithm>
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/network/network.h"
+#include "fcp/network/onnx_reader.h"
+#include "fcp/network/onnx_writer.h"
+
+#include "tests/parity/goldens.h"
+
+namespace fcp {
+namespace {
+
+// Labels are equal, numbers within 1e-4. ONNX Runtime sums trees in single precision.
+void expect_answers(const nlohmann::json& entry, const Network& network, const Tensors& found,
+                    const std::string& folder) {
+  for (size_t k = 0; k < entry["outputs"].size(); ++k) {
+    const torch::Tensor expected = read_tensor(concat(folder, "/output_", k, ".npy"));
+    const std::string name = entry["outputs"][k];
+    const auto& outputs = network.outputs();
+    const auto place = std::find_if(outputs.begin(), outputs.end(),
+                                    [&](const TensorInfo& info) { return info.name == name; });
+    ASSERT_NE(place, outputs.end()) << name;
+    const torch::Tensor& answer = found[static_cast<size_t>(place - outputs.begin())];
+    ASSERT_EQ(answer.sizes(), expected.sizes()) << name;
+    EXPECT_TRUE(torch::allclose(answer.to(torch::kDouble), expected.to(torch::kDouble), 1e-4, 1e-4))
+        << name << ": largest difference "
+        << (answer.to(torch::kDouble) - expected.to(torch::kDouble)).abs().max().item<double>();
+  }
+}
+
+TEST(MlCases, AnswersAreThoseOfOnnxRuntime) {
+  const std::string root = goldens_folder("ml");
+  const nlohmann::json index = read_index(root);
+  if (index.is_null()) GTEST_SKIP() << "no cases in " << root << "; see make_ml_cases.py";
+  ASSERT_GT(index.size(), 25u);
+  const torch::NoGradGuard no_gradients;
+  for (const auto& entry : index) {
+    const std::string name = entry["name"], folder = root + "/" + name;
+    SCOPED_TRACE(name);
+    try {
+      const Graph graph = read_onnx(folder + "/model.onnx");
+      const Network network(graph);
+      const torch::Tensor x = read_tensor(folder + "/input_0.npy");
+      expect_answers(entry, network, network.run({x}), folder);
+      const Network again(parse_onnx(serialize_onnx(graph), "again"));
+      EXPECT_TRUE(torch::equal(again.run({x}).back(), network.run({x}).back()));
+    } catch (const std::exception& problem) {
+      ADD_FAILURE() << problem.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fcp

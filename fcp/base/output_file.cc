@@ -21,7 +21,10 @@ constexpr size_t kBufferSize = size_t{1} << 20;
 
 std::atomic<size_t> whole_files = 0;
 
-mode_t permissions_of_new_files() {
+// Those of the file that is replaced; of a new one what the umask leaves.
+mode_t permissions_for(const std::string& path) {
+  struct stat present {};
+  if (stat(path.c_str(), &present) == 0 && S_ISREG(present.st_mode)) return present.st_mode & 0777;
   const mode_t mask = umask(0);
   umask(mask);
   return 0666 & ~mask;
@@ -56,7 +59,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
     temporary_ =
         (target.parent_path() / concat(".", target.filename().string(), ".XXXXXX")).string();
     descriptor_ = mkostemp(temporary_.data(), O_CLOEXEC);
-    if (descriptor_ >= 0) fchmod(descriptor_, permissions_of_new_files());
+    if (descriptor_ >= 0) fchmod(descriptor_, permissions_for(path));
   }
   if (descriptor_ < 0) fail_write();
 }

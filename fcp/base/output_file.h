@@ -1,5 +1,6 @@
 // A file that appears under its name whole or not at all. Bytes go to a temporary file in the same
-// folder; commit() flushes it to the disk and renames it over the target. A process that is killed
+// folder; commit() flushes it to the disk and renames it over the target, whose permissions it
+// takes over. A process that is killed
 // before leaves what was there as it was; an OutputFile that is destroyed without commit() removes
 // its temporary. What exists and is not a regular file (a pipe, a device) is written directly, and
 // so is standard output, called "-". Every failed write is an Error that names the file.

@@ -1,5 +1,5 @@
 // A number that a row of features determines: FNV-1a over its bytes, started from a seed. It makes
-// random choices that belong to a row (a localized centre) the same wherever and whenever the row
+// random choices that belong to a row (the share of aps) the same wherever and whenever the row
 // is seen, while different rows get unrelated ones.
 #pragma once
 

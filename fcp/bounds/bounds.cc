@@ -186,6 +186,10 @@ BoundMethod parse_bound(const std::string& name) {
 
 std::unique_ptr<HeadBounds> make_bounds(std::shared_ptr<const Network> head,
                                         const BoundOptions& options) {
+  constexpr int kMostIterations = 10000;
+  if (options.method == BoundMethod::kAlphaCrown && options.iterations > kMostIterations) {
+    fail("alpha-crown takes at most ", kMostIterations, " iterations; found ", options.iterations);
+  }
   const PreparedHead prepared = prepare_head(std::move(head), options);
   return with_relu_bounds(prepared, options, std::make_unique<WalkedBounds>(prepared, options));
 }

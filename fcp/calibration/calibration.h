@@ -58,8 +58,8 @@ struct TestInputs {
   torch::Tensor features;       // [N, …]
   std::vector<int64_t> groups;  // [N]; −1, or any that is no index: one calibration has not seen
   std::vector<double> weights;  // [N]
-  // localized: [N], a number that tells the row from others; empty: its feature does. The bits of
-  // a feature depend a little on the batch it was computed in, those of x do not.
+  // localized: [N], a number that tells the row from all others, equal ones among them; empty: its
+  // place in this batch.
   std::vector<uint64_t> keys{};
 };
 

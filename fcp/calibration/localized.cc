@@ -22,11 +22,11 @@ torch::Tensor flat_double(const torch::Tensor& features) {
   return features.to(torch::kCPU, torch::kDouble).flatten(1).contiguous();
 }
 
-// ‖a_i − b_j‖² of rows a [N, D] and b [n, D] → [N, n].
+// ‖a_i − b_j‖² of rows a [N, D] and b [n, D] → [N, n], summed from the differences. The faster
+// ‖a‖² + ‖b‖² − 2ab cancels where features lie far from 0 compared with the bandwidth.
 torch::Tensor squared_distances(const torch::Tensor& a, const torch::Tensor& b) {
-  const torch::Tensor squares =
-      a.square().sum(1).unsqueeze(1) + b.square().sum(1).unsqueeze(0) - 2 * a.matmul(b.t());
-  return squares.clamp_min(0);
+  constexpr int64_t kWithoutProducts = 2;  // libtorch's name for the plain sum
+  return torch::cdist(a, b, 2.0, kWithoutProducts).square();
 }
 
 class Localized : public Calibration {
@@ -83,14 +83,15 @@ class Localized : public Calibration {
   }
 
  private:
-  // Of the rows [N, D] whose keys begin at `keys`, or have none.
-  torch::Tensor centers(const torch::Tensor& rows, const uint64_t* keys) const {
+  // Of the rows [N, D] from place `first` of their batch on; keys may be empty.
+  torch::Tensor centers(const torch::Tensor& rows, std::span<const uint64_t> keys,
+                        int64_t first) const {
     torch::Tensor noise = torch::empty_like(rows);
     const int64_t width = rows.size(1);
     for (int64_t i = 0; i < rows.size(0); ++i) {
-      const double* row = rows.data_ptr<double>() + i * width;
-      Random random(keys != nullptr ? row_hash(keys + i, 1, options_.seed)
-                                    : row_hash(row, static_cast<size_t>(width), options_.seed));
+      const auto place = static_cast<size_t>(first + i);
+      const uint64_t key = keys.empty() ? place : keys[place];
+      Random random(row_hash(&key, 1, options_.seed));
       double* out = noise.data_ptr<double>() + i * width;
       for (int64_t d = 0; d < width; ++d) out[d] = random.normal();
     }
@@ -113,8 +114,7 @@ class Localized : public Calibration {
     const double scale = -0.5 / (options_.bandwidth * options_.bandwidth);
     for (int64_t first = 0; first < all.size(0); first += kBlockRows) {
       const torch::Tensor rows = all.narrow(0, first, std::min(kBlockRows, all.size(0) - first));
-      const torch::Tensor center =
-          centers(rows.contiguous(), given.keys.empty() ? nullptr : given.keys.data() + first);
+      const torch::Tensor center = centers(rows.contiguous(), given.keys, first);
       const torch::Tensor exponents = (squared_distances(center, features_) * scale).contiguous();
       const torch::Tensor own = ((rows - center).square().sum(1) * scale).contiguous();
       at::parallel_for(0, rows.size(0), 16, [&](int64_t begin, int64_t end) {
@@ -141,11 +141,11 @@ class Localized : public Calibration {
 double median_distance(const torch::Tensor& rows) {
   const int64_t some = std::min<int64_t>(rows.size(0), 500);
   if (some < 2) return 0;
-  const torch::Tensor part = rows.narrow(0, 0, some) - rows.mean(0, /*keepdim=*/true);
+  const torch::Tensor part = rows.narrow(0, 0, some);
   const torch::Tensor table = squared_distances(part, part).sqrt();
   const torch::Tensor distances =
       table.masked_select(torch::ones_like(table).triu(1).to(torch::kBool));
-  // Rounding may leave equal rows a little apart.
+  // The network's rounding may leave equal rows a little apart.
   const torch::Tensor apart = distances.masked_select(distances > 1e-6 * distances.max());
   return apart.numel() == 0 ? 0 : apart.median().item<double>();
 }

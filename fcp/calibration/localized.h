@@ -12,9 +12,13 @@
 // rows, for every bandwidth h; and because rows near c resemble the new one, coverage is close to
 // 1 − α in every neighbourhood that is large against h. As h → ∞ it is split calibration.
 //
-// ξ is a fixed pseudo-random function of the row's key (a hash of x, or of the feature where none
-// is given) and the seed: the same row always gets the same interval, and different rows get
-// independent ones.
+// ξ is drawn anew for every row: a pseudo-random function of the row's key and the seed, where the
+// key says which row it is: its place in the data, together with a hash of x (TensorPredictor). It
+// must not be a function of x alone: where few different x exist there would be few draws, and
+// coverage would be that of these draws instead of the mean over all. What is reproducible: the
+// same data in the same order with the same seed gives the same intervals, in batches of any size.
+// The same x at another place of the data, or alone, has another centre; to have the same one, give
+// it the same place (SideInformation::first).
 //
 // Cost: n D a row. The artifact keeps the n calibration features.
 // Reference: Hore, Barber, Conformal Prediction with Local Weights, 2023; Guan, Localized Conformal

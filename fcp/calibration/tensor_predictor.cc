@@ -9,13 +9,16 @@
 namespace fcp {
 namespace {
 
-std::vector<uint64_t> row_keys(const torch::Tensor& x) {
+// One key for each row, of its place in the data and its x: equal rows get different keys.
+std::vector<uint64_t> row_keys(const torch::Tensor& x, uint64_t first) {
   const torch::Tensor rows = x.to(torch::kCPU).contiguous();
   const auto count = static_cast<size_t>(rows.size(0));
   const size_t bytes = count == 0 ? 0 : rows.nbytes() / count;
   const auto* data = static_cast<const unsigned char*>(rows.data_ptr());
   std::vector<uint64_t> keys;
-  for (size_t i = 0; i < count; ++i) keys.push_back(row_hash(data + i * bytes, bytes, 0));
+  for (size_t i = 0; i < count; ++i) {
+    keys.push_back(row_hash(data + i * bytes, bytes, first + i));
+  }
   return keys;
 }
 
@@ -53,7 +56,7 @@ TestInputs TensorPredictor::describe(const torch::Tensor& x, const SideInformati
   if (weighted_) {
     rows.weights = ratio_.defined() ? ratio_.weights(ratio_input(x, rows.features)) : given.weights;
   }
-  if (localized_) rows.keys = row_keys(x);
+  if (localized_) rows.keys = row_keys(x, given.first);
   return rows;
 }
 

@@ -21,6 +21,7 @@ namespace fcp {
 struct SideInformation {
   std::vector<int64_t> groups;  // indices of the calibration's group names; −1: unknown
   std::vector<double> weights;  // likelihood ratios
+  uint64_t first = 0;           // place of the first row in the data; localized draws by it
 };
 
 // How usual each row's truth is.

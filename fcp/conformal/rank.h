@@ -9,9 +9,9 @@
 // Tested by tests/conformal/rank_test.cc.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "fcp/conformal/level.h"
 
@@ -22,13 +22,16 @@ inline size_t conformal_rank(const Level& level, size_t n) {
   return n + 1 - level.floor_times(n + 1);
 }
 
-// The least number of calibration rows with which the radius can be finite: ⌈1/α⌉ − 1.
+// The least number of calibration rows with which the radius can be finite: ⌈1/α⌉ − 1, or the
+// largest number there is less one.
 inline size_t least_calibration_rows(const Level& level) {
-  // From the rounded 1/α to the exact number: the least m with ⌊α·m⌋ ≥ 1, less one.
-  const double guess = std::floor(1 / level.value()) - 1;
-  auto m = static_cast<uint64_t>(guess > 1 ? guess : 1);
-  while (level.floor_times(m) < 1) ++m;
-  return m - 1;
+  // The least m with ⌊α·m⌋ ≥ 1, less one, by bisection: it holds at `enough`, not at `too_few`.
+  uint64_t too_few = 0, enough = std::numeric_limits<uint64_t>::max();
+  while (enough - too_few > 1) {
+    const uint64_t middle = too_few + (enough - too_few) / 2;
+    (level.floor_times(middle) < 1 ? too_few : enough) = middle;
+  }
+  return enough - 1;
 }
 
 }  // namespace fcp

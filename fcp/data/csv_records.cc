@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kReadSize = size_t{1} << 20;
 constexpr size_t kLongestRow = size_t{1} << 28;
+constexpr size_t kMostEmptyLines = 1000000;
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
 }  // namespace
@@ -70,6 +71,7 @@ void CsvRecords::rewind() {
   at_end_ = false;
   line_ = 0;
   next_line_ = 1;
+  empty_lines_ = 0;
   skip_mark();
 }
 
@@ -122,7 +124,16 @@ bool CsvRecords::next() {
     next_line_ += 1 + (quotes ? static_cast<size_t>(std::count(first, last, '\n')) : 0);
     begin_ += length + (newline ? 1 : 0);
     if (last != first && last[-1] == '\r') --last;
-    if (first == last) continue;
+    if (first == last) {
+      if (++empty_lines_ > kMostEmptyLines) {
+        fail(name(), ": line ", line_, ": more than ", kMostEmptyLines, " empty lines in a row");
+      }
+      continue;
+    }
+    empty_lines_ = 0;
+    if (std::memchr(first, 0, static_cast<size_t>(last - first)) != nullptr) {
+      fail(name(), ": line ", line_, ": holds a NUL byte, expected UTF-8 text; is it UTF-16?");
+    }
     cells_.clear();
     quotes ? split_quoted(first, last) : split_plain(first, last);
     return true;

@@ -1,6 +1,7 @@
 // The rows of a CSV file as text cells, in blocks of 1 MiB: memory grows with the longest row, not
 // with the file. RFC 4180 quoting (separators, doubled quotes and newlines inside quotes), LF or
-// CRLF line ends, UTF-8 byte order mark skipped; lines with nothing on them are passed over.
+// CRLF line ends, UTF-8 byte order mark skipped; lines with nothing on them are passed over, up to
+// a million in a row. A NUL byte, as in UTF-16 without a mark, is an Error.
 //
 // Tested by tests/data/csv_records_test.cc.
 #pragma once
@@ -50,6 +51,7 @@ class CsvRecords {
   bool at_end_ = false;
   size_t line_ = 0;
   size_t next_line_ = 1;
+  size_t empty_lines_ = 0;  // in a row
   std::vector<std::string_view> cells_;
   std::deque<std::string>
       unescaped_;  // cells with doubled quotes, which are no slice of the buffer

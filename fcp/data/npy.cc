@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kLongestHeader = size_t{1} << 20;
+constexpr int kLongestText = 1 << 16;       // characters of one cell
 constexpr size_t kBlock = size_t{1} << 20;  // bytes converted at a time
 
 std::string hexadecimal(std::string_view bytes) {
@@ -39,7 +41,19 @@ std::string_view value_of(std::string_view header, std::string_view key, const s
   return header.substr(at);
 }
 
-NpyType parse_type(std::string_view value, const std::string& name) {
+// "U7" or "S7": so many characters.
+std::optional<NpyType> parse_text_type(std::string_view text) {
+  if (text.size() < 3 || (text[1] != 'U' && text[1] != 'S')) return std::nullopt;
+  int length = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + 2, end, length);
+  if (error != std::errc() || stop != end || length < 1 || length > kLongestText) {
+    return std::nullopt;
+  }
+  return NpyType{text[1], text[1] == 'U' ? 4 * length : length, text[0] == '>'};
+}
+
+NpyType parse_type(std::string_view value, const std::string& name, bool text_too) {
   const size_t end = value.size() > 1 ? value.find(value[0], 1) : std::string_view::npos;
   const bool is_string = value[0] == '\'' && end != std::string_view::npos;
   const std::string_view text = is_string ? value.substr(1, end - 1) : value.substr(0, 20);
@@ -52,6 +66,9 @@ NpyType parse_type(std::string_view value, const std::string& name) {
       is_string && text.size() == 3 &&
       std::string_view("<>|=").find(text[0]) != std::string_view::npos &&
       std::find(std::begin(kTypes), std::end(kTypes), text.substr(1)) != std::end(kTypes);
+  if (is_string && text_too) {
+    if (const std::optional<NpyType> type = parse_text_type(text)) return *type;
+  }
   if (!known) {
     fail(name, ": unsupported type '", text, "', expected f2, f4, f8, i1 … i8, u1 … u8 or b1");
   }
@@ -85,7 +102,7 @@ void read_exactly(ByteSource& bytes, char* buffer, size_t count, const char* wha
   }
 }
 
-NpyHeader read_header(ByteSource& bytes) {
+NpyHeader parse_header(ByteSource& bytes, bool text_too) {
   const std::string& name = bytes.name();
   char start[12] = {};
   const std::string_view magic(start, bytes.read(start, kMagic.size()));
@@ -111,7 +128,7 @@ NpyHeader read_header(ByteSource& bytes) {
   read_exactly(bytes, text.data(), length, "the .npy header");
 
   NpyHeader header;
-  header.type = parse_type(value_of(text, "descr", name), name);
+  header.type = parse_type(value_of(text, "descr", name), name, text_too);
   header.fortran_order = value_of(text, "fortran_order", name).starts_with("True");
   header.shape = parse_shape(value_of(text, "shape", name), name);
   header.data_offset = 8 + length_bytes + length;
@@ -120,6 +137,7 @@ NpyHeader read_header(ByteSource& bytes) {
 
 std::string type_name(const NpyType& type) {
   if (type.kind == 'b') return "bool";
+  if (type.kind == 'U' || type.kind == 'S') return "text";
   return concat(type.kind == 'f' ? "float" : type.kind == 'i' ? "int" : "uint", 8 * type.size);
 }
 
@@ -235,11 +253,37 @@ std::vector<float> to_row_major(const std::vector<float>& in, std::span<const in
 
 }  // namespace
 
+NpyHeader read_npy_header(ByteSource& bytes, bool text) {
+  const NpyHeader header = parse_header(bytes, text);
+  check_size(header, bytes);
+  return header;
+}
+
+void check_npy_end(ByteSource& bytes) {
+  char more = 0;
+  if (bytes.read(&more, 1) > 0) {
+    fail(bytes.name(), ": goes on behind its array; were two arrays saved into one file?");
+  }
+}
+
 NpyReader::NpyReader(const std::string& path) : NpyReader(open_array_bytes(path)) {}
 
 NpyReader::NpyReader(std::unique_ptr<ByteSource> bytes)
-    : bytes_(std::move(bytes)), header_(read_header(*bytes_)) {
-  check_size(header_, *bytes_);
+    : bytes_(std::move(bytes)), header_(read_npy_header(*bytes_)) {}
+
+// A finite double beyond float32 would silently become infinite.
+void NpyReader::check_range(const char* bytes, const float* converted, size_t count) const {
+  if (header_.type.kind != 'f' || header_.type.size != 8) return;
+  for (size_t i = 0; i < count; ++i) {
+    if (!std::isinf(converted[i])) continue;
+    const auto value =
+        std::bit_cast<double>(load_word<uint64_t>(bytes + 8 * i, header_.type.big_endian));
+    if (std::isinf(value)) continue;
+    const size_t rows = header_.shape.empty() ? 1 : static_cast<size_t>(header_.shape[0]);
+    const size_t all = element_count(header_.shape), number = next_number_ + i;
+    fail(name(), ": row ", header_.fortran_order ? number % rows : number / (all / rows),
+         " (from 0) holds ", value, ", beyond what single precision holds");
+  }
 }
 
 // Fills `out` with the next `count` numbers. Memory grows with what the file really holds, so a
@@ -258,7 +302,10 @@ void NpyReader::read_numbers(size_t count, std::vector<float>& out) {
            type_name(header_.type), " is filled");
     }
     if (!as_is) convert_numbers(header_.type, bytes, some, out.data() + done);
+    if (!as_is) check_range(bytes, out.data() + done, some);
+    next_number_ += some;
   }
+  if (next_number_ == element_count(header_.shape)) check_npy_end(*bytes_);
 }
 
 Array NpyReader::read_all() {
@@ -301,11 +348,13 @@ void NpyReader::skip(size_t count) {
   next_row_ += some;
   if (header_.fortran_order) return;  // kept whole
   const std::span<const int64_t> row = std::span(header_.shape).subspan(1);
+  next_number_ += some * element_count(row);
   bytes_->skip(uint64_t{some} * element_count(row) * static_cast<uint64_t>(header_.type.size));
 }
 
 void NpyReader::rewind() {
   next_row_ = 0;
+  next_number_ = 0;
   bytes_->rewind();
   std::string head(header_.data_offset, ' ');
   read_exactly(*bytes_, head.data(), head.size(), "the .npy header");

@@ -1,9 +1,10 @@
 // NumPy's .npy files (format versions 1, 2 and 3).
 //
 // Read: half, float, double, all integers and bool, of either byte order, in C or Fortran order,
-// as float32. In C order rows are streamed; Fortran order keeps whole columns together, so such a
-// file is read whole. A header never makes us allocate more than the file can fill.
-// Written: float32, bool and int64, little-endian, C order.
+// as float32; a finite double that float32 cannot hold is an Error, and so are bytes behind the
+// array. npy_column.h reads integers and text exactly. In C order rows are streamed; Fortran order
+// keeps whole columns together, so such a file is read whole. A header never makes us allocate more
+// than the file can fill. Written: float32, bool and int64, little-endian, C order.
 //
 // Tested by tests/data/npy_test.cc.
 #pragma once
@@ -21,7 +22,8 @@
 
 namespace fcp {
 
-// One number's layout in the file: kind 'f', 'i', 'u' or 'b', and its size in bytes.
+// One number's layout in the file: kind 'f', 'i', 'u' or 'b', and its size in bytes. Text that is
+// asked for has kind 'U' (four bytes a character) or 'S'.
 struct NpyType {
   char kind = 'f';
   int size = 4;
@@ -34,6 +36,12 @@ struct NpyHeader {
   std::vector<int64_t> shape;
   uint64_t data_offset = 0;
 };
+
+// Reads the header and holds it against the size of the source. Text is an Error unless asked for.
+NpyHeader read_npy_header(ByteSource& bytes, bool text = false);
+
+// An Error where the source goes on behind its array; called when all of that has been read.
+void check_npy_end(ByteSource& bytes);
 
 class NpyReader {
  public:
@@ -52,12 +60,14 @@ class NpyReader {
 
  private:
   void read_numbers(size_t count, std::vector<float>& out);
+  void check_range(const char* bytes, const float* converted, size_t count) const;
 
   std::unique_ptr<ByteSource> bytes_;
   NpyHeader header_;
   size_t next_row_ = 0;
-  bool loaded_ = false;  // whole_ is filled
-  Array whole_;          // Fortran order only
+  size_t next_number_ = 0;  // in the order of the file
+  bool loaded_ = false;     // whole_ is filled
+  Array whole_;             // Fortran order only
   std::vector<char> buffer_;
 };
 

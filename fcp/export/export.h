@@ -22,8 +22,23 @@
 // or by class. Everything else depends on more than the row itself or on a search, and is refused
 // with the reason. Intervals are computed in the network's precision, radii rounded up; label
 // scores in double precision, as 1 − p of a sure network needs. An infinite radius gives infinite
-// ends, or all labels. Tested by tests/export/export_test.cc and, in ONNX Runtime,
-// tests/cli/test_export.py.
+// ends, or all labels.
+//
+// Another runtime adds in another order, and where rows are equal a last bit decides whether all of
+// them are in. Regions are therefore wider than fcp's own by a slack that pays for a relative
+// difference of ε = 2^-17 (128 roundoffs) in what the runtime computes:
+//
+//   intervals        each end moves outwards by ε (|end| + |prediction|); linearized also by
+//                    the roundoff of its derivatives (slopes.h)
+//   lac, aps, raps   logits that differ by d = ε max|z| change a probability by a factor of at most
+//                    exp(2d/T): p, or the sum of those after the label, is taken (1 + 3d/T) times
+//   feature_margin   every difference z_j − z_k is taken 2d smaller
+//
+// So whatever fcp includes is included there, as long as the runtime's numbers are within ε of
+// fcp's, relative to the largest logit of the row or the size of the interval's ends. Networks lose
+// more than that only where their outputs are small differences of much larger numbers. Ranks of
+// labels (raps) whose logits are equal but for rounding may still change.
+// Tested by tests/export/export_test.cc and, in ONNX Runtime, tests/cli/test_export.py.
 #pragma once
 
 #include <string>
@@ -40,6 +55,11 @@ struct ExportOptions {
 
 // An Error says why where the calibration cannot be exported.
 Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& options = {});
+
+// What a user must know of the exported network: levels whose intervals are infinite there though
+// fcp's own are not. Empty: nothing.
+std::vector<std::string> export_warnings(const CalibrationArtifact& artifact,
+                                         const ExportOptions& options = {});
 
 // The names of the new outputs of one of the levels: lower and upper, or in_set.
 std::vector<std::string> export_names(const CalibrationArtifact& artifact,

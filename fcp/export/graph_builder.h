@@ -16,6 +16,10 @@ namespace fcp {
 
 constexpr int64_t kLeastExportOpset = 9;
 
+// What another runtime may compute differently, relative to the largest number in sight: 128
+// roundoffs of single precision. export.h says what regions gain by it.
+constexpr double kRuntimeSlack = 0x1p-17;
+
 class GraphBuilder {
  public:
   explicit GraphBuilder(Graph graph);

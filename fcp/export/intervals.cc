@@ -16,10 +16,6 @@
 namespace fcp {
 namespace {
 
-// Balls beyond it may overflow single precision on their way: an infinite interval holds what fcp
-// itself would say.
-constexpr double kLargestBall = 0x1p96;
-
 bool has_quantiles(const ScoreOptions& score) {
   return score.name == "cqr" || score.name == "feature_cqr";
 }
@@ -67,12 +63,25 @@ class IntervalWriter {
   Ends write(const std::vector<double>& radius) {
     side_ = 0;
     const Ends first = at(radius.front());
-    if (radius.size() == 1 || (radius[1] == radius[0] && rectifiers_ == 1)) return first;
+    if (radius.size() == 1 || (radius[1] == radius[0] && rectifiers_ == 1)) {
+      return with_slack(first);
+    }
     side_ = 1;
-    return {first.lower, at(radius[1]).upper};
+    return with_slack({first.lower, at(radius[1]).upper});
   }
 
  private:
+  // export.h: each end outwards by ε (|end| + |center|), which leaves infinite ones as they are.
+  Ends with_slack(const Ends& ends) {
+    const auto slack = [&](const std::string& end, const std::string& center) {
+      const std::string size =
+          builder_.add("Add", {builder_.add("Abs", {end}), builder_.add("Abs", {center})});
+      return builder_.add("Mul", {size, number(kRuntimeSlack)});
+    };
+    return {builder_.add("Sub", {ends.lower, slack(ends.lower, center_.lower)}),
+            builder_.add("Add", {ends.upper, slack(ends.upper, center_.upper)})};
+  }
+
   Ends at(double radius) {
     if (std::isinf(radius) || (ranges_ && radius > kLargestBall)) return everything();
     if (grid_.quantiles > 0) return around_center(radius);
@@ -172,8 +181,15 @@ class IntervalWriter {
       if (!score_.rectifier.empty()) wider = builder_.add("Mul", {rectifier(), wider});
       ends = {builder_.add("Sub", {ends.lower, wider}), builder_.add("Add", {ends.upper, wider})};
     }
+    // Weights near the end of single precision make ∞ − ∞ on the way, as in band_score.cc.
+    const double infinity = std::numeric_limits<double>::infinity();
+    ends = {instead_of_nan(ends.lower, -infinity), instead_of_nan(ends.upper, infinity)};
     return {builder_.add(shrinks ? "Max" : "Min", {ends.lower, center_.lower}),
             builder_.add(shrinks ? "Min" : "Max", {ends.upper, center_.upper})};
+  }
+
+  std::string instead_of_nan(const std::string& end, double value) {
+    return builder_.add("Where", {builder_.add("IsNaN", {end}), number(value), end});
   }
 
   std::string extreme(const char* op, const std::string& a, const std::string& b) {

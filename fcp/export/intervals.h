@@ -8,6 +8,10 @@
 
 namespace fcp {
 
+// Balls beyond it may overflow single precision on their way: an infinite interval holds what fcp
+// itself would say.
+constexpr double kLargestBall = 0x1p96;
+
 // The network's part from the feature on, and a feature, [1, …].
 struct ExportHead {
   std::shared_ptr<const Network> network;

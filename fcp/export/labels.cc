@@ -30,7 +30,7 @@ class LabelWriter {
     logits_ = builder_.add("Cast", {builder_.reshape_rows(logits, {-1})}, {{"to", kOnnxFloat}});
     wide_ = builder_.add("Cast", {logits_}, {{"to", kOnnxDouble}});
     if (score_.name == "lac") {
-      scores_ = builder_.add("Sub", {doubles({1}), probabilities()});
+      scores_ = builder_.add("Sub", {doubles({1}), with_slack(probabilities())});
     } else if (score_.name == "feature_margin") {
       scores_ = margins(head.feature);
     } else {
@@ -103,6 +103,18 @@ class LabelWriter {
     return builder_.add("Softmax", {cooled}, {{"axis", int64_t{1}}});
   }
 
+  // Shares of probability, [N, C], times 1 + 3 ε max|z| / T: export.h says why.
+  std::string with_slack(const std::string& shares) {
+    const std::string part =
+        builder_.add("Mul", {largest_logit(), doubles({3 * kRuntimeSlack / score_.temperature})});
+    return builder_.add("Mul", {shares, builder_.add("Add", {part, doubles({1})})});
+  }
+
+  // max_j |z_j|, [N, 1] doubles.
+  std::string largest_logit() {
+    return builder_.reduce("ReduceMax", builder_.add("Abs", {wide_}), 1, true);
+  }
+
   // The labels by rank, [N, C]: TopK puts the lower label first where logits are equal.
   std::string order() {
     if (builder_.graph().opset < kSortingOpset) {
@@ -131,7 +143,7 @@ class LabelWriter {
     const std::string axis = builder_.constant(torch::tensor(int64_t{1}));
     const std::string after = builder_.add("CumSum", {sorted, axis},
                                            {{"exclusive", int64_t{1}}, {"reverse", int64_t{1}}});
-    std::string sums = builder_.add("Sub", {doubles({1}), after});
+    std::string sums = builder_.add("Sub", {doubles({1}), with_slack(after)});
     if (score_.name == "raps") sums = builder_.add("Add", {sums, builder_.constant(terms())});
     return builder_.add("ScatterElements", {wide_, ranked, sums}, {{"axis", int64_t{1}}});
   }
@@ -150,8 +162,12 @@ class LabelWriter {
     const std::string inverse = builder_.constant(inverse_distances(tail.weight, score_.norm));
     const std::string pairs = builder_.add(
         "Sub", {builder_.reshape_rows(logits_, {1, -1}), builder_.reshape_rows(logits_, {-1, 1})});
+    const std::string slack =
+        builder_.add("Cast", {builder_.add("Mul", {largest_logit(), doubles({2 * kRuntimeSlack})})},
+                     {{"to", kOnnxFloat}});
+    const std::string least = builder_.add("Sub", {pairs, builder_.reshape_rows(slack, {1, 1})});
     const std::string largest =
-        builder_.reduce("ReduceMax", builder_.add("Mul", {pairs, inverse}), 2, false);
+        builder_.reduce("ReduceMax", builder_.add("Mul", {least, inverse}), 2, false);
     const std::string margin = builder_.add("Cast", {largest}, {{"to", kOnnxDouble}});
     if (score_.rank_weight == 0) return margin;
     const std::string ranked = order();

@@ -1,5 +1,7 @@
 #include "fcp/export/slopes.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -9,6 +11,9 @@
 
 namespace fcp {
 namespace {
+
+// Of 1 − y² and y (1 − y) in single precision, relative to the largest slopes 1 and 1/4.
+constexpr double kDerivativeRoundoff = 0x1p-22;
 
 [[noreturn]] void refuse_slope(const Node& node) {
   fail(describe(node), ": its gradient is not written as ONNX nodes; linearized can be exported ",
@@ -38,7 +43,7 @@ class SlopeWriter {
     const std::string& name = head_.outputs()[output].name;
     if (!values_.contains(name)) fail("output '", name, "' is the feature itself");
     type_ = values_.at(name).scalar_type();
-    constant_ = torch::eye(values_.at(name).numel(), torch::kDouble);
+    constant_ = most_ = torch::eye(values_.at(name).size(-1), torch::kDouble);
     while (slot != head_.input_slots()[0]) {
       const Step& step = producer(slot);
       const size_t input = varying_input(step);
@@ -106,6 +111,7 @@ class SlopeWriter {
   torch::Tensor matrix_of(const Step& step) const { return matrix_of(step, constant_of(step, 1)); }
 
   void through_layer(const torch::Tensor& matrix) {
+    most_ = most_.matmul(matrix.abs());
     if (constant_.defined()) {
       constant_ = constant_.matmul(matrix);
     } else {
@@ -114,6 +120,7 @@ class SlopeWriter {
   }
 
   void scale(const torch::Tensor& factor) {  // [1] or [width]
+    most_ = most_ * factor.abs();
     if (constant_.defined()) {
       constant_ = constant_ * factor;
     } else {
@@ -133,6 +140,8 @@ class SlopeWriter {
   // f' at the network's own tensors, [N, width].
   std::string activation_slope(const Node& node) {
     const std::string& y = node.outputs[0];
+    if (node.op == "Tanh" || node.op == "Sigmoid") ++cancelling_;
+    if (node.op == "Sigmoid") most_ = most_ * 0.25;  // its largest slope
     if (node.op == "Tanh") {
       return builder_.add("Sub", {number(1), builder_.add("Mul", {y, y})});
     }
@@ -145,6 +154,7 @@ class SlopeWriter {
       const auto alpha = node.attributes.find("alpha");
       below = alpha == node.attributes.end() ? 0.01 : std::get<float>(alpha->second);
     }
+    most_ = most_ * std::max(1.0, std::abs(below));
     const std::string positive = builder_.add("Greater", {node.inputs[0], number(0)});
     return builder_.add("Where", {positive, number(1), number(below)});
   }
@@ -155,6 +165,13 @@ class SlopeWriter {
     if (constant_.defined()) {
       return builder_.constant(dual_norm(constant_, norm).to(type_).unsqueeze(0));
     }
+    const std::string plain = reduced_node(norm);
+    if (cancelling_ == 0) return plain;
+    const torch::Tensor slack = dual_norm(most_, norm) * (cancelling_ * kDerivativeRoundoff);
+    return builder_.add("Add", {plain, builder_.constant(slack.to(type_).unsqueeze(0))});
+  }
+
+  std::string reduced_node(Norm norm) {
     if (norm == Norm::kTwo) {
       const std::string squares = builder_.add("Mul", {node_, node_});
       return builder_.add("Sqrt", {builder_.reduce("ReduceSum", squares, 2, false)});
@@ -169,6 +186,8 @@ class SlopeWriter {
   torch::ScalarType type_ = torch::kFloat;
   torch::Tensor constant_;  // J [K, width] while it is the same for all rows;
   std::string node_;        // then [N, K, width]
+  torch::Tensor most_;      // [K, width]: what |J| never exceeds
+  double cancelling_ = 0;   // activations whose derivative cancels
 };
 
 }  // namespace

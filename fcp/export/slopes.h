@@ -6,8 +6,12 @@
 //   activation f     J ← J ⊙ f'(t)          Relu: t > 0; Tanh: 1 − f²; …
 //   Mul, Div by c    J ← J ⊙ c, J ⊙ 1/c;    Add, Sub of constants: J
 //
+// f' of a saturated Tanh or Sigmoid is a difference that cancels: it is known to within δ = 2^-22.
+// The norm is therefore written larger by what A such activations can lose, A δ ‖Π |W|‖, with the
+// largest slope of each activation on the way: whatever fcp computes is at most that.
+//
 // Assumes a chain of these operators over rows of numbers; another one is refused by its name.
-// Cost: K times the products of the head. Tested by tests/calibration/export_test.cc.
+// Cost: K times the products of the head. Tested by tests/export/export_test.cc.
 #pragma once
 
 #include <string>

@@ -301,13 +301,16 @@ Graph graph_from(onnx::ModelProto& model, const std::string& file, const std::st
   return graph;
 }
 
+void check_file_size(uint64_t size, const std::string& name) {
+  if (size <= static_cast<uint64_t>(std::numeric_limits<int>::max())) return;
+  fail(name, ": has ", size,
+       " bytes, more than an ONNX file can (2 GiB); store the weights as external data");
+}
+
 }  // namespace
 
 Graph parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder) {
-  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
-    fail(name, ": has ", bytes.size(),
-         " bytes, more than an ONNX file can (2 GiB); store the weights as external data");
-  }
+  check_file_size(bytes.size(), name);
   onnx::ModelProto model;
   if (bytes.empty() || !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     fail(name, ": not an ONNX model (", bytes.empty() ? "the file is empty" : "cannot be parsed",
@@ -322,10 +325,13 @@ Graph read_onnx(const std::string& path) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) fail(path, ": no such file");
   if (fs::is_directory(status)) fail(path, ": is a directory, expected an ONNX file");
+  if (!fs::is_regular_file(status)) fail(path, ": not a regular file, expected an ONNX file");
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(path, ": cannot be read");
+  const uint64_t size = fs::file_size(path, error);
+  if (!error) check_file_size(size, path);  // before any of it is read
   std::ostringstream bytes;
-  if (fs::file_size(path, error) > 0 && !error) bytes << file.rdbuf();
+  if (!error && size > 0) bytes << file.rdbuf();
   const fs::path folder = fs::path(path).parent_path();
   return parse_onnx(bytes.view(), path, folder.empty() ? "." : folder.string());
 }

@@ -7,6 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/data/csv_column.h"
 #include "fcp/data/npy.h"
+#include "fcp/data/npy_column.h"
 
 namespace fcp {
 namespace {
@@ -37,7 +38,7 @@ RowGroups read_groups(const DataOptions& data, const std::string& group,
     groups.ids.push_back(entry->second);
   };
   if (group.ends_with(".npy")) {
-    for (const float value : read_npy(group).values) add(concat(value));
+    for (const std::string& name : read_npy_column(group)) add(name);
   } else {
     for (const std::string& cell : read_column(data, group)) add(cell);
   }
@@ -119,6 +120,7 @@ RowFacts read_facts_for(const CalibrationArtifact& artifact, const DataOptions& 
 SideInformation side_information(const RowFacts& facts, size_t known_groups, size_t first,
                                  size_t count) {
   SideInformation given;
+  given.first = first;
   for (const int64_t id : groups_of(facts.groups, first, count)) {
     given.groups.push_back(id < static_cast<int64_t>(known_groups) ? id : -1);
   }

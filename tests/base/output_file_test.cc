@@ -27,6 +27,18 @@ TEST(OutputFile, AppearsOnlyWhenComplete) {
   EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
 }
 
+// What only its owner may read stays so when it is written anew.
+TEST(OutputFile, KeepsThePermissionsOfTheFileItReplaces) {
+  namespace fs = std::filesystem;
+  const Folder folder;
+  const std::string path = folder.write("out", "before");
+  const fs::perms own = fs::perms::owner_read | fs::perms::owner_write;
+  fs::permissions(path, own);
+  write_file(path, "after");
+  EXPECT_EQ(fs::status(path).permissions(), own);
+  EXPECT_EQ(read_file(path), "after");
+}
+
 TEST(OutputFile, NamesTheFileThatCannotBeWritten) {
   const Folder folder;
   EXPECT_EQ(message_of(folder, [&] { OutputFile(folder.path("none/out")); }),

@@ -53,6 +53,18 @@ TEST(ScoredNetwork, CutsByNumberOfLayers) {
   EXPECT_EQ(ScoredNetwork(graph, options, "1").cut(), "h1");
 }
 
+// An edited artifact must not make a prediction run for years.
+TEST(ScoredNetwork, RefusesEndlessBounds) {
+  ScoreOptions options;
+  options.bound.method = BoundMethod::kAlphaCrown;
+  options.bound.iterations = 2147483647;
+  EXPECT_THAT(
+      [&] {
+        ScoredNetwork(make_mlp({3, 5, 4, 2}), options, "h1");
+      },
+      ThrowsMessage<Error>("alpha-crown takes at most 10000 iterations; found 2147483647"));
+}
+
 TEST(ScoredNetwork, NeedsOneInput) {
   Graph graph = make_mlp({3, 2});
   graph.inputs.push_back(make_info("other", {kDynamic, 3}));

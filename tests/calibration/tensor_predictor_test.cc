@@ -64,7 +64,7 @@ TEST(TensorPredictor, RegionsAndPValuesAgree) {
 }
 
 // Features of small batches differ in their last bits from those of large ones; the radius of a row
-// does not.
+// at its place of the data does not.
 TEST(TensorPredictor, ARowHasOneLocalizedRadiusInAnyBatch) {
   CalibrationArtifact artifact = hundred_rows("localized");
   artifact.network = make_mlp({40, 64, 1});
@@ -72,17 +72,27 @@ TEST(TensorPredictor, ARowHasOneLocalizedRadiusInAnyBatch) {
   artifact.calibration.bandwidth = 8;
   const TensorPredictor predictor(artifact);
   const torch::Tensor x = torch::randn({300, 40});
-  const auto radii = [&](const torch::Tensor& rows) {
-    return predictor.calibration().radii(predictor.describe(rows), Level(0.3));
+  const auto radii = [&](const torch::Tensor& rows, int64_t first) {
+    SideInformation given;
+    given.first = static_cast<uint64_t>(first);
+    return predictor.calibration().radii(predictor.describe(rows, given), Level(0.3));
   };
-  const torch::Tensor all = radii(x);
+  const torch::Tensor all = radii(x, 0);
   int64_t equal = 0;
   for (int64_t i = 0; i < 300; ++i) {
-    equal += radii(x.narrow(0, i, 1)).item<double>() == all[i].item<double>() ? 1 : 0;
+    equal += radii(x.narrow(0, i, 1), i).item<double>() == all[i].item<double>() ? 1 : 0;
   }
   // Where two scores share the level to seven digits, the last bits may still decide.
   EXPECT_GE(equal, 298);
   EXPECT_GT(std::get<0>(torch::_unique(all)).numel(), 20);
+}
+
+// Equal rows draw their centres independently.
+TEST(TensorPredictor, EqualRowsGetDifferentLocalizedCentres) {
+  const TensorPredictor predictor(hundred_rows("localized"));
+  const torch::Tensor x = torch::full({200, 2}, 0.5);
+  const torch::Tensor radii = predictor.calibration().radii(predictor.describe(x), Level(0.3));
+  EXPECT_GT(std::get<0>(torch::_unique(radii)).numel(), 10);
 }
 
 TEST(TensorPredictor, GroupsByTheNetworksAnswer) {

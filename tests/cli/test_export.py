@@ -68,12 +68,13 @@ class Export(Case):
               f"+{100 * (after / before - 1):.1f} %", file=sys.stderr)
 
     def assert_intervals(self, found, expected, suffix=""):
-        """`expected` [N, K, 3] of predict; to 1e-5 of the largest number of the row."""
+        """`expected` [N, K, 3] of predict; to 5e-5 of the largest number of the row:
+        the export is wider by a slack for its runtime."""
         size = numpy.abs(expected).max(axis=(1, 2), keepdims=True)[:, :, 0]
         for name, column in (("lower", 1), ("upper", 2)):
             ends = found[name + suffix].reshape(expected.shape[:2])
             worst = (numpy.abs(ends - expected[:, :, column]) / size).max()
-            self.assertLess(worst, 1e-5, name + suffix)
+            self.assertLess(worst, 5e-5, name + suffix)
 
 
 class Perceptron(Export):

@@ -1,6 +1,7 @@
 #include "fcp/conformal/rank.h"
 
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -70,6 +71,12 @@ TEST(LeastCalibrationRows, IsTheFirstWithARankInside) {
   }
   EXPECT_EQ(least_calibration_rows(Level(0.1)), 9u);
   EXPECT_EQ(least_calibration_rows(Level(0.001)), 999u);
+  // Beyond 64 bits there is no such number: the answer is at once the largest there is.
+  EXPECT_EQ(least_calibration_rows(Level::parse("1e-19")), 9999999999999999999u);
+  for (const char* tiny : {"1e-20", "3e-25", "1e-38"}) {
+    EXPECT_EQ(least_calibration_rows(Level::parse(tiny)), std::numeric_limits<size_t>::max() - 1);
+    EXPECT_EQ(conformal_rank(Level::parse(tiny), 1000), 1001u);
+  }
 }
 
 }  // namespace

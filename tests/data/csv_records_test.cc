@@ -64,6 +64,34 @@ TEST(CsvRecords, RefusesBrokenQuotes) {
             "t: is UTF-16 text, expected UTF-8");
 }
 
+// UTF-16 without a mark, binary files and damaged headers.
+TEST(CsvRecords, RefusesNulBytes) {
+  const Folder folder;
+  const auto reading = [&](const std::string& text) {
+    return message_of(folder, [&] {
+      CsvRecords records(open_bytes(folder.write("t", text)), ',');
+      table_of(records);
+    });
+  };
+  const std::string complaint = "holds a NUL byte, expected UTF-8 text; is it UTF-16?";
+  EXPECT_EQ(reading(std::string("a\0,\0b\0\n\0", 8)), "t: line 1: " + complaint);
+  EXPECT_EQ(reading(std::string("na\0me,b\n1,2\n", 12)), "t: line 1: " + complaint);
+  EXPECT_EQ(reading(std::string("a,b\n1,2\n\"x\0\",2\n", 15)), "t: line 3: " + complaint);
+}
+
+// A few kilobytes of gzip can hold gigabytes of newlines.
+TEST(CsvRecords, RefusesEndlessEmptyLines) {
+  const Folder folder;
+  EXPECT_EQ(table_of("a,b\n" + std::string(1000000, '\n') + "1,2\n").size(), 2u);
+  EXPECT_EQ(message_of(folder,
+                       [&] {
+                         CsvRecords records(open_bytes(
+                             folder.write("t", "a,b\n" + std::string(1000001, '\n') + "1,2\n")));
+                         table_of(records);
+                       }),
+            "t: line 1000002: more than 1000000 empty lines in a row");
+}
+
 TEST(CsvRecords, CountsLinesAsAnEditorDoes) {
   const Folder folder;
   CsvRecords records(open_bytes(folder.write("t", "a\n\n\"b\nb\"\nc\n")), ',');

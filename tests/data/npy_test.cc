@@ -172,6 +172,32 @@ TEST_F(Npy, RefusesTruncatedFiles) {
             "t.npy: shape [9000000000000000000, 9] has too many elements for this machine");
 }
 
+TEST_F(Npy, RefusesBytesBehindTheArray) {
+  EXPECT_EQ(error(npy("<f4", "(1,)", "abcde")),
+            "t.npy: goes on behind its array; were two arrays saved into one file?");
+  const std::string two = npy("<f4", "(1,)", "abcd") + npy("<f4", "(1,)", "abcd");
+  EXPECT_EQ(error(two), "t.npy: goes on behind its array; were two arrays saved into one file?");
+  EXPECT_EQ(error(gzipped(two)),
+            "t.npy: goes on behind its array; were two arrays saved into one file?");
+}
+
+// 1e300, between numbers that fit, in both orders of a [3, 2] array; ∞ itself is a number.
+TEST_F(Npy, RefusesDoublesBeyondSinglePrecision) {
+  const auto bytes_of = [](std::initializer_list<double> values) {
+    std::string bytes;
+    for (const double value : values) {
+      bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+    return bytes;
+  };
+  EXPECT_EQ(error(npy("<f8", "(3, 2)", bytes_of({1, 2, 3, 1e300, 5, 6}))),
+            "t.npy: row 1 (from 0) holds 1e+300, beyond what single precision holds");
+  EXPECT_EQ(error(npy("<f8", "(3, 2)", bytes_of({1, 2, -1e39, 4, 5, 6}), "True")),
+            "t.npy: row 2 (from 0) holds -1e+39, beyond what single precision holds");
+  EXPECT_THAT(read(npy("<f8", "(2,)", bytes_of({-INFINITY, 3e38}))).values,
+              ElementsAre(-INFINITY, 3e38f));
+}
+
 TEST_F(Npy, WritesWhatNumpyWrites) {
   const std::string path = folder_.path("t.npy");
   write_npy(path, Array{{2, 2}, {1, -2, 0.5f, 3}});

@@ -1,4 +1,4 @@
-// Exported graphs against TensorPredictor: the same intervals to 1e-5 of their size, the same
+// Exported graphs against TensorPredictor: the same intervals to 5e-5 of their size, the same
 // label sets, on random networks, for every score, norm and kind of head that can be exported.
 #include "fcp/export/export.h"
 
@@ -65,7 +65,8 @@ double difference(const torch::Tensor& found, const torch::Tensor& expected,
   return ((wide - expected).abs() / size).masked_fill(wide == expected, 0).max().item<double>();
 }
 
-void expect_same_intervals(const CalibrationArtifact& artifact, const ExportOptions& options = {}) {
+void expect_same_intervals(const CalibrationArtifact& artifact, const ExportOptions& options = {},
+                           double tolerance = 5e-5) {
   const Graph exported = export_artifact(artifact, options);
   const torch::Tensor x = rows_for(artifact.network, 25);
   const auto found = run_exported(exported, x);
@@ -80,8 +81,8 @@ void expect_same_intervals(const CalibrationArtifact& artifact, const ExportOpti
     for (const torch::Tensor& output : plain) numbers.push_back(output.flatten(1));
     const torch::Tensor size = torch::cat(numbers, 1).abs().amax(1, true);
     const std::vector<std::string> names = export_names(artifact, options, level);
-    EXPECT_LT(difference(found.at(names[0]), expected.lower, size), 1e-5) << names[0];
-    EXPECT_LT(difference(found.at(names[1]), expected.upper, size), 1e-5) << names[1];
+    EXPECT_LT(difference(found.at(names[0]), expected.lower, size), tolerance) << names[0];
+    EXPECT_LT(difference(found.at(names[1]), expected.upper, size), tolerance) << names[1];
     EXPECT_LT(artifact.radius(level)[0], 1e6);
   }
   for (size_t i = 0; i < plain.size(); ++i) {
@@ -344,7 +345,8 @@ TEST(Export, Linearized) {
         score.norm = norm;
         score.floor = cut == "z1" ? 0.5 : 0;
         score.slope = 2;
-        expect_same_intervals(calibrated_on_noise(graph, score, cut));
+        // Tanh and Sigmoid have a slack for their derivatives besides.
+        expect_same_intervals(calibrated_on_noise(graph, score, cut), {}, 2e-4);
       }
     }
   }
@@ -394,8 +396,9 @@ void expect_same_sets(const CalibrationArtifact& artifact) {
   for (const Level& level : options.levels) {
     const torch::Tensor expected = predictor.region(rows, level).members;
     const torch::Tensor members = found.at("in_set_" + level.text());
-    EXPECT_TRUE(torch::equal(members, expected))
-        << level.text() << ": " << (members != expected).sum().item<int64_t>() << " differ";
+    // Wider by a slack: all of fcp's labels, and hardly one more.
+    EXPECT_EQ(expected.logical_and(members.logical_not()).sum().item<int64_t>(), 0) << level.text();
+    EXPECT_LE((members != expected).sum().item<int64_t>(), 2) << level.text();
   }
 }
 
@@ -431,6 +434,112 @@ TEST(Export, RanksEqualLogitsAlike) {
   score.randomized = false;
   score.rank_weight = 0.01;
   expect_same_sets(calibrated_on_labels(graph, score, ""));
+}
+
+// Rows of few kinds, in another arithmetic: all that fcp includes is included.
+TEST(Export, IncludesInAnotherArithmeticWhatFcpIncludes) {
+  torch::manual_seed(15);
+  const torch::Tensor kinds = torch::randn({6, 2});
+  const torch::Tensor x = kinds.repeat({50, 1});
+  for (const std::string op : {"Tanh", "Relu"}) {
+    Graph graph = make_mlp({2, 64, 32, 3});
+    for (Node& node : graph.nodes) {
+      if (node.op == "Relu") node.op = op;
+    }
+    for (const std::string name : {"lac", "aps", "raps", "feature_margin"}) {
+      SCOPED_TRACE(op + " " + name);
+      CalibrationArtifact artifact;
+      artifact.network = graph;
+      artifact.score = score_named(name);
+      artifact.score.randomized = false;
+      artifact.cut = "h2";
+      const TensorPredictor untrained(calibrated_on_labels(graph, artifact.score, artifact.cut));
+      const torch::Tensor features = untrained.predictor().features(x);
+      const torch::Tensor labels = torch::randint(3, {300, 1}, torch::kLong);
+      artifact.rows.scores = untrained.score().score(features, labels.to(torch::kDouble));
+      const TensorPredictor predictor(artifact);
+      const ExportOptions options = {.levels = {Level(0.1), Level(0.2), Level(0.4), Level(0.6)}};
+      const auto found =
+          run_exported(in_double(export_artifact(artifact, options)), x.to(torch::kDouble));
+      for (const Level& level : options.levels) {
+        const torch::Tensor ours = predictor.region(predictor.describe(x), level).members;
+        const torch::Tensor theirs = found.at("in_set_" + level.text());
+        EXPECT_EQ(ours.logical_and(theirs.logical_not()).sum().item<int64_t>(), 0) << level.text();
+        EXPECT_EQ(theirs.sum().item<int64_t>(), ours.sum().item<int64_t>()) << level.text();
+      }
+    }
+    for (const std::string name : {"residual", "nested", "linearized"}) {
+      SCOPED_TRACE(op + " " + name);
+      const CalibrationArtifact artifact = calibrated_on_noise(graph, score_named(name), "h1", 0.5);
+      const TensorPredictor predictor(artifact);
+      const auto found = run_exported(in_double(export_artifact(artifact)), x.to(torch::kDouble));
+      const Regions ours = predictor.region(predictor.describe(x), Level(0.1));
+      EXPECT_TRUE((found.at("lower") <= ours.lower).all().item<bool>());
+      EXPECT_TRUE((found.at("upper") >= ours.upper).all().item<bool>());
+    }
+  }
+}
+
+// Derivatives of saturated activations are differences that cancel.
+TEST(Export, SlopesOfSaturatedActivationsAreNotShort) {
+  torch::manual_seed(16);
+  for (const std::string op : {"Tanh", "Sigmoid"}) {
+    Graph graph = make_mlp({3, 8, 2});
+    for (Node& node : graph.nodes) {
+      if (node.op == "Relu") node.op = op;
+    }
+    graph.initializers["w1"] *= 10;
+    const CalibrationArtifact artifact = calibrated_on_noise(graph, score_named("linearized"), "");
+    const torch::Tensor x = rows_for(graph, 500);
+    const TensorPredictor predictor(artifact);
+    const auto found = run_exported(in_double(export_artifact(artifact)), x.to(torch::kDouble));
+    const Regions ours = predictor.region(predictor.describe(x), Level(0.1));
+    EXPECT_TRUE((found.at("lower") <= ours.lower).all().item<bool>()) << op;
+    EXPECT_TRUE((found.at("upper") >= ours.upper).all().item<bool>()) << op;
+  }
+}
+
+TEST(Export, LinearizedAtAFixedBatch) {
+  torch::manual_seed(17);
+  Graph graph = make_mlp({3, 5, 2});
+  graph.inputs[0].shape[0] = graph.outputs[0].shape[0] = 25;
+  Graph free = graph;
+  free.inputs[0].shape[0] = free.outputs[0].shape[0] = kDynamic;
+  CalibrationArtifact artifact = calibrated_on_noise(free, score_named("linearized"), "h1");
+  artifact.network = graph;
+  expect_same_intervals(artifact);
+}
+
+// Weights near the end of single precision: no NaN where fcp has numbers.
+TEST(Export, LargeWeightsGiveNoNan) {
+  torch::manual_seed(18);
+  for (const Norm norm : kAllNorms) {
+    Graph graph = make_mlp({3, 4, 4, 1});
+    graph.initializers["w2"] *= 1e20;
+    graph.initializers["w3"] *= 1e19;
+    ScoreOptions score;
+    score.norm = norm;
+    CalibrationArtifact artifact;
+    artifact.network = graph;
+    artifact.score = score;
+    artifact.cut = "h1";
+    artifact.rows.scores.assign(20, 1.5);
+    const torch::Tensor x = rows_for(graph, 10);
+    const auto found = run_exported(export_artifact(artifact), x);
+    const TensorPredictor predictor(artifact);
+    const Regions ours = predictor.region(predictor.describe(x), Level(0.1));
+    EXPECT_TRUE((found.at("lower").to(torch::kDouble) <= ours.lower).all().item<bool>());
+    EXPECT_TRUE((found.at("upper").to(torch::kDouble) >= ours.upper).all().item<bool>());
+  }
+}
+
+TEST(Export, WarnsOfRadiiThatBecomeInfinite) {
+  CalibrationArtifact artifact = calibrated_on_noise(make_mlp({3, 5, 2}), {}, "h1");
+  EXPECT_TRUE(export_warnings(artifact).empty());
+  artifact.rows.scores.assign(20, 1e30);
+  EXPECT_THAT(export_warnings(artifact),
+              ElementsAre("at alpha 0.1 the radius is 1e+30, too large for single precision: the "
+                          "exported intervals are infinite"));
 }
 
 void expect_refused(const CalibrationArtifact& artifact, const std::string& why) {

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -35,6 +36,20 @@ onnx::ModelProto parsed(const Graph& graph) {
   onnx::ModelProto model;
   model.ParseFromString(serialize_onnx(graph));
   return model;
+}
+
+// Neither waits for a writer that never comes, nor reads gigabytes to refuse them.
+TEST(Onnx, RefusesPipesAndHugeFilesUnread) {
+  const Folder folder;
+  const std::string pipe = folder.path("pipe.onnx"), huge = folder.path("huge.onnx");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(message_of(folder, [&] { read_onnx(pipe); }),
+            "pipe.onnx: not a regular file, expected an ONNX file");
+  std::ofstream(huge).close();
+  std::filesystem::resize_file(huge, uint64_t{1} << 42);  // a hole: takes no room
+  EXPECT_EQ(message_of(folder, [&] { read_onnx(huge); }),
+            "huge.onnx: has 4398046511104 bytes, more than an ONNX file can (2 GiB); store the "
+            "weights as external data");
 }
 
 TEST(Onnx, WritingAndReadingKeepsEverything) {

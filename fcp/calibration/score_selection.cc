@@ -78,6 +78,7 @@ HalfMeasures measure_at(const ContestRows& rows, const ScoreOptions& score,
 
 // nested and linearized, with the cut and floor that are found.
 HalfMeasures measure_features(const ContestRows& rows, ScoreCandidate& entry) {
+  entry.tuned = rows.options.cut.empty();
   SelectionOptions cuts;
   cuts.level = rows.options.level;
   cuts.floors = rows.options.floors;

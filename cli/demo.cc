@@ -74,9 +74,8 @@ void run_demo(const DemoOptions& options) {
   write_onnx(trained.graph, file("model.onnx"));
 
   tell(concat("$ fcp calibrate ", file("model.onnx"), " --data ", file("calibration.csv"),
-              " --target ", target, " --score auto --out ", file("calibrated.onnx")));
+              " --target ", target, " --out ", file("calibrated.onnx")));
   CalibrateSettings settings;
-  settings.method.score.name = kAutoScore;
   settings.level = level;
   settings.data_name = file("calibration.csv");
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "calibration.csv"}};

@@ -95,6 +95,11 @@ void add_verbs(CLI::App& app) {
   fcp::add_check(app);
   fcp::add_predict(app);
   fcp::add_evaluate(app);
+  fcp::add_show(app);
+  fcp::add_compare(app);
+  fcp::add_update(app);
+  fcp::add_monitor(app);
+  fcp::add_serve(app);
   fcp::add_export(app);
   fcp::add_segment(app);
   fcp::add_reproduce(app);

@@ -29,6 +29,8 @@ BELOW = {
                  "images", "training", "distributed", "evaluation", "monitoring", "export"],
     "facade": ["pipeline", "calibration", "scores", "conformal", "bounds", "search", "network",
                "data", "images", "training", "distributed", "evaluation", "monitoring", "export"],
+    "serving": ["pipeline", "calibration", "conformal", "network", "data", "evaluation", "monitoring",
+                "report"],
     "report": ["evaluation", "conformal", "data", "images", "monitoring", "pipeline"],
 }
 # The public headers that stand in no room: what they may include.

@@ -85,9 +85,12 @@ std::optional<double> Monitor::allowed_for(size_t rows, size_t sides, double del
 void Monitor::raise(const CapitalWatch& watch, double log_capital, const std::string& kind,
                     const std::string& what) {
   const double odds = std::exp(std::min(log_capital, 700.0));
-  so_far_.alarms.push_back({kind,
-                            concat(what, "; ", format_number(odds, 3), " to 1 against no change"),
-                            watch.row(), watch.since(), log_capital / std::log(10)});
+  so_far_.alarms.push_back(
+      {.kind = kind,
+       .what = concat(what, "; ", format_number(odds, 3), " to 1 against no change"),
+       .row = watch.row(),
+       .since = watch.since(),
+       .log10_odds = log_capital / std::log(10)});
 }
 
 void Monitor::watch_scores(const MonitoredRow& row) {

@@ -59,11 +59,13 @@ struct AdaptedRow {
 };
 
 struct MonitorAlarm {
-  std::string kind;       // "exchangeability", "coverage" or "drift"
-  std::string what;       // a sentence, with the group or column
-  size_t row = 0;         // from 0: where it was raised
-  size_t since = 0;       // about where it began
-  double log10_odds = 0;  // of the capital when it was raised
+  std::string kind;        // "exchangeability", "coverage" or "drift"
+  std::string what;        // a sentence, with the group or column
+  size_t row = 0;          // from 0: where it was raised
+  size_t since = 0;        // about where it began
+  double log10_odds = 0;   // of the capital when it was raised
+  std::string time = {};   // of that row; "": unknown
+  std::string began = {};  // the time of row `since`
 };
 
 struct RateCount {
@@ -122,7 +124,8 @@ class Monitor {
 
   MonitorReport report() const;
   size_t rows() const { return so_far_.rows; }
-  bool alarmed() const { return !so_far_.alarms.empty(); }
+  // In the order in which they were raised.
+  const std::vector<MonitorAlarm>& alarms() const { return so_far_.alarms; }
 
  private:
   struct GroupTest {

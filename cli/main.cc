@@ -89,9 +89,10 @@ void check_verb(const CLI::App& app, const std::string& verb) {
 
 void add_verbs(CLI::App& app) {
   using namespace fcp::cli;
-  for (const auto add : {add_demo, add_train, add_inspect, add_run, add_calibrate, add_check,
-                         add_predict, add_evaluate, add_export, add_segment, add_reproduce,
-                         add_selftest, add_doctor, add_completion, add_man}) {
+  for (const auto add : {add_demo,      add_train,    add_inspect,  add_run,        add_calibrate,
+                         add_check,     add_predict,  add_evaluate, add_show,       add_compare,
+                         add_update,    add_monitor,  add_serve,    add_export,     add_segment,
+                         add_reproduce, add_selftest, add_doctor,   add_completion, add_man}) {
     add(app);
   }
 }

@@ -245,6 +245,13 @@ CalibrateResult calibrate(const Graph& network, RowSource& source,
   check_levels(settings);
   const SelectedOptions options = select_options(network, source, settings, context);
   check_same_files(ranks);  // all have chosen on the same rows
+  return calibrate_selected(options, source, settings, context);
+}
+
+CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& source,
+                                   const CalibrateSettings& settings, const Context& context) {
+  torch::NoGradGuard no_grad;
+  Communicator& ranks = *context.ranks;
   const ScoredNetwork predictor(options.network, options.score, options.cut, context.device);
   check_groups(options.calibration, predictor);
   CalibrateResult result;

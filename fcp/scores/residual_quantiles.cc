@@ -18,7 +18,8 @@ void make_ascending(double* quantiles, int64_t count) {
   const bool bad =
       std::any_of(quantiles, quantiles + count, [](double q) { return std::isnan(q); });
   for (int64_t i = 0; i < count; ++i) {
-    quantiles[i] = bad ? std::nan("") : std::clamp(quantiles[i], -kLargestQuantile, kLargestQuantile);
+    quantiles[i] =
+        bad ? std::nan("") : std::clamp(quantiles[i], -kLargestQuantile, kLargestQuantile);
   }
   if (!bad) std::sort(quantiles, quantiles + count);
 }

@@ -15,7 +15,7 @@
 #include "cli/data_flags.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct CompareFlags {
@@ -104,4 +104,4 @@ void add_compare(CLI::App& app) {
   verb->callback([flags] { run_compare(*flags); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

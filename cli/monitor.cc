@@ -15,7 +15,7 @@
 #include "cli/data_flags.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct MonitorFlags {
@@ -140,4 +140,4 @@ void add_monitor(CLI::App& app) {
   verb->callback([flags] { run_monitor(*flags); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

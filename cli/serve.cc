@@ -14,7 +14,7 @@
 #include "cli/common.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct ServeFlags {
@@ -126,4 +126,4 @@ void add_serve(CLI::App& app) {
   verb->callback([flags] { run_serve(*flags); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

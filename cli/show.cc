@@ -12,7 +12,7 @@
 #include "cli/common.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct ShowFlags {
@@ -101,4 +101,4 @@ void add_show(CLI::App& app) {
   verb->callback([flags] { run_show(*flags); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -16,7 +16,7 @@
 #include "cli/print_report.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct UpdateFlags {
@@ -93,4 +93,4 @@ void add_update(CLI::App& app) {
   verb->callback([flags] { run_update(*flags); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace fcp {
+namespace fcp::cli {
 
 void add_inspect(CLI::App& app);
 void add_run(CLI::App& app);
@@ -27,4 +27,4 @@ void add_doctor(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_man(CLI::App& app);
 
-}  // namespace fcp
+}  // namespace fcp::cli

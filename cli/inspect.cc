@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/base/printable.h"
 #include "fcp/base/text_table.h"
 #include "fcp/network/onnx_reader.h"
 
@@ -91,10 +92,10 @@ void print_report(const std::string& file, const NetworkReport& report) {
             << short_count(static_cast<double>(report.parameters)) << " parameters, "
             << short_count(report.flops) << " FLOPs a row\n";
   for (const TensorInfo& info : report.inputs) {
-    std::cout << "  input   " << info.name << "  " << dimensions(info.shape) << '\n';
+    std::cout << "  input   " << printable(info.name) << "  " << dimensions(info.shape) << '\n';
   }
   for (const TensorInfo& info : report.outputs) {
-    std::cout << "  output  " << info.name << "  " << dimensions(info.shape) << '\n';
+    std::cout << "  output  " << printable(info.name) << "  " << dimensions(info.shape) << '\n';
   }
   Table nodes({"node", "op", "output", "shape", "parameters", "FLOPs", "gradient", "bounds"});
   for (const NodeReport& node : report.nodes) {

@@ -18,6 +18,11 @@ namespace {
 constexpr std::string_view kMark = "fcp checkpoint 1\n";
 constexpr size_t kHashDigits = 64;
 
+std::string& in_use() {
+  static std::string path;
+  return path;
+}
+
 std::string hash_of(std::string_view bytes) {
   Sha256 hash;
   hash.add(bytes);
@@ -56,7 +61,7 @@ Checkpoint::Checkpoint(const std::string& path, const std::string& key) : path_(
     return;
   }
   if (!rest.starts_with(kMark) || rest.size() < head.size()) {
-    fail(path_, ": is no checkpoint; a file that exists is not overwritten");
+    fail(path_, ": is not a checkpoint; a file that exists is not overwritten");
   }
   if (!rest.starts_with(head)) {
     fail(path_, ": is the checkpoint of other work, whose hash is ",
@@ -99,6 +104,9 @@ void Checkpoint::append(std::string_view record) {
   write({reinterpret_cast<const char*>(&length), sizeof length});
   write(record);
   write(hash_of(record));
+  in_use() = path_;
 }
+
+std::string checkpoint_in_use() { return in_use(); }
 
 }  // namespace fcp

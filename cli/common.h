@@ -16,7 +16,7 @@
 
 #include "cli/console_observer.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 struct CommonOptions {
   bool json = false;
@@ -47,19 +47,16 @@ Context start(const CommonOptions& options);
 // What an option's error says on the command line.
 std::string flag_complaint(const OptionError& error);
 
+// The last part of a path, also where it ends in a slash.
+std::string file_name_of(const std::string& path);
+
 // A line to stderr, unless --quiet.
 void say(const CommonOptions& options, const std::string& line);
 
-// The level of --alpha; a number that is none is bad usage.
+// The level of --alpha; anything else is bad usage.
 Level parse_level(const std::string& alpha);
 
 // The levels of --levels, ascending.
 std::vector<Level> parse_levels(const std::vector<std::string>& alphas);
 
-// A double with all its digits, for CSV files.
-std::string digits(double value);
-
-// "1.9k", "25.6M", "4.1G": for counts in tables.
-std::string short_count(double value);
-
-}  // namespace fcp
+}  // namespace fcp::cli

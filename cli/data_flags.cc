@@ -2,7 +2,7 @@
 
 #include "fcp/base/error.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 void add_images(CLI::App& verb, DataFlags& flags) {
@@ -25,7 +25,7 @@ void add_images(CLI::App& verb, DataFlags& flags) {
                   "Images: deviation of each channel, in [0, 1]")
       ->delimiter(',')
       ->each(given);
-  verb.add_option("--class-names", flags.class_names, "File of class names, one a line");
+  verb.add_option("--class-names", flags.class_names, "File of class names, one per line");
 }
 
 }  // namespace
@@ -89,4 +89,4 @@ DataOptions data_options(const DataFlags& flags) {
   return options;
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

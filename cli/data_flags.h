@@ -9,7 +9,7 @@
 #include "fcp/pipeline/open_data.h"
 #include "fcp/pipeline/row_facts.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 struct DataFlags {
   std::string data;
@@ -35,4 +35,4 @@ void add_facts(CLI::App& verb, FactOptions& options);
 // As typed, made ready for open_data.
 DataOptions data_options(const DataFlags& flags);
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -1,4 +1,4 @@
-// fcp demo: the whole road on built-in data, with every file it makes left behind to look at.
+// fcp demo: every step on built-in data, with every file it makes left behind to look at.
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -23,7 +23,7 @@
 #include "cli/common.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct DemoOptions {
@@ -74,9 +74,8 @@ void run_demo(const DemoOptions& options) {
   write_onnx(trained.graph, file("model.onnx"));
 
   tell(concat("$ fcp calibrate ", file("model.onnx"), " --data ", file("calibration.csv"),
-              " --target ", target, " --score auto --out ", file("calibrated.onnx")));
+              " --target ", target, " --out ", file("calibrated.onnx")));
   CalibrateSettings settings;
-  settings.method.score.name = kAutoScore;
   settings.level = level;
   settings.data_name = file("calibration.csv");
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "calibration.csv"}};
@@ -109,8 +108,8 @@ void run_demo(const DemoOptions& options) {
 
 void add_demo(CLI::App& app) {
   auto options = std::make_shared<DemoOptions>();
-  CLI::App* verb =
-      app.add_subcommand("demo", "The whole road on built-in data, and an HTML report");
+  CLI::App* verb = app.add_subcommand(
+      "demo", "Every step from a table to intervals on built-in data, and an HTML report");
   verb->footer("Example:\n  fcp demo --out fcp-demo");
   verb->add_option("--out", options->folder, "Folder for the files it makes")
       ->capture_default_str();
@@ -120,4 +119,4 @@ void add_demo(CLI::App& app) {
   verb->callback([options] { run_demo(*options); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -67,7 +67,8 @@ int report_interrupted(const fcp::Interrupted& signal) {
 
 // `verb` as typed, with that of `segment` after a space.
 bool is_shared(const std::string& verb) {
-  constexpr std::string_view kShared[] = {"calibrate", "evaluate", "reproduce", "segment evaluate"};
+  constexpr std::string_view kShared[] = {"calibrate", "evaluate", "reproduce", "segment calibrate",
+                                          "segment evaluate"};
   return std::find(std::begin(kShared), std::end(kShared), verb) != std::end(kShared);
 }
 
@@ -96,26 +97,18 @@ void check_verb(const CLI::App& app, const std::string& verb) {
     }
     if (ranks.size() == 1) return 0;
     fail_usage(ranks, fcp::concat("'", verb, "' is for one process; mpirun is for calibrate, ",
-                                  "evaluate, segment evaluate and reproduce"));
+                                  "evaluate, reproduce, segment calibrate and segment evaluate"));
   });
 }
 
 void add_verbs(CLI::App& app) {
-  fcp::add_demo(app);
-  fcp::add_train(app);
-  fcp::add_inspect(app);
-  fcp::add_run(app);
-  fcp::add_calibrate(app);
-  fcp::add_check(app);
-  fcp::add_predict(app);
-  fcp::add_evaluate(app);
-  fcp::add_export(app);
-  fcp::add_segment(app);
-  fcp::add_reproduce(app);
-  fcp::add_selftest(app);
-  fcp::add_doctor(app);
-  fcp::add_completion(app);
-  fcp::add_man(app);
+  using namespace fcp::cli;
+  for (const auto add : {add_demo,      add_train,    add_inspect,  add_run,        add_calibrate,
+                         add_check,     add_predict,  add_evaluate, add_show,       add_compare,
+                         add_update,    add_monitor,  add_serve,    add_export,     add_segment,
+                         add_reproduce, add_selftest, add_doctor,   add_completion, add_man}) {
+    add(app);
+  }
 }
 
 int end_output(int exit_code) {
@@ -129,7 +122,7 @@ int run_program(int argc, char** argv) {
       "intervals that hold the truth with probability at least 1 - alpha.",
       "fcp");
   CLI::Option* version = app.set_version_flag(
-      "--version", [&app] { return fcp::version_text(app.count("--json") > 0); },
+      "--version", [&app] { return fcp::cli::version_text(app.count("--json") > 0); },
       "Print the version and exit");
   const std::string about_json = "With --version: the compiler and the libraries, as JSON";
   app.add_flag("--json", about_json)->needs(version);
@@ -155,10 +148,10 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // too large a file is then a failed write, which says so
   try {
     return run_program(argc, argv);
-  } catch (const fcp::Alarm&) {
+  } catch (const fcp::cli::Alarm&) {
     return end_output(3);
   } catch (const fcp::OptionError& error) {
-    return report(fcp::flag_complaint(error), 2);
+    return report(fcp::cli::flag_complaint(error), 2);
   } catch (const fcp::UsageError& error) {
     return report(error.what(), 2);
   } catch (const fcp::Interrupted& signal) {
@@ -166,11 +159,11 @@ int main(int argc, char** argv) {
   } catch (const fcp::Error& error) {
     return report(error.what(), 1);
   } catch (const std::bad_alloc&) {
-    fcp::end_out_of_memory();
+    fcp::cli::end_out_of_memory();
   } catch (const std::system_error& error) {  // a thread that could not be started, above all
     return report(fcp::concat("the system refused what fcp needs: ", error.what()), 1);
   } catch (const c10::Error& error) {  // its what() has a call stack of many lines
-    if (fcp::is_out_of_memory(error)) fcp::end_out_of_memory();
+    if (fcp::is_out_of_memory(error)) fcp::cli::end_out_of_memory();
     return report(fcp::concat("libtorch: ", error.what_without_backtrace()), 1);
   } catch (const std::exception& error) {
     return report(error.what(), 1);

@@ -11,7 +11,7 @@
 
 #include "fcp/base/error.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,4 +121,4 @@ void guard_paths(CLI::App& verb) {
   verb.parse_complete_callback([&verb, force] { check_paths(verb, *force); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -14,7 +14,7 @@
 #include "cli/print_report.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct PredictFlags {
@@ -80,4 +80,4 @@ void add_predict(CLI::App& app) {
   verb->callback([flags] { run_predict(*flags); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

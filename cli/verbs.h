@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace fcp {
+namespace fcp::cli {
 
 void add_inspect(CLI::App& app);
 void add_run(CLI::App& app);
@@ -13,6 +13,11 @@ void add_calibrate(CLI::App& app);
 void add_check(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_evaluate(CLI::App& app);
+void add_show(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_update(CLI::App& app);
+void add_monitor(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_export(CLI::App& app);
 void add_segment(CLI::App& app);
 void add_reproduce(CLI::App& app);
@@ -22,4 +27,4 @@ void add_doctor(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_man(CLI::App& app);
 
-}  // namespace fcp
+}  // namespace fcp::cli

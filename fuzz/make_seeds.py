@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the first inputs of the fuzzing targets, some small and sound files of each kind:
 
-    make_seeds.py FOLDER        makes FOLDER/csv, FOLDER/npy and so on, one folder a target
+    make_seeds.py FOLDER        makes FOLDER/csv, FOLDER/npy and so on, one folder per target
 
 The networks are the cases that ONNX publishes for the operators fcp supports."""
 import gzip
@@ -153,9 +153,24 @@ def ml():
         yield bytes([op, 30, 4, 2, 116, 84, 31, 4, 1, 100, 38, 4, 2, 100, 116, 39, 4, 2, 116, 116])
 
 
+def requests():
+    """Two bytes that choose, then what a client sends."""
+    infer = (b'{"id":"7","parameters":{"alpha":"0.1,0.05"},"inputs":[{"name":"x","shape":[2,2],'
+             b'"datatype":"FP32","data":[[1,2],[3,null]]},{"name":"c","shape":[2],"datatype":'
+             b'"BYTES","data":["a","b"]}],"outputs":[{"name":"lower","parameters":'
+             b'{"binary_data":true}}]}')
+    yield b"\x05\x00" + infer
+    yield b"\x03\x00POST /v2/models/m/infer HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n"
+    head = (b'{"inputs":[{"name":"x","shape":[1,2],"datatype":"FP32","parameters":'
+            b'{"binary_data_size":8}}]}')
+    head += b" " * (-len(head) % 4)
+    yield bytes([1, len(head) // 4]) + head + struct.pack("<2f", 1, 2)
+    yield b'\x09\x00{"feedback":[{"id":"a","row":1,"truth":[1,2.5]},{"id":"b","truth":"a"}]}'
+
+
 def main():
-    makers = {"csv": tables, "options": options, "ml": ml, "encoding": encodings, "npy": arrays, "onnx": networks,
-              "calibrated": calibrations, "image": images}
+    makers = {"csv": tables, "options": options, "ml": ml, "encoding": encodings, "npy": arrays,
+              "onnx": networks, "calibrated": calibrations, "image": images, "request": requests}
     for name, make in makers.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)

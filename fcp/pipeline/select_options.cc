@@ -16,6 +16,7 @@
 #include "fcp/calibration/scored_network.h"
 #include "fcp/calibration/selection.h"
 #include "fcp/calibration/tensor_predictor.h"
+#include "fcp/conformal/rank.h"
 #include "fcp/images/image_text.h"
 #include "fcp/network/cut.h"
 #include "fcp/scores/head_outputs.h"
@@ -132,8 +133,9 @@ class OptionSelector {
     take_given();
     if (!open_.any()) return std::move(chosen_);
     const size_t rows = count_rows(source_, batch_);
-    const size_t wanted = share_of(settings_.method.selection, rows);
-    if (open_.score && wanted < kLeastForScore) return without_choice(rows);
+    const size_t wanted = slice_size(rows);
+    if (open_.score && too_few_for_score(wanted)) take_simplest(rows);
+    if (!open_.any()) return std::move(chosen_);
     chosen_.left_out = choose_rows(rows, 0, wanted, context_.seed);
     slice_ = take_masked(source_, chosen_.left_out, true, batch_);
     if (slice_.x.rows() < 10) {
@@ -153,9 +155,28 @@ class OptionSelector {
   }
 
  private:
-  static constexpr size_t kLeastForScore = 40;   // rows of a slice that chooses a score
-  static constexpr size_t kLeastForHeads = 200;  // rows that heads are fitted on
-  static constexpr double kHeadShare = 0.3;      // of the calibration rows, where they must serve
+  static constexpr size_t kLeastForScore = 40;        // rows of a slice that chooses a score
+  static constexpr size_t kLeastForHeads = 200;       // rows that heads are fitted on
+  static constexpr double kHeadShare = 0.3;           // of the calibration rows, if they must serve
+  static constexpr size_t kMostLearned = 20'000;      // rows that a score is chosen or learned on,
+  static constexpr size_t kMostNumbers = 1ULL << 27;  // and their numbers: all are in memory
+
+  // More rows than these would be left out of the calibration for nothing.
+  size_t most_learned() const {
+    const size_t row = std::max<size_t>(1, element_count(source_.row_shape()));
+    return std::clamp(kMostNumbers / row, kLeastForHeads, kMostLearned);
+  }
+
+  size_t slice_size(size_t rows) const {
+    const size_t share = share_of(settings_.method.selection, rows);
+    return open_.score ? std::min(share, most_learned()) : share;
+  }
+
+  // Lengths are compared at the radius of one half of the slice, which must be finite.
+  bool too_few_for_score(size_t slice) const {
+    const size_t half = slice / 2;
+    return slice < kLeastForScore || conformal_rank(settings_.level, half) > half;
+  }
 
   // What the settings say, with the default cut where one is needed.
   void take_given() {
@@ -174,22 +195,17 @@ class OptionSelector {
   }
 
   // Too few rows to choose from: the plainest score, and every row calibrates.
-  SelectedOptions without_choice(size_t rows) {
-    chosen_.score.name = labels_ ? "lac" : "residual";
+  void take_simplest(size_t rows) {
+    open_.score = false;
+    chosen_.score.name = chosen_.choices.score = labels_ ? "lac" : "residual";
     context_.observer->note(
-        concat("score: ", rows, " rows are too few to choose on; taking ", chosen_.score.name));
-    if (open_.rectifier || open_.bandwidth || open_.ratio) {
-      fail(settings_.data_name, ": ", rows, " rows are too few for what has to be learned on a ",
-           "slice of them; at least ",
-           static_cast<size_t>(kLeastForScore / settings_.method.selection), " are needed");
-    }
-    return std::move(chosen_);
+        concat("score: ", rows, " rows are too few to choose one; taking ", chosen_.score.name));
   }
 
   // Heads on the features of a network that has none, from rows of their own.
   void fit_heads(size_t rows, size_t selection) {
     if (has_output(chosen_.network, kSpreadOutput)) return;
-    const size_t count = share_of(kHeadShare, rows);
+    const size_t count = std::min(share_of(kHeadShare, rows), most_learned());
     Rows fitting;
     if (settings_.head_rows != nullptr) {
       fitting = read_all(*settings_.head_rows);

@@ -18,11 +18,11 @@ constexpr double kLargestQuantile = 1e150;
 void make_ascending(double* quantiles, int64_t count) {
   const bool bad =
       std::any_of(quantiles, quantiles + count, [](double q) { return std::isnan(q); });
-  double largest = -kLargestQuantile;
   for (int64_t i = 0; i < count; ++i) {
-    largest = std::max(largest, std::min(quantiles[i], kLargestQuantile));
-    quantiles[i] = bad ? std::nan("") : largest;
+    quantiles[i] =
+        bad ? std::nan("") : std::clamp(quantiles[i], -kLargestQuantile, kLargestQuantile);
   }
+  if (!bad) std::sort(quantiles, quantiles + count);
 }
 
 }  // namespace

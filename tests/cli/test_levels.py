@@ -17,7 +17,8 @@ class Levels(program.Case):
     def both(self, *arguments, model=None):
         """all.onnx with all scores, c.onnx with those of the levels."""
         command = ("calibrate", model or self.made("model.onnx"), "--data",
-                   self.made("calibration.csv"), "--target", self.target, "--json", *arguments)
+                   self.made("calibration.csv"), "--target", self.target, "--json",
+                   *program.scored(*arguments))
         every = json.loads(self.fcp(*command, "--out", "all.onnx"))
         some = json.loads(self.fcp(*command, "--levels", LEVELS, "--out", "c.onnx"))
         self.assertEqual(list(some["radius"]), ["0.2", "0.1", "0.05"])
@@ -57,7 +58,7 @@ class Levels(program.Case):
                         os.path.getsize(self.path("all.onnx")) - 2 * 8 * 2000)
 
     def test_two_sides_each_at_half_of_alpha(self):
-        self.fcp("train", self.made("calibration.csv"), "--target", TARGET, "--loss", "quantile",
+        self.fcp("train", self.made("train.csv"), "--target", TARGET, "--loss", "quantile",
                  "--epochs", "3", "--out", "q.onnx")
         self.both("--score", "cqr", "--asymmetric", model="q.onnx")
         self.assert_same_answers(("0.1",))
@@ -70,12 +71,12 @@ class Levels(program.Case):
 
     def test_sets_of_labels(self):
         rng = random.Random(4)
-        for name in ("calibration.csv", "test.csv"):
+        for name in ("train.csv", "calibration.csv", "test.csv"):
             points = [(rng.gauss(0, 1), rng.gauss(0, 1)) for _ in range(400)]
             self.write(name, "a,b,kind\n" + "".join(
                 f"{a:.3f},{b:.3f},{int(a + rng.gauss(0, 1) > 0) + int(b > 0.5)}\n" for a, b in points))
         self.demo, self.target = self.folder, "kind"
-        self.fcp("train", "calibration.csv", "--target", "kind", "--loss", "cross-entropy",
+        self.fcp("train", "train.csv", "--target", "kind", "--loss", "cross-entropy",
                  "--epochs", "5", "--out", "k.onnx")
         self.both("--score", "feature_margin", "--rank-weight", "0", model="k.onnx")
         self.assert_same_answers(("0.1",))
@@ -83,7 +84,8 @@ class Levels(program.Case):
     def test_too_few_rows(self):
         with open(self.made("calibration.csv"), encoding="utf-8") as file:
             self.write("few.csv", "".join(file.readlines()[:11]))
-        command = ("calibrate", self.made("model.onnx"), "--data", "few.csv", "--target", TARGET)
+        command = ("calibrate", self.made("model.onnx"), "--data", "few.csv", "--target", TARGET,
+                   "--score", "nested")
         self.fcp(*command, "--out", "all.onnx")
         done = self.run_program(*command, "--levels", LEVELS, "--out", "c.onnx")
         self.assertEqual(done.stderr, "warning: the radius is infinite: alpha 0.05 needs at least "

@@ -37,7 +37,7 @@ class Jobs(program.Case):
     def calibration(self, out, *arguments, model=None, data=None, target=TARGET, batch=BATCH):
         return ("calibrate", model or self.made("model.onnx"), "--data",
                 data or self.made("calibration.csv"), "--target", target, "--out", out, "--batch",
-                batch, *arguments)
+                batch, *program.scored(*arguments))
 
 
 class Ranks(Jobs):

@@ -2,6 +2,7 @@
 // and an exit code: 0 done, 1 the data or model is wrong, 2 bad usage, 3 an alarm, 130
 // interrupted.
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -9,12 +10,15 @@
 #include <new>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include <CLI/CLI.hpp>
 
+#include "fcp/base/checkpoint.h"
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
+#include "fcp/base/printable.h"
 #include "fcp/data/file_witness.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/network/libtorch_error.h"
@@ -31,12 +35,18 @@ int report(const std::string& message, int code) {
   for (char& c : line) {
     if (c == '\n') c = ' ';
   }
-  std::cerr << "fcp: " << line << '\n';
+  std::cerr << "fcp: " << fcp::printable(line) << '\n';
   return code;
 }
 
 int report_interrupted(const fcp::Interrupted& signal) {
   const size_t files = fcp::files_written();
+  const std::string checkpoint = fcp::checkpoint_in_use();
+  if (!checkpoint.empty() && files == 0) {
+    return report(fcp::concat("interrupted; ", checkpoint, " keeps what was done, and the same ",
+                              "command goes on from it; nothing else was written"),
+                  signal.exit_code());
+  }
   const std::string before = files == 0
                                  ? "nothing was written"
                                  : fcp::concat(files, files == 1 ? " file was" : " files were",
@@ -44,10 +54,14 @@ int report_interrupted(const fcp::Interrupted& signal) {
   return report("interrupted; " + before, signal.exit_code());
 }
 
-// Under mpirun all ranks find the same, and one is heard: the others wait until it has ended the
-// job.
+// Under mpirun all ranks find the same, and rank 0 is heard: the others wait until it has ended the
+// job. Where commands differ from rank to rank it may have found nothing, so they do not wait long.
 [[noreturn]] void fail_usage(fcp::Communicator& ranks, const std::string& message) {
-  if (ranks.rank() > 0) ranks.barrier();
+  constexpr int kTenths = 20;
+  for (int i = 0; i < kTenths && ranks.rank() > 0; ++i) {
+    fcp::check_interrupted();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
   throw fcp::UsageError(message);
 }
 

@@ -130,6 +130,9 @@ ScoreSelection select_score(const Graph& network, const ScoreOptions& score, con
     ScoreOptions candidate = score;
     candidate.name = name;
     if (options.scores.empty() && !has_heads_for(network, candidate)) continue;
+    if (std::find(options.without.begin(), options.without.end(), name) != options.without.end()) {
+      continue;
+    }
     if (name == "quantiles") candidate.tail = std::clamp(options.level.value() / 2, 1e-3, 0.25);
     contest.enter(candidate, [&](ScoreCandidate& entry) {
       if (uses_features(name)) return measure_features(rows, entry);

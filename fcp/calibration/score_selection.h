@@ -57,8 +57,9 @@ struct ScoreSelection {
 
 struct ScoreSelectionOptions {
   Level level = Level(0.1);
-  std::vector<std::string> scores{};  // empty: all of the lists above that the network allows
-  std::string cut{};                  // empty: chosen for each score that has one
+  std::vector<std::string> scores{};   // empty: all of the lists above that the network allows
+  std::vector<std::string> without{};  // left out of these lists
+  std::string cut{};                   // empty: chosen for each score that has one
   std::vector<double> floors = {0, 0.25, 1};
   double seconds = 60;  // for one cut of nested or linearized; a longer one is skipped
   uint64_t seed = 0;    // of the halves

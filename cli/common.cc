@@ -73,6 +73,14 @@ Context start(const CommonOptions& options) {
   return context;
 }
 
+std::string table_complaint(const TableError& error) {
+  std::string text = error.what();
+  for (const std::string& column : error.text_columns()) {
+    text += concat("; --schema '", column, "=category' or =drop");
+  }
+  return text + "; --on-error skip leaves such rows out";
+}
+
 void say(const CommonOptions& options, const std::string& line) {
   if (!options.quiet) std::cerr << line << '\n';
 }

@@ -34,7 +34,7 @@ void run_evaluate(const EvaluateFlags& flags) {
   if (context.ranks->size() > 1) {
     check_same_bytes(*context.ranks, flags.model, serialize_onnx(artifact_graph(artifact)));
   }
-  const auto source = open_data(data, &artifact.network);
+  const auto source = open_data(data, &artifact.network, *context.observer);
   EvaluateOptions options{.level = level,
                           .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
   if (are_images(data)) options.images = transform_for(data, &artifact.network);

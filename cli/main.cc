@@ -87,7 +87,9 @@ void check_verb(const CLI::App& app, const std::string& verb) {
 }
 
 void add_verbs(CLI::App& app) {
+  fcp::add_fit(app);
   fcp::add_demo(app);
+  fcp::add_split(app);
   fcp::add_train(app);
   fcp::add_inspect(app);
   fcp::add_run(app);
@@ -149,6 +151,8 @@ int main(int argc, char** argv) {
     return report(error.what(), 2);
   } catch (const fcp::Interrupted& signal) {
     return report_interrupted(signal);
+  } catch (const fcp::TableError& error) {
+    return report(fcp::table_complaint(error), 1);
   } catch (const fcp::Error& error) {
     return report(error.what(), 1);
   } catch (const std::bad_alloc&) {

@@ -38,7 +38,7 @@ void run_predict(const PredictFlags& flags) {
   if (const auto warning = infinite_radius_warning(artifact, level)) {
     say(flags.common, "warning: " + *warning);
   }
-  const auto source = open_data(data, &artifact.network);
+  const auto source = open_data(data, &artifact.network, *context.observer);
   const PredictOptions options{
       .level = level, .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
   const auto writer = open_region_file(flags.out, artifact);

@@ -8,6 +8,8 @@ namespace fcp {
 
 void add_inspect(CLI::App& app);
 void add_run(CLI::App& app);
+void add_fit(CLI::App& app);
+void add_split(CLI::App& app);
 void add_train(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_check(CLI::App& app);

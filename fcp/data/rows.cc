@@ -44,6 +44,12 @@ class CsvRows : public RowSource {
   const std::vector<int64_t>& row_shape() const override { return row_shape_; }
   size_t target_count() const override { return reader_.target_names().size(); }
   const CsvEncoding* encoding() const override { return &reader_.encoding(); }
+  const TableSchema* schema() const override { return reader_.schema(); }
+  std::vector<std::string> notes() const override { return reader_.notes(); }
+  std::vector<std::string> warnings() const override { return reader_.warnings(); }
+  const std::vector<std::string>& class_names() const override {
+    return reader_.encoding().classes;
+  }
   std::string row_place(size_t row) const override {
     return concat(path_, ": ", RowSource::row_place(row));
   }

@@ -31,6 +31,7 @@ size_t predict(const CalibrationArtifact& artifact, RowSource& source,
   }
   if (done == 0) fail("the data has no rows to predict");
   check_facts(options.facts, done);
+  for (const std::string& warning : source.warnings()) context.observer->warning(warning);
   writer.close();
   return done;
 }

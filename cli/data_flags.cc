@@ -8,6 +8,8 @@
 #include "fcp/base/error.h"
 #include "fcp/data/table_schema.h"
 
+#include "cli/standard_input.h"
+
 namespace fcp {
 namespace {
 
@@ -116,7 +118,7 @@ void add_types(const DataFlags& flags, DataOptions& options) {
   options.csv.refused = flags.refused_rows;
   options.refused_file = flags.refused;
   if (flags.refused.empty()) {
-    const std::string first = file_list(flags.data)[0];
+    const std::string first = flags.data == "-" ? "stdin" : file_list(flags.data)[0];
     options.refused_file = std::filesystem::path(first).stem().string() + ".refused.csv";
   }
 }
@@ -152,7 +154,7 @@ bool show_schema(const DataFlags& flags, const DataOptions& data, bool json) {
 }
 
 DataOptions data_options(const DataFlags& flags) {
-  DataOptions options{.data = flags.data,
+  DataOptions options{.data = flags.data == "-" ? standard_input_file() : flags.data,
                       .target = flags.target,
                       .needs_target = flags.needs_target,
                       .images = flags.images,

@@ -68,13 +68,13 @@ void run_demo(const DemoOptions& options) {
   const std::string alpha = level.text() == "0.1" ? "" : concat(" --alpha ", level.text());
   tell(concat("$ fcp fit ", file("deliveries.csv"), " --target minutes --out ", file("model.onnx"),
               " --report ", file("report.html"), alpha));
-  FitOptions fitting;
+  FitRequest fitting;
   fitting.data.data = file("deliveries.csv");
   fitting.data.target = "minutes";
   fitting.level = level;
   fitting.method.score.name = kAutoScore;
   fitting.method.score.seed = options.common.seed;
-  const FitResult result = fit(fitting, context);
+  const FitOutcome result = fit_table(fitting, context);
   const CalibrationArtifact& artifact = result.calibrated.artifact;
   write_artifact(artifact, file("model.onnx"));
   write_file(file("report.html"), report_html(result.report));

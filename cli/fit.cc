@@ -16,6 +16,7 @@
 #include "cli/common.h"
 #include "cli/data_flags.h"
 #include "cli/fit_outcome.h"
+#include "cli/level_flags.h"
 #include "cli/verbs.h"
 
 namespace fcp {
@@ -26,7 +27,7 @@ struct FitFlags {
   DataFlags data;
   std::string out;
   std::string report;
-  std::string alpha = "0.1";
+  LevelFlags levels;
   std::string task = "auto";
   std::string shares;
   std::string group;
@@ -35,8 +36,8 @@ struct FitFlags {
   std::optional<int64_t> epochs, members;
 };
 
-FitOptions fit_options(const FitFlags& flags) {
-  FitOptions options;
+FitRequest fit_options(const FitFlags& flags) {
+  FitRequest options;
   options.data = data_options(flags.data);
   options.task = flags.task == "numbers"   ? Task::kNumbers
                  : flags.task == "classes" ? Task::kClasses
@@ -44,7 +45,7 @@ FitOptions fit_options(const FitFlags& flags) {
   if (!flags.shares.empty()) options.shares = parse_shares(flags.shares);
   options.group = flags.group;
   options.time = flags.time;
-  options.level = parse_level(flags.alpha);
+  options.level = levels_of(flags.levels, flags.common)[0];
   options.method.score.name = flags.score;
   options.method.score.seed = flags.common.seed;
   if (flags.epochs) options.training.epochs = *flags.epochs;
@@ -54,10 +55,10 @@ FitOptions fit_options(const FitFlags& flags) {
 
 void run_fit(const FitFlags& flags) {
   const Context context = start(flags.common);
-  const FitOptions options = fit_options(flags);
+  const FitRequest options = fit_options(flags);
   if (show_schema(flags.data, options.data, flags.common.json)) return;
   if (flags.out.empty()) fail_option("out", "is required");
-  const FitResult result = fit(options, context);
+  const FitOutcome result = fit_table(options, context);
   write_artifact(result.calibrated.artifact, flags.out);
   if (!flags.report.empty()) write_file(flags.report, report_html(result.report));
   for (const std::string& warning : fit_warnings(result)) {
@@ -90,8 +91,7 @@ void add_fit(CLI::App& app) {
   verb->add_option("data", flags->data.data, "Rows: CSV, .npy or .npz:entry")->required();
   verb->add_option("--out", flags->out, "Calibrated predictor to write");
   verb->add_option("--report", flags->report, "HTML report to write");
-  verb->add_option("--alpha", flags->alpha, "Share of regions that may miss the truth")
-      ->capture_default_str();
+  add_levels(*verb, flags->levels);
   verb->add_option("--task", flags->task,
                    "What the target is: numbers or classes; auto takes text, and up to ten "
                    "different whole numbers, as classes")

@@ -9,7 +9,7 @@
 namespace fcp {
 namespace {
 
-std::string outcome_line(const FitResult& result) {
+std::string outcome_line(const FitOutcome& result) {
   const EvaluationReport& report = result.report;
   const MethodResult& main = report.methods.front();
   std::ostringstream line;
@@ -34,7 +34,7 @@ std::string outcome_line(const FitResult& result) {
 
 }  // namespace
 
-std::string fit_text(const FitResult& result, const std::string& out, const std::string& report) {
+std::string fit_text(const FitOutcome& result, const std::string& out, const std::string& report) {
   std::ostringstream text;
   text << outcome_line(result) << '\n';
   text << out << ": trained on " << format_count(result.training_rows) << " rows, calibrated on "
@@ -51,7 +51,7 @@ std::string fit_text(const FitResult& result, const std::string& out, const std:
   return text.str();
 }
 
-nlohmann::ordered_json fit_json(const FitResult& result, const std::string& out,
+nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out,
                                 const std::string& report) {
   nlohmann::ordered_json json = {
       {"out", out},
@@ -74,7 +74,7 @@ nlohmann::ordered_json fit_json(const FitResult& result, const std::string& out,
   return json;
 }
 
-std::vector<std::string> fit_warnings(const FitResult& result) {
+std::vector<std::string> fit_warnings(const FitOutcome& result) {
   std::vector<std::string> warnings = result.calibrated.warnings;
   for (const std::string& note : result.report.notes) {
     if (std::find(warnings.begin(), warnings.end(), note) == warnings.end()) {

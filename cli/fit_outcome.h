@@ -11,12 +11,12 @@
 namespace fcp {
 
 // Three lines: what came out, how it was made, and what to type next.
-std::string fit_text(const FitResult& result, const std::string& out, const std::string& report);
+std::string fit_text(const FitOutcome& result, const std::string& out, const std::string& report);
 
-nlohmann::ordered_json fit_json(const FitResult& result, const std::string& out,
+nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out,
                                 const std::string& report);
 
 // What the observer has not told.
-std::vector<std::string> fit_warnings(const FitResult& result);
+std::vector<std::string> fit_warnings(const FitOutcome& result);
 
 }  // namespace fcp

@@ -21,6 +21,8 @@
 
 #include "cli/common.h"
 #include "cli/out_of_memory.h"
+#include "cli/suggestion.h"
+#include "cli/synopsis.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
 
@@ -57,16 +59,38 @@ bool is_shared(const std::string& verb) {
   return std::find(std::begin(kShared), std::end(kShared), verb) != std::end(kShared);
 }
 
+// The verb that the command line names, as far down as it goes.
+const CLI::App& typed_verb(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  return *verb;
+}
+
 // Bad usage, or help.
 int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& verb) {
+  const bool help = error.get_exit_code() == 0;
+  const std::string meant = help ? "" : fcp::did_you_mean(error.what(), typed_verb(app));
+  const auto tell = [&] {
+    app.exit(error);
+    if (!meant.empty()) std::cerr << meant.substr(2) << '\n';
+    return help ? 0 : 2;
+  };
   const bool alone = !verb.starts_with('-') && !is_shared(verb);  // by check_verb
-  if (alone) return app.exit(error) == 0 ? 0 : 2;
+  if (alone) return tell();
   return fcp::run_ranks([&](fcp::Communicator& ranks) {
-    const bool help = error.get_exit_code() == 0;
-    if (ranks.size() > 1 && !help) fail_usage(ranks, fcp::concat(error.what(), "; see --help"));
-    if (ranks.rank() == 0) app.exit(error);
+    if (ranks.size() > 1 && !help) {
+      fail_usage(ranks, fcp::concat(error.what(), meant, "; see --help"));
+    }
+    if (ranks.rank() == 0) tell();
     return help ? 0 : 2;
   });
+}
+
+std::string other_verb(const CLI::App& app, const std::string& verb) {
+  std::vector<std::string> names;
+  for (const fcp::VerbWords& one : fcp::verbs_of(app)) names.push_back(one.name);
+  const std::string meant = fcp::nearest_word(verb, names);
+  return meant.empty() ? "; `fcp --help` lists them" : "; did you mean " + meant + "?";
 }
 
 // CLI11 would only say that a subcommand is required. And under mpirun every rank is started with
@@ -77,9 +101,7 @@ void check_verb(const CLI::App& app, const std::string& verb) {
   const bool known = !app.get_subcommands(named).empty();
   if (verb.starts_with('-') || (known && (is_shared(verb) || !fcp::started_by_mpirun()))) return;
   fcp::run_ranks([&](fcp::Communicator& ranks) -> int {
-    if (!known) {
-      fail_usage(ranks, fcp::concat("unknown verb '", verb, "'; `fcp --help` lists them"));
-    }
+    if (!known) fail_usage(ranks, fcp::concat("unknown verb '", verb, "'", other_verb(app, verb)));
     if (ranks.size() == 1) return 0;
     fail_usage(ranks, fcp::concat("'", verb, "' is for one process; mpirun is for calibrate, ",
                                   "evaluate, segment evaluate and reproduce"));
@@ -102,6 +124,7 @@ void add_verbs(CLI::App& app) {
   fcp::add_reproduce(app);
   fcp::add_selftest(app);
   fcp::add_doctor(app);
+  fcp::add_help(app);
   fcp::add_completion(app);
   fcp::add_man(app);
 }

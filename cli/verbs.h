@@ -21,6 +21,7 @@ void add_reproduce(CLI::App& app);
 void add_selftest(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_help(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_man(CLI::App& app);
 

@@ -25,7 +25,7 @@ CsvLabels labels_of(Task task) {
 }
 
 // How the files are read: types found out, rows without a target passed over.
-DataOptions fit_data(const FitOptions& options) {
+DataOptions fit_data(const FitRequest& options) {
   DataOptions data = options.data;
   data.needs_target = true;
   data.csv.find_types = true;
@@ -38,7 +38,7 @@ DataOptions fit_data(const FitOptions& options) {
 }
 
 // Finds the rows that are passed over and returns how many are left.
-size_t settle_rows(const DataOptions& data, const Context& context, FitResult& result) {
+size_t settle_rows(const DataOptions& data, const Context& context, FitOutcome& result) {
   const std::vector<std::string> files = file_list(data.data);
   if (holds_array(files[0])) return open_rows(data.data, data.target, data.csv)->size().value();
   const Refusals found = refuse_rows(data, data.csv, *context.observer);
@@ -56,7 +56,7 @@ std::vector<Cell> column_of_files(const DataOptions& data, const Read& read) {
   return cells;
 }
 
-SplitColumns split_columns(const FitOptions& options, const DataOptions& data, bool classes) {
+SplitColumns split_columns(const FitRequest& options, const DataOptions& data, bool classes) {
   SplitColumns columns;
   const auto text = [&](const std::string& name) {
     return column_of_files<std::string>(data, [&](const std::string& file) {
@@ -119,7 +119,7 @@ std::string reason_of(const RowSource& source, const DataOptions& data) {
   return concat("'", data.target, "' has ", classes, " different whole numbers");
 }
 
-TabularOptions training_options(const FitOptions& options, const RowSource& source,
+TabularOptions training_options(const FitRequest& options, const RowSource& source,
                                 const Context& context) {
   TabularOptions training = options.training;
   training.seed = context.seed;
@@ -139,8 +139,8 @@ std::vector<double> usual_shares(size_t rows, const Level& level) {
   return {0.8 - calibration, calibration, 0.2};
 }
 
-FitResult fit(const FitOptions& options, const Context& context) {
-  FitResult result;
+FitOutcome fit_table(const FitRequest& options, const Context& context) {
+  FitOutcome result;
   const DataOptions data = fit_data(options);
   if (data.target.empty()) fail_option("target", "is required");
   if (!options.group.empty() && !options.time.empty()) {

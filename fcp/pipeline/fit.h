@@ -1,7 +1,7 @@
 // From one table to a calibrated predictor and an evaluation of it: the rows are split, a network is
 // trained on one part, calibrated on another and evaluated on the rest.
 //
-//   const FitResult fitted = fit({.data = {.data = "data.csv", .target = "y"}}, context);
+//   const FitOutcome fitted = fit_table({.data = {.data = "data.csv", .target = "y"}}, context);
 //   write_artifact(fitted.calibrated.artifact, "model.onnx");
 //
 // What decides is kept apart: column types are found on all rows, because they are about how cells
@@ -24,7 +24,7 @@ namespace fcp {
 
 enum class Task { kAuto, kNumbers, kClasses };
 
-struct FitOptions {
+struct FitRequest {
   DataOptions data;  // CSV files, or arrays; the types of columns are found out
   Task task = Task::kAuto;
   std::vector<double> shares{};  // training, calibration, test; empty: by the number of rows
@@ -35,7 +35,7 @@ struct FitOptions {
   Level level = Level(0.1);
 };
 
-struct FitResult {
+struct FitOutcome {
   Task task = Task::kNumbers;
   std::string reason{};  // why this task, where it was found out
   size_t training_rows = 0, calibration_rows = 0, test_rows = 0;
@@ -47,7 +47,7 @@ struct FitResult {
 };
 
 // An Error where there are too few rows for three parts.
-FitResult fit(const FitOptions& options, const Context& context);
+FitOutcome fit_table(const FitRequest& options, const Context& context);
 
 // Three fifths, one and one; of few rows more calibrate, because an interval at `level` needs them.
 std::vector<double> usual_shares(size_t rows, const Level& level);

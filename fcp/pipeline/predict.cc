@@ -23,9 +23,10 @@ size_t predict(const CalibrationArtifact& artifact, RowSource& source,
     const TestInputs inputs = predictor.describe(
         view(rows.x),
         side_information(options.facts, artifact.rows.group_names.size(), done, count));
-    const Regions regions = predictor.region(inputs, options.level);
-    check_answers(regions, source, rows.first_row);
-    writer.append(rows, regions);
+    std::vector<Regions> regions{predictor.region(inputs, options.level)};
+    for (const Level& level : options.further) regions.push_back(predictor.region(inputs, level));
+    for (const Regions& one : regions) check_answers(one, source, rows.first_row);
+    writer.append_levels(rows, regions);
     done += count;
     stage.advance(count);
   }

@@ -3,6 +3,7 @@ import csv
 import json
 import os
 import random
+import subprocess
 import unittest
 
 import program
@@ -144,6 +145,72 @@ class Fit(program.Case):
         done = self.run_program("fit", "few.csv", "--target", "price", "--out", "m.onnx", *FAST)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("trained on 12 rows, calibrated on 12", done.stdout)
+
+
+class Predict(program.Case):
+    """What predict and evaluate take and give besides one level."""
+
+    def test_levels_and_kept_columns(self):
+        test = ("predict", self.made("calibrated.onnx"), "--data", self.made("test.csv"))
+        lines = self.fcp(*test, "--alpha", "0.1,0.2", "--keep", "hour,minutes").splitlines()
+        self.assertEqual(lines[0], "hour,minutes,prediction,lower_0.1,upper_0.1,lower_0.2,upper_0.2")
+        rows = program.parse_csv("\n".join(lines))[1]
+        self.assertEqual([row[1] for row in rows], self.truth())
+        one, two = self.predict(self.made("calibrated.onnx"), "--alpha", 0.1), self.predict(
+            self.made("calibrated.onnx"), "--alpha", 0.2)
+        self.assertEqual([row[2:] for row in rows], [a + b[1:] for a, b in zip(one, two)])
+        done = self.run_program(*test, "--alpha", "0.1,0.2", "--out", "i.npy")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("write CSV", done.stderr)
+
+    def test_confidence_is_one_less_alpha(self):
+        test = ("predict", self.made("calibrated.onnx"), "--data", self.made("test.csv"))
+        wanted = self.fcp(*test, "--alpha", "0.05")
+        self.assertEqual(self.fcp(*test, "--confidence", "0.95"), wanted)
+        self.assertEqual(self.fcp(*test, "--confidence", "95%"), wanted)
+        for bad in ("1", "95", "0", "abc", "1.5"):
+            self.assertEqual(self.run_program(*test, "--confidence", bad).returncode, 2, bad)
+        done = self.run_program(*test, "--alpha", "0.9")
+        self.assertIn("did you mean --confidence 0.9?", done.stderr)
+
+    def test_pipes(self):
+        with open(self.made("test.csv"), "rb") as file:
+            done = subprocess.run([program.PROGRAM, "predict", self.made("calibrated.onnx"), "--data",
+                                   "-"], stdin=file, stdout=subprocess.PIPE, check=True, text=True,
+                                  env=program.ENVIRONMENT, timeout=program.LONGEST)
+        self.assertEqual(done.stdout, self.fcp("predict", self.made("calibrated.onnx"), "--data",
+                                               self.made("test.csv")))
+
+    def test_other_formats_are_refused(self):
+        self.write("x.parquet", b"PAR1\x15\x04")
+        done = self.run_program("predict", self.made("calibrated.onnx"), "--data", "x.parquet")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("x.parquet: is a Parquet file, which fcp does not read", done.stderr)
+        done = self.run_program("predict", self.made("calibrated.onnx"), "--data",
+                                self.made("test.csv"), "--out", "i.parquet")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("i.parquet: regions are written as CSV or .npy", done.stderr)
+        self.assertFalse(os.path.exists(self.path("i.parquet")))
+
+    def test_errors_lead_on(self):
+        for typed, meant in ((("predict", "m.onnx", "--dta", "x.csv"), "--data"),
+                             (("calibrte",), "calibrate"), (("help", "evalute"), "evaluate")):
+            done = self.run_program(*typed, threads=None)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"did you mean {meant}?", done.stderr)
+        self.assertEqual(self.fcp("help", "calibrate", threads=None),
+                         self.fcp("calibrate", "--help", threads=None))
+        self.assertIn("-l target", self.fcp("completion", "fish", threads=None))
+        self.assertTrue(self.fcp("completion", "zsh", threads=None).startswith("#compdef fcp"))
+
+    def test_interval_score_on_a_classifier_names_the_option(self):
+        lines = ["a,b,kind"] + [f"{i % 17},{i % 5},{'xyz'[i % 3]}" for i in range(120)]
+        self.write("k.csv", "\n".join(lines) + "\n")
+        self.fcp("train", "k.csv", "--target", "kind", "--out", "m.onnx", *FAST)
+        done = self.run_program("calibrate", "m.onnx", "--data", "k.csv", "--target", "kind",
+                                "--score", "residual", "--allow-training-rows", "--out", "c.onnx")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--score: this one gives intervals, and the network answers 3", done.stderr)
 
 
 if __name__ == "__main__":

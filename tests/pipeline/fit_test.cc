@@ -31,8 +31,8 @@ std::string line_table(size_t rows, bool classes = false) {
   return text;
 }
 
-FitOptions quick(const std::string& path) {
-  FitOptions options;
+FitRequest quick(const std::string& path) {
+  FitRequest options;
   options.data.data = path;
   options.data.target = "y";
   options.training.members = 2;
@@ -44,7 +44,7 @@ FitOptions quick(const std::string& path) {
 
 TEST(Fit, NumbersBecomeIntervals) {
   const Folder folder;
-  const FitResult result = fit(quick(folder.write("t.csv", line_table(300))), {});
+  const FitOutcome result = fit_table(quick(folder.write("t.csv", line_table(300))), {});
   EXPECT_EQ(result.task, Task::kNumbers);
   EXPECT_EQ(result.training_rows, 180u);
   EXPECT_EQ(result.calibration_rows, 60u);
@@ -57,9 +57,9 @@ TEST(Fit, NumbersBecomeIntervals) {
 
 TEST(Fit, TextBecomesLabelSets) {
   const Folder folder;
-  FitOptions options = quick(folder.write("t.csv", line_table(200, true)));
+  FitRequest options = quick(folder.write("t.csv", line_table(200, true)));
   options.method.score.name = "lac";
-  const FitResult result = fit(options, {});
+  const FitOutcome result = fit_table(options, {});
   EXPECT_EQ(result.task, Task::kClasses);
   EXPECT_THAT(result.report.class_names, ElementsAre("down", "up"));
   EXPECT_EQ(result.report.methods.front().sets().classes, 2u);
@@ -73,10 +73,10 @@ TEST(Fit, LearnsColumnsFromTrainingRowsAlone) {
     text += std::to_string(i * i) + (i < 60 ? i % 2 ? ",a," : ",b," : i % 2 ? ",c," : ",b,");
     text += std::to_string(i * 0.5) + "\n";
   }
-  FitOptions options = quick(folder.write("t.csv", text));
+  FitRequest options = quick(folder.write("t.csv", text));
   options.time = "t";
   options.shares = {3, 1, 1};
-  const FitResult result = fit(options, {});
+  const FitOutcome result = fit_table(options, {});
   EXPECT_EQ(result.training_rows, 60u);
   const std::string columns = result.calibrated.artifact.network.metadata.at("fcp.columns");
   EXPECT_THAT(columns, HasSubstr(R"(["b","a"])"));
@@ -89,7 +89,7 @@ TEST(Fit, FewRowsLeaveEnoughToCalibrate) {
   EXPECT_THAT(usual_shares(10000, Level(0.1)),
               ElementsAre(::testing::DoubleNear(0.6, 1e-12), 0.2, 0.2));
   const Folder folder;
-  EXPECT_EQ(message_of(folder, [&] { fit(quick(folder.write("t.csv", line_table(12))), {}); }),
+  EXPECT_EQ(message_of(folder, [&] { fit_table(quick(folder.write("t.csv", line_table(12))), {}); }),
             "t.csv: 12 rows with a target, expected at least 20");
 }
 

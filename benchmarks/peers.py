@@ -264,7 +264,7 @@ def regression(table, rows, has):
         compare_intervals(table, "split", "MAPIE", split, mapie_split(*data))
         compare_intervals(table, "CQR", "MAPIE", symmetric, mapie_cqr(*data, True))
         compare_intervals(
-            table, "CQR, a radius a side", "MAPIE", each_side, mapie_cqr(*data, False)
+            table, "CQR, a radius per side", "MAPIE", each_side, mapie_cqr(*data, False)
         )
     if "torchcp" in has:
         from torchcp.regression.score import ABS, CQR

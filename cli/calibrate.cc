@@ -1,22 +1,13 @@
 // fcp calibrate: a network and rows with known answers become a calibrated predictor.
 #include "fcp/pipeline/calibrate.h"
 
-#include <algorithm>
-#include <filesystem>
-#include <iostream>
 #include <memory>
-
-#include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/options.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/pipeline/shared_batches.h"
-#include "fcp/report/choices_text.h"
-#include "fcp/report/format.h"
-#include "fcp/report/json.h"
 
 #include "cli/common.h"
 #include "cli/data_flags.h"
@@ -24,7 +15,7 @@
 #include "cli/print_report.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct CalibrateOptions {
@@ -40,10 +31,6 @@ struct CalibrateOptions {
   std::string shifted;
   std::string fit_data;
 };
-
-std::string file_name(const std::string& path) {
-  return std::filesystem::path(path).filename().string();
-}
 
 void check_usage(const CalibrateOptions& options) {
   const std::string& name = options.settings.method.calibration.name;
@@ -74,43 +61,6 @@ void read_calibration_facts(CalibrateOptions& options) {
   options.settings.facts = read_facts(data_options(options.data), wanted);
 }
 
-// Of all scores, the levels that people ask for first.
-std::vector<Level> shown_levels(const CalibrationArtifact& artifact) {
-  if (!artifact.rows.levels.empty()) {
-    return {artifact.rows.levels.rbegin(), artifact.rows.levels.rend()};
-  }
-  return {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05"), Level::parse("0.01")};
-}
-
-void print_calibrated(const CalibrationArtifact& artifact, const CalibrateOptions& options) {
-  const std::vector<Level> levels = shown_levels(artifact);
-  const bool split = artifact.calibration.name == "split";
-  if (options.common.json) {
-    nlohmann::ordered_json json = {{"rows", artifact.rows.count()},
-                                   {"score", artifact.score.name},
-                                   {"calibration", artifact.calibration.name},
-                                   {"cut", artifact.cut},
-                                   {"out", options.out}};
-    if (split) {
-      for (const Level& level : levels) json["radius"][level.text()] = radius_json(artifact, level);
-    }
-    std::cout << json.dump(2) << '\n';
-    return;
-  }
-  std::cout << "calibrated on " << format_count(artifact.rows.count()) << " rows with score "
-            << artifact.score.name;
-  if (!split) {
-    std::cout << ", " << artifact.calibration.name << ": " << options.out << '\n';
-    return;
-  }
-  std::cout << ": " << options.out << "\nradius";
-  for (const Level& level : levels) {
-    std::cout << "  " << format_target(level) << ':';
-    for (const double radius : artifact.radius(level)) std::cout << ' ' << format_number(radius);
-  }
-  std::cout << '\n';
-}
-
 void run_calibrate(CalibrateOptions& options) {
   Context context = start(options.common);
   context.batch = options.data.batch;
@@ -133,15 +83,11 @@ void run_calibrate(CalibrateOptions& options) {
   options.settings.head_rows = fitting.get();
   read_calibration_facts(options);
   options.settings.data_name = options.data.data;
-  options.settings.provenance["network"] = file_name(options.model);
+  options.settings.provenance["network"] = file_name_of(options.model);
   options.settings.provenance["calibration data"] = data_file_names(data);
   const CalibrateResult result = calibrate(network, *source, options.settings, context);
   if (options.common.ranks->rank() != 0) return;
-  for (const std::string& note : findings_text(result.findings)) say(options.common, note);
-  write_artifact(result.artifact, options.out);
-  if (!options.checkpoint.empty()) unlink(options.checkpoint.c_str());
-  for (const std::string& warning : result.warnings) say(options.common, "warning: " + warning);
-  print_calibrated(result.artifact, options);
+  finish_calibration(result, options.settings, options.out, options.common);
 }
 
 }  // namespace
@@ -205,4 +151,4 @@ void add_calibrate(CLI::App& app) {
   verb->callback([options] { run_shared(options->common, [&] { run_calibrate(*options); }); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

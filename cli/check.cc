@@ -14,7 +14,7 @@
 #include "cli/data_flags.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct CheckFlags {
@@ -39,7 +39,7 @@ void run_check(const CheckFlags& flags) {
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
   const Level level = parse_level(flags.alpha);
-  const CalibrationArtifact artifact = read_artifact_for(flags.model, {&level, 1});
+  const CalibrationArtifact artifact = read_artifact_for_p_values(flags.model, level);
   const auto source = open_data(data, &artifact.network, *context.observer);
   const CheckOptions options{
       .level = level, .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
@@ -79,4 +79,4 @@ void add_check(CLI::App& app) {
   verb->callback([flags] { run_check(*flags); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 
@@ -16,7 +17,7 @@
 
 #include "cli/option_flags.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 void add_common(CLI::App& verb, CommonOptions& options) {
   verb.add_flag("--json", options.json, "Print the result as JSON");
@@ -38,6 +39,8 @@ void run_shared(CommonOptions& options, const std::function<void()>& verb) {
       verb();
     } catch (const OptionError& error) {
       throw UsageError(flag_complaint(error));
+    } catch (const TableError& error) {
+      throw Error(table_complaint(error));
     }
     options.ranks = serial_ranks();
     return 0;
@@ -81,6 +84,11 @@ std::string table_complaint(const TableError& error) {
   return text + "; --on-error skip leaves such rows out";
 }
 
+std::string file_name_of(const std::string& path) {
+  const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+  return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
+}
+
 void say(const CommonOptions& options, const std::string& line) {
   if (!options.quiet) std::cerr << line << '\n';
 }
@@ -91,26 +99,6 @@ Level parse_level(const std::string& alpha) {
   } catch (const Error& error) {
     throw UsageError(concat("--alpha: ", error.what()));
   }
-}
-
-std::string digits(double value) {
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char text[32];
-  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
-  return {text, end};
-}
-
-std::string short_count(double value) {
-  static constexpr const char* kUnits[] = {"", "k", "M", "G", "T"};
-  size_t unit = 0;
-  while (value >= 1000 && unit + 1 < std::size(kUnits)) {
-    value /= 1000;
-    ++unit;
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 || value >= 100 ? "%.0f%s" : "%.1f%s", value,
-                kUnits[unit]);
-  return text;
 }
 
 std::vector<Level> parse_levels(const std::vector<std::string>& alphas) {
@@ -126,4 +114,4 @@ std::vector<Level> parse_levels(const std::vector<std::string>& alphas) {
   return levels;
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -17,7 +17,7 @@
 
 #include "cli/console_observer.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 struct CommonOptions {
   bool json = false;
@@ -51,19 +51,16 @@ std::string flag_complaint(const OptionError& error);
 // What is wrong with a table, and the options that cure it.
 std::string table_complaint(const TableError& error);
 
+// The last part of a path, also where it ends in a slash.
+std::string file_name_of(const std::string& path);
+
 // A line to stderr, unless --quiet.
 void say(const CommonOptions& options, const std::string& line);
 
-// The level of --alpha; a number that is none is bad usage.
+// The level of --alpha; anything else is bad usage.
 Level parse_level(const std::string& alpha);
 
 // The levels of --levels, ascending.
 std::vector<Level> parse_levels(const std::vector<std::string>& alphas);
 
-// A double with all its digits, for CSV files.
-std::string digits(double value);
-
-// "1.9k", "25.6M", "4.1G": for counts in tables.
-std::string short_count(double value);
-
-}  // namespace fcp
+}  // namespace fcp::cli

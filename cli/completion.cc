@@ -5,7 +5,7 @@
 #include "cli/synopsis.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 void append_words(std::string& line, const std::vector<std::string>& words) {
@@ -139,4 +139,4 @@ void add_completion(CLI::App& app) {
   verb->callback([&app, shell] { write_script(*shell, std::cout, app); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

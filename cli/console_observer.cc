@@ -4,7 +4,7 @@
 
 #include "fcp/report/choices_text.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 void ConsoleObserver::begin(std::string_view stage, size_t total) {
   progress_.emplace(std::string(stage), total, !quiet_);
@@ -26,4 +26,4 @@ void ConsoleObserver::note(const std::string& text) {
 
 void ConsoleObserver::warning(const std::string& text) { note("warning: " + text); }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -8,7 +8,7 @@
 #include "fcp/base/progress.h"
 #include "fcp/pipeline/context.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 class ConsoleObserver : public Observer {
  public:
@@ -26,4 +26,4 @@ class ConsoleObserver : public Observer {
   std::optional<Progress> progress_;
 };
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -10,7 +10,7 @@
 
 #include "cli/standard_input.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 void add_images(CLI::App& verb, DataFlags& flags) {
@@ -33,7 +33,7 @@ void add_images(CLI::App& verb, DataFlags& flags) {
                   "Images: deviation of each channel, in [0, 1]")
       ->delimiter(',')
       ->each(given);
-  verb.add_option("--class-names", flags.class_names, "File of class names, one a line");
+  verb.add_option("--class-names", flags.class_names, "File of class names, one per line");
 }
 
 void add_table_flags(CLI::App& verb, DataFlags& flags) {
@@ -171,4 +171,4 @@ DataOptions data_options(const DataFlags& flags) {
   return options;
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

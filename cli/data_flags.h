@@ -10,7 +10,7 @@
 #include "fcp/pipeline/open_data.h"
 #include "fcp/pipeline/row_facts.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 struct DataFlags {
   std::string data;
@@ -21,10 +21,10 @@ struct DataFlags {
   std::vector<std::string> drop;
   std::vector<std::string> categorical;
   bool impute = false;
-  std::string schema;           // "show", COLUMN=TYPE, or both with commas between
-  bool may_show = false;        // the verb can show it
+  std::string schema;     // "show", COLUMN=TYPE, or both with commas between
+  bool may_show = false;  // the verb can show it
   std::string on_error = "stop";
-  std::string refused;          // file of the rows that were left out
+  std::string refused;  // file of the rows that were left out
   std::shared_ptr<RefusedRows> refused_rows = std::make_shared<RefusedRows>();
   size_t batch = 0;  // rows at a time; 0: chosen by the size of a row
   bool images = false;
@@ -48,4 +48,4 @@ DataOptions data_options(const DataFlags& flags);
 // true.
 bool show_schema(const DataFlags& flags, const DataOptions& data, bool json);
 
-}  // namespace fcp
+}  // namespace fcp::cli

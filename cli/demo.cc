@@ -21,7 +21,7 @@
 #include "cli/fit_outcome.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct DemoOptions {
@@ -100,8 +100,7 @@ void run_demo(const DemoOptions& options) {
 
 void add_demo(CLI::App& app) {
   auto options = std::make_shared<DemoOptions>();
-  CLI::App* verb =
-      app.add_subcommand("demo", "fcp fit on built-in data, and an HTML report");
+  CLI::App* verb = app.add_subcommand("demo", "fcp fit on built-in data, and an HTML report");
   verb->footer("Example:\n  fcp demo --out fcp-demo");
   verb->add_option("--out", options->folder, "Folder for the files it makes")
       ->capture_default_str();
@@ -111,4 +110,4 @@ void add_demo(CLI::App& app) {
   verb->callback([options] { run_demo(*options); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

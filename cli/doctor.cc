@@ -21,7 +21,7 @@
 #include "build_facts.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 using Findings = nlohmann::ordered_json;
@@ -176,4 +176,4 @@ void add_doctor(CLI::App& app) {
   });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -14,7 +14,7 @@
 #include "cli/print_report.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct EvaluateFlags {
@@ -67,4 +67,4 @@ void add_evaluate(CLI::App& app) {
   verb->callback([flags] { run_shared(flags->common, [&] { run_evaluate(*flags); }); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

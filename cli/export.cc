@@ -14,7 +14,7 @@
 #include "cli/common.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct ExportVerbOptions {
@@ -92,4 +92,4 @@ void add_export(CLI::App& app) {
   verb->callback([options] { run_export(*options); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

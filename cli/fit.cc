@@ -19,7 +19,7 @@
 #include "cli/level_flags.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct FitFlags {
@@ -111,4 +111,4 @@ void add_fit(CLI::App& app) {
   verb->callback([flags] { run_fit(*flags); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -6,7 +6,7 @@
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 std::string outcome_line(const FitOutcome& result) {
@@ -44,8 +44,8 @@ std::string fit_text(const FitOutcome& result, const std::string& out, const std
     text << "; task: " << (result.task == Task::kClasses ? "classes" : "numbers") << ", because "
          << result.reason;
   }
-  text << "\nnext: fcp predict " << out << " --data NEW.csv --alpha "
-       << result.report.level.text() << " --out intervals.csv";
+  text << "\nnext: fcp predict " << out << " --data NEW.csv --alpha " << result.report.level.text()
+       << " --out intervals.csv";
   if (!report.empty()) text << "   (and open " << report << ')';
   text << '\n';
   return text.str();
@@ -53,15 +53,14 @@ std::string fit_text(const FitOutcome& result, const std::string& out, const std
 
 nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out,
                                 const std::string& report) {
-  nlohmann::ordered_json json = {
-      {"out", out},
-      {"task", result.task == Task::kClasses ? "classes" : "numbers"},
-      {"training_rows", result.training_rows},
-      {"calibration_rows", result.calibration_rows},
-      {"test_rows", result.test_rows},
-      {"rows_without_target", result.without_target},
-      {"rows_refused", result.refused},
-      {"score", result.calibrated.artifact.score.name}};
+  nlohmann::ordered_json json = {{"out", out},
+                                 {"task", result.task == Task::kClasses ? "classes" : "numbers"},
+                                 {"training_rows", result.training_rows},
+                                 {"calibration_rows", result.calibration_rows},
+                                 {"test_rows", result.test_rows},
+                                 {"rows_without_target", result.without_target},
+                                 {"rows_refused", result.refused},
+                                 {"score", result.calibrated.artifact.score.name}};
   if (result.task == Task::kClasses) {
     json["accuracy"] = result.error.accuracy;
   } else {
@@ -84,4 +83,4 @@ std::vector<std::string> fit_warnings(const FitOutcome& result) {
   return warnings;
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -8,7 +8,7 @@
 
 #include "fcp/pipeline/fit.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 // Three lines: what came out, how it was made, and what to type next.
 std::string fit_text(const FitOutcome& result, const std::string& out, const std::string& report);
@@ -19,4 +19,4 @@ nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out
 // What the observer has not told.
 std::vector<std::string> fit_warnings(const FitOutcome& result);
 
-}  // namespace fcp
+}  // namespace fcp::cli

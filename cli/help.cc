@@ -8,7 +8,7 @@
 #include "cli/synopsis.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 const CLI::App& find_verb(const CLI::App& app, const std::vector<std::string>& words) {
@@ -20,9 +20,9 @@ const CLI::App& find_verb(const CLI::App& app, const std::vector<std::string>& w
       std::vector<std::string> names;
       for (const VerbWords& verb : verbs_of(*found)) names.push_back(verb.name);
       const std::string meant = nearest_word(word, names);
-      throw UsageError(concat("unknown verb '", word, "'",
-                              meant.empty() ? "; `fcp --help` lists them"
-                                            : "; did you mean " + meant + "?"));
+      throw UsageError(
+          concat("unknown verb '", word, "'",
+                 meant.empty() ? "; `fcp --help` lists them" : "; did you mean " + meant + "?"));
     }
     found = verbs[0];
   }
@@ -39,4 +39,4 @@ void add_help(CLI::App& app) {
   verb->callback([&app, words] { std::cout << find_verb(app, *words).help(); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

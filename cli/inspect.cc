@@ -1,6 +1,4 @@
 // fcp inspect: the layers of a network, their shapes and costs, and where it can be cut.
-#include "fcp/network/inspect.h"
-
 #include <iostream>
 #include <map>
 #include <memory>
@@ -8,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/base/text_table.h"
+#include "fcp/network/inspect_text.h"
 #include "fcp/network/onnx_reader.h"
 
 #include "cli/common.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct InspectOptions {
@@ -22,8 +20,6 @@ struct InspectOptions {
   std::string model;
   std::vector<std::string> shapes;
 };
-
-using Json = nlohmann::ordered_json;
 
 // "image=1,3,224,224" → name and shape.
 std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text) {
@@ -44,74 +40,6 @@ std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text
   return {text.substr(0, equals), shape};
 }
 
-std::string dimensions(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (const int64_t size : shape) {
-    text += (text.empty() ? "" : "×") + (size == kDynamic ? "?" : std::to_string(size));
-  }
-  return text.empty() ? "scalar" : text;
-}
-
-Json tensor_json(const TensorInfo& info) {
-  Json shape = Json::array();
-  for (const int64_t size : info.shape) shape.push_back(size == kDynamic ? Json() : Json(size));
-  return {{"name", info.name}, {"shape", shape}};
-}
-
-Json report_json(const NetworkReport& report) {
-  Json json = {{"opset", report.opset},           {"layers", report.layers},
-               {"parameters", report.parameters}, {"flops", report.flops},
-               {"inputs", Json::array()},         {"outputs", Json::array()},
-               {"nodes", Json::array()},          {"cuts", Json::array()}};
-  for (const TensorInfo& info : report.inputs) json["inputs"].push_back(tensor_json(info));
-  for (const TensorInfo& info : report.outputs) json["outputs"].push_back(tensor_json(info));
-  for (const NodeReport& node : report.nodes) {
-    json["nodes"].push_back({{"name", node.name},
-                             {"op", node.op},
-                             {"output", node.output},
-                             {"shape", node.shape},
-                             {"parameters", node.parameters},
-                             {"flops", node.flops},
-                             {"forward", true},
-                             {"gradient", node.gradient},
-                             {"bounds", node.bounds}});
-  }
-  for (const CutReport& cut : report.cuts) {
-    json["cuts"].push_back({{"tensor", cut.tensor},
-                            {"shape", cut.shape},
-                            {"size", cut.size},
-                            {"head_layers", cut.head_layers},
-                            {"bounds", cut.bounds}});
-  }
-  return json;
-}
-
-void print_report(const std::string& file, const NetworkReport& report) {
-  std::cout << file << ": operator set " << report.opset << ", " << report.layers << " layers, "
-            << short_count(static_cast<double>(report.parameters)) << " parameters, "
-            << short_count(report.flops) << " FLOPs a row\n";
-  for (const TensorInfo& info : report.inputs) {
-    std::cout << "  input   " << info.name << "  " << dimensions(info.shape) << '\n';
-  }
-  for (const TensorInfo& info : report.outputs) {
-    std::cout << "  output  " << info.name << "  " << dimensions(info.shape) << '\n';
-  }
-  Table nodes({"node", "op", "output", "shape", "parameters", "FLOPs", "gradient", "bounds"});
-  for (const NodeReport& node : report.nodes) {
-    nodes.add_row({node.name, node.op, node.output == node.name ? "" : node.output,
-                   dimensions(node.shape), short_count(static_cast<double>(node.parameters)),
-                   short_count(node.flops), node.gradient ? "yes" : "no", node.bounds});
-  }
-  std::cout << '\n'
-            << nodes << "\nValid cuts (--cut takes the tensor, or -k for the last k layers):\n";
-  Table cuts({"tensor", "shape", "feature size", "layers in the head", "bounds of the head"});
-  for (const CutReport& cut : report.cuts) {
-    cuts.add_row({cut.tensor, dimensions(cut.shape), std::to_string(cut.size),
-                  std::to_string(cut.head_layers), cut.bounds});
-  }
-  std::cout << cuts;
-}
-
 void run_inspect(const InspectOptions& options) {
   start(options.common);
   std::map<std::string, std::vector<int64_t>> shapes;
@@ -124,9 +52,9 @@ void run_inspect(const InspectOptions& options) {
     fail(options.model, ": ", error.what());
   }
   if (options.common.json) {
-    std::cout << report_json(report).dump(2) << '\n';
+    std::cout << network_json(report).dump(2) << '\n';
   } else {
-    print_report(options.model, report);
+    std::cout << options.model << ": " << network_text(report);
   }
 }
 
@@ -144,4 +72,4 @@ void add_inspect(CLI::App& app) {
   verb->callback([options] { run_inspect(*options); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -4,7 +4,7 @@
 
 #include "fcp/base/error.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 constexpr size_t kMostDigits = 15;
@@ -35,8 +35,8 @@ std::string alpha_of_confidence(const std::string& confidence) {
   const std::string share = confidence.ends_with('%') ? share_of_percent(confidence) : confidence;
   std::string digits = decimals_of(share);
   if (digits.empty()) {
-    throw UsageError(concat("--confidence: ", confidence,
-                            " is not a share between 0 and 1, as 0.9 or 90%"));
+    throw UsageError(
+        concat("--confidence: ", confidence, " is not a share between 0 and 1, as 0.9 or 90%"));
   }
   while (digits.back() == '0') digits.pop_back();
   for (char& digit : digits) digit = static_cast<char>('9' - (digit - '0'));
@@ -76,4 +76,4 @@ std::vector<Level> levels_of(const LevelFlags& flags, const CommonOptions& commo
   return levels;
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -10,7 +10,7 @@
 
 #include "cli/common.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 struct LevelFlags {
   std::vector<std::string> alpha{"0.1"};
@@ -26,4 +26,4 @@ std::vector<Level> levels_of(const LevelFlags& flags, const CommonOptions& commo
 // 1 − confidence, exactly: "0.9" is "0.1", "97.5%" is "0.025". Bad usage where it is no such number.
 std::string alpha_of_confidence(const std::string& confidence);
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -55,7 +55,8 @@ int report_interrupted(const fcp::Interrupted& signal) {
 
 // `verb` as typed, with that of `segment` after a space.
 bool is_shared(const std::string& verb) {
-  constexpr std::string_view kShared[] = {"calibrate", "evaluate", "reproduce", "segment evaluate"};
+  constexpr std::string_view kShared[] = {"calibrate", "evaluate", "reproduce", "segment calibrate",
+                                          "segment evaluate"};
   return std::find(std::begin(kShared), std::end(kShared), verb) != std::end(kShared);
 }
 
@@ -69,7 +70,7 @@ const CLI::App& typed_verb(const CLI::App& app) {
 // Bad usage, or help.
 int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& verb) {
   const bool help = error.get_exit_code() == 0;
-  const std::string meant = help ? "" : fcp::did_you_mean(error.what(), typed_verb(app));
+  const std::string meant = help ? "" : fcp::cli::did_you_mean(error.what(), typed_verb(app));
   const auto tell = [&] {
     app.exit(error);
     if (!meant.empty()) std::cerr << meant.substr(2) << '\n';
@@ -88,8 +89,8 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::s
 
 std::string other_verb(const CLI::App& app, const std::string& verb) {
   std::vector<std::string> names;
-  for (const fcp::VerbWords& one : fcp::verbs_of(app)) names.push_back(one.name);
-  const std::string meant = fcp::nearest_word(verb, names);
+  for (const fcp::cli::VerbWords& one : fcp::cli::verbs_of(app)) names.push_back(one.name);
+  const std::string meant = fcp::cli::nearest_word(verb, names);
   return meant.empty() ? "; `fcp --help` lists them" : "; did you mean " + meant + "?";
 }
 
@@ -104,29 +105,18 @@ void check_verb(const CLI::App& app, const std::string& verb) {
     if (!known) fail_usage(ranks, fcp::concat("unknown verb '", verb, "'", other_verb(app, verb)));
     if (ranks.size() == 1) return 0;
     fail_usage(ranks, fcp::concat("'", verb, "' is for one process; mpirun is for calibrate, ",
-                                  "evaluate, segment evaluate and reproduce"));
+                                  "evaluate, reproduce, segment calibrate and segment evaluate"));
   });
 }
 
 void add_verbs(CLI::App& app) {
-  fcp::add_fit(app);
-  fcp::add_demo(app);
-  fcp::add_split(app);
-  fcp::add_train(app);
-  fcp::add_inspect(app);
-  fcp::add_run(app);
-  fcp::add_calibrate(app);
-  fcp::add_check(app);
-  fcp::add_predict(app);
-  fcp::add_evaluate(app);
-  fcp::add_export(app);
-  fcp::add_segment(app);
-  fcp::add_reproduce(app);
-  fcp::add_selftest(app);
-  fcp::add_doctor(app);
-  fcp::add_help(app);
-  fcp::add_completion(app);
-  fcp::add_man(app);
+  using namespace fcp::cli;
+  for (const auto add :
+       {add_fit, add_demo, add_split, add_train, add_inspect, add_run, add_calibrate, add_check,
+        add_predict, add_evaluate, add_export, add_segment, add_reproduce, add_selftest, add_doctor,
+        add_help, add_completion, add_man}) {
+    add(app);
+  }
 }
 
 int end_output(int exit_code) {
@@ -140,7 +130,7 @@ int run_program(int argc, char** argv) {
       "intervals that hold the truth with probability at least 1 - alpha.",
       "fcp");
   CLI::Option* version = app.set_version_flag(
-      "--version", [&app] { return fcp::version_text(app.count("--json") > 0); },
+      "--version", [&app] { return fcp::cli::version_text(app.count("--json") > 0); },
       "Print the version and exit");
   const std::string about_json = "With --version: the compiler and the libraries, as JSON";
   app.add_flag("--json", about_json)->needs(version);
@@ -166,24 +156,24 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // too large a file is then a failed write, which says so
   try {
     return run_program(argc, argv);
-  } catch (const fcp::Alarm&) {
+  } catch (const fcp::cli::Alarm&) {
     return end_output(3);
   } catch (const fcp::OptionError& error) {
-    return report(fcp::flag_complaint(error), 2);
+    return report(fcp::cli::flag_complaint(error), 2);
   } catch (const fcp::UsageError& error) {
     return report(error.what(), 2);
   } catch (const fcp::Interrupted& signal) {
     return report_interrupted(signal);
   } catch (const fcp::TableError& error) {
-    return report(fcp::table_complaint(error), 1);
+    return report(fcp::cli::table_complaint(error), 1);
   } catch (const fcp::Error& error) {
     return report(error.what(), 1);
   } catch (const std::bad_alloc&) {
-    fcp::end_out_of_memory();
+    fcp::cli::end_out_of_memory();
   } catch (const std::system_error& error) {  // a thread that could not be started, above all
     return report(fcp::concat("the system refused what fcp needs: ", error.what()), 1);
   } catch (const c10::Error& error) {  // its what() has a call stack of many lines
-    if (fcp::is_out_of_memory(error)) fcp::end_out_of_memory();
+    if (fcp::is_out_of_memory(error)) fcp::cli::end_out_of_memory();
     return report(fcp::concat("libtorch: ", error.what_without_backtrace()), 1);
   } catch (const std::exception& error) {
     return report(error.what(), 1);

@@ -5,7 +5,7 @@
 #include "cli/synopsis.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 // Text for man: hyphens that stay hyphens, and no line that begins like a command of its own.
@@ -101,4 +101,4 @@ void add_man(CLI::App& app) {
   verb->callback([&app] { write_page(std::cout, app); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

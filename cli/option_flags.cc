@@ -4,7 +4,7 @@
 
 #include "fcp/base/error.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 bool is_on_by_default(const Option& option) {
@@ -72,4 +72,4 @@ void add_option_flags(CLI::App& verb, MethodRequest& request) {
   }
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

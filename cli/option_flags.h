@@ -8,7 +8,7 @@
 
 #include "fcp/calibration/options.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 // The flag of an option by its name, which need not be in the table.
 std::string flag_name(const std::string& option);
@@ -20,4 +20,4 @@ CLI::Option* add_option_flag(CLI::App& verb, MethodRequest& request, const Optio
 // Declares the flags of all options that can be asked of any data.
 void add_option_flags(CLI::App& verb, MethodRequest& request);
 
-}  // namespace fcp
+}  // namespace fcp::cli

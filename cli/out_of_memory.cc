@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-namespace fcp {
+namespace fcp::cli {
 
 void end_out_of_memory() {
   std::cerr << "fcp: out of memory; try a smaller --batch or fewer --threads, or allow more memory "
@@ -12,4 +12,4 @@ void end_out_of_memory() {
   _exit(1);
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

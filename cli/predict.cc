@@ -16,7 +16,7 @@
 #include "cli/print_report.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct PredictFlags {
@@ -92,11 +92,11 @@ void add_predict(CLI::App& app) {
       "For labels: prediction, size, labels (joined by |); an .npy holds booleans [rows, "
       "classes].");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
-  verb->add_option("--data", flags->data.data, "Rows: CSV, .npy, .npz:entry, or a folder of images; - is standard input")
+  verb->add_option("--data", flags->data.data,
+                   "Rows: CSV, .npy, .npz:entry, or a folder of images; - is standard input")
       ->required();
   add_levels(*verb, flags->levels, /*several=*/true);
-  verb->add_option("--keep", flags->keep,
-                   "CSV columns to write before the regions, as id,name");
+  verb->add_option("--keep", flags->keep, "CSV columns to write before the regions, as id,name");
   verb->add_option("--out", flags->out, "CSV or .npy file; - is standard output")
       ->capture_default_str();
   add_facts(*verb, flags->facts);
@@ -105,4 +105,4 @@ void add_predict(CLI::App& app) {
   verb->callback([flags] { run_predict(*flags); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -2,13 +2,17 @@
 
 #include <iostream>
 
+#include <unistd.h>
+
 #include "fcp/base/output_file.h"
 #include "fcp/evaluation/coverage_law.h"
+#include "fcp/report/choices_text.h"
 #include "fcp/report/console.h"
+#include "fcp/report/format.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 void add_fail_below(CLI::App& verb, ReportFlags& flags) {
   verb.add_option("--fail-below", flags.fail_below,
@@ -46,4 +50,56 @@ nlohmann::ordered_json radius_json(const CalibrationArtifact& artifact, const Le
   return sides;
 }
 
-}  // namespace fcp
+namespace {
+
+// Of all scores, the levels that people ask for first.
+std::vector<Level> shown_levels(const CalibrationArtifact& artifact) {
+  if (artifact.calibration.name != "split") return {};
+  if (!artifact.rows.levels.empty()) {
+    return {artifact.rows.levels.rbegin(), artifact.rows.levels.rend()};
+  }
+  return {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05"), Level::parse("0.01")};
+}
+
+void print_calibrated(const CalibrationArtifact& artifact, const std::string& out,
+                      const CommonOptions& common, const nlohmann::ordered_json& more) {
+  const std::vector<Level> levels = shown_levels(artifact);
+  const bool images = artifact.score.pixels > 0;
+  if (common.json) {
+    nlohmann::ordered_json json = {{images ? "images" : "rows", artifact.rows.count()},
+                                   {"score", artifact.score.name},
+                                   {"calibration", artifact.calibration.name}};
+    json.update(more);
+    json["cut"] = artifact.cut;
+    json["out"] = out;
+    for (const Level& level : levels) json["radius"][level.text()] = radius_json(artifact, level);
+    std::cout << json_text(json) << '\n';
+    return;
+  }
+  std::cout << "calibrated on " << format_count(artifact.rows.count(), images ? "image" : "row")
+            << " with score " << artifact.score.name;
+  if (images && artifact.score.pixels < 1) {
+    std::cout << " of " << format_percent(artifact.score.pixels) << " of the pixels";
+  }
+  if (artifact.calibration.name != "split") std::cout << ", " << artifact.calibration.name;
+  std::cout << ": " << out << (levels.empty() ? "" : "\nradius");
+  for (const Level& level : levels) {
+    std::cout << "  " << format_target(level) << ':';
+    for (const double radius : artifact.radius(level)) std::cout << ' ' << format_number(radius);
+  }
+  std::cout << '\n';
+}
+
+}  // namespace
+
+void finish_calibration(const CalibrateResult& result, const CalibrateSettings& settings,
+                        const std::string& out, const CommonOptions& common,
+                        const nlohmann::ordered_json& more) {
+  for (const std::string& note : findings_text(result.findings)) say(common, note);
+  write_artifact(result.artifact, out);
+  if (settings.checkpoint) unlink(settings.checkpoint->c_str());
+  for (const std::string& warning : result.warnings) say(common, "warning: " + warning);
+  print_calibrated(result.artifact, out, common, more);
+}
+
+}  // namespace fcp::cli

@@ -7,13 +7,12 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "fcp/calibration/artifact.h"
-#include "fcp/conformal/level.h"
 #include "fcp/evaluation/evaluation_report.h"
+#include "fcp/pipeline/calibrate.h"
 
 #include "cli/common.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 struct ReportFlags {
   std::string html;                  // a file; empty: none
@@ -31,4 +30,10 @@ void tell_report(const EvaluationReport& report, const ReportFlags& flags,
 // The radius, or one per side; null where it differs from row to row.
 nlohmann::ordered_json radius_json(const CalibrationArtifact& artifact, const Level& level);
 
-}  // namespace fcp
+// Says what was found and chosen, writes the artifact, removes the checkpoint, and prints what was
+// calibrated with its radii: as JSON, into which `more` is merged, or in two lines.
+void finish_calibration(const CalibrateResult& result, const CalibrateSettings& settings,
+                        const std::string& out, const CommonOptions& common,
+                        const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
+
+}  // namespace fcp::cli

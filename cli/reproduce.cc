@@ -2,23 +2,24 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
-#include "fcp/distributed/packing.h"
 #include "fcp/experiments/cell_runner.h"
 #include "fcp/experiments/publish.h"
 #include "fcp/experiments/registry.h"
 #include "fcp/experiments/segmentation_experiment.h"
+#include "fcp/experiments/share_cells.h"
 #include "fcp/report/json.h"
 
 #include "cli/common.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct ReproduceOptions {
@@ -28,47 +29,10 @@ struct ReproduceOptions {
   RunOptions run;
 };
 
-void check_names(const char* option, const std::vector<std::string>& given,
-                 std::vector<std::string> known, const std::vector<std::string>& more) {
-  for (const std::string& name : more) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
-  }
-  for (const std::string& name : given) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    if (known.empty())
-      throw UsageError(concat(option, ": this experiment has none to choose from"));
-    std::string names;
-    for (const std::string& other : known) names += (names.empty() ? "" : ", ") + other;
-    throw UsageError(concat(option, ": this experiment has no '", name, "', only ", names));
-  }
-}
-
 std::vector<Experiment> all_experiments(torch::Device device) {
   std::vector<Experiment> all = experiments();
   all.push_back(segmentation_experiment(device));
   return all;
-}
-
-std::vector<const Experiment*> chosen_experiments(const ReproduceOptions& options,
-                                                  const std::vector<Experiment>& all) {
-  const ExperimentOptions& asked = options.run.experiment;
-  std::vector<const Experiment*> chosen;
-  if (options.name != "all") {
-    const Experiment& experiment = *find_experiment(options.name, all);
-    check_names("--sets", asked.sets, experiment.sets, experiment.quick_sets);
-    check_names("--methods", asked.methods, experiment.methods, {});
-    if (asked.quick && experiment.quick_sets.empty()) {
-      throw UsageError(concat("--quick: all of ", options.name, " needs external data"));
-    }
-    return {&experiment};
-  }
-  if (!asked.sets.empty() || !asked.methods.empty()) {
-    throw UsageError("--sets and --methods go with one experiment, not with all");
-  }
-  for (const Experiment& experiment : all) {
-    if (!asked.quick || !experiment.quick_sets.empty()) chosen.push_back(&experiment);
-  }
-  return chosen;
 }
 
 void print_results(const ReproduceOptions& options, const std::vector<ExperimentResult>& results,
@@ -102,35 +66,6 @@ class CellTeller {
   std::vector<std::string> said_;
 };
 
-// Every R-th cell is this rank's. The results of all, in the order of the tasks, are on rank 0.
-std::vector<CellResult> share_cells(const std::vector<CellTask>& tasks, RunOptions run,
-                                    const CommonOptions& common) {
-  const auto size = static_cast<size_t>(common.ranks->size());
-  std::vector<CellTask> own;
-  for (auto i = static_cast<size_t>(common.ranks->rank()); i < tasks.size(); i += size) {
-    own.push_back(tasks[i]);
-  }
-  CellTeller teller(common, own.size());
-  run.observe = [&](const CellTask& task, const CellResult& result) { teller.tell(task, result); };
-  Packer packer;
-  for (const CellResult& result : run_cells(own, run)) {
-    packer.add(result.rows.dump());
-    packer.add(std::vector<double>{result.seconds});
-    packer.add(result.left_out);
-  }
-  const std::vector<std::string> packed = common.ranks->gather(packer.take());
-  std::vector<CellResult> results(packed.empty() ? 0 : tasks.size());
-  for (size_t rank = 0; rank < packed.size(); ++rank) {
-    Unpacker unpacker(packed[rank]);
-    for (size_t i = rank; i < tasks.size(); i += size) {
-      results[i].rows = Json::parse(unpacker.text());
-      results[i].seconds = unpacker.numbers<double>().at(0);
-      results[i].left_out = unpacker.text();
-    }
-  }
-  return results;
-}
-
 void run_reproduce(ReproduceOptions& options) {
   const std::vector<Experiment> all = all_experiments(start(options.common).device);
   RunOptions& run = options.run;
@@ -139,9 +74,15 @@ void run_reproduce(ReproduceOptions& options) {
   run.threads = options.common.threads > 0
                     ? options.common.threads
                     : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const std::vector<const Experiment*> chosen = chosen_experiments(options, all);
+  const std::vector<const Experiment*> chosen =
+      choose_experiments(options.name, run.experiment, all);
   const std::vector<CellTask> tasks = tasks_of(chosen, run.experiment);
-  const std::vector<CellResult> cells = share_cells(tasks, run, options.common);
+  std::optional<CellTeller> teller;
+  run.observe = [&](const CellTask& task, const CellResult& result) {
+    if (!teller) teller.emplace(options.common, tasks.size() / options.common.ranks->size());
+    teller->tell(task, result);
+  };
+  const std::vector<CellResult> cells = share_cells(tasks, run, *options.common.ranks);
   if (options.common.ranks->rank() != 0) return;
   const std::vector<ExperimentResult> results = gather_results(tasks, cells);
   if (std::all_of(results.begin(), results.end(),
@@ -206,4 +147,4 @@ void add_reproduce(CLI::App& app) {
   verb->callback([options] { run_shared(options->common, [&] { run_reproduce(*options); }); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -8,7 +8,7 @@
 #include "cli/segment_verbs.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 void add_segment_data(CLI::App& verb, SegmentDataOptions& options) {
   verb.add_option("--fold", options.folds, "Folds of the data to use, where it has some")
@@ -37,4 +37,4 @@ void add_segment(CLI::App& app) {
   add_segment_evaluate(*segment);
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

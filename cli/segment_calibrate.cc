@@ -1,35 +1,27 @@
 // fcp segment calibrate: a network that segments and images with labels become a calibrated
 // predictor.
-#include <charconv>
-#include <cmath>
-#include <filesystem>
-#include <iostream>
 #include <memory>
 #include <optional>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/options.h"
-#include "fcp/data/csv_writer.h"
 #include "fcp/images/image_text.h"
 #include "fcp/images/segmentation_folds.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/pipeline/calibrate.h"
 #include "fcp/pipeline/channel_weights.h"
+#include "fcp/pipeline/image_tables.h"
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/segmentation_rows.h"
-#include "fcp/report/choices_text.h"
-#include "fcp/report/format.h"
-#include "fcp/report/json.h"
 
 #include "cli/common.h"
 #include "cli/option_flags.h"
 #include "cli/print_report.h"
 #include "cli/segment_verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 namespace {
 
@@ -52,19 +44,6 @@ struct SegmentCalibrateOptions {
   bool normalizes = false;
   bool logits = false;
 };
-
-void write_scores(const std::string& path, const SegmentationSet& set, const RowScores& rows) {
-  std::vector<std::string> columns = {"file", "score"};
-  if (!rows.baseline.empty()) columns.emplace_back("residual");
-  CsvWriter csv(path, columns);
-  for (size_t i = 0; i < rows.scores.size(); ++i) {
-    csv.cell(std::string_view(set.pairs[i].name));
-    csv.cell(std::string_view(digits(rows.scores[i])));
-    if (!rows.baseline.empty()) csv.cell(std::string_view(digits(rows.baseline[i])));
-    csv.end_row();
-  }
-  csv.close();
-}
 
 void check_scope_of(const std::string& option, bool given, const std::string& only,
                     const std::string& score) {
@@ -106,37 +85,6 @@ void read_image_groups(SegmentCalibrateOptions& options) {
   options.settings.facts = read_facts(DataOptions{}, {options.group, ""});
 }
 
-void print_segment_calibrated(const CalibrationArtifact& artifact, const SegmentTask& task,
-                              const SegmentCalibrateOptions& options) {
-  std::vector<Level> levels = {Level::parse("0.2"), Level::parse("0.1"), Level::parse("0.05")};
-  if (!artifact.rows.levels.empty()) {
-    levels.assign(artifact.rows.levels.rbegin(), artifact.rows.levels.rend());
-  }
-  if (artifact.calibration.name != "split") levels.clear();
-  if (options.common.json) {
-    nlohmann::ordered_json json = {{"images", artifact.rows.count()},
-                                   {"score", artifact.score.name},
-                                   {"pixels", artifact.score.pixels},
-                                   {"classes", task.classes},
-                                   {"channels", task.channels()},
-                                   {"cut", artifact.cut},
-                                   {"out", options.out}};
-    for (const Level& level : levels) json["radius"][level.text()] = radius_json(artifact, level);
-    std::cout << json_text(json) << '\n';
-    return;
-  }
-  std::cout << "calibrated on " << format_count(artifact.rows.count(), "image") << " with score "
-            << artifact.score.name;
-  if (artifact.score.pixels < 1) {
-    std::cout << " of " << format_percent(artifact.score.pixels) << " of the pixels";
-  }
-  std::cout << ": " << options.out << (levels.empty() ? "" : "\nradius");
-  for (const Level& level : levels) {
-    std::cout << "  " << format_target(level) << ": " << format_number(artifact.radius(level)[0]);
-  }
-  std::cout << '\n';
-}
-
 void run_segment_calibrate(SegmentCalibrateOptions& options) {
   const Context context = start(options.common);
   resolve_score(options);
@@ -156,21 +104,16 @@ void run_segment_calibrate(SegmentCalibrateOptions& options) {
   }
   score.output = task.output;
   read_image_groups(options);
-  const auto name_of = [](const std::string& path) {
-    return std::filesystem::path(path).lexically_normal().filename().string();
-  };
   options.settings.data_name = options.data.data;
-  options.settings.provenance = {{"network", name_of(options.model)},
-                                 {"calibration data", name_of(options.data.data)}};
+  options.settings.provenance = {{"network", file_name_of(options.model)},
+                                 {"calibration data", file_name_of(options.data.data)}};
   SegmentationRows rows(set, task, truth_parts(score.name));
   const CalibrateResult result = calibrate(network, rows, options.settings, context);
   if (context.ranks->rank() != 0) return;
-  for (const std::string& note : findings_text(result.findings)) say(options.common, note);
-  if (!options.scores_csv.empty()) write_scores(options.scores_csv, set, result.row_scores);
-  write_artifact(result.artifact, options.out);
-  if (!options.checkpoint.empty()) unlink(options.checkpoint.c_str());
-  for (const std::string& warning : result.warnings) say(options.common, "warning: " + warning);
-  print_segment_calibrated(result.artifact, task, options);
+  if (!options.scores_csv.empty()) write_image_scores(options.scores_csv, set, result.row_scores);
+  finish_calibration(
+      result, options.settings, options.out, options.common,
+      {{"pixels", score.pixels}, {"classes", task.classes}, {"channels", task.channels()}});
 }
 
 // The options of the table that images take, some with other words or defaults.
@@ -215,7 +158,8 @@ void add_segment_calibrate(CLI::App& segment) {
       "sets.onnx\n"
       "  mpirun -n 4 fcp segment calibrate fcn.onnx --data cityscapes/ --threads 1 --out "
       "calibrated.onnx");
-  verb->add_option("model", options->model, "ONNX file: images in, a number a class and pixel out")
+  verb->add_option("model", options->model,
+                   "ONNX file: images in, a number per class and pixel out")
       ->required();
   verb->add_option("--data", options->data.data,
                    "Folder: leftImg8bit/ and gtFine/, NAME/ and NAMEannot/, or images/ and labels/")
@@ -264,4 +208,4 @@ void add_segment_calibrate(CLI::App& segment) {
       [options] { run_shared(options->common, [&] { run_segment_calibrate(*options); }); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -18,7 +18,7 @@
 
 #include "cli/common.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct ScenesVerbOptions {
@@ -143,7 +143,7 @@ void add_segment_train(CLI::App& segment) {
   verb->add_option("--classes", train.classes,
                    "Classes, class 0 included; 0: as many as names, or the largest label + 1")
       ->capture_default_str();
-  verb->add_option("--class-names", options->class_names, "Names of all classes, one a line");
+  verb->add_option("--class-names", options->class_names, "Names of all classes, one per line");
   verb->add_option("--channels", train.channels, "Channels of the feature")->capture_default_str();
   verb->add_option("--epochs", train.epochs, "Times each image is seen")->capture_default_str();
   verb->add_option("--train-batch", train.batch, "Images of one step")->capture_default_str();
@@ -153,4 +153,4 @@ void add_segment_train(CLI::App& segment) {
   verb->callback([options] { run_segment_train(*options); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -4,9 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
-namespace fcp {
+namespace fcp::cli {
 
 void add_segment_scenes(CLI::App& segment);
 void add_segment_train(CLI::App& segment);
 
-}  // namespace fcp
+}  // namespace fcp::cli

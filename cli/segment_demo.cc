@@ -1,4 +1,4 @@
-// fcp segment demo: the whole road on generated street scenes, with every file left behind.
+// fcp segment demo: every step on generated street scenes, with every file left behind.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -22,7 +22,7 @@
 #include "cli/common.h"
 #include "cli/segment_verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct SegmentDemoOptions {
@@ -100,7 +100,7 @@ void run_segment_demo(const SegmentDemoOptions& options) {
 void add_segment_demo(CLI::App& segment) {
   auto options = std::make_shared<SegmentDemoOptions>();
   CLI::App* verb = segment.add_subcommand(
-      "demo", "The whole road on generated street scenes, and a page of pictures");
+      "demo", "Every step on generated street scenes, and a page of pictures");
   verb->footer("Example:\n  fcp segment demo --out fcp-segment-demo");
   verb->add_option("--out", options->folder, "Folder for the files it makes")
       ->capture_default_str();
@@ -118,4 +118,4 @@ void add_segment_demo(CLI::App& segment) {
   verb->callback([options] { run_segment_demo(*options); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -1,12 +1,10 @@
 // fcp segment evaluate: how bands and sets do on images with labels.
-#include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "fcp/base/error.h"
-#include "fcp/data/csv_writer.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/pipeline/evaluate.h"
+#include "fcp/pipeline/image_tables.h"
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/segmentation_rows.h"
 #include "fcp/pipeline/shared_batches.h"
@@ -15,7 +13,7 @@
 #include "cli/print_report.h"
 #include "cli/segment_verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct SegmentEvaluateFlags {
@@ -26,36 +24,6 @@ struct SegmentEvaluateFlags {
   std::string alpha = "0.1";
   std::string image_csv;
   size_t pictures = 6;
-};
-
-// The figures of each image, a row for each method.
-class ImageFiguresFile {
- public:
-  explicit ImageFiguresFile(const std::string& path) {
-    if (path.empty()) return;
-    csv_.emplace(path, std::vector<std::string>{"file", "method", "covered", "pixel_share",
-                                                "value_share", "length", "weighted_length"});
-  }
-
-  void add(const EvaluatedImage& image) {
-    if (!csv_) return;
-    const ImageFigures& figures = image.figures;
-    csv_->cell(std::string_view(image.name));
-    csv_->cell(std::string_view(image.method));
-    csv_->cell(int64_t{image.covered});
-    for (const double value :
-         {figures.pixel_share(), figures.values_in, figures.length(), figures.weighted_length}) {
-      csv_->cell(std::string_view(digits(value)));
-    }
-    csv_->end_row();
-  }
-
-  void close() {
-    if (csv_) csv_->close();
-  }
-
- private:
-  std::optional<CsvWriter> csv_;
 };
 
 void run_segment_evaluate(const SegmentEvaluateFlags& flags) {
@@ -81,8 +49,7 @@ void run_segment_evaluate(const SegmentEvaluateFlags& flags) {
   options.on_image = [&](const EvaluatedImage& image) { figures.add(image); };
   EvaluationReport report = evaluate(artifact, images, options, context);
   figures.close();
-  report.provenance.emplace_back(
-      "test data", std::filesystem::path(flags.data.data).lexically_normal().filename().string());
+  report.provenance.emplace_back("test data", file_name_of(flags.data.data));
   tell_report(report, flags.report, flags.common);
 }
 
@@ -109,4 +76,4 @@ void add_segment_evaluate(CLI::App& segment) {
   verb->callback([flags] { run_shared(flags->common, [&] { run_segment_evaluate(*flags); }); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -15,7 +15,7 @@
 #include "cli/print_report.h"
 #include "cli/segment_verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct SegmentPredictFlags {
@@ -78,4 +78,4 @@ void add_segment_predict(CLI::App& segment) {
   verb->callback([flags] { run_segment_predict(*flags); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -9,7 +9,7 @@
 #include "fcp/conformal/level.h"
 #include "fcp/images/segmentation_folds.h"
 
-namespace fcp {
+namespace fcp::cli {
 
 // --fold, which all of them but `demo` take.
 void add_segment_data(CLI::App& verb, SegmentDataOptions& options);
@@ -23,4 +23,4 @@ void add_segment_calibrate(CLI::App& segment);
 void add_segment_predict(CLI::App& segment);
 void add_segment_evaluate(CLI::App& segment);
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -1,9 +1,6 @@
 // fcp selftest: whether the promise holds on this machine.
-#include "fcp/experiments/selftest.h"
-
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <optional>
 
@@ -11,67 +8,18 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
-#include "fcp/base/text_table.h"
+#include "fcp/experiments/selftest_text.h"
 #include "fcp/report/format.h"
 #include "fcp/scores/score.h"
 
 #include "cli/common.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 constexpr uint64_t kUsualReplications = 1000;
 constexpr uint64_t kQuickReplications = 150;
-
-void print_json(const std::vector<SelftestCheck>& checks, const SelftestOptions& options) {
-  nlohmann::ordered_json json = {
-      {"version", FCP_VERSION},
-      {"replications", options.replications},
-      {"false_alarm", kSelftestFalseAlarm},
-      {"passed", std::all_of(checks.begin(), checks.end(), [](const auto& c) { return c.passed; })},
-      {"checks", nlohmann::ordered_json::array()}};
-  for (const SelftestCheck& check : checks) {
-    json["checks"].push_back({{"world", check.world},
-                              {"score", check.score},
-                              {"calibration", check.calibration},
-                              {"coverage", check.coverage},
-                              {"exact", check.exact},
-                              {"chance", check.chance},
-                              {"passed", check.passed}});
-  }
-  std::cout << json.dump(2) << '\n';
-}
-
-// A line for each score and calibration, with the coverage in each world.
-void print_table(const std::vector<SelftestCheck>& checks) {
-  std::vector<std::string> headers = {"score", "calibration"};
-  std::map<std::string, std::vector<const SelftestCheck*>> lines;
-  std::vector<std::string> order;
-  for (const SelftestCheck& check : checks) {
-    if (std::find(headers.begin(), headers.end(), check.world) == headers.end()) {
-      headers.push_back(check.world);
-    }
-    const std::string line = check.score + " " + check.calibration;
-    if (!lines.contains(line)) order.push_back(line);
-    lines[line].push_back(&check);
-  }
-  headers.insert(headers.end(), {"least chance", ""});
-  Table table(headers);
-  for (const std::string& line : order) {
-    std::vector<std::string> cells = {lines[line][0]->score, lines[line][0]->calibration};
-    double chance = 1;
-    bool passed = true;
-    for (const SelftestCheck* check : lines[line]) {
-      cells.push_back(format_percent(check->coverage));
-      chance = std::min(chance, check->chance);
-      passed = passed && check->passed;
-    }
-    cells.insert(cells.end(), {format_number(chance, 2), passed ? "" : "off"});
-    table.add_row(cells);
-  }
-  std::cout << table;
-}
 
 std::vector<SelftestCheck> run_checks(const CommonOptions& common, SelftestOptions options) {
   std::optional<Progress> progress;
@@ -90,10 +38,9 @@ void run_selftest_verb(const CommonOptions& common, SelftestOptions options) {
   options.seed = common.seed;
   const std::vector<SelftestCheck> checks = run_checks(common, options);
   if (common.json) {
-    print_json(checks, options);
+    std::cout << selftest_json(checks, options).dump(2) << '\n';
   } else {
-    print_table(checks);
-    std::cout << "\nCoverage of " << options.replications
+    std::cout << selftest_text(checks) << "\nCoverage of " << options.replications
               << " calibrations in each of three worlds; 90 % is promised. The chance is that of"
               << "\nthis or worse where the promise holds. A check fails below "
               << format_number(kSelftestFalseAlarm / static_cast<double>(checks.size()), 2)
@@ -135,4 +82,4 @@ void add_selftest(CLI::App& app) {
   });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

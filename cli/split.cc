@@ -15,7 +15,7 @@
 #include "cli/data_flags.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 struct SplitFlags {
@@ -86,8 +86,7 @@ void add_split(CLI::App& app) {
       "  fcp split sales.csv --time date\n"
       "Without --out the files are DATA.train.csv, DATA.calibration.csv and DATA.test.csv.");
   verb->add_option("data", flags->data, "CSV file with a header")->required();
-  verb->add_option("--shares", flags->shares, "Rows of each part, as 3:1:1")
-      ->capture_default_str();
+  verb->add_option("--shares", flags->shares, "Rows of each part, as 3:1:1")->capture_default_str();
   verb->add_option("--out", flags->out, "Files to write, one per share")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -101,4 +100,4 @@ void add_split(CLI::App& app) {
   verb->callback([flags] { run_split(*flags); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -11,7 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 class StandardInput {
@@ -56,4 +56,4 @@ const std::string& standard_input_file() {
   return input.path();
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

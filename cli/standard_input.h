@@ -4,9 +4,9 @@
 
 #include <string>
 
-namespace fcp {
+namespace fcp::cli {
 
 // The path of the file with all of standard input, which is read on the first call.
 const std::string& standard_input_file();
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -6,7 +6,7 @@
 
 #include "cli/synopsis.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 // Damerau and Levenshtein's distance, with swaps of neighbours.
@@ -62,4 +62,4 @@ std::string did_you_mean(const std::string& message, const CLI::App& verb) {
   return meant.empty() ? "" : "; did you mean " + meant + "?";
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

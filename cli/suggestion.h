@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace fcp {
+namespace fcp::cli {
 
 // The one of `words` that is nearest to `word` by letters left out, put in, changed or swapped with
 // the next one; "" where none is near. An option's dashes do not count.
@@ -16,4 +16,4 @@ std::string nearest_word(const std::string& word, const std::vector<std::string>
 // position of `verb` takes; "" where there is none.
 std::string did_you_mean(const std::string& message, const CLI::App& verb);
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 // CLI11 writes a type and its checks as "TEXT:{cpu,cuda}", "UINT:INT in [0 - 4096]" or "FLOAT".
@@ -51,4 +51,4 @@ std::vector<VerbWords> verbs_of(const CLI::App& app) {
   return verbs;
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -7,7 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace fcp {
+namespace fcp::cli {
 
 struct OptionWords {
   std::vector<std::string> names;  // "-h", "--help"; the name alone where it is a position
@@ -30,4 +30,4 @@ struct VerbWords {
 std::vector<OptionWords> options_of(const CLI::App& app);
 std::vector<VerbWords> verbs_of(const CLI::App& app);
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -17,7 +17,7 @@
 #include "cli/data_flags.h"
 #include "cli/verbs.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 constexpr char kTabular[] = "tabular";
@@ -285,10 +285,10 @@ void add_target_options(CLI::App& verb, TrainVerbOptions& options) {
   verb.add_option("--high", options.high, "Upper quantile of --loss quantile")
       ->capture_default_str();
   verb.add_flag("--two-networks", options.two_networks,
-                "paper: one network a quantile instead of one for both");
+                "paper: one network per quantile instead of one for both");
   verb.add_option("--classes", options.classes,
                   "Classes of cross-entropy; 0: the largest label + 1");
-  verb.add_option("--weights", options.weights, "Weights of the loss, one a target or class")
+  verb.add_option("--weights", options.weights, "Weights of the loss, one per target or class")
       ->delimiter(',')
       ->allow_extra_args(false);
   verb.add_flag("--curve", options.curve, "tabular: print the hold-out loss of every epoch");
@@ -330,4 +330,4 @@ void add_train(CLI::App& app) {
   verb->callback([options] { run_train(*options); });
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

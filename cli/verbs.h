@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace fcp {
+namespace fcp::cli {
 
 void add_inspect(CLI::App& app);
 void add_run(CLI::App& app);
@@ -25,4 +25,4 @@ void add_help(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_man(CLI::App& app);
 
-}  // namespace fcp
+}  // namespace fcp::cli

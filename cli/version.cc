@@ -8,7 +8,7 @@
 
 #include "build_facts.h"
 
-namespace fcp {
+namespace fcp::cli {
 namespace {
 
 using VersionJson = nlohmann::ordered_json;
@@ -42,4 +42,4 @@ std::string version_text(bool json) {
   return facts.dump(2);
 }
 
-}  // namespace fcp
+}  // namespace fcp::cli

@@ -3,10 +3,10 @@
 
 #include <string>
 
-namespace fcp {
+namespace fcp::cli {
 
 // "fcp 0.1.0"; with `json` also the compiler and the libraries it was built with, null for one that
 // it was built without.
 std::string version_text(bool json);
 
-}  // namespace fcp
+}  // namespace fcp::cli

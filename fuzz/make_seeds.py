@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the first inputs of the fuzzing targets, some small and sound files of each kind:
 
-    make_seeds.py FOLDER        makes FOLDER/csv, FOLDER/npy and so on, one folder a target
+    make_seeds.py FOLDER        makes FOLDER/csv, FOLDER/npy and so on, one folder per target
 
 The networks are the cases that ONNX publishes for the operators fcp supports."""
 import gzip

@@ -103,7 +103,7 @@ Array staged(const torch::Tensor& rows) {
 torch::Tensor tensor_of(const py::object& array, const std::string& name) {
   if (py::isinstance<py::buffer>(array)) return from_buffer(array, name);
   if (py::hasattr(array, "__dlpack__")) return from_dlpack(array, name);
-  fail(name, ": is no array");
+  fail(name, ": is not an array");
 }
 
 py::object array_of(const torch::Tensor& tensor) {

@@ -56,7 +56,7 @@ Checkpoint::Checkpoint(const std::string& path, const std::string& key) : path_(
     return;
   }
   if (!rest.starts_with(kMark) || rest.size() < head.size()) {
-    fail(path_, ": is no checkpoint; a file that exists is not overwritten");
+    fail(path_, ": is not a checkpoint; a file that exists is not overwritten");
   }
   if (!rest.starts_with(head)) {
     fail(path_, ": is the checkpoint of other work, whose hash is ",

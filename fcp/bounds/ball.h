@@ -17,7 +17,7 @@ torch::Tensor dual_norm(const torch::Tensor& rows, Norm norm);
 
 struct Ball {
   torch::Tensor center;  // [N, …]
-  torch::Tensor radius;  // [N], one a row, ≥ 0
+  torch::Tensor radius;  // [N], one per row, ≥ 0
   Norm norm = Norm::kInf;
   torch::Tensor scale;  // the shape of one row; undefined: 1 for every feature
 };

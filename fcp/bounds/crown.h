@@ -30,7 +30,7 @@ struct LinearHead {
   const PreparedHead* head = nullptr;
   Ball ball;
   Ranges ranges;
-  std::vector<LinearStep> steps;  // one a step of the head; made where it does not merely run
+  std::vector<LinearStep> steps;  // one per step of the head; made where it does not merely run
   int64_t numbers_at_once = 1;    // that a walk may bound
 };
 

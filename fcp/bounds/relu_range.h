@@ -38,7 +38,7 @@ struct RangeRows {
   double widening = 0;
 };
 
-// Ends of row i and output k at lower[i * K + k] and upper[…], one radius a row, ≥ 0; infinite
+// Ends of row i and output k at lower[i * K + k] and upper[…], one radius per row, ≥ 0; infinite
 // where they are not a number.
 void ranges_at(const RangeRows& rows, const float* radius, double* lower, double* upper);
 

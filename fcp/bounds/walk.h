@@ -20,7 +20,7 @@ namespace fcp {
 // its own rounding is nothing beside the one of the network, whose roundoff `unit` is.
 struct PreparedHead {
   std::shared_ptr<const Network> network;
-  std::vector<BoundPlan> plans;                   // one a step
+  std::vector<BoundPlan> plans;                   // one per step
   Tensors constants;                              // by slot
   torch::ScalarType type = torch::kFloat;         // of the walk
   torch::ScalarType output_type = torch::kFloat;  // of the ranges given out

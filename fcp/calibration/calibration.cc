@@ -57,7 +57,7 @@ class Split : public Calibration {
  private:
   SideRanks ranked_;
   std::vector<Level> kept_;
-  std::vector<std::vector<double>> sorted_;  // one a side
+  std::vector<std::vector<double>> sorted_;  // one per side
 };
 
 }  // namespace

@@ -1,11 +1,12 @@
 // From the scores of the calibration rows to a radius for each new row. Around any score:
 //
 //   split      one radius for all rows: the conformal quantile of all scores
-//   grouped    one a group (Mondrian): the quantile of the scores of the row's own group, so that
+//   grouped    one per group (Mondrian): the quantile of the scores of the row's own group, so that
 //              the guarantee holds in each group. A group with too few rows gets +∞.
-//   localized  one a row: a weighted quantile in which calibration rows near the new one in feature
+//   localized  one per row: a weighted quantile in which calibration rows near the new one in
+//   feature
 //              space count more (localized.h says why it stays valid)
-//   weighted   one a row: a weighted quantile for rows of another distribution of x, whose
+//   weighted   one per row: a weighted quantile for rows of another distribution of x, whose
 //              likelihood ratio to that of the calibration rows is given or estimated
 //
 // A score with S sides is calibrated side by side, each at α / S (at α in the paper's own form).
@@ -56,7 +57,7 @@ struct CalibrationScores {
 // What is known of new rows; only what the calibration asks for need be there.
 struct TestInputs {
   torch::Tensor features;       // [N, …]
-  std::vector<int64_t> groups;  // [N]; −1, or any that is no index: one calibration has not seen
+  std::vector<int64_t> groups;  // [N]; −1, or any that is not an index: unseen
   std::vector<double> weights;  // [N]
   // localized: [N], a number that tells the row from all others, equal ones among them; empty: its
   // place in this batch.

@@ -71,7 +71,7 @@ class Grouped : public Calibration {
   }
 
  private:
-  // One row a group and a last one, +∞, for groups that calibration has not seen.
+  // One row per group and a last one, +∞, for groups that calibration has not seen.
   torch::Tensor group_radii(const Level& level) const {
     const auto groups = static_cast<int64_t>(sorted_[0].size());
     torch::Tensor table =

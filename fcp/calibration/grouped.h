@@ -1,4 +1,5 @@
-// Mondrian calibration: one radius a group, so that P(y ∈ region | group) ≥ 1 − α in each of them.
+// Mondrian calibration: one radius per group, so that P(y ∈ region | group) ≥ 1 − α in each of
+// them.
 //
 // A group that has fewer rows than the level needs, or none, gets an infinite radius: nothing
 // smaller keeps the promise. Groups may be told by a column, by the label the network answers, or

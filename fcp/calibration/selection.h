@@ -61,7 +61,7 @@ double measure_slope(const Score& score, const torch::Tensor& features, const to
 
 // The surrogate's number of steps as the paper chooses it: the first M for which the bands at the
 // radius that the calibration rows give cover more than 1 − α of the validation rows. For the
-// paper's feature_cqr, with a radius a side.
+// paper's feature_cqr, with a radius per side.
 struct StepsChoice {
   int steps = 0;
   std::vector<double> coverage;  // of the validation rows after 1, 2, … steps

@@ -11,9 +11,9 @@ namespace fcp {
 namespace {
 
 constexpr std::pair<ColumnKind, std::string_view> kKindNames[] = {
-    {ColumnKind::kNumber, "number"},         {ColumnKind::kCategory, "category"},
-    {ColumnKind::kDate, "date"},             {ColumnKind::kBoolean, "boolean"},
-    {ColumnKind::kConstant, "constant"},     {ColumnKind::kIdentifier, "identifier"},
+    {ColumnKind::kNumber, "number"},     {ColumnKind::kCategory, "category"},
+    {ColumnKind::kDate, "date"},         {ColumnKind::kBoolean, "boolean"},
+    {ColumnKind::kConstant, "constant"}, {ColumnKind::kIdentifier, "identifier"},
     {ColumnKind::kText, "text"}};
 
 std::string_view without_blanks(std::string_view text) {
@@ -25,7 +25,7 @@ std::string_view without_blanks(std::string_view text) {
 // Signs and units around the digits: "-$1,200", "$-5", "(1,200)", "12 %", "€ 3". Returns what is
 // left and whether it is negative; empty where a sign comes twice.
 std::string_view strip_units(std::string_view text, bool& negative) {
-  constexpr std::array<std::string_view, 10> kUnits = {"$", "€",   "£",   "¥",   "%",
+  constexpr std::array<std::string_view, 10> kUnits = {"$", "€",  "£",      "¥",   "%",
                                                        " ", "\t", "\u00a0", "USD", "EUR"};
   negative = text.size() > 2 && text.front() == '(' && text.back() == ')';
   if (negative) text = text.substr(1, text.size() - 2);

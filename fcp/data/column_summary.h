@@ -53,9 +53,9 @@ class ColumnSummary {
 
   std::string name_;
   size_t cells_ = 0, missing_ = 0;
-  size_t plain_ = 0;                            // plain numbers
-  size_t point_ = 0, comma_ = 0, either_ = 0;   // other numbers, by the styles that read them
-  size_t whole_ = 0, steps_ = 0;                // plain ones without decimals; one more than before
+  size_t plain_ = 0;                           // plain numbers
+  size_t point_ = 0, comma_ = 0, either_ = 0;  // other numbers, by the styles that read them
+  size_t whole_ = 0, steps_ = 0;               // plain ones without decimals; one more than before
   size_t booleans_ = 0;
   size_t dates_ = 0, day_first_ = 0, month_first_ = 0;  // dates; of which in one order alone
   size_t words_ = 0;

@@ -151,7 +151,7 @@ void CsvReader::match_columns() {
   }
   if (!absent.empty()) fail(records_.name(), ": no column ", absent, "; ", head_.all_columns());
   for (size_t i = 0; i < count; ++i) {
-    cells_.push_back(by_name                      ? head_.find(encoding_.columns[i], "feature")
+    cells_.push_back(by_name                    ? head_.find(encoding_.columns[i], "feature")
                      : width == encoding_.width ? encoding_.positions[i]
                                                 : i);
     formats_.push_back(encoding_.format(i));
@@ -197,7 +197,8 @@ void CsvReader::learn(bool impute, bool keep_missing) {
                   concat("missing value ", in_quotes(cell), ", expected a category"));
       } else if (category_index_[i].emplace(trimmed(cell), category_index_[i].size()).second) {
         const auto kind = CellProblem::Kind::kNotThis;
-        if (!is_utf8(cell)) fail_cell(cells_[i], kind, "category is not UTF-8 text, expected UTF-8");
+        if (!is_utf8(cell))
+          fail_cell(cells_[i], kind, "category is not UTF-8 text, expected UTF-8");
         encoding_.categories[i].push_back(trimmed(cell));
         if (encoding_.categories[i].size() > kMostCategories) {
           fail_cell(cells_[i], kind, concat("more than ", kMostCategories, " categories so far"));
@@ -427,7 +428,8 @@ std::vector<std::string> CsvReader::warnings() const {
   std::vector<std::string> lines;
   for (size_t i = 0; i < oddities_.size(); ++i) {
     const Oddities& odd = oddities_[i];
-    const std::string column = concat(records_.name(), ": column ", in_quotes(encoding_.columns[i]));
+    const std::string column =
+        concat(records_.name(), ": column ", in_quotes(encoding_.columns[i]));
     if (odd.unknown > 0) {
       lines.push_back(concat(column, ": ", odd.unknown, " cells, as ", in_quotes(odd.example),
                              ", are none of the categories of the training file and are read as ",

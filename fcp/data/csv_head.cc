@@ -138,8 +138,8 @@ std::vector<std::string> make_names_unique(CsvHead& head) {
     if (name == original) continue;
     changes.push_back(original.empty()
                           ? concat("column ", i, " has no name and is called '", name, "'")
-                          : concat("another column is called ", in_quotes(original),
-                                   "; column ", i, " (from 0) becomes ", in_quotes(name)));
+                          : concat("another column is called ", in_quotes(original), "; column ", i,
+                                   " (from 0) becomes ", in_quotes(name)));
     head.names[i] = name;
   }
   return changes;

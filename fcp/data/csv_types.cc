@@ -17,7 +17,7 @@
 namespace fcp {
 namespace {
 
-constexpr size_t kMostKept = 64;       // categories of a column
+constexpr size_t kMostKept = 64;        // categories of a column
 constexpr size_t kMostCounted = 20000;  // distinct texts of a column; beyond, they are rare
 constexpr size_t kMostClasses = 1000;
 
@@ -78,9 +78,9 @@ void CsvReader::choose_typed_columns(const CsvOptions& options) {
     encoding_.target_formats.push_back(schema_->columns[cell].format);
     text = text || schema_->columns[cell].format.kind == ColumnKind::kCategory;
   }
-  const bool classes =
-      options.labels == CsvLabels::kAlways || (text && options.labels != CsvLabels::kNumbers) ||
-      (options.labels == CsvLabels::kFewValues && schema_->few_whole_numbers);
+  const bool classes = options.labels == CsvLabels::kAlways ||
+                       (text && options.labels != CsvLabels::kNumbers) ||
+                       (options.labels == CsvLabels::kFewValues && schema_->few_whole_numbers);
   if (classes && target_cells_.size() != 1) {
     fail(records_.name(), ": ", target_cells_.size(), " targets, expected one target of classes");
   }

@@ -89,9 +89,8 @@ bool parse_number(std::string_view text, double& value) {
 }
 
 bool is_missing(std::string_view text) {
-  constexpr std::array<std::string_view, 13> kMarks = {"NA",   "N/A",  "NaN",  "nan", "?",
-                                                       "null", "NULL", "None", "n/a", "#N/A",
-                                                       "<NA>", "NaT",  "-nan"};
+  constexpr std::array<std::string_view, 13> kMarks = {
+      "NA", "N/A", "NaN", "nan", "?", "null", "NULL", "None", "n/a", "#N/A", "<NA>", "NaT", "-nan"};
   text = without_spaces(text);
   if (text.empty()) return true;
   if (text.size() > 4) return false;

@@ -59,8 +59,9 @@ Refusals find_refusals(const std::vector<std::string>& files, const std::string&
     std::vector<size_t>& rows = refusals.rows[file];
     reader.find_problems([&](size_t row, const CellProblem& problem) {
       const std::vector<size_t>& targets = reader.target_cells();
-      const bool no_target = problem.kind() == CellProblem::Kind::kMissing &&
-                             std::find(targets.begin(), targets.end(), problem.cell()) != targets.end();
+      const bool no_target =
+          problem.kind() == CellProblem::Kind::kMissing &&
+          std::find(targets.begin(), targets.end(), problem.cell()) != targets.end();
       if (no_target && rule.without_target) {
         ++refusals.without_target;
       } else if (rule.problems) {

@@ -18,10 +18,10 @@ struct RefusalRule {
 
 struct Refusals {
   RefusedRows rows{};
-  size_t kept = 0;            // rows
-  size_t problems = 0;        // rows, by the rule that they fell under
+  size_t kept = 0;      // rows
+  size_t problems = 0;  // rows, by the rule that they fell under
   size_t without_target = 0;
-  std::string first{};        // problem: where and what
+  std::string first{};  // problem: where and what
 };
 
 // Of several files, of which the later ones are read through the encoding of the first, as in

@@ -148,9 +148,9 @@ void refuse_other_tables(const std::string& path) {
   const auto bytes = open_bytes(path);
   char start[6] = {};
   const std::string_view head(start, bytes->read(start, sizeof start));
-  for (const auto& [mark, kind] : {std::pair("PAR1", "a Parquet file"),
-                                   std::pair("ARROW1", "an Arrow file"),
-                                   std::pair("PK\x03\x04", "a zip archive or a workbook")}) {
+  for (const auto& [mark, kind] :
+       {std::pair("PAR1", "a Parquet file"), std::pair("ARROW1", "an Arrow file"),
+        std::pair("PK\x03\x04", "a zip archive or a workbook")}) {
     if (head.starts_with(mark)) {
       fail(path, ": is ", kind, ", which fcp does not read; write it as CSV or .npy, by ",
            "pandas.read_….to_csv(…) for one");

@@ -74,10 +74,9 @@ TableSchema find_schema(const std::string& path, const std::string& target,
   const bool nameless = schema.head.header && schema.head.names[0].empty();
   schema.notes = make_names_unique(schema.head);
   const std::vector<ColumnSummary> summaries = summarise(records, schema.head, schema.rows);
-  const bool commas =
-      records.separator() == ';' ||
-      std::any_of(summaries.begin(), summaries.end(),
-                  [](const ColumnSummary& summary) { return summary.has_comma(); });
+  const bool commas = records.separator() == ';' ||
+                      std::any_of(summaries.begin(), summaries.end(),
+                                  [](const ColumnSummary& summary) { return summary.has_comma(); });
   std::vector<size_t> targets;
   if (!target.empty()) targets = schema.head.find_list(target, "target");
   for (size_t i = 0; i < summaries.size(); ++i) {

@@ -4,10 +4,10 @@
 // response (as the paper does) and by strata of region size show what it hides: a method may cover
 // 90 % of all rows and 60 % of the rows with a large response.
 //
-// Every coverage carries its Clopper and Pearson interval: with c of n rows covered,
+// Every coverage carries its Clopper and Pearson interval at confidence 1 − δ: with c of n rows
+// covered, and B the Beta quantile,
 //
-//   [ B(δ/2; c, n − c + 1),  B(1 − δ/2; c + 1, n − c) ]      B the Beta quantile, δ = 1 −
-//   confidence
+//   [ B(δ/2; c, n − c + 1),  B(1 − δ/2; c + 1, n − c) ]
 //
 // which contains the true rate with at least this confidence, for every n.
 //

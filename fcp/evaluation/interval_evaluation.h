@@ -7,7 +7,7 @@
 //   IntervalEvaluation result = evaluator.finish();
 //
 // N rows of K outputs each. A row is covered if all of its K outputs lie inside their intervals.
-// Memory: 17 bytes a row, and 8 bytes for each of the N · K intervals unless options.medians is
+// Memory: 17 bytes per row, and 8 bytes for each of the N · K intervals unless options.medians is
 // off. Tested by tests/evaluation/interval_evaluation_test.cc.
 #pragma once
 

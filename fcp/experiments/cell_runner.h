@@ -1,4 +1,4 @@
-// Runs cells side by side, one a thread, and keeps each as a file as soon as it is done.
+// Runs cells side by side, one per thread, and keeps each as a file as soon as it is done.
 //
 // A cell is computed by one thread of libtorch, so that its bits do not depend on how many run at
 // once. OUT/cells/EXPERIMENT/CELL.json holds its rows with the options they were made by; with

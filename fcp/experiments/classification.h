@@ -50,7 +50,7 @@ struct ClassificationCell {
   std::string failed;               // why there is no result; empty: there is one
 };
 
-// A head, one feature a row [N, …], and labels [N].
+// A head, one feature per row [N, …], and labels [N].
 struct ClassificationData {
   std::shared_ptr<const Network> head;
   torch::Tensor features;

@@ -53,10 +53,12 @@ ResultTable cqr_beside_paper(const Json& rows) {
 
 void present_cqr(const Json& rows, const ExperimentOptions&, ResultSection& section) {
   section.setup =
-      "Two networks a seed, one for each of the quantiles 0.05 and 0.95, trained for 100 epochs at "
+      "Two networks per seed, one for each of the quantiles 0.05 and 0.95, trained for 100 epochs "
+      "at "
       "most; folds and unit as in the regression experiment. The worst third is the paper's group "
       "coverage: the test rows in three groups by their response, the least covered of them. `cqr` "
-      "is symmetric, `cqr-asymmetric` has a radius a side at α/2; `feature_cqr-paper` is Algorithm "
+      "is symmetric, `cqr-asymmetric` has a radius per side at α/2; `feature_cqr-paper` is "
+      "Algorithm "
       "4 with signed surrogate distances, each side at 1 − α as printed there, its steps chosen so "
       "that the bands cover 90 % of a validation slice; `feature_cqr` and `-asymmetric` are the "
       "nested form, cut after hidden layer 2, and `feature_cqr-auto` chooses cut and floor on a "

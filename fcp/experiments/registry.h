@@ -14,6 +14,12 @@ const std::vector<Experiment>& experiments();
 const Experiment* find_experiment(const std::string& name,
                                   const std::vector<Experiment>& among = experiments());
 
+// The experiment of this name, or with "all" every one that the options leave something to do.
+// Sets or methods that it does not have are an OptionError.
+std::vector<const Experiment*> choose_experiments(const std::string& name,
+                                                  const ExperimentOptions& options,
+                                                  const std::vector<Experiment>& among);
+
 // Each in the file of its name.
 Experiment worked_example();
 Experiment regression_experiment();

@@ -41,7 +41,7 @@ struct RegressionCell {
 const std::vector<std::string>& regression_methods();
 
 // cqr, cqr-asymmetric, feature_cqr-paper, feature_cqr, feature_cqr-asymmetric, feature_cqr-auto:
-// over two networks, one a quantile, as the paper trains them. For sets with one response.
+// over two networks, one per quantile, as the paper trains them. For sets with one response.
 const std::vector<std::string>& quantile_methods();
 
 struct RegressionOptions {

@@ -207,7 +207,7 @@ void present_segmentation(const Json& rows, const ExperimentOptions&, ResultSect
       "network). A method's number is the share of an image's pixels that must be in; without one, "
       "all. `surrogate-paper`: 10 steps of 0.1 on the class-weighted squared error. Lengths of "
       "`lac` "
-      "are labels a pixel.";
+      "are labels per pixel.";
   ResultTable table{"Coverage of images, pixels and values, %, and lengths",
                     {"set", "method", "detection", "images in", "all pixels in", "pixels in",
                      "values in", "length", "weighted length"},

@@ -22,7 +22,7 @@ void check_calibration(const CalibrationArtifact& artifact) {
   if (options.name != "grouped") {
     fail(options.name,
          " calibration gives each row a radius of its own from all calibration rows, ",
-         "which is no fixed part of a graph; export takes split");
+         "which is not a fixed part of a graph; export takes split");
   }
   if (options.group != kByPrediction && options.group != kByLabel) {
     fail("the group of a row is told by '", options.group,
@@ -37,14 +37,14 @@ void check_calibration(const CalibrationArtifact& artifact) {
 void check_score(const ScoreOptions& score) {
   if (searches_surrogate(score)) {
     fail(score.name, score.name == "feature_cqr" ? " by the paper" : "",
-         " searches features by gradient descent, which is no fixed graph; calibrate with ",
+         " searches features by gradient descent, which is not a fixed graph; calibrate with ",
          predicts_labels(score.name) ? "feature_margin" : "nested or linearized", " to export");
   }
   if (score.name == "lac" && score.pixels > 0) {
     fail("sets of labels for every pixel are not exported; calibrate with residual or nested");
   }
   if (score.name == "density" && score.level_set) {
-    fail("unions of intervals have no fixed number of ends, which is no fixed graph; calibrate ",
+    fail("unions of intervals have no fixed number of ends, which is not a fixed graph; calibrate ",
          "density without --union to export");
   }
   if (!score.rectifier.empty() && (score.name == "feature_cqr" || predicts_labels(score.name))) {

@@ -14,7 +14,7 @@ constexpr int64_t kMostMarginClasses = 2048;
 
 struct LabelSets {
   int64_t classes = 0;
-  std::vector<std::string> members;  // [N, classes] bool, one a level
+  std::vector<std::string> members;  // [N, classes] bool, one per level
 };
 
 LabelSets write_label_sets(GraphBuilder& builder, const CalibrationArtifact& artifact,

@@ -1,12 +1,12 @@
 // Interval bound propagation written as ONNX nodes: for each tensor of a head two more, its lower
 // and its upper end over the ball around the feature, by the rules that fcp/bounds/walk.h runs.
 //
-//   first layer   W u + b over the ball:   z ± r·reach, z the network's own tensor, reach a
-//   constant later layers  c = (l + u) / 2, ρ = (u − l) / 2:   (W c + b) ± |W| ρ rising f(l), f(u):
-//   activations, sums, pooling, reshaping, Resize other curves  the least and the largest of f at
-//   both ends and at the turns, moved into [l, u] Sub           l − u', u − l';  Mul by anything,
-//   Div by a constant: the least and the largest of
-//                 the corners
+//   first layer   z ± r·reach: W u + b over the ball, z the network's own tensor, reach a constant
+//   later layers  (W c + b) ± |W| ρ with c = (l + u) / 2, ρ = (u − l) / 2
+//   rising        f(l), f(u): rising activations, sums, pooling, reshaping, Resize
+//   other curves  the least and the largest of f at both ends and at the turns inside [l, u]
+//   Sub           l − u', u − l'
+//   Mul, Div      by anything, by a constant: the least and the largest of the corners
 //
 // An operator beyond these is refused by its name. Cost: two products a layer beside the network's
 // own, none for the first layer; the file grows by |W| of the later layers.

@@ -78,7 +78,7 @@ void choose_pixels(PngDecoder& decoder, PngPixels pixels) {
     png_error(decoder.png, "colours or 16 bits, expected labels: 8-bit grey or a palette");
   } else {
     decoder.image.channels = 1;
-    png_set_packing(decoder.png);  // one byte a pixel, its value unchanged
+    png_set_packing(decoder.png);  // one byte per pixel, its value unchanged
   }
 }
 

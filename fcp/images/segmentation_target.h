@@ -10,7 +10,7 @@
 // All of it is float32, weights and sums in the order of the authors' code: 1 − 1e-6 is only 17
 // units in the last place below 1, so that rounding is visible in the target: deep inside an object
 // it is −13.745 where exact numbers give −13.816.
-// Cost: kernel² operations a class and pixel, but none for rows a class is far from.
+// Cost: kernel² operations per class and pixel, but none for rows a class is far from.
 //
 // Reference: the paper, appendix on experimental details; class weights: Paszke et al., ENet, 2016.
 // Tested by tests/data/segmentation_target_test.cc, tests/parity/image_parity_test.cc.
@@ -47,7 +47,7 @@ Array segmentation_target(const Image& labels, const SegmentationTargetOptions& 
 // [channels, height, width]. The first channel is class `first`: 1 where class 0 is left out.
 Image likeliest_labels(std::span<const float> values, int height, int width, int first = 1);
 
-// Adds the pixels of every class to `counts`, which has one number a class.
+// Adds the pixels of every class to `counts`, which has one number per class.
 void count_labels(const Image& labels, std::span<uint64_t> counts);
 
 // ENet's weights 1 / log(c + p), p the share of the class among all pixels: from 1 / log(c + 1) for

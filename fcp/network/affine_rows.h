@@ -1,7 +1,7 @@
 // An affine layer on rows of plain numbers, y = Wx + b, with or without a ReLU behind it: for the
 // small layers of perceptrons, whose weights stay in the first caches. A tile of six rows by
 // sixty-four outputs is summed in registers, input by input; every row is computed alike, whatever
-// rows stand around it. Cost: 2 D H operations a row, at nearly the speed of the processor's
+// rows stand around it. Cost: 2 D H operations per row, at nearly the speed of the processor's
 // multipliers; a library's matrix product reaches that for larger layers only.
 // Tested by tests/network/relu_rows_test.cc.
 #pragma once

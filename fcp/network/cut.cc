@@ -447,4 +447,15 @@ std::vector<std::string> valid_cuts(const Graph& graph) {
   return cuts;
 }
 
+Graph part_between(const Graph& graph, const std::string& from, const std::string& to) {
+  const auto tensor = [&](const std::string& where) {
+    TensorInfo info;
+    info.name = resolve_cut(graph, where);
+    info.known_rank = false;
+    return std::vector<TensorInfo>{info};
+  };
+  return extract(graph, from.empty() ? graph.inputs : tensor(from),
+                 to.empty() ? graph.outputs : tensor(to));
+}
+
 }  // namespace fcp

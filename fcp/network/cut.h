@@ -32,7 +32,7 @@ struct CutGraph {
 // layers. A layer is a node with learned weights that multiply (Gemm, MatMul, Conv,
 // ConvTranspose); "-2" leaves the last two layers to the head, "2" gives the first two, and what
 // follows each of them, to the backbone, so "0" cuts before the first layer. An Error names a
-// tensor that leaks past the cut. A shape is no leak where the file fixes all dimensions but the
+// tensor that leaks past the cut. A shape is not a leak where the file fixes all dimensions but the
 // rows: what the head needs to know of shapes before the cut becomes constants, or follows from the
 // number of the feature's rows; the backbone then runs on zeros, once for 1 row and once for 2.
 CutGraph cut(const Graph& graph, const std::string& where);
@@ -59,5 +59,9 @@ std::optional<torch::Tensor> value_by_shapes(const Graph& graph);
 // For each node whether it is a layer, as for cut(), and the number of layers.
 std::vector<bool> layer_marks(const Graph& graph);
 size_t count_layers(const Graph& graph);
+
+// The part of a network that starts at `from` and stops at `to`, each written as for resolve_cut;
+// empty: at the network's own inputs or outputs.
+Graph part_between(const Graph& graph, const std::string& from, const std::string& to);
 
 }  // namespace fcp

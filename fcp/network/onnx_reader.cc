@@ -115,7 +115,7 @@ int64_t read_opset(const onnx::ModelProto& model, const std::string& file) {
   return kUnnamedOpset;  // no node is of ONNX's own domain
 }
 
-// A layer's weight that is no finite number makes answers NaN or infinite, far from the cause.
+// A layer's weight that is not finite makes answers NaN or infinite, far from the cause.
 // Other constants may be infinite: masks and limits often are.
 void check_weights(const Graph& graph) {
   static const std::set<std::string> kLayers = {"Gemm", "MatMul", "Conv", "ConvTranspose",

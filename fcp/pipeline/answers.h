@@ -1,5 +1,5 @@
 // Answers of a network that are not numbers. Finite inputs can overflow inside a network, to ∞ − ∞
-// for instance; what would then be written is no interval and no set of anything. Infinite ends are
+// for instance; what would then be written is neither an interval nor a set. Infinite ends are
 // numbers, and legal.
 //
 // Tested by tests/cli/test_numbers.py.

@@ -50,12 +50,6 @@ void check_groups(const CalibrationOptions& calibration, const ScoredNetwork& pr
   }
 }
 
-std::string hash_of(std::string_view bytes) {
-  Sha256 hash;
-  hash.add(bytes);
-  return hash.hex();
-}
-
 // What a reader of a report wants to know.
 std::map<std::string, std::string> provenance_of(const CalibrationArtifact& artifact,
                                                  const ScoreCollector& collector, uint64_t seed) {
@@ -69,7 +63,7 @@ std::map<std::string, std::string> provenance_of(const CalibrationArtifact& arti
   facts["calibration rows"] = std::to_string(kept);
   facts["rows left out for choices"] = std::to_string(collector.seen() - kept);
   facts["calibration data sha256"] = collector.sha256();
-  facts["network sha256"] = hash_of(serialize_onnx(artifact.network));
+  facts["network sha256"] = sha256_hex(serialize_onnx(artifact.network));
   facts["seed"] = std::to_string(seed);
   if (score.pixels > 0) facts["pixels"] = format_number(score.pixels);
   if (searches_surrogate(score)) facts["steps"] = std::to_string(score.steps);
@@ -90,7 +84,7 @@ std::string hash_of_work(const CalibrationArtifact& without_rows, const Calibrat
   work.add(uint64_t{batch});
   work.add(static_cast<uint64_t>(at::get_num_threads()));  // may change the last bits of a score
   work.add(device.str());
-  return hash_of(work.take());
+  return sha256_hex(work.take());
 }
 
 // All ranks must have read and chosen the same.

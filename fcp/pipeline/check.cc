@@ -18,7 +18,7 @@ CheckResult check(const CalibrationArtifact& artifact, RowSource& source,
                   const CheckOptions& options, const Context& context,
                   const std::function<void(const CheckedRow&)>& take) {
   if (const auto missing = missing_scores(artifact.rows.levels)) {
-    fail(*missing, "; the p-values of check need all scores");
+    fail("the calibration ", *missing, "; the p-values of check need all scores");
   }
   torch::NoGradGuard no_grad;
   const TensorPredictor predictor(artifact, context.device);

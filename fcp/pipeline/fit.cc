@@ -59,9 +59,8 @@ std::vector<Cell> column_of_files(const DataOptions& data, const Read& read) {
 SplitColumns split_columns(const FitRequest& options, const DataOptions& data, bool classes) {
   SplitColumns columns;
   const auto text = [&](const std::string& name) {
-    return column_of_files<std::string>(data, [&](const std::string& file) {
-      return read_csv_column(file, name, data.csv);
-    });
+    return column_of_files<std::string>(
+        data, [&](const std::string& file) { return read_csv_column(file, name, data.csv); });
   };
   if (!options.group.empty()) {
     columns.groups = text(options.group);
@@ -89,8 +88,9 @@ void check_parts(const std::vector<std::vector<size_t>>& parts, const DataOption
 }
 
 // The source whose categories and means are those of the training rows.
-std::unique_ptr<RowSource> open_learned(const DataOptions& data, const std::vector<size_t>& training,
-                                        size_t rows, Observer& observer) {
+std::unique_ptr<RowSource> open_learned(const DataOptions& data,
+                                        const std::vector<size_t>& training, size_t rows,
+                                        Observer& observer) {
   auto mask = std::make_shared<std::vector<bool>>(rows, false);
   for (const size_t row : training) (*mask)[row] = true;
   CsvOptions csv = data.csv;

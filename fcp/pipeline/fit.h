@@ -40,8 +40,8 @@ struct FitOutcome {
   std::string reason{};  // why this task, where it was found out
   size_t training_rows = 0, calibration_rows = 0, test_rows = 0;
   size_t without_target = 0, refused = 0;  // rows that were left out
-  HoldoutError error{};       // of the training rows, each predicted by a network that did not see it
-  double deviation = 0;       // numbers: the standard deviation of the first target's test rows
+  HoldoutError error{};  // of the training rows, each predicted by a network that did not see it
+  double deviation = 0;  // numbers: the standard deviation of the first target's test rows
   CalibrateResult calibrated;
   EvaluationReport report;
 };

@@ -20,6 +20,14 @@ CalibrationArtifact read_artifact_for(const std::string& path, std::span<const L
   return artifact;
 }
 
+CalibrationArtifact read_artifact_for_p_values(const std::string& path, const Level& level) {
+  CalibrationArtifact artifact = read_artifact_for(path, {&level, 1});
+  if (const auto missing = missing_scores(artifact.rows.levels)) {
+    fail(path, ": ", *missing, "; the p-values of check need all scores");
+  }
+  return artifact;
+}
+
 std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& artifact,
                                                    const Level& level) {
   if (artifact.calibration.name == "grouped") {

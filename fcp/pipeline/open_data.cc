@@ -89,10 +89,10 @@ Refusals refuse_rows(const DataOptions& options, const CsvOptions& csv, Observer
                             options.refused_file.empty() ? "" : "; see ", options.refused_file));
   }
   if (found.without_target > 0) {
-    observer.note(concat(found.without_target,
-                         found.without_target == 1 ? " row has no target and is"
-                                                   : " rows have no target and are",
-                         " left out; `fcp predict` gives regions without one"));
+    observer.note(concat(
+        found.without_target,
+        found.without_target == 1 ? " row has no target and is" : " rows have no target and are",
+        " left out; `fcp predict` gives regions without one"));
   }
   return found;
 }

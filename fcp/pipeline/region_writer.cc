@@ -20,8 +20,8 @@ namespace {
 // that lists their intervals.
 std::vector<std::string> interval_columns(const Graph& network, size_t outputs, bool unions,
                                           const std::vector<std::string>& endings) {
-  std::vector<std::string> names = outputs == 1 ? std::vector<std::string>{""}
-                                                : target_names_of(network, outputs);
+  std::vector<std::string> names =
+      outputs == 1 ? std::vector<std::string>{""} : target_names_of(network, outputs);
   std::vector<std::string> columns;
   for (std::string& name : names) {
     if (!name.empty()) name.insert(name.begin(), '_');

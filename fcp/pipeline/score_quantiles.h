@@ -2,7 +2,7 @@
 // in the end all ranks find together the few that the levels need (fcp/distributed/selection.h). No
 // rank ever has them all, and the result is the same, bit by bit, for any number of ranks.
 //
-// Cost: 8 bytes a row and side, and 8 for the baseline, over all ranks. Tested by
+// Cost: 8 bytes per row and side, and 8 for the baseline, over all ranks. Tested by
 // tests/cli/test_levels.py and tests/cli/test_ranks.py.
 #pragma once
 

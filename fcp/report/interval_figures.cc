@@ -57,7 +57,7 @@ std::vector<Figure> part_figures(const EvaluationReport& report) {
   const Claim claim = claim_of(report);
   std::vector<Figure> figures = {parts_figure(
       claim, {.caption = concat("By thirds of ", report.response),
-              .remark = "The guarantee is about all rows; here is what it averages over.",
+              .remark = "The guarantee holds over all rows; here is what it averages over.",
               .parts = thirds})};
   if (!strata.empty()) {
     figures.push_back(parts_figure(

@@ -12,7 +12,7 @@ namespace fcp {
 // One line a name (a data set), one mark a series, with a whisker as long as its deviation.
 struct ComparisonSeries {
   std::string name;
-  std::vector<double> values;      // one a row; NaN: none
+  std::vector<double> values;      // one per row; NaN: none
   std::vector<double> deviations;  // the same, or empty
 };
 

@@ -11,10 +11,10 @@
 // probabilities make the score of the truth uniform (of aps). Randomised sets may be empty.
 // Equal logits: the lower label comes first (labels.h).
 //
-// Cost: one forward and a sort of C numbers a row. Reference: Romano, Sesia, Candès, Classification
-// with Valid and Adaptive Coverage, 2020; Angelopoulos, Bates, Malik, Jordan, Uncertainty Sets for
-// Image Classifiers using Conformal Prediction, 2021.
-// Tested by tests/scores/labels_test.cc and label_law_test.cc.
+// Cost: one forward and a sort of C numbers per row. Reference: Romano, Sesia, Candès,
+// Classification with Valid and Adaptive Coverage, 2020; Angelopoulos, Bates, Malik, Jordan,
+// Uncertainty Sets for Image Classifiers using Conformal Prediction, 2021. Tested by
+// tests/scores/labels_test.cc and label_law_test.cc.
 #pragma once
 
 #include <memory>

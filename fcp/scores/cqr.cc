@@ -86,7 +86,7 @@ QuantileOutputs quantile_outputs(const Network& head, const ScoreOptions& option
 Quantiles quantiles_of(const Tensors& outputs, const QuantileOutputs& which) {
   const Quantiles quantiles{output_matrix(outputs[which.low]), output_matrix(outputs[which.high])};
   if (quantiles.low.size(1) != quantiles.high.size(1)) {
-    fail("the low quantile answers ", quantiles.low.size(1), " numbers a row, the high one ",
+    fail("the low quantile answers ", quantiles.low.size(1), " numbers per row, the high one ",
          quantiles.high.size(1), "; expected as many");
   }
   return quantiles;

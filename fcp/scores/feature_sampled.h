@@ -1,7 +1,7 @@
 // The paper's Feature CP for labels, faithfully.
 //
-//   score(v, k)  = ‖u_M − v‖      u_M: the surrogate feature after M steps on the cross-entropy of
-//   k region(v, r) = the labels predicted at v and at samples of the ball of radius r around it
+//   score(v, k)  = ‖u_M − v‖, u_M the surrogate feature after M steps on the cross-entropy of k
+//   region(v, r) = the labels predicted at v and at samples of the ball of radius r around it
 //
 // The two are different sets, and the law does not hold: what calibration guarantees is detection,
 // score ≤ radius; the set covers as much as M, η and the number of samples happen to make it.
@@ -12,11 +12,10 @@
 // that is one linear layer the logits at the samples are z + r W d, and only labels that can win at
 // some sample are looked at.
 //
-// Cost: M forwards and backwards a row for the score; for the region `samples` forwards a row, and
-// for a linear head `samples` times the few labels that can win. With a radius for each label, as
-// many balls as a row has different radii.
-// Reference: the paper, its appendix on classification and Table 3.
-// Tested by tests/scores/feature_sampled_test.cc.
+// Cost: M forwards and backwards per row for the score; for the region `samples` forwards per row,
+// and for a linear head `samples` times the few labels that can win. With a radius for each label,
+// as many balls as a row has different radii. Reference: the paper, its appendix on classification
+// and Table 3. Tested by tests/scores/feature_sampled_test.cc.
 #pragma once
 
 #include <cstdint>

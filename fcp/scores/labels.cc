@@ -56,7 +56,7 @@ LogitHead logit_head(const std::shared_ptr<const Network>& head, const std::stri
   if (result.classes == 0) result.classes = classes_by_running(*result.network, wanted);
   if (result.classes < 2) {
     fail("output '", head->outputs()[index].name, "' has ", result.classes,
-         " number a row; a score of labels needs one for each of at least 2 classes");
+         " number per row; a score of labels needs one for each of at least 2 classes");
   }
   return result;
 }
@@ -67,7 +67,7 @@ torch::Tensor logits_of(const LogitHead& head, const torch::Tensor& features) {
   const torch::Tensor logits = output.reshape({output.size(0), -1});
   if (logits.size(1) != head.classes) {
     fail("output '", head.network->outputs()[0].name, "': found ", logits.size(1),
-         " numbers a row, expected ", head.classes);
+         " numbers per row, expected ", head.classes);
   }
   return logits.to(torch::kCPU, torch::kFloat).contiguous();
 }
@@ -97,7 +97,7 @@ torch::Tensor label_radii(const torch::Tensor& radius, int64_t rows, int64_t cla
   const bool fits = radius.dim() == 2 && radius.size(0) == rows &&
                     (radius.size(1) == 1 || radius.size(1) == classes);
   if (!fits) {
-    fail("a score of labels takes one radius a row, or one for each of its ", classes,
+    fail("a score of labels takes one radius per row, or one for each of its ", classes,
          " labels; found ", radius.sizes(), " for ", rows, " rows");
   }
   return radius.to(torch::kCPU, torch::kDouble).contiguous();

@@ -130,7 +130,7 @@ class MarginByBounds : public LabelScore {
     return torch::cat(parts).scatter(1, logits.argmax(1, /*keepdim=*/true), true);
   }
 
-  // m(v, k) of one label a row, labels [N, 1] → [N] doubles.
+  // m(v, k) of one label per row, labels [N, 1] → [N] doubles.
   torch::Tensor margins(const torch::Tensor& features, const torch::Tensor& logits,
                         const torch::Tensor& labels) const {
     return smallest_radius(features.size(0), torch::kCPU, RadiusRange::kFromZero,

@@ -17,7 +17,7 @@
 // Where a share of an image's pixels is asked for (pixels.h), the score is the smallest radius
 // whose band holds that many, found by the same bisection at the same cost.
 //
-// Cost: 31 bands a row for the score (31 K where bands are not nested), 1 (31) for the region.
+// Cost: 31 bands per row for the score (31 K where bands are not nested), 1 (31) for the region.
 // Tested by tests/scores/law_test.cc and nested_test.cc.
 #pragma once
 

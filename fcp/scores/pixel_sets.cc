@@ -61,11 +61,11 @@ class PixelSets : public Score {
     return 1 - (double_log_ ? flat.exp().neg().exp() : probabilities(flat, temperature_));
   }
 
-  // [N, P] int64; an Error names what is no label.
+  // [N, P] int64; an Error names what is not a label.
   torch::Tensor labels_for(const torch::Tensor& truth, const torch::Tensor& all) const {
     const torch::Tensor labels = truth.to(all.device(), torch::kLong).flatten(1);
     if (labels.size(0) != all.size(0) || labels.size(1) != all.size(2)) {
-      fail("there are ", labels.size(1), " labels a row, the network answers for ", all.size(2),
+      fail("there are ", labels.size(1), " labels per row, the network answers for ", all.size(2),
            " pixels");
     }
     const int64_t least = labels.min().item<int64_t>(), most = labels.max().item<int64_t>();

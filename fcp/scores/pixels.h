@@ -2,11 +2,10 @@
 //
 // An output [N, C, H, W] has P = H·W pixels of C channels; an output [N, K] has K pixels of one
 // channel each. A pixel is in a region where all its channels are. Where the share q of the pixels
-// is asked for, an image is no stranger than r when at least ⌈q P⌉ of its pixels are in region(v,
-// r):
+// is asked for, an image is no stranger than r when at least ⌈q P⌉ of its pixels are in the region
+// of radius r:
 //
-//   score(v, y) = the ⌈q P⌉-th smallest, over pixels, of the largest, over channels, of their
-//   scores
+//   score(v, y) = the ⌈q P⌉-th smallest over pixels of the largest score over channels
 //
 // so that the law of score.h becomes: share of pixels in region(v, r) ≥ q ⟺ score(v, y) ≤ r. With
 // q = 1 it is the law of the whole. docs/mathematics.md says what is then guaranteed.
@@ -37,7 +36,7 @@ torch::Tensor enough_pixels(const torch::Tensor& inside, const PixelShape& shape
 torch::Tensor pixel_quantile(const torch::Tensor& scores, const PixelShape& shape, double share);
 
 // The share that the option `pixels` of the score `name` means: 0 stands for 1, the whole. An Error
-// where it is no share.
+// where it is not a share.
 double pixel_share(double pixels, const std::string& name);
 
 }  // namespace fcp

@@ -1,6 +1,6 @@
 // A Score says how strange a truth y is for a feature v, and which y are no stranger than a radius.
 //
-//   score(v, y)    number          one a row
+//   score(v, y)    number          one per row
 //   region(v, r)   intervals or labels: all y with score(v, y) ≤ r
 //
 // and every Score but `surrogate` and its kin obeys one law, tested for all of them in
@@ -8,8 +8,8 @@
 //
 //   y ∈ region(v, r)   ⟺   score(v, y) ≤ r
 //
-// Calibration needs nothing else. A score with two sides gives two numbers a row, one for each end
-// of the interval, and takes two radii: y is in where both its scores are within their radii.
+// Calibration needs nothing else. A score with two sides gives two numbers per row, one for each
+// end of the interval, and takes two radii: y is in where both its scores are within their radii.
 //
 // Rows go in batches: N rows, D numbers a feature, K outputs, S sides, C classes.
 #pragma once
@@ -87,7 +87,7 @@ struct ScoreOptions {
   // density of level sets: the unit of each output; empty: 1 for all.
   std::vector<double> scale{};
   // q: residual, nested, lac: the share of an image's pixels that must be in (pixels.h). 0: the row
-  // is no image: all of it must be in, and lac gives one set a row instead of one a pixel.
+  // is not an image: all of it must be in, and lac gives one set per row instead of one per pixel.
   double pixels = 0;
   double floor = 0;  // c: nested, linearized, feature_cqr
   double slope = 0;  // s: the mean width of a band of radius 1; set where floor > 0

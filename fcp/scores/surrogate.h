@@ -7,7 +7,7 @@
 // What calibration guarantees is detection, score ≤ radius; the interval covers as much as M, η and
 // the bound's looseness happen to make it. Evaluations of this score print both coverages.
 //
-// Cost: M forwards and backwards a row for the score, one range for the region.
+// Cost: M forwards and backwards per row for the score, one range for the region.
 // Reference: the paper, Algorithms 2 and 3. Tested by tests/scores/surrogate_test.cc and
 // tests/parity/golden_test.cc.
 #pragma once

@@ -3,8 +3,8 @@
 //
 // Idea: with g the gradient with respect to p, a step in u is u − η Aᵀ g, so that
 //   p ← p − η (A Aᵀ) g,     u = v − η Aᵀ Σ g   at the end alone.
-// A Aᵀ, made once, takes one product a step in place of the two by A and Aᵀ. Of a convolution by W
-// it is a convolution by the correlation of W with itself, K, of 2k − 1 places a side, less what
+// A Aᵀ, made once, takes one product per step in place of the two by A and Aᵀ. Of a convolution by
+// W it is a convolution by the correlation of W with itself, K, of 2k − 1 places a side, less what
 // would have gone through the padding around the image: for k = 3 and one place of padding that
 // ring is felt only at the border and there acts along it, so that the correlations of the outer
 // rows and columns of W correct the four sides, and those of its corners the four corners.

@@ -6,7 +6,7 @@
 // the gradients stay in its registers, K in shared memory, so that between the first step and the
 // last nothing waits for memory or for a launch.
 // Assumes at most kReluDescentUnits hidden units (fewer are padded by units that are never on).
-// Cost: hidden² multiply-adds a row and step.
+// Cost: hidden² multiply-adds per row and step.
 // Tested by tests/search/surrogate_search_test.cc, which needs a CUDA device.
 #pragma once
 

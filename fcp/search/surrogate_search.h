@@ -7,15 +7,14 @@
 // code lets them). One trajectory gives the features of every number of steps M on its way. With
 // Adam the same gradient feeds Adam's update (β₁ = 0.9, β₂ = 0.999, ε = 1e-8).
 //
-// Plain descent takes the cheapest road that leads to the same features but for rounding, where
-// `shortcuts` allows it:
-//   - a head Linear–ReLU–Linear with one output in straight stretches on the CPU (relu_search.h)
-//   and
+// Plain descent takes the cheapest way to the same features, up to rounding, where `shortcuts`
+// allows it:
+//   - a head Linear–ReLU–Linear with one output: in straight stretches on the CPU (relu_search.h),
 //     in one launch on a CUDA device (relu_descent_cuda.h), unless features are observed;
 //   - any head behind its first layer where front_layer.h knows it;
 //   - forward and backward through the whole head otherwise.
 //
-// Assumes that every op of the head is differentiable. Cost: one forward and one backward a step;
+// Assumes that every op of the head is differentiable. Cost: one forward and one backward per step;
 // the shortcuts say theirs.
 // Reference: the paper, Algorithm 2; plain descent matches its code step by step.
 // Tested by tests/search/surrogate_search_test.cc.

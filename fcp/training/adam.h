@@ -5,7 +5,7 @@
 //   p ← p − rate / (1 − β₁ᵗ) · m / (√v / √(1 − β₂ᵗ) + ε)
 //
 // Assumes that every parameter has a gradient at every step. Cost: one read and one write of four
-// blocks a step; with all layers in one block there is no overhead per layer.
+// blocks per step; with all layers in one block there is no overhead per layer.
 // Tested by tests/training/adam_test.cc against torch::optim::Adam.
 #pragma once
 

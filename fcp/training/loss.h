@@ -27,7 +27,7 @@ Loss parse_loss(const std::string& name);
 struct LossFunction {
   Loss kind = Loss::kMse;
   std::vector<double> levels{};   // of the quantiles
-  std::vector<double> weights{};  // one a target, or one a class; empty: all 1
+  std::vector<double> weights{};  // one per target, or one per class; empty: all 1
 };
 
 // A loss over some rows, kept as a sum so that several blocks of rows can be added up.

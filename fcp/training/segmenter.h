@@ -12,9 +12,8 @@
 //
 // The graph (segmenter_network.h) takes images normalised as ImageTransform does by default, and
 // says so in its metadata. Cost: 5 ms of one core an image of 64 × 128 and epoch; images and
-// targets stay in memory, 4 · (3 + classes) bytes a pixel. Same samples, options and thread count:
-// same bits.
-// Tested by tests/training/segmenter_test.cc.
+// targets stay in memory, 4 · (3 + classes) bytes per pixel. Same samples, options and thread
+// count: same bits. Tested by tests/training/segmenter_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +34,7 @@ struct SegmenterOptions {
   int64_t batch = 2;
   double rate = 6e-3;
   uint64_t seed = 0;
-  std::vector<std::string> class_names{};  // kept in the graph; one a class, or none
+  std::vector<std::string> class_names{};  // kept in the graph; one per class, or none
 };
 
 struct SegmenterResult {

@@ -55,7 +55,7 @@ struct TabularOptions {
   double low = 0.05;  // levels of the quantiles
   double high = 0.95;
   int64_t classes = 0;            // cross-entropy; 0: the largest label + 1
-  std::vector<double> weights{};  // of the loss: one a target, or one a class; empty: all 1
+  std::vector<double> weights{};  // of the loss: one per target, or one per class; empty: all 1
   torch::Device device = torch::kCPU;
 };
 

@@ -35,13 +35,13 @@ struct TrainOptions {
   double high = 0.95;
   bool two_networks = false;      // one network for each quantile, instead of one with two outputs
   int64_t classes = 0;            // cross-entropy; 0: the largest label + 1
-  std::vector<double> weights{};  // of the loss: one a target, or one a class; empty: all 1
+  std::vector<double> weights{};  // of the loss: one per target, or one per class; empty: all 1
   bool scale = true;              // standardise x, divide y by mean |y|
 };
 
 struct TrainResult {
   Graph graph;
-  std::vector<FitHistory> histories;  // one a network: two with two_networks, else one
+  std::vector<FitHistory> histories;  // one per network: two with two_networks, else one
   double seconds = 0;
 };
 

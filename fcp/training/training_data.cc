@@ -104,7 +104,7 @@ int64_t count_classes(std::span<const float> labels, int64_t asked) {
 void check_loss_weights(std::span<const double> weights, int64_t expected, const char* what) {
   if (weights.empty()) return;
   if (static_cast<int64_t>(weights.size()) != expected) {
-    fail("found ", weights.size(), " weights of the loss, expected ", expected, ", one a ", what);
+    fail("found ", weights.size(), " weights of the loss, expected ", expected, ", one per ", what);
   }
   for (const double weight : weights) {
     if (!(weight > 0 && std::isfinite(weight))) {

@@ -97,7 +97,7 @@ TEST_F(CheckpointTest, RefusesOtherWorkAndNamesBothHashes) {
 TEST_F(CheckpointTest, LeavesAFileThatIsNoCheckpoint) {
   put_bytes(path_, "x,y\n1,2\n");
   EXPECT_THAT([&] { Checkpoint(path_, kOneKey); },
-              ThrowsMessage<Error>(HasSubstr("is no checkpoint")));
+              ThrowsMessage<Error>(HasSubstr("is not a checkpoint")));
   EXPECT_EQ(file_bytes(path_), "x,y\n1,2\n");
 }
 

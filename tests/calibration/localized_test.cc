@@ -143,7 +143,7 @@ TEST(Localized, CoversTheWorstRegionBetterThanSplit) {
 // As h → ∞ all weights become equal, wherever the centre was drawn.
 TEST(Localized, WideBandwidthIsSplit) {
   Random random(4);
-  CalibrationScores rows = draw_local_rows(random, 50);  // α(n + 1) = 5.1 is no tie
+  CalibrationScores rows = draw_local_rows(random, 50);  // α(n + 1) = 5.1 is not a tie
   const TestInputs fresh{feature_column(draw_places(random, 40)), {}, {}};
   const auto wide = localized(rows, 1e6);
   const auto split = make_calibration({}, rows);
@@ -284,7 +284,7 @@ TEST(ChooseBandwidth, IsSmallWhereTheSpreadIsLocalAndLargeWhereItIsNot) {
   }
 }
 
-// Behind a ReLU most rows may be the same; the bandwidth is about the others.
+// Behind a ReLU most rows may be the same; the bandwidth is of the others.
 TEST(ChooseBandwidth, LooksAtRowsThatDiffer) {
   Random random(10);
   torch::Tensor features = torch::full({400, 1}, 1000.1f);

@@ -73,12 +73,12 @@ class Labels(program.Case):
             lines.append(f"{a:.4f},{b:.4f},{'left' if a < 1 else 'right'},{kind}")
         return self.write(name, "\n".join(lines) + "\n")
 
-    def make_tables(self):
+    def make_tables(self, *training):
         self.make_table("train.csv", 600, 1)
         self.make_table("cal.csv", 800, 2)
         self.make_table("test.csv", 400, 3)
         self.fcp("train", "train.csv", "--target", "kind", "--drop", "side", "--loss",
-                 "cross-entropy", "--layers", "16,16", "--epochs", 30, "--out", "m.onnx")
+                 "cross-entropy", "--layers", "16,16", "--epochs", 30, "--out", "m.onnx", *training)
 
     def calibrate_labels(self, out, *arguments):
         return self.fcp("calibrate", "m.onnx", "--data", "cal.csv", "--target", "kind", "--out", out,

@@ -57,7 +57,7 @@ class Levels(program.Case):
                         os.path.getsize(self.path("all.onnx")) - 2 * 8 * 2000)
 
     def test_two_sides_each_at_half_of_alpha(self):
-        self.fcp("train", self.made("calibration.csv"), "--target", TARGET, "--loss", "quantile",
+        self.fcp("train", self.made("train.csv"), "--target", TARGET, "--loss", "quantile",
                  "--epochs", "3", "--out", "q.onnx")
         self.both("--score", "cqr", "--asymmetric", model="q.onnx")
         self.assert_same_answers(("0.1",))
@@ -70,12 +70,12 @@ class Levels(program.Case):
 
     def test_sets_of_labels(self):
         rng = random.Random(4)
-        for name in ("calibration.csv", "test.csv"):
+        for name in ("train.csv", "calibration.csv", "test.csv"):
             points = [(rng.gauss(0, 1), rng.gauss(0, 1)) for _ in range(400)]
             self.write(name, "a,b,kind\n" + "".join(
                 f"{a:.3f},{b:.3f},{int(a + rng.gauss(0, 1) > 0) + int(b > 0.5)}\n" for a, b in points))
         self.demo, self.target = self.folder, "kind"
-        self.fcp("train", "calibration.csv", "--target", "kind", "--loss", "cross-entropy",
+        self.fcp("train", "train.csv", "--target", "kind", "--loss", "cross-entropy",
                  "--epochs", "5", "--out", "k.onnx")
         self.both("--score", "feature_margin", "--rank-weight", "0", model="k.onnx")
         self.assert_same_answers(("0.1",))

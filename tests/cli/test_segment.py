@@ -301,10 +301,10 @@ class Segment(program.Case):
         self.refused(1, "group: names 59 rows, the data has more", "calibrate", "net.onnx",
                      "--data", "data", "--out", "x.onnx", "--group", "few.npy")
 
-    def test_an_answer_that_is_not_a_number_is_named(self):
+    def test_a_weight_that_is_not_a_number_is_named(self):
         self.write("nan.onnx", network().replace(struct.pack("<f", 1.5),
                                                  struct.pack("<f", math.nan)))
-        self.refused(1, "data/images/calibration000.png has a score that is not a number",
+        self.refused(1, "nan.onnx: Conv node making 'output': its weight 'bias' is NaN at element 0",
                      "calibrate", "nan.onnx", "--data", "data", "--out", "x.onnx")
 
     def test_wrong_input(self):

@@ -94,13 +94,15 @@ TEST_F(CsvTypes, TextTargetsAreClasses) {
   EXPECT_THAT(y_.values, ElementsAre(1));
   EXPECT_EQ(error([&] { again("a,kind\n1,fir\n", "kind"); }),
             "t.csv: line 2, column 'kind': 'fir' is none of the 2 classes of the training file");
-  EXPECT_THAT(error([&] { learn(text, "kind"); }),
-              HasSubstr("line 2, column 'kind': expected a number, found 'oak' (and 3 more such rows)"));
+  EXPECT_THAT(
+      error([&] { learn(text, "kind"); }),
+      HasSubstr("line 2, column 'kind': expected a number, found 'oak' (and 3 more such rows)"));
 }
 
 TEST_F(CsvTypes, FewWholeNumbersMayBeClasses) {
   std::string text = "a,n\n";
-  for (int i = 0; i < 40; ++i) text += std::to_string(i * i) + "," + std::to_string(3 * (i % 4)) + "\n";
+  for (int i = 0; i < 40; ++i)
+    text += std::to_string(i * i) + "," + std::to_string(3 * (i % 4)) + "\n";
   learn(text, "n", {.labels = CsvLabels::kText});
   EXPECT_THAT(encoding_.classes, IsEmpty());
   learn(text, "n", {.labels = CsvLabels::kFewValues});

@@ -11,8 +11,9 @@ double days(std::string_view text, DateOrder order = DateOrder::kMonthFirst) {
 }
 
 TEST(Date, ReadsTheUsualWays) {
-  for (const char* text : {"2000-03-01", "2000/3/1", "1.3.2000", "01.03.00", "3/1/2000", "3/1/00",
-                           "1 Mar 2000", "1-Mar-2000", "March 1, 2000", "Mar 1 2000", " 2000-3-1 "}) {
+  for (const char* text :
+       {"2000-03-01", "2000/3/1", "1.3.2000", "01.03.00", "3/1/2000", "3/1/00", "1 Mar 2000",
+        "1-Mar-2000", "March 1, 2000", "Mar 1 2000", " 2000-3-1 "}) {
     EXPECT_EQ(days(text), 60) << text;  // 31 days of January and 29 of February
   }
   EXPECT_EQ(days("1/3/2000", DateOrder::kDayFirst), 60);
@@ -29,9 +30,9 @@ TEST(Date, ReadsTimesAsFractions) {
 }
 
 TEST(Date, RefusesWhatIsNone) {
-  for (const char* text : {"", "12", "2000", "2000-13-01", "2000-02-30", "13/13/2000", "1.5", "abcdef",
-                           "2000-01-01x", "2000-01-01 25:00", "2000-01-01 12:61", "12:00:00",
-                           "1.2.3.4.5", "Foo 1, 2000", "2000-01-01T", "192.168.1.1"}) {
+  for (const char* text : {"", "12", "2000", "2000-13-01", "2000-02-30", "13/13/2000", "1.5",
+                           "abcdef", "2000-01-01x", "2000-01-01 25:00", "2000-01-01 12:61",
+                           "12:00:00", "1.2.3.4.5", "Foo 1, 2000", "2000-01-01T", "192.168.1.1"}) {
     EXPECT_EQ(days(text), -1e9) << text;
   }
 }

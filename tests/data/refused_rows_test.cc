@@ -26,7 +26,8 @@ std::string content(const std::string& path) {
 
 TEST(RefusedRows, AreLeftOutOfRowsAndColumnsAlike) {
   const Folder folder;
-  const std::string path = folder.write("t.csv", "a,g,y\n1,0,5\nx,1,6\n3,2,\n4,3\n5,4,7\n6,5,8,9\n");
+  const std::string path =
+      folder.write("t.csv", "a,g,y\n1,0,5\nx,1,6\n3,2,\n4,3\n5,4,7\n6,5,8,9\n");
   const std::string out = std::filesystem::path(path).parent_path() / "refused.csv";
   const Refusals found =
       find_refusals({path}, "y", {}, {.problems = true, .without_target = true}, out);

@@ -42,7 +42,8 @@ TEST(Split, AtRandomBySeed) {
 TEST(Split, StrataAreInEveryPartUpToARow) {
   for (size_t rows : {30u, 97u, 500u}) {
     SplitColumns columns;
-    for (size_t i = 0; i < rows; ++i) columns.strata.push_back(i % 10 == 0 ? "rare" : i % 3 ? "a" : "b");
+    for (size_t i = 0; i < rows; ++i)
+      columns.strata.push_back(i % 10 == 0 ? "rare" : i % 3 ? "a" : "b");
     const auto parts = split_rows(rows, {3, 1, 1}, 3, columns);
     expect_partition(parts, rows);
     std::map<std::string, double> total;
@@ -78,8 +79,9 @@ TEST(Split, ByTimeTheOldestFirst) {
   EXPECT_THAT(split_rows(4, {2, 1, 1}, 0, columns),
               ElementsAre(ElementsAre(1, 2), ElementsAre(0), ElementsAre(3)));
   const std::string bad = folder.write("b.csv", "when,a\n2024-03-01,1\nsoon,2\n");
-  EXPECT_EQ(message_of(folder, [&] { read_time_column(bad, "when"); }),
-            "b.csv: column 'when', row 1 (from 0): found 'soon', expected a time: a date or a number");
+  EXPECT_EQ(
+      message_of(folder, [&] { read_time_column(bad, "when"); }),
+      "b.csv: column 'when', row 1 (from 0): found 'soon', expected a time: a date or a number");
 }
 
 TEST(Split, WritesFilesOfParts) {

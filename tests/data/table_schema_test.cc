@@ -77,12 +77,19 @@ TEST_F(Schema, WishesOverride) {
   EXPECT_EQ(format_text(found.columns[0].format), "category");
   EXPECT_TRUE(found.columns[1].dropped);
   EXPECT_TRUE(found.columns[2].target);
-  EXPECT_EQ(message_of(folder_, [&] { schema(text, {.types = {{"q", "date"}}}); }),
+  EXPECT_EQ(message_of(folder_,
+                       [&] {
+                         schema(text, {.types = {{"q", "date"}}});
+                       }),
             "t.csv: no column 'q' (schema); the columns are 'a', 'b', 'y'");
-  EXPECT_EQ(message_of(folder_, [&] { schema(text, {.types = {{"y", "drop"}}}, "y"); }),
+  EXPECT_EQ(message_of(folder_,
+                       [&] {
+                         schema(text, {.types = {{"y", "drop"}}}, "y");
+                       }),
             "t.csv: column 'y' is the target and cannot be dropped");
   EXPECT_EQ(parse_types("a=date:dmy, b=drop").at("b"), "drop");
-  EXPECT_THAT(message_of(folder_, [] { parse_types("a=dates"); }), HasSubstr("'dates' is not a type"));
+  EXPECT_THAT(message_of(folder_, [] { parse_types("a=dates"); }),
+              HasSubstr("'dates' is not a type"));
   EXPECT_THAT(message_of(folder_, [] { parse_types("a"); }), HasSubstr("'a' is not COLUMN=TYPE"));
 }
 

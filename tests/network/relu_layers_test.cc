@@ -69,7 +69,7 @@ TEST(ReluLayers, OtherShapesAreLeftAlone) {
   for (Node& node : curved.nodes) node.op = node.op == "Relu" ? "Tanh" : node.op;
   EXPECT_FALSE(match_relu_layers(Network(curved)).has_value());
   EXPECT_FALSE(match_relu_layers(Network(make_mlp({300, 300, 1}))).has_value());  // too large
-  // A division between layers is no standardisation of the input.
+  // A division between layers is not a standardisation of the input.
   Graph between = make_mlp({4, 5, 2});
   between.initializers["half"] = torch::full({1}, 2.0f);
   between.nodes.back().inputs[0] = "halved";

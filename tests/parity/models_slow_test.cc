@@ -77,7 +77,7 @@ TEST(ModelsSlow, SegmentationIsThatOfPyTorch) {
   torch::Tensor classes = torch::empty_like(expected);
   for (int64_t i = 0; i < images.size(0); ++i) {
     const torch::Tensor output = network.forward(normalize(images.narrow(0, i, 1)));
-    classes[i] = output[0].narrow(0, 1, 19).argmin(0) + 1;  // channel 0 is no class
+    classes[i] = output[0].narrow(0, 1, 19).argmin(0) + 1;  // channel 0 is not a class
   }
   const auto share = [](const torch::Tensor& of) {
     return of.to(torch::kDouble).mean().item<double>();

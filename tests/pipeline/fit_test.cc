@@ -84,13 +84,13 @@ TEST(Fit, LearnsColumnsFromTrainingRowsAlone) {
 }
 
 TEST(Fit, FewRowsLeaveEnoughToCalibrate) {
-  EXPECT_THAT(usual_shares(30, Level(0.1)),
-              ElementsAre(::testing::DoubleEq(0.4), 0.4, 0.2));
+  EXPECT_THAT(usual_shares(30, Level(0.1)), ElementsAre(::testing::DoubleEq(0.4), 0.4, 0.2));
   EXPECT_THAT(usual_shares(10000, Level(0.1)),
               ElementsAre(::testing::DoubleNear(0.6, 1e-12), 0.2, 0.2));
   const Folder folder;
-  EXPECT_EQ(message_of(folder, [&] { fit_table(quick(folder.write("t.csv", line_table(12))), {}); }),
-            "t.csv: 12 rows with a target, expected at least 20");
+  EXPECT_EQ(
+      message_of(folder, [&] { fit_table(quick(folder.write("t.csv", line_table(12))), {}); }),
+      "t.csv: 12 rows with a target, expected at least 20");
 }
 
 TEST(TableRows, AreTheChosenOnes) {

@@ -1,6 +1,6 @@
 """Networks, rows and the program, for the tests of the Python package.
 
-Untrained networks do: coverage is about exchangeable rows, not about good predictions."""
+Untrained networks do: coverage needs exchangeable rows, not good predictions."""
 
 import os
 import subprocess

@@ -142,7 +142,7 @@ TEST(Cqr, QuantilesMustHaveOneShape) {
             score->score(torch::zeros({4, 1}), torch::zeros({4, 1}));
           },
           ThrowsMessage<Error>(
-              "the low quantile answers 1 numbers a row, the high one 2; expected as many"))
+              "the low quantile answers 1 numbers per row, the high one 2; expected as many"))
           << name;
     }
   }

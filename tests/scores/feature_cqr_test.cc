@@ -35,7 +35,7 @@ std::shared_ptr<const Network> dyadic_head() {
   return network_of(graph);
 }
 
-// A radius a side: (low − y) / ‖w‖₁ and (y − high) / ‖w'‖₁, negative where y is inside.
+// A radius per side: (low − y) / ‖w‖₁ and (y − high) / ‖w'‖₁, negative where y is inside.
 TEST(FeatureCqr, LinearHeadsByHand) {
   const auto score = make_score(feature_cqr_options(true), dyadic_head());
   ASSERT_EQ(score->sides(), 2);

@@ -249,7 +249,7 @@ TEST(Law, NestedWithScales) {
   EXPECT_GT(pairs, 1500);
 }
 
-// A radius a side, in double precision: the ends allow for the rounding of score and radius.
+// A radius per side, in double precision: the ends allow for the rounding of score and radius.
 TEST(Law, Cqr) {
   Random random(13);
   int pairs = 0;

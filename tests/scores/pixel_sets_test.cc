@@ -121,7 +121,8 @@ TEST(PixelSets, Refuses) {
       [&] {
         score->score(features, torch::zeros({1, 3}));
       },
-      testing::ThrowsMessage<Error>("there are 3 labels a row, the network answers for 4 pixels"));
+      testing::ThrowsMessage<Error>(
+          "there are 3 labels per row, the network answers for 4 pixels"));
   EXPECT_THAT(
       [&] {
         make_score(pixel_lac(0.9, false), network_of(make_mlp({2, 3})));

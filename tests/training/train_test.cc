@@ -39,8 +39,8 @@ TEST(TrainTest, LearnsALinearFunctionInItsOwnUnit) {
 }
 
 // y = (1 + x) · uniform(0, 1) for x in {0, 1}: the quantiles are known for each x. Those of the
-// 3,000 rows a side have a standard deviation of 0.004; what the optimiser leaves is larger (0.046
-// at worst over a dozen seeds), so the tolerance is 0.08.
+// 3,000 rows per side have a standard deviation of 0.004; what the optimiser leaves is larger
+// (0.046 at worst over a dozen seeds), so the tolerance is 0.08.
 void expect_quantiles(bool two_networks) {
   Random random(3);
   Array x = zeros({6000, 1}), y = zeros({6000, 1});
@@ -163,7 +163,7 @@ TEST(TrainTest, NamesWrongOptions) {
   EXPECT_THAT(message_of({.weights = {1, 2}}), HasSubstr("found 2 weights"));
   EXPECT_THAT(message_of({.weights = {0}}), HasSubstr("a weight of the loss is 0"));
   EXPECT_THAT(message_of({.loss = Loss::kCrossEntropy, .weights = {1, 2, 3}}),
-              HasSubstr("expected 4, one a class"));
+              HasSubstr("expected 4, one per class"));
 }
 
 }  // namespace

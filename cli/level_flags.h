@@ -23,7 +23,7 @@ void add_levels(CLI::App& verb, LevelFlags& flags, bool several = false);
 // The levels in the order given, none twice. Says where a level lets most regions miss.
 std::vector<Level> levels_of(const LevelFlags& flags, const CommonOptions& common);
 
-// 1 − confidence, exactly: "0.9" is "0.1", "97.5%" is "0.025". Bad usage where it is no such number.
+// 1 − confidence, exactly: "0.9" is "0.1", "97.5%" is "0.025". Bad usage where it is none.
 std::string alpha_of_confidence(const std::string& confidence);
 
 }  // namespace fcp::cli

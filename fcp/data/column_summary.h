@@ -8,8 +8,8 @@
 //               where all differ and the name is id or ends in _id or Id
 //   date        nine in ten or more are dates
 //   constant    there is no value, or one value and nothing is missing
-//   identifier  texts that all differ, of few words; text where they have many words or half of them
-//               or more differ
+//   identifier  texts that all differ, of few words
+//   text        the same of many words, or half of the cells or more differ
 //   category    all else
 //
 // Tested by tests/data/table_schema_test.cc.

@@ -1,13 +1,13 @@
 // CSV files as features x and targets y.
 //
-// Columns are numbers, unless options say otherwise: text columns named `categorical` become one-hot
-// columns, missing values are refused or replaced by the column's mean. Where `find_types` is asked
-// for, what each column is is found out (fcp/data/table_schema.h), and nothing needs to be said. What
-// was learned from the training file is a CsvEncoding, which applied to another file gives the same
+// Columns are numbers, unless options say otherwise: text columns named `categorical` become
+// one-hot columns, missing values are refused or replaced by the column's mean. With `find_types`
+// what each column is is found out (fcp/data/table_schema.h) and nothing needs to be said. What was
+// learned from the training file is a CsvEncoding, which applied to another file gives the same
 // columns in the same order.
 //
-// A category that the training file did not have is "other" where rare categories were pooled there,
-// and none of the known ones elsewhere; warnings() counts them.
+// A category that the training file did not have is "other" where rare ones were pooled there, and
+// none of the known ones elsewhere; warnings() counts them.
 //
 // A column is named by its header, or by its 0-based index (negative: from the end); a header
 // that reads like an index wins over the index. Where the header is not said to be there or not,

@@ -1,8 +1,8 @@
 // The part of CsvReader that learns from a file whose column types were found out: which columns
 // are features, their categories and means, and the classes of the target.
 //
-// A category that few rows have teaches nothing of itself: those of fewer than 3 rows (2 in files of
-// fewer than 100), and all but the 64 most frequent, are one category "other".
+// A category that few rows have teaches nothing: those of fewer than 3 rows (2 in files of fewer
+// than 100), and all but the 64 most frequent, are one category "other".
 #include <algorithm>
 #include <cmath>
 #include <limits>

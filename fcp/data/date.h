@@ -2,7 +2,7 @@
 // float32 then keeps a time of this century to about a minute.
 //
 // Read are 2024-03-31, 2024/3/31, 31.3.2024, 31/03/24, 31 Mar 2024, March 31, 2024, each with a
-// time behind it (a space or T, 14:05, 14:05:09.5, 2:05 PM, and Z or +02:00, which moves it to UTC).
+// time behind it (a space or T, 14:05, 14:05:09.5, 2:05 PM, and Z or +02:00, moving it to UTC).
 // Where both day and month could be meant the order decides. Tested by tests/data/date_test.cc.
 #pragma once
 

@@ -1,5 +1,5 @@
-// From one table to a calibrated predictor and an evaluation of it: the rows are split, a network is
-// trained on one part, calibrated on another and evaluated on the rest.
+// From one table to a calibrated predictor and an evaluation of it: the rows are split, a network
+// is trained on one part, calibrated on another and evaluated on the rest.
 //
 //   const FitOutcome fitted = fit_table({.data = {.data = "data.csv", .target = "y"}}, context);
 //   write_artifact(fitted.calibrated.artifact, "model.onnx");

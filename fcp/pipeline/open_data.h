@@ -37,8 +37,8 @@ struct DataOptions {
 std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network,
                                      Observer& observer = *silent_observer());
 
-// Finds the CSV rows that options.refuse passes over, keeps them in options.refused, writes the file
-// of them, and tells the observer.
+// Finds the CSV rows that options.refuse passes over, keeps them in options.refused, writes the
+// file of them, and tells the observer.
 Refusals refuse_rows(const DataOptions& options, const CsvOptions& csv, Observer& observer);
 
 bool are_images(const DataOptions& options);

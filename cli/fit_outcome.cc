@@ -15,14 +15,14 @@ std::string outcome_line(const FitOutcome& result) {
   std::ostringstream line;
   if (result.task == Task::kClasses) {
     const SetEvaluation& sets = main.sets();
-    line << "label sets hold the truth in " << format_percent(sets.coverage.value) << " of "
+    line << "label sets hold the truth in " << format_percent(sets.coverage.rate) << " of "
          << format_count(sets.rows) << " test rows (asked for: " << format_target(report.level)
          << "), mean size " << format_number(sets.mean_size) << " of " << sets.classes
          << " classes; accuracy of the single answer " << format_percent(result.error.accuracy);
     return line.str();
   }
   const IntervalEvaluation& intervals = main.intervals();
-  line << "intervals hold the truth in " << format_percent(intervals.coverage.value) << " of "
+  line << "intervals hold the truth in " << format_percent(intervals.coverage.rate) << " of "
        << format_count(intervals.rows) << " test rows (asked for: " << format_target(report.level)
        << "), mean length " << format_number(intervals.length.mean);
   if (result.error.rmse.size() == 1) {

@@ -68,19 +68,21 @@ const CLI::App& typed_verb(const CLI::App& app) {
 }
 
 // Bad usage, or help.
-int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& verb) {
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& verb,
+                 const std::vector<std::string>& arguments) {
   const bool help = error.get_exit_code() == 0;
-  const std::string meant = help ? "" : fcp::cli::did_you_mean(error.what(), typed_verb(app));
+  const std::string meant = help ? "" : fcp::cli::did_you_mean(arguments, typed_verb(app));
   const auto tell = [&] {
     app.exit(error);
-    if (!meant.empty()) std::cerr << meant.substr(2) << '\n';
+    if (!meant.empty()) std::cerr << meant << '\n';
     return help ? 0 : 2;
   };
   const bool alone = !verb.starts_with('-') && !is_shared(verb);  // by check_verb
   if (alone) return tell();
   return fcp::run_ranks([&](fcp::Communicator& ranks) {
     if (ranks.size() > 1 && !help) {
-      fail_usage(ranks, fcp::concat(error.what(), meant, "; see --help"));
+      fail_usage(ranks,
+                 fcp::concat(error.what(), meant.empty() ? "" : "; ", meant, "; see --help"));
     }
     if (ranks.rank() == 0) tell();
     return help ? 0 : 2;
@@ -144,7 +146,7 @@ int run_program(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error, verb);
+    return report_usage(app, error, verb, {argv + 1, argv + argc});
   }
   return end_output(0);
 }

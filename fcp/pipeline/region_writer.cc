@@ -74,9 +74,8 @@ std::span<const bool> flags(const torch::Tensor& tensor) {
 
 // Prediction, lower and upper ends, [N, K, 3] on the host.
 torch::Tensor interval_numbers(const Regions& regions) {
-  return torch::stack({regions.prediction.to(torch::kFloat), round_outward(regions.lower, true),
-                       round_outward(regions.upper, false)},
-                      2)
+  const FloatEnds ends = float_ends(regions.lower, regions.upper);
+  return torch::stack({regions.prediction.to(torch::kFloat), ends.lower, ends.upper}, 2)
       .to(torch::kCPU)
       .contiguous();
 }

@@ -51,7 +51,6 @@ SCORES = {  # the name of a method, and what `fcp calibrate` is told
 }
 
 
-
 # Data.
 
 
@@ -228,7 +227,8 @@ class Fcp:
                                   "--json", "--out", self.path("c.onnx"), *options)  # fmt: skip
         found = json.loads(self.call("evaluate", self.path("c.onnx"), *self.rows("test"),
                                      "--json")[0])  # fmt: skip
-        return {"length": found["length"] / unit, "coverage": found["coverage"],
+        return {"length": float(found["length"]) / unit,  # "inf" where one is infinite
+                "coverage": found["coverage"],
                 "wsc": found["conditional"]["worst_slab"]["coverage"],
                 "chosen": json.loads(text)["score"], "seconds": seconds}  # fmt: skip
 

@@ -69,7 +69,7 @@ void run_monitor(MonitorFlags& flags) {
   flags.replay.monitor.level = parse_level(flags.alpha);
   const CalibrationArtifact artifact =
       read_artifact_for(flags.model, {&flags.replay.monitor.level, 1});
-  const auto source = open_data(data, &artifact.network);
+  const auto source = open_data(data, &artifact.network, *context.observer);
   ReplayOptions options = replay_options(flags, data, artifact, context);
   std::unique_ptr<RowSource> reference;
   if (!flags.reference.empty()) {

@@ -1,6 +1,6 @@
 // Any bytes as what a client sends: an HTTP message in pieces, and its body as an infer request, in
-// JSON and with binary tensors, and as feedback. An Error or a status is a right answer; a crash, or
-// another request when the same bytes come in other pieces, is not.
+// JSON and with binary tensors, and as feedback. An Error or a status is a right answer; a crash is
+// not, nor is another request when the same bytes come in other pieces.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -306,7 +306,7 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
                      check_interrupted();
                      const std::vector<double> scores = plain_scores(distances);
                      double radius = quantile.of(scores);
-                     if (score.paper)
+                     if (score.paper || rows.clamp)
                        radius = std::min(radius, *std::max_element(scores.begin(), scores.end()));
                      const double covered = covered_at(radius);
                      choice.coverage.push_back(covered / validation_rows);

@@ -75,7 +75,8 @@ void check_time(const Score& score, const torch::Tensor& features, const torch::
 
 // The surrogate's number of steps as the paper chooses it: the first M for which the bands at the
 // radius that the calibration rows give cover more than 1 − α of the validation rows. For the
-// paper's feature_cqr, with a radius per side.
+// paper's feature_cqr, with a radius per side. For the guarantee both folds must be rows that are
+// then left out of calibration.
 struct StepsChoice {
   int steps = 0;
   std::vector<double> coverage;  // of the validation rows after 1, 2, … steps
@@ -84,6 +85,9 @@ struct StepsChoice {
 struct StepsFolds {
   torch::Tensor calibration_features, calibration_truth;
   torch::Tensor validation_features, validation_truth;
+  // Where the calibration rows are too few for the level: their largest distance instead of +∞,
+  // with which the first step would do.
+  bool clamp = false;
 };
 
 // An Error where none of `most` steps reaches the level; it says the best coverage and what to try.

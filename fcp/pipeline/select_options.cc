@@ -238,6 +238,9 @@ class OptionSelector {
     options.seed = context_.seed;
     options.device = context_.device;
     if (const auto* place = std::get_if<std::string>(&settings_.method.cut)) options.cut = *place;
+    // Density counts probability, so that coverage is nearly even already; its tails grow so fast
+    // that a radius times a few per cent is far out in them.
+    if (open_.rectifier) options.without = {"density"};
     Stage stage(context_, "choose the score", 0);
     options.observe = [&](const ScoreCandidate&) { stage.advance(1); };
     ScoreOptions shared = chosen_.score;
@@ -276,13 +279,24 @@ class OptionSelector {
     chosen_.choices.rectified = true;
   }
 
+  // Radii from one half of the rows that are left out, judged on the other; the paper takes the
+  // radii of the calibration rows themselves.
+  static StepsFolds halves_of(const torch::Tensor& features, const torch::Tensor& truth) {
+    const int64_t rows = features.size(0), half = rows / 2;
+    return {features.narrow(0, 0, half), truth.narrow(0, 0, half),
+            features.narrow(0, half, rows - half), truth.narrow(0, half, rows - half),
+            /*clamp=*/true};
+  }
+
   void choose_surrogate_steps() {
     ScoreOptions score = chosen_.score;
     score.steps = 1;
     const ScoredNetwork predictor(chosen_.network, score, chosen_.cut, context_.device);
-    const Rows rest = take_masked(source_, chosen_.left_out, false, batch_);
-    const StepsFolds rows{predictor.features(view(rest.x)), view(rest.y),
-                          predictor.features(view(slice_.x)), view(slice_.y)};
+    const Rows rest = score.paper ? take_masked(source_, chosen_.left_out, false, batch_) : Rows();
+    const StepsFolds rows =
+        score.paper ? StepsFolds{predictor.features(view(rest.x)), view(rest.y),
+                                 predictor.features(view(slice_.x)), view(slice_.y), false}
+                    : halves_of(predictor.features(view(slice_.x)), view(slice_.y));
     const Level level = score.paper ? Level::fraction(1, 10) : settings_.level;
     const StepsChoice choice = choose_steps(predictor.shared_head(), score, rows, level);
     chosen_.score.steps = choice.steps;

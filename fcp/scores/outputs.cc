@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "fcp/base/error.h"
+#include "fcp/network/row_product.h"
 #include "fcp/scores/head_outputs.h"
 
 namespace fcp {
@@ -30,6 +31,11 @@ torch::Tensor output_matrix(const torch::Tensor& output) {
 
 torch::Tensor truth_matrix(const torch::Tensor& truth, const torch::Tensor& prediction) {
   const torch::Tensor matrix = output_matrix(truth.to(prediction.device()));
+  if (matrix.size(1) == 1 && prediction.size(1) > 1 && matrix.size(0) == prediction.size(0)) {
+    fail_option("score", "this one gives intervals, and the network answers ", prediction.size(1),
+                " numbers where the target is one; if they are classes, take a score of labels: ",
+                "lac, aps, raps, feature_margin or auto");
+  }
   if (matrix.sizes() != prediction.sizes()) {
     fail("the target has ", matrix.size(1), " columns in ", matrix.size(0),
          " rows, the network answers ", prediction.size(1), " in ", prediction.size(0));
@@ -70,9 +76,9 @@ torch::Tensor row_norms(const torch::Tensor& rows, Norm norm) {
     case Norm::kInf:
       return flat.amax(1);
     case Norm::kTwo:
-      return flat.square().sum(1).sqrt();
+      return sum_rows(flat.square()).sqrt();
     default:
-      return flat.sum(1);
+      return sum_rows(flat);
   }
 }
 

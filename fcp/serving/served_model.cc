@@ -218,8 +218,9 @@ ServedAnswer ServedModel::answer(const ServedRows& rows, const std::vector<Level
       check_row_numbers(end);
     }
     if (first) answer.prediction = values_of<float>(regions.prediction.to(torch::kFloat));
-    answer.at.back().lower = values_of<float>(round_outward(regions.lower, true));
-    answer.at.back().upper = values_of<float>(round_outward(regions.upper, false));
+    const FloatEnds ends = float_ends(regions.lower, regions.upper);
+    answer.at.back().lower = values_of<float>(ends.lower);
+    answer.at.back().upper = values_of<float>(ends.upper);
   }
   return answer;
 }

@@ -163,8 +163,8 @@ class Faults(FaultCase):
         _, stderr = process.communicate(timeout=program.LONGEST)
         self.assertEqual(process.returncode, 143)
         self.assertEqual(sorted(os.listdir(self.path("out"))),
-                         ["calibration.csv", "test.csv", "train.csv"])
-        self.check_interrupted(stderr, 3)
+                         ["calibration.csv", "deliveries.csv", "new.csv", "test.csv", "train.csv"])
+        self.check_interrupted(stderr, 5)
 
     # Inputs cut off.
 

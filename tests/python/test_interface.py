@@ -50,7 +50,7 @@ class Errors(Case):
         with self.assert_error("the target has 2 columns"):
             self.regressor.conformalize(self.x, np.stack([self.y, self.y], axis=1))
         self.x[7, 1] = np.nan
-        with self.assert_error(r"X: row 7 \(from 0\) has a score that is not a number"):
+        with self.assert_error(r"X: row 7 \(from 0\) has NaN in column 1, expected a number"):
             self.regressor.conformalize(self.x, self.y)
         with self.assert_error("X: is a single number"):
             self.model(3.0)
@@ -61,10 +61,18 @@ class Errors(Case):
         classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), score="lac")
         classifier.conformalize(self.x, np.arange(50) % 4)
         self.regressor.conformalize(self.x, self.y)
+        labels = np.arange(50) % 4
+        asked = (self.regressor.predict_interval, classifier.predict_set,
+                 lambda x: self.regressor.check(x, self.y), lambda x: classifier.check(x, labels),
+                 lambda x: self.regressor.evaluate(x, self.y))
         self.x[9, 1] = np.nan
-        for predict in (self.regressor.predict_interval, classifier.predict_set):
-            with self.assert_error(r"X: row 9 \(from 0\): the network's answer is NaN"):
-                predict(self.x)
+        for ask in asked:
+            with self.assert_error(r"X: row 9 \(from 0\) has NaN in column 1, expected a number"):
+                ask(self.x)
+        self.x[9] = 3e38  # ∞ − ∞ behind the first layer
+        for ask in asked:
+            with self.assert_error(r"X: row 9 \(from 0\).*the network's answer is NaN"):
+                ask(self.x)
 
     def test_labels(self):
         classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), score="lac")
@@ -112,6 +120,8 @@ class Errors(Case):
         self.regressor.conformalize(self.x, self.y)
         with self.assert_error("alpha: found None, expected a number"):
             self.regressor.predict_interval(self.x, alpha=[None])
+        with self.assert_error("alpha: is empty, expected a number"):
+            self.regressor.predict_interval(self.x, alpha=[])
         for alpha in (0, 1, 1.5, "a tenth"):
             with self.assert_error('level alpha is ".*"; expected'):
                 self.regressor.predict_interval(self.x, alpha=alpha)

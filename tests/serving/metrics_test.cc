@@ -16,8 +16,7 @@ TEST(Metrics, AreWrittenAsPrometheusReadsThem) {
   metrics.set("fcp_coverage", "model=\"a\"", 0.9);
   const std::string text = metrics.text();
   EXPECT_THAT(text, HasSubstr("# TYPE fcp_requests_total counter\n"));
-  EXPECT_THAT(text,
-              HasSubstr("fcp_requests_total{model=\"a\",what=\"infer\",status=\"200\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("fcp_requests_total{model=\"a\",what=\"infer\",status=\"200\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("fcp_rows_total{model=\"a\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("_bucket{model=\"a\",what=\"infer\",le=\"0.001\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("_bucket{model=\"a\",what=\"infer\",le=\"0.0025\"} 2\n"));

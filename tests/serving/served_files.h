@@ -22,8 +22,6 @@ inline std::shared_ptr<const ServedModel> served_classes(const std::string& path
   return std::make_shared<const ServedModel>("classes", path, torch::kCPU);
 }
 
-inline ServedRows line_row(float a, float b) {
-  return {.rows = 1, .x = {a, b}, .groups = {}};
-}
+inline ServedRows line_row(float a, float b) { return {.rows = 1, .x = {a, b}, .groups = {}}; }
 
 }  // namespace fcp::testing

@@ -81,8 +81,9 @@ TEST(TensorRequest, SaysWhatIsWrong) {
               HasSubstr("found 1 values, its shape has 2"));
   EXPECT_THAT(request_complaint(input(R"("datatype": "FP32", "shape": [-1], "data": [])")),
               HasSubstr("shape is not one"));
-  EXPECT_THAT(request_complaint(input(R"("datatype": "FP32", "shape": [99999, 99999, 9], "data": [])")),
-              HasSubstr("too large"));
+  EXPECT_THAT(
+      request_complaint(input(R"("datatype": "FP32", "shape": [99999, 99999, 9], "data": [])")),
+      HasSubstr("too large"));
   EXPECT_THAT(request_complaint(input(R"("datatype": "FP32", "shape": [5], "data": [1,1,1,1,1])")),
               HasSubstr("at most 4"));
   EXPECT_THAT(request_complaint(input(R"("datatype": "FP32", "shape": [1], "data": ["a"])")),
@@ -91,7 +92,9 @@ TEST(TensorRequest, SaysWhatIsWrong) {
 
 TEST(TensorResponse, WritesJsonAndBytes) {
   const float far = std::numeric_limits<float>::infinity();
-  TensorResponse response{"m", "2", "7",
+  TensorResponse response{"m",
+                          "2",
+                          "7",
                           {{"lower", {2, 1}, std::vector<float>{-far, 0.1f}},
                            {"in_set", {1, 2}, std::vector<uint8_t>{1, 0}, true}}};
   const TensorText text = tensor_response_text(response);

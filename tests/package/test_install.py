@@ -36,7 +36,7 @@ class Install(package.Case):
         run("cmake", "--build", built)
         self.check_headers()
         demo = self.demo()
-        printed = run(os.path.join(built, "outside"), os.path.join(demo, "calibrated.onnx"), "0.1")
+        printed = run(os.path.join(built, "outside"), os.path.join(demo, "model.onnx"), "0.1")
         lower, upper, tensor_lower, tensor_upper = printed.split()
         self.assertEqual((lower, upper), (tensor_lower, tensor_upper))
         self.check_shortest(built, demo)
@@ -44,7 +44,7 @@ class Install(package.Case):
         with open(self.path("zeros.csv"), "w", encoding="utf-8") as file:
             with open(os.path.join(demo, "test.csv"), encoding="utf-8") as test:
                 file.write(test.readline() + ",".join(["0"] * 9) + "\n")
-        rows = run(self.installed("bin", "fcp"), "predict", os.path.join(demo, "calibrated.onnx"),
+        rows = run(self.installed("bin", "fcp"), "predict", os.path.join(demo, "model.onnx"),
                    "--data", self.path("zeros.csv"), "--quiet", "--threads", 1).splitlines()
         _, wanted_lower, wanted_upper = map(float, rows[1].split(","))
         self.assertAlmostEqual(float(lower), wanted_lower, delta=1e-4)

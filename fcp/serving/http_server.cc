@@ -1,5 +1,6 @@
 #include "fcp/serving/http_server.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -60,6 +62,20 @@ uint16_t port_of(int socket) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
+// As many connections as this process may have open, up to `wanted`; some are for files.
+size_t possible_connections(size_t wanted) {
+  constexpr rlim_t kOthers = 64;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  limit.rlim_cur = limit.rlim_max == RLIM_INFINITY
+                       ? std::max<rlim_t>(limit.rlim_cur, wanted + kOthers)
+                       : std::max(limit.rlim_cur, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t possible = limit.rlim_cur > 2 * kOthers ? limit.rlim_cur - kOthers : kOthers;
+  return static_cast<size_t>(std::min<rlim_t>(possible, wanted));
+}
+
 void epoll_set(int epoll, int what, int socket, uint64_t id, uint32_t events) {
   epoll_event event{};
   event.events = events;
@@ -89,6 +105,7 @@ HttpServer::HttpServer(const HttpOptions& options, Handler handler)
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       port_(port_of(listener_)),
       answers_(std::make_shared<Answers>()) {
+  options_.connections = possible_connections(options.connections);
   epoll_set(epoll_, EPOLL_CTL_ADD, listener_, kListener, EPOLLIN);
   epoll_set(epoll_, EPOLL_CTL_ADD, answers_->event, kAnswers, EPOLLIN);
 }

@@ -94,7 +94,7 @@ void run_calibrate(CalibrateOptions& options) {
   if (options.common.ranks->size() > 1) {
     check_same_bytes(*options.common.ranks, options.model, serialize_onnx(network));
   }
-  const auto source = open_data(data, &network);
+  const auto source = open_data(data, &network, *context.observer);
   remember_images(data, *source, network);
   const auto shifted = open_further(options.shifted, false, options, network);
   options.settings.shifted = shifted.get();

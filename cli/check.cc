@@ -40,7 +40,7 @@ void run_check(const CheckFlags& flags) {
   const DataOptions data = data_options(flags.data);
   const Level level = parse_level(flags.alpha);
   const CalibrationArtifact artifact = read_artifact_for_p_values(flags.model, level);
-  const auto source = open_data(data, &artifact.network);
+  const auto source = open_data(data, &artifact.network, *context.observer);
   const CheckOptions options{
       .level = level, .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
   CsvWriter writer(flags.out, check_columns(artifact.rows.sides));

@@ -49,6 +49,8 @@ void run_shared(CommonOptions& options, const std::function<void()>& verb) {
       verb();
     } catch (const OptionError& error) {
       throw UsageError(flag_complaint(error));
+    } catch (const TableError& error) {
+      throw Error(table_complaint(error));
     }
     options.ranks = serial_ranks();
     return 0;
@@ -82,6 +84,14 @@ Context start(const CommonOptions& options) {
   context.seed = options.seed;
   if (options.ranks->size() > 1) advise_threads(options, at::get_num_threads());
   return context;
+}
+
+std::string table_complaint(const TableError& error) {
+  std::string text = error.what();
+  for (const std::string& column : error.text_columns()) {
+    text += concat("; --schema '", column, "=category' or =drop");
+  }
+  return text + "; --on-error skip leaves such rows out";
 }
 
 std::string file_name_of(const std::string& path) {

@@ -11,6 +11,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/level.h"
+#include "fcp/data/table_problems.h"
 #include "fcp/distributed/communicator.h"
 #include "fcp/pipeline/context.h"
 
@@ -46,6 +47,9 @@ Context start(const CommonOptions& options);
 
 // What an option's error says on the command line.
 std::string flag_complaint(const OptionError& error);
+
+// What is wrong with a table, and the options that cure it.
+std::string table_complaint(const TableError& error);
 
 // The last part of a path, also where it ends in a slash.
 std::string file_name_of(const std::string& path);

@@ -73,6 +73,55 @@ void write_bash(std::ostream& out, const CLI::App& app) {
          "complete -o bashdefault -o default -F _fcp fcp\n";
 }
 
+// In single quotes, for zsh and fish alike where there is no quote in it.
+std::string quoted(const std::string& text) {
+  std::string line = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      line += "\\'";
+    } else if (c == '\\') {
+      line += "\\\\";
+    } else {
+      line += c == '\n' ? ' ' : c;
+    }
+  }
+  return line + "'";
+}
+
+// zsh offers bash's words through its own bashcompinit.
+void write_zsh(std::ostream& out, const CLI::App& app) {
+  out << "#compdef fcp\n"
+         "# Completion of fcp for zsh, made by `fcp completion zsh`.\n"
+         "autoload -Uz bashcompinit && bashcompinit\n";
+  write_bash(out, app);
+}
+
+void write_fish(std::ostream& out, const CLI::App& app) {
+  out << "# Completion of fcp for fish, made by `fcp completion fish`.\n";
+  for (const VerbWords& verb : verbs_of(app)) {
+    out << "complete -c fcp -n __fish_use_subcommand -f -a " << verb.name << " -d "
+        << quoted(verb.text) << '\n';
+    for (const OptionWords& option : verb.options) {
+      if (option.positional && option.choices.empty()) continue;
+      out << "complete -c fcp -n '__fish_seen_subcommand_from " << verb.name << "'";
+      for (const std::string& name : option.names) {
+        if (option.positional) continue;
+        out << (name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1));
+      }
+      std::string choices;
+      append_words(choices, option.choices);
+      if (!choices.empty()) out << " -x -a '" << choices << "'";
+      if (choices.empty() && !option.value.empty()) out << " -r";
+      out << " -d " << quoted(option.text) << '\n';
+    }
+  }
+}
+
+void write_script(const std::string& shell, std::ostream& out, const CLI::App& app) {
+  if (shell == "bash") return write_bash(out, app);
+  shell == "zsh" ? write_zsh(out, app) : write_fish(out, app);
+}
+
 }  // namespace
 
 void add_completion(CLI::App& app) {
@@ -81,9 +130,13 @@ void add_completion(CLI::App& app) {
   verb->footer(
       "Examples:\n"
       "  fcp completion bash > ~/.local/share/bash-completion/completions/fcp\n"
-      "  source <(fcp completion bash)");
-  verb->add_option("shell", *shell, "Which shell")->required()->check(CLI::IsMember({"bash"}));
-  verb->callback([&app, shell] { write_bash(std::cout, app); });
+      "  source <(fcp completion bash)\n"
+      "  source <(fcp completion zsh)\n"
+      "  fcp completion fish > ~/.config/fish/completions/fcp.fish");
+  verb->add_option("shell", *shell, "Which shell")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  verb->callback([&app, shell] { write_script(*shell, std::cout, app); });
 }
 
 }  // namespace fcp::cli

@@ -1,6 +1,14 @@
 #include "cli/data_flags.h"
 
+#include <filesystem>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
 #include "fcp/base/error.h"
+#include "fcp/data/table_schema.h"
+
+#include "cli/standard_input.h"
 
 namespace fcp::cli {
 namespace {
@@ -28,6 +36,22 @@ void add_images(CLI::App& verb, DataFlags& flags) {
   verb.add_option("--class-names", flags.class_names, "File of class names, one per line");
 }
 
+void add_table_flags(CLI::App& verb, DataFlags& flags) {
+  verb.add_option("--schema", flags.schema,
+                  flags.may_show
+                      ? "CSV column types: 'show' prints those found out and ends; COLUMN=TYPE,… "
+                        "overrides them: number, number:comma, category, date, date:dmy, boolean, "
+                        "identifier, text, drop"
+                      : "CSV column types, for a network that brings none: COLUMN=TYPE,… with "
+                        "number, number:comma, category, date, date:dmy, boolean, text or drop");
+  verb.add_option("--on-error", flags.on_error,
+                  "CSV rows that cannot be read: stop, or skip them and write them to a file")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->capture_default_str();
+  verb.add_option("--refused", flags.refused,
+                  "File of the rows that --on-error skip leaves out [DATA.refused.csv]");
+}
+
 }  // namespace
 
 void add_data(CLI::App& verb, DataFlags& flags, bool needs_target) {
@@ -49,6 +73,7 @@ void add_data(CLI::App& verb, DataFlags& flags, bool needs_target) {
       ->delimiter(',')
       ->allow_extra_args(false);
   verb.add_flag("--impute", flags.impute, "Replace missing CSV values by the column's mean");
+  add_table_flags(verb, flags);
   verb.add_option("--batch", flags.batch, "Rows at a time; 0 chooses")->capture_default_str();
   add_images(verb, flags);
 }
@@ -60,8 +85,6 @@ void add_facts(CLI::App& verb, FactOptions& options) {
                   "The likelihood ratio of each row: a CSV column or an .npy file");
 }
 
-namespace {
-
 char separator_of(const std::string& text) {
   if (text.empty()) return 0;
   if (text == "tab" || text == "\\t") return '\t';
@@ -70,10 +93,68 @@ char separator_of(const std::string& text) {
   return text[0];
 }
 
+namespace {
+
+// The types that are told, and whether they are to be shown.
+std::string split_show(const std::string& schema, bool& show) {
+  show = schema == "show" || schema.starts_with("show,");
+  if (!show) return schema;
+  return schema.size() > 5 ? schema.substr(5) : "";
+}
+
+void add_types(const DataFlags& flags, DataOptions& options) {
+  bool show = false;
+  options.csv.types = parse_types(split_show(flags.schema, show));
+  options.csv.find_types = !options.csv.types.empty();
+  if (show && !flags.may_show) {
+    throw UsageError("--schema show applies only to train, fit and split");
+  }
+  if (flags.on_error != "skip") {
+    if (!flags.refused.empty()) throw UsageError("--refused applies only to --on-error skip");
+    return;
+  }
+  options.refuse.problems = true;
+  options.refused = flags.refused_rows;
+  options.csv.refused = flags.refused_rows;
+  options.refused_file = flags.refused;
+  if (flags.refused.empty()) {
+    const std::string first = flags.data == "-" ? "stdin" : file_list(flags.data)[0];
+    options.refused_file = std::filesystem::path(first).stem().string() + ".refused.csv";
+  }
+}
+
 }  // namespace
 
+bool show_schema(const DataFlags& flags, const DataOptions& data, bool json) {
+  bool show = false;
+  split_show(flags.schema, show);
+  if (!show) return false;
+  const CsvOptions& csv = data.csv;
+  const TableSchema schema = find_schema(file_list(data.data)[0], data.target,
+                                         {.separator = csv.separator,
+                                          .header = csv.header,
+                                          .drop = csv.drop,
+                                          .categorical = csv.categorical,
+                                          .types = csv.types});
+  if (!json) {
+    std::cout << schema_text(schema);
+    return true;
+  }
+  nlohmann::ordered_json all = {{"rows", schema.rows}};
+  for (const TableColumn& column : schema.columns) {
+    all["columns"].push_back({{"name", column.name},
+                              {"type", format_text(column.format)},
+                              {"target", column.target},
+                              {"read", is_read(column.format.kind) && !column.dropped},
+                              {"missing", column.missing},
+                              {"distinct", column.distinct}});
+  }
+  std::cout << all.dump(2) << '\n';
+  return true;
+}
+
 DataOptions data_options(const DataFlags& flags) {
-  DataOptions options{.data = flags.data,
+  DataOptions options{.data = flags.data == "-" ? standard_input_file() : flags.data,
                       .target = flags.target,
                       .needs_target = flags.needs_target,
                       .images = flags.images,
@@ -85,6 +166,7 @@ DataOptions data_options(const DataFlags& flags) {
   options.csv.drop = flags.drop;
   options.csv.categorical = flags.categorical;
   options.csv.impute = flags.impute;
+  add_types(flags, options);
   if (flags.transform_given) options.transform = flags.transform;
   return options;
 }

@@ -1,6 +1,7 @@
 // The flags by which a verb is told how to read its data.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct DataFlags {
   std::vector<std::string> drop;
   std::vector<std::string> categorical;
   bool impute = false;
+  std::string schema;     // "show", COLUMN=TYPE, or both with commas between
+  bool may_show = false;  // the verb can show it
+  std::string on_error = "stop";
+  std::string refused;  // file of the rows that were left out
+  std::shared_ptr<RefusedRows> refused_rows = std::make_shared<RefusedRows>();
   size_t batch = 0;  // rows at a time; 0: chosen by the size of a row
   bool images = false;
   ImageTransform transform;
@@ -32,7 +38,14 @@ void add_data(CLI::App& verb, DataFlags& flags, bool needs_target);
 // --group and --weights.
 void add_facts(CLI::App& verb, FactOptions& options);
 
+// What --separator stands for: a character, or 0 where it is to be found out.
+char separator_of(const std::string& text);
+
 // As typed, made ready for open_data.
 DataOptions data_options(const DataFlags& flags);
+
+// Where `--schema show` is asked for: prints what the columns are, as a table or JSON, and returns
+// true.
+bool show_schema(const DataFlags& flags, const DataOptions& data, bool json);
 
 }  // namespace fcp::cli

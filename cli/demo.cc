@@ -1,5 +1,6 @@
-// fcp demo: every step on built-in data, with every file it makes left behind to look at.
+// fcp demo: `fcp fit` and `fcp predict` on built-in data, with every file left behind to look at.
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 
@@ -10,17 +11,14 @@
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/folds.h"
 #include "fcp/experiments/synthetic.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/calibrate.h"
-#include "fcp/pipeline/evaluate.h"
+#include "fcp/pipeline/fit.h"
 #include "fcp/pipeline/open_data.h"
 #include "fcp/pipeline/predict.h"
-#include "fcp/pipeline/train.h"
-#include "fcp/report/console.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
 
 #include "cli/common.h"
+#include "cli/fit_outcome.h"
 #include "cli/verbs.h"
 
 namespace fcp::cli {
@@ -40,6 +38,21 @@ void write_fold(const DataSet& all, const std::vector<size_t>& rows, const std::
   write_csv(path, fold);
 }
 
+// All rows, the parts for the steps by hand, and new rows without an answer.
+void write_rows(const DemoOptions& options, const std::function<std::string(const char*)>& file) {
+  const uint64_t seed = options.common.seed;
+  const DataSet data = demo_set(seed);
+  const Folds folds = paper_folds(data.x.rows(), seed);
+  write_csv(file("deliveries.csv"), data);
+  DataSet fresh = demo_set(seed + 1, 200);
+  fresh.targets.clear();
+  fresh.y = zeros({200, 0});
+  write_csv(file("new.csv"), fresh);
+  write_fold(data, folds.training, file("train.csv"));
+  write_fold(data, folds.calibration, file("calibration.csv"));
+  write_fold(data, folds.test, file("test.csv"));
+}
+
 void run_demo(const DemoOptions& options) {
   const Context context = start(options.common);
   const Level level = parse_level(options.alpha);
@@ -47,69 +60,47 @@ void run_demo(const DemoOptions& options) {
   std::filesystem::create_directories(options.folder, error);
   if (error) fail(options.folder, ": cannot be made: ", error.message());
   const auto file = [&](const char* name) { return options.folder + "/" + name; };
-  const bool talk = !options.common.json;
   const auto tell = [&](const std::string& line) {
-    if (talk) std::cout << line << std::endl;
+    if (!options.common.json) std::cout << line << std::endl;
   };
+  write_rows(options, file);
 
-  const DataSet data = demo_set(options.common.seed);
-  const Folds folds = paper_folds(data.x.rows(), options.common.seed);
-  write_fold(data, folds.training, file("train.csv"));
-  write_fold(data, folds.calibration, file("calibration.csv"));
-  write_fold(data, folds.test, file("test.csv"));
-  const std::string& target = data.targets[0];
-  const auto open = [&](const char* name, const Graph* network) {
-    DataOptions rows;
-    rows.data = file(name);
-    rows.target = target;
-    return open_data(rows, network);
-  };
+  const std::string alpha = level.text() == "0.1" ? "" : concat(" --alpha ", level.text());
+  tell(concat("$ fcp fit ", file("deliveries.csv"), " --target minutes --out ", file("model.onnx"),
+              " --report ", file("report.html"), alpha));
+  FitRequest fitting;
+  fitting.data.data = file("deliveries.csv");
+  fitting.data.target = "minutes";
+  fitting.level = level;
+  fitting.method.score.name = kAutoScore;
+  fitting.method.score.seed = options.common.seed;
+  const FitOutcome result = fit_table(fitting, context);
+  const CalibrationArtifact& artifact = result.calibrated.artifact;
+  write_artifact(artifact, file("model.onnx"));
+  write_file(file("report.html"), report_html(result.report));
+  if (!options.common.json) {
+    std::cout << fit_text(result, file("model.onnx"), file("report.html")) << '\n';
+  }
 
-  tell(concat("$ fcp train ", file("train.csv"), " --target ", target, " --out ",
-              file("model.onnx")));
-  TabularOptions train;
-  train.seed = options.common.seed;
-  const TabularResult trained =
-      train_table(*open("train.csv", nullptr), train, /*heads=*/true, context);
-  write_onnx(trained.graph, file("model.onnx"));
-
-  tell(concat("$ fcp calibrate ", file("model.onnx"), " --data ", file("calibration.csv"),
-              " --target ", target, " --out ", file("calibrated.onnx")));
-  CalibrateSettings settings;
-  settings.level = level;
-  settings.data_name = file("calibration.csv");
-  settings.provenance = {{"network", "model.onnx"}, {"calibration data", "calibration.csv"}};
-  const CalibrationArtifact artifact =
-      calibrate(trained.graph, *open("calibration.csv", &trained.graph), settings, context)
-          .artifact;
-  write_artifact(artifact, file("calibrated.onnx"));
-
-  tell(concat("$ fcp predict ", file("calibrated.onnx"), " --data ", file("test.csv"), " --alpha ",
-              level.text(), " --out ", file("intervals.csv")));
+  tell(concat("$ fcp predict ", file("model.onnx"), " --data ", file("new.csv"), " --out ",
+              file("intervals.csv"), alpha));
+  DataOptions fresh;
+  fresh.data = file("new.csv");
   const auto intervals = open_region_file(file("intervals.csv"), artifact);
-  predict(artifact, *open("test.csv", &artifact.network), {.level = level}, context, *intervals);
-
-  tell(concat("$ fcp evaluate ", file("calibrated.onnx"), " --data ", file("test.csv"),
-              " --target ", target, " --alpha ", level.text(), " --report ", file("report.html")));
-  EvaluationReport report =
-      evaluate(artifact, *open("test.csv", &artifact.network), {.level = level}, context);
-  report.title = "fcp demo: minutes of a delivery";
-  write_file(file("report.html"), report_html(report));
+  predict(artifact, *open_data(fresh, &artifact.network), {.level = level}, context, *intervals);
   if (options.common.json) {
-    std::cout << json_text(report_json(report)) << '\n';
+    std::cout << json_text(fit_json(result, file("model.onnx"), file("report.html"))) << '\n';
     return;
   }
-  std::cout << '\n';
-  print_report(std::cout, report);
-  std::cout << "\nEverything is in " << options.folder << "/; open " << file("report.html") << '\n';
+  std::cout << "\nEverything is in " << options.folder << "/; open " << file("report.html")
+            << ". train.csv, calibration.csv and test.csv are for the steps one by one\n";
 }
 
 }  // namespace
 
 void add_demo(CLI::App& app) {
   auto options = std::make_shared<DemoOptions>();
-  CLI::App* verb = app.add_subcommand(
-      "demo", "Every step from a table to intervals on built-in data, and an HTML report");
+  CLI::App* verb = app.add_subcommand("demo", "fcp fit on built-in data, and an HTML report");
   verb->footer("Example:\n  fcp demo --out fcp-demo");
   verb->add_option("--out", options->folder, "Folder for the files it makes")
       ->capture_default_str();

@@ -12,6 +12,7 @@
 
 #include "cli/common.h"
 #include "cli/data_flags.h"
+#include "cli/level_flags.h"
 #include "cli/print_report.h"
 #include "cli/verbs.h"
 
@@ -22,7 +23,7 @@ struct EvaluateFlags {
   CommonOptions common;
   DataFlags data;
   std::string model;
-  std::string alpha = "0.1";
+  LevelFlags levels;
   FactOptions facts;
   std::vector<std::string> refits;
   ReportFlags report;
@@ -32,12 +33,12 @@ void run_evaluate(const EvaluateFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
-  const Level level = parse_level(flags.alpha);
+  const Level level = levels_of(flags.levels, flags.common)[0];
   const CalibrationArtifact artifact = read_artifact_for(flags.model, {&level, 1});
   if (context.ranks->size() > 1) {
     check_same_bytes(*context.ranks, flags.model, serialize_onnx(artifact_graph(artifact)));
   }
-  const auto source = open_data(data, &artifact.network);
+  const auto source = open_data(data, &artifact.network, *context.observer);
   EvaluateOptions options{.level = level,
                           .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
   std::vector<CalibrationArtifact> refits;
@@ -65,8 +66,7 @@ void add_evaluate(CLI::App& app) {
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
   verb->add_option("--data", flags->data.data, "Rows: CSV, .npy, .npz:entry, or a folder of images")
       ->required();
-  verb->add_option("--alpha", flags->alpha, "Share of regions that may miss the truth")
-      ->capture_default_str();
+  add_levels(*verb, flags->levels);
   add_facts(*verb, flags->facts);
   verb->add_option("--refit", flags->refits,
                    "Calibrated predictors of other training or calibration runs, with commas "

@@ -25,6 +25,8 @@
 
 #include "cli/common.h"
 #include "cli/out_of_memory.h"
+#include "cli/suggestion.h"
+#include "cli/synopsis.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
 
@@ -72,16 +74,40 @@ bool is_shared(const std::string& verb) {
   return std::find(std::begin(kShared), std::end(kShared), verb) != std::end(kShared);
 }
 
+// The verb that the command line names, as far down as it goes.
+const CLI::App& typed_verb(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  return *verb;
+}
+
 // Bad usage, or help.
-int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& verb) {
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& verb,
+                 const std::vector<std::string>& arguments) {
+  const bool help = error.get_exit_code() == 0;
+  const std::string meant = help ? "" : fcp::cli::did_you_mean(arguments, typed_verb(app));
+  const auto tell = [&] {
+    app.exit(error);
+    if (!meant.empty()) std::cerr << meant << '\n';
+    return help ? 0 : 2;
+  };
   const bool alone = !verb.starts_with('-') && !is_shared(verb);  // by check_verb
-  if (alone) return app.exit(error) == 0 ? 0 : 2;
+  if (alone) return tell();
   return fcp::run_ranks([&](fcp::Communicator& ranks) {
-    const bool help = error.get_exit_code() == 0;
-    if (ranks.size() > 1 && !help) fail_usage(ranks, fcp::concat(error.what(), "; see --help"));
-    if (ranks.rank() == 0) app.exit(error);
+    if (ranks.size() > 1 && !help) {
+      fail_usage(ranks,
+                 fcp::concat(error.what(), meant.empty() ? "" : "; ", meant, "; see --help"));
+    }
+    if (ranks.rank() == 0) tell();
     return help ? 0 : 2;
   });
+}
+
+std::string other_verb(const CLI::App& app, const std::string& verb) {
+  std::vector<std::string> names;
+  for (const fcp::cli::VerbWords& one : fcp::cli::verbs_of(app)) names.push_back(one.name);
+  const std::string meant = fcp::cli::nearest_word(verb, names);
+  return meant.empty() ? "; `fcp --help` lists them" : "; did you mean " + meant + "?";
 }
 
 // CLI11 would only say that a subcommand is required. And under mpirun every rank is started with
@@ -92,9 +118,7 @@ void check_verb(const CLI::App& app, const std::string& verb) {
   const bool known = !app.get_subcommands(named).empty();
   if (verb.starts_with('-') || (known && (is_shared(verb) || !fcp::started_by_mpirun()))) return;
   fcp::run_ranks([&](fcp::Communicator& ranks) -> int {
-    if (!known) {
-      fail_usage(ranks, fcp::concat("unknown verb '", verb, "'; `fcp --help` lists them"));
-    }
+    if (!known) fail_usage(ranks, fcp::concat("unknown verb '", verb, "'", other_verb(app, verb)));
     if (ranks.size() == 1) return 0;
     fail_usage(ranks, fcp::concat("'", verb, "' is for one process; mpirun is for calibrate, ",
                                   "evaluate, reproduce, segment calibrate and segment evaluate"));
@@ -103,10 +127,11 @@ void check_verb(const CLI::App& app, const std::string& verb) {
 
 void add_verbs(CLI::App& app) {
   using namespace fcp::cli;
-  for (const auto add : {add_demo,      add_train,    add_inspect,  add_run,        add_calibrate,
-                         add_check,     add_predict,  add_evaluate, add_show,       add_compare,
-                         add_update,    add_monitor,  add_serve,    add_export,     add_segment,
-                         add_reproduce, add_selftest, add_doctor,   add_completion, add_man}) {
+  for (const auto add :
+       {add_fit,       add_demo,    add_split,   add_train,      add_inspect, add_run,
+        add_calibrate, add_check,   add_predict, add_evaluate,   add_show,    add_compare,
+        add_update,    add_monitor, add_serve,   add_export,     add_segment, add_reproduce,
+        add_selftest,  add_doctor,  add_help,    add_completion, add_man}) {
     add(app);
   }
 }
@@ -136,7 +161,7 @@ int run_program(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error, verb);
+    return report_usage(app, error, verb, {argv + 1, argv + argc});
   }
   return end_output(0);
 }
@@ -156,6 +181,8 @@ int main(int argc, char** argv) {
     return report(error.what(), 2);
   } catch (const fcp::Interrupted& signal) {
     return report_interrupted(signal);
+  } catch (const fcp::TableError& error) {
+    return report(fcp::cli::table_complaint(error), 1);
   } catch (const fcp::Error& error) {
     return report(error.what(), 1);
   } catch (const std::bad_alloc&) {

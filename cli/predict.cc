@@ -7,10 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/pipeline/kept_columns.h"
 #include "fcp/pipeline/levels.h"
 
 #include "cli/common.h"
 #include "cli/data_flags.h"
+#include "cli/level_flags.h"
 #include "cli/print_report.h"
 #include "cli/verbs.h"
 
@@ -22,9 +24,31 @@ struct PredictFlags {
   DataFlags data;
   FactOptions facts;
   std::string model;
-  std::string alpha = "0.1";
+  LevelFlags levels;
+  std::string keep;
   std::string out = "-";
 };
+
+void print_predicted(const PredictFlags& flags, const CalibrationArtifact& artifact,
+                     const std::vector<Level>& levels, size_t rows) {
+  if (!flags.common.json) {
+    std::string text;
+    for (const Level& level : levels) text += (text.empty() ? "" : ", ") + level.text();
+    return say(flags.common, concat("predicted ", rows, " rows at alpha ", text));
+  }
+  nlohmann::ordered_json json = {{"rows", rows}};
+  if (levels.size() == 1) {
+    json["alpha"] = levels[0].value();
+    json["radius"] = radius_json(artifact, levels[0]);
+  } else {
+    for (const Level& level : levels) {
+      json["alpha"].push_back(level.value());
+      json["radius"][level.text()] = radius_json(artifact, level);
+    }
+  }
+  json["out"] = flags.out;
+  std::cout << json.dump(2) << '\n';
+}
 
 void run_predict(const PredictFlags& flags) {
   if (flags.common.json && flags.out == "-") {
@@ -33,25 +57,22 @@ void run_predict(const PredictFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
-  const Level level = parse_level(flags.alpha);
-  const CalibrationArtifact artifact = read_artifact_for(flags.model, {&level, 1});
-  if (const auto warning = infinite_radius_warning(artifact, level)) {
-    say(flags.common, "warning: " + *warning);
+  const std::vector<Level> levels = levels_of(flags.levels, flags.common);
+  const CalibrationArtifact artifact = read_artifact_for(flags.model, levels);
+  for (const Level& level : levels) {
+    if (const auto warning = infinite_radius_warning(artifact, level)) {
+      say(flags.common, "warning: " + *warning);
+    }
   }
-  const auto source = open_data(data, &artifact.network);
+  const auto source = open_data(data, &artifact.network, *context.observer);
   const PredictOptions options{
-      .level = level, .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
-  const auto writer = open_region_file(flags.out, artifact);
+      .level = levels[0],
+      .facts = read_facts_for(artifact, data, flags.facts, *context.observer),
+      .further = {levels.begin() + 1, levels.end()}};
+  const auto writer = open_region_file(
+      flags.out, artifact, {.levels = levels, .kept = read_kept_columns(data, flags.keep)});
   const size_t rows = predict(artifact, *source, options, context, *writer);
-  if (flags.common.json) {
-    const nlohmann::ordered_json json = {{"rows", rows},
-                                         {"alpha", level.value()},
-                                         {"radius", radius_json(artifact, level)},
-                                         {"out", flags.out}};
-    std::cout << json.dump(2) << '\n';
-  } else {
-    say(flags.common, concat("predicted ", rows, " rows at alpha ", level.text()));
-  }
+  print_predicted(flags, artifact, levels, rows);
 }
 
 }  // namespace
@@ -64,14 +85,18 @@ void add_predict(CLI::App& app) {
       "  fcp predict calibrated.onnx --data new.csv --alpha 0.1 --out intervals.csv\n"
       "  fcp predict calibrated.onnx --data new.npy --alpha 0.05 --out intervals.npy\n"
       "  fcp predict calibrated.onnx --data photos/ --out sets.csv\n"
+      "  fcp predict calibrated.onnx --data new.csv --alpha 0.1,0.2 --keep id,name --out "
+      "intervals.csv\n"
+      "  cat new.csv | fcp predict calibrated.onnx --data - --confidence 0.95 > intervals.csv\n"
       "CSV columns are prediction, lower, upper; an .npy holds [rows, outputs, 3] in that order.\n"
       "For labels: prediction, size, labels (joined by |); an .npy holds booleans [rows, "
       "classes].");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
-  verb->add_option("--data", flags->data.data, "Rows: CSV, .npy, .npz:entry, or a folder of images")
+  verb->add_option("--data", flags->data.data,
+                   "Rows: CSV, .npy, .npz:entry, or a folder of images; - is standard input")
       ->required();
-  verb->add_option("--alpha", flags->alpha, "Share of regions that may miss the truth")
-      ->capture_default_str();
+  add_levels(*verb, flags->levels, /*several=*/true);
+  verb->add_option("--keep", flags->keep, "CSV columns to write before the regions, as id,name");
   verb->add_option("--out", flags->out, "CSV or .npy file; - is standard output")
       ->capture_default_str();
   add_facts(*verb, flags->facts);

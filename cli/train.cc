@@ -28,7 +28,7 @@ struct TrainVerbOptions {
   CommonOptions common;
   DataFlags data;
   std::string recipe = kTabular;
-  std::string loss = "mse";
+  std::string loss;  // empty: by the target
   std::string out;
   std::vector<double> weights;
   int64_t classes = 0;
@@ -218,18 +218,35 @@ void print_tabular(const TrainVerbOptions& options, const TabularResult& result)
   std::cout << ": " << options.out << '\n';
 }
 
+// Text in the target is a class, unless numbers are what the loss is for.
+CsvLabels labels_for(const TrainVerbOptions& options) {
+  const bool numbers = !options.loss.empty() && options.loss != "cross-entropy";
+  return numbers ? CsvLabels::kNumbers : CsvLabels::kText;
+}
+
+void settle_loss(TrainVerbOptions& options, const RowSource& source) {
+  const bool classes = !source.class_names().empty();
+  if (options.loss.empty()) options.loss = classes ? "cross-entropy" : "mse";
+}
+
 void run_train(TrainVerbOptions& options) {
   check_recipe(options);
   const Context context = start(options.common);
   DataOptions data = data_options(options.data);
+  data.csv.labels = labels_for(options);
+  if (show_schema(options.data, data, options.common.json)) return;
+  if (options.out.empty()) fail_option("out", "is required");
   if (options.recipe == kPaper) {
-    const auto source = open_data(data, nullptr);
+    const auto source = open_data(data, nullptr, *context.observer);
+    settle_loss(options, *source);
     const TrainResult result = train_rows(*source, paper_options(options), context);
     write_onnx(result.graph, options.out);
     return print_paper(options, result);
   }
   data.csv.keep_missing = !data.csv.impute;
-  const auto source = open_data(data, nullptr);
+  data.csv.find_types = true;
+  const auto source = open_data(data, nullptr, *context.observer);
+  settle_loss(options, *source);
   const TabularResult result =
       train_table(*source, tabular_options(options, context.device), !options.no_heads, context);
   write_onnx(result.graph, options.out);
@@ -290,20 +307,25 @@ void add_train(CLI::App& app) {
       "Examples:\n"
       "  fcp train data.csv --target y --out model.onnx\n"
       "  fcp train data.csv --target y --loss quantile --out quantiles.onnx\n"
-      "The network takes the raw columns and answers in the target's unit. An empty cell of a CSV "
-      "file\n"
-      "is a missing value, which the network learns to read.");
+      "  fcp train data.csv --target y --schema show\n"
+      "The network takes the raw columns and answers in the target's unit. What the columns of a "
+      "CSV\n"
+      "file are is found out: numbers, categories, dates, true and false; --schema shows and "
+      "overrides\n"
+      "it. An empty cell is a missing value, which the network learns to read.");
   verb->add_option("data", options->data.data, "Rows: CSV, .npy or .npz:entry")->required();
-  verb->add_option("--out", options->out, "ONNX file to write")->required();
+  verb->add_option("--out", options->out, "ONNX file to write");
   verb->add_option("--recipe", options->recipe,
                    "tabular: a cross-fitted ensemble; paper: the paper's perceptron")
       ->check(CLI::IsMember({kTabular, kPaper}))
       ->capture_default_str();
-  verb->add_option("--loss", options->loss, "What is made small: mse, quantile or cross-entropy")
-      ->check(CLI::IsMember({"mse", "quantile", "cross-entropy"}))
-      ->capture_default_str();
+  verb->add_option("--loss", options->loss,
+                   "What is made small: mse, quantile or cross-entropy [cross-entropy where the "
+                   "target is text, otherwise mse]")
+      ->check(CLI::IsMember({"mse", "quantile", "cross-entropy"}));
   add_network_options(*verb, *options);
   add_target_options(*verb, *options);
+  options->data.may_show = true;
   add_data(*verb, options->data, /*needs_target=*/true);
   add_common(*verb, options->common);
   verb->callback([options] { run_train(*options); });

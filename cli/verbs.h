@@ -8,6 +8,8 @@ namespace fcp::cli {
 
 void add_inspect(CLI::App& app);
 void add_run(CLI::App& app);
+void add_fit(CLI::App& app);
+void add_split(CLI::App& app);
 void add_train(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_check(CLI::App& app);
@@ -24,6 +26,7 @@ void add_reproduce(CLI::App& app);
 void add_selftest(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_help(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_man(CLI::App& app);
 

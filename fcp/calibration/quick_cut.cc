@@ -20,7 +20,7 @@
 namespace fcp {
 namespace {
 
-constexpr int64_t kCoarseRows = 200;
+constexpr int64_t kCoarseRows = 300;
 constexpr int64_t kFineRows = 1000;
 constexpr size_t kFineCuts = 3;
 
@@ -61,8 +61,9 @@ class CutSearch {
     Graph folded = graph_for_score(network_, score_);
     fold_constants(folded);
     std::vector<std::string> cuts = options_.cuts.empty() ? valid_cuts(folded) : options_.cuts;
-    std::vector<JudgedCut> judged = judge_all(cuts, kCoarseRows);
-    if (x_.size(0) > kCoarseRows && judged.size() > 1) {
+    const int64_t coarse = score_.name == "linearized" ? kFineRows : kCoarseRows;
+    std::vector<JudgedCut> judged = judge_all(cuts, coarse);
+    if (coarse < std::min(x_.size(0), kFineRows) && judged.size() > 1) {
       judged.resize(std::min(judged.size(), kFineCuts));
       cuts.clear();
       for (const JudgedCut& one : judged) cuts.push_back(one.cut);

@@ -134,20 +134,35 @@ void ScoreContest::enter(const ScoreOptions& score,
   if (options_.observe) options_.observe(selection_.candidates.back());
 }
 
+// Lengths as they are compared: those that were tuned carry a handicap.
+std::vector<double> ScoreContest::compared_lengths() const {
+  const std::vector<ScoreCandidate>& all = selection_.candidates;
+  std::vector<double> lengths;
+  size_t plain = all.size();  // the shortest that was not tuned
+  for (size_t i = 0; i < all.size(); ++i) {
+    lengths.push_back(all[i].length);
+    const bool shorter = plain == all.size() || all[i].length < all[plain].length;
+    if (!all[i].tuned && std::isfinite(all[i].length) && shorter) plain = i;
+  }
+  for (size_t i = 0; plain < all.size() && i < all.size(); ++i) {
+    const bool handicapped = all[i].tuned && std::isfinite(all[i].length);
+    if (handicapped) lengths[i] += noise_of(lengths_[i], lengths_[plain]);
+  }
+  return lengths;
+}
+
 ScoreSelection ScoreContest::choose() {
   std::vector<ScoreCandidate>& all = selection_.candidates;
-  const size_t shortest = static_cast<size_t>(
-      std::min_element(all.begin(), all.end(),
-                       [](const auto& a, const auto& b) { return a.length < b.length; }) -
-      all.begin());
-  if (all.empty() || !std::isfinite(all[shortest].length)) fail_selection();
-  const double best = all[shortest].length;
+  const std::vector<double> compared = compared_lengths();
+  const auto least = std::min_element(compared.begin(), compared.end());
+  if (all.empty() || !std::isfinite(*least)) fail_selection();
+  const auto shortest = static_cast<size_t>(least - compared.begin());
   selection_.chosen = shortest;
   for (size_t i = all.size(); i-- > 0;) {
-    if (!std::isfinite(all[i].length)) continue;
+    if (!std::isfinite(compared[i])) continue;
     all[i].standard_error = noise_of(lengths_[i], lengths_[shortest]);
-    const double allowed = std::min(all[i].standard_error, kLargestLoss * best);
-    if (all[i].length <= best + allowed) selection_.chosen = i;
+    const double allowed = std::min(all[i].standard_error, kLargestLoss * *least);
+    if (compared[i] <= *least + allowed) selection_.chosen = i;
   }
   all[selection_.chosen].chosen = true;
   return std::move(selection_);

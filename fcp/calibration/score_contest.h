@@ -44,6 +44,7 @@ class ScoreContest {
   ScoreSelection choose();
 
  private:
+  std::vector<double> compared_lengths() const;
   [[noreturn]] void fail_selection() const;
 
   int64_t rows_;

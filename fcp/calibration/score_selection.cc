@@ -78,6 +78,7 @@ HalfMeasures measure_at(const ContestRows& rows, const ScoreOptions& score,
 
 // nested and linearized, with the cut and floor that are found.
 HalfMeasures measure_features(const ContestRows& rows, ScoreCandidate& entry) {
+  entry.tuned = rows.options.cut.empty();
   SelectionOptions cuts;
   cuts.level = rows.options.level;
   cuts.floors = rows.options.floors;
@@ -129,6 +130,9 @@ ScoreSelection select_score(const Graph& network, const ScoreOptions& score, con
     ScoreOptions candidate = score;
     candidate.name = name;
     if (options.scores.empty() && !has_heads_for(network, candidate)) continue;
+    if (std::find(options.without.begin(), options.without.end(), name) != options.without.end()) {
+      continue;
+    }
     if (name == "quantiles") candidate.tail = std::clamp(options.level.value() / 2, 1e-3, 0.25);
     contest.enter(candidate, [&](ScoreCandidate& entry) {
       if (uses_features(name)) return measure_features(rows, entry);

@@ -1,7 +1,6 @@
 #include "fcp/data/csv.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -15,188 +14,123 @@ namespace fcp {
 namespace {
 
 constexpr size_t kMostCategories = 1000;
-constexpr size_t kNamesInMessage = 12;
-
-std::string trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return "";
-  return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
-}
-
-std::vector<std::string> trimmed_cells(const CsvRecords& records) {
-  std::vector<std::string> cells;
-  for (const std::string_view cell : records.cells()) cells.push_back(trimmed(cell));
-  return cells;
-}
-
-// A cell as a message shows it: one line, not too long.
-std::string in_quotes(std::string_view text) {
-  constexpr size_t kLongest = 40;
-  std::string shown(text.substr(0, kLongest));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  }
-  return "'" + shown + (text.size() > kLongest ? "…'" : "'");
-}
-
-std::vector<std::string> split_list(const std::string& list) {
-  std::vector<std::string> parts;
-  size_t begin = 0;
-  while (true) {
-    const size_t comma = list.find(',', begin);
-    parts.push_back(trimmed(std::string_view(list).substr(begin, comma - begin)));
-    if (comma == std::string::npos) return parts;
-    begin = comma + 1;
-  }
-}
-
-bool is_number(std::string_view cell) {
-  double value;
-  return parse_number(cell, value);
-}
-
-bool is_text(std::string_view cell) { return !is_missing(cell) && !is_number(cell); }
-
-// The rule stated in csv.h.
-bool looks_like_header(const std::vector<std::string>& first,
-                       const std::vector<std::string>& second) {
-  if (std::none_of(first.begin(), first.end(), is_text)) return false;
-  if (std::none_of(first.begin(), first.end(), is_number)) return true;
-  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
-    if (is_text(first[i]) && !is_text(second[i])) return true;
-  }
-  return false;
-}
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace
+
+CellFormat CsvEncoding::format(size_t column) const {
+  if (!formats.empty()) return formats[column];
+  return {.kind = categories[column].empty() ? ColumnKind::kNumber : ColumnKind::kCategory};
+}
+
+size_t CsvEncoding::width_of(size_t column) const {
+  if (!is_category(column)) return 1;
+  return categories[column].size() + (has_other(column) ? 1 : 0);
+}
 
 std::vector<std::string> CsvEncoding::feature_names() const {
   std::vector<std::string> names;
   for (size_t i = 0; i < columns.size(); ++i) {
-    if (categories[i].empty()) names.push_back(columns[i]);
+    if (!is_category(i)) names.push_back(columns[i]);
     for (const std::string& category : categories[i]) names.push_back(columns[i] + "=" + category);
+    if (has_other(i)) names.push_back(columns[i] + " (other)");
   }
   return names;
 }
 
 size_t CsvEncoding::feature_count() const {
   size_t count = 0;
-  for (const auto& names : categories) count += std::max<size_t>(1, names.size());
+  for (size_t i = 0; i < columns.size(); ++i) count += width_of(i);
   return count;
 }
 
 CsvReader::CsvReader(const std::string& path, const std::string& target, const CsvOptions& options)
     : records_(open_bytes(path), options.separator) {
-  read_head(options.header, options.encoding);
-  if (!target.empty()) find_targets(target);
+  // A file read through an encoding learned by name must have those names, so its first row is no
+  // matter of guessing.
+  head_ = read_head(records_, options.header, options.encoding && options.encoding->header);
+  if (options.refused && options.refused->contains(path)) refused_ = options.refused->at(path);
   if (options.encoding) {
     encoding_ = *options.encoding;
+    if (!encoding_.formats.empty()) make_names_unique(head_);
+    if (!target.empty()) find_targets(target);
     match_columns();
+  } else if (options.find_types) {
+    schema_ = find_schema(path, target,
+                          {.separator = options.separator,
+                           .header = options.header,
+                           .drop = options.drop,
+                           .categorical = options.categorical,
+                           .types = options.types});
+    head_ = schema_->head;
+    if (!target.empty()) find_targets(target);
+    choose_typed_columns(options);
+    learn_typed(options);
   } else {
+    if (!target.empty()) find_targets(target);
     choose_columns(options);
     learn(options.impute, options.keep_missing);
   }
+  target_formats_ = encoding_.target_formats;
+  target_formats_.resize(target_cells_.size());
+  oddities_.resize(cells_.size());
   feature_names_ = encoding_.feature_names();
   rewind();
 }
 
-void CsvReader::read_head(CsvHeader wanted, const std::optional<CsvEncoding>& encoding) {
-  if (!records_.next()) fail(records_.name(), ": the file is empty");
-  const std::vector<std::string> first = trimmed_cells(records_);
-  const bool more = records_.next();
-  const std::vector<std::string> second = more ? trimmed_cells(records_) : first;
-  // A file read through an encoding learned by name must have those names, so its first row is no
-  // matter of guessing.
-  const bool expected = encoding && encoding->header;
-  header_ = wanted == CsvHeader::kYes ||
-            (wanted == CsvHeader::kAuto && (expected || looks_like_header(first, second)));
-  if (header_ && !more) fail(records_.name(), ": there are no rows below the header");
-  names_ = first;
-  for (size_t i = 0; !header_ && i < names_.size(); ++i) names_[i] = std::to_string(i);
-}
-
-std::string CsvReader::all_columns() const {
-  if (!header_) return concat("there is no header, columns are 0 to ", names_.size() - 1);
-  std::string text = "the columns are ";
-  for (size_t i = 0; i < std::min(names_.size(), kNamesInMessage); ++i) {
-    text += (i > 0 ? ", " : "") + in_quotes(names_[i]);
-  }
-  if (names_.size() > kNamesInMessage) text += concat(" … (", names_.size(), " in all)");
-  return text;
-}
-
-size_t CsvReader::find_column(const std::string& name, const std::string& role) const {
-  const auto found = std::find(names_.begin(), names_.end(), name);
-  if (header_ && found != names_.end()) {
-    if (std::find(found + 1, names_.end(), name) != names_.end()) {
-      fail(records_.name(), ": two columns are called ", in_quotes(name));
-    }
-    return static_cast<size_t>(found - names_.begin());
-  }
-  int64_t index = 0;
-  const int64_t width = static_cast<int64_t>(names_.size());
-  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), index);
-  const bool is_index = error == std::errc() && stop == name.data() + name.size();
-  if (!is_index || index < -width || index >= width) {
-    fail(records_.name(), ": no column ", in_quotes(name), " (", role, "); ", all_columns());
-  }
-  return static_cast<size_t>(index < 0 ? index + width : index);
-}
-
 // The name of a column that is used.
 void CsvReader::check_name(size_t cell) const {
-  if (is_utf8(names_[cell])) return;
+  if (is_utf8(head_.names[cell])) return;
   fail(records_.name(), ": the name of column ", cell, " is not UTF-8 text, expected UTF-8");
 }
 
 void CsvReader::find_targets(const std::string& target) {
-  // A name may contain a comma itself.
-  const bool one_name = header_ && std::find(names_.begin(), names_.end(), target) != names_.end();
-  for (const std::string& name : one_name ? std::vector{target} : split_list(target)) {
-    const size_t cell = find_column(name, "target");
-    if (std::find(target_cells_.begin(), target_cells_.end(), cell) != target_cells_.end()) {
-      fail(records_.name(), ": target column ", in_quotes(names_[cell]), " is named twice");
-    }
+  target_cells_ = head_.find_list(target, "target");
+  for (const size_t cell : target_cells_) {
     check_name(cell);
-    target_cells_.push_back(cell);
-    target_names_.push_back(names_[cell]);
+    target_names_.push_back(head_.names[cell]);
   }
+}
+
+void CsvReader::add_column(size_t cell, const CellFormat& format) {
+  check_name(cell);
+  cells_.push_back(cell);
+  encoding_.positions.push_back(cell);
+  encoding_.columns.push_back(head_.names[cell]);
+  formats_.push_back(format);
 }
 
 // All columns but targets and dropped ones are features.
 void CsvReader::choose_columns(const CsvOptions& options) {
   enum class Role { kNumber, kCategory, kTarget, kDropped };
-  std::vector<Role> roles(names_.size(), Role::kNumber);
+  std::vector<Role> roles(head_.names.size(), Role::kNumber);
   for (const size_t cell : target_cells_) roles[cell] = Role::kTarget;
   for (const std::string& name : options.drop) {
-    const size_t cell = find_column(name, "to drop");
+    const size_t cell = head_.find(name, "to drop");
     if (roles[cell] == Role::kTarget) {
-      fail(records_.name(), ": column ", in_quotes(names_[cell]),
+      fail(records_.name(), ": column ", in_quotes(head_.names[cell]),
            " is the target and cannot be dropped");
     }
     roles[cell] = Role::kDropped;
   }
   for (const std::string& name : options.categorical) {
-    const size_t cell = find_column(name, "categorical");
+    const size_t cell = head_.find(name, "categorical");
     if (roles[cell] == Role::kTarget || roles[cell] == Role::kDropped) {
-      fail(records_.name(), ": categorical column ", in_quotes(names_[cell]), " is ",
+      fail(records_.name(), ": categorical column ", in_quotes(head_.names[cell]), " is ",
            roles[cell] == Role::kTarget ? "the target" : "dropped");
     }
     roles[cell] = Role::kCategory;
   }
-  encoding_.header = header_;
-  encoding_.width = names_.size();
+  encoding_.header = head_.header;
+  encoding_.width = head_.names.size();
   std::set<std::string> seen;
-  for (size_t cell = 0; cell < names_.size(); ++cell) {
+  for (size_t cell = 0; cell < head_.names.size(); ++cell) {
     if (roles[cell] == Role::kTarget || roles[cell] == Role::kDropped) continue;
-    if (!seen.insert(names_[cell]).second) {
-      fail(records_.name(), ": two columns are called ", in_quotes(names_[cell]));
+    if (!seen.insert(head_.names[cell]).second) {
+      fail(records_.name(), ": two columns are called ", in_quotes(head_.names[cell]));
     }
-    check_name(cell);
-    cells_.push_back(cell);
-    encoding_.positions.push_back(cell);
-    encoding_.columns.push_back(names_[cell]);
-    categorical_.push_back(roles[cell] == Role::kCategory);
+    const bool category = roles[cell] == Role::kCategory;
+    add_column(cell, {.kind = category ? ColumnKind::kCategory : ColumnKind::kNumber});
   }
   if (cells_.empty()) fail(records_.name(), ": no column is left for the features");
 }
@@ -204,25 +138,34 @@ void CsvReader::choose_columns(const CsvOptions& options) {
 // Finds the columns of a given encoding in this file.
 void CsvReader::match_columns() {
   const size_t count = encoding_.columns.size();
-  const size_t width = names_.size();
-  const bool by_name = header_ && encoding_.header;
+  const size_t width = head_.names.size();
+  const bool by_name = head_.header && encoding_.header;
   if (!by_name && width != encoding_.width && width != count) {
     fail(records_.name(), ": rows of ", width, " cells, expected ", encoding_.width,
          " as in the training file or its ", count, " feature columns alone");
   }
-  for (size_t i = 0; i < count; ++i) {
-    if (by_name) {
-      if (std::find(names_.begin(), names_.end(), encoding_.columns[i]) == names_.end()) {
-        fail(records_.name(), ": no column ", in_quotes(encoding_.columns[i]), "; ", all_columns());
-      }
-      cells_.push_back(find_column(encoding_.columns[i], "feature"));
-    } else {
-      cells_.push_back(width == encoding_.width ? encoding_.positions[i] : i);
-    }
-    auto& index = category_index_.emplace_back();
-    for (const std::string& name : encoding_.categories[i]) index.emplace(name, index.size());
-    categorical_.push_back(!encoding_.categories[i].empty());
+  std::string absent;
+  for (size_t i = 0; by_name && i < count; ++i) {
+    if (head_.has(encoding_.columns[i])) continue;
+    absent += (absent.empty() ? "" : ", ") + in_quotes(encoding_.columns[i]);
   }
+  if (!absent.empty()) fail(records_.name(), ": no column ", absent, "; ", head_.all_columns());
+  for (size_t i = 0; i < count; ++i) {
+    cells_.push_back(by_name                    ? head_.find(encoding_.columns[i], "feature")
+                     : width == encoding_.width ? encoding_.positions[i]
+                                                : i);
+    formats_.push_back(encoding_.format(i));
+  }
+  index_categories();
+}
+
+void CsvReader::index_categories() {
+  category_index_.clear();
+  for (const std::vector<std::string>& categories : encoding_.categories) {
+    auto& index = category_index_.emplace_back();
+    for (const std::string& name : categories) index.emplace(name, index.size());
+  }
+  for (const std::string& name : encoding_.classes) class_index_.emplace(name, class_index_.size());
 }
 
 // Learns categories and means in a pass over the file, where there are any to learn.
@@ -230,10 +173,12 @@ void CsvReader::learn(bool impute, bool keep_missing) {
   const size_t count = cells_.size();
   encoding_.categories.resize(count);
   category_index_.resize(count);
-  const bool any = std::find(categorical_.begin(), categorical_.end(), true) != categorical_.end();
+  const auto is_category = [&](size_t i) { return formats_[i].kind == ColumnKind::kCategory; };
+  bool any = false;
+  for (size_t i = 0; i < count; ++i) any = any || is_category(i);
   if (!any && !impute && !keep_missing) return;
   const bool allowed = impute || keep_missing;
-  bool missing = false;
+  bool missing = false, missing_number = false;
 
   std::vector<double> sums(count);
   std::vector<size_t> found(count);
@@ -243,30 +188,34 @@ void CsvReader::learn(bool impute, bool keep_missing) {
       const std::string_view cell = records_.cells()[cells_[i]];
       if (is_missing(cell) && allowed) {
         missing = true;
+        missing_number = missing_number || !is_category(i);
         continue;
       }
-      if (!categorical_[i]) {
-        sums[i] += number(cells_[i]);
+      if (!is_category(i)) {
+        sums[i] += number(cells_[i], formats_[i]);
       } else if (is_missing(cell)) {
-        fail_cell(cells_[i], concat("missing value ", in_quotes(cell), ", expected a category"));
+        fail_cell(cells_[i], CellProblem::Kind::kMissing,
+                  concat("missing value ", in_quotes(cell), ", expected a category"));
       } else if (category_index_[i].emplace(trimmed(cell), category_index_[i].size()).second) {
-        if (!is_utf8(cell)) fail_cell(cells_[i], "category is not UTF-8 text, expected UTF-8");
+        const auto kind = CellProblem::Kind::kNotThis;
+        if (!is_utf8(cell))
+          fail_cell(cells_[i], kind, "category is not UTF-8 text, expected UTF-8");
         encoding_.categories[i].push_back(trimmed(cell));
         if (encoding_.categories[i].size() > kMostCategories) {
-          fail_cell(cells_[i], concat("more than ", kMostCategories, " categories so far"));
+          fail_cell(cells_[i], kind, concat("more than ", kMostCategories, " categories so far"));
         }
       }
       ++found[i];
     }
   }
   for (size_t i = 0; i < count; ++i) {
-    if (found[i] == 0 && !(keep_missing && !categorical_[i])) {
-      fail(records_.name(), ": column ", column_text(cells_[i]), " has no values at all");
+    if (found[i] == 0 && !(keep_missing && !is_category(i))) {
+      fail(records_.name(), ": column ", head_.column_text(cells_[i]), " has no values at all");
     }
-    if (keep_missing && missing) {
-      encoding_.means.push_back(categorical_[i] ? 0 : std::numeric_limits<float>::quiet_NaN());
-    } else if (impute) {
-      const double mean = categorical_[i] ? 0 : sums[i] / static_cast<double>(found[i]);
+    if (keep_missing && missing_number) {  // which the network learns to read
+      encoding_.means.push_back(is_category(i) ? 0 : kNan);
+    } else if (impute || (keep_missing && missing)) {
+      const double mean = is_category(i) ? 0 : sums[i] / static_cast<double>(found[i]);
       encoding_.means.push_back(static_cast<float>(mean));
     }
   }
@@ -274,79 +223,131 @@ void CsvReader::learn(bool impute, bool keep_missing) {
 
 void CsvReader::rewind() {
   records_.rewind();
-  rows_read_ = 0;
-  if (header_) records_.next();
+  rows_read_ = rows_passed_ = next_refused_ = 0;
+  std::fill(oddities_.begin(), oddities_.end(), Oddities{});
+  if (head_.header) records_.next();
+}
+
+// To the next row that is not refused.
+bool CsvReader::advance() {
+  while (records_.next()) {
+    const size_t row = rows_passed_++;
+    if (next_refused_ == refused_.size() || refused_[next_refused_] != row) return true;
+    ++next_refused_;
+  }
+  return false;
 }
 
 bool CsvReader::next_row() {
-  if (!records_.next()) {
+  if (!advance()) {
     size_ = rows_read_;
     return false;
   }
   ++rows_read_;
-  if (records_.cells().size() != names_.size()) {
-    fail(records_.name(), ": line ", records_.line(), ": found ", records_.cells().size(),
-         " cells, expected ", names_.size());
+  if (records_.cells().size() != head_.names.size()) {
+    const std::string where = concat("line ", records_.line(), ": found ", records_.cells().size(),
+                                     " cells, expected ", head_.names.size());
+    throw CellProblem(concat(records_.name(), ": ", where), where, 0, CellProblem::Kind::kWidth);
   }
   return true;
 }
 
-std::string CsvReader::column_text(size_t cell) const {
-  return header_ ? in_quotes(names_[cell]) : names_[cell];
+void CsvReader::fail_cell(size_t cell, CellProblem::Kind kind, const std::string& what) const {
+  const std::string where =
+      concat("line ", records_.line(), ", column ", head_.column_text(cell), ": ", what);
+  throw CellProblem(concat(records_.name(), ": ", where), where, cell, kind);
 }
 
-void CsvReader::fail_cell(size_t cell, const std::string& what) const {
-  fail(records_.name(), ": line ", records_.line(), ", column ", column_text(cell), ": ", what);
-}
-
-float CsvReader::number(size_t cell) const {
+float CsvReader::number(size_t cell, const CellFormat& format) const {
   const std::string_view text = records_.cells()[cell];
   double value;
-  if (!parse_number(text, value)) {
+  if (!parse_cell(text, format, value)) {
+    const std::string expected = expected_text(format.kind);
     if (is_missing(text)) {
-      fail_cell(cell, concat("missing value ", in_quotes(text), ", expected a number"));
+      fail_cell(cell, CellProblem::Kind::kMissing,
+                concat("missing value ", in_quotes(text), ", expected ", expected));
     }
-    fail_cell(cell, concat("expected a number, found ", in_quotes(text)));
+    fail_cell(cell, CellProblem::Kind::kNotThis,
+              concat("expected ", expected, ", found ", in_quotes(text)));
   }
   const float rounded = static_cast<float>(value);
   if (std::isinf(rounded) && text.find_first_of("0123456789") != std::string_view::npos) {
-    fail_cell(cell, concat(in_quotes(text), " is too large for a float32"));
+    fail_cell(cell, CellProblem::Kind::kTooLarge,
+              concat(in_quotes(text), " is too large for a float32"));
   }
   return rounded;
 }
 
-// Writes what the column's cell becomes at `out` and moves `out` behind it.
-void CsvReader::encode(size_t column, float*& out) const {
-  const size_t cell = cells_[column];
+// A number, or the label of a class.
+float CsvReader::target(size_t index) const {
+  const size_t cell = target_cells_[index];
+  if (class_index_.empty()) return number(cell, target_formats_[index]);
   const std::string_view text = records_.cells()[cell];
-  const bool impute = !encoding_.means.empty();
-  if (!categorical_[column]) {
-    double value;
-    const bool missing = impute && !parse_number(text, value) && is_missing(text);
-    *out = missing ? encoding_.means[column] : number(cell);
-    if (std::isinf(*out++)) {  // a target may be infinite, what a network computes with may not
-      fail_cell(cell, concat("found ", in_quotes(text), ", expected a finite number"));
-    }
+  const auto found = class_index_.find(trimmed(text));
+  if (found != class_index_.end()) return static_cast<float>(found->second);
+  if (is_missing(text)) {
+    fail_cell(cell, CellProblem::Kind::kMissing,
+              concat("missing value ", in_quotes(text), ", expected a class"));
+  }
+  fail_cell(cell, CellProblem::Kind::kUnknownClass,
+            concat(in_quotes(text), " is none of the ", class_index_.size(),
+                   " classes of the training file"));
+}
+
+// Writes what the column's cell becomes at `out` and moves `out` behind it.
+void CsvReader::encode(size_t column, float*& out) {
+  const CellFormat& format = formats_[column];
+  if (format.kind == ColumnKind::kCategory) {
+    encode_category(column, out);
+    out += encoding_.width_of(column);
     return;
   }
+  const size_t cell = cells_[column];
+  const std::string_view text = records_.cells()[cell];
+  double value;
+  const bool missing =
+      !encoding_.means.empty() && !parse_cell(text, format, value) && is_missing(text);
+  *out = missing ? encoding_.means[column] : number(cell, format);
+  if (missing && schema_ == std::nullopt && !std::isnan(*out) && !encoding_.formats.empty()) {
+    ++oddities_[column].imputed;
+  }
+  if (std::isinf(*out++)) {  // a target may be infinite, what a network computes with may not
+    fail_cell(cell, CellProblem::Kind::kInfinite,
+              concat("found ", in_quotes(text), ", expected a finite number"));
+  }
+}
+
+void CsvReader::encode_category(size_t column, float* out) {
+  const size_t cell = cells_[column];
+  const std::string_view text = records_.cells()[cell];
   const auto& index = category_index_[column];
   const auto found = index.find(trimmed(text));
-  if (is_missing(text)) {
-    if (!impute)
-      fail_cell(cell, concat("missing value ", in_quotes(text), ", expected a category"));
-  } else if (found == index.end()) {
-    fail_cell(cell, concat(in_quotes(text), " is none of the ", index.size(),
-                           " categories of the training file"));
-  } else {
+  if (found != index.end()) {
     out[found->second] = 1;
+  } else if (!is_missing(text)) {
+    if (encoding_.has_other(column)) out[index.size()] = 1;
+    if (schema_) return;  // of the file that was learned from: rare, not unknown
+    Oddities& odd = oddities_[column];
+    if (odd.unknown++ == 0) odd.example = trimmed(text);
+  } else if (encoding_.means.empty()) {
+    fail_cell(cell, CellProblem::Kind::kMissing,
+              concat("missing value ", in_quotes(text), ", expected a category"));
   }
-  out += index.size();
 }
 
 size_t CsvReader::skip(size_t count) {
   size_t rows = 0;
-  while (rows < count && next_row()) ++rows;
+  while (rows < count && advance()) {
+    ++rows_read_;
+    ++rows;
+  }
+  if (rows < count) size_ = rows_read_;
   return rows;
+}
+
+void CsvReader::read_row(float* x, std::vector<float>* y) {
+  for (size_t i = 0; i < cells_.size(); ++i) encode(i, x);
+  for (size_t i = 0; i < target_cells_.size(); ++i) y->push_back(target(i));
 }
 
 bool CsvReader::next(size_t count, Array& x, Array& y) {
@@ -355,17 +356,94 @@ bool CsvReader::next(size_t count, Array& x, Array& y) {
   x.values.clear();
   y.values.clear();
   size_t rows = 0;
-  while (rows < count && next_row()) {
-    x.values.resize((rows + 1) * width);
-    float* out = x.values.data() + rows * width;
-    for (size_t i = 0; i < cells_.size(); ++i) encode(i, out);
-    for (const size_t cell : target_cells_) y.values.push_back(number(cell));
-    ++rows;
+  try {
+    while (rows < count && next_row()) {
+      x.values.resize((rows + 1) * width);
+      read_row(x.values.data() + rows * width, &y.values);
+      ++rows;
+    }
+  } catch (const CellProblem&) {  // where there is one there may be more
+    const TableProblems problems = find_problems();
+    std::vector<std::string> columns;
+    for (const size_t cell : problems.cells(CellProblem::Kind::kNotThis)) {
+      const auto is = std::find(target_cells_.begin(), target_cells_.end(), cell);
+      if (schema_ && is == target_cells_.end()) columns.push_back(head_.names[cell]);
+    }
+    throw TableError(problems.text(records_.name()), std::move(columns));
   }
   x.shape = {static_cast<int64_t>(rows), static_cast<int64_t>(width)};
   y.shape = {static_cast<int64_t>(rows), static_cast<int64_t>(targets)};
   if (targets == 0) y.shape.clear();
   return rows > 0;
+}
+
+// Every cell of the current row by itself, targets first.
+bool CsvReader::check_row(TableProblems& problems, CellProblem& first) {
+  bool good = true;
+  const auto attempt = [&](const auto& read) {
+    try {
+      read();
+    } catch (const CellProblem& problem) {
+      problems.add(problem);
+      if (good) first = problem;
+      good = false;
+    }
+  };
+  for (size_t i = 0; i < target_cells_.size(); ++i) attempt([&] { target(i); });
+  std::vector<float> features(feature_names_.size());
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    float* out = features.data();
+    attempt([&] { encode(i, out); });
+    if (formats_[i].kind == ColumnKind::kCategory) std::fill(features.begin(), features.end(), 0);
+  }
+  return good;
+}
+
+TableProblems CsvReader::find_problems(const RowHearer& hear) {
+  TableProblems problems;
+  rewind();
+  while (true) {
+    CellProblem first;
+    bool good = true;
+    try {
+      if (!next_row()) break;
+      good = check_row(problems, first);
+    } catch (const CellProblem& problem) {
+      problems.add(problem);
+      first = problem;
+      good = false;
+    }
+    if (good) continue;
+    ++problems.rows;
+    if (hear) hear(rows_passed_ - 1, first);
+  }
+  rewind();
+  return problems;
+}
+
+std::vector<std::string> CsvReader::notes() const {
+  return schema_ ? schema_->notes : std::vector<std::string>();
+}
+
+std::vector<std::string> CsvReader::warnings() const {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < oddities_.size(); ++i) {
+    const Oddities& odd = oddities_[i];
+    const std::string column =
+        concat(records_.name(), ": column ", in_quotes(encoding_.columns[i]));
+    if (odd.unknown > 0) {
+      lines.push_back(concat(column, ": ", odd.unknown, " cells, as ", in_quotes(odd.example),
+                             ", are none of the categories of the training file and are read as ",
+                             encoding_.has_other(i) ? "its rare ones" : "none of them"));
+    }
+    if (odd.imputed > 0) {
+      lines.push_back(concat(column, ": ", odd.imputed,
+                             " cells are missing, where none was in the training file; they are "
+                             "read as its mean ",
+                             number_text(encoding_.means[i])));
+    }
+  }
+  return lines;
 }
 
 }  // namespace fcp

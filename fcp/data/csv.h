@@ -1,30 +1,40 @@
 // CSV files as features x and targets y.
 //
-// Text columns named `categorical` become one-hot columns, missing values are refused or replaced
-// by the column's mean; what was learned for that from the training file is a CsvEncoding, which
-// applied to another file gives the same columns in the same order.
+// Columns are numbers, unless options say otherwise: text columns named `categorical` become
+// one-hot columns, missing values are refused or replaced by the column's mean. With `find_types`
+// what each column is is found out (fcp/data/table_schema.h) and nothing needs to be said. What was
+// learned from the training file is a CsvEncoding, which applied to another file gives the same
+// columns in the same order.
+//
+// A category that the training file did not have is "other" where rare ones were pooled there, and
+// none of the known ones elsewhere; warnings() counts them.
 //
 // A column is named by its header, or by its 0-based index (negative: from the end); a header
 // that reads like an index wins over the index. Where the header is not said to be there or not,
 // the first row is a header when it has text (a cell neither a number nor missing) and either
 // no number at all, or text that stands above a number or a missing value in the second row.
 //
-// Tested by tests/data/csv_test.cc.
+// Cells that cannot be read are a TableError that tells of all of them, not of the first alone.
+//
+// Tested by tests/data/csv_test.cc and tests/data/csv_types_test.cc.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "fcp/data/array.h"
+#include "fcp/data/cell_format.h"
+#include "fcp/data/csv_head.h"
 #include "fcp/data/csv_records.h"
+#include "fcp/data/table_problems.h"
+#include "fcp/data/table_schema.h"
 
 namespace fcp {
-
-enum class CsvHeader { kAuto, kYes, kNo };
 
 // How the columns of the training file became features. Store it with the network: a file to
 // predict is read through it. All vectors have one entry for each feature column of the file.
@@ -39,11 +49,32 @@ struct CsvEncoding {
   // What a missing number becomes, which may be NaN; empty: missing values are refused. 0 for a
   // categorical column.
   std::vector<float> means = {};
+  // Of the cells; empty: plain numbers and categories.
+  std::vector<CellFormat> formats = {};
+  // Whether the last feature of a categorical column stands for all categories but those listed;
+  // empty: none does.
+  std::vector<bool> others = {};
+  // Of the targets; empty: plain numbers.
+  std::vector<CellFormat> target_formats = {};
+  // What the target's labels are called, by label; empty where the target is a number.
+  std::vector<std::string> classes = {};
 
   // Names of the features: a column of numbers keeps its name, a category is "column=category".
   std::vector<std::string> feature_names() const;
   size_t feature_count() const;
+
+  // Of one column, whether or not the vectors above are empty.
+  CellFormat format(size_t column) const;
+  bool has_other(size_t column) const { return column < others.size() && others[column]; }
+  bool is_category(size_t column) const { return format(column).kind == ColumnKind::kCategory; }
+  size_t width_of(size_t column) const;  // features
 };
+
+// When a target's cells are names of classes. Of a file that is read through an encoding, it says.
+enum class CsvLabels { kNumbers, kText, kFewValues, kAlways };
+
+// Rows of files that are passed over as if they were not there, by path; numbered from 0.
+using RefusedRows = std::map<std::string, std::vector<size_t>>;
 
 struct CsvOptions {
   char separator = 0;  // 0: detected among , ; tab |
@@ -57,12 +88,19 @@ struct CsvOptions {
   // are ignored; without, a row must have as many cells as the training file or as there are
   // feature columns.
   std::optional<CsvEncoding> encoding = {};
+  bool find_types = false;                          // what the columns are is found out
+  std::map<std::string, std::string> types = {};    // … but for these (table_schema.h)
+  CsvLabels labels = CsvLabels::kNumbers;           // find_types: of the target
+  std::shared_ptr<const RefusedRows> refused = {};  // null: none
+  // find_types: rows that categories and means are learned from; null: all.
+  std::shared_ptr<const std::vector<bool>> learn_rows = {};
 };
 
 class CsvReader {
  public:
   // target: a column, or several with commas between; empty for none. Missing targets are refused
-  // always. Reads the file once beforehand where categories or means must be learned.
+  // always. Reads the file once beforehand where categories or means must be learned, and once more
+  // where types must be found out.
   CsvReader(const std::string& path, const std::string& target, const CsvOptions& options = {});
 
   // The next rows, at most `count`: x [n, features], y [n, targets] (empty without target). False
@@ -78,33 +116,66 @@ class CsvReader {
   // Rows of data; known when the file was read beforehand or has been read to its end.
   std::optional<size_t> size() const { return size_; }
 
+  // What the columns are; null unless that was found out here.
+  const TableSchema* schema() const { return schema_ ? &*schema_ : nullptr; }
+  // What was left out, and since the last rewind: cells of unknown categories, and missing values
+  // where training had none.
+  std::vector<std::string> notes() const;
+  std::vector<std::string> warnings() const;
+
+  // Goes over all rows from the beginning; `hear` gets the number of each row that has problems,
+  // counted from 0 with those that are passed over, and the first of them.
+  using RowHearer = std::function<void(size_t row, const CellProblem& problem)>;
+  TableProblems find_problems(const RowHearer& hear = {});
+  // The cells of the row that `hear` is told of, and of all rows: names, and where targets stand.
+  const CsvRecords& records() const { return records_; }
+  const std::vector<std::string>& column_names() const { return head_.names; }
+  const std::vector<size_t>& target_cells() const { return target_cells_; }
+
  private:
-  void read_head(CsvHeader wanted, const std::optional<CsvEncoding>& encoding);
-  size_t find_column(const std::string& name, const std::string& role) const;
+  struct Oddities {  // of a column, among the rows that were read
+    size_t unknown = 0, imputed = 0;
+    std::string example;
+  };
+
   void check_name(size_t cell) const;
   void find_targets(const std::string& target);
   void choose_columns(const CsvOptions& options);
+  void choose_typed_columns(const CsvOptions& options);
+  void add_column(size_t cell, const CellFormat& format);
   void match_columns();
+  void index_categories();
   void learn(bool impute, bool keep_missing);
+  void learn_typed(const CsvOptions& options);
+  void learn_classes();
   bool next_row();
-  float number(size_t cell) const;
-  void encode(size_t column, float*& out) const;
-  std::string all_columns() const;
-  std::string column_text(size_t cell) const;
-  [[noreturn]] void fail_cell(size_t cell, const std::string& what) const;
+  bool advance();
+  void read_row(float* x, std::vector<float>* y);
+  bool check_row(TableProblems& problems, CellProblem& first);
+  float number(size_t cell, const CellFormat& format) const;
+  float target(size_t index) const;
+  void encode(size_t column, float*& out);
+  void encode_category(size_t column, float* out);
+  [[noreturn]] void fail_cell(size_t cell, CellProblem::Kind kind, const std::string& what) const;
 
   CsvRecords records_;
-  bool header_ = false;
-  std::vector<std::string> names_;  // of all columns of this file; positions without header
+  CsvHead head_;
+  std::optional<TableSchema> schema_;
   CsvEncoding encoding_;
   std::vector<size_t> cells_;  // where this file has the encoding's columns
-  std::vector<bool> categorical_;
+  std::vector<CellFormat> formats_;
   std::vector<std::map<std::string, size_t, std::less<>>> category_index_;
+  std::map<std::string, size_t, std::less<>> class_index_;
   std::vector<size_t> target_cells_;
+  std::vector<CellFormat> target_formats_;
   std::vector<std::string> feature_names_;
   std::vector<std::string> target_names_;
+  std::vector<Oddities> oddities_;
+  std::vector<size_t> refused_;
+  size_t next_refused_ = 0;
   std::optional<size_t> size_;
   size_t rows_read_ = 0;
+  size_t rows_passed_ = 0;  // with those that are refused
 };
 
 }  // namespace fcp

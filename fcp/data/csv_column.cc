@@ -8,26 +8,25 @@ namespace fcp {
 
 std::vector<std::string> read_csv_column(const std::string& path, const std::string& column,
                                          const CsvOptions& options) {
-  // A reader that drops this column alone tells which one it is, and whether there is a header.
-  CsvOptions head;
-  head.separator = options.separator;
-  head.header = options.header;
-  const CsvEncoding all = CsvReader(path, "", head).encoding();
-  size_t position = 0;
-  const bool only = all.width == 1 && (column == all.columns[0] || column == "0" || column == "-1");
-  if (!only) {
-    head.drop = {column};
-    const CsvEncoding others = CsvReader(path, "", head).encoding();
-    while (position < others.positions.size() && others.positions[position] == position) ++position;
-  }
-
   CsvRecords records(open_bytes(path), options.separator);
-  if (all.header) records.next();
+  CsvHead head = read_head(records, options.header);
+  if (!head.has(column)) make_names_unique(head);  // as the names that were given to others
+  const size_t position = head.find(column, "column");
+  std::vector<size_t> refused;
+  if (options.refused && options.refused->contains(path)) refused = options.refused->at(path);
+
+  records.rewind();
+  if (head.header) records.next();
   std::vector<std::string> cells;
-  while (records.next()) {
-    if (records.cells().size() != all.width) {
+  auto next_refused = refused.begin();
+  for (size_t row = 0; records.next(); ++row) {
+    if (next_refused != refused.end() && *next_refused == row) {
+      ++next_refused;
+      continue;
+    }
+    if (records.cells().size() != head.names.size()) {
       fail(path, ": line ", records.line(), " has ", records.cells().size(), " cells, expected ",
-           all.width);
+           head.names.size());
     }
     cells.emplace_back(records.cells()[position]);
   }

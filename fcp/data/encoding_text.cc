@@ -1,5 +1,6 @@
 #include "fcp/data/encoding_text.h"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -15,17 +16,24 @@ bool is_consistent(const CsvEncoding& encoding) {
   const size_t columns = encoding.columns.size();
   if (columns == 0 || encoding.positions.size() != columns ||
       encoding.categories.size() != columns ||
-      (!encoding.means.empty() && encoding.means.size() != columns)) {
+      (!encoding.means.empty() && encoding.means.size() != columns) ||
+      (!encoding.formats.empty() && encoding.formats.size() != columns) ||
+      (!encoding.others.empty() && encoding.others.size() != columns)) {
     return false;
+  }
+  for (size_t i = 0; i < columns; ++i) {
+    const bool features = is_read(encoding.format(i).kind) && encoding.width_of(i) > 0;
+    const bool more = !encoding.categories[i].empty() || encoding.has_other(i);
+    if (!features || (!encoding.is_category(i) && more)) return false;
   }
   for (const size_t position : encoding.positions) {
     if (position >= encoding.width) return false;
   }
-  for (const auto& categories : encoding.categories) {
-    const std::set<std::string> distinct(categories.begin(), categories.end());
-    if (distinct.size() != categories.size()) return false;
-  }
-  return true;
+  const auto all_differ = [](const std::vector<std::string>& names) {
+    return std::set<std::string>(names.begin(), names.end()).size() == names.size();
+  };
+  return all_differ(encoding.classes) &&
+         std::all_of(encoding.categories.begin(), encoding.categories.end(), all_differ);
 }
 
 // json's own conversion takes -1 and 1e99 for sizes as well.
@@ -34,13 +42,37 @@ size_t size_from(const nlohmann::json& json) {
   return json.get<size_t>();
 }
 
+nlohmann::ordered_json formats_json(const std::vector<CellFormat>& formats) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const CellFormat& format : formats) json.push_back(format_text(format));
+  return json;
+}
+
+// Of networks before column types there are none.
+std::vector<CellFormat> formats_from(const nlohmann::json& json, const char* key) {
+  std::vector<CellFormat> formats;
+  if (!json.contains(key)) return formats;
+  for (const auto& text : json.at(key)) {
+    const auto format = parse_format(text.get<std::string>());
+    if (!format) fail("not a format");
+    formats.push_back(*format);
+  }
+  return formats;
+}
+
 }  // namespace
 
 std::string encoding_text(const CsvEncoding& encoding) {
-  const nlohmann::ordered_json json = {
+  nlohmann::ordered_json json = {
       {"header", encoding.header},         {"width", encoding.width},
       {"columns", encoding.columns},       {"positions", encoding.positions},
       {"categories", encoding.categories}, {"means", encoding.means}};
+  if (!encoding.formats.empty()) json["formats"] = formats_json(encoding.formats);
+  if (!encoding.others.empty()) json["others"] = encoding.others;
+  if (!encoding.target_formats.empty()) {
+    json["target_formats"] = formats_json(encoding.target_formats);
+  }
+  if (!encoding.classes.empty()) json["classes"] = encoding.classes;
   return json.dump();
 }
 
@@ -59,6 +91,10 @@ CsvEncoding parse_encoding(const std::string& text) {
       encoding.means.push_back(mean.is_null() ? std::numeric_limits<float>::quiet_NaN()
                                               : mean.get<float>());
     }
+    encoding.formats = formats_from(json, "formats");
+    encoding.target_formats = formats_from(json, "target_formats");
+    if (json.contains("others")) json.at("others").get_to(encoding.others);
+    if (json.contains("classes")) json.at("classes").get_to(encoding.classes);
   } catch (const std::exception&) {
     fail("the description of the network's columns (metadata '", kEncodingKey, "') is damaged");
   }

@@ -1,5 +1,6 @@
 #include "fcp/data/number.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -88,9 +89,12 @@ bool parse_number(std::string_view text, double& value) {
 }
 
 bool is_missing(std::string_view text) {
+  constexpr std::array<std::string_view, 13> kMarks = {
+      "NA", "N/A", "NaN", "nan", "?", "null", "NULL", "None", "n/a", "#N/A", "<NA>", "NaT", "-nan"};
   text = without_spaces(text);
-  return text.empty() || text == "NA" || text == "N/A" || text == "NaN" || text == "nan" ||
-         text == "?" || text == "null";
+  if (text.empty()) return true;
+  if (text.size() > 4) return false;
+  return std::find(kMarks.begin(), kMarks.end(), text) != kMarks.end();
 }
 
 std::string number_text(float value) {

@@ -17,8 +17,8 @@ namespace fcp {
 // "inf", "-Infinity". Beyond the range of double the value is ±infinity or 0.
 bool parse_number(std::string_view text, double& value);
 
-// Whether the cell stands for "no value": empty, NA, N/A, NaN, nan, ? or null (spaces around it
-// allowed).
+// Whether the cell stands for "no value": empty, ?, NA, N/A, n/a, #N/A, <NA>, NaN, nan, -nan, NaT,
+// null, NULL or None (spaces around it allowed).
 bool is_missing(std::string_view text);
 
 // The shortest decimal that reads back as the same float; "inf", "-inf", "nan".

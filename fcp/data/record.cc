@@ -15,10 +15,12 @@ std::string trimmed_text(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-float record_number(const std::string& text, const std::string& where, const std::string& column) {
+float record_number(const std::string& text, const CellFormat& format, const std::string& where,
+                    const std::string& column) {
   double value = 0;
-  if (!parse_number(text, value)) {
-    fail(where, ", column '", column, "': expected a number, found '", text, "'");
+  if (!parse_cell(text, format, value)) {
+    fail(where, ", column '", column, "': expected ", expected_text(format.kind), ", found '", text,
+         "'");
   }
   const auto number = static_cast<float>(value);
   if (std::isinf(number)) {
@@ -49,19 +51,20 @@ std::vector<float> encode_record(const CsvEncoding& encoding,
            "; the network was trained without missing values");
     }
     const std::vector<std::string>& categories = encoding.categories[i];
-    if (categories.empty()) {
-      features.push_back(missing ? encoding.means[i] : record_number(text, where, column));
+    if (!encoding.is_category(i)) {
+      features.push_back(missing ? encoding.means[i]
+                                 : record_number(text, encoding.format(i), where, column));
       continue;
     }
     const size_t first = features.size();
-    features.resize(first + categories.size(), 0);
+    features.resize(first + encoding.width_of(i), 0);
     if (missing) continue;
     const auto category = std::find(categories.begin(), categories.end(), text);
-    if (category == categories.end()) {
-      fail(where, ", column '", column, "': '", text, "' is none of the ", categories.size(),
-           " categories of the training file");
+    if (category != categories.end()) {
+      features[first + static_cast<size_t>(category - categories.begin())] = 1;
+    } else if (encoding.has_other(i)) {
+      features.back() = 1;
     }
-    features[first + static_cast<size_t>(category - categories.begin())] = 1;
   }
   return features;
 }

@@ -57,6 +57,16 @@ class JoinedRows : public RowSource {
   const std::vector<int64_t>& row_shape() const override { return parts_[0]->row_shape(); }
   size_t target_count() const override { return parts_[0]->target_count(); }
   const CsvEncoding* encoding() const override { return parts_[0]->encoding(); }
+  const TableSchema* schema() const override { return parts_[0]->schema(); }
+  std::vector<std::string> notes() const override { return parts_[0]->notes(); }
+  std::vector<std::string> warnings() const override {
+    std::vector<std::string> all;
+    for (const auto& part : parts_) {
+      for (std::string& line : part->warnings()) all.push_back(std::move(line));
+    }
+    return all;
+  }
+  const std::vector<std::string>& class_names() const override { return parts_[0]->class_names(); }
 
   // In its own file. What was read before the current part was read to its end, so it has a size.
   std::string row_place(size_t row) const override {

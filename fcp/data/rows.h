@@ -49,6 +49,13 @@ class RowSource {
   // How a CSV file's columns became features; null for .npy.
   virtual const CsvEncoding* encoding() const { return nullptr; }
 
+  // What the columns of a CSV file are; null unless it was found out.
+  virtual const TableSchema* schema() const { return nullptr; }
+  // What was left out when the data was opened, and what was odd about the rows read since the last
+  // rewind, a line each.
+  virtual std::vector<std::string> notes() const { return {}; }
+  virtual std::vector<std::string> warnings() const { return {}; }
+
   // The names of the classes that labels count from 0; empty where they are not known.
   virtual const std::vector<std::string>& class_names() const;
   // What row `row` of the whole data is called: the file of an image; "" where it has no name.

@@ -285,6 +285,7 @@ CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& so
   if (!source.target_names().empty()) artifact.provenance["target"] = join(source.target_names());
   result.warnings = radius_warnings(artifact, settings.level);
   check_training_rows(collected.trained_share(), settings, result.warnings);
+  for (std::string& warning : source.warnings()) result.warnings.push_back(std::move(warning));
   return result;
 }
 

@@ -193,6 +193,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   for (const auto& warning : {infinite_radius_warning(artifact, options.level), same.warning()}) {
     if (warning) report.notes.push_back(*warning);
   }
+  for (const std::string& warning : source.warnings()) report.notes.push_back(warning);
   return report;
 }
 

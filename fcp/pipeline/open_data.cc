@@ -7,6 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/encoding_text.h"
+#include "fcp/data/refused_rows.h"
 #include "fcp/images/folder.h"
 #include "fcp/images/image_rows.h"
 #include "fcp/images/image_text.h"
@@ -78,19 +79,44 @@ std::vector<std::string> target_names_of(const Graph& network, size_t outputs) {
   return numbered(outputs);
 }
 
-std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network) {
+Refusals refuse_rows(const DataOptions& options, const CsvOptions& csv, Observer& observer) {
+  Refusals found = find_refusals(file_list(options.data), options.target, csv, options.refuse,
+                                 options.refused_file);
+  *options.refused = found.rows;
+  if (found.problems > 0) {
+    observer.warning(concat(found.problems, found.problems == 1 ? " row is" : " rows are",
+                            " left out (", found.first, ")",
+                            options.refused_file.empty() ? "" : "; see ", options.refused_file));
+  }
+  if (found.without_target > 0) {
+    observer.note(concat(
+        found.without_target,
+        found.without_target == 1 ? " row has no target and is" : " rows have no target and are",
+        " left out; `fcp predict` gives regions without one"));
+  }
+  return found;
+}
+
+std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network,
+                                     Observer& observer) {
   if (are_images(options)) return open_image_data(options, network);
   if (options.needs_target && options.target.empty()) fail_option("target", "is required");
   CsvOptions csv = options.csv;
   if (network != nullptr && network->metadata.contains(kEncodingKey)) {
     for (const auto& [name, given] :
          {std::pair("drop", !csv.drop.empty()), std::pair("categorical", !csv.categorical.empty()),
-          std::pair("impute", csv.impute)}) {
+          std::pair("impute", csv.impute), std::pair("schema", !csv.types.empty())}) {
       if (given) fail_option(name, "was settled when this network was trained; leave it out");
     }
     csv.encoding = parse_encoding(network->metadata.at(kEncodingKey));
   }
-  return open_rows(options.data, options.target, csv);
+  if (options.refused && !holds_array(file_list(options.data)[0])) {
+    refuse_rows(options, csv, observer);
+    csv.refused = options.refused;
+  }
+  auto source = open_rows(options.data, options.target, csv);
+  for (const std::string& note : source->notes()) observer.note(note);
+  return source;
 }
 
 std::string data_file_names(const DataOptions& options) {

@@ -9,9 +9,11 @@
 
 #include <torch/types.h>
 
+#include "fcp/data/refused_rows.h"
 #include "fcp/data/rows.h"
 #include "fcp/images/image_transform.h"
 #include "fcp/network/graph.h"
+#include "fcp/pipeline/context.h"
 
 namespace fcp {
 
@@ -23,10 +25,21 @@ struct DataOptions {
   bool images = false;                           // a CSV or .npy holds images; a folder always does
   std::optional<ImageTransform> transform = {};  // none: the network's own, or the usual one
   std::string class_names = {};                  // file of class names, one per line
+  // CSV rows to pass over; open_data finds them and keeps them in `refused`, which csv.refused must
+  // share so that groups and weights are of the same rows.
+  RefusalRule refuse = {};
+  std::string refused_file = {};  // gets the rows with problems; empty: no file
+  std::shared_ptr<RefusedRows> refused = {};
 };
 
-// `network` supplies the encoding of columns that training stored in it, if any; null: none.
-std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network);
+// `network` supplies the encoding of columns that training stored in it, if any; null: none. The
+// observer hears which columns and rows are left out.
+std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network,
+                                     Observer& observer = *silent_observer());
+
+// Finds the CSV rows that options.refuse passes over, keeps them in options.refused, writes the
+// file of them, and tells the observer.
+Refusals refuse_rows(const DataOptions& options, const CsvOptions& csv, Observer& observer);
 
 bool are_images(const DataOptions& options);
 

@@ -23,14 +23,16 @@ size_t predict(const CalibrationArtifact& artifact, RowSource& source,
     const TestInputs inputs = predictor.describe(
         view(rows.x),
         side_information(options.facts, artifact.rows.group_names.size(), done, count));
-    const Regions regions = predictor.region(inputs, options.level);
-    check_answers(regions, source, rows.first_row);
-    writer.append(rows, regions);
+    std::vector<Regions> regions{predictor.region(inputs, options.level)};
+    for (const Level& level : options.further) regions.push_back(predictor.region(inputs, level));
+    for (const Regions& one : regions) check_answers(one, source, rows.first_row);
+    writer.append_levels(rows, regions);
     done += count;
     stage.advance(count);
   }
   if (done == 0) fail("the data has no rows to predict");
   check_facts(options.facts, done);
+  for (const std::string& warning : source.warnings()) context.observer->warning(warning);
   writer.close();
   return done;
 }

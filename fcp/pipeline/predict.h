@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "fcp/calibration/artifact.h"
 #include "fcp/conformal/level.h"
@@ -17,6 +18,7 @@ namespace fcp {
 struct PredictOptions {
   Level level = Level(0.1);
   RowFacts facts{};
+  std::vector<Level> further{};  // levels whose regions the writer gets too, after those of `level`
 };
 
 // Gives the regions of all rows to the writer, batch by batch, and closes it; returns the number of

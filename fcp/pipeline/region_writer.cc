@@ -16,16 +16,39 @@
 namespace fcp {
 namespace {
 
-// Three for each output, and for unions a fourth that lists their intervals.
-std::vector<std::string> interval_columns(const Graph& network, size_t outputs, bool unions) {
-  std::vector<std::string> parts = {"prediction", "lower", "upper"};
-  if (unions) parts.emplace_back("intervals");
-  if (outputs == 1) return parts;
+// Of each output: the prediction, then lower and upper end for each level, and for unions a column
+// that lists their intervals.
+std::vector<std::string> interval_columns(const Graph& network, size_t outputs, bool unions,
+                                          const std::vector<std::string>& endings) {
+  std::vector<std::string> names =
+      outputs == 1 ? std::vector<std::string>{""} : target_names_of(network, outputs);
   std::vector<std::string> columns;
-  for (const std::string& name : target_names_of(network, outputs)) {
-    for (const std::string& part : parts) columns.push_back(part + "_" + name);
+  for (std::string& name : names) {
+    if (!name.empty()) name.insert(name.begin(), '_');
+    columns.push_back("prediction" + name);
+    for (const std::string& ending : endings) {
+      columns.push_back("lower" + name + ending);
+      columns.push_back("upper" + name + ending);
+      if (unions) columns.push_back("intervals" + name + ending);
+    }
   }
   return columns;
+}
+
+std::vector<std::string> set_columns(const std::vector<std::string>& endings) {
+  std::vector<std::string> columns{"prediction"};
+  for (const std::string& ending : endings) {
+    columns.push_back("size" + ending);
+    columns.push_back("labels" + ending);
+  }
+  return columns;
+}
+
+// What columns of a level end in: nothing where there is one.
+std::vector<std::string> level_endings(const std::vector<Level>& levels) {
+  std::vector<std::string> endings;
+  for (const Level& level : levels) endings.push_back("_" + level.text());
+  return endings.size() > 1 ? endings : std::vector<std::string>{""};
 }
 
 // "1.5:2|3:4.25", the intervals of [P, 2] in ascending order.
@@ -49,18 +72,38 @@ std::span<const bool> flags(const torch::Tensor& tensor) {
   return {tensor.data_ptr<bool>(), static_cast<size_t>(tensor.numel())};
 }
 
+// Prediction, lower and upper ends, [N, K, 3] on the host.
+torch::Tensor interval_numbers(const Regions& regions) {
+  const FloatEnds ends = float_ends(regions.lower, regions.upper);
+  return torch::stack({regions.prediction.to(torch::kFloat), ends.lower, ends.upper}, 2)
+      .to(torch::kCPU)
+      .contiguous();
+}
+
 // Opened when the first rows say how many outputs or classes there are.
 class RegionFile : public RegionWriter {
  public:
-  RegionFile(std::string out, const CalibrationArtifact& artifact)
-      : out_(std::move(out)), artifact_(artifact) {}
+  RegionFile(std::string out, const CalibrationArtifact& artifact, RegionFileOptions options)
+      : out_(std::move(out)), artifact_(artifact), options_(std::move(options)) {
+    for (const char* ending : {".parquet", ".feather", ".arrow", ".xlsx"}) {
+      if (out_.ends_with(ending)) fail(out_, ": regions are written as CSV or .npy, not ", ending);
+    }
+    const bool more = options_.levels.size() > 1 || !options_.kept.names.empty();
+    if (more && out_.ends_with(".npy")) {
+      fail(out_, ": an .npy holds the regions of one level alone; write CSV");
+    }
+  }
 
-  void append(const Rows&, const Regions& regions) override {
-    if (!npy_ && !csv_) open(regions);
-    if (regions.members.defined()) {
-      append_sets(regions);
+  void append(const Rows& rows, const Regions& regions) override {
+    append_levels(rows, {&regions, 1});
+  }
+
+  void append_levels(const Rows& rows, std::span<const Regions> regions) override {
+    if (!npy_ && !csv_) open(regions.front());
+    if (regions.front().members.defined()) {
+      append_sets(rows.first_row, regions);
     } else {
-      append_intervals(regions);
+      append_intervals(rows.first_row, regions);
     }
   }
 
@@ -81,60 +124,75 @@ class RegionFile : public RegionWriter {
       const std::vector<int64_t> shape = sets ? std::vector{width} : std::vector{width, int64_t{3}};
       npy_ = std::make_unique<NpyWriter>(out_, shape,
                                          sets ? NpyWriter::Type::kBool : NpyWriter::Type::kFloat32);
-    } else {
-      csv_ = std::make_unique<CsvWriter>(
-          out_, sets ? std::vector<std::string>{"prediction", "size", "labels"}
-                     : interval_columns(artifact_.network, static_cast<size_t>(width), unions));
-    }
-  }
-
-  void append_intervals(const Regions& regions) {
-    const FloatEnds ends = float_ends(regions.lower, regions.upper);
-    const torch::Tensor rows =
-        torch::stack({regions.prediction.to(torch::kFloat), ends.lower, ends.upper}, 2)
-            .to(torch::kCPU)
-            .contiguous();  // [N, K, 3]
-    const std::span<const float> all = float_numbers(rows);
-    if (npy_) {
-      npy_->append(all);
       return;
     }
-    const size_t width = all.size() / static_cast<size_t>(std::max<int64_t>(1, rows.size(0)));
-    if (regions.parts.defined()) return append_unions(regions.parts.to(torch::kCPU), all, width);
-    for (size_t i = 0; i < all.size(); i += width) csv_->row(all.subspan(i, width));
+    const std::vector<std::string> endings = level_endings(options_.levels);
+    std::vector<std::string> columns = options_.kept.names;
+    for (const std::string& column :
+         sets ? set_columns(endings)
+              : interval_columns(artifact_.network, static_cast<size_t>(width), unions, endings)) {
+      columns.push_back(column);
+    }
+    csv_ = std::make_unique<CsvWriter>(out_, columns);
   }
 
-  // `parts` [N, K, P, 2], `all` [N, K, 3].
-  void append_unions(const torch::Tensor& parts, std::span<const float> all, size_t width) {
-    for (size_t i = 0; i < all.size(); i += 3) {
-      const auto at = static_cast<int64_t>(i / 3), outputs = parts.size(1);
-      for (const float value : all.subspan(i, 3)) csv_->cell(value);
-      csv_->cell(std::string_view(union_text(parts[at / outputs][at % outputs])));
-      if ((i + 3) % width == 0) csv_->end_row();
+  void keep_cells(size_t row) {
+    for (const std::vector<std::string>& column : options_.kept.cells) {
+      csv_->cell(std::string_view(column.at(row)));
     }
   }
 
-  void append_sets(const Regions& regions) {
-    const torch::Tensor members = host_members(regions);
+  void append_intervals(size_t first, std::span<const Regions> regions) {
+    std::vector<torch::Tensor> levels;
+    for (const Regions& one : regions) levels.push_back(interval_numbers(one));
     if (npy_) {
-      npy_->append(flags(members));
+      npy_->append(float_numbers(levels.front()));
       return;
     }
-    const std::vector<int64_t> predicted = host_labels(regions.prediction);
-    for (int64_t row = 0; row < members.size(0); ++row) {
-      const std::vector<std::string> labels = member_names(members, row, names_);
-      std::string joined;
-      for (const std::string& label : labels) joined += (joined.empty() ? "" : "|") + label;
-      csv_->cell(
-          std::string_view(names_[static_cast<size_t>(predicted[static_cast<size_t>(row)])]));
-      csv_->cell(static_cast<int64_t>(labels.size()));
-      csv_->cell(std::string_view(joined));
+    const size_t rows = static_cast<size_t>(levels.front().size(0));
+    const size_t outputs = static_cast<size_t>(levels.front().size(1));
+    for (size_t row = 0; row < rows; ++row) {
+      keep_cells(first + row);
+      for (size_t k = 0; k < outputs; ++k) {
+        for (size_t level = 0; level < levels.size(); ++level) {
+          const auto numbers = float_numbers(levels[level]).subspan(3 * (row * outputs + k), 3);
+          for (const float value : numbers.subspan(level == 0 ? 0 : 1)) csv_->cell(value);
+          const torch::Tensor& parts = regions[level].parts;
+          if (!parts.defined()) continue;
+          const auto at = static_cast<int64_t>(row), output = static_cast<int64_t>(k);
+          csv_->cell(std::string_view(union_text(parts[at][output].to(torch::kCPU))));
+        }
+      }
+      csv_->end_row();
+    }
+  }
+
+  void append_sets(size_t first, std::span<const Regions> regions) {
+    std::vector<torch::Tensor> levels;
+    for (const Regions& one : regions) levels.push_back(host_members(one));
+    if (npy_) {
+      npy_->append(flags(levels.front()));
+      return;
+    }
+    const std::vector<int64_t> predicted = host_labels(regions.front().prediction);
+    for (int64_t row = 0; row < levels.front().size(0); ++row) {
+      const auto at = static_cast<size_t>(row);
+      keep_cells(first + at);
+      csv_->cell(std::string_view(names_[static_cast<size_t>(predicted[at])]));
+      for (const torch::Tensor& members : levels) {
+        const std::vector<std::string> labels = member_names(members, row, names_);
+        std::string joined;
+        for (const std::string& label : labels) joined += (joined.empty() ? "" : "|") + label;
+        csv_->cell(static_cast<int64_t>(labels.size()));
+        csv_->cell(std::string_view(joined));
+      }
       csv_->end_row();
     }
   }
 
   std::string out_;
   const CalibrationArtifact& artifact_;
+  RegionFileOptions options_;
   std::vector<std::string> names_;  // of the classes
   std::unique_ptr<NpyWriter> npy_;
   std::unique_ptr<CsvWriter> csv_;
@@ -185,8 +243,9 @@ class RegionFolder : public RegionWriter {
 }  // namespace
 
 std::unique_ptr<RegionWriter> open_region_file(const std::string& out,
-                                               const CalibrationArtifact& artifact) {
-  return std::make_unique<RegionFile>(out, artifact);
+                                               const CalibrationArtifact& artifact,
+                                               RegionFileOptions options) {
+  return std::make_unique<RegionFile>(out, artifact, std::move(options));
 }
 
 std::unique_ptr<RegionWriter> open_region_folder(const std::string& folder, bool bands,

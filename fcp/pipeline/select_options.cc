@@ -238,6 +238,9 @@ class OptionSelector {
     options.seed = context_.seed;
     options.device = context_.device;
     if (const auto* place = std::get_if<std::string>(&settings_.method.cut)) options.cut = *place;
+    // Density counts probability, so that coverage is nearly even already; its tails grow so fast
+    // that a radius times a few per cent is far out in them.
+    if (open_.rectifier) options.without = {"density"};
     Stage stage(context_, "choose the score", 0);
     options.observe = [&](const ScoreCandidate&) { stage.advance(1); };
     ScoreOptions shared = chosen_.score;

@@ -7,6 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/row_digest.h"
+#include "fcp/images/image_text.h"
 #include "fcp/training/tabular_heads.h"
 
 namespace fcp {
@@ -20,6 +21,9 @@ void describe_training(const RowSource& source, const Rows& rows, Graph& graph) 
   }
   if (!source.target_names().empty()) {
     graph.metadata[kTargetsKey] = nlohmann::json(source.target_names()).dump();
+  }
+  if (!source.class_names().empty()) {
+    graph.metadata[kClassesKey] = class_names_text(source.class_names());
   }
   RowDigest digest;
   digest.add(rows.x, rows.y);

@@ -7,6 +7,8 @@ import unittest
 import program
 from program import TARGET, write_npy
 
+CURE = "; --on-error skip leaves such rows out"
+
 
 class BadInput(program.Case):
     def fails(self, *arguments, code=1, lines=1, stdout=subprocess.PIPE):
@@ -60,23 +62,24 @@ class BadInput(program.Case):
 
     def test_ragged_row(self):
         self.changed("r.csv", 5, lambda line: line.rsplit(",", 1)[0])
-        self.assertEqual(self.calibration_fails("r.csv"), "r.csv: line 5: found 8 cells, expected 9")
+        self.assertEqual(self.calibration_fails("r.csv"),
+                         "r.csv: line 5: found 8 cells, expected 9" + CURE)
         # Far down, after batches have been scored already.
         self.changed("late.csv", 2300, lambda line: line + ",1")
         self.assertEqual(self.calibration_fails("late.csv", "--batch", "100"),
-                         "late.csv: line 2300: found 10 cells, expected 9")
+                         "late.csv: line 2300: found 10 cells, expected 9" + CURE)
 
     def test_text_in_a_number_column(self):
         self.changed("t.csv", 7, lambda line: "abc" + line[line.index(","):])
         self.assertEqual(self.calibration_fails("t.csv"),
-                         "t.csv: line 7, column 'distance_km': expected a number, found 'abc'")
+                         "t.csv: line 7, column 'distance_km': expected a number, found 'abc'" + CURE)
 
     def test_nan_and_missing_values(self):
         for text in ("nan", "NaN", ""):
             self.changed("n.csv", 9, lambda line: text + line[line.index(","):])
             self.assertEqual(
                 self.calibration_fails("n.csv"),
-                f"n.csv: line 9, column 'distance_km': missing value '{text}', expected a number")
+                f"n.csv: line 9, column 'distance_km': missing value '{text}', expected a number" + CURE)
 
     def test_nan_in_npy(self):
         rows = self.features()
@@ -122,8 +125,9 @@ class BadInput(program.Case):
             narrow = "".join(",".join(line.split(",")[:4]) + "\n" for line in file)
         self.write("narrow.csv", narrow)
         self.assertEqual(self.fails("predict", self.made("calibrated.onnx"), "--data", "narrow.csv"),
-                         "narrow.csv: no column 'rain_mm'; the columns are 'distance_km', 'hour', "
-                         "'weekday', 'items'")
+                         "narrow.csv: no column 'rain_mm', 'traffic', 'courier_years', "
+                         "'temperature_c'; the columns are 'distance_km', 'hour', 'weekday', "
+                         "'items'")
 
     def test_wrong_number_of_targets(self):
         message = self.calibration_fails(self.made("calibration.csv"), target="minutes,hour")

@@ -93,10 +93,10 @@ class Calibration(program.Case):
         self.assertIn("detection_coverage", result)
         self.assertEqual(result["calibration_rows"], 600)
 
-    def calibrate_by_default(self, data):
-        """What `calibrate` says on stderr where no score is named, and the artifact's score."""
+    def calibrate_by_default(self, data, *arguments):
+        """What `calibrate` says on stderr where no score is named, and on stdout."""
         done = self.run_program("calibrate", self.made("model.onnx"), "--data", data, "--target",
-                                TARGET, "--out", "c.onnx", "--json")
+                                TARGET, "--out", "c.onnx", "--json", *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stderr, json.loads(done.stdout)
 
@@ -110,6 +110,11 @@ class Calibration(program.Case):
                          [result["score"]])
         self.assertIn("Scores on 120 selection rows, which are left out of calibration", told)
         self.assertEqual(result["rows"], 480)
+        # Its tails are no scale for a rectifier.
+        told, _ = self.calibrate_by_default(self.made("calibration.csv"), "--calibration",
+                                            "rectified")
+        self.assertIn("quantiles ", told)
+        self.assertNotIn("density ", told)
 
     def test_too_few_rows_to_choose_a_score(self):
         with open(self.made("calibration.csv"), encoding="utf-8") as file:

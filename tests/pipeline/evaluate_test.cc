@@ -129,6 +129,7 @@ TEST(Evaluate, StabilityOverRefits) {
   for (double& score : wider.rows.scores) score *= 2;
   MemoryRows rows = line_rows(60, 2);
   const auto stability = [&](std::vector<const CalibrationArtifact*> refits) {
+    rows.rewind();
     const EvaluationReport report =
         evaluate(artifact, rows, {.refits = std::move(refits)}, small_batches());
     const ConditionalCoverage& found = report.methods.at(0).conditional.value();

@@ -75,8 +75,8 @@ TEST(Replay, DoesNotDependOnBatches) {
 // Levels, hits and lengths of the adapted regions, row by row, from the definitions.
 TEST(Replay, AdaptsAsDefined) {
   const CalibrationArtifact artifact = line_artifact(line_rows(199, 1));
-  MemoryRows rows = line_rows(400, 3, 1.7);
-  AdaptiveLevel level(Level(0.1), {"aci", 0.02});
+  MemoryRows rows = line_rows(400, 3, 1.3);
+  AdaptiveLevel level(Level(0.1), {"aci", 0.005});
   size_t covered = 0;
   double length = 0;
   for (size_t i = 0; i < 400; ++i) {
@@ -88,7 +88,7 @@ TEST(Replay, AdaptsAsDefined) {
     length += 2 * radius;
     level.see(p);
   }
-  const ReplayOptions options{.adapt = AdaptOptions{"aci", 0.02}};
+  const ReplayOptions options{.adapt = AdaptOptions{"aci", 0.005}};
   const MonitorReport report = replay(artifact, rows, options, batches_of(64));
   EXPECT_EQ(report.adapted_covered.hits, covered);
   ASSERT_EQ(report.adapted_size.infinite, 0u);

@@ -1,0 +1,225 @@
+"""`fcp fit` on tables as people have them, and beside gradient boosting with split conformal
+prediction by MAPIE on the tables that scikit-learn brings.
+
+    python benchmarks/fit_tables.py build/release/bin/fcp [--seeds 3] [--folder tables]
+
+needs scikit-learn and mapie from PyPI. Ten messy files are made and fitted by one command each: what
+must come is a predictor, or one line with every problem and its cure. Then, for each seed, a fifth of
+each of scikit-learn's tables is put aside; both train on three quarters of the rest, calibrate on one
+quarter and are judged on the fifth. MAPIE's sets are LAC's, which are the smallest on average.
+"""
+
+import argparse
+import csv
+import datetime
+import json
+import os
+import random
+import subprocess
+import tempfile
+import time
+
+import numpy as np
+
+ALPHA = 0.1
+
+
+# Ten messy files.
+
+
+def homes(count, seed=0):
+    """Rows of a table with a date, a category, a size, a flag, a code and a price."""
+    chance = random.Random(seed)
+    start = datetime.date(2021, 1, 1)
+    for i in range(count):
+        size = chance.uniform(20, 200)
+        kind = chance.choice(["flat", "house", "loft", "barn"])
+        day = chance.randrange(1000)
+        price = (2 + day / 1000) * size + 40 * len(kind) + chance.gauss(0, 3 + size / 10)
+        yield {"id": f"H{i:06d}", "sold": start + datetime.timedelta(days=day), "kind": kind,
+               "size": size, "lift": chance.random() < 0.5, "price": price}
+
+
+def write(path, rows, separator=",", encoding="utf-8", header=None):
+    rows = list(rows)
+    with open(path, "w", newline="", encoding=encoding) as file:
+        writer = csv.writer(file, delimiter=separator)
+        writer.writerow(header or rows[0])
+        writer.writerows(row.values() for row in rows)
+
+
+def changed(rows, **changes):
+    for i, row in enumerate(rows):
+        yield {name: changes[name](value, i) if name in changes else value
+               for name, value in row.items()}
+
+
+def comma(value, _):
+    return f"{value:.2f}".replace(".", ",")
+
+
+def messy_files(folder, large_rows):
+    """Name, what is odd about it, and the target."""
+    chance = random.Random(9)
+
+    def missing(value, _):
+        return "" if chance.random() < 0.1 else value
+
+    def path(name):
+        return os.path.join(folder, name + ".csv")
+
+    write(path("bom"), homes(1500), encoding="utf-8-sig")
+    write(path("semicolon"), homes(1500), separator=";")
+    write(path("decimal_comma"), changed(homes(1500), size=comma, price=comma), separator=";")
+    write(path("dates"), changed(homes(1500), sold=lambda day, _: day.strftime("%d/%m/%Y %H:%M")))
+    write(path("ids"), ({"": i, "user_id": 10_000 + 7 * i, **row}
+                        for i, row in enumerate(homes(1500))))
+    write(path("rare_kinds"), changed(homes(1500), kind=lambda kind, i:
+                                      f"odd {i}" if i % 100 == 0 else kind))
+    write(path("missing"), changed(homes(1500), size=missing, kind=missing, price=missing))
+    write(path("duplicated_header"), homes(1500),
+          header=["id", "sold", "kind", "size", "size", "price"])
+    write(path("thirty_rows"), homes(30))
+    names = ["bom", "semicolon", "decimal_comma", "dates", "ids", "rare_kinds", "missing",
+             "duplicated_header", "thirty_rows"]
+    if large_rows > 0:
+        write(path("large"), homes(large_rows))
+        names.append("large")
+    return names
+
+
+def run_fit(program, data, target, out, *options):
+    start = time.time()
+    done = subprocess.run([program, "fit", data, "--target", target, "--out", out, "--json", *options],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    return done, time.time() - start
+
+
+def fit_messy(program, folder, large_rows):
+    print("| file | rows | coverage % | mean length | deviation of y | score | seconds |")
+    print("|---|---|---|---|---|---|---|")
+    for name in messy_files(folder, large_rows):
+        done, seconds = run_fit(program, os.path.join(folder, name + ".csv"), "price",
+                                os.path.join(folder, name + ".onnx"))
+        if done.returncode != 0:
+            print(f"| {name} | {done.stderr.strip().splitlines()[-1]} |", flush=True)
+            continue
+        found = json.loads(done.stdout)
+        main = found["evaluation"]["methods"][0]
+        rows = found["training_rows"] + found["calibration_rows"] + found["test_rows"]
+        length = main["length"]
+        length = length["mean"] if isinstance(length, dict) else length
+        print(f"| {name} | {rows:,} | {100 * main['coverage']:.1f} | {length:.3g} "
+              f"| {found['deviation']:.3g} | {found['score']} | {seconds:.0f} |", flush=True)
+
+
+# Beside MAPIE.
+
+
+def by_fcp(program, folder, train, test, target, classes):
+    """Regions of the test rows and the time."""
+    out = os.path.join(folder, "peer.onnx")
+    done, seconds = run_fit(program, train, target, out, "--shares", "74:24:2", "--task",
+                            "classes" if classes else "numbers")
+    assert done.returncode == 0, done.stderr
+    start = time.time()
+    regions = subprocess.run([program, "predict", out, "--data", test, "--quiet"],
+                             stdout=subprocess.PIPE, text=True, check=True).stdout
+    return list(csv.DictReader(regions.splitlines())), seconds + time.time() - start
+
+
+def interval_figures(lower, upper, y):
+    outside = np.maximum(lower - y, 0) + np.maximum(y - upper, 0)
+    return {"coverage": np.mean((lower <= y) & (y <= upper)), "length": np.mean(upper - lower),
+            "score": np.mean(upper - lower + 2 / ALPHA * outside)}
+
+
+def set_figures(members, y):
+    return {"coverage": np.mean(members[np.arange(len(y)), y]), "length": np.mean(members.sum(1)),
+            "score": np.nan}
+
+
+def mapie_figures(data, rest, test, seed, classes):
+    from mapie.classification import SplitConformalClassifier
+    from mapie.regression import SplitConformalRegressor
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    start = time.time()
+    cut = len(rest) * 3 // 4
+    train, calibration = rest[:cut], rest[cut:]
+    x, y = data.data, data.target
+    if classes:
+        model = HistGradientBoostingClassifier(random_state=seed).fit(x[train], y[train])
+        peer = SplitConformalClassifier(model, confidence_level=1 - ALPHA, prefit=True,
+                                        conformity_score="lac")
+        peer.conformalize(x[calibration], y[calibration])
+        figures = set_figures(peer.predict_set(x[test])[1][:, :, 0], y[test])
+    else:
+        model = HistGradientBoostingRegressor(random_state=seed).fit(x[train], y[train])
+        peer = SplitConformalRegressor(model, confidence_level=1 - ALPHA, prefit=True)
+        peer.conformalize(x[calibration], y[calibration])
+        ends = peer.predict_interval(x[test])[1][:, :, 0]
+        figures = interval_figures(ends[:, 0], ends[:, 1], y[test])
+    return figures | {"seconds": time.time() - start}
+
+
+def fcp_figures(program, folder, data, rest, test, classes):
+    columns = [f"x{j}" for j in range(data.data.shape[1])]
+    paths = {}
+    for name, rows in (("rest", rest), ("test", test)):
+        paths[name] = os.path.join(folder, name + ".csv")
+        with open(paths[name], "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow([*columns, "y"])
+            writer.writerows([*data.data[i], data.target[i]] for i in rows)
+    regions, seconds = by_fcp(program, folder, paths["rest"], paths["test"], "y", classes)
+    y = data.target[test]
+    if classes:
+        members = np.zeros((len(test), len(data.target_names)), bool)
+        for i, row in enumerate(regions):
+            members[i, [int(float(label)) for label in row["labels"].split("|") if label]] = True
+        return set_figures(members, y) | {"seconds": seconds}
+    ends = np.array([[float(row["lower"]), float(row["upper"])] for row in regions])
+    return interval_figures(ends[:, 0], ends[:, 1], y) | {"seconds": seconds}
+
+
+def beside_mapie(program, folder, seeds):
+    from sklearn import datasets
+
+    print("| table | method | coverage % | length or size | interval score | seconds |")
+    print("|---|---|---|---|---|---|")
+    for name in ("diabetes", "wine", "breast_cancer", "digits"):
+        data = getattr(datasets, "load_" + name)()
+        classes = name != "diabetes"
+        found = {"fcp fit": [], "boosting + MAPIE": []}
+        for seed in range(seeds):
+            order = np.random.default_rng(seed).permutation(len(data.target))
+            test, rest = order[:len(order) // 5], order[len(order) // 5:]
+            found["fcp fit"].append(fcp_figures(program, folder, data, rest, test, classes))
+            found["boosting + MAPIE"].append(mapie_figures(data, rest, test, seed, classes))
+        for method, results in found.items():
+            mean = {key: np.mean([one[key] for one in results]) for key in results[0]}
+            score = "" if classes else f"{mean['score']:.4g}"
+            print(f"| {name} | {method} | {100 * mean['coverage']:.1f} | {mean['length']:.4g} "
+                  f"| {score} | {mean['seconds']:.1f} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--folder", help="for the files; by default one that is removed")
+    parser.add_argument("--large-rows", type=int, default=200_000, help="of the large file; 0: none")
+    parser.add_argument("--only", choices=["messy", "peers"])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or temporary
+        os.makedirs(folder, exist_ok=True)
+        if options.only != "peers":
+            fit_messy(options.program, folder, options.large_rows)
+        if options.only != "messy":
+            beside_mapie(options.program, folder, options.seeds)
+
+
+if __name__ == "__main__":
+    main()

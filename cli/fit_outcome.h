@@ -1,0 +1,22 @@
+// What `fcp fit` found, for people and for programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "fcp/pipeline/fit.h"
+
+namespace fcp::cli {
+
+// Three lines: what came out, how it was made, and what to type next.
+std::string fit_text(const FitOutcome& result, const std::string& out, const std::string& report);
+
+nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out,
+                                const std::string& report);
+
+// What the observer has not told.
+std::vector<std::string> fit_warnings(const FitOutcome& result);
+
+}  // namespace fcp::cli

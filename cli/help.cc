@@ -1,0 +1,42 @@
+// fcp help VERB: the same as fcp VERB --help.
+#include <iostream>
+#include <memory>
+
+#include "fcp/base/error.h"
+
+#include "cli/suggestion.h"
+#include "cli/synopsis.h"
+#include "cli/verbs.h"
+
+namespace fcp::cli {
+namespace {
+
+const CLI::App& find_verb(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* found = &app;
+  for (const std::string& word : words) {
+    const auto named = [&](const CLI::App* one) { return one->get_name() == word; };
+    const auto verbs = found->get_subcommands(named);
+    if (verbs.empty()) {
+      std::vector<std::string> names;
+      for (const VerbWords& verb : verbs_of(*found)) names.push_back(verb.name);
+      const std::string meant = nearest_word(word, names);
+      throw UsageError(
+          concat("unknown verb '", word, "'",
+                 meant.empty() ? "; `fcp --help` lists them" : "; did you mean " + meant + "?"));
+    }
+    found = verbs[0];
+  }
+  return *found;
+}
+
+}  // namespace
+
+void add_help(CLI::App& app) {
+  const auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* verb = app.add_subcommand("help", "What a verb does and its options");
+  verb->footer("Examples:\n  fcp help calibrate\n  fcp help segment evaluate");
+  verb->add_option("verb", *words, "A verb; without one, all of them are listed");
+  verb->callback([&app, words] { std::cout << find_verb(app, *words).help(); });
+}
+
+}  // namespace fcp::cli

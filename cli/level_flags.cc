@@ -1,0 +1,79 @@
+#include "cli/level_flags.h"
+
+#include <algorithm>
+
+#include "fcp/base/error.h"
+
+namespace fcp::cli {
+namespace {
+
+constexpr size_t kMostDigits = 15;
+
+// The digits behind the point of a number in (0, 1): "0.90" is "90". Empty where it is none.
+std::string decimals_of(const std::string& text) {
+  const size_t point = text.find('.');
+  if (point == std::string::npos || text.substr(0, point).find_first_not_of('0') < point) return "";
+  const std::string digits = text.substr(point + 1);
+  const bool plain = digits.find_first_not_of("0123456789") == std::string::npos;
+  const bool zero = digits.find_first_not_of('0') == std::string::npos;
+  return plain && !zero && digits.size() <= kMostDigits ? digits : "";
+}
+
+// "97.5%" as ".975".
+std::string share_of_percent(std::string percent) {
+  percent.pop_back();
+  const size_t point = std::min(percent.find('.'), percent.size());
+  std::string whole = percent.substr(0, point);
+  while (whole.size() < 2) whole.insert(whole.begin(), '0');
+  if (whole.size() > 2) return "";
+  return "." + whole + (point < percent.size() ? percent.substr(point + 1) : "");
+}
+
+}  // namespace
+
+std::string alpha_of_confidence(const std::string& confidence) {
+  const std::string share = confidence.ends_with('%') ? share_of_percent(confidence) : confidence;
+  std::string digits = decimals_of(share);
+  if (digits.empty()) {
+    throw UsageError(
+        concat("--confidence: ", confidence, " is not a share between 0 and 1, as 0.9 or 90%"));
+  }
+  while (digits.back() == '0') digits.pop_back();
+  for (char& digit : digits) digit = static_cast<char>('9' - (digit - '0'));
+  ++digits.back();  // the complement to nines, and one: the last digit was not 0, so it fits
+  return "0." + digits;
+}
+
+void add_levels(CLI::App& verb, LevelFlags& flags, bool several) {
+  flags.several = several;
+  CLI::Option* alpha = verb.add_option(
+      "--alpha", flags.alpha,
+      several ? "Share of regions that may miss the truth; several: 0.1,0.2, with columns for each"
+              : "Share of regions that may miss the truth");
+  alpha->delimiter(',')->allow_extra_args(false)->default_str("0.1");
+  CLI::Option* confidence = verb.add_option(
+      "--confidence", flags.confidence, "Share of regions that are to hold it: 0.9 is --alpha 0.1");
+  confidence->delimiter(',')->allow_extra_args(false)->excludes(alpha);
+}
+
+std::vector<Level> levels_of(const LevelFlags& flags, const CommonOptions& common) {
+  std::vector<Level> levels;
+  const bool confident = !flags.confidence.empty();
+  for (const std::string& text : confident ? flags.confidence : flags.alpha) {
+    const Level level = parse_level(confident ? alpha_of_confidence(text) : text);
+    if (std::find(levels.begin(), levels.end(), level) != levels.end()) {
+      throw UsageError(concat(confident ? "--confidence: " : "--alpha: ", text, " is given twice"));
+    }
+    if (level.value() > 0.5) {
+      say(common, concat("warning: at alpha ", level.text(), " most regions may miss the truth; ",
+                         "did you mean --confidence ", level.text(), "?"));
+    }
+    levels.push_back(level);
+  }
+  if (!flags.several && levels.size() != 1) {
+    throw UsageError("--alpha: several levels apply only to predict");
+  }
+  return levels;
+}
+
+}  // namespace fcp::cli

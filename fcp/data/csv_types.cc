@@ -1,0 +1,159 @@
+// The part of CsvReader that learns from a file whose column types were found out: which columns
+// are features, their categories and means, and the classes of the target.
+//
+// A category that few rows have teaches nothing: those of fewer than 3 rows (2 in files of fewer
+// than 100), and all but the 64 most frequent, are one category "other".
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <unordered_map>
+
+#include "fcp/base/error.h"
+#include "fcp/data/csv.h"
+#include "fcp/data/number.h"
+#include "fcp/data/utf8.h"
+
+namespace fcp {
+namespace {
+
+constexpr size_t kMostKept = 64;        // categories of a column
+constexpr size_t kMostCounted = 20000;  // distinct texts of a column; beyond, they are rare
+constexpr size_t kMostClasses = 1000;
+
+// How often each category comes, in order of first appearance.
+struct CategoryCounts {
+  std::unordered_map<std::string, size_t> index;
+  std::vector<std::pair<std::string, size_t>> counts;
+  bool overflow = false;
+
+  void add(std::string text) {
+    const auto found = index.find(text);
+    if (found != index.end()) {
+      ++counts[found->second].second;
+    } else if (counts.size() >= kMostCounted) {
+      overflow = true;
+    } else {
+      index.emplace(text, counts.size());
+      counts.emplace_back(std::move(text), 1);
+    }
+  }
+
+  // Those that are kept; `other`: whether there are more.
+  std::vector<std::string> kept(size_t rows, bool& other) const {
+    const size_t least = rows < 100 ? 2 : 3;
+    std::vector<size_t> sizes;
+    for (const auto& [text, count] : counts) sizes.push_back(count);
+    std::sort(sizes.rbegin(), sizes.rend());
+    const size_t bar = sizes.size() > kMostKept ? std::max(least, sizes[kMostKept]) : least;
+    std::vector<std::string> names;
+    for (const auto& [text, count] : counts) {
+      if (count >= bar && names.size() < kMostKept) names.push_back(text);
+    }
+    other = overflow || names.size() < counts.size();
+    return names;
+  }
+};
+
+bool less_as_number(const std::string& a, const std::string& b) {
+  double left = 0, right = 0;
+  if (parse_number(a, left) && parse_number(b, right)) return left < right;
+  return a < b;
+}
+
+}  // namespace
+
+void CsvReader::choose_typed_columns(const CsvOptions& options) {
+  encoding_.header = head_.header;
+  encoding_.width = head_.names.size();
+  for (size_t cell = 0; cell < schema_->columns.size(); ++cell) {
+    const TableColumn& column = schema_->columns[cell];
+    if (column.target || column.dropped || !is_read(column.format.kind)) continue;
+    add_column(cell, column.format);
+  }
+  if (cells_.empty()) fail(records_.name(), ": no column is left for the features");
+  encoding_.formats = formats_;
+  bool text = false;
+  for (const size_t cell : target_cells_) {
+    encoding_.target_formats.push_back(schema_->columns[cell].format);
+    text = text || schema_->columns[cell].format.kind == ColumnKind::kCategory;
+  }
+  const bool classes = options.labels == CsvLabels::kAlways ||
+                       (text && options.labels != CsvLabels::kNumbers) ||
+                       (options.labels == CsvLabels::kFewValues && schema_->few_whole_numbers);
+  if (classes && target_cells_.size() != 1) {
+    fail(records_.name(), ": ", target_cells_.size(), " targets, expected one target of classes");
+  }
+  if (classes) {
+    learn_classes();
+  } else if (text) {  // numbers are what is wanted: the cells will be refused
+    for (CellFormat& format : encoding_.target_formats) format.kind = ColumnKind::kNumber;
+  }
+}
+
+void CsvReader::learn_classes() {
+  const size_t cell = target_cells_[0];
+  rewind();
+  std::set<std::string> names;
+  while (advance()) {
+    if (cell >= records_.cells().size() || is_missing(records_.cells()[cell])) continue;
+    const std::string name = trimmed(records_.cells()[cell]);
+    if (!is_utf8(name)) {
+      fail(records_.name(), ": line ", records_.line(), ", column ", head_.column_text(cell),
+           ": the class is not UTF-8 text, expected UTF-8");
+    }
+    names.insert(name);
+    if (names.size() > kMostClasses) {
+      fail(records_.name(), ": column ", head_.column_text(cell), ": more than ", kMostClasses,
+           " classes; is it a number?");
+    }
+  }
+  encoding_.classes.assign(names.begin(), names.end());
+  std::stable_sort(encoding_.classes.begin(), encoding_.classes.end(), less_as_number);
+  encoding_.target_formats = {{.kind = ColumnKind::kCategory}};
+}
+
+void CsvReader::learn_typed(const CsvOptions& options) {
+  const size_t count = cells_.size();
+  std::vector<CategoryCounts> categories(count);
+  std::vector<double> sums(count);
+  std::vector<size_t> found(count);
+  bool missing = false;  // numbers: only then does the network learn to read them
+  size_t rows = 0, row = 0;
+  rewind();
+  for (; advance(); ++row) {
+    const bool learned =
+        !options.learn_rows || (row < options.learn_rows->size() && (*options.learn_rows)[row]);
+    if (!learned || records_.cells().size() != head_.names.size()) continue;
+    ++rows;
+    for (size_t i = 0; i < count; ++i) {
+      const std::string_view cell = records_.cells()[cells_[i]];
+      double value = 0;
+      if (is_missing(cell)) {
+        missing = missing || formats_[i].kind != ColumnKind::kCategory;
+      } else if (formats_[i].kind == ColumnKind::kCategory) {
+        if (is_utf8(cell)) categories[i].add(trimmed(cell));
+      } else if (parse_cell(cell, formats_[i], value) && std::isfinite(value)) {
+        sums[i] += value;
+        ++found[i];
+      }
+    }
+  }
+  size_ = row;
+  encoding_.categories.resize(count);
+  encoding_.others.resize(count);
+  const bool keep = options.keep_missing && missing && !options.impute;
+  for (size_t i = 0; i < count; ++i) {
+    const bool category = formats_[i].kind == ColumnKind::kCategory;
+    bool other = false;
+    if (category) encoding_.categories[i] = categories[i].kept(rows, other);
+    encoding_.others[i] = other || (category && encoding_.categories[i].empty());
+    const double mean = found[i] == 0 ? 0 : sums[i] / static_cast<double>(found[i]);
+    encoding_.means.push_back(category ? 0
+                              : keep   ? std::numeric_limits<float>::quiet_NaN()
+                                       : static_cast<float>(mean));
+  }
+  index_categories();
+}
+
+}  // namespace fcp

@@ -1,0 +1,192 @@
+#include "fcp/data/split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/data/column_summary.h"
+#include "fcp/data/csv_column.h"
+#include "fcp/data/csv_writer.h"
+#include "fcp/data/number.h"
+
+namespace fcp {
+namespace {
+
+// Where parts end in a list of `count` rows: at the rounded share of it.
+std::vector<size_t> part_ends(const std::vector<double>& shares, size_t count) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  std::vector<size_t> ends;
+  double before = 0;
+  for (const double share : shares) {
+    before += share;
+    ends.push_back(static_cast<size_t>(std::round(before / sum * static_cast<double>(count))));
+  }
+  return ends;
+}
+
+using Parts = std::vector<std::vector<size_t>>;
+
+// An order of all rows, cut at the ends.
+Parts cut_order(const std::vector<size_t>& order, const std::vector<double>& shares) {
+  Parts parts(shares.size());
+  const std::vector<size_t> ends = part_ends(shares, order.size());
+  size_t part = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    while (i >= ends[part]) ++part;
+    parts[part].push_back(order[i]);
+  }
+  return parts;
+}
+
+// Stratum after stratum, each at random: a part gets of a stratum what the ends, of all rows up to
+// its end, give it beyond what they gave before.
+Parts cut_strata(const std::vector<std::string>& strata, const std::vector<size_t>& order,
+                 const std::vector<double>& shares) {
+  std::map<std::string, std::vector<size_t>> members;
+  for (const size_t row : order) members[strata[row]].push_back(row);
+  Parts parts(shares.size());
+  size_t done = 0;
+  for (const auto& [name, rows] : members) {
+    done += rows.size();
+    const std::vector<size_t> ends = part_ends(shares, done);
+    size_t next = 0;
+    for (size_t part = 0; part < shares.size(); ++part) {
+      const size_t given = ends[part] - (part > 0 ? ends[part - 1] : 0);  // in all strata so far
+      for (; parts[part].size() < given && next < rows.size(); ++next) {
+        parts[part].push_back(rows[next]);
+      }
+    }
+    for (; next < rows.size(); ++next) parts.back().push_back(rows[next]);
+  }
+  return parts;
+}
+
+Parts deal_groups(const std::vector<std::string>& groups, const std::vector<double>& shares,
+                  Random& random) {
+  std::map<std::string, std::vector<size_t>> members;
+  for (size_t row = 0; row < groups.size(); ++row) members[groups[row]].push_back(row);
+  std::vector<const std::vector<size_t>*> lists;
+  for (const auto& [name, rows] : members) lists.push_back(&rows);
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  Parts parts(shares.size());
+  for (const size_t at : random.permutation(lists.size())) {
+    size_t best = 0;
+    double most = -1e300;
+    for (size_t part = 0; part < shares.size(); ++part) {
+      const double wanted = shares[part] / sum * static_cast<double>(groups.size());
+      const double lacks = (wanted - static_cast<double>(parts[part].size())) / wanted;
+      if (lacks > most) {
+        most = lacks;
+        best = part;
+      }
+    }
+    parts[best].insert(parts[best].end(), lists[at]->begin(), lists[at]->end());
+  }
+  return parts;
+}
+
+std::vector<size_t> order_by_time(const std::vector<double>& times) {
+  std::vector<size_t> order(times.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return times[a] < times[b]; });
+  return order;
+}
+
+}  // namespace
+
+std::vector<std::vector<size_t>> split_rows(size_t rows, const std::vector<double>& shares,
+                                            uint64_t seed, const SplitColumns& columns) {
+  Random random(seed);
+  Parts parts;
+  if (!columns.groups.empty()) {
+    parts = deal_groups(columns.groups, shares, random);
+  } else if (!columns.times.empty()) {
+    parts = cut_order(order_by_time(columns.times), shares);
+  } else if (!columns.strata.empty()) {
+    parts = cut_strata(columns.strata, random.permutation(rows), shares);
+  } else {
+    parts = cut_order(random.permutation(rows), shares);
+  }
+  for (std::vector<size_t>& part : parts) std::sort(part.begin(), part.end());
+  return parts;
+}
+
+std::vector<double> parse_shares(const std::string& text) {
+  std::vector<double> shares;
+  for (size_t begin = 0, end; begin <= text.size(); begin = end + 1) {
+    end = std::min(text.find(':', begin), text.size());
+    double share = 0;
+    if (!parse_number(text.substr(begin, end - begin), share) || !(share > 0) ||
+        !std::isfinite(share)) {
+      fail_option("shares", in_quotes(text), " is not a list of positive numbers, as 3:1:1");
+    }
+    shares.push_back(share);
+  }
+  if (shares.size() < 2) fail_option("shares", "one share, expected at least two, as 3:1:1");
+  return shares;
+}
+
+std::vector<double> read_time_column(const std::string& path, const std::string& column,
+                                     const CsvOptions& options) {
+  const std::vector<std::string> cells = read_csv_column(path, column, options);
+  ColumnSummary summary(column);
+  for (const std::string& cell : cells) summary.add(cell);
+  std::string why;
+  CellFormat format = summary.format(/*commas=*/false, why);
+  if (format.kind == ColumnKind::kIdentifier) format = {};  // rows counted by time are in order
+  if (format.kind != ColumnKind::kNumber) format.kind = ColumnKind::kDate;
+  std::vector<double> times(cells.size());
+  for (size_t row = 0; row < cells.size(); ++row) {
+    if (!parse_cell(cells[row], format, times[row])) {
+      fail(path, ": column ", in_quotes(column), ", row ", row, " (from 0): found ",
+           in_quotes(cells[row]), ", expected a time: a date or a number");
+    }
+  }
+  return times;
+}
+
+void write_parts(const std::string& path, const std::vector<std::vector<size_t>>& parts,
+                 const std::vector<std::string>& out, const CsvOptions& options) {
+  CsvRecords records(open_bytes(path), options.separator);
+  const CsvHead head = read_head(records, options.header);
+  std::vector<size_t> refused;
+  if (options.refused && options.refused->contains(path)) refused = options.refused->at(path);
+  if (!head.header) fail(path, ": has no header, which files of parts need");
+  const std::vector<std::string>& first = head.names;
+  records.rewind();
+  records.next();
+
+  size_t rows = 0;
+  for (const auto& part : parts) rows += part.size();
+  std::vector<size_t> part_of(rows, parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    for (const size_t row : parts[i]) part_of.at(row) = i;
+  }
+  std::vector<std::unique_ptr<CsvWriter>> writers;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    writers.push_back(std::make_unique<CsvWriter>(out[i], first));
+  }
+  size_t row = 0;  // among those that are kept
+  auto next_refused = refused.begin();
+  for (size_t at = 0; records.next(); ++at) {
+    if (next_refused != refused.end() && *next_refused == at) {
+      ++next_refused;
+      continue;
+    }
+    if (records.cells().size() != first.size()) {
+      fail(path, ": line ", records.line(), " has ", records.cells().size(), " cells, expected ",
+           first.size());
+    }
+    CsvWriter& writer = *writers.at(part_of.at(row++));
+    for (const std::string_view cell : records.cells()) writer.cell(cell);
+    writer.end_row();
+  }
+  for (const auto& writer : writers) writer->close();
+}
+
+}  // namespace fcp

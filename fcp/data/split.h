@@ -1,0 +1,43 @@
+// Cutting the rows of a table into parts: at random, stratified by a column, with the rows of a
+// group together, or by time with the oldest first.
+//
+// What the guarantee then speaks of: at random, of new rows like these; by group, of rows of new
+// groups, as far as groups are alike; by time, of later rows, as far as they are like earlier ones.
+//
+// Tested by tests/data/split_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fcp/data/csv.h"
+
+namespace fcp {
+
+struct SplitColumns {
+  std::vector<std::string> strata{};  // of each row; at most one of these three is not empty
+  std::vector<std::string> groups{};
+  std::vector<double> times{};
+};
+
+// One part for each share, disjoint, all rows used, in the order of the rows. Shares are positive
+// and of any sum. Of strata each part has its share up to a row; groups go, in random order, to the
+// part that lacks most; rows of the same time may be parted.
+std::vector<std::vector<size_t>> split_rows(size_t rows, const std::vector<double>& shares,
+                                            uint64_t seed, const SplitColumns& columns = {});
+
+// "2:2:1"; an OptionError `shares` where it is something else.
+std::vector<double> parse_shares(const std::string& text);
+
+// A column as times: numbers or dates, whichever it holds. An Error names a row that has neither.
+std::vector<double> read_time_column(const std::string& path, const std::string& column,
+                                     const CsvOptions& options = {});
+
+// Writes each part of the file's rows, as text and below the header, to its own file: all files or
+// none. `parts` are numbered without the rows that options.refused passes over.
+void write_parts(const std::string& path, const std::vector<std::vector<size_t>>& parts,
+                 const std::vector<std::string>& out, const CsvOptions& options = {});
+
+}  // namespace fcp

@@ -1,0 +1,38 @@
+// Rows of a table in memory, with what is known of the file they come from.
+// Tested by tests/pipeline/fit_test.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fcp/data/rows.h"
+
+namespace fcp {
+
+// The rows `numbers` of all rows of a source that was read whole. The source tells names, encoding
+// and classes, and must outlive this.
+class TableRows : public RowSource {
+ public:
+  TableRows(const RowSource& whole, const Rows& all, std::vector<size_t> numbers);
+
+  bool next(size_t count, Rows& out) override;
+  void rewind() override { next_ = 0; }
+  std::optional<size_t> size() const override { return numbers_.size(); }
+  const std::vector<std::string>& column_names() const override { return whole_.column_names(); }
+  const std::vector<std::string>& target_names() const override { return whole_.target_names(); }
+  const std::vector<int64_t>& row_shape() const override { return whole_.row_shape(); }
+  size_t target_count() const override { return whole_.target_count(); }
+  const CsvEncoding* encoding() const override { return whole_.encoding(); }
+  const std::vector<std::string>& class_names() const override { return whole_.class_names(); }
+  std::string row_place(size_t row) const override { return whole_.row_place(numbers_.at(row)); }
+
+  const Array& y() const { return y_; }
+
+ private:
+  const RowSource& whole_;
+  std::vector<size_t> numbers_;
+  Array x_, y_;
+  size_t next_ = 0;
+};
+
+}  // namespace fcp

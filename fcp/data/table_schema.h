@@ -1,0 +1,53 @@
+// What the columns of a CSV file are: found out in one pass over it, and told to whoever asks.
+// The rules are those of fcp/data/column_summary.h.
+//
+// Tested by tests/data/table_schema_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fcp/data/cell_format.h"
+#include "fcp/data/csv_head.h"
+
+namespace fcp {
+
+struct TableColumn {
+  std::string name{};
+  CellFormat format{};
+  bool target = false;
+  bool dropped = false;  // the user said so
+  std::string why{};     // a column that is not read: what it is
+  size_t missing = 0;    // cells
+  size_t distinct = 0;   // values, among the first 20,000 cells
+};
+
+struct TableSchema {
+  CsvHead head;  // its names are unique
+  size_t rows = 0;
+  std::vector<TableColumn> columns{};  // all of the file
+  bool few_whole_numbers = false;      // the target may be classes (column_summary.h)
+  std::vector<std::string> notes{};    // what was left out or renamed, a line each
+};
+
+struct SchemaOptions {
+  char separator = 0;
+  CsvHeader header = CsvHeader::kAuto;
+  std::vector<std::string> drop{};
+  std::vector<std::string> categorical{};
+  std::map<std::string, std::string> types{};  // a column's format by its name: it is not found out
+};
+
+// target: columns, as in csv.h; empty for none. Rows of another width are passed over.
+TableSchema find_schema(const std::string& path, const std::string& target,
+                        const SchemaOptions& options = {});
+
+// A table for people: column, type, missing, values, and what becomes of it.
+std::string schema_text(const TableSchema& schema);
+
+// "a=date:dmy,b=drop" as a map; an OptionError `schema` where it is something else.
+std::map<std::string, std::string> parse_types(const std::string& text);
+
+}  // namespace fcp

@@ -1,0 +1,187 @@
+#include "fcp/pipeline/fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/conformal/rank.h"
+#include "fcp/data/csv_column.h"
+#include "fcp/data/split.h"
+#include "fcp/data/table_rows.h"
+#include "fcp/pipeline/evaluate.h"
+#include "fcp/pipeline/row_facts.h"
+#include "fcp/pipeline/train.h"
+
+namespace fcp {
+namespace {
+
+constexpr size_t kLeastRows = 20;
+
+CsvLabels labels_of(Task task) {
+  if (task == Task::kNumbers) return CsvLabels::kNumbers;
+  return task == Task::kClasses ? CsvLabels::kAlways : CsvLabels::kFewValues;
+}
+
+// How the files are read: types found out, rows without a target passed over.
+DataOptions fit_data(const FitRequest& options) {
+  DataOptions data = options.data;
+  data.needs_target = true;
+  data.csv.find_types = true;
+  data.csv.keep_missing = !data.csv.impute;
+  data.csv.labels = labels_of(options.task);
+  data.refuse.without_target = true;
+  if (!data.refused) data.refused = std::make_shared<RefusedRows>();
+  data.csv.refused = data.refused;
+  return data;
+}
+
+// Finds the rows that are passed over and returns how many are left.
+size_t settle_rows(const DataOptions& data, const Context& context, FitOutcome& result) {
+  const std::vector<std::string> files = file_list(data.data);
+  if (holds_array(files[0])) return open_rows(data.data, data.target, data.csv)->size().value();
+  const Refusals found = refuse_rows(data, data.csv, *context.observer);
+  result.without_target = found.without_target;
+  result.refused = found.problems;
+  return found.kept;
+}
+
+template <typename Cell, typename Read>
+std::vector<Cell> column_of_files(const DataOptions& data, const Read& read) {
+  std::vector<Cell> cells;
+  for (const std::string& file : file_list(data.data)) {
+    for (Cell& cell : read(file)) cells.push_back(std::move(cell));
+  }
+  return cells;
+}
+
+SplitColumns split_columns(const FitRequest& options, const DataOptions& data, bool classes) {
+  SplitColumns columns;
+  const auto text = [&](const std::string& name) {
+    return column_of_files<std::string>(
+        data, [&](const std::string& file) { return read_csv_column(file, name, data.csv); });
+  };
+  if (!options.group.empty()) {
+    columns.groups = text(options.group);
+  } else if (!options.time.empty()) {
+    columns.times = column_of_files<double>(data, [&](const std::string& file) {
+      return read_time_column(file, options.time, data.csv);
+    });
+  } else if (classes && !holds_array(file_list(data.data)[0])) {
+    columns.strata = text(data.target);
+  }
+  return columns;
+}
+
+void check_parts(const std::vector<std::vector<size_t>>& parts, const DataOptions& data,
+                 size_t rows) {
+  if (rows < kLeastRows) {
+    fail(data.data, ": ", rows, " rows with a target, expected at least ", kLeastRows);
+  }
+  for (const std::vector<size_t>& part : parts) {
+    if (part.size() < 2) {
+      fail(data.data, ": ", parts[0].size(), " rows to train, ", parts[1].size(),
+           " to calibrate and ", parts[2].size(), " to test, expected at least 2 of each");
+    }
+  }
+}
+
+// The source whose categories and means are those of the training rows.
+std::unique_ptr<RowSource> open_learned(const DataOptions& data,
+                                        const std::vector<size_t>& training, size_t rows,
+                                        Observer& observer) {
+  auto mask = std::make_shared<std::vector<bool>>(rows, false);
+  for (const size_t row : training) (*mask)[row] = true;
+  CsvOptions csv = data.csv;
+  csv.learn_rows = std::move(mask);
+  auto source = open_rows(data.data, data.target, csv);
+  for (const std::string& note : source->notes()) observer.note(note);
+  return source;
+}
+
+double deviation_of(const Array& y) {
+  const size_t rows = y.rows(), width = y.row_size();
+  double mean = 0, square = 0;
+  for (size_t i = 0; i < rows; ++i) mean += y.values[i * width] / static_cast<double>(rows);
+  for (size_t i = 0; i < rows; ++i) {
+    const double from_mean = y.values[i * width] - mean;
+    square += from_mean * from_mean / static_cast<double>(rows);
+  }
+  return std::sqrt(square);
+}
+
+std::string reason_of(const RowSource& source, const DataOptions& data) {
+  const size_t classes = source.class_names().size();
+  if (classes == 0) return concat("'", data.target, "' holds numbers");
+  const TableSchema* schema = source.schema();
+  if (schema == nullptr || !schema->few_whole_numbers) return concat("'", data.target, "' is text");
+  return concat("'", data.target, "' has ", classes, " different whole numbers");
+}
+
+TabularOptions training_options(const FitRequest& options, const RowSource& source,
+                                const Context& context) {
+  TabularOptions training = options.training;
+  training.seed = context.seed;
+  training.device = context.device;
+  const bool classes = !source.class_names().empty() || options.task == Task::kClasses;
+  training.loss = classes ? Loss::kCrossEntropy : Loss::kMse;
+  if (classes) training.classes = static_cast<int64_t>(source.class_names().size());
+  return training;
+}
+
+}  // namespace
+
+std::vector<double> usual_shares(size_t rows, const Level& level) {
+  const double all = static_cast<double>(std::max<size_t>(rows, 1));
+  const double wanted = 3 * static_cast<double>(least_calibration_rows(level)) / all;
+  const double calibration = std::clamp(wanted, 0.2, 0.4);
+  return {0.8 - calibration, calibration, 0.2};
+}
+
+FitOutcome fit_table(const FitRequest& options, const Context& context) {
+  FitOutcome result;
+  const DataOptions data = fit_data(options);
+  if (data.target.empty()) fail_option("target", "is required");
+  if (!options.group.empty() && !options.time.empty()) {
+    fail_option("time", "and group cannot both split the rows");
+  }
+  const size_t rows = settle_rows(data, context, result);
+  // Which task it is decides how rows are split, and the split decides what is learned.
+  const auto whole = open_rows(data.data, data.target, data.csv);
+  const bool classes = !whole->class_names().empty();
+  const std::vector<double> shares =
+      options.shares.empty() ? usual_shares(rows, options.level) : options.shares;
+  if (shares.size() != 3) fail_option("shares", "found ", shares.size(), ", expected 3");
+  const auto parts = split_rows(rows, shares, context.seed, split_columns(options, data, classes));
+  check_parts(parts, data, rows);
+  const auto source = open_learned(data, parts[0], rows, *context.observer);
+  if (options.task == Task::kAuto) result.reason = reason_of(*source, data);
+  const Rows all = read_all(*source);
+  TableRows training(*source, all, parts[0]), calibration(*source, all, parts[1]),
+      test(*source, all, parts[2]);
+  const TabularOptions train = training_options(options, *source, context);
+  result.task = train.loss == Loss::kCrossEntropy ? Task::kClasses : Task::kNumbers;
+  const TabularResult trained = train_table(training, train, /*heads=*/true, context);
+  result.error = trained.error;
+
+  CalibrateSettings settings;
+  settings.method = options.method;
+  settings.level = options.level;
+  settings.data_name = data.data;
+  settings.provenance = {{"network", "trained by fcp fit"},
+                         {"calibration data", data_file_names(data)},
+                         {"training rows", std::to_string(parts[0].size())}};
+  result.calibrated = calibrate(trained.graph, calibration, settings, context);
+  const CalibrationArtifact& artifact = result.calibrated.artifact;
+  result.report = evaluate(artifact, test, {.level = options.level}, context);
+  result.report.provenance.emplace_back("test data", data_file_names(data));
+  result.report.title = concat(data_file_names(data), ": ", data.target);
+  result.training_rows = parts[0].size();
+  result.calibration_rows = parts[1].size();
+  result.test_rows = parts[2].size();
+  if (result.task == Task::kNumbers) result.deviation = deviation_of(test.y());
+  return result;
+}
+
+}  // namespace fcp

@@ -1,0 +1,55 @@
+// From one table to a calibrated predictor and an evaluation of it: the rows are split, a network
+// is trained on one part, calibrated on another and evaluated on the rest.
+//
+//   const FitOutcome fitted = fit_table({.data = {.data = "data.csv", .target = "y"}}, context);
+//   write_artifact(fitted.calibrated.artifact, "model.onnx");
+//
+// What decides is kept apart: column types are found on all rows, because they are about how cells
+// are written; categories and means are learned on the training rows alone.
+//
+// Tested by tests/pipeline/fit_test.cc and tests/cli/test_fit.py.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/pipeline/calibrate.h"
+#include "fcp/pipeline/open_data.h"
+#include "fcp/training/holdout_error.h"
+#include "fcp/training/tabular.h"
+
+namespace fcp {
+
+enum class Task { kAuto, kNumbers, kClasses };
+
+struct FitRequest {
+  DataOptions data;  // CSV files, or arrays; the types of columns are found out
+  Task task = Task::kAuto;
+  std::vector<double> shares{};  // training, calibration, test; empty: by the number of rows
+  std::string group{};           // a column whose groups stay together
+  std::string time{};            // a column by which training comes first and test last
+  TabularOptions training{};     // its loss, classes and seed are settled here
+  MethodRequest method{};        // the score `auto`, unless it names another
+  Level level = Level(0.1);
+};
+
+struct FitOutcome {
+  Task task = Task::kNumbers;
+  std::string reason{};  // why this task, where it was found out
+  size_t training_rows = 0, calibration_rows = 0, test_rows = 0;
+  size_t without_target = 0, refused = 0;  // rows that were left out
+  HoldoutError error{};  // of the training rows, each predicted by a network that did not see it
+  double deviation = 0;  // numbers: the standard deviation of the first target's test rows
+  CalibrateResult calibrated;
+  EvaluationReport report;
+};
+
+// An Error where there are too few rows for three parts.
+FitOutcome fit_table(const FitRequest& options, const Context& context);
+
+// Three fifths, one and one; of few rows more calibrate, because an interval at `level` needs them.
+std::vector<double> usual_shares(size_t rows, const Level& level);
+
+}  // namespace fcp

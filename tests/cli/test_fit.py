@@ -1,0 +1,217 @@
+"""One command from a table to intervals: fcp fit, fcp split, and tables as people have them."""
+import csv
+import json
+import os
+import random
+import subprocess
+import unittest
+
+import program
+
+FAST = ("--members", 2, "--epochs", 8)
+
+
+def messy_rows(count, seed=1):
+    """Dates, decimal commas, categories, identifiers, missing cells: price in euros by what it is."""
+    chance = random.Random(seed)
+    rows = []
+    for i in range(count):
+        size, kind = chance.uniform(20, 200), chance.choice(["flat", "house", "loft"])
+        price = 2 * size + {"flat": 0, "house": 80, "loft": 40}[kind] + chance.gauss(0, 5)
+        rows.append([i, f"{chance.randint(1, 28):02d}.{chance.randint(1, 12):02d}.2023",
+                     kind if chance.random() > 0.05 else "", f"{size:.1f}".replace(".", ","),
+                     chance.choice(["True", "False"]), f"{price:.2f}".replace(".", ",")])
+    return rows
+
+
+def text_of(rows, header=("", "sold", "kind", "size", "lift", "price")):
+    return "\n".join(";".join(map(str, row)) for row in [header, *rows]) + "\n"
+
+
+class Fit(program.Case):
+    @classmethod
+    def setUpClass(cls):  # no demo needed
+        pass
+
+    def test_messy_table_to_intervals(self):
+        rows = messy_rows(400)
+        self.write("homes.csv", "\ufeff" + text_of(rows))
+        done = self.run_program("fit", "homes.csv", "--target", "price", "--out", "m.onnx",
+                                "--report", "r.html", *FAST)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual(len(lines), 3, done.stdout)
+        self.assertRegex(lines[0], r"^intervals hold the truth in [\d.]+ % of 80 test rows")
+        self.assertIn("m.onnx: trained on 240 rows, calibrated on 80", lines[1])
+        self.assertTrue(lines[2].startswith("next: fcp predict m.onnx --data"), lines[2])
+        self.assertIn("has no name and counts the rows: left out", done.stderr)
+        with open(self.path("r.html"), encoding="utf-8") as file:
+            self.assertIn("homes.csv: price", file.read())
+        # New rows: an unknown kind, a missing size, and no price at all.
+        new = [row[:5] for row in messy_rows(20, seed=2)]
+        new[0][2], new[1][3] = "castle", ""
+        self.write("new.csv", text_of(new, ("", "sold", "kind", "size", "lift")))
+        done = self.run_program("predict", "m.onnx", "--data", "new.csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("'castle', are none of the categories", done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 21)
+
+    def test_rows_without_a_target_are_left_out_and_predicted(self):
+        rows = messy_rows(120)
+        for row in rows[:20]:
+            row[5] = ""
+        self.write("homes.csv", text_of(rows))
+        result = json.loads(self.fcp("fit", "homes.csv", "--target", "price", "--out", "m.onnx",
+                                     "--json", *FAST))
+        self.assertEqual(result["rows_without_target"], 20)
+        self.assertEqual(sum(result[name + "_rows"] for name in ("training", "calibration", "test")),
+                         100)
+        self.assertEqual(len(self.fcp("predict", "m.onnx", "--data", "homes.csv").splitlines()), 121)
+
+    def test_text_is_classes(self):
+        chance = random.Random(3)
+        lines = ["a,b,kind"]
+        for _ in range(300):
+            kind = chance.choice(["oak", "elm", "fir"])
+            shift = {"oak": 0, "elm": 3, "fir": 6}[kind]
+            lines.append(f"{chance.gauss(shift, 1):.3f},{chance.gauss(0, 1):.3f},{kind}")
+        self.write("trees.csv", "\n".join(lines) + "\n")
+        result = json.loads(self.fcp("fit", "trees.csv", "--target", "kind", "--out", "m.onnx",
+                                     "--json", *FAST))
+        self.assertEqual(result["task"], "classes")
+        sets = list(csv.DictReader(self.fcp("predict", "m.onnx", "--data", "trees.csv").splitlines()))
+        self.assertLessEqual({row["prediction"] for row in sets}, {"oak", "elm", "fir"})
+        self.fcp("evaluate", "m.onnx", "--data", "trees.csv", "--target", "kind")
+
+    def test_all_problems_in_one_line_and_skip(self):
+        rows = messy_rows(100)
+        rows[3][3] = "large"
+        rows[5][5] = "soon"
+        self.write("homes.csv", text_of(rows).replace("\n10;", "\n10;more;"))
+        arguments = ("fit", "homes.csv", "--target", "price", "--out", "m.onnx", *FAST)
+        done = self.run_program(*arguments)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()[-1:]), 1)
+        message = done.stderr.splitlines()[-1]
+        for part in ("3 problems in 3 rows", "line 5, column 'size': expected a number, found 'large'",
+                     "line 7, column 'price'", "line 12: found 7 cells, expected 6",
+                     "--schema 'size=category'", "--on-error skip"):
+            self.assertIn(part, message)
+        self.assertEqual(os.listdir(self.folder), ["homes.csv"])
+        result = json.loads(self.fcp(*arguments, "--on-error", "skip", "--json"))
+        self.assertEqual(result["rows_refused"], 3)
+        with open(self.path("homes.refused.csv"), encoding="utf-8") as file:
+            refused = list(csv.DictReader(file))
+        self.assertEqual([row["fcp_line"] for row in refused], ["5", "7", "12"])
+
+    def test_schema_is_shown_and_overridden(self):
+        self.write("homes.csv", text_of(messy_rows(60)))
+        shown = self.fcp("fit", "homes.csv", "--target", "price", "--schema", "show")
+        for column, kind in (("sold", "date"), ("kind", "category"), ("size", "number:comma"),
+                             ("lift", "boolean"), ("price", "number:comma")):
+            self.assertRegex(shown, rf"(?m)^{column} +{kind} ")
+        columns = json.loads(self.fcp("train", "homes.csv", "--target", "price", "--schema",
+                                      "show,kind=drop", "--json"))["columns"]
+        self.assertFalse(columns[2]["read"])
+        done = self.run_program("fit", "homes.csv", "--target", "price", "--schema", "kind=colour")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'colour' is not a type", done.stderr)
+
+    def test_splits_by_group_and_time(self):
+        rows = messy_rows(200)
+        self.write("homes.csv", text_of(rows))
+        for option in (("--group", "kind"), ("--time", "sold")):
+            shares = ("--shares", "1:1:1")
+            result = json.loads(self.fcp("fit", "homes.csv", "--target", "price", "--out", "m.onnx",
+                                         "--json", *option, *shares, *FAST))
+            self.assertGreater(result["test_rows"], 30)
+
+    def test_split_writes_files(self):
+        self.write("homes.csv", text_of(messy_rows(50)))
+        self.fcp("split", "homes.csv", "--shares", "3:1:1", "--seed", 4)
+        counts, seen = [], []
+        for name in ("train", "calibration", "test"):
+            with open(self.path(f"homes.{name}.csv"), encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            counts.append(len(rows))
+            seen += [row[""] for row in rows]
+        self.assertEqual(counts, [30, 10, 10])
+        self.assertEqual(sorted(map(int, seen)), list(range(50)))
+        done = self.run_program("split", "homes.csv", "--group", "kind", "--time", "sold")
+        self.assertEqual(done.returncode, 2)
+
+    def test_thirty_rows(self):
+        self.write("few.csv", text_of(messy_rows(30)))
+        done = self.run_program("fit", "few.csv", "--target", "price", "--out", "m.onnx", *FAST)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("trained on 12 rows, calibrated on 12", done.stdout)
+
+
+class Predict(program.Case):
+    """What predict and evaluate take and give besides one level."""
+
+    def test_levels_and_kept_columns(self):
+        test = ("predict", self.made("calibrated.onnx"), "--data", self.made("test.csv"))
+        lines = self.fcp(*test, "--alpha", "0.1,0.2", "--keep", "hour,minutes").splitlines()
+        self.assertEqual(lines[0], "hour,minutes,prediction,lower_0.1,upper_0.1,lower_0.2,upper_0.2")
+        rows = program.parse_csv("\n".join(lines))[1]
+        self.assertEqual([row[1] for row in rows], self.truth())
+        one, two = self.predict(self.made("calibrated.onnx"), "--alpha", 0.1), self.predict(
+            self.made("calibrated.onnx"), "--alpha", 0.2)
+        self.assertEqual([row[2:] for row in rows], [a + b[1:] for a, b in zip(one, two)])
+        done = self.run_program(*test, "--alpha", "0.1,0.2", "--out", "i.npy")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("write CSV", done.stderr)
+
+    def test_confidence_is_one_less_alpha(self):
+        test = ("predict", self.made("calibrated.onnx"), "--data", self.made("test.csv"))
+        wanted = self.fcp(*test, "--alpha", "0.05")
+        self.assertEqual(self.fcp(*test, "--confidence", "0.95"), wanted)
+        self.assertEqual(self.fcp(*test, "--confidence", "95%"), wanted)
+        for bad in ("1", "95", "0", "abc", "1.5"):
+            self.assertEqual(self.run_program(*test, "--confidence", bad).returncode, 2, bad)
+        done = self.run_program(*test, "--alpha", "0.9")
+        self.assertIn("did you mean --confidence 0.9?", done.stderr)
+
+    def test_pipes(self):
+        with open(self.made("test.csv"), "rb") as file:
+            done = subprocess.run([program.PROGRAM, "predict", self.made("calibrated.onnx"), "--data",
+                                   "-", "--threads", "1"], stdin=file, stdout=subprocess.PIPE, check=True, text=True,
+                                  env=program.ENVIRONMENT, timeout=program.LONGEST)
+        self.assertEqual(done.stdout, self.fcp("predict", self.made("calibrated.onnx"), "--data",
+                                               self.made("test.csv")))
+
+    def test_other_formats_are_refused(self):
+        self.write("x.parquet", b"PAR1\x15\x04")
+        done = self.run_program("predict", self.made("calibrated.onnx"), "--data", "x.parquet")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("x.parquet: is a Parquet file, which fcp does not read", done.stderr)
+        done = self.run_program("predict", self.made("calibrated.onnx"), "--data",
+                                self.made("test.csv"), "--out", "i.parquet")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("i.parquet: regions are written as CSV or .npy", done.stderr)
+        self.assertFalse(os.path.exists(self.path("i.parquet")))
+
+    def test_errors_lead_on(self):
+        for typed, meant in ((("predict", "m.onnx", "--dta", "x.csv"), "--data"),
+                             (("calibrte",), "calibrate"), (("help", "evalute"), "evaluate")):
+            done = self.run_program(*typed, threads=None)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"did you mean {meant}?", done.stderr)
+        self.assertEqual(self.fcp("help", "calibrate", threads=None),
+                         self.fcp("calibrate", "--help", threads=None))
+        self.assertIn("-l target", self.fcp("completion", "fish", threads=None))
+        self.assertTrue(self.fcp("completion", "zsh", threads=None).startswith("#compdef fcp"))
+
+    def test_interval_score_on_a_classifier_names_the_option(self):
+        lines = ["a,b,kind"] + [f"{i % 17},{i % 5},{'xyz'[i % 3]}" for i in range(120)]
+        self.write("k.csv", "\n".join(lines) + "\n")
+        self.fcp("train", "k.csv", "--target", "kind", "--out", "m.onnx", *FAST)
+        done = self.run_program("calibrate", "m.onnx", "--data", "k.csv", "--target", "kind",
+                                "--score", "residual", "--allow-training-rows", "--out", "c.onnx")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--score: this one gives intervals, and the network answers 3", done.stderr)
+
+
+if __name__ == "__main__":
+    program.main()

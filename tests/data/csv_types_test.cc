@@ -1,0 +1,149 @@
+// Tables as they are: csv.h with find_types, and what another file becomes through the encoding.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/data/csv.h"
+#include "fcp/data/encoding_text.h"
+
+#include "tests/support/files.h"
+
+namespace fcp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsNan;
+
+class CsvTypes : public ::testing::Test {
+ protected:
+  Array learn(const std::string& text, const std::string& target, CsvOptions options = {}) {
+    options.find_types = true;
+    options.keep_missing = true;
+    return read(text, target, options);
+  }
+  // Through the encoding that was learned, as a network would carry it.
+  Array again(const std::string& text, const std::string& target = "") {
+    return read(text, target, {.encoding = parse_encoding(encoding_text(encoding_))});
+  }
+  Array read(const std::string& text, const std::string& target, const CsvOptions& options) {
+    CsvReader reader(folder_.write("t.csv", text), target, options);
+    Array x;
+    reader.next(1000, x, y_);
+    encoding_ = reader.encoding();
+    warnings_ = reader.warnings();
+    return x;
+  }
+  std::string error(const std::function<void()>& work) { return message_of(folder_, work); }
+
+  Folder folder_;
+  CsvEncoding encoding_;
+  Array y_;
+  std::vector<std::string> warnings_;
+};
+
+constexpr char kMixed[] =
+    "when;color;ok;price;name;y\n"
+    "11.01.2000;red;yes;1,5;k1;10\n"
+    "12.01.2000;blue;no;2,5;k2;20\n"
+    "13.01.2000;red;yes;1.000,0;k3;30\n"
+    "14.01.2000;blue;no;4,0;k4;40\n"
+    "15.01.2000;red;yes;5,0;k5;50\n"
+    "16.01.2000;gray;yes;5,0;k6;50\n"
+    "17.01.2000;red;yes;5,0;k7;50\n"
+    "18.01.2000;red;yes;5,0;k8;50\n"
+    "19.01.2000;red;yes;5,0;k9;50\n"
+    "20.01.2000;red;yes;5,0;k10;50\n";
+
+TEST_F(CsvTypes, EveryKindBecomesFeatures) {
+  const Array x = learn(kMixed, "y");
+  EXPECT_THAT(encoding_.feature_names(),
+              ElementsAre("when", "color=red", "color=blue", "color (other)", "ok", "price"));
+  EXPECT_EQ(x.shape[1], 6);
+  EXPECT_THAT(std::vector<float>(x.values.begin(), x.values.begin() + 18),
+              ElementsAre(10, 1, 0, 0, 1, 1.5f, 11, 0, 1, 0, 0, 2.5f, 12, 1, 0, 0, 1, 1000));
+  EXPECT_EQ(x.values[5 * 6 + 3], 1) << "gray comes once: it is rare";
+  EXPECT_EQ(y_.values[1], 20);
+  EXPECT_THAT(warnings_, IsEmpty()) << "rare is not unknown";
+}
+
+TEST_F(CsvTypes, AnotherFileIsReadTheSameWay) {
+  learn(kMixed, "y");
+  const Array x = again("ok;price;when;color\nno;7,25;11.01.2000;pink\n;;;blue\n");
+  EXPECT_THAT(std::vector<float>(x.values.begin(), x.values.begin() + 6),
+              ElementsAre(10, 0, 0, 1, 0, 7.25f));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("'when': 1 cells are missing"),
+                                     HasSubstr("'color': 1 cells, as 'pink', are none of the"),
+                                     HasSubstr("'ok': 1"), HasSubstr("'price': 1")));
+  EXPECT_FLOAT_EQ(x.values[6], 14.5f) << "the mean, because nothing was missing in training";
+}
+
+TEST_F(CsvTypes, MissingIsLearnedWhereTrainingHadSome) {
+  const Array x = learn("a,b,y\n1,u,1\n,v,2\n3,u,3\n4,v,4\n", "y");
+  EXPECT_THAT(x.values, ElementsAre(1, 1, 0, IsNan(), 0, 1, 3, 1, 0, 4, 0, 1));
+  again("a,b\n,\n");
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+// The network has not learned to read missing numbers from missing categories.
+TEST_F(CsvTypes, MissingCategoriesTeachNothingOfNumbers) {
+  learn("a,b,y\n1,u,1\n2,,2\n3,u,3\n6,v,4\n", "y");
+  EXPECT_EQ(again("a,b\n,u\n").values[0], 3);
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("'a': 1 cells are missing")));
+}
+
+TEST_F(CsvTypes, TextTargetsAreClasses) {
+  const std::string text = "a,kind\n1,oak\n2,elm\n3,oak\n5,elm\n";
+  learn(text, "kind", {.labels = CsvLabels::kText});
+  EXPECT_THAT(encoding_.classes, ElementsAre("elm", "oak"));
+  EXPECT_THAT(y_.values, ElementsAre(1, 0, 1, 0));
+  again("kind,a\noak,7\n", "kind");
+  EXPECT_THAT(y_.values, ElementsAre(1));
+  EXPECT_EQ(error([&] { again("a,kind\n1,fir\n", "kind"); }),
+            "t.csv: line 2, column 'kind': 'fir' is none of the 2 classes of the training file");
+  EXPECT_THAT(
+      error([&] { learn(text, "kind"); }),
+      HasSubstr("line 2, column 'kind': expected a number, found 'oak' (and 3 more such rows)"));
+}
+
+TEST_F(CsvTypes, FewWholeNumbersMayBeClasses) {
+  std::string text = "a,n\n";
+  for (int i = 0; i < 40; ++i)
+    text += std::to_string(i * i) + "," + std::to_string(3 * (i % 4)) + "\n";
+  learn(text, "n", {.labels = CsvLabels::kText});
+  EXPECT_THAT(encoding_.classes, IsEmpty());
+  learn(text, "n", {.labels = CsvLabels::kFewValues});
+  EXPECT_THAT(encoding_.classes, ElementsAre("0", "3", "6", "9"));
+  EXPECT_EQ(y_.values[2], 2);
+}
+
+TEST_F(CsvTypes, AllProblemsComeAtOnce) {
+  std::string text = "a,b,y\n";
+  for (int i = 0; i < 40; ++i) text += std::to_string(i * i) + "," + std::to_string(i % 7) + ",1\n";
+  text += "x,1,2\nz,1,2\n5,inf,2\n1,2\n3,4,\n";
+  EXPECT_EQ(error([&] { learn(text, "y"); }),
+            "t.csv: 4 problems in 5 rows: line 42, column 'a': expected a number, found 'x' (and 1 "
+            "more such rows); line 44, column 'b': found 'inf', expected a finite number; line 45: "
+            "found 2 cells, expected 3; line 46, column 'y': missing value '', expected a number");
+  try {
+    learn(text, "y");
+    FAIL();
+  } catch (const TableError& found) {
+    EXPECT_THAT(found.text_columns(), ElementsAre("a"));
+  }
+}
+
+TEST_F(CsvTypes, LearnsFromSomeRowsAlone) {
+  auto mask = std::make_shared<std::vector<bool>>(std::vector<bool>{true, true, true, true, false});
+  learn("a,c,y\n1,u,1\n2,u,1\n4,v,2\n5,v,2\n900,w,3\n", "y", {.learn_rows = mask});
+  EXPECT_THAT(encoding_.categories[1], ElementsAre("u", "v"));
+  EXPECT_EQ(encoding_.means[0], 3);
+}
+
+TEST_F(CsvTypes, DuplicatedNamesAreReadByNumber) {
+  learn("a,a,y\n1,2,3\n4,6,6\n", "y");
+  EXPECT_THAT(again("a,b,a\n7,8,9\n").values, ElementsAre(7, 9));
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,107 @@
+#include "fcp/data/split.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/data/csv_column.h"
+
+#include "tests/support/files.h"
+
+namespace fcp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+void expect_partition(const std::vector<std::vector<size_t>>& parts, size_t rows) {
+  std::set<size_t> all;
+  size_t count = 0;
+  for (const auto& part : parts) {
+    EXPECT_TRUE(std::is_sorted(part.begin(), part.end()));
+    all.insert(part.begin(), part.end());
+    count += part.size();
+  }
+  EXPECT_EQ(count, rows);
+  EXPECT_EQ(all.size(), rows);
+}
+
+TEST(Split, AtRandomBySeed) {
+  const auto parts = split_rows(101, {3, 1, 1}, 7);
+  expect_partition(parts, 101);
+  EXPECT_EQ(parts[0].size(), 61u);
+  EXPECT_EQ(parts[1].size(), 20u);
+  EXPECT_EQ(parts, split_rows(101, {6, 2, 2}, 7));
+  EXPECT_NE(parts, split_rows(101, {3, 1, 1}, 8));
+}
+
+TEST(Split, StrataAreInEveryPartUpToARow) {
+  for (size_t rows : {30u, 97u, 500u}) {
+    SplitColumns columns;
+    for (size_t i = 0; i < rows; ++i)
+      columns.strata.push_back(i % 10 == 0 ? "rare" : i % 3 ? "a" : "b");
+    const auto parts = split_rows(rows, {3, 1, 1}, 3, columns);
+    expect_partition(parts, rows);
+    std::map<std::string, double> total;
+    for (const std::string& name : columns.strata) ++total[name];
+    for (size_t p = 0; p < 3; ++p) {
+      std::map<std::string, double> found;
+      for (const size_t row : parts[p]) ++found[columns.strata[row]];
+      for (const auto& [name, count] : total) {
+        EXPECT_NEAR(found[name], count * (p == 0 ? 0.6 : 0.2), 2.001) << name << " of " << rows;
+      }
+    }
+  }
+}
+
+TEST(Split, GroupsStayTogether) {
+  SplitColumns columns;
+  for (size_t i = 0; i < 400; ++i) columns.groups.push_back("g" + std::to_string(i % 37));
+  const auto parts = split_rows(400, {2, 1, 1}, 5, columns);
+  expect_partition(parts, 400);
+  std::map<std::string, std::set<size_t>> places;
+  for (size_t p = 0; p < 3; ++p) {
+    EXPECT_NEAR(static_cast<double>(parts[p].size()), p == 0 ? 200 : 100, 22);
+    for (const size_t row : parts[p]) places[columns.groups[row]].insert(p);
+  }
+  for (const auto& [name, found] : places) EXPECT_EQ(found.size(), 1u) << name;
+}
+
+TEST(Split, ByTimeTheOldestFirst) {
+  const Folder folder;
+  const std::string path =
+      folder.write("t.csv", "when,a\n2024-03-01,1\n2023-01-01,2\n2024-01-01,3\n2025-01-01,4\n");
+  const SplitColumns columns{.times = read_time_column(path, "when")};
+  EXPECT_THAT(split_rows(4, {2, 1, 1}, 0, columns),
+              ElementsAre(ElementsAre(1, 2), ElementsAre(0), ElementsAre(3)));
+  const std::string bad = folder.write("b.csv", "when,a\n2024-03-01,1\nsoon,2\n");
+  EXPECT_EQ(
+      message_of(folder, [&] { read_time_column(bad, "when"); }),
+      "b.csv: column 'when', row 1 (from 0): found 'soon', expected a time: a date or a number");
+}
+
+TEST(Split, WritesFilesOfParts) {
+  const Folder folder;
+  const std::string path = folder.write("t.csv", "a,b\n1,\"x,1\"\n2,y\n3,z\n");
+  const std::string folder_name = std::filesystem::path(path).parent_path();
+  const std::vector<std::string> out{folder_name + "/p.csv", folder_name + "/q.csv"};
+  write_parts(path, {{0, 2}, {1}}, out);
+  EXPECT_THAT(read_csv_column(out[0], "b"), ElementsAre("x,1", "z"));
+  EXPECT_THAT(read_csv_column(out[1], "b"), ElementsAre("y"));
+}
+
+TEST(Split, SharesAreRatios) {
+  const Folder folder;
+  EXPECT_THAT(parse_shares("2:2:1"), ElementsAre(2, 2, 1));
+  EXPECT_THAT(parse_shares("0.8:0.2"), ElementsAre(0.8, 0.2));
+  for (const char* text : {"", "1", "1:0", "1:-1", "a:b", "1:", "inf:1"}) {
+    EXPECT_THAT(message_of(folder, [&] { parse_shares(text); }), HasSubstr("shares: ")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,116 @@
+#include "fcp/pipeline/fit.h"
+
+#include <cmath>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/base/random.h"
+#include "fcp/data/number.h"
+#include "fcp/data/table_rows.h"
+
+#include "tests/support/files.h"
+
+namespace fcp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// y = x + noise, beside a category and a column without a meaning.
+std::string line_table(size_t rows, bool classes = false) {
+  Random random(3);
+  std::string text = "x,kind,y\n";
+  for (size_t i = 0; i < rows; ++i) {
+    const double x = random.normal(), y = 3 * x + 0.3 * random.normal();
+    text += number_text(static_cast<float>(x)) + (i % 3 == 0 ? ",a," : ",b,");
+    text += classes ? (y > 0 ? "up" : "down") : number_text(static_cast<float>(y));
+    text += '\n';
+  }
+  return text;
+}
+
+FitRequest quick(const std::string& path) {
+  FitRequest options;
+  options.data.data = path;
+  options.data.target = "y";
+  options.training.members = 2;
+  options.training.epochs = 10;
+  options.training.layers = {16};
+  options.method.score.name = "residual";
+  return options;
+}
+
+TEST(Fit, NumbersBecomeIntervals) {
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", line_table(300)));
+  options.training.epochs = 60;
+  options.training.rate = 0.02;
+  const FitOutcome result = fit_table(options, {});
+  EXPECT_EQ(result.task, Task::kNumbers);
+  EXPECT_EQ(result.training_rows, 180u);
+  EXPECT_EQ(result.calibration_rows, 60u);
+  EXPECT_EQ(result.test_rows, 60u);
+  EXPECT_EQ(result.report.methods.front().intervals().rows, 60u);
+  EXPECT_NEAR(result.deviation, 3, 1.2);
+  EXPECT_LT(result.error.rmse.at(0), 0.7 * result.deviation) << "it has learned something";
+  EXPECT_THAT(result.reason, HasSubstr("holds numbers"));
+}
+
+TEST(Fit, TextBecomesLabelSets) {
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", line_table(200, true)));
+  options.method.score.name = "lac";
+  const FitOutcome result = fit_table(options, {});
+  EXPECT_EQ(result.task, Task::kClasses);
+  EXPECT_THAT(result.report.class_names, ElementsAre("down", "up"));
+  EXPECT_EQ(result.report.methods.front().sets().classes, 2u);
+}
+
+// What is learned of columns must not come from rows that calibrate or test.
+TEST(Fit, LearnsColumnsFromTrainingRowsAlone) {
+  const Folder folder;
+  std::string text = "t,kind,y\n";
+  for (int i = 0; i < 100; ++i) {
+    text += std::to_string(i * i) + (i < 60 ? i % 2 ? ",a," : ",b," : i % 2 ? ",c," : ",b,");
+    text += std::to_string(i * 0.5) + "\n";
+  }
+  FitRequest options = quick(folder.write("t.csv", text));
+  options.time = "t";
+  options.shares = {3, 1, 1};
+  const FitOutcome result = fit_table(options, {});
+  EXPECT_EQ(result.training_rows, 60u);
+  const std::string columns = result.calibrated.artifact.network.metadata.at("fcp.columns");
+  EXPECT_THAT(columns, HasSubstr(R"(["b","a"])"));
+  EXPECT_THAT(columns, ::testing::Not(HasSubstr(R"("c")")));
+}
+
+TEST(Fit, FewRowsLeaveEnoughToCalibrate) {
+  EXPECT_THAT(usual_shares(30, Level(0.1)), ElementsAre(::testing::DoubleEq(0.4), 0.4, 0.2));
+  EXPECT_THAT(usual_shares(10000, Level(0.1)),
+              ElementsAre(::testing::DoubleNear(0.6, 1e-12), 0.2, 0.2));
+  const Folder folder;
+  EXPECT_EQ(
+      message_of(folder, [&] { fit_table(quick(folder.write("t.csv", line_table(12))), {}); }),
+      "t.csv: 12 rows with a target, expected at least 20");
+}
+
+TEST(TableRows, AreTheChosenOnes) {
+  const Folder folder;
+  const auto whole = open_rows(folder.write("t.csv", "a,y\n1,10\n2,20\n3,30\n4,40\n"), "y");
+  const Rows all = read_all(*whole);
+  TableRows rows(*whole, all, {1, 3});
+  EXPECT_EQ(rows.size(), 2u);
+  Rows out;
+  ASSERT_TRUE(rows.next(1, out));
+  EXPECT_THAT(out.x.values, ElementsAre(2));
+  ASSERT_TRUE(rows.next(5, out));
+  EXPECT_THAT(out.y.values, ElementsAre(40));
+  EXPECT_EQ(out.first_row, 1u);
+  EXPECT_FALSE(rows.next(5, out));
+  EXPECT_THAT(rows.row_place(1), HasSubstr("row 3"));
+}
+
+}  // namespace
+}  // namespace fcp

@@ -204,8 +204,9 @@ TruthResult LiveState::take_truth(const std::string& name, const TruthReport& to
       return {.status = "wrong", .error = error.what()};
     }
     watched(models_.find(name)->model());
-    const StoredTruth stored{*waiting,       now_seconds(),  told.truth, judged.scores,
-                             judged.p_value, judged.covered, judged.size};
+    StoredTruth stored{*waiting,       now_seconds(),  told.truth, judged.scores,
+                       judged.p_value, judged.covered, judged.size};
+    stored.prediction.group = judged.group;
     store_->add_truth(stored);
     fresh_.push_back(stored);
     return {

@@ -247,7 +247,14 @@ ServedTruth ServedModel::judge(const ServedRows& row, const std::vector<float>& 
   found.covered =
       within_radii(predictor_, inputs, y, judged.scores, level, artifact_.score.paper).at(0);
   found.size = region_sizes(predictor_.region(inputs, level)).at(0);
+  found.group = judged_group(inputs, truth);
   return found;
+}
+
+int64_t ServedModel::judged_group(const TestInputs& inputs, const std::vector<float>& truth) const {
+  if (artifact_.calibration.name != "grouped") return 0;
+  return artifact_.calibration.group == kByLabel ? static_cast<int64_t>(truth[0])
+                                                 : inputs.groups.at(0);
 }
 
 std::vector<ResponseTensor> ServedModel::all_tensors(const ServedAnswer& answer,

@@ -46,6 +46,7 @@ struct ServedTruth {
   double p_value = 0;
   bool covered = false;
   double size = 0;
+  int64_t group = 0;  // whose radius the row has; −1: unknown
 };
 
 class ServedModel {
@@ -93,6 +94,7 @@ class ServedModel {
 
  private:
   TestInputs describe(const ServedRows& rows) const;
+  int64_t judged_group(const TestInputs& inputs, const std::vector<float>& truth) const;
   ServedRows rows_of_tensor(const RequestTensor& tensor) const;
   ServedRows rows_of_columns(const TensorRequest& request) const;
   int64_t group_of(const std::map<std::string, std::string>& record, size_t row) const;

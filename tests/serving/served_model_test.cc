@@ -93,6 +93,24 @@ TEST(ServedModel, JudgesTruths) {
               HasSubstr("found 2 numbers of truth"));
 }
 
+// Where groups are labels, the group of a truth is the truth itself.
+TEST(ServedModel, TellsTheGroupOfATruth) {
+  const Folder folder;
+  CalibrationArtifact artifact = testing::class_artifact(testing::class_rows(99, 1));
+  artifact.calibration.name = "grouped";
+  artifact.calibration.group = kByLabel;
+  const auto plain = served_classes(folder.path("plain.onnx"));
+  for (size_t i = 0; i < artifact.rows.scores.size(); ++i) {
+    artifact.rows.groups.push_back(static_cast<int64_t>(i % plain->classes()));
+  }
+  for (const std::string& name : plain->class_names()) artifact.rows.group_names.push_back(name);
+  write_artifact(artifact, folder.path("grouped.onnx"));
+  const ServedModel model("grouped", folder.path("grouped.onnx"), torch::kCPU);
+  const ServedRows row{.rows = 1, .x = std::vector<float>(model.row_size(), 0.5f), .groups = {}};
+  EXPECT_EQ(model.judge(row, {1}, Level(0.1)).group, 1);
+  EXPECT_EQ(plain->judge(row, {1}, Level(0.1)).group, 0);
+}
+
 TEST(ServedModel, SaysWhatIsWrongWithARequest) {
   const Folder folder;
   const auto model = served_line(folder.path("line.onnx"));

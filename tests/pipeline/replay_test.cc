@@ -2,6 +2,7 @@
 #include "fcp/pipeline/replay.h"
 
 #include <cmath>
+#include <functional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,6 +31,19 @@ Context batches_of(size_t rows) {
   return context;
 }
 
+ReplayOptions every(size_t rows) {
+  ReplayOptions options;
+  options.every = rows;
+  return options;
+}
+
+ReplayOptions adapting(const AdaptOptions& adapt, size_t window = 0, size_t rows = 0) {
+  ReplayOptions options = every(rows);
+  options.adapt = adapt;
+  options.window = window;
+  return options;
+}
+
 template <typename Work>
 std::string replay_complaint(const Work& work) {
   try {
@@ -46,7 +60,7 @@ TEST(Replay, CountsWhatEvaluateCounts) {
   MemoryRows rows = line_rows(300, 2);
   size_t covered = 0;
   for (size_t i = 0; i < 300; ++i) covered += line_residual(rows, i) <= radius;
-  const MonitorReport report = replay(artifact, rows, {.every = 100}, batches_of(7));
+  const MonitorReport report = replay(artifact, rows, every(100), batches_of(7));
   EXPECT_EQ(report.rows, 300u);
   EXPECT_EQ(report.covered.hits, covered);
   EXPECT_NEAR(report.size.mean(), 2 * radius, 1e-5);
@@ -59,7 +73,7 @@ TEST(Replay, CountsWhatEvaluateCounts) {
 // The same report for any batch size: nothing depends on how rows are dealt.
 TEST(Replay, DoesNotDependOnBatches) {
   const CalibrationArtifact artifact = line_artifact(line_rows(199, 1));
-  const ReplayOptions options{.adapt = AdaptOptions{}, .window = 150};
+  const ReplayOptions options = adapting({}, 150);
   MemoryRows a = line_rows(500, 2, 2), b = line_rows(500, 2, 2);
   const MonitorReport one = replay(artifact, a, options, batches_of(500));
   const MonitorReport other = replay(artifact, b, options, batches_of(3));
@@ -88,7 +102,7 @@ TEST(Replay, AdaptsAsDefined) {
     length += 2 * radius;
     level.see(p);
   }
-  const ReplayOptions options{.adapt = AdaptOptions{"aci", 0.005}};
+  const ReplayOptions options = adapting({"aci", 0.005});
   const MonitorReport report = replay(artifact, rows, options, batches_of(64));
   EXPECT_EQ(report.adapted_covered.hits, covered);
   ASSERT_EQ(report.adapted_size.infinite, 0u);
@@ -100,7 +114,7 @@ TEST(Replay, AdaptsAsDefined) {
 TEST(Replay, AWindowAloneIsMovingCalibration) {
   const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
   MemoryRows rows = line_rows(300, 4, 3);
-  const ReplayOptions options{.adapt = AdaptOptions{"none"}, .window = 99};
+  const ReplayOptions options = adapting({"none"}, 99);
   const MonitorReport report = replay(artifact, rows, options, batches_of(50));
   size_t covered = 0;
   for (size_t i = 99; i < 300; ++i) {  // the calibration rows have left
@@ -109,8 +123,7 @@ TEST(Replay, AWindowAloneIsMovingCalibration) {
     covered += line_residual(rows, i) <= conformal_quantile(window, Level(0.1)) ? 1 : 0;
   }
   MemoryRows first = line_rows(300, 4, 3);
-  const MonitorReport all = replay(
-      artifact, first, {.every = 99, .adapt = AdaptOptions{"none"}, .window = 99}, batches_of(50));
+  const MonitorReport all = replay(artifact, first, adapting({"none"}, 99, 99), batches_of(50));
   size_t later = 0;
   for (size_t i = 1; i < all.timeline.size(); ++i) later += all.timeline[i].adapted_covered.hits;
   EXPECT_EQ(later, covered);
@@ -120,7 +133,7 @@ TEST(Replay, AWindowAloneIsMovingCalibration) {
 TEST(Replay, WatchesLabelSets) {
   const CalibrationArtifact artifact = class_artifact(class_rows(199, 1));
   MemoryRows rows = class_rows(300, 2);
-  const MonitorReport report = replay(artifact, rows, {.adapt = AdaptOptions{}}, batches_of(32));
+  const MonitorReport report = replay(artifact, rows, adapting({}), batches_of(32));
   EXPECT_GT(report.covered.rate(), 0.8);
   EXPECT_GT(report.size.mean(), 0.5);
   EXPECT_EQ(report.adapted_covered.rows, 300u);
@@ -158,17 +171,27 @@ TEST(Replay, ReferenceRowsAreThePast) {
 
 TEST(Replay, RefusesWhatDoesNotFit) {
   const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
-  const auto complaint = [&](const ReplayOptions& options) {
+  const auto complaint = [&](const std::function<void(ReplayOptions&)>& change) {
     MemoryRows rows = line_rows(20, 2);
+    ReplayOptions options;
+    change(options);
     return replay_complaint([&] { replay(artifact, rows, options, batches_of(10)); });
   };
-  EXPECT_THAT(complaint({.period = "month"}), HasSubstr("--time"));
-  EXPECT_THAT(complaint({.times = {"1", "2"}}), HasSubstr("names 2 rows"));
-  EXPECT_THAT(complaint({.times = {"2", "1"}}), HasSubstr("row 1 (from 0) is '1'"));
-  EXPECT_THAT(complaint({.watched = {"speed"}}), HasSubstr("no column 'speed'"));
-  EXPECT_THAT(complaint({.adapt = AdaptOptions{"pid"}}), HasSubstr("aci, dtaci"));
+  EXPECT_THAT(complaint([](auto& options) { options.period = "month"; }), HasSubstr("--time"));
+  EXPECT_THAT(complaint([](auto& options) {
+                options.times = {"1", "2"};
+              }),
+              HasSubstr("names 2 rows"));
+  EXPECT_THAT(complaint([](auto& options) {
+                options.times = {"2", "1"};
+              }),
+              HasSubstr("row 1 (from 0) is '1'"));
+  EXPECT_THAT(complaint([](auto& options) { options.watched = {"speed"}; }),
+              HasSubstr("no column 'speed'"));
+  EXPECT_THAT(complaint([](auto& options) { options.adapt = AdaptOptions{"pid"}; }),
+              HasSubstr("aci, dtaci"));
   MemoryRows none(zeros({0, 2}), zeros({0, 1}));
-  EXPECT_THAT(replay_complaint([&] { replay(artifact, none, {}, batches_of(10)); }),
+  EXPECT_THAT(replay_complaint([&] { replay(artifact, none, ReplayOptions(), batches_of(10)); }),
               HasSubstr("no rows"));
 }
 

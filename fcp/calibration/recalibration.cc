@@ -25,6 +25,8 @@ MethodRequest recalibration_request(const CalibrationArtifact& artifact, const M
   if (!uses_features(request.score.name) && !told.contains("cut")) request.cut = DefaultCut{};
   // The radius of each feature was chosen for that cut.
   if (!other_score && !told.contains("cut")) request.score.scale = kept.score.scale;
+  // Kept beside the table; it fits the features of this cut alone.
+  if (!other_score && !told.contains("cut")) request.score.scale = kept.score.scale;
   request.score.seed = asked.score.seed;
   request.score.bound.memory = asked.score.bound.memory;
   request.selection = asked.selection;

@@ -14,9 +14,6 @@ namespace fcp {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of balls beyond it nothing is said: squares and products on the way overflow, and a band that is
-// computed from infinities need not grow. The same as in exported networks.
-constexpr double kLargestRadius = 0x1p96;
 constexpr int64_t kMostSearchedOutputs = 256;  // one search each where bands are not nested
 
 struct Band {
@@ -102,14 +99,10 @@ class BandScore : public Score {
     const torch::Tensor margin = radius.to(torch::kDouble).unsqueeze(1) * widening_;  // [N, 1]
     const torch::Tensor below = torch::minimum(low.lower, high.lower) - margin;
     const torch::Tensor above = torch::maximum(low.upper, high.upper) + margin;
-    const torch::Tensor beyond = (radius.abs() > kLargestRadius).unsqueeze(1);
-    const Band wide{torch::minimum(below, center.lower).masked_fill(beyond, -kInfinity),
-                    torch::maximum(above, center.upper).masked_fill(beyond, kInfinity)};
+    const Band wide{torch::minimum(below, center.lower), torch::maximum(above, center.upper)};
     if (outputs_.range == RadiusRange::kFromZero) return wide;
-    const torch::Tensor inner_lower =
-        (torch::minimum(low.upper, high.upper) - margin).masked_fill(beyond, kInfinity);
-    const torch::Tensor inner_upper =
-        (torch::maximum(low.lower, high.lower) + margin).masked_fill(beyond, -kInfinity);
+    const torch::Tensor inner_lower = torch::minimum(low.upper, high.upper) - margin;
+    const torch::Tensor inner_upper = torch::maximum(low.lower, high.lower) + margin;
     const torch::Tensor shrunken = (radius < 0).unsqueeze(1);
     return {torch::where(shrunken, torch::maximum(inner_lower, center.lower), wide.lower),
             torch::where(shrunken, torch::minimum(inner_upper, center.upper), wide.upper)};

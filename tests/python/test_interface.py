@@ -69,7 +69,7 @@ class Errors(Case):
         for ask in asked:
             with self.assert_error(r"X: row 9 \(from 0\) has NaN in column 1, expected a number"):
                 ask(self.x)
-        self.x[9] = 3e38  # ∞ − ∞ behind the first layer
+        self.x[9] = [3e38, -3e38, -3e38]  # ∞ − ∞ behind the first layer
         for ask in asked:
             with self.assert_error(r"X: row 9 \(from 0\).*the network's answer is NaN"):
                 ask(self.x)
@@ -204,11 +204,11 @@ class Models(Case):
         self.assertEqual(radii[1], radii[2])
 
 
-def outward(intervals):
-    """Interval ends as the program writes them: the nearest float32 that does not shrink."""
+def as_written(intervals):
+    """Interval ends as the program writes them: the outermost float32 numbers that are inside."""
     lower, upper = intervals[:, 0].astype(np.float32), intervals[:, 1].astype(np.float32)
-    lower = np.where(lower > intervals[:, 0], np.nextafter(lower, np.float32(-np.inf)), lower)
-    upper = np.where(upper < intervals[:, 1], np.nextafter(upper, np.float32(np.inf)), upper)
+    lower = np.where(lower < intervals[:, 0], np.nextafter(lower, np.float32(np.inf)), lower)
+    upper = np.where(upper > intervals[:, 1], np.nextafter(upper, np.float32(-np.inf)), upper)
     return lower, upper
 
 
@@ -225,7 +225,7 @@ class Files(Case):
         self.program("predict", "calibrated.onnx", "--data", "new.npy", "--out", "out.npy")
         program = np.load(self.path("out.npy"))
         prediction, intervals = regressor.predict_interval(x, alpha="0.1")
-        lower, upper = outward(intervals[:, :, 0])
+        lower, upper = as_written(intervals[:, :, 0])
         np.testing.assert_array_equal(program[:, 0, 0], prediction.astype(np.float32))
         np.testing.assert_array_equal(program[:, 0, 1], lower)
         np.testing.assert_array_equal(program[:, 0, 2], upper)
@@ -311,7 +311,7 @@ class Files(Case):
         _, intervals = regressor.predict_interval(x[200:], alpha=[0.1, 0.2])
         outputs = exported(x[200:])
         for i in range(4):
-            np.testing.assert_allclose(outputs[1 + i][:, 0], intervals[:, i % 2, i // 2], atol=1e-5)
+            np.testing.assert_allclose(outputs[1 + i][:, 0], intervals[:, i % 2, i // 2], rtol=1e-5)
 
     def test_pickle_and_copy(self):
         x, y = regression_rows(150)

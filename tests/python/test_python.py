@@ -33,7 +33,7 @@ class Regions(Case):
         )
         with torch.no_grad():
             answer = network(torch.from_numpy(x)).numpy()[:, 0].astype(np.float64)
-        np.testing.assert_allclose(prediction, answer[99:], rtol=1e-6)
+        np.testing.assert_allclose(prediction, answer[99:], rtol=1e-6, atol=1e-7)
         for level, alpha in enumerate([10, 25]):
             radius = quantile(np.abs(y[:99] - answer[:99]), alpha)
             np.testing.assert_allclose(intervals[:, 0, level], answer[99:] - radius, atol=1e-5)

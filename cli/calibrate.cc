@@ -86,7 +86,6 @@ void run_calibrate(CalibrateOptions& options) {
   options.settings.level = parse_level(options.alpha);
   options.settings.levels = parse_levels(options.levels);
   options.settings.method.score.seed = options.common.seed;
-  if (options.told.contains("score")) check_options(options.settings.method);
   Graph network = read_onnx(options.model);
   if (is_calibrated(network)) network = keep_method(options, std::move(network));
   check_options(options.settings.method);

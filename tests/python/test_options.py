@@ -4,6 +4,7 @@ import inspect
 import os
 import re
 import subprocess
+import tempfile
 import unittest
 
 import numpy as np
@@ -55,6 +56,16 @@ def stranger(option):
 
 
 class Options(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.network = os.path.join(folder.name, "model.onnx")
+        rows = os.path.join(folder.name, "x.npy")
+        np.save(rows, np.random.RandomState(0).randn(20, 3).astype(np.float32))
+        run("train", rows, "--target", rows, "--recipe", "paper", "--epochs", "1", "--out",
+            cls.network)
+
     def setUp(self):
         self.x = np.zeros((20, 3), np.float32)
 
@@ -67,7 +78,7 @@ class Options(unittest.TestCase):
 
     def refusal(self, option, *arguments):
         """What the program says, with the option's name for its flag."""
-        done = run("calibrate", "no.onnx", "--data", "no.csv", "--out", "no", *arguments)
+        done = run("calibrate", self.network, "--data", "no.csv", "--out", "no", *arguments)
         self.assertEqual(done.returncode, 2, done.stderr)
         line = done.stderr.splitlines()[0]
         self.assertIn(flag_of(option) + ": ", line)

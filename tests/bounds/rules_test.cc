@@ -183,6 +183,8 @@ std::vector<NamedGraph> normalizing_cases() {
   const torch::Tensor scale = torch::randn({6}), shift = torch::randn({6});
   cases.push_back({"LayerNormalization",
                    single("LayerNormalization", {3, 6}, {}, {{"a", scale}, {"b", shift}})});
+  cases.push_back({"LayerNormalization of one number",  // 0, but for rounding that 1/√ε enlarges
+                   single("LayerNormalization", {40, 1}, {}, {{"a", torch::randn({1})}})});
   cases.push_back({"LayerNormalization of two axes",
                    single("LayerNormalization", {2, 6}, {{"axis", int64_t{1}}},
                           {{"a", torch::randn({2, 6})}})});

@@ -60,7 +60,8 @@ Range centered_interval(const Range& given, int64_t axes, double epsilon, bool c
   const torch::Tensor others_most = sum_of_others(most), others_least = sum_of_others(least);
   const double limit = std::sqrt(centers ? n - 1 : n), slack = (n + 16) * unit;
   const auto finish = [&](const torch::Tensor& end, double sign) {
-    const torch::Tensor z = end.clamp(-limit, limit);
+    // Exact arithmetic stays within the limit; rounded differences, divided by √ε, need not.
+    const torch::Tensor z = unit > 0 ? end : end.clamp(-limit, limit);
     const torch::Tensor wide = z + (z.abs() + 1e-3) * (slack * sign);
     return wide.reshape(given.lower.sizes()).to(given.lower.scalar_type());
   };

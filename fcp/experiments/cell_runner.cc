@@ -13,6 +13,7 @@
 
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
+#include "fcp/pipeline/context.h"
 #include "fcp/report/json.h"
 
 namespace fcp {
@@ -105,6 +106,7 @@ std::vector<CellResult> run_cells(std::span<const CellTask> tasks, const RunOpti
       }
     }
   };
+  set_blas_threads(1);
   const size_t threads = std::min(tasks.size(), static_cast<size_t>(std::max(1, options.threads)));
   std::vector<std::thread> pool;
   for (size_t i = 0; i < threads; ++i) pool.emplace_back(work);

@@ -50,13 +50,6 @@ int cores_for(const Communicator& ranks) {
   return static_cast<int>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
-// OpenBLAS keeps threads of its own, of which libtorch tells it nothing; they would take a second
-// core for one thread, and wait for each other by yielding on a busy one.
-void set_blas_threads(int threads) {
-  const auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
-  if (set != nullptr) set(threads);
-}
-
 }  // namespace
 
 void Observer::begin(std::string_view, size_t) {}
@@ -65,6 +58,11 @@ void Observer::end() {}
 void Observer::chosen(const Choices&) {}
 void Observer::note(const std::string&) {}
 void Observer::warning(const std::string&) {}
+
+void set_blas_threads(int threads) {
+  const auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
+  if (set != nullptr) set(threads);
+}
 
 Communicator* serial_ranks() {
   static const std::unique_ptr<Communicator> serial = make_serial_communicator();

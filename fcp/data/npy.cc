@@ -254,7 +254,7 @@ std::vector<float> to_row_major(const std::vector<float>& in, std::span<const in
 }  // namespace
 
 NpyHeader read_npy_header(ByteSource& bytes, bool text) {
-  const NpyHeader header = parse_header(bytes, text);
+  NpyHeader header = parse_header(bytes, text);
   check_size(header, bytes);
   return header;
 }

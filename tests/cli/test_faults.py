@@ -217,7 +217,7 @@ class Faults(FaultCase):
                 if not cuda:
                     done = self.run_limited((*command, "--device", "cuda"))
                     self.assertEqual(self.check_line(done),
-                                     "--device cuda: this machine, or this build of libtorch, has "
+                                     "device cuda: this machine, or this build of libtorch, has "
                                      "no CUDA device")
                 self.assertEqual(os.listdir(self.path("out")), [])
 

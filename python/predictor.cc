@@ -36,6 +36,12 @@ void StderrObserver::note(const std::string& text) {
 
 void StderrObserver::warning(const std::string& text) { note("warning: " + text); }
 
+void warn(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 2) != 0) throw py::error_already_set();
+  }
+}
+
 Level level_of(const py::handle& alpha) {
   if (py::isinstance<py::str>(alpha)) return Level::parse(alpha.cast<std::string>());
   if (!py::hasattr(alpha, "__float__")) {
@@ -49,7 +55,7 @@ torch::Device device_of(const std::string& name) {
   if (name == "cuda" && !torch::cuda::is_available()) {
     fail("device: this machine, or this build of libtorch, has no CUDA device");
   }
-  return name == "cuda" ? torch::kCUDA : torch::kCPU;
+  return device_named(name);  // with products of all bits
 }
 
 RowFacts facts_of(const py::dict& given) {
@@ -123,6 +129,7 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
   check_no_nan(x, artifact_.network);
   const torch::Tensor y = as_rows(tensor_of(answers, "y"), "y").flatten(1);
   if (x.size(0) != y.size(0)) fail("X has ", x.size(0), " rows, y has ", y.size(0));
+  check_answers_no_nan(y);
   const RowFacts facts = facts_of(given);
   const Level level = level_of(alpha);
   std::vector<double> scores, p_values;

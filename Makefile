@@ -9,7 +9,8 @@ demo: program
 	build/release/bin/fcp demo --out build/demo
 
 test: build
-	cd build/release && ctest --parallel $(JOBS) --output-on-failure --label-exclude slow
+	cd build/release && ctest --parallel $(JOBS) --output-on-failure --label-exclude slow \
+	  --output-junit tests.xml
 
 slow: build
 	cd build/release && ctest --parallel $(JOBS) --output-on-failure --label-regex slow

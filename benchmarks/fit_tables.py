@@ -58,7 +58,7 @@ def comma(value, _):
     return f"{value:.2f}".replace(".", ",")
 
 
-def messy_files(folder):
+def messy_files(folder, large_rows):
     """Name, what is odd about it, and the target."""
     chance = random.Random(9)
 
@@ -80,9 +80,12 @@ def messy_files(folder):
     write(path("duplicated_header"), homes(1500),
           header=["id", "sold", "kind", "size", "size", "price"])
     write(path("thirty_rows"), homes(30))
-    write(path("large"), homes(200_000))
-    return ["bom", "semicolon", "decimal_comma", "dates", "ids", "rare_kinds", "missing",
-            "duplicated_header", "thirty_rows", "large"]
+    names = ["bom", "semicolon", "decimal_comma", "dates", "ids", "rare_kinds", "missing",
+             "duplicated_header", "thirty_rows"]
+    if large_rows > 0:
+        write(path("large"), homes(large_rows))
+        names.append("large")
+    return names
 
 
 def run_fit(program, data, target, out, *options):
@@ -92,10 +95,10 @@ def run_fit(program, data, target, out, *options):
     return done, time.time() - start
 
 
-def fit_messy(program, folder):
+def fit_messy(program, folder, large_rows):
     print("| file | rows | coverage % | mean length | deviation of y | score | seconds |")
     print("|---|---|---|---|---|---|---|")
-    for name in messy_files(folder):
+    for name in messy_files(folder, large_rows):
         done, seconds = run_fit(program, os.path.join(folder, name + ".csv"), "price",
                                 os.path.join(folder, name + ".onnx"))
         if done.returncode != 0:
@@ -206,13 +209,14 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--folder", help="for the files; by default one that is removed")
+    parser.add_argument("--large-rows", type=int, default=200_000, help="of the large file; 0: none")
     parser.add_argument("--only", choices=["messy", "peers"])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or temporary
         os.makedirs(folder, exist_ok=True)
         if options.only != "peers":
-            fit_messy(options.program, folder)
+            fit_messy(options.program, folder, options.large_rows)
         if options.only != "messy":
             beside_mapie(options.program, folder, options.seeds)
 

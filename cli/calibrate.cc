@@ -2,9 +2,13 @@
 #include "fcp/pipeline/calibrate.h"
 
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/base/memory.h"
 #include "fcp/calibration/options.h"
+#include "fcp/calibration/recalibration.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/pipeline/shared_batches.h"
@@ -20,6 +24,7 @@ namespace {
 
 struct CalibrateOptions {
   CommonOptions common;
+  std::set<std::string> told;  // options of the table that were given
   DataFlags data;
   CalibrateSettings settings;
   std::string model;
@@ -61,17 +66,31 @@ void read_calibration_facts(CalibrateOptions& options) {
   options.settings.facts = read_facts(data_options(options.data), wanted);
 }
 
+// The network of a file that is calibrated already, whose method is kept where nothing else is
+// said.
+Graph keep_method(CalibrateOptions& options, Graph calibrated) {
+  const CalibrationArtifact artifact = artifact_from_graph(std::move(calibrated), options.model);
+  MethodRequest& method = options.settings.method;
+  method = recalibration_request(artifact, method, options.told);
+  const std::string cut = artifact.cut.empty() ? "" : concat(", cut at ", artifact.cut);
+  say(options.common, concat("note: ", options.model, " is calibrated already, with the score ",
+                             artifact.score.name, cut, "; what is not asked for stays as it was"));
+  return artifact.network;
+}
+
 void run_calibrate(CalibrateOptions& options) {
   Context context = start(options.common);
+  set_memory_budget(options.settings.method.score.bound.memory);
   context.batch = options.data.batch;
   const DataOptions data = data_options(options.data);
   options.settings.level = parse_level(options.alpha);
   options.settings.levels = parse_levels(options.levels);
   options.settings.method.score.seed = options.common.seed;
+  Graph network = read_onnx(options.model);
+  if (is_calibrated(network)) network = keep_method(options, std::move(network));
   check_options(options.settings.method);
   check_usage(options);
   if (!options.checkpoint.empty()) options.settings.checkpoint = options.checkpoint;
-  Graph network = read_onnx(options.model);
   if (options.common.ranks->size() > 1) {
     check_same_bytes(*options.common.ranks, options.model, serialize_onnx(network));
   }
@@ -121,7 +140,8 @@ void add_calibrate(CLI::App& app) {
   verb->add_option("--out", options->out, "Calibrated predictor to write")->required();
   add_option_flags(*verb, options->settings.method);
   verb->add_option("--memory", options->settings.method.score.bound.memory,
-                   "Bytes for bounds, as 4GB or 500MB; by default half of what is free")
+                   "Bytes for bounds, and for the tensors of networks, as 4GB or 500MB; by default "
+                   "half of what is free")
       ->transform(CLI::AsSizeValue(false));
   verb->add_option("--weights", options->weights,
                    "Weighted: the likelihood ratio of each row: a CSV column or an .npy file");
@@ -148,7 +168,13 @@ void add_calibrate(CLI::App& app) {
       "a crash, and removes it at the end");
   add_data(*verb, options->data, /*needs_target=*/true);
   add_common(*verb, options->common);
-  verb->callback([options] { run_shared(options->common, [&] { run_calibrate(*options); }); });
+  verb->callback([options, verb] {
+    for (const Option& option : option_table()) {
+      const CLI::Option* flag = verb->get_option_no_throw(flag_name(option.name));
+      if (flag != nullptr && flag->count() > 0) options->told.insert(option.name);
+    }
+    run_shared(options->common, [&] { run_calibrate(*options); });
+  });
 }
 
 }  // namespace fcp::cli

@@ -13,9 +13,12 @@
 #include <unistd.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/memory.h"
+#include "fcp/base/printable.h"
 #include "fcp/distributed/run_ranks.h"
 
 #include "cli/option_flags.h"
+#include "cli/paths.h"
 
 namespace fcp::cli {
 
@@ -29,6 +32,13 @@ void add_common(CLI::App& verb, CommonOptions& options) {
   verb.add_option("--device", options.device, "Where networks run: cpu or cuda")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
+  if (verb.get_option_no_throw("--memory") == nullptr) {
+    verb.add_option_function<size_t>("--memory", set_memory_budget,
+                                     "Bytes for the tensors of networks, as 4GB or 500MB; by "
+                                     "default half of what is free")
+        ->transform(CLI::AsSizeValue(false));
+  }
+  guard_paths(verb);
 }
 
 void run_shared(CommonOptions& options, const std::function<void()>& verb) {
@@ -90,7 +100,7 @@ std::string file_name_of(const std::string& path) {
 }
 
 void say(const CommonOptions& options, const std::string& line) {
-  if (!options.quiet) std::cerr << line << '\n';
+  if (!options.quiet) std::cerr << printable(line) << '\n';
 }
 
 Level parse_level(const std::string& alpha) {

@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "fcp/base/printable.h"
 #include "fcp/report/choices_text.h"
 
 namespace fcp::cli {
@@ -21,7 +22,7 @@ void ConsoleObserver::chosen(const Choices& choices) {
 }
 
 void ConsoleObserver::note(const std::string& text) {
-  if (!quiet_) std::cerr << text << '\n';
+  if (!quiet_) std::cerr << printable(text) << '\n';
 }
 
 void ConsoleObserver::warning(const std::string& text) { note("warning: " + text); }

@@ -2,6 +2,8 @@
 #include "fcp/pipeline/evaluate.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "fcp/base/error.h"
 #include "fcp/network/onnx_writer.h"
@@ -23,6 +25,7 @@ struct EvaluateFlags {
   std::string model;
   LevelFlags levels;
   FactOptions facts;
+  std::vector<std::string> refits;
   ReportFlags report;
 };
 
@@ -38,6 +41,10 @@ void run_evaluate(const EvaluateFlags& flags) {
   const auto source = open_data(data, &artifact.network, *context.observer);
   EvaluateOptions options{.level = level,
                           .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
+  std::vector<CalibrationArtifact> refits;
+  for (const std::string& path : flags.refits)
+    refits.push_back(read_artifact_for(path, {&level, 1}));
+  for (const CalibrationArtifact& refit : refits) options.refits.push_back(&refit);
   if (are_images(data)) options.images = transform_for(data, &artifact.network);
   EvaluationReport report = evaluate(artifact, *source, options, context);
   report.provenance.emplace_back("test data", data_file_names(data));
@@ -54,12 +61,18 @@ void add_evaluate(CLI::App& app) {
       "Example:\n"
       "  fcp evaluate calibrated.onnx --data test.csv --target y --alpha 0.1 --report report.html\n"
       "  fcp evaluate calibrated.onnx --data today.csv --target y --fail-below 0.001\n"
+      "  fcp evaluate seed0.onnx --data test.csv --target y --refit seed1.onnx,seed2.onnx\n"
       "  mpirun -n 4 fcp evaluate calibrated.onnx --data x.npy --target y.npy --threads 1");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
   verb->add_option("--data", flags->data.data, "Rows: CSV, .npy, .npz:entry, or a folder of images")
       ->required();
   add_levels(*verb, flags->levels);
   add_facts(*verb, flags->facts);
+  verb->add_option("--refit", flags->refits,
+                   "Calibrated predictors of other training or calibration runs, with commas "
+                   "between: how much their intervals share with these")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb->add_option("--report", flags->report.html, "HTML report to write");
   add_fail_below(*verb, flags->report);
   add_data(*verb, flags->data, /*needs_target=*/true);

@@ -46,6 +46,9 @@ void run_export(const ExportVerbOptions& options) {
     fail(options.model, ": ", error.what());
   }
   write_onnx(exported, options.out);
+  for (const std::string& warning : export_warnings(artifact, wanted)) {
+    say(options.common, "warning: " + warning);
+  }
   for (const Level& level : wanted.levels) {
     if (const auto warning = infinite_radius_warning(artifact, level)) {
       say(options.common, "warning: " + *warning);

@@ -2,6 +2,7 @@
 // and an exit code: 0 done, 1 the data or model is wrong, 2 bad usage, 3 an alarm, 130
 // interrupted.
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -9,12 +10,15 @@
 #include <new>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include <CLI/CLI.hpp>
 
+#include "fcp/base/checkpoint.h"
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
+#include "fcp/base/printable.h"
 #include "fcp/data/file_witness.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/network/libtorch_error.h"
@@ -33,12 +37,18 @@ int report(const std::string& message, int code) {
   for (char& c : line) {
     if (c == '\n') c = ' ';
   }
-  std::cerr << "fcp: " << line << '\n';
+  std::cerr << "fcp: " << fcp::printable(line) << '\n';
   return code;
 }
 
 int report_interrupted(const fcp::Interrupted& signal) {
   const size_t files = fcp::files_written();
+  const std::string checkpoint = fcp::checkpoint_in_use();
+  if (!checkpoint.empty() && files == 0) {
+    return report(fcp::concat("interrupted; ", checkpoint, " keeps what was done, and the same ",
+                              "command goes on from it; nothing else was written"),
+                  signal.exit_code());
+  }
   const std::string before = files == 0
                                  ? "nothing was written"
                                  : fcp::concat(files, files == 1 ? " file was" : " files were",
@@ -46,10 +56,14 @@ int report_interrupted(const fcp::Interrupted& signal) {
   return report("interrupted; " + before, signal.exit_code());
 }
 
-// Under mpirun all ranks find the same, and one is heard: the others wait until it has ended the
-// job.
+// Under mpirun all ranks find the same, and rank 0 is heard: the others wait until it has ended the
+// job. Where commands differ from rank to rank it may have found nothing, so they do not wait long.
 [[noreturn]] void fail_usage(fcp::Communicator& ranks, const std::string& message) {
-  if (ranks.rank() > 0) ranks.barrier();
+  constexpr int kTenths = 20;
+  for (int i = 0; i < kTenths && ranks.rank() > 0; ++i) {
+    fcp::check_interrupted();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
   throw fcp::UsageError(message);
 }
 
@@ -68,19 +82,21 @@ const CLI::App& typed_verb(const CLI::App& app) {
 }
 
 // Bad usage, or help.
-int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& verb) {
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& verb,
+                 const std::vector<std::string>& arguments) {
   const bool help = error.get_exit_code() == 0;
-  const std::string meant = help ? "" : fcp::cli::did_you_mean(error.what(), typed_verb(app));
+  const std::string meant = help ? "" : fcp::cli::did_you_mean(arguments, typed_verb(app));
   const auto tell = [&] {
     app.exit(error);
-    if (!meant.empty()) std::cerr << meant.substr(2) << '\n';
+    if (!meant.empty()) std::cerr << meant << '\n';
     return help ? 0 : 2;
   };
   const bool alone = !verb.starts_with('-') && !is_shared(verb);  // by check_verb
   if (alone) return tell();
   return fcp::run_ranks([&](fcp::Communicator& ranks) {
     if (ranks.size() > 1 && !help) {
-      fail_usage(ranks, fcp::concat(error.what(), meant, "; see --help"));
+      fail_usage(ranks,
+                 fcp::concat(error.what(), meant.empty() ? "" : "; ", meant, "; see --help"));
     }
     if (ranks.rank() == 0) tell();
     return help ? 0 : 2;
@@ -112,9 +128,10 @@ void check_verb(const CLI::App& app, const std::string& verb) {
 void add_verbs(CLI::App& app) {
   using namespace fcp::cli;
   for (const auto add :
-       {add_fit, add_demo, add_split, add_train, add_inspect, add_run, add_calibrate, add_check,
-        add_predict, add_evaluate, add_export, add_segment, add_reproduce, add_selftest, add_doctor,
-        add_help, add_completion, add_man}) {
+       {add_fit,       add_demo,    add_split,   add_train,      add_inspect, add_run,
+        add_calibrate, add_check,   add_predict, add_evaluate,   add_show,    add_compare,
+        add_update,    add_monitor, add_serve,   add_export,     add_segment, add_reproduce,
+        add_selftest,  add_doctor,  add_help,    add_completion, add_man}) {
     add(app);
   }
 }
@@ -144,7 +161,7 @@ int run_program(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error, verb);
+    return report_usage(app, error, verb, {argv + 1, argv + argc});
   }
   return end_output(0);
 }

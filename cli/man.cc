@@ -83,6 +83,7 @@ void write_page(std::ostream& out, const CLI::App& app) {
          ".TP\n1\nThe data, the model or a file is wrong; one line on standard error says what "
          "and where.\n"
          ".TP\n2\nBad usage.\n"
+         ".TP\n3\nAn alarm of\n.B monitor\nor of\n.BR \"evaluate \\-\\-fail\\-below\" .\n"
          ".TP\n130, 143\nInterrupted by SIGINT or SIGTERM; no file is left half written.\n"
          ".SH ENVIRONMENT\n"
          ".TP\n.B FCP_DATA_DIR\nFolder of the paper's data sets, which\n.B fcp doctor\nlooks at.\n"

@@ -50,16 +50,20 @@ std::string nearest_word(const std::string& word, const std::vector<std::string>
   return best;
 }
 
-std::string did_you_mean(const std::string& message, const CLI::App& verb) {
-  const size_t dashes = message.find("--");
-  if (message.find("not expected") == std::string::npos || dashes == std::string::npos) return "";
-  const std::string word = message.substr(dashes, message.find(' ', dashes) - dashes);
+std::string did_you_mean(const std::vector<std::string>& arguments, const CLI::App& verb) {
   std::vector<std::string> names;
   for (const OptionWords& option : options_of(verb)) {
     if (!option.positional) names.insert(names.end(), option.names.begin(), option.names.end());
   }
-  const std::string meant = nearest_word(word, names);
-  return meant.empty() ? "" : "; did you mean " + meant + "?";
+  for (const std::string& argument : arguments) {
+    const std::string word = argument.substr(0, argument.find('='));
+    if (!word.starts_with("--") || std::find(names.begin(), names.end(), word) != names.end()) {
+      continue;
+    }
+    const std::string meant = nearest_word(word, names);
+    if (!meant.empty()) return word + " is not an option; did you mean " + meant + "?";
+  }
+  return "";
 }
 
 }  // namespace fcp::cli

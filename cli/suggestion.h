@@ -12,8 +12,8 @@ namespace fcp::cli {
 // the next one; "" where none is near. An option's dashes do not count.
 std::string nearest_word(const std::string& word, const std::vector<std::string>& words);
 
-// "; did you mean --data?" for the first argument of this message of the parser that no option or
-// position of `verb` takes; "" where there is none.
-std::string did_you_mean(const std::string& message, const CLI::App& verb);
+// "--dta is not an option; did you mean --data?" for the first of the arguments that looks like an
+// option, is none of `verb` and is near to one; "" where there is none.
+std::string did_you_mean(const std::vector<std::string>& arguments, const CLI::App& verb);
 
 }  // namespace fcp::cli

@@ -2,7 +2,7 @@
 //
 //   #include <fcp/fcp.h>
 //
-//   fcp::ConformalPredictor p = fcp::calibrate("model.onnx", "cal.csv", "y", {.score = "nested"});
+//   fcp::ConformalPredictor p = fcp::calibrate("model.onnx", "cal.csv", "y");
 //   p.save("calibrated.onnx");
 //   const std::vector<float> x = {3.2f, 17, 4};
 //   for (const fcp::Interval& i : p.intervals(x, fcp::Level(0.1))) use(i.lower, i.upper);
@@ -86,8 +86,8 @@ class ConformalPredictor {
 // How to calibrate. Options that are not named here go into `more` by their names in the option
 // table (`fcp calibrate --help` lists them), as text: {{"floor", "0.25"}, {"norm", "2"}}.
 struct Settings {
-  std::string score = "nested";
-  std::string cut = "";  // a tensor, a node, a number of layers, "auto", or "": the default
+  std::string score = "auto";  // the shortest intervals, or smallest sets, on rows then left out
+  std::string cut = "";        // a tensor, a node, a number of layers, "auto", or "": the default
   std::string calibration = "split";
   std::string group = "";    // grouped: a column, or "predicted" or "label"
   Level level = Level(0.1);  // for which lengths are compared where something is chosen

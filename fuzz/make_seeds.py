@@ -129,9 +129,48 @@ def calibrations():
     yield levels.encode() + b"\n{}\n" + struct.pack("<2d", 0.5, 2.0)
 
 
+def options():
+    yield b"score=nested\nnorm=2\nbound=ibp\nfloor=0.5\ncut=h"
+    yield b"score=spread\ncalibration=localized\nbandwidth=0.5"
+    yield b"score=density\ncalibration=split"
+    yield b"score=quantiles\ntail=0.1\n"
+    yield b"score=raps\nrank_weight=0.1\nrank_free=2\ntemperature=1.5\nrandomized=false"
+    yield b"score=surrogate\nsteps=3\nstep_rate=0.1\nadam=true\npaper=true"
+    yield b"score=cqr\nasymmetric=true\ncalibration=grouped\ngroup=a"
+    yield b"score=linearized\niterations=3\nbound=alpha-crown"
+
+
+def ml():
+    """A tree of two leaves, and its attributes in the order of fuzz_ml.cc."""
+    tree = [(0, 3, [0, 0, 0]), (1, 3, [0, 1, 2]), (2, 3, [0, 0, 0]), (3, 4, [108, 100, 100]),
+            (4, 5, [0, 4, 4]), (5, 3, [1, 0, 0]), (6, 3, [2, 0, 0]), (9, 3, [0, 0]),
+            (10, 3, [1, 2]), (11, 3, [0, 0]), (12, 4, [116, 132])]
+    text = bytes([0])
+    for name, kind, values in tree:
+        text += bytes([name, kind, len(values), *values])
+    yield text + bytes([19, 0, 0, 1])
+    for op in range(14):
+        yield bytes([op, 30, 4, 2, 116, 84, 31, 4, 1, 100, 38, 4, 2, 100, 116, 39, 4, 2, 116, 116])
+
+
+def requests():
+    """Two bytes that choose, then what a client sends."""
+    infer = (b'{"id":"7","parameters":{"alpha":"0.1,0.05"},"inputs":[{"name":"x","shape":[2,2],'
+             b'"datatype":"FP32","data":[[1,2],[3,null]]},{"name":"c","shape":[2],"datatype":'
+             b'"BYTES","data":["a","b"]}],"outputs":[{"name":"lower","parameters":'
+             b'{"binary_data":true}}]}')
+    yield b"\x05\x00" + infer
+    yield b"\x03\x00POST /v2/models/m/infer HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n"
+    head = (b'{"inputs":[{"name":"x","shape":[1,2],"datatype":"FP32","parameters":'
+            b'{"binary_data_size":8}}]}')
+    head += b" " * (-len(head) % 4)
+    yield bytes([1, len(head) // 4]) + head + struct.pack("<2f", 1, 2)
+    yield b'\x09\x00{"feedback":[{"id":"a","row":1,"truth":[1,2.5]},{"id":"b","truth":"a"}]}'
+
+
 def main():
-    makers = {"csv": tables, "encoding": encodings, "npy": arrays, "onnx": networks,
-              "calibrated": calibrations, "image": images}
+    makers = {"csv": tables, "options": options, "ml": ml, "encoding": encodings, "npy": arrays,
+              "onnx": networks, "calibrated": calibrations, "image": images, "request": requests}
     for name, make in makers.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ export build=${1:-build/fuzz}
 export seconds=${2:-60}
 shift $(($# > 2 ? 2 : $#))
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(calibrated onnx csv encoding image npy)
+[ ${#targets[@]} -gt 0 ] || targets=(calibrated options ml onnx csv encoding image npy request)
 
 /usr/bin/python3 fuzz/make_seeds.py "$build/seeds"
 mkdir -p "$build/crashes"
@@ -19,6 +19,10 @@ mkdir -p "$build/crashes"
 export ASAN_OPTIONS=quarantine_size_mb=8:detect_container_overflow=0:detect_leaks=0
 export UBSAN_OPTIONS=print_stacktrace=1 OMP_WAIT_POLICY=passive
 
+# What earlier runs found and the repository keeps.
+kept() { [ ! -d "fuzz/corpus/$1" ] || echo "fuzz/corpus/$1"; }
+export -f kept
+
 fuzz() {
   local target=$1 corpus=$build/corpus/$1 log=$build/$1.log
   mkdir -p "$corpus"
@@ -26,7 +30,7 @@ fuzz() {
   # elements (kMaxElements), everything else stays far below.
   local most=512
   [ "$target" = onnx ] && most=2200
-  if nice -n 19 "$build/fuzz/fuzz_$target" "$corpus" "$build/seeds/$target" \
+  if nice -n 19 "$build/fuzz/fuzz_$target" "$corpus" "$build/seeds/$target" $(kept "$target") \
     -max_total_time="$seconds" -max_len=2048 -len_control=0 -timeout=60 \
     -malloc_limit_mb=$most -rss_limit_mb=5000 \
     -detect_leaks=0 -artifact_prefix="$build/crashes/${target}_" >"$log" 2>&1; then

@@ -9,6 +9,9 @@
 #include <ATen/DLConvertor.h>
 
 #include "fcp/base/error.h"
+#include "fcp/data/encoding_text.h"
+#include "fcp/data/record.h"
+#include "fcp/pipeline/open_data.h"
 
 namespace fcp {
 namespace {
@@ -119,6 +122,17 @@ void bind_arrays(py::module_& module) {
 torch::Tensor as_rows(const torch::Tensor& x, const std::string& name) {
   if (x.dim() == 0) fail(name, ": is a single number, expected rows");
   return x.dim() == 1 ? x.unsqueeze(1) : x;
+}
+
+void check_no_nan(const torch::Tensor& x, const Graph& network) {
+  const auto found = network.metadata.find(kEncodingKey);
+  if (found != network.metadata.end() && accepts_missing(parse_encoding(found->second))) return;
+  if (x.dim() == 0 || x.numel() == 0 || !x.is_floating_point()) return;
+  const torch::Tensor wrong = x.isnan().reshape({x.size(0), -1}).to(torch::kCPU);
+  if (!wrong.any().item<bool>()) return;
+  const int64_t first = wrong.flatten().to(torch::kByte).argmax().item<int64_t>();
+  fail("X: row ", first / wrong.size(1), " (from 0) has NaN in column ", first % wrong.size(1),
+       ", expected a number");
 }
 
 void check_signals() {

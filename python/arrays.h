@@ -10,6 +10,7 @@
 #include <torch/types.h>
 
 #include "fcp/data/rows.h"
+#include "fcp/network/graph.h"
 
 namespace fcp {
 
@@ -48,6 +49,9 @@ class TensorRows : public RowSource {
 
 // x as rows: [N] becomes [N, 1], and a single number is an Error.
 torch::Tensor as_rows(const torch::Tensor& x, const std::string& name);
+
+// An Error where X holds NaN, which says the row, unless the network reads missing values.
+void check_no_nan(const torch::Tensor& x, const Graph& network);
 
 // Ends the call where a signal waits, as Ctrl-C does. Needs no lock of the caller.
 void check_signals();

@@ -34,6 +34,7 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
                                                   const py::object& answers,
                                                   const py::dict& options, const py::dict& given,
                                                   const py::object& shifted) {
+  check_no_nan(tensor_of(array, "X"), network.graph());
   TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"));
   CalibrateSettings settings = settings_of(options);
   settings.facts = facts_of(given);

@@ -19,8 +19,13 @@ void export_levels(const LoadedPredictor& self, const std::string& path, const p
                    const std::string& prefix) {
   ExportOptions options{.levels = {}, .prefix = prefix};
   for (const py::handle& alpha : alphas) options.levels.push_back(level_of(alpha));
-  py::gil_scoped_release unlocked;
-  write_onnx(export_artifact(self.artifact(), options), path);
+  {
+    py::gil_scoped_release unlocked;
+    write_onnx(export_artifact(self.artifact(), options), path);
+  }
+  for (const std::string& warning : export_warnings(self.artifact(), options)) {
+    if (PyErr_WarnEx(PyExc_UserWarning, warning.c_str(), 2) != 0) throw py::error_already_set();
+  }
 }
 
 void bind_files(PredictorClass& predictor) {

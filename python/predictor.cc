@@ -84,6 +84,7 @@ void LoadedPredictor::for_batches(const torch::Tensor& x, const RowFacts& facts,
 py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alphas,
                                    const py::dict& given) const {
   const torch::Tensor x = as_rows(tensor_of(array, "X"), "X");
+  check_no_nan(x, artifact_.network);
   const RowFacts facts = facts_of(given);
   std::vector<Level> levels;
   for (const py::handle& alpha : alphas) levels.push_back(level_of(alpha));
@@ -119,6 +120,7 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
 py::tuple LoadedPredictor::check(const py::object& array, const py::object& answers,
                                  const py::object& alpha, const py::dict& given) const {
   const torch::Tensor x = as_rows(tensor_of(array, "X"), "X");
+  check_no_nan(x, artifact_.network);
   const torch::Tensor y = as_rows(tensor_of(answers, "y"), "y").flatten(1);
   if (x.size(0) != y.size(0)) fail("X has ", x.size(0), " rows, y has ", y.size(0));
   const RowFacts facts = facts_of(given);
@@ -147,6 +149,7 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
 std::string LoadedPredictor::evaluate(const py::object& array, const py::object& answers,
                                       const py::object& alpha, const py::dict& given,
                                       const std::string& report, bool verbose) const {
+  check_no_nan(tensor_of(array, "X"), artifact_.network);
   TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"));
   const RowFacts facts = facts_of(given);
   const Level level = level_of(alpha);

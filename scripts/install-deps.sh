@@ -8,7 +8,7 @@ packages=(
   build-essential cmake ninja-build
   libtorch-dev libonnx-dev libopenblas-dev libprotobuf-dev protobuf-compiler
   libopenmpi-dev openmpi-bin
-  libssl-dev libxxhash-dev zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
+  libssl-dev libsqlite3-dev libxxhash-dev zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
 )
 if [ "${1:-}" != program ]; then
   packages+=(

@@ -11,6 +11,7 @@ BELOW = {
     "base": [],
     "conformal": [],
     "evaluation": ["conformal"],
+    "monitoring": ["conformal", "evaluation"],
     "network": [],
     "bounds": ["network"],
     "search": ["network"],
@@ -25,14 +26,17 @@ BELOW = {
                     "training", "distributed", "evaluation", "report", "images", "export",
                     "pipeline"],
     "pipeline": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
-                 "images", "training", "distributed", "evaluation", "export"],
+                 "images", "training", "distributed", "evaluation", "monitoring", "export"],
     "facade": ["pipeline", "calibration", "scores", "conformal", "bounds", "search", "network",
-               "data", "images", "training", "distributed", "evaluation", "export"],
-    "report": ["evaluation", "conformal", "data", "images", "pipeline"],
+               "data", "images", "training", "distributed", "evaluation", "monitoring", "export"],
+    "serving": ["pipeline", "calibration", "conformal", "network", "data", "evaluation", "monitoring",
+                "report"],
+    "report": ["evaluation", "conformal", "data", "images", "monitoring", "pipeline"],
 }
 # The public headers that stand in no room: what they may include.
 PUBLIC = {"fcp.h": ["conformal"], "tensors.h": ["conformal"]}
-NO_TORCH = {"fcp.h", "base", "conformal", "evaluation", "data", "images", "distributed", "report"}
+NO_TORCH = {"fcp.h", "base", "conformal", "evaluation", "monitoring", "data", "images", "distributed",
+            "report"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"fcp/([^/"]+)/[^"]*"|<((?:torch|ATen|c10)/[^>]*)>)')
 
 

@@ -18,6 +18,11 @@ namespace {
 constexpr std::string_view kMark = "fcp checkpoint 1\n";
 constexpr size_t kHashDigits = 64;
 
+std::string& in_use() {
+  static std::string path;
+  return path;
+}
+
 std::string hash_of(std::string_view bytes) {
   Sha256 hash;
   hash.add(bytes);
@@ -99,6 +104,9 @@ void Checkpoint::append(std::string_view record) {
   write({reinterpret_cast<const char*>(&length), sizeof length});
   write(record);
   write(hash_of(record));
+  in_use() = path_;
 }
+
+std::string checkpoint_in_use() { return in_use(); }
 
 }  // namespace fcp

@@ -42,4 +42,7 @@ class Checkpoint {
   Descriptor file_;
 };
 
+// The file that this process has kept records in last; empty: none.
+std::string checkpoint_in_use();
+
 }  // namespace fcp

@@ -1,5 +1,6 @@
 #include "fcp/base/memory.h"
 
+#include <atomic>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -7,6 +8,11 @@
 #include <malloc.h>
 
 namespace fcp {
+namespace {
+
+std::atomic<size_t> given_budget = 0;
+
+}  // namespace
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
@@ -24,5 +30,14 @@ size_t available_memory() {
   }
   return 0;
 }
+
+size_t memory_budget() {
+  constexpr size_t kWhereUnknown = size_t{2} << 30;
+  static const size_t half = available_memory() > 0 ? available_memory() / 2 : kWhereUnknown;
+  const size_t given = given_budget;
+  return given > 0 ? given : half;
+}
+
+void set_memory_budget(size_t bytes) { given_budget = bytes; }
 
 }  // namespace fcp

@@ -12,4 +12,10 @@ void keep_freed_memory();
 // Bytes that can be allocated without swapping, as the system says; 0 where it does not say.
 size_t available_memory();
 
+// Bytes that the tensors of a running network may take together: a small file can ask for any
+// number of them. By default half of what is available when it is first asked, or 2 GiB where the
+// system does not say; 0 gives the default back. Of the process.
+size_t memory_budget();
+void set_memory_budget(size_t bytes);
+
 }  // namespace fcp

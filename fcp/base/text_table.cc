@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "fcp/base/number_text.h"
+#include "fcp/base/printable.h"
 
 namespace fcp {
 namespace {
@@ -38,6 +39,7 @@ Table::Table(std::vector<std::string> headers) : headers_(std::move(headers)) {}
 void Table::add_row(std::vector<std::string> cells) {
   if (cells.size() > headers_.size()) throw std::invalid_argument("a row wider than its table");
   cells.resize(headers_.size());
+  for (std::string& cell : cells) cell = printable(cell);  // names may come from anywhere
   rows_.push_back(std::move(cells));
 }
 

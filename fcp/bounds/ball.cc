@@ -1,6 +1,7 @@
 #include "fcp/bounds/ball.h"
 
 #include "fcp/base/error.h"
+#include "fcp/network/row_product.h"
 
 namespace fcp {
 
@@ -17,12 +18,12 @@ Norm parse_norm(const std::string& name) {
 
 torch::Tensor dual_norm(const torch::Tensor& rows, Norm norm) {
   const torch::Tensor flat = rows.flatten(1).abs();
-  if (norm == Norm::kInf) return flat.sum(1);
+  if (norm == Norm::kInf) return sum_rows(flat);
   if (norm == Norm::kOne) return flat.amax(1);
   // Scaled by the largest, so that no square overflows or vanishes.
   const torch::Tensor largest = flat.amax(1, /*keepdim=*/true);
   const torch::Tensor scale = largest.masked_fill(largest == 0, 1);
-  return (flat / scale).square().sum(1).sqrt() * largest.squeeze(1);
+  return sum_rows((flat / scale).square()).sqrt() * largest.squeeze(1);
 }
 
 torch::Tensor row_scale(const Ball& ball) {

@@ -9,6 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/libtorch_error.h"
+#include "fcp/network/row_product.h"
 
 namespace fcp {
 namespace {
@@ -68,11 +69,11 @@ Range concretize(const LinearHead& linear, const Coefficients& coefficients, con
     const torch::Tensor scaled = ball.scale.defined() ? flat * row_scale(ball).reshape({-1}) : flat;
     const torch::Tensor reach =
         dual_norm(scaled.reshape({count * rows, -1}), ball.norm).view({count, rows}) * ball.radius;
-    const torch::Tensor value = torch::einsum("snd,nd->sn", {flat, center}) + bias;
+    const torch::Tensor value = row_dots(flat, center) + bias;
     torch::Tensor result = value + reach * sign;
     if (linear.head->unit > 0) {
       const double slack = std::ldexp(64.0 + static_cast<double>(flat.size(2)), -52);
-      const torch::Tensor size = torch::einsum("snd,nd->sn", {flat.abs(), center.abs()});
+      const torch::Tensor size = row_dots(flat.abs(), center.abs());
       result = result + (size + bias.abs() + reach) * (sign * slack);
     }
     return result.t();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fcp/base/error.h"
+#include "fcp/network/row_product.h"
 
 namespace fcp {
 namespace {
@@ -25,8 +26,10 @@ torch::Tensor design(const DensityRatio& ratio, const torch::Tensor& x) {
 }  // namespace
 
 std::vector<double> DensityRatio::weights(const torch::Tensor& x) const {
+  const torch::Tensor logarithm = row_product(design(*this, x), slope.unsqueeze(1)).squeeze(1);
+  const auto exp = [](const torch::Tensor& t) { return torch::exp(t); };
   const torch::Tensor ratio =
-      design(*this, x).matmul(slope).clamp(-kLargestLogRatio, kLargestLogRatio).exp().contiguous();
+      each_alike(exp, logarithm.clamp(-kLargestLogRatio, kLargestLogRatio)).contiguous();
   return {ratio.data_ptr<double>(), ratio.data_ptr<double>() + ratio.numel()};
 }
 

@@ -11,6 +11,7 @@
 #include "fcp/base/random.h"
 #include "fcp/base/row_hash.h"
 #include "fcp/calibration/weighted.h"
+#include "fcp/network/row_product.h"
 #include "fcp/scores/region_measures.h"
 
 namespace fcp {
@@ -116,7 +117,7 @@ class Localized : public Calibration {
       const torch::Tensor rows = all.narrow(0, first, std::min(kBlockRows, all.size(0) - first));
       const torch::Tensor center = centers(rows.contiguous(), given.keys, first);
       const torch::Tensor exponents = (squared_distances(center, features_) * scale).contiguous();
-      const torch::Tensor own = ((rows - center).square().sum(1) * scale).contiguous();
+      const torch::Tensor own = (sum_rows((rows - center).square()) * scale).contiguous();
       at::parallel_for(0, rows.size(0), 16, [&](int64_t begin, int64_t end) {
         std::vector<double> weights(n);
         for (int64_t i = begin; i < end; ++i) {

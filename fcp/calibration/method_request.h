@@ -29,9 +29,9 @@ inline constexpr char kAutoScore[] = "auto";
 inline constexpr char kRectified[] = "rectified";
 
 struct MethodRequest {
-  // All but the members below, which stand for the fields of the same name. The name may be
-  // kAutoScore: then the score is chosen on the slice.
-  ScoreOptions score{};
+  // All but the members below, which stand for the fields of the same name. By default the score
+  // is chosen on the slice.
+  ScoreOptions score{.name = kAutoScore};
   CalibrationOptions calibration{};
 
   CutRequest cut{};

@@ -8,11 +8,18 @@
 // Chosen is the simplest candidate that is longer than the shortest by no more than the noise and
 // by no more than 2 % of the length: scores differ in what can go wrong later, not only in length.
 //
+// nested and linearized are the shortest of many cuts and floors on these rows, so they look
+// shorter than they are: the noise of their difference to the shortest other score is added to
+// theirs.
+//
 // From simple to elaborate: residual, cqr, linearized, spread, nested, quantiles, density; of label
 // scores lac, raps, aps, feature_margin. nested and linearized come with the cut and floor that
-// select_cut finds; scores over heads (head_outputs.h) where the network has the heads.
+// quick_cut.h finds (for bounds whose bands are not nested: select_cut, on 1,000 rows) and are
+// measured by its region ladder; scores over heads (head_outputs.h) take part where the network has
+// the heads.
 //
-// Cost: eight regions of half the rows for each candidate, beside select_cut.
+// Cost: at most 4,000 rows are looked at. Scores that need no cut are measured behind the last one,
+// so that the backbone runs once for each: eight regions of half the rows.
 // Tested by tests/calibration/feature_heads_test.cc.
 #pragma once
 
@@ -36,7 +43,8 @@ struct ScoreCandidate {
   double length = 0;          // mean over rows and outputs; of labels the mean size of a set
   double standard_error = 0;  // of its difference to the shortest; 0 for the shortest
   double coverage = 0;
-  std::string skipped;  // why it was not measured; empty: it was
+  bool tuned = false;     // its cut and floor were chosen on the rows that measure it
+  std::string skipped{};  // why it was not measured; empty: it was
   bool chosen = false;
 };
 
@@ -49,8 +57,9 @@ struct ScoreSelection {
 
 struct ScoreSelectionOptions {
   Level level = Level(0.1);
-  std::vector<std::string> scores{};  // empty: all of the lists above that the network allows
-  std::string cut{};                  // empty: chosen for each score that has one
+  std::vector<std::string> scores{};   // empty: all of the lists above that the network allows
+  std::vector<std::string> without{};  // left out of these lists
+  std::string cut{};                   // empty: chosen for each score that has one
   std::vector<double> floors = {0, 0.25, 1};
   double seconds = 60;  // for one cut of nested or linearized; a longer one is skipped
   uint64_t seed = 0;    // of the halves

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/network/cut.h"
 #include "fcp/scores/head_outputs.h"
 
@@ -31,7 +32,7 @@ ScoredNetwork::ScoredNetwork(const Graph& network, const ScoreOptions& score,
 torch::Tensor ScoredNetwork::features(const torch::Tensor& x) const {
   torch::NoGradGuard no_grad;
   if (layers_ && takes_rows(*layers_, x)) return run_layers(*layers_, x);
-  return backbone_ ? backbone_->run_rows({x})[0] : x;
+  return backbone_ ? run_apart(*backbone_, {x})[0] : x;
 }
 
 }  // namespace fcp

@@ -65,9 +65,21 @@ LengthAndCoverage judge(const Score& score, const torch::Tensor& features,
   return result;
 }
 
-// The deviation of each number of a feature over the rows, so that a ball reaches as far in each
-// direction as the rows themselves spread. A number that never changes gets a thousandth of the
-// mean deviation: no direction may be closed. Empty where nothing varies.
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+torch::Tensor spread_rows(const torch::Tensor& all, int64_t most) {
+  const int64_t rows = all.size(0);
+  if (rows <= most) return all;
+  const torch::Tensor places = torch::arange(most, torch::kLong) * rows / most;
+  return all.index_select(0, places.to(torch::kLong));
+}
+
 std::vector<double> feature_spread(const torch::Tensor& features) {
   const torch::Tensor spread =
       features.flatten(1).to(torch::kCPU, torch::kDouble).std(0, /*unbiased=*/false);
@@ -76,32 +88,21 @@ std::vector<double> feature_spread(const torch::Tensor& features) {
   return plain_scores(spread.clamp_min(mean / 1000));
 }
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// An Error where the scores of a cut, one for each floor and one for the slope, would take too
-// long. One row tells first, for which a large network may take seconds; where it says too long,
-// more rows do, because rows share what a walk costs whatever their number.
 void check_time(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
-                const SelectionOptions& options) {
+                double times, double limit) {
   const int64_t rows = features.size(0);
   for (int64_t probe = 1;; probe = std::min(8 * probe, rows)) {
     const Clock::time_point start = Clock::now();
     score.score(features.narrow(0, 0, probe), truth.narrow(0, 0, probe));
     const double seconds = seconds_since(start);
-    const double expected = seconds * static_cast<double>(rows) / static_cast<double>(probe) *
-                            static_cast<double>(options.floors.size() + 1);
-    if (expected <= options.seconds) return;
-    if (probe == rows || seconds > options.seconds / 100) {
-      fail("would take about ", static_cast<int64_t>(expected), " s, more than ", options.seconds);
+    const double expected =
+        seconds * static_cast<double>(rows) / static_cast<double>(probe) * times;
+    if (expected <= limit) return;
+    if (probe == rows || seconds > limit / 100) {
+      fail("would take about ", static_cast<int64_t>(expected), " s, more than ", limit);
     }
   }
 }
-
-}  // namespace
 
 std::string default_cut(const Graph& network) {
   Graph folded = without_heads(network);
@@ -153,7 +154,8 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
       const torch::Tensor features = predictor.features(x);
       if (options.scaled && takes_scale) candidate.score.scale = feature_spread(features);
       const std::unique_ptr<Score> sharp = make_score(candidate.score, predictor.shared_head());
-      check_time(*sharp, features, y, options);
+      check_time(*sharp, features, y, static_cast<double>(options.floors.size() + 1),
+                 options.seconds);
       const double slope = measure_slope(*sharp, features, y, options.level);
       for (const double floor : options.floors) {
         candidate.score.floor = floor;
@@ -304,7 +306,7 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
                      check_interrupted();
                      const std::vector<double> scores = plain_scores(distances);
                      double radius = quantile.of(scores);
-                     if (score.paper)
+                     if (score.paper || rows.clamp)
                        radius = std::min(radius, *std::max_element(scores.begin(), scores.end()));
                      const double covered = covered_at(radius);
                      choice.coverage.push_back(covered / validation_rows);

@@ -59,9 +59,24 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
 double measure_slope(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
                      const Level& level);
 
+// Up to `most` rows, spread evenly over all of them.
+torch::Tensor spread_rows(const torch::Tensor& all, int64_t most);
+
+// The deviation of each number of a feature over the rows, so that a ball reaches as far in each
+// direction as the rows themselves spread. A number that never changes gets a thousandth of the
+// mean deviation: no direction may be closed. Empty where nothing varies.
+std::vector<double> feature_spread(const torch::Tensor& features);
+
+// An Error where scoring all rows `times` times would take longer than `seconds`. One row tells
+// first, for which a large network may take seconds; where it says too long, more rows do, because
+// rows share what a walk costs whatever their number.
+void check_time(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
+                double times, double seconds);
+
 // The surrogate's number of steps as the paper chooses it: the first M for which the bands at the
 // radius that the calibration rows give cover more than 1 − α of the validation rows. For the
-// paper's feature_cqr, with a radius per side.
+// paper's feature_cqr, with a radius per side. For the guarantee both folds must be rows that are
+// then left out of calibration.
 struct StepsChoice {
   int steps = 0;
   std::vector<double> coverage;  // of the validation rows after 1, 2, … steps
@@ -70,6 +85,9 @@ struct StepsChoice {
 struct StepsFolds {
   torch::Tensor calibration_features, calibration_truth;
   torch::Tensor validation_features, validation_truth;
+  // Where the calibration rows are too few for the level: their largest distance instead of +∞,
+  // with which the first step would do.
+  bool clamp = false;
 };
 
 // An Error where none of `most` steps reaches the level; it says the best coverage and what to try.

@@ -4,6 +4,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/row_hash.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/scores/outputs.h"
 
 namespace fcp {
@@ -27,7 +28,8 @@ std::vector<uint64_t> row_keys(const torch::Tensor& x, uint64_t first) {
 std::vector<int64_t> predicted_labels(const ScoredNetwork& predictor, const std::string& output,
                                       const torch::Tensor& features) {
   const Network& head = *predictor.shared_head();
-  const torch::Tensor answer = output_matrix(head.run_rows({features})[output_index(head, output)]);
+  const torch::Tensor answer =
+      output_matrix(run_apart(head, {features})[output_index(head, output)]);
   const torch::Tensor labels = answer.argmax(1).to(torch::kCPU).contiguous();
   return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
 }

@@ -178,7 +178,7 @@ void CsvReader::learn(bool impute, bool keep_missing) {
   for (size_t i = 0; i < count; ++i) any = any || is_category(i);
   if (!any && !impute && !keep_missing) return;
   const bool allowed = impute || keep_missing;
-  bool missing = false;
+  bool missing = false, missing_number = false;
 
   std::vector<double> sums(count);
   std::vector<size_t> found(count);
@@ -188,6 +188,7 @@ void CsvReader::learn(bool impute, bool keep_missing) {
       const std::string_view cell = records_.cells()[cells_[i]];
       if (is_missing(cell) && allowed) {
         missing = true;
+        missing_number = missing_number || !is_category(i);
         continue;
       }
       if (!is_category(i)) {
@@ -211,9 +212,9 @@ void CsvReader::learn(bool impute, bool keep_missing) {
     if (found[i] == 0 && !(keep_missing && !is_category(i))) {
       fail(records_.name(), ": column ", head_.column_text(cells_[i]), " has no values at all");
     }
-    if (keep_missing && missing) {
+    if (keep_missing && missing_number) {  // which the network learns to read
       encoding_.means.push_back(is_category(i) ? 0 : kNan);
-    } else if (impute) {
+    } else if (impute || (keep_missing && missing)) {
       const double mean = is_category(i) ? 0 : sums[i] / static_cast<double>(found[i]);
       encoding_.means.push_back(static_cast<float>(mean));
     }

@@ -118,7 +118,7 @@ void CsvReader::learn_typed(const CsvOptions& options) {
   std::vector<CategoryCounts> categories(count);
   std::vector<double> sums(count);
   std::vector<size_t> found(count);
-  bool missing = false;
+  bool missing = false;  // numbers: only then does the network learn to read them
   size_t rows = 0, row = 0;
   rewind();
   for (; advance(); ++row) {
@@ -130,7 +130,7 @@ void CsvReader::learn_typed(const CsvOptions& options) {
       const std::string_view cell = records_.cells()[cells_[i]];
       double value = 0;
       if (is_missing(cell)) {
-        missing = true;
+        missing = missing || formats_[i].kind != ColumnKind::kCategory;
       } else if (formats_[i].kind == ColumnKind::kCategory) {
         if (is_utf8(cell)) categories[i].add(trimmed(cell));
       } else if (parse_cell(cell, formats_[i], value) && std::isfinite(value)) {

@@ -23,6 +23,8 @@ int declared_ranks() {
 }
 
 [[noreturn]] void end_job(Communicator& ranks, std::string message, int exit_code) {
+  // libtorch's errors have their call stack behind the first lines.
+  message.resize(std::min(message.size(), message.find("\nException raised from")));
   std::replace(message.begin(), message.end(), '\n', ' ');
   std::this_thread::sleep_for(std::chrono::milliseconds(100 * std::min(ranks.rank(), 20)));
   try {

@@ -24,6 +24,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -63,6 +64,16 @@ ExcessRisk excess_risk(std::span<const double> x, size_t columns, std::span<cons
 
 // 0 where one of them does not vary; infinite lengths are left out.
 double length_miss_correlation(std::span<const double> lengths, std::span<const uint8_t> covered);
+
+// All of it for one predictor, on rows that are all of the test rows or a sample of them.
+struct ConditionalCoverage {
+  size_t rows = 0;
+  Coverage worst_slab{};
+  ExcessRisk excess_risk{};
+  double correlation = 0;             // of length, or size, and miss
+  size_t refits = 0;                  // with which the intervals were compared,
+  std::optional<double> stability{};  // if there were any
+};
 
 // One refit: the ends of N intervals.
 struct RefitIntervals {

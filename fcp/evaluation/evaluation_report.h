@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fcp/conformal/level.h"
+#include "fcp/evaluation/conditional.h"
 #include "fcp/evaluation/coverage.h"
 #include "fcp/evaluation/interval_evaluation.h"
 #include "fcp/evaluation/pixel_evaluation.h"
@@ -42,6 +43,8 @@ struct MethodResult {
   // say nothing about the sets.
   std::optional<double> top1;
   std::optional<double> top5;
+
+  std::optional<ConditionalCoverage> conditional = {};
 
   const IntervalEvaluation& intervals() const { return std::get<IntervalEvaluation>(evaluation); }
   const SetEvaluation& sets() const { return std::get<SetEvaluation>(evaluation); }

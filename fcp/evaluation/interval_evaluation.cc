@@ -99,6 +99,7 @@ void IntervalEvaluator::add_row(const IntervalBatch& batch, size_t row) {
   bool covered = true;
   double response = 0;
   double row_length = 0;
+  double volume = 1;
   for (size_t k = 0; k < outputs_; ++k) {
     const size_t at = row * outputs_ + k;
     const Interval interval{batch.lower[at], batch.upper[at]};
@@ -112,6 +113,7 @@ void IntervalEvaluator::add_row(const IntervalBatch& batch, size_t row) {
     covered = covered && inside;
     response += y;
     row_length += length;
+    volume = length == 0 || volume == 0 ? 0 : volume * length;  // an empty side empties the row
     output_covered_[k] += inside;
     if (options_.medians) lengths_.push_back(length);
     if (weighted_) {
@@ -125,6 +127,7 @@ void IntervalEvaluator::add_row(const IntervalBatch& batch, size_t row) {
   }
   if (grouped_) groups_.add(batch.groups[row], covered);
   covered_.push_back(covered);
+  volume_sum_ += volume;
   response_.push_back(response / static_cast<double>(outputs_));
   row_length_.push_back(row_length / static_cast<double>(outputs_));
 }
@@ -149,6 +152,7 @@ IntervalEvaluation IntervalEvaluator::finish() const {
   result.length = all.summary();
   if (options_.medians) add_medians(lengths_, outputs_, &result);
   if (weighted_) result.weighted_length = weighted_sum_ / rows;
+  if (outputs_ > 1) result.volume = volume_sum_ / rows;
   result.interval_score = score_sum_ / (rows * static_cast<double>(outputs_));
 
   result.response_thirds = coverage_by_thirds(response_, covered_, confidence);

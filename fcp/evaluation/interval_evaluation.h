@@ -56,6 +56,7 @@ struct IntervalEvaluation {
   std::vector<LengthSummary> output_length;  // [outputs]
   std::optional<double> weighted_length;  // (1/N) Σ_i Σ_j w_ij · length_ij, where weights are given
   double interval_score = 0;              // mean over rows and outputs
+  std::optional<double> volume;  // of several outputs: the product of a row's lengths, mean of rows
 
   // By thirds of the response; with several outputs, of their mean.
   std::vector<GroupCoverage> response_thirds;
@@ -96,6 +97,7 @@ class IntervalEvaluator {
   GroupCounts groups_;
   double weighted_sum_ = 0;
   double score_sum_ = 0;
+  double volume_sum_ = 0;
 };
 
 // All rows at once.

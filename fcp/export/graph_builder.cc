@@ -71,6 +71,21 @@ std::string GraphBuilder::reduce(const std::string& op, const std::string& x, in
   return add(op, std::move(inputs), std::move(attributes));
 }
 
+// TopK gives the largest first, whatever the operator set; since 10 the count is an input.
+std::string GraphBuilder::sort(const std::string& x, int64_t count) {
+  Node node;
+  node.op = "TopK";
+  node.inputs = {add("Neg", {x})};
+  node.attributes = {{"axis", int64_t{-1}}};
+  if (graph_.opset >= 10) {
+    node.inputs.push_back(constant(torch::tensor({count}, torch::kLong)));
+  } else {
+    node.attributes["k"] = count;
+  }
+  node.outputs = {"values", "places"};  // names are made by copy
+  return add("Neg", {copy(node, node.inputs)[0]});
+}
+
 std::string GraphBuilder::reshape_rows(const std::string& x, std::vector<int64_t> row_shape) {
   row_shape.insert(row_shape.begin(), 0);
   return add("Reshape", {x, constant(torch::tensor(row_shape, torch::kLong))});

@@ -42,6 +42,9 @@ class GraphBuilder {
   // ReduceSum or ReduceMax along one axis, which then has size 1 or is gone.
   std::string reduce(const std::string& op, const std::string& x, int64_t axis, bool keep);
 
+  // The numbers along the last axis, which are `count`, in ascending order.
+  std::string sort(const std::string& x, int64_t count);
+
   // Rows kept, everything else in the given shape; one number of it may be −1.
   std::string reshape_rows(const std::string& x, std::vector<int64_t> row_shape);
 

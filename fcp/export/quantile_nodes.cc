@@ -43,6 +43,7 @@ class NodeMath {
   std::string reduce(const char* op, const std::string& x, int64_t axis, bool keep) {
     return builder_.reduce(op, x, axis, keep);
   }
+  std::string sort(const std::string& x, int64_t count) { return builder_.sort(x, count); }
   std::string where(const std::string& condition, const std::string& yes, const std::string& no) {
     return builder_.add("Where", {condition, yes, no});
   }
@@ -57,12 +58,10 @@ class NodeMath {
   GraphBuilder& builder_;
 };
 
-// [N, K, Q] doubles, each at least its predecessor.
+// [N, K, Q] doubles, in ascending order.
 std::string ascending_grid(NodeMath& math, const QuantileGrid& grid) {
-  const int64_t count = grid.quantiles;
-  const std::string rows = math.reshape(math.as_double(grid.name), {-1, grid.outputs, 1, count});
-  const torch::Tensor later = torch::ones({count, count}, torch::kDouble).triu(1) * -1e300;
-  return math.reduce("ReduceMax", math.add(rows, math.of(later)), 3, false);
+  const std::vector<int64_t> shape = {-1, grid.outputs, grid.quantiles};
+  return math.sort(math.reshape(math.as_double(grid.name), shape), grid.quantiles);
 }
 
 // r, or what the rectifier makes of it, [1] or [N, 1].

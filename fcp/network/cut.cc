@@ -10,6 +10,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/network.h"
+#include "fcp/network/tensor_memory.h"
 #include "fcp/network/tensor_types.h"
 
 namespace fcp {
@@ -284,7 +285,7 @@ std::vector<Tensors> shapes_by_running(const Graph& graph, const std::vector<std
       std::vector<int64_t> shape = info.shape;
       if (network.fixed_batch() == kDynamic) shape[0] = rows;
       if (shape[0] == kDynamic) shape[0] = network.fixed_batch();
-      inputs.push_back(torch::zeros(shape, info.type));
+      inputs.push_back(declared_zeros(shape, info.type, info.name));
     }
     results.push_back(network.run(inputs));
   }

@@ -9,6 +9,7 @@
 #include "fcp/network/half.h"
 #include "fcp/network/network.h"
 #include "fcp/network/simplify.h"
+#include "fcp/network/tensor_memory.h"
 
 namespace fcp {
 namespace {
@@ -29,7 +30,7 @@ torch::Tensor example_input(const TensorInfo& info,
     }
     shape[i] = 1;
   }
-  return torch::zeros(shape, info.type);
+  return declared_zeros(shape, info.type, info.name);
 }
 
 int64_t parameters_of(const Step& step, const Tensors& constants) {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fcp/base/printable.h"
 #include "fcp/base/text_table.h"
 
 namespace fcp {
@@ -77,10 +78,10 @@ std::string network_text(const NetworkReport& report) {
        << short_count(static_cast<double>(report.parameters)) << " parameters, "
        << short_count(report.flops) << " FLOPs per row\n";
   for (const TensorInfo& info : report.inputs) {
-    text << "  input   " << info.name << "  " << dimensions(info.shape) << '\n';
+    text << "  input   " << printable(info.name) << "  " << dimensions(info.shape) << '\n';
   }
   for (const TensorInfo& info : report.outputs) {
-    text << "  output  " << info.name << "  " << dimensions(info.shape) << '\n';
+    text << "  output  " << printable(info.name) << "  " << dimensions(info.shape) << '\n';
   }
   Table nodes({"node", "op", "output", "shape", "parameters", "FLOPs", "gradient", "bounds"});
   for (const NodeReport& node : report.nodes) {

@@ -7,6 +7,7 @@
 #include <torch/torch.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/row_product.h"
 
 namespace fcp {
 namespace {
@@ -28,8 +29,7 @@ torch::Tensor row_sums(const torch::Tensor& coefficients, const torch::Tensor& v
          " rows made of ", rows);
   }
   const torch::Tensor a = coefficients.reshape({coefficients.size(0), rows, -1});
-  return torch::einsum("snd,nd->sn",
-                       {a, values.expand(coefficients.sizes().slice(1)).reshape({rows, -1})});
+  return row_dots(a, values.expand(coefficients.sizes().slice(1)).reshape({rows, -1}));
 }
 
 // As row_sums, for values that may be infinite where nothing depends on them.
@@ -37,7 +37,7 @@ torch::Tensor careful_row_sums(const torch::Tensor& coefficients, const torch::T
                                int64_t rows) {
   if (values.isfinite().all().item<bool>()) return row_sums(coefficients, values, rows);
   const torch::Tensor product = (coefficients * values).masked_fill(coefficients == 0, 0);
-  return product.reshape({product.size(0), rows, -1}).sum(-1);
+  return sum_rows(product.reshape({product.size(0) * rows, -1})).reshape({product.size(0), rows});
 }
 
 // Whether running S copies of the rows at once gives S copies of the outputs.

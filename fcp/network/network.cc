@@ -11,6 +11,7 @@
 #include "fcp/network/libtorch_error.h"
 #include "fcp/network/rewrite.h"
 #include "fcp/network/simplify.h"
+#include "fcp/network/tensor_memory.h"
 
 namespace fcp {
 namespace {
@@ -132,6 +133,7 @@ Tensors Network::run(const Tensors& inputs, const Observer& observe) const {
     check_input(inputs_[i], inputs[i]);
     values[static_cast<size_t>(input_slots_[i])] = inputs[i].to(device_, inputs_[i].type);
   }
+  TensorMemory memory(values.size());
   Tensors arguments;
   for (const Step& step : steps_) {
     arguments.clear();
@@ -139,6 +141,7 @@ Tensors Network::run(const Tensors& inputs, const Observer& observe) const {
       arguments.push_back(slot < 0 ? torch::Tensor() : values[static_cast<size_t>(slot)]);
     }
     Tensors results;
+    memory.before(step.node, arguments);
     try {
       results = step.op->forward(arguments);
     } catch (const c10::Error& error) {
@@ -148,9 +151,13 @@ Tensors Network::run(const Tensors& inputs, const Observer& observe) const {
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       if (step.outputs[i] < 0) continue;
       if (i >= results.size()) fail(describe(step.node), ": output ", i, " is not supported");
+      memory.made(step.node, step.outputs[i], results[i], arguments);
       values[static_cast<size_t>(step.outputs[i])] = std::move(results[i]);
     }
-    for (const int slot : step.last_read) values[static_cast<size_t>(slot)] = torch::Tensor();
+    for (const int slot : step.last_read) {
+      values[static_cast<size_t>(slot)] = torch::Tensor();
+      memory.freed(slot);
+    }
   }
   Tensors outputs;
   for (const int slot : output_slots_) outputs.push_back(values[static_cast<size_t>(slot)]);

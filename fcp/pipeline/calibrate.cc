@@ -12,6 +12,7 @@
 #include "fcp/base/number_text.h"
 #include "fcp/base/sha256.h"
 #include "fcp/calibration/options.h"
+#include "fcp/calibration/recalibration.h"
 #include "fcp/calibration/weighted.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/network/onnx_writer.h"
@@ -243,8 +244,19 @@ CalibrateResult calibrate(const Graph& network, RowSource& source,
   Communicator& ranks = *context.ranks;
   check_options(settings.method);
   check_levels(settings);
+  if (is_calibrated(network) && ranks.rank() == 0) {
+    context.observer->warning(
+        "the network carries a calibration of its own, whose settings and scores are not used");
+  }
   const SelectedOptions options = select_options(network, source, settings, context);
   check_same_files(ranks);  // all have chosen on the same rows
+  return calibrate_selected(options, source, settings, context);
+}
+
+CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& source,
+                                   const CalibrateSettings& settings, const Context& context) {
+  torch::NoGradGuard no_grad;
+  Communicator& ranks = *context.ranks;
   const ScoredNetwork predictor(options.network, options.score, options.cut, context.device);
   check_groups(options.calibration, predictor);
   CalibrateResult result;

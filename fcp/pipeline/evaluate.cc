@@ -8,6 +8,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/tensor_predictor.h"
+#include "fcp/pipeline/conditional_sample.h"
 #include "fcp/pipeline/example_sampler.h"
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/method_evaluator.h"
@@ -143,6 +144,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   }
   ReportSample sample =
       sample_for(*methods.front(), options, artifact, images != nullptr, context.seed);
+  ConditionalSample conditional(artifact, source, options, context);
   OverlapCheck same(artifact, source);
   size_t done = 0;
   Stage stage(context, "evaluate", source.size().value_or(0));
@@ -154,7 +156,9 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
     packer.add(uint64_t{rows.x.rows()});
     for (const auto& method : methods) {
       const Regions regions = method->measure(inputs, rows, packer);
-      if (method == methods.front()) sample.measure(rows, regions, packer);
+      if (method != methods.front()) continue;
+      sample.measure(rows, regions, packer);
+      conditional.measure(rows, regions, packer);
     }
     same.measure(rows, packer);
     return packer.take();
@@ -165,7 +169,9 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
     const auto ids = groups_of(options.facts.shown, done, count);
     for (const auto& method : methods) {
       method->take(unpacker, ids);
-      if (method == methods.front()) sample.take(unpacker);
+      if (method != methods.front()) continue;
+      sample.take(unpacker);
+      conditional.take(unpacker);
     }
     same.take(unpacker);
     done += count;
@@ -180,6 +186,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   for (const auto& method : methods) report.methods.push_back(method->finish());
   MethodResult& main = report.methods.front();
   main.lengths = std::move(sample.lengths);
+  main.conditional = conditional.finish();
   report.examples = std::move(sample.examples);
   report.response = response_name(artifact, main);
   report.guaranteed_groups = guaranteed_groups(artifact, options, main, report.class_names);

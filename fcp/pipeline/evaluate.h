@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fcp/calibration/artifact.h"
 #include "fcp/conformal/level.h"
@@ -29,6 +30,8 @@ struct EvaluatedImage {
 struct EvaluateOptions {
   Level level = Level(0.1);
   RowFacts facts{};
+  // Predictors that were trained or calibrated again, whose intervals are compared with these.
+  std::vector<const CalibrationArtifact*> refits{};
   // Labels: rows are images, shown with this transform undone.
   std::optional<ImageTransform> images{};
   // Images of pixels: how many are shown, from the first on.

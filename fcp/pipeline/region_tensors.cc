@@ -12,14 +12,21 @@ std::span<const double> numbers(const torch::Tensor& tensor) {
   return {tensor.data_ptr<double>(), static_cast<size_t>(tensor.numel())};
 }
 
-torch::Tensor round_outward(const torch::Tensor& end, bool down) {
-  const torch::Tensor rounded = end.to(torch::kFloat);
-  const torch::Tensor limit =
-      torch::full_like(rounded, down ? -std::numeric_limits<float>::infinity()
-                                     : std::numeric_limits<float>::infinity());
-  const torch::Tensor wrong =
-      down ? rounded.to(torch::kDouble) > end : rounded.to(torch::kDouble) < end;
-  return torch::where(wrong, torch::nextafter(rounded, limit), rounded);
+FloatEnds float_ends(const torch::Tensor& lower, const torch::Tensor& upper) {
+  const auto inside = [](const torch::Tensor& end, bool up) {
+    const torch::Tensor nearest = end.to(torch::kFloat);
+    const torch::Tensor limit =
+        torch::full_like(nearest, up ? std::numeric_limits<float>::infinity()
+                                     : -std::numeric_limits<float>::infinity());
+    const torch::Tensor outside =
+        up ? nearest.to(torch::kDouble) < end : nearest.to(torch::kDouble) > end;
+    return torch::where(outside, torch::nextafter(nearest, limit), nearest);
+  };
+  const FloatEnds ends{inside(lower, true), inside(upper, false)};
+  // No float lies between them: the nearest ones say where the interval is.
+  const torch::Tensor between = (ends.lower > ends.upper).logical_and(lower <= upper);
+  return {torch::where(between, lower.to(torch::kFloat), ends.lower),
+          torch::where(between, upper.to(torch::kFloat), ends.upper)};
 }
 
 torch::Tensor host_members(const Regions& regions) {

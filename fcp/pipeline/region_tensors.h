@@ -18,8 +18,13 @@ torch::Tensor host_doubles(const torch::Tensor& tensor);
 // The numbers of a tensor of doubles on the host, which must outlive them.
 std::span<const double> numbers(const torch::Tensor& tensor);
 
-// The nearest float32 numbers that do not shrink the intervals of which these are the ends.
-torch::Tensor round_outward(const torch::Tensor& end, bool down);
+// Ends as float32 numbers, between which lie the same float32 numbers as between the doubles. All
+// data are read as float32: a truth is in the one exactly where it is in the other, and an end that
+// is read back as a truth is in.
+struct FloatEnds {
+  torch::Tensor lower, upper;
+};
+FloatEnds float_ends(const torch::Tensor& lower, const torch::Tensor& upper);
 
 // The members [N, C] as bytes on the host.
 torch::Tensor host_members(const Regions& regions);

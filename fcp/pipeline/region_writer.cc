@@ -53,11 +53,10 @@ std::vector<std::string> level_endings(const std::vector<Level>& levels) {
 
 // "1.5:2|3:4.25", the intervals of [P, 2] in ascending order.
 std::string union_text(const torch::Tensor& parts) {
-  const torch::Tensor lower = round_outward(parts.select(1, 0), true).contiguous();
-  const torch::Tensor upper = round_outward(parts.select(1, 1), false).contiguous();
+  const FloatEnds ends = float_ends(parts.select(1, 0), parts.select(1, 1));
   std::string text;
   for (int64_t i = 0; i < parts.size(0); ++i) {
-    const float low = lower[i].item<float>(), high = upper[i].item<float>();
+    const float low = ends.lower[i].item<float>(), high = ends.upper[i].item<float>();
     if (low > high) continue;
     if (!text.empty()) text += '|';
     text += number_text(low) + ":" + number_text(high);
@@ -75,9 +74,8 @@ std::span<const bool> flags(const torch::Tensor& tensor) {
 
 // Prediction, lower and upper ends, [N, K, 3] on the host.
 torch::Tensor interval_numbers(const Regions& regions) {
-  return torch::stack({regions.prediction.to(torch::kFloat), round_outward(regions.lower, true),
-                       round_outward(regions.upper, false)},
-                      2)
+  const FloatEnds ends = float_ends(regions.lower, regions.upper);
+  return torch::stack({regions.prediction.to(torch::kFloat), ends.lower, ends.upper}, 2)
       .to(torch::kCPU)
       .contiguous();
 }
@@ -211,8 +209,9 @@ void write_pixel_regions(const std::string& path, const Regions& regions, const 
     return;
   }
   NpyWriter file(path, {task.channels(), height, width});
-  const torch::Tensor lower = round_outward(regions.lower, true).to(torch::kCPU).contiguous();
-  const torch::Tensor upper = round_outward(regions.upper, false).to(torch::kCPU).contiguous();
+  const FloatEnds ends = float_ends(regions.lower, regions.upper);
+  const torch::Tensor lower = ends.lower.to(torch::kCPU).contiguous();
+  const torch::Tensor upper = ends.upper.to(torch::kCPU).contiguous();
   file.append(float_numbers(lower));
   file.append(float_numbers(upper));
   file.close();

@@ -16,6 +16,7 @@
 #include "fcp/calibration/scored_network.h"
 #include "fcp/calibration/selection.h"
 #include "fcp/calibration/tensor_predictor.h"
+#include "fcp/conformal/rank.h"
 #include "fcp/images/image_text.h"
 #include "fcp/network/cut.h"
 #include "fcp/scores/head_outputs.h"
@@ -132,8 +133,9 @@ class OptionSelector {
     take_given();
     if (!open_.any()) return std::move(chosen_);
     const size_t rows = count_rows(source_, batch_);
-    const size_t wanted = share_of(settings_.method.selection, rows);
-    if (open_.score && wanted < kLeastForScore) return without_choice(rows);
+    const size_t wanted = slice_size(rows);
+    if (open_.score && too_few_for_score(wanted)) take_simplest(rows);
+    if (!open_.any()) return std::move(chosen_);
     chosen_.left_out = choose_rows(rows, 0, wanted, context_.seed);
     slice_ = take_masked(source_, chosen_.left_out, true, batch_);
     if (slice_.x.rows() < 10) {
@@ -153,9 +155,28 @@ class OptionSelector {
   }
 
  private:
-  static constexpr size_t kLeastForScore = 40;   // rows of a slice that chooses a score
-  static constexpr size_t kLeastForHeads = 200;  // rows that heads are fitted on
-  static constexpr double kHeadShare = 0.3;      // of the calibration rows, where they must serve
+  static constexpr size_t kLeastForScore = 40;        // rows of a slice that chooses a score
+  static constexpr size_t kLeastForHeads = 200;       // rows that heads are fitted on
+  static constexpr double kHeadShare = 0.3;           // of the calibration rows, if they must serve
+  static constexpr size_t kMostLearned = 20'000;      // rows that a score is chosen or learned on,
+  static constexpr size_t kMostNumbers = 1ULL << 27;  // and their numbers: all are in memory
+
+  // More rows than these would be left out of the calibration for nothing.
+  size_t most_learned() const {
+    const size_t row = std::max<size_t>(1, element_count(source_.row_shape()));
+    return std::clamp(kMostNumbers / row, kLeastForHeads, kMostLearned);
+  }
+
+  size_t slice_size(size_t rows) const {
+    const size_t share = share_of(settings_.method.selection, rows);
+    return open_.score ? std::min(share, most_learned()) : share;
+  }
+
+  // Lengths are compared at the radius of one half of the slice, which must be finite.
+  bool too_few_for_score(size_t slice) const {
+    const size_t half = slice / 2;
+    return slice < kLeastForScore || conformal_rank(settings_.level, half) > half;
+  }
 
   // What the settings say, with the default cut where one is needed.
   void take_given() {
@@ -174,22 +195,17 @@ class OptionSelector {
   }
 
   // Too few rows to choose from: the plainest score, and every row calibrates.
-  SelectedOptions without_choice(size_t rows) {
-    chosen_.score.name = labels_ ? "lac" : "residual";
+  void take_simplest(size_t rows) {
+    open_.score = false;
+    chosen_.score.name = chosen_.choices.score = labels_ ? "lac" : "residual";
     context_.observer->note(
-        concat("score: ", rows, " rows are too few to choose on; taking ", chosen_.score.name));
-    if (open_.rectifier || open_.bandwidth || open_.ratio) {
-      fail(settings_.data_name, ": ", rows, " rows are too few for what has to be learned on a ",
-           "slice of them; at least ",
-           static_cast<size_t>(kLeastForScore / settings_.method.selection), " are needed");
-    }
-    return std::move(chosen_);
+        concat("score: ", rows, " rows are too few to choose one; taking ", chosen_.score.name));
   }
 
   // Heads on the features of a network that has none, from rows of their own.
   void fit_heads(size_t rows, size_t selection) {
     if (has_output(chosen_.network, kSpreadOutput)) return;
-    const size_t count = share_of(kHeadShare, rows);
+    const size_t count = std::min(share_of(kHeadShare, rows), most_learned());
     Rows fitting;
     if (settings_.head_rows != nullptr) {
       fitting = read_all(*settings_.head_rows);
@@ -222,6 +238,9 @@ class OptionSelector {
     options.seed = context_.seed;
     options.device = context_.device;
     if (const auto* place = std::get_if<std::string>(&settings_.method.cut)) options.cut = *place;
+    // Density counts probability, so that coverage is nearly even already; its tails grow so fast
+    // that a radius times a few per cent is far out in them.
+    if (open_.rectifier) options.without = {"density"};
     Stage stage(context_, "choose the score", 0);
     options.observe = [&](const ScoreCandidate&) { stage.advance(1); };
     ScoreOptions shared = chosen_.score;
@@ -260,13 +279,24 @@ class OptionSelector {
     chosen_.choices.rectified = true;
   }
 
+  // Radii from one half of the rows that are left out, judged on the other; the paper takes the
+  // radii of the calibration rows themselves.
+  static StepsFolds halves_of(const torch::Tensor& features, const torch::Tensor& truth) {
+    const int64_t rows = features.size(0), half = rows / 2;
+    return {features.narrow(0, 0, half), truth.narrow(0, 0, half),
+            features.narrow(0, half, rows - half), truth.narrow(0, half, rows - half),
+            /*clamp=*/true};
+  }
+
   void choose_surrogate_steps() {
     ScoreOptions score = chosen_.score;
     score.steps = 1;
     const ScoredNetwork predictor(chosen_.network, score, chosen_.cut, context_.device);
-    const Rows rest = take_masked(source_, chosen_.left_out, false, batch_);
-    const StepsFolds rows{predictor.features(view(rest.x)), view(rest.y),
-                          predictor.features(view(slice_.x)), view(slice_.y)};
+    const Rows rest = score.paper ? take_masked(source_, chosen_.left_out, false, batch_) : Rows();
+    const StepsFolds rows =
+        score.paper ? StepsFolds{predictor.features(view(rest.x)), view(rest.y),
+                                 predictor.features(view(slice_.x)), view(slice_.y), false}
+                    : halves_of(predictor.features(view(slice_.x)), view(slice_.y));
     const Level level = score.paper ? Level::fraction(1, 10) : settings_.level;
     const StepsChoice choice = choose_steps(predictor.shared_head(), score, rows, level);
     chosen_.score.steps = choice.steps;

@@ -32,4 +32,9 @@ struct SelectedOptions {
 SelectedOptions select_options(const Graph& network, RowSource& source,
                                const CalibrateSettings& settings, const Context& context);
 
+// The rest of calibrate() (calibrate.h), where every option is known: what an update does with the
+// options of a file. Of the settings, method, shifted and head_rows are not looked at.
+CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& source,
+                                   const CalibrateSettings& settings, const Context& context);
+
 }  // namespace fcp

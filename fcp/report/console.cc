@@ -103,6 +103,9 @@ void print_evaluation(std::ostream& out, const IntervalEvaluation& evaluation,
   if (evaluation.weighted_length) {
     headline.add("weighted length", format_number(*evaluation.weighted_length));
   }
+  if (evaluation.volume) {
+    headline.add("volume", format_number(*evaluation.volume), "product of a row's lengths, mean");
+  }
   headline.add("interval score", format_number(evaluation.interval_score));
   headline.add("rows", format_count(evaluation.rows),
                evaluation.outputs > 1 ? concat(evaluation.outputs, " outputs each") : "");
@@ -147,6 +150,25 @@ void print_evaluation(std::ostream& out, const SetEvaluation& evaluation,
 
 namespace {
 
+void print_conditional(std::ostream& out, const ConditionalCoverage& found,
+                       const PrintOptions& options) {
+  Headline headline;
+  headline.add("worst slab", format_percent(found.worst_slab.rate),
+               concat("coverage, ", format_confidence(options.confidence), " ",
+                      format_percent_range(found.worst_slab.lower, found.worst_slab.upper)));
+  headline.add("excess risk", format_number(found.excess_risk.value, 2),
+               concat("± ", format_number(found.excess_risk.standard_error, 2),
+                      "; 0: misses cannot be foreseen"));
+  headline.add("length and miss", format_number(found.correlation, 2),
+               "correlation; 0: long ones miss as often as short ones");
+  if (found.stability) {
+    headline.add("stability", format_percent(*found.stability),
+                 concat("of two intervals is shared, over ", found.refits + 1, " predictors"));
+  }
+  out << '\n';
+  headline.print(out);
+}
+
 void print_method(std::ostream& out, const MethodResult& method, const PrintOptions& options) {
   const bool sets = std::holds_alternative<SetEvaluation>(method.evaluation);
   out << method.name << '\n';
@@ -164,6 +186,7 @@ void print_method(std::ostream& out, const MethodResult& method, const PrintOpti
   } else {
     print_evaluation(out, method.intervals(), options);
   }
+  if (method.conditional) print_conditional(out, *method.conditional, options);
 }
 
 }  // namespace

@@ -85,6 +85,9 @@ std::string methods(const EvaluationReport& report) {
 
 std::string outputs_table(const IntervalEvaluation& result) {
   if (result.outputs < 2) return "";
+  const std::string volume = result.volume ? concat("Mean volume, the product of a row's lengths: ",
+                                                    format_number(*result.volume), ". ")
+                                           : "";
   std::vector<Row> rows;
   for (size_t k = 0; k < std::min(result.outputs, kMostOutputs); ++k) {
     const LengthSummary& length = result.output_length.at(k);
@@ -97,7 +100,7 @@ std::string outputs_table(const IntervalEvaluation& result) {
                                ? concat("The first ", kMostOutputs, " of ", result.outputs, ".")
                                : "";
   return concat("<div class=\"card outputs\">", html_table(headers, rows),
-                html_paragraph(rest, "remark"), "</div>\n");
+                html_paragraph(volume + rest, "remark"), "</div>\n");
 }
 
 std::string parts(const EvaluationReport& report) {
@@ -112,10 +115,11 @@ std::string interval_page(const EvaluationReport& report) {
   const Claim claim = claim_of(report);
   const std::string subtitle = concat(format_target(report.level), " prediction intervals for ",
                                       report.response, " by the score ", claim.method);
-  return html_page(
-      report.title.empty() ? "Prediction intervals" : report.title, subtitle,
-      concat(headline(report, claim), charts_section(interval_figures(report)), methods(report),
-             parts(report), promise_section(claim), provenance_section(report.provenance)));
+  return html_page(report.title.empty() ? "Prediction intervals" : report.title, subtitle,
+                   concat(headline(report, claim), charts_section(interval_figures(report)),
+                          methods(report), parts(report),
+                          conditional_section(report.methods.front(), report.confidence, "length"),
+                          promise_section(claim), provenance_section(report.provenance)));
 }
 
 }  // namespace fcp

@@ -74,6 +74,21 @@ void add_groups(Json& object, std::span<const GroupCoverage> groups,
   if (worst) object["worst_group"] = group_json(*worst);
 }
 
+Json conditional_json(const ConditionalCoverage& found) {
+  Json object = {{"rows", found.rows}};
+  Json slab = Json::object();
+  add_coverage(slab, found.worst_slab);
+  object["worst_slab"] = std::move(slab);
+  object["excess_risk"] = json_number(found.excess_risk.value);
+  object["excess_risk_error"] = json_number(found.excess_risk.standard_error);
+  object["length_miss_correlation"] = json_number(found.correlation);
+  if (found.stability) {
+    object["refits"] = found.refits;
+    object["stability"] = json_number(*found.stability);
+  }
+  return object;
+}
+
 Json row_method_json(const MethodResult& method, const Level& level) {
   Json object = {{"method", method.name}, {"radius", json_number(method.radius)}};
   object.update(std::holds_alternative<SetEvaluation>(method.evaluation)
@@ -85,6 +100,7 @@ Json row_method_json(const MethodResult& method, const Level& level) {
     object["detection_coverage_low"] = json_number(method.detection->lower);
     object["detection_coverage_high"] = json_number(method.detection->upper);
   }
+  if (method.conditional) object["conditional"] = conditional_json(*method.conditional);
   if (!method.curve.empty()) object["curve"] = curve_json(method.curve);
   if (method.top1) object["top1"] = json_number(*method.top1);
   if (method.top5) object["top5"] = json_number(*method.top5);
@@ -157,6 +173,7 @@ Json evaluation_json(const IntervalEvaluation& evaluation, const Level& level) {
   if (evaluation.weighted_length) {
     object["weighted_length"] = json_number(*evaluation.weighted_length);
   }
+  if (evaluation.volume) object["volume"] = json_number(*evaluation.volume);
   object["interval_score"] = json_number(evaluation.interval_score);
   object["thirds"] = groups_json(evaluation.response_thirds);
   object["worst_third"] = group_json(evaluation.worst_third);

@@ -168,7 +168,9 @@ std::string label_page(const EvaluationReport& report) {
       concat(label_headline(report, claim), charts_section(label_figures(report)),
              label_methods(report),
              html_section("parts", "Coverage by part", html_figures(class_figures(report))),
-             examples(report), promise_section(claim), provenance_section(report.provenance)));
+             examples(report),
+             conditional_section(report.methods.front(), report.confidence, "size"),
+             promise_section(claim), provenance_section(report.provenance)));
 }
 
 }  // namespace fcp

@@ -28,6 +28,11 @@ std::string headline_section(const Claim& claim, std::string_view tiles_html,
 // Empty where there are no figures.
 std::string charts_section(std::span<const Figure> figures);
 
+// How even coverage is, with what each figure means and where it comes from; empty where the method
+// was not measured so. `size` is what its regions have: "length" or "size".
+std::string conditional_section(const MethodResult& method, double confidence,
+                                const std::string& size);
+
 std::string promise_section(const Claim& claim);
 
 // Empty where there are no pairs.

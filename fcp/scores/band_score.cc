@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/scores/cqr.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/scores/pixels.h"
@@ -82,7 +83,7 @@ class BandScore : public Score {
   }
 
   Band predict(const torch::Tensor& features, PixelShape* pixels = nullptr) const {
-    const Tensors outputs = head_->run_rows({features});
+    const Tensors outputs = run_apart(*head_, {features});
     if (pixels != nullptr) *pixels = pixel_shape(outputs[outputs_.low]);
     const auto [low, high] = quantiles_of(outputs, {outputs_.low, outputs_.high});
     return {torch::minimum(low, high), torch::maximum(low, high)};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/scores/head_outputs.h"
 #include "fcp/scores/outputs.h"
 
@@ -42,7 +43,7 @@ class Cqr : public Score {
 
  private:
   Quantiles predict(const torch::Tensor& features) const {
-    const auto [low, high] = quantiles_of(head_->run_rows({features}), outputs_);
+    const auto [low, high] = quantiles_of(run_apart(*head_, {features}), outputs_);
     return {torch::minimum(low, high), torch::maximum(low, high)};
   }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/scores/band_score.h"
 #include "fcp/scores/cqr.h"
 #include "fcp/scores/outputs.h"
@@ -30,7 +31,7 @@ class SurrogateCqr : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    const auto [low, high] = quantiles_of(head_->run_rows({features}), outputs_);
+    const auto [low, high] = quantiles_of(run_apart(*head_, {features}), outputs_);
     if (low.size(1) != 1) fail("the paper's feature_cqr is for one output; found ", low.size(1));
     const torch::Tensor y = truth_matrix(truth, low);
     return plain_scores(
@@ -41,7 +42,7 @@ class SurrogateCqr : public Score {
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
     check_radii(radius, features.size(0), sides());
-    const auto [low, high] = quantiles_of(head_->run_rows({features}), outputs_);
+    const auto [low, high] = quantiles_of(run_apart(*head_, {features}), outputs_);
     const torch::Tensor radii = radius.to(low.device(), torch::kDouble);
     const torch::Tensor first = radii.narrow(1, 0, 1), last = radii.narrow(1, 1, 1);
     const Range below = range_at(features, first, outputs_.low);

@@ -9,7 +9,9 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/network/output_kind.h"
+#include "fcp/network/tensor_memory.h"
 #include "fcp/scores/outputs.h"
 
 namespace fcp {
@@ -38,7 +40,7 @@ int64_t classes_by_running(const Network& network, const TensorInfo& output) {
   }
   if (shape[0] == kDynamic) shape[0] = 1;
   const torch::NoGradGuard no_gradients;
-  return output_matrix(network.run({torch::zeros(shape, input.type)})[0]).size(1);
+  return output_matrix(network.run({declared_zeros(shape, input.type, input.name)})[0]).size(1);
 }
 
 }  // namespace
@@ -63,7 +65,7 @@ LogitHead logit_head(const std::shared_ptr<const Network>& head, const std::stri
 
 torch::Tensor logits_of(const LogitHead& head, const torch::Tensor& features) {
   const torch::NoGradGuard no_gradients;
-  const torch::Tensor output = head.network->run_rows({features})[0];
+  const torch::Tensor output = run_apart(*head.network, {features})[0];
   const torch::Tensor logits = output.reshape({output.size(0), -1});
   if (logits.size(1) != head.classes) {
     fail("output '", head.network->outputs()[0].name, "': found ", logits.size(1),

@@ -9,6 +9,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/search/surrogate_search.h"
 
@@ -53,7 +54,7 @@ class Linearized : public Score {
   Tangent tangent_at(const torch::Tensor& features) const {
     torch::AutoGradMode with_gradients(true);
     const torch::Tensor v = features.to(head_->device()).detach().requires_grad_();
-    const torch::Tensor output = head_->run_rows({v})[output_];
+    const torch::Tensor output = run_apart(*head_, {v})[output_];
     const torch::Tensor flat = output.reshape({output.size(0), -1});
     Tensors slopes;
     for (int64_t k = 0; k < flat.size(1); ++k) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "fcp/base/error.h"
+#include "fcp/network/row_product.h"
 #include "fcp/scores/head_outputs.h"
 
 namespace fcp {
@@ -75,9 +76,9 @@ torch::Tensor row_norms(const torch::Tensor& rows, Norm norm) {
     case Norm::kInf:
       return flat.amax(1);
     case Norm::kTwo:
-      return flat.square().sum(1).sqrt();
+      return sum_rows(flat.square()).sqrt();
     default:
-      return flat.sum(1);
+      return sum_rows(flat);
   }
 }
 

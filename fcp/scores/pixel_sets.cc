@@ -7,6 +7,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/scores/lac.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/scores/pixels.h"
@@ -56,7 +57,7 @@ class PixelSets : public Score {
   // 1 − p, [N, C, P] doubles.
   torch::Tensor label_scores(const torch::Tensor& features) const {
     const torch::NoGradGuard no_gradients;
-    const torch::Tensor output = head_->run_rows({features})[output_].to(torch::kDouble);
+    const torch::Tensor output = run_apart(*head_, {features})[output_].to(torch::kDouble);
     const torch::Tensor flat = output.flatten(2);
     return 1 - (double_log_ ? flat.exp().neg().exp() : probabilities(flat, temperature_));
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/network/cut.h"
 #include "fcp/scores/least_radius.h"
 #include "fcp/scores/monotone_rows.h"
@@ -48,7 +49,7 @@ class Rectified : public Score {
 
  private:
   torch::Tensor rectifier(const torch::Tensor& features) const {
-    const torch::Tensor rho = plain_matrix(rectifier_->run_rows({features})[0]);
+    const torch::Tensor rho = plain_matrix(run_apart(*rectifier_, {features})[0]);
     if (rho.size(1) != 1 && rho.size(1) != sides()) {
       fail("rectified: output '", rectifier_->outputs()[0].name, "' has ", rho.size(1),
            " numbers per row, expected 1 or one for each of ", sides(), " sides");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/scores/pixels.h"
 
@@ -43,7 +44,7 @@ class Residual : public Score {
   };
 
   Answer predict(const torch::Tensor& features) const {
-    const Tensors outputs = head_->run_rows({features});
+    const Tensors outputs = run_apart(*head_, {features});
     Answer answer{output_matrix(outputs[output_]), {}, pixel_shape(outputs[output_])};
     if (!spread_) return answer;
     answer.spread = output_matrix(outputs[*spread_]).expand_as(answer.mean);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/scores/head_outputs.h"
 #include "fcp/scores/monotone_rows.h"
 
@@ -17,11 +18,11 @@ constexpr double kLargestQuantile = 1e150;
 void make_ascending(double* quantiles, int64_t count) {
   const bool bad =
       std::any_of(quantiles, quantiles + count, [](double q) { return std::isnan(q); });
-  double largest = -kLargestQuantile;
   for (int64_t i = 0; i < count; ++i) {
-    largest = std::max(largest, std::min(quantiles[i], kLargestQuantile));
-    quantiles[i] = bad ? std::nan("") : largest;
+    quantiles[i] =
+        bad ? std::nan("") : std::clamp(quantiles[i], -kLargestQuantile, kLargestQuantile);
   }
+  if (!bad) std::sort(quantiles, quantiles + count);
 }
 
 }  // namespace
@@ -32,7 +33,7 @@ QuantileReader::QuantileReader(const ScoreOptions& options, std::shared_ptr<cons
       grid_(output_index(*head_, quantiles_output(options))) {}
 
 QuantileRows QuantileReader::read(const torch::Tensor& features) const {
-  const Tensors outputs = head_->run_rows({features});
+  const Tensors outputs = run_apart(*head_, {features});
   QuantileRows rows{plain_matrix(outputs[output_]), plain_matrix(outputs[grid_]).clone()};
   const int64_t outputs_per_row = rows.prediction.size(1);
   if (rows.grid.size(1) % outputs_per_row != 0 || rows.grid.size(1) < 2 * outputs_per_row) {

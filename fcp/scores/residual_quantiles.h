@@ -2,8 +2,11 @@
 //
 //   q_0 ≤ … ≤ q_{Q−1} at the levels 1/(Q+1), …, Q/(Q+1), for each row and output; y ≈ μ + q
 //
-// Heads that fcp fits are monotone; in those from elsewhere a quantile below its predecessor is
-// raised to it. Numbers beyond ±1e150 are brought back to it, so that differences stay finite.
+// Heads that fcp fits are monotone; quantiles of others that cross are put in order (Chernozhukov,
+// Fernández-Val, Galichon, Quantile and Probability Curves Without Crossing, 2010), which keeps
+// their distances: a quantile raised to its predecessor would have none, and intervals that are
+// moved in proportion to it would never grow. Numbers beyond ±1e150 are brought back to it, so that
+// differences stay finite.
 #pragma once
 
 #include <memory>

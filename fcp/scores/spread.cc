@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/scores/head_outputs.h"
 #include "fcp/scores/monotone_rows.h"
 
@@ -54,7 +55,7 @@ class Spread : public Score {
 
  private:
   SpreadRows rows_of(const torch::Tensor& features) const {
-    const Tensors outputs = head_->run_rows({features});
+    const Tensors outputs = run_apart(*head_, {features});
     const SpreadRows rows{plain_matrix(outputs[output_]), plain_matrix(outputs[spread_])};
     if (rows.spread.size(1) != rows.prediction.size(1)) {
       fail("spread: output '", head_->outputs()[spread_].name, "' has ", rows.spread.size(1),

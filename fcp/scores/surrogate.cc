@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/scores/search_norm.h"
 #include "fcp/search/surrogate_search.h"
@@ -32,7 +33,7 @@ class Surrogate : public Score {
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
-    Regions regions{output_matrix(head_->run_rows({features})[output_]), {}, {}, {}};
+    Regions regions{output_matrix(run_apart(*head_, {features})[output_]), {}, {}, {}};
     const torch::Tensor column = radius_column(radius, regions.prediction);
     const torch::Tensor finite = torch::where(column.isinf(), torch::zeros_like(column), column);
     const Range range =

@@ -203,6 +203,20 @@ torch::Tensor member_spreads(const FeatureHeads& heads, const torch::Tensor& u,
          heads.spread_floor;
 }
 
+// Beyond what it answers for 98 % of the rows it was fitted to, a rectifier extrapolates, and a
+// score that grows fast would turn that into regions without end.
+void keep_to_usual_answers(Rectifier& rectifier, const PerceptronRows& rows) {
+  const torch::Tensor answers =
+      rectifier.shift + rectifier.scale * rectifier.network.forward(rows.features.unsqueeze(0),
+                                                                    rows.prediction.unsqueeze(0));
+  const auto bound = [&](double share) {
+    return std::get<0>(answers.kthvalue(
+        1 + static_cast<int64_t>(share * static_cast<double>(answers.size(1) - 1)), 1, true));
+  };
+  rectifier.least = torch::maximum(rectifier.least, bound(0.01));
+  rectifier.most = torch::minimum(rectifier.most, bound(0.99));
+}
+
 }  // namespace
 
 torch::Tensor FeatureHeads::spread_of(const torch::Tensor& features,
@@ -250,6 +264,7 @@ Rectifier fit_rectifier(const HeadMember& member, double quantile, bool differen
   made.scale = scale.scale.unsqueeze(0);
   made.least = scale.least.unsqueeze(0);
   made.most = scale.most.unsqueeze(0);
+  keep_to_usual_answers(made, rows[0]);
   return made;
 }
 

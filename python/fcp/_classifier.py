@@ -28,7 +28,6 @@ class FeatureConformalClassifier(Estimator):
     """
 
     _labels = True
-    _score = "feature_margin"
 
     def predict_set(
         self,

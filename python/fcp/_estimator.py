@@ -247,4 +247,6 @@ class Estimator(Parameters):
 def _alphas(alpha: Union[Alpha, Sequence[Alpha]]) -> List[Alpha]:
     if isinstance(alpha, (str, float)) or np.ndim(alpha) == 0:
         return [alpha]  # type: ignore[list-item]
+    if len(alpha) == 0:
+        raise _fcp.Error("alpha: is empty, expected a number such as 0.1, or several")
     return list(alpha)

@@ -56,14 +56,12 @@ class Parameters:
     """The arguments of `__init__`, kept under their names."""
 
     _labels = False
-    _score = "nested"
     score: str
     _signature: inspect.Signature
 
     def __init_subclass__(cls) -> None:
         options = _options(cls._labels)
         defaults = {option["name"]: option["default"] for option in options}
-        defaults["score"] = cls._score
         defaults.update((name, default) for name, (default, _) in _OTHERS.items())
         keyword = inspect.Parameter.KEYWORD_ONLY
         model = inspect.Parameter("model", inspect.Parameter.POSITIONAL_OR_KEYWORD)

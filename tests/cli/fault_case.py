@@ -26,7 +26,7 @@ class FaultCase(program.Case):
             "train": (self.made("train.csv"), "--target", TARGET, "--epochs", 2, "--out"),
             "run": (self.made("model.onnx"), "--data", self.made("test.csv"), "--out"),
             "calibrate": (self.made("model.onnx"), "--data", self.made("calibration.csv"),
-                          "--target", TARGET, "--out"),
+                          "--target", TARGET, "--score", "nested", "--out"),
             "check": (*calibrated, "--target", TARGET, "--out"),
             "predict": (*calibrated, "--out"),
             "evaluate": (*calibrated, "--target", TARGET, "--report"),

@@ -26,7 +26,7 @@ class BadInput(program.Case):
 
     def calibration_fails(self, data, *arguments, target=TARGET, model=None):
         return self.fails("calibrate", model or self.made("model.onnx"), "--data", data, "--target",
-                          target, "--out", "c.onnx", *arguments)
+                          target, "--out", "c.onnx", *program.scored(*arguments))
 
     def changed(self, name, line, change):
         """A copy of the calibration data with one line (from 1) changed."""
@@ -201,8 +201,8 @@ class BadInput(program.Case):
                                         self.made("test.csv"), *target, "--out", "none/i.csv"),
                              "none/i.csv: cannot write: No such file or directory")
         self.assertEqual(self.fails("calibrate", self.made("model.onnx"), "--data",
-                                    self.made("calibration.csv"), "--target", TARGET, "--out",
-                                    "none/c.onnx"),
+                                    self.made("calibration.csv"), "--target", TARGET, "--score",
+                                    "nested", "--out", "none/c.onnx"),
                          "none/c.onnx: cannot write: No such file or directory")
         self.assertEqual(self.fails("run", self.made("model.onnx"), "--data", self.made("test.csv"),
                                     "--out", "."), ".: cannot write: is a folder")
@@ -229,7 +229,8 @@ class BadInput(program.Case):
 
     def calibration_full(self):
         return self.fails("calibrate", self.made("model.onnx"), "--data",
-                          self.made("calibration.csv"), "--target", TARGET, "--out", "/dev/full")
+                          self.made("calibration.csv"), "--target", TARGET, "--score", "nested",
+                          "--out", "/dev/full")
 
     def test_full_disk(self):
         disk = self.path("disk")
@@ -242,7 +243,8 @@ class BadInput(program.Case):
         with open(os.path.join(disk, "c.onnx"), "wb") as file:
             file.write(b"old")
         for arguments in (("calibrate", self.made("model.onnx"), "--data",
-                           self.made("calibration.csv"), "--target", TARGET, "--out", "disk/c.onnx"),
+                           self.made("calibration.csv"), "--target", TARGET, "--score", "nested",
+                           "--out", "disk/c.onnx"),
                           ("train", self.made("train.csv"), "--target", TARGET, "--epochs", 1,
                            "--out", "disk/c.onnx"),
                           ("evaluate", self.made("calibrated.onnx"), "--data", self.made("test.csv"),

@@ -53,7 +53,7 @@ class Calibration(program.Case):
     def run_calibrate(self, *arguments, model="model.onnx"):
         return self.run_program("calibrate", self.made(model), "--data",
                                 self.made("calibration.csv"), "--target", TARGET, "--out", "c.onnx",
-                                *arguments)
+                                *program.scored(*arguments))
 
     def road(self, *arguments, facts=(), model="model.onnx", data="test.csv", law=True):
         """Calibrates, predicts, checks and evaluates: all must tell the same story."""
@@ -92,6 +92,60 @@ class Calibration(program.Case):
                                  model="quantiles.onnx", law=False)
         self.assertIn("detection_coverage", result)
         self.assertEqual(result["calibration_rows"], 600)
+
+    def calibrate_by_default(self, data, *arguments):
+        """What `calibrate` says on stderr where no score is named, and on stdout."""
+        done = self.run_program("calibrate", self.made("model.onnx"), "--data", data, "--target",
+                                TARGET, "--out", "c.onnx", "--json", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stderr, json.loads(done.stdout)
+
+    def test_the_score_is_chosen_where_none_is_named(self):
+        told, result = self.calibrate_by_default(self.made("calibration.csv"))
+        lines = [line.split() for line in told.splitlines()]
+        tried = {line[0]: line for line in lines if line}
+        for score in ("residual", "linearized", "spread", "nested", "quantiles", "density"):
+            self.assertIn(score, tried)
+        self.assertEqual([line[0] for line in lines if line and line[-1] == "chosen"],
+                         [result["score"]])
+        self.assertIn("Scores on 120 selection rows, which are left out of calibration", told)
+        self.assertEqual(result["rows"], 480)
+        # Its tails are no scale for a rectifier.
+        told, _ = self.calibrate_by_default(self.made("calibration.csv"), "--calibration",
+                                            "rectified")
+        self.assertIn("quantiles ", told)
+        self.assertNotIn("density ", told)
+
+    def test_too_few_rows_to_choose_a_score(self):
+        with open(self.made("calibration.csv"), encoding="utf-8") as file:
+            lines = file.readlines()
+        self.write("few.csv", "".join(lines[:100]))
+        told, result = self.calibrate_by_default("few.csv")
+        self.assertEqual(told, "score: 99 rows are too few to choose one; taking residual\n")
+        self.assertEqual((result["score"], result["rows"]), ("residual", 99))
+
+    def test_conditional_coverage_is_told(self):
+        self.assertEqual(self.run_calibrate("--score", "residual").returncode, 0)
+        self.fcp("calibrate", self.made("model.onnx"), "--data", self.made("calibration.csv"),
+                 "--target", TARGET, "--score", "linearized", "--out", "other.onnx")
+        where = ("--data", self.made("test.csv"), "--target", TARGET)
+        found = json.loads(self.fcp("evaluate", "c.onnx", *where, "--json", "--report", "r.html",
+                                    "--refit", "c.onnx,other.onnx"))["conditional"]
+        self.assertEqual(list(found), ["rows", "worst_slab", "excess_risk", "excess_risk_error",
+                                       "length_miss_correlation", "refits", "stability"])
+        self.assertEqual((found["rows"], found["refits"]), (400, 2))
+        # Of the three pairs one is of equal intervals.
+        self.assertTrue(1 / 3 < found["stability"] < 1, found)
+        self.assertEqual(found["length_miss_correlation"], 0)  # all lengths are the same
+        text = self.fcp("evaluate", "c.onnx", *where)
+        for line in ("worst slab", "excess risk", "length and miss"):
+            self.assertIn("\n" + line, text)
+        self.assertNotIn("stability", text)
+        page = self.bytes_of("r.html").decode()
+        for words in ("How even coverage is", "Cauchois", "Jaccard"):
+            self.assertIn(words, page)
+        done = self.run_program("evaluate", "c.onnx", *where, "--refit", "none.onnx")
+        self.assertEqual((done.returncode, done.stderr), (1, "fcp: none.onnx: no such file\n"))
 
     def test_grouped(self):
         result, intervals, _ = self.road("--calibration", "grouped", "--group", "region", "--score",

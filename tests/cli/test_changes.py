@@ -112,7 +112,7 @@ class ChangingFiles(FaultCase):
 
     def calibration(self, data="live.csv", target=TARGET, *options):
         return ("calibrate", self.made("model.onnx"), "--data", data, "--target", target, "--quiet",
-                "--batch", 300, "--out", "out/c.onnx", *options)
+                "--batch", 300, "--out", "out/c.onnx", *program.scored(*options))
 
 
 class Changes(ChangingFiles):
@@ -202,8 +202,8 @@ class Changes(ChangingFiles):
         with repeatedly(touch):
             for data, target in (("live.csv", TARGET), ("x.npy", "y.npy")):
                 for verb, arguments in (
-                        ("calibrate", (self.made("model.onnx"), "--batch", 500, "--out",
-                                       "out/c.onnx")),
+                        ("calibrate", (self.made("model.onnx"), "--score", "nested", "--batch", 500,
+                                       "--out", "out/c.onnx")),
                         ("check", (self.made("calibrated.onnx"), "--out", "out/k.csv"))):
                     with self.subTest(verb, data=data):
                         done = self.run_changing((verb, *arguments, "--data", data, "--target",
@@ -257,7 +257,8 @@ class ChangesBetweenRanks(ChangingFiles):
 
     def test_networks(self):
         """Another network of the same size takes the name of the first, again and again."""
-        for name, verb, out in (("model.onnx", "calibrate", ("--out", "out/c.onnx")),
+        for name, verb, out in (("model.onnx", "calibrate",
+                                 ("--score", "nested", "--out", "out/c.onnx")),
                                 ("calibrated.onnx", "evaluate", ("--report", "out/r.html"))):
             with open(self.made(name), "rb") as file:
                 network = file.read()

@@ -198,7 +198,7 @@ class Faults(FaultCase):
             text = file.read()
         self.write("cut.csv", text[:text.rindex(b",", 0, len(text) // 2)])
         done = self.run_limited(("calibrate", self.made("model.onnx"), "--data", "cut.csv",
-                                 "--target", TARGET, "--out", "out/c.onnx"))
+                                 "--target", TARGET, "--score", "nested", "--out", "out/c.onnx"))
         self.assertRegex(self.check_line(done), r"^cut\.csv: line \d+: found \d cells, expected 9$")
 
     # Devices.

@@ -76,9 +76,8 @@ class Interrupt(program.Case):
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             with self.subTest(code):
                 result = self.interrupt("calibrate", self.made("model.onnx"), "--data", "x.npy",
-                                        "--target", "y.npy", "--batch", 200, "--bound", "crown-ibp",
-                                        "--out", "c.onnx",
-                                        number=number)
+                                        "--target", "y.npy", "--batch", 200, "--score", "nested",
+                                        "--bound", "crown-ibp", "--out", "c.onnx", number=number)
                 self.check_stopped(result, code)
                 self.assertEqual(sorted(os.listdir(self.folder)), ["c.onnx", "x.npy", "y.npy"])
                 self.assertEqual(self.bytes_of("c.onnx"), b"old")

@@ -18,7 +18,7 @@ MOMENTS = 50
 class Kill(program.Case):
     def command(self, *arguments):
         return ("calibrate", self.made("model.onnx"), "--data", self.made("calibration.csv"),
-                "--target", TARGET, "--out", "c.onnx", "--threads", "1", *arguments)
+                "--target", TARGET, "--out", "c.onnx", "--threads", "1", *program.scored(*arguments))
 
     def artifact(self, *arguments):
         self.fcp(*self.command(*arguments), threads=None)

@@ -17,7 +17,8 @@ class Levels(program.Case):
     def both(self, *arguments, model=None):
         """all.onnx with all scores, c.onnx with those of the levels."""
         command = ("calibrate", model or self.made("model.onnx"), "--data",
-                   self.made("calibration.csv"), "--target", self.target, "--json", *arguments)
+                   self.made("calibration.csv"), "--target", self.target, "--json",
+                   *program.scored(*arguments))
         every = json.loads(self.fcp(*command, "--out", "all.onnx"))
         some = json.loads(self.fcp(*command, "--levels", LEVELS, "--out", "c.onnx"))
         self.assertEqual(list(some["radius"]), ["0.2", "0.1", "0.05"])
@@ -83,7 +84,8 @@ class Levels(program.Case):
     def test_too_few_rows(self):
         with open(self.made("calibration.csv"), encoding="utf-8") as file:
             self.write("few.csv", "".join(file.readlines()[:11]))
-        command = ("calibrate", self.made("model.onnx"), "--data", "few.csv", "--target", TARGET)
+        command = ("calibrate", self.made("model.onnx"), "--data", "few.csv", "--target", TARGET,
+                   "--score", "nested")
         self.fcp(*command, "--out", "all.onnx")
         done = self.run_program(*command, "--levels", LEVELS, "--out", "c.onnx")
         self.assertEqual(done.stderr, "warning: the radius is infinite: alpha 0.05 needs at least "

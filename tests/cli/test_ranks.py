@@ -37,7 +37,7 @@ class Jobs(program.Case):
     def calibration(self, out, *arguments, model=None, data=None, target=TARGET, batch=BATCH):
         return ("calibrate", model or self.made("model.onnx"), "--data",
                 data or self.made("calibration.csv"), "--target", target, "--out", out, "--batch",
-                batch, *arguments)
+                batch, *program.scored(*arguments))
 
 
 class Ranks(Jobs):
@@ -206,6 +206,16 @@ class Ranks(Jobs):
         self.assertIn("predict", done.stderr)
         self.assertEqual(done.stdout, "")
 
+
+    def test_bad_usage_of_one_rank_alone_ends_the_job(self):
+        """Commands may differ from rank to rank; the wrong one waited for the others for ever."""
+        good = [*map(str, self.calibration("c.onnx")), "--threads", "1"]
+        command = ["mpirun", "-q", "--oversubscribe", "--allow-run-as-root", "-n", "1",
+                   program.PROGRAM, *good, ":", "-n", "1", program.PROGRAM, "calibrate", "--bogus"]
+        done = subprocess.run(command, cwd=self.folder, env=program.ENVIRONMENT,
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("fcp: rank 1 of 2: ", done.stderr)
 
     def test_bad_usage_is_said_once(self):
         for arguments, message in (

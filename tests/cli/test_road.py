@@ -49,7 +49,8 @@ class Road(program.Case):
             self.fcp("train", self.made("train.csv"), "--target", TARGET, "--epochs", 2, "--seed",
                      seed, "--out", name + ".onnx")
             self.fcp("calibrate", name + ".onnx", "--data", self.made("calibration.csv"), "--target",
-                     TARGET, "--floor", 1, "--seed", seed, "--out", name + "-calibrated.onnx")
+                     TARGET, "--score", "nested", "--floor", 1, "--seed", seed, "--out",
+                     name + "-calibrated.onnx")
         self.assertEqual(self.bytes_of("a.onnx"), self.bytes_of("b.onnx"))
         self.assertNotEqual(self.bytes_of("a.onnx"), self.bytes_of("c.onnx"))
         # Provenance names the network's file; all else must be the same.
@@ -209,10 +210,10 @@ class Road(program.Case):
     def test_cut_by_name_and_by_number_are_the_same(self):
         by_name = self.fcp("calibrate", self.made("model.onnx"), "--data",
                            self.made("calibration.csv"), "--target", TARGET, "--out", "n.onnx",
-                           "--cut", "hidden3", "--json")
+                           "--score", "nested", "--cut", "hidden3", "--json")
         by_number = self.fcp("calibrate", self.made("model.onnx"), "--data",
                              self.made("calibration.csv"), "--target", TARGET, "--out", "n.onnx",
-                             "--cut", "-1", "--json")
+                             "--score", "nested", "--cut", "-1", "--json")
         self.assertEqual(json.loads(by_name), json.loads(by_number))
         self.assertEqual(json.loads(by_name)["cut"], "hidden3")
 
@@ -253,7 +254,8 @@ class Road(program.Case):
         write_npy(self.path("x.npy"), self.features("calibration.csv"))
         write_npy(self.path("y.npy"), self.truth("calibration.csv"))
         from_npy = json.loads(self.fcp("calibrate", self.made("model.onnx"), "--data", "x.npy",
-                                       "--target", "y.npy", "--out", "n.onnx", "--json"))
+                                       "--target", "y.npy", "--score", "nested", "--out", "n.onnx",
+                                       "--json"))
         from_csv = json.loads(self.calibrate("c.onnx", "--json"))
         self.assertEqual(from_npy["radius"], from_csv["radius"])
 
@@ -291,7 +293,7 @@ class Road(program.Case):
             with self.subTest(name):
                 other = json.loads(self.fcp(
                     "calibrate", self.made("model.onnx"), "--data", self.made("calibration.csv"),
-                    "--target", TARGET, "--out", "two.onnx", "--json", *arguments,
+                    "--target", TARGET, "--score", "nested", "--out", "two.onnx", "--json", *arguments,
                     threads=None if name == "threads" else 1))
                 for alpha, radius in one["radius"].items():
                     self.assertLessEqual(abs(other["radius"][alpha] - radius), tolerance * radius)

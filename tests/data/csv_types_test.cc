@@ -85,6 +85,13 @@ TEST_F(CsvTypes, MissingIsLearnedWhereTrainingHadSome) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+// The network has not learned to read missing numbers from missing categories.
+TEST_F(CsvTypes, MissingCategoriesTeachNothingOfNumbers) {
+  learn("a,b,y\n1,u,1\n2,,2\n3,u,3\n6,v,4\n", "y");
+  EXPECT_EQ(again("a,b\n,u\n").values[0], 3);
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("'a': 1 cells are missing")));
+}
+
 TEST_F(CsvTypes, TextTargetsAreClasses) {
   const std::string text = "a,kind\n1,oak\n2,elm\n3,oak\n5,elm\n";
   learn(text, "kind", {.labels = CsvLabels::kText});

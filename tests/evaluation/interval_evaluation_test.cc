@@ -239,6 +239,17 @@ TEST(IntervalEvaluation, LeavesOutWhatIsNotGiven) {
   EXPECT_FALSE(found.worst_group.has_value());
 }
 
+// Rows 2 × 3 and 4 × 0: mean volume 3. One output has none.
+TEST(IntervalEvaluation, VolumeOfSeveralOutputs) {
+  const std::vector<double> lower = {0, 0, 0, 1}, upper = {2, 3, 4, 1}, truth = {1, 1, 1, 1};
+  const IntervalBatch rows{.lower = lower, .upper = upper, .truth = truth};
+  EXPECT_DOUBLE_EQ(evaluate_intervals(rows, 2).volume.value(), 3);
+  EXPECT_FALSE(evaluate_intervals(rows, 1).volume.has_value());
+  const std::vector<double> open = {2, kInfinity, 4, kInfinity};
+  EXPECT_EQ(evaluate_intervals({.lower = lower, .upper = open, .truth = truth}, 2).volume,
+            kInfinity);
+}
+
 TEST(IntervalEvaluation, NamesRowAndOutputOfANaN) {
   const Table good = random_table(1, 10, 2, true);
   const auto evaluate = [](const Table& table) {

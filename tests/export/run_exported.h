@@ -37,7 +37,7 @@ inline Tensors run_sorting_op(const Node& node, const Tensors& in) {
   if (op == "GatherElements") return {in[0].gather(1, in[1])};
   if (op == "ScatterElements") return {in[0].scatter(1, in[1], in[2])};
   if (op != "TopK") return {};
-  const auto [values, order] = torch::sort(in[0], /*stable=*/true, 1, /*descending=*/true);
+  const auto [values, order] = torch::sort(in[0], /*stable=*/true, -1, /*descending=*/true);
   return {values, order};
 }
 

@@ -185,6 +185,23 @@ TEST(Calibrate, ChoosesNothingThatIsGiven) {
   for (const BandwidthTried& one : candidates) EXPECT_LE(candidates[chosen].loss, one.loss);
 }
 
+// Answers of calibration rows that become nonsense change nothing that was chosen.
+TEST(Calibrate, ChoosesStepsWithoutLookingAtCalibrationRows) {
+  World world = interval_world(4);
+  CalibrateSettings settings = settings_for("surrogate");
+  const CalibrateResult before = calibrate_world(world, settings);
+  ASSERT_TRUE(before.choices.steps);
+  const std::vector<size_t> order = Random(0).permutation(kRows);  // by the context's seed
+  for (size_t i = kRows / 5; i < kRows; ++i) {
+    for (size_t k = 0; k < 2; ++k) world.y.values[2 * order[i] + k] += 1000;
+  }
+  const CalibrateResult after = calibrate_world(world, settings);
+  ASSERT_TRUE(after.choices.steps);
+  EXPECT_EQ(after.choices.steps->steps, before.choices.steps->steps);
+  EXPECT_EQ(after.choices.steps->coverage, before.choices.steps->coverage);
+  EXPECT_NE(after.artifact.radius(Level(0.1)), before.artifact.radius(Level(0.1)));
+}
+
 TEST(Calibrate, ChoosesTheOptionsOfLabels) {
   const World world = label_world(5);
   CalibrateSettings settings = settings_for("raps");

@@ -95,6 +95,54 @@ TEST(Evaluate, LabelSetsAsCountedByHand) {
   }
 }
 
+// Residuals have one length, and noise that is the same everywhere: coverage is conditional.
+TEST(Evaluate, ConditionalCoverageOfEvenNoise) {
+  const CalibrationArtifact artifact = line_artifact(line_rows(999, 1));
+  MemoryRows rows = line_rows(3000, 2);
+  const EvaluationReport report = evaluate(artifact, rows, {}, {});
+  const ConditionalCoverage& found = report.methods.at(0).conditional.value();
+  EXPECT_EQ(found.rows, 3000u);
+  EXPECT_EQ(found.correlation, 0);
+  EXPECT_GT(found.worst_slab.rate, 0.8);  // of at least 300 rows: more than five deviations
+  EXPECT_LT(found.excess_risk.value, 0.01);
+  EXPECT_FALSE(found.stability.has_value());
+}
+
+// Rows far out are noisier by a factor: a slab there misses far more often than 1 in 10.
+TEST(Evaluate, ConditionalCoverageSeesWhereNoiseIsLoud) {
+  const CalibrationArtifact artifact = line_artifact(line_rows(999, 1));
+  MemoryRows quiet = line_rows(3000, 2);
+  Array x = quiet.x(), y = quiet.y();
+  for (size_t i = 0; i < 3000; ++i) {
+    if (x.row(i)[0] > 1) y.values[i] += i % 2 == 0 ? 3.0f : -3.0f;
+  }
+  MemoryRows rows(std::move(x), std::move(y));
+  const EvaluationReport report = evaluate(artifact, rows, {}, {});
+  const ConditionalCoverage& found = report.methods.at(0).conditional.value();
+  EXPECT_LT(found.worst_slab.rate, 0.4);
+  EXPECT_GT(found.excess_risk.value, 0.03);
+}
+
+TEST(Evaluate, StabilityOverRefits) {
+  const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
+  CalibrationArtifact wider = artifact;
+  for (double& score : wider.rows.scores) score *= 2;
+  MemoryRows rows = line_rows(60, 2);
+  const auto stability = [&](std::vector<const CalibrationArtifact*> refits) {
+    rows.rewind();
+    const EvaluationReport report =
+        evaluate(artifact, rows, {.refits = std::move(refits)}, small_batches());
+    const ConditionalCoverage& found = report.methods.at(0).conditional.value();
+    EXPECT_GT(found.refits, 0u);
+    return found.stability.value();
+  };
+  EXPECT_DOUBLE_EQ(stability({&artifact}), 1);
+  EXPECT_NEAR(stability({&wider}), 0.5, 1e-6);
+  EXPECT_NEAR(stability({&artifact, &wider}), (1 + 0.5 + 0.5) / 3, 1e-6);
+  const CalibrationArtifact labels = class_artifact(class_rows(99, 1));
+  EXPECT_THAT(error_of([&] { stability({&labels}); }), HasSubstr("sets of labels"));
+}
+
 void expect_same(const EvaluationReport& a, const EvaluationReport& b) {
   ASSERT_EQ(a.methods.size(), b.methods.size());
   EXPECT_EQ(a.methods[0].coverage().covered, b.methods[0].coverage().covered);
@@ -106,6 +154,12 @@ void expect_same(const EvaluationReport& a, const EvaluationReport& b) {
   ASSERT_EQ(a.examples.size(), b.examples.size());
   for (size_t i = 0; i < a.examples.size(); ++i) EXPECT_EQ(a.examples[i].name, b.examples[i].name);
   EXPECT_EQ(a.notes, b.notes);
+  ASSERT_TRUE(a.methods[0].conditional && b.methods[0].conditional);
+  EXPECT_EQ(a.methods[0].conditional->rows, b.methods[0].conditional->rows);
+  EXPECT_EQ(a.methods[0].conditional->worst_slab.covered,
+            b.methods[0].conditional->worst_slab.covered);
+  EXPECT_EQ(a.methods[0].conditional->excess_risk.value,
+            b.methods[0].conditional->excess_risk.value);
 }
 
 // More rows than a sample holds, so that ranks must draw alike.

@@ -36,7 +36,7 @@ class Errors(Case):
         super().setUp()
         self.x, self.y = regression_rows(50)
         self.model = model_for(perceptron(3, 1))
-        self.regressor = fcp.FeatureConformalRegressor(self.model)
+        self.regressor = fcp.FeatureConformalRegressor(self.model, score="nested")
 
     def test_error_is_a_value_error_of_the_package(self):
         self.assertTrue(issubclass(fcp.Error, ValueError))
@@ -50,7 +50,7 @@ class Errors(Case):
         with self.assert_error("the target has 2 columns"):
             self.regressor.conformalize(self.x, np.stack([self.y, self.y], axis=1))
         self.x[7, 1] = np.nan
-        with self.assert_error(r"X: row 7 \(from 0\) has a score that is not a number"):
+        with self.assert_error(r"X: row 7 \(from 0\) has NaN in column 1, expected a number"):
             self.regressor.conformalize(self.x, self.y)
         with self.assert_error("X: is a single number"):
             self.model(3.0)
@@ -61,10 +61,18 @@ class Errors(Case):
         classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), score="lac")
         classifier.conformalize(self.x, np.arange(50) % 4)
         self.regressor.conformalize(self.x, self.y)
+        labels = np.arange(50) % 4
+        asked = (self.regressor.predict_interval, classifier.predict_set,
+                 lambda x: self.regressor.check(x, self.y), lambda x: classifier.check(x, labels),
+                 lambda x: self.regressor.evaluate(x, self.y))
         self.x[9, 1] = np.nan
-        for predict in (self.regressor.predict_interval, classifier.predict_set):
-            with self.assert_error(r"X: row 9 \(from 0\): the network's answer is NaN"):
-                predict(self.x)
+        for ask in asked:
+            with self.assert_error(r"X: row 9 \(from 0\) has NaN in column 1, expected a number"):
+                ask(self.x)
+        self.x[9] = 3e38  # ∞ − ∞ behind the first layer
+        for ask in asked:
+            with self.assert_error(r"X: row 9 \(from 0\).*the network's answer is NaN"):
+                ask(self.x)
 
     def test_labels(self):
         classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), score="lac")
@@ -85,9 +93,7 @@ class Errors(Case):
         with self.assert_error("there is no parameter 'colour'"):
             self.regressor.set_params(colour="red")
         with self.assert_error("grouped' and groups go together"):
-            fcp.FeatureConformalRegressor(self.model, calibration="grouped").conformalize(
-                self.x, self.y
-            )
+            self.regressor.set_params(cut=None, calibration="grouped").conformalize(self.x, self.y)
         for name, (value, words) in {
             "selection": (2.0, "a number from 0 to 0.9"),
             "floor": (-1.0, "a number of at least 0"),
@@ -114,6 +120,8 @@ class Errors(Case):
         self.regressor.conformalize(self.x, self.y)
         with self.assert_error("alpha: found None, expected a number"):
             self.regressor.predict_interval(self.x, alpha=[None])
+        with self.assert_error("alpha: is empty, expected a number"):
+            self.regressor.predict_interval(self.x, alpha=[])
         for alpha in (0, 1, 1.5, "a tenth"):
             with self.assert_error('level alpha is ".*"; expected'):
                 self.regressor.predict_interval(self.x, alpha=alpha)
@@ -179,9 +187,9 @@ class Models(Case):
     def test_numbered_submodule_is_no_number_of_layers(self):
         model = model_for(perceptron(3, 1), cut="3")  # the second ReLU
         x, y = regression_rows(100)
-        regressor = fcp.FeatureConformalRegressor(model).conformalize(x, y)
+        regressor = fcp.FeatureConformalRegressor(model, score="nested").conformalize(x, y)
         self.assertEqual(regressor.predictor_.cut, "layer 3")
-        same = fcp.FeatureConformalRegressor(model, cut="-1").conformalize(x, y)
+        same = fcp.FeatureConformalRegressor(model, cut="-1", score="nested").conformalize(x, y)
         self.assertEqual(same.radius(0.1), regressor.radius(0.1))
 
     def test_modules_and_paths_are_models(self):
@@ -189,7 +197,7 @@ class Models(Case):
         x, y = regression_rows(100)
         model_for(network).save(self.path("model.onnx"))
         radii = [
-            fcp.FeatureConformalRegressor(model).conformalize(x, y).radius(0.1)
+            fcp.FeatureConformalRegressor(model, score="nested").conformalize(x, y).radius(0.1)
             for model in (network, self.path("model.onnx"), pathlib.Path(self.path("model.onnx")))
         ]
         self.assertEqual(radii[0], radii[1])
@@ -247,7 +255,8 @@ class Files(Case):
         self.program("calibrate", "model.onnx", "--data", "x.npy", "--target", "y.npy",
                      "--score", "nested", "--levels", "0.05,0.1",
                      "--out", "calibrated.onnx")  # fmt: skip
-        regressor = fcp.FeatureConformalRegressor(model).conformalize(x[:300], y[:300])
+        regressor = fcp.FeatureConformalRegressor(model, score="nested")
+        regressor.conformalize(x[:300], y[:300])
         loaded = fcp.FeatureConformalRegressor.load(self.path("calibrated.onnx"))
         for same in (loaded, pickle.loads(pickle.dumps(loaded))):
             self.compare_intervals(same, x[300:])
@@ -279,7 +288,7 @@ class Files(Case):
 
     def test_evaluation_and_report(self):
         x, y = regression_rows(500)
-        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)))
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), score="nested")
         regressor.conformalize(x[:300], y[:300]).save(self.path("calibrated.onnx"))
         self.save_rows(x[300:], y[300:])
         printed = json.loads(
@@ -294,7 +303,7 @@ class Files(Case):
 
     def test_export(self):
         x, y = regression_rows(300)
-        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)))
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), score="nested")
         regressor.conformalize(x[:200], y[:200]).export(self.path("out.onnx"), alpha=[0.1, 0.2])
         exported = fcp.load(self.path("out.onnx"))
         names = [name for name, _ in exported.outputs]
@@ -306,7 +315,8 @@ class Files(Case):
 
     def test_pickle_and_copy(self):
         x, y = regression_rows(150)
-        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1), cut="1"))
+        model = model_for(perceptron(3, 1), cut="1")
+        regressor = fcp.FeatureConformalRegressor(model, score="nested")
         regressor.conformalize(x[:100], y[:100])
         expected = regressor.predict_interval(x[100:])[1]
         for other in (pickle.loads(pickle.dumps(regressor)), copy.deepcopy(regressor)):
@@ -362,7 +372,7 @@ class Words(Case):
         self.assertEqual(fresh.get_params(), fitted.get_params())
         self.assertFalse(hasattr(fresh, "predictor_"))
         self.assertEqual(fresh.conformalize(x, y).radius(0.1), fitted.radius(0.1))
-        cloned = sklearn.base.clone(fcp.FeatureConformalRegressor(perceptron(3, 1)))
+        cloned = sklearn.base.clone(fcp.FeatureConformalRegressor(perceptron(3, 1), score="nested"))
         self.assertTrue(cloned.conformalize(x, y).radius(0.1))
 
     @unittest.skipIf(sklearn is None, "scikit-learn is not installed")
@@ -371,7 +381,7 @@ class Words(Case):
         network = perceptron(3, 1)
         steps = [
             ("scale", sklearn.preprocessing.StandardScaler()),
-            ("conformal", fcp.FeatureConformalRegressor(network)),
+            ("conformal", fcp.FeatureConformalRegressor(network, score="nested")),
         ]
         pipeline = sklearn.pipeline.Pipeline(steps).fit(x[:200], y[:200])
         scaled = pipeline[:-1].transform(x[200:])

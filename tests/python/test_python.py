@@ -65,7 +65,7 @@ class Regions(Case):
 
     def test_shapes(self):
         x, y = regression_rows(60, outputs=2)
-        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 2)))
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 2)), score="nested")
         prediction, intervals = regressor.conformalize(x[:40], y[:40]).predict_interval(
             x[40:], alpha=[0.1, 0.2, 0.3]
         )
@@ -102,7 +102,8 @@ class Regions(Case):
 
     def test_too_few_rows_are_infinite_and_said(self):
         x, y = regression_rows(20)
-        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1))).conformalize(x, y)
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), score="nested")
+        regressor.conformalize(x, y)
         with self.assertWarnsRegex(UserWarning, "needs at least 99 calibration rows"):
             _, intervals = regressor.predict_interval(x, alpha=0.01)
         self.assertTrue(
@@ -132,8 +133,8 @@ class Calibrations(Case):
     def test_weighted_with_equal_weights_is_split(self):
         x, y = regression_rows(300)
         model = model_for(perceptron(3, 1))
-        split = fcp.FeatureConformalRegressor(model).conformalize(x[:200], y[:200])
-        weighted = fcp.FeatureConformalRegressor(model, calibration="weighted")
+        split = fcp.FeatureConformalRegressor(model, score="nested").conformalize(x[:200], y[:200])
+        weighted = fcp.FeatureConformalRegressor(model, calibration="weighted", score="nested")
         weighted.conformalize(x[:200], y[:200], weights=np.ones(200))
         _, one = split.predict_interval(x[200:])
         _, other = weighted.predict_interval(x[200:], weights=np.ones(100))
@@ -142,7 +143,9 @@ class Calibrations(Case):
     def test_localized_and_shifted_run(self):
         x, y = regression_rows(300)
         model = model_for(perceptron(3, 1))
-        local = fcp.FeatureConformalRegressor(model, calibration="localized", bandwidth=1.0)
+        local = fcp.FeatureConformalRegressor(
+            model, score="nested", calibration="localized", bandwidth=1.0
+        )
         _, intervals = local.conformalize(x[:200], y[:200]).predict_interval(x[200:])
         self.assertEqual(intervals.shape, (100, 2, 1))
         shifted = fcp.FeatureConformalRegressor(model, score="residual", calibration="weighted")
@@ -160,7 +163,8 @@ class Calibrations(Case):
 
     def test_choices_leave_their_rows_out(self):
         x, y = regression_rows(300)
-        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), cut="auto")
+        model = model_for(perceptron(3, 1))
+        regressor = fcp.FeatureConformalRegressor(model, score="nested", cut="auto")
         regressor.conformalize(x, y)
         self.assertEqual(regressor.predictor_.rows, 240)
         self.assertEqual(regressor.predictor_.provenance["rows left out for choices"], "60")
@@ -172,14 +176,14 @@ class Arrays(Case):
     def setUp(self):
         super().setUp()
         self.x, self.y = regression_rows(80)
-        self.regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)))
+        self.regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), score="nested")
         self.regressor.conformalize(self.x, self.y)
         self.expected = self.regressor.predict_interval(self.x)[1]
 
     def assert_same(self, x, y=None):
         intervals = self.regressor.predict_interval(x)[1]
         np.testing.assert_array_equal(intervals, self.expected)
-        again = fcp.FeatureConformalRegressor(self.regressor.model)
+        again = fcp.FeatureConformalRegressor(self.regressor.model, score="nested")
         again.conformalize(x, self.y if y is None else y)
         self.assertEqual(again.radius(0.1), self.regressor.radius(0.1))
 
@@ -222,7 +226,7 @@ class Arrays(Case):
         network = torch.nn.Sequential(
             torch.nn.Linear(3, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)
         )
-        regressor = fcp.FeatureConformalRegressor(model_for(network), cut="0")
+        regressor = fcp.FeatureConformalRegressor(model_for(network), cut="0", score="nested")
         regressor.conformalize(self.x, self.y)
         ticks, stop = [], threading.Event()
 

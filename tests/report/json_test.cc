@@ -81,6 +81,27 @@ TEST(Json, WholeReport) {
   EXPECT_EQ(json["notes"].size(), 1u);
 }
 
+TEST(Json, ConditionalCoverage) {
+  EvaluationReport report = testing::sample_report();
+  EXPECT_FALSE(report_json(report).contains("conditional"));
+  report.methods[0].conditional = ConditionalCoverage{.rows = 1000,
+                                                      .worst_slab = coverage_of(80, 100),
+                                                      .excess_risk = {0.01, 0.002},
+                                                      .correlation = -0.25};
+  Json json = report_json(report)["conditional"];
+  EXPECT_EQ(json["rows"], 1000);
+  EXPECT_EQ(json["worst_slab"]["coverage"], 0.8);
+  EXPECT_EQ(json["excess_risk"], 0.01);
+  EXPECT_EQ(json["excess_risk_error"], 0.002);
+  EXPECT_EQ(json["length_miss_correlation"], -0.25);
+  EXPECT_FALSE(json.contains("stability"));
+  report.methods[0].conditional->refits = 2;
+  report.methods[0].conditional->stability = 0.75;
+  json = report_json(report)["conditional"];
+  EXPECT_EQ(json["refits"], 2);
+  EXPECT_EQ(json["stability"], 0.75);
+}
+
 TEST(Json, NamesNeedNotBeUtf8) {
   EvaluationReport report = testing::sample_report(20, 20);
   report.methods[0].name =

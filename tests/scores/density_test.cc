@@ -113,12 +113,14 @@ TEST(Density, UnionsHaveTheLengthOfTheirParts) {
   EXPECT_EQ(region_lengths(score->region(torch::zeros({1, 2}), 0.25)).item<double>(), 0);
 }
 
-// Quantiles that a foreign head gives out of order are raised to their predecessors.
-TEST(Density, QuantilesOutOfOrderAreRaised) {
+// Two quantiles that cross keep their distance, so that intervals in proportion to it grow.
+TEST(Density, QuantilesThatCrossArePutInOrder) {
+  const auto pair = make_score({.name = "quantiles"}, constant_quantiles({1, -1}));
+  EXPECT_EQ(region_lengths(pair->region(torch::zeros({1, 2}), 1.0)).item<double>(), 6);
   const auto head = constant_quantiles({0, 3, 2, 5});
   const QuantileRows rows = QuantileReader({.name = "density"}, head).read(torch::zeros({1, 2}));
   EXPECT_THAT(std::vector<double>(rows.quantiles(0, 0).begin(), rows.quantiles(0, 0).end()),
-              testing::ElementsAre(0, 3, 3, 5));
+              testing::ElementsAre(0, 2, 3, 5));
 }
 
 TEST(Density, GridsMustFitTheOutputs) {

@@ -119,7 +119,11 @@ OpPointer make_gelu(OpArguments& arguments) {
          "', expected 'none' or 'tanh'");
   }
   const bool exact = approximate == "none";
-  const auto gelu = [approximate](const torch::Tensor& x) { return torch::gelu(x, approximate); };
+  // Written out: libtorch may hand its own to another library, by the size of the tensor.
+  const auto gelu = [exact](const torch::Tensor& x) {
+    if (exact) return x * (torch::erf(x * 0.7071067811865476) + 1) / 2;
+    return x * (torch::tanh((x + x * x * x * 0.044715) * 0.7978845608028654) + 1) / 2;
+  };
   const double knot = exact ? 1.4142135623730951 : 1.4185040087908284;
   Curve curve = make_curve(gelu, exact ? gelu_slope : tanh_gelu_slope, {-1, 1, -1}, {-knot, knot});
   curve.turns = {exact ? -0.75179152469356446 : -0.75246142207101626};

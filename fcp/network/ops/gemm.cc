@@ -1,5 +1,6 @@
 // Matrix products: Gemm, Y = α·A'·B' + β·C, and MatMul with numpy's rules for ranks and batches.
-// The common cases run as one call of libtorch's fused kernels. Cost: 2·M·K·N.
+// A matrix on the right multiplies row by row (row_product.h), so that a row's bits do not depend
+// on its batch; stacks of matrices are libtorch's. Cost: 2·M·K·N.
 // Reference: ONNX operator specification. Tested by tests/network/ops_linear_test.cc.
 #include <algorithm>
 
@@ -9,6 +10,7 @@
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
+#include "fcp/network/row_product.h"
 
 namespace fcp {
 namespace {
@@ -34,14 +36,13 @@ class Gemm : public Op {
            shape_text(b.sizes()), transpose_a_ || transpose_b_ ? " (after transposing)" : "");
     }
     checked_elements({a.size(0), b.size(1)}, node_);
-    if (inputs.size() < 3 || !inputs[2].defined()) {
-      const torch::Tensor product = torch::mm(a, b);
-      return {alpha_ == 1 ? product : product * alpha_};
-    }
+    torch::Tensor product = row_product(a, b, &weights_);
+    if (alpha_ != 1) product = product * alpha_;
+    if (inputs.size() < 3 || !inputs[2].defined()) return {product};
     const torch::Tensor& c = inputs[2];
     expect_type_of(a, c, node_, "C");
     expect_broadcast(c, {a.size(0), b.size(1)}, node_, "C");
-    return {torch::addmm(c, a, b, beta_, alpha_)};
+    return {product + (beta_ == 1 ? c : c * beta_)};
   }
 
   // Rows are kept apart when A varies and is not transposed.
@@ -57,7 +58,7 @@ class Gemm : public Op {
   }
   torch::Tensor pull_back(const torch::Tensor& coefficients, const Tensors& inputs) const override {
     const torch::Tensor result =
-        torch::matmul(coefficients, transpose_b_ ? inputs[1] : inputs[1].t());
+        row_product(coefficients, transpose_b_ ? inputs[1] : inputs[1].t());
     return alpha_ == 1 ? result : result * alpha_;
   }
   BallOutput over_ball(const BallInput& ball, const Tensors& inputs) const override {
@@ -82,6 +83,7 @@ class Gemm : public Op {
   double beta_;
   bool transpose_a_;
   bool transpose_b_;
+  mutable PackedCache weights_;
 };
 
 // How many products of the two factors' numbers are held at once.
@@ -138,6 +140,8 @@ class MatMul : public Op {
     expect_rank(b, 1, kMaxRank, node_, "B");
     expect_type_of(a, b, node_, "B");
     checked_elements(product_shape(a, b), node_);
+    if (b.dim() == 2) return {row_product(a, b, &weights_)};
+    if (b.dim() == 1) return {row_product(a, b.unsqueeze(1), &weights_).squeeze(-1)};
     return {torch::matmul(a, b)};
   }
 
@@ -190,6 +194,7 @@ class MatMul : public Op {
   }
 
   Node node_;
+  mutable PackedCache weights_;
 };
 
 }  // namespace

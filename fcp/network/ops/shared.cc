@@ -1,9 +1,11 @@
 #include "fcp/network/ops/shared.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/row_product.h"
 
 namespace fcp {
 namespace {
@@ -37,7 +39,7 @@ std::unique_ptr<Op> floating_unary_op(OpArguments& arguments, UnaryFunction func
         if (!x.is_floating_point()) {
           fail(where, ": input is ", x.scalar_type(), ", expected floating-point numbers");
         }
-        return function(x);
+        return each_alike(function, x);
       },
       std::move(curve));
 }
@@ -45,8 +47,13 @@ std::unique_ptr<Op> floating_unary_op(OpArguments& arguments, UnaryFunction func
 Curve make_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> bends,
                  std::vector<double> knots) {
   Curve curve;
-  curve.value = std::move(value);
-  curve.slope = std::move(slope);
+  const auto alike = [](UnaryFunction f) -> UnaryFunction {
+    return [f = std::move(f)](const torch::Tensor& x) { return each_alike(f, x); };
+  };
+  // Straight pieces take exact arithmetic alone.
+  const bool bent = std::any_of(bends.begin(), bends.end(), [](int bend) { return bend != 0; });
+  curve.value = bent ? alike(std::move(value)) : std::move(value);
+  curve.slope = bent ? alike(std::move(slope)) : std::move(slope);
   curve.bends = std::move(bends);
   curve.knots = std::move(knots);
   return curve;

@@ -14,6 +14,7 @@
 #include "fcp/network/ops/ml/read_forest.h"
 #include "fcp/network/ops/ml/transforms.h"
 #include "fcp/network/ops/shared.h"
+#include "fcp/network/row_product.h"
 
 namespace fcp {
 namespace {
@@ -47,7 +48,7 @@ class LinearModel {
            weight_.size(1), " columns");
     }
     const auto options = x.options();
-    return torch::addmm(shift_.to(options), x, weight_.to(options).t());
+    return row_product(x, weight_.to(options).t()) + shift_.to(options);
   }
   const torch::Tensor& weight() const { return weight_; }
   const torch::Tensor& shift() const { return shift_; }
@@ -79,8 +80,8 @@ class LinearRegressor : public Op {
     const torch::Tensor plus = weight.clamp_min(0), minus = weight.clamp_max(0);
     const torch::Tensor shift = model_.shift().to(options);
     const Range& x = inputs[0];
-    return {{torch::addmm(shift, x.lower, plus) + torch::mm(x.upper, minus),
-             torch::addmm(shift, x.upper, plus) + torch::mm(x.lower, minus)}};
+    return {{row_product(x.lower, plus) + row_product(x.upper, minus) + shift,
+             row_product(x.upper, plus) + row_product(x.lower, minus) + shift}};
   }
   double roundings(const Tensors&) const override {
     return static_cast<double>(model_.weight().size(1)) + 3;

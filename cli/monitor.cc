@@ -1,0 +1,143 @@
+// fcp monitor: a log of rows with truths, replayed in the order of time. Alarms end it with code 3.
+#include <iostream>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "fcp/base/error.h"
+#include "fcp/base/output_file.h"
+#include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/replay.h"
+#include "fcp/report/json.h"
+#include "fcp/report/monitor_report.h"
+
+#include "cli/common.h"
+#include "cli/data_flags.h"
+#include "cli/verbs.h"
+
+namespace fcp::cli {
+namespace {
+
+struct MonitorFlags {
+  CommonOptions common;
+  DataFlags data;
+  FactOptions facts;
+  ReplayOptions replay;
+  std::string model;
+  std::string alpha = "0.1";
+  std::string time;
+  std::string reference;
+  std::vector<std::string> watch;
+  std::string adapt;
+  double step = 0.005;
+  std::string report;
+};
+
+ReplayOptions replay_options(const MonitorFlags& flags, const DataOptions& data,
+                             const CalibrationArtifact& artifact, const Context& context) {
+  ReplayOptions options = flags.replay;
+  options.monitor.seed = flags.common.seed;
+  options.facts = read_facts_for(artifact, data, flags.facts, *context.observer);
+  if (!flags.time.empty()) options.times = read_times(data, flags.time);
+  options.watch_inputs = flags.watch != std::vector<std::string>{"none"};
+  if (options.watch_inputs) options.watched = flags.watch;
+  if (!flags.adapt.empty()) options.adapt = AdaptOptions{flags.adapt, flags.step};
+  if (options.window > 0 && !options.adapt) {
+    throw UsageError("--window applies only to --adapt; say --adapt dtaci, aci or none");
+  }
+  return options;
+}
+
+void tell_monitor(const MonitorFlags& flags, const MonitorReport& report) {
+  if (!flags.report.empty()) {
+    const std::string log = data_file_names(data_options(flags.data));
+    write_file(flags.report, monitor_html(report, {{"predictor", flags.model}, {"log", log}}));
+  }
+  if (flags.common.json) {
+    std::cout << json_text(monitor_json(report)) << '\n';
+  } else {
+    std::cout << monitor_text(report);
+    if (!flags.report.empty()) std::cout << "report: " << flags.report << '\n';
+  }
+  if (!report.alarms.empty()) throw Alarm();
+}
+
+void run_monitor(MonitorFlags& flags) {
+  Context context = start(flags.common);
+  context.batch = flags.data.batch;
+  const DataOptions data = data_options(flags.data);
+  flags.replay.monitor.level = parse_level(flags.alpha);
+  const CalibrationArtifact artifact =
+      read_artifact_for(flags.model, {&flags.replay.monitor.level, 1});
+  const auto source = open_data(data, &artifact.network);
+  ReplayOptions options = replay_options(flags, data, artifact, context);
+  std::unique_ptr<RowSource> reference;
+  if (!flags.reference.empty()) {
+    DataOptions before = data;
+    before.data = flags.reference;
+    before.target = "";
+    before.needs_target = false;
+    reference = open_data(before, &artifact.network);
+    options.reference = reference.get();
+  }
+  tell_monitor(flags, replay(artifact, *source, options, context));
+}
+
+void add_watching(CLI::App& verb, MonitorFlags& flags) {
+  verb.add_option("--false-alarms", flags.replay.monitor.false_alarms,
+                  "Chance of any false alarm over all time")
+      ->check(CLI::Range(1e-9, 0.5))
+      ->capture_default_str();
+  verb.add_option("--watch", flags.watch, "Columns of the inputs to watch for drift, or none")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb.add_option(
+      "--reference", flags.reference,
+      "Rows from before the log, for the drift of inputs; without it the log's own past");
+  verb.add_option("--time", flags.time, "CSV column of times: numbers, or dates like 2026-11-16");
+  verb.add_option("--period", flags.replay.period,
+                  "Periods of the timeline, by the dates of --time")
+      ->check(CLI::IsMember({"year", "month", "day", "hour"}));
+  verb.add_option("--every", flags.replay.every, "Rows of a period; 0 chooses")
+      ->capture_default_str();
+  verb.add_option("--report", flags.report, "HTML report with the timeline to write");
+}
+
+void add_adapting(CLI::App& verb, MonitorFlags& flags) {
+  verb.add_option("--adapt", flags.adapt,
+                  "Also show regions whose level follows the truths: dtaci needs no step size; "
+                  "none: the level stays, for --window alone")
+      ->check(CLI::IsMember({"aci", "dtaci", "none"}));
+  verb.add_option("--step", flags.step, "Adapt by aci: how far each truth moves the level")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb.add_option("--window", flags.replay.window,
+                  "Adapt: take radii from the last so many scores; 0: from those of the file")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_monitor(CLI::App& app) {
+  auto flags = std::make_shared<MonitorFlags>();
+  CLI::App* verb = app.add_subcommand(
+      "monitor", "Watch a log for change: coverage, scores, inputs; exit code 3 on alarm");
+  verb->footer(
+      "Examples:\n"
+      "  fcp monitor calibrated.onnx --data log.csv --target y --time t --period month\n"
+      "  fcp monitor calibrated.onnx --data log.csv --target y --report timeline.html\n"
+      "  fcp monitor calibrated.onnx --data log.csv --target y --adapt dtaci --window 1000\n"
+      "The rows must be in the order of time. Exit code 3: at least one alarm.");
+  verb->add_option("model", flags->model, "Calibrated predictor")->required();
+  verb->add_option("--data", flags->data.data, "The log: CSV, .npy or .npz:entry")->required();
+  verb->add_option("--alpha", flags->alpha, "Share of regions that may miss the truth")
+      ->capture_default_str();
+  add_watching(*verb, *flags);
+  add_adapting(*verb, *flags);
+  add_facts(*verb, flags->facts);
+  add_data(*verb, flags->data, /*needs_target=*/true);
+  add_common(*verb, flags->common);
+  verb->callback([flags] { run_monitor(*flags); });
+}
+
+}  // namespace fcp::cli

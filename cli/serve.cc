@@ -1,0 +1,129 @@
+// fcp serve: calibrated predictors over HTTP.
+#include "fcp/serving/serve.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <mutex>
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+
+#include "cli/common.h"
+#include "cli/verbs.h"
+
+namespace fcp::cli {
+namespace {
+
+struct ServeFlags {
+  CommonOptions common;
+  ServeOptions serve;
+  std::string alpha = "0.1";
+  std::string token_file;
+};
+
+std::string read_token(const std::string& path) {
+  if (path.empty()) return "";
+  std::ifstream file(path);
+  std::string token;
+  if (!file || !std::getline(file, token) || token.empty()) {
+    fail(path, ": expected a token on its first line");
+  }
+  return token;
+}
+
+bool signal_came() {
+  try {
+    check_interrupted();
+    return false;
+  } catch (const Interrupted&) {
+    return true;
+  }
+}
+
+// One line per event on stderr, with the time in front.
+void log_line(const std::string& line) {
+  static std::mutex mutex;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const double seconds = std::chrono::duration<double>(now).count();
+  char time[32];
+  std::snprintf(time, sizeof time, "%.3f", seconds);
+  const std::lock_guard lock(mutex);
+  std::cerr << concat("{\"time\":", time, ",", line.substr(1), "\n") << std::flush;
+}
+
+void run_serve(ServeFlags& flags) {
+  const Context context = start(flags.common);
+  ServeOptions& options = flags.serve;
+  options.api.level = options.monitor.level = parse_level(flags.alpha);
+  options.api.token = read_token(flags.token_file);
+  options.monitor.seed = flags.common.seed;
+  options.device = context.device;
+  const bool quiet = flags.common.quiet;
+  serve(options, signal_came, [quiet](const std::string& line) {
+    if (!quiet) log_line(line);
+  });
+}
+
+void add_limits(CLI::App& verb, ServeOptions& options) {
+  verb.add_option("--max-body", options.http.limits.body, "Bytes of a request at most, as 64MB")
+      ->transform(CLI::AsSizeValue(false));
+  verb.add_option("--max-rows", options.api.limits.rows, "Rows of a request at most")
+      ->capture_default_str();
+  verb.add_option("--max-connections", options.http.connections, "Connections at most")
+      ->capture_default_str();
+  verb.add_option("--max-queue", options.batches.queued_rows,
+                  "Rows of a model that may wait; beyond them requests are answered 503")
+      ->capture_default_str();
+  verb.add_option("--request-seconds", options.http.request_seconds,
+                  "Time for a request to come whole and for its answer to be taken")
+      ->capture_default_str();
+  verb.add_option("--idle-seconds", options.http.idle_seconds,
+                  "Time between requests before a connection is closed")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  auto flags = std::make_shared<ServeFlags>();
+  CLI::App* verb = app.add_subcommand(
+      "serve", "Serve calibrated predictors over HTTP: the Open Inference Protocol v2");
+  verb->footer(
+      "Examples:\n"
+      "  fcp serve calibrated.onnx\n"
+      "  fcp serve price=price.onnx demand=demand.onnx --port 9000 --state state/\n"
+      "  curl localhost:8080/v2/models/calibrated\n"
+      "SIGTERM and SIGINT end it after all requests in work are answered. A file that is replaced\n"
+      "is loaded without dropping a request.");
+  ServeOptions& options = flags->serve;
+  verb->add_option("models", options.models, "Calibrated predictors: FILE or NAME=FILE")
+      ->required();
+  verb->add_option("--host", options.http.host, "Address to listen on")->capture_default_str();
+  verb->add_option("--port", options.http.port, "Port; 0: any that is free")->capture_default_str();
+  verb->add_option("--alpha", flags->alpha, "Level where a request does not say")
+      ->capture_default_str();
+  verb->add_option("--state", options.state,
+                   "Folder that keeps predictions and truths: allows feedback and monitoring");
+  verb->add_option("--keep", options.kept.waiting, "State: predictions that may wait for truth")
+      ->capture_default_str();
+  verb->add_option("--keep-truths", options.kept.truths, "State: truths to keep")
+      ->capture_default_str();
+  verb->add_option("--false-alarms", options.monitor.false_alarms,
+                   "State: chance of any false alarm over all time")
+      ->check(CLI::Range(1e-9, 0.5))
+      ->capture_default_str();
+  verb->add_option("--token-file", flags->token_file,
+                   "File whose first line clients must send as Authorization: Bearer …");
+  verb->add_option("--reload-seconds", options.reload_seconds,
+                   "Time between looks at the files; 0: never")
+      ->capture_default_str();
+  verb->add_flag("--log-requests", options.api.log_requests, "A line per request on stderr");
+  add_limits(*verb, options);
+  add_common(*verb, flags->common);
+  verb->callback([flags] { run_serve(*flags); });
+}
+
+}  // namespace fcp::cli

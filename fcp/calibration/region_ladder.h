@@ -1,0 +1,60 @@
+// Lengths of a score at any radius and any floor, read from its regions at a few radii. Serves
+// choices that compare many candidates, which need no exact scores.
+//
+// On a ladder of radii 0 = R_0 < R_1 < … the regions of all rows are made once. Between two rungs,
+// and beyond the last, ends are taken as linear in the radius. A floor widens each end by w r, so
+// that one ladder serves every floor:
+//
+//   excess_g = how far y is outside of its region at R_g, less w R_g       (≤ 0: inside)
+//   score    = where the excess, linear between rungs, reaches 0
+//
+// Assumes regions that grow with the radius from the prediction on, and that a floor widens by w r:
+// nested with a bound whose bands are nested, and linearized, which is linear itself, so that one
+// rung makes it exact. Rungs in steps of √2 put the length of nested within 1 % of the exact one.
+//
+// Cost: one region per rung for each row, beside the scores of 32 rows that place the rungs;
+// select_cut makes 31 for each floor.
+// Tested by tests/calibration/region_ladder_test.cc.
+#pragma once
+
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/conformal/level.h"
+#include "fcp/scores/score.h"
+
+namespace fcp {
+
+// Whether a ladder can stand for the score: see above.
+bool has_ladder(const ScoreOptions& score);
+
+class RegionLadder {
+ public:
+  // `sharp` is the score with floor 0, of the options `score`. Rungs lie around the radius at
+  // `level`. An Error where no row has a finite score, and where some are not numbers.
+  RegionLadder(const Score& sharp, const ScoreOptions& score, const torch::Tensor& features,
+               const torch::Tensor& truth, const Level& level);
+
+  // By how much the mean width grows with the radius up to the radius at the level: the slope s of
+  // a floor, as measure_slope gives it; 0 where that radius is infinite.
+  double slope(const Level& level) const;
+
+  // The estimated score of each row where each end moves by `widening` times the radius besides.
+  std::vector<double> scores(double widening) const;
+
+  // The mean over these rows and all outputs of the length at a radius.
+  double mean_length(double radius, double widening, const std::vector<size_t>& rows) const;
+
+  size_t rows() const { return rows_; }
+
+ private:
+  double excess(size_t rung, size_t row) const { return excess_[rung * rows_ + row]; }
+
+  size_t rows_ = 0;
+  std::vector<double> radii_;   // of the rungs, from 0 on
+  std::vector<double> excess_;  // [rungs, N]
+  std::vector<double> width_;   // [rungs, N]: mean over outputs
+};
+
+}  // namespace fcp

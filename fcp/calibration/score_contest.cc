@@ -1,0 +1,180 @@
+#include "fcp/calibration/score_contest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+#include "fcp/base/random.h"
+#include "fcp/calibration/calibration.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/scores/region_measures.h"
+
+namespace fcp {
+namespace {
+
+constexpr int kHalvings = 4;
+constexpr double kLargestLoss = 0.02;  // of the length, for the sake of simplicity
+
+torch::Tensor places_of(const std::vector<size_t>& rows) {
+  return torch::tensor(std::vector<int64_t>(rows.begin(), rows.end()), torch::kLong);
+}
+
+CalibrationScores rows_at(const Score& score, const torch::Tensor& scores,
+                          const torch::Tensor& which) {
+  const torch::Tensor some = scores.index_select(0, which).contiguous();  // [n, S]
+  CalibrationScores rows;
+  rows.sides = score.sides();
+  rows.scores.assign(some.data_ptr<double>(), some.data_ptr<double>() + some.numel());
+  return rows;
+}
+
+double mean_size(const Regions& regions) {
+  return regions.members.defined() ? regions.members.sum(1).to(torch::kDouble).mean().item<double>()
+                                   : region_lengths(regions).mean().item<double>();
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// The deviation of a − b, over √2.
+double noise_of(const std::vector<double>& a, const std::vector<double>& b) {
+  const double mean = mean_of(a) - mean_of(b);
+  double squares = 0;
+  for (size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i] - mean) * (a[i] - b[i] - mean);
+  return std::sqrt(squares / static_cast<double>(a.size() - 1) / 2);
+}
+
+std::vector<double> values_at(const std::vector<double>& all, const std::vector<size_t>& rows) {
+  std::vector<double> some;
+  some.reserve(rows.size());
+  for (const size_t row : rows) some.push_back(all[row]);
+  return some;
+}
+
+double share_within(const std::vector<double>& scores, double radius) {
+  const auto in =
+      std::count_if(scores.begin(), scores.end(), [&](double score) { return score <= radius; });
+  return static_cast<double>(in) / static_cast<double>(scores.size());
+}
+
+}  // namespace
+
+HalfMeasures measure_halves(const Score& score, const torch::Tensor& features,
+                            const torch::Tensor& truth, const Level& level,
+                            const std::vector<Halving>& halvings) {
+  const std::vector<double> plain = score.score(features, truth);
+  const torch::Tensor scores =
+      torch::tensor(plain, torch::kDouble).reshape({features.size(0), score.sides()});
+  if (scores.isnan().any().item<bool>()) fail("some of its scores are not numbers");
+  HalfMeasures measures;
+  for (const Halving& halving : halvings) {
+    for (const size_t side : {0, 1}) {
+      check_interrupted();
+      const torch::Tensor judged = places_of(halving[1 - side]);
+      const auto calibration =
+          make_calibration({}, rows_at(score, scores, places_of(halving[side])));
+      const TestInputs fresh{features.index_select(0, judged.to(features.device())), {}, {}};
+      const torch::Tensor radii = calibration->radii(fresh, level);
+      measures.lengths.push_back(mean_size(score.region(fresh.features, radii)));
+      const torch::Tensor in = (scores.index_select(0, judged) <= radii.cpu()).all(1);
+      measures.coverage += in.to(torch::kDouble).mean().item<double>() / (2 * kHalvings);
+    }
+  }
+  return measures;
+}
+
+HalfMeasures measure_halves(const RegionLadder& ladder, double widening, const Level& level,
+                            const std::vector<Halving>& halvings) {
+  const std::vector<double> scores = ladder.scores(widening);
+  HalfMeasures measures;
+  for (const Halving& halving : halvings) {
+    for (const size_t side : {0, 1}) {
+      const std::vector<size_t>& judged = halving[1 - side];
+      const double radius = conformal_quantile(values_at(scores, halving[side]), level);
+      measures.lengths.push_back(ladder.mean_length(radius, widening, judged));
+      measures.coverage += share_within(values_at(scores, judged), radius) / (2 * kHalvings);
+    }
+  }
+  return measures;
+}
+
+ScoreContest::ScoreContest(int64_t rows, const ScoreSelectionOptions& options)
+    : rows_(rows), options_(options) {
+  Random random(options.seed);
+  for (int i = 0; i < kHalvings; ++i) {
+    const std::vector<size_t> order = random.permutation(static_cast<size_t>(rows));
+    const auto middle = order.begin() + rows / 2;
+    halvings_.push_back({std::vector(order.begin(), middle), std::vector(middle, order.end())});
+  }
+}
+
+void ScoreContest::enter(const ScoreOptions& score,
+                         const std::function<HalfMeasures(ScoreCandidate&)>& measure) {
+  ScoreCandidate candidate{.name = score.name, .cut = "", .score = score};
+  candidate.length = std::numeric_limits<double>::infinity();
+  HalfMeasures measures;
+  try {
+    measures = measure(candidate);
+    candidate.length = mean_of(measures.lengths);
+    candidate.coverage = measures.coverage;
+  } catch (const Error& error) {
+    candidate.skipped = error.what();
+  } catch (const std::bad_alloc&) {
+    candidate.skipped = "out of memory";
+  }
+  selection_.candidates.push_back(candidate);
+  lengths_.push_back(measures.lengths);
+  if (options_.observe) options_.observe(selection_.candidates.back());
+}
+
+// Lengths as they are compared: those that were tuned carry a handicap.
+std::vector<double> ScoreContest::compared_lengths() const {
+  const std::vector<ScoreCandidate>& all = selection_.candidates;
+  std::vector<double> lengths;
+  size_t plain = all.size();  // the shortest that was not tuned
+  for (size_t i = 0; i < all.size(); ++i) {
+    lengths.push_back(all[i].length);
+    const bool shorter = plain == all.size() || all[i].length < all[plain].length;
+    if (!all[i].tuned && std::isfinite(all[i].length) && shorter) plain = i;
+  }
+  for (size_t i = 0; plain < all.size() && i < all.size(); ++i) {
+    const bool handicapped = all[i].tuned && std::isfinite(all[i].length);
+    if (handicapped) lengths[i] += noise_of(lengths_[i], lengths_[plain]);
+  }
+  return lengths;
+}
+
+ScoreSelection ScoreContest::choose() {
+  std::vector<ScoreCandidate>& all = selection_.candidates;
+  const std::vector<double> compared = compared_lengths();
+  const auto least = std::min_element(compared.begin(), compared.end());
+  if (all.empty() || !std::isfinite(*least)) fail_selection();
+  const auto shortest = static_cast<size_t>(least - compared.begin());
+  selection_.chosen = shortest;
+  for (size_t i = all.size(); i-- > 0;) {
+    if (!std::isfinite(compared[i])) continue;
+    all[i].standard_error = noise_of(lengths_[i], lengths_[shortest]);
+    const double allowed = std::min(all[i].standard_error, kLargestLoss * *least);
+    if (compared[i] <= *least + allowed) selection_.chosen = i;
+  }
+  all[selection_.chosen].chosen = true;
+  return std::move(selection_);
+}
+
+void ScoreContest::fail_selection() const {
+  std::string reasons;
+  for (const ScoreCandidate& candidate : selection_.candidates) {
+    reasons += concat("; ", candidate.name, ": ",
+                      candidate.skipped.empty() ? "infinite" : candidate.skipped);
+  }
+  fail("no score gives finite regions on the ", rows_, " selection rows", reasons);
+}
+
+}  // namespace fcp

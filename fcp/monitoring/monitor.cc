@@ -1,0 +1,194 @@
+#include "fcp/monitoring/monitor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/base/number_text.h"
+#include "fcp/monitoring/confidence_sequence.h"
+
+namespace fcp {
+namespace {
+
+constexpr size_t kMostShownGroups = 1000;  // beyond them: "(others)"
+
+std::vector<double> log_capitals(const std::vector<Martingale>& martingales) {
+  std::vector<double> logs;
+  for (const Martingale& one : martingales) logs.push_back(one.log_capital());
+  return logs;
+}
+
+}  // namespace
+
+void RateCount::add(bool hit) {
+  ++rows;
+  hits += hit ? 1 : 0;
+}
+
+double RateCount::rate() const {
+  return rows == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(rows);
+}
+
+void SizeCount::add(double size) {
+  if (std::isinf(size)) {
+    ++infinite;
+    return;
+  }
+  ++finite;
+  sum += size;
+}
+
+Monitor::Monitor(const MonitorOptions& options, MonitoredCalibration calibration,
+                 std::optional<Drift> drift)
+    : options_(options),
+      calibration_(std::move(calibration)),
+      scores_watch_(options.false_alarms / 3),
+      drift_watch_(options.false_alarms / 3),
+      drift_(std::move(drift)) {
+  auto& groups = calibration_.scores;
+  if (groups.empty() || groups[0].empty()) fail("a monitor needs the scores of a calibration");
+  const size_t sides = groups[0].size();
+  const double share = options.false_alarms / 3 / static_cast<double>(groups.size()) / 2;
+  uint64_t seed = options.seed;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const auto allowed = allowed_for(groups[g].at(0).size(), sides, share);
+    tests_.emplace_back();
+    const std::string name = calibration_.groups.empty() ? "" : calibration_.groups.at(g);
+    if (allowed) tests_.back() = GroupTest{name, CoverageAlarm(*allowed), CapitalWatch(share), 0};
+    transducers_.emplace_back();
+    for (std::vector<double>& scores : groups[g]) {
+      transducers_.back().emplace_back(std::move(scores), seed++);
+    }
+  }
+  transducers_.emplace_back();
+  for (size_t side = 0; side < sides; ++side) {
+    transducers_.back().emplace_back(std::vector<double>(), seed++);
+  }
+  by_side_.resize(sides);
+  so_far_.options = options;
+  so_far_.watches_exchangeability = calibration_.exchangeable;
+  so_far_.watches_drift = drift_.has_value();
+  for (const auto& test : tests_) so_far_.watches_coverage |= test.has_value();
+}
+
+// Each of the sides is calibrated at its share of the level, and a row is missed where one is.
+std::optional<double> Monitor::allowed_for(size_t rows, size_t sides, double delta) const {
+  if (!calibration_.has_law) return std::nullopt;
+  const Level level = sides == 1 ? options_.level : options_.level.divided_by(sides);
+  const auto parts = static_cast<double>(sides);
+  const std::optional<double> one = allowed_miss_rate(level, rows, delta / parts);
+  if (!one || *one * parts >= 1) return std::nullopt;
+  return *one * parts;
+}
+
+void Monitor::raise(const CapitalWatch& watch, double log_capital, const std::string& kind,
+                    const std::string& what) {
+  const double odds = std::exp(std::min(log_capital, 700.0));
+  so_far_.alarms.push_back(
+      {.kind = kind,
+       .what = concat(what, "; ", format_number(odds, 3), " to 1 against no change"),
+       .row = watch.row(),
+       .since = watch.since(),
+       .log10_odds = log_capital / std::log(10)});
+}
+
+void Monitor::watch_scores(const MonitoredRow& row) {
+  if (!calibration_.exchangeable) return;
+  const bool known = row.group >= 0 && static_cast<size_t>(row.group) + 1 < transducers_.size();
+  auto& bags = known ? transducers_[static_cast<size_t>(row.group)] : transducers_.back();
+  for (size_t side = 0; side < by_side_.size(); ++side) {
+    by_side_[side].step(bags[side].next(row.scores[side]));
+  }
+  const double now = so_far_.log_exchangeability = log_mean_exp(log_capitals(by_side_));
+  if (!scores_watch_.see(so_far_.rows, now)) return;
+  raise(scores_watch_, now, "exchangeability", "the scores are no longer those of calibration");
+}
+
+void Monitor::watch_coverage(const MonitoredRow& row) {
+  if (row.group < 0 || static_cast<size_t>(row.group) >= tests_.size()) return;
+  auto& found = tests_[static_cast<size_t>(row.group)];
+  if (!found) return;
+  found->test.step(row.covered);
+  const double now = found->log_capital = found->test.log_capital();
+  so_far_.log_coverage = now;
+  for (const auto& other : tests_) {
+    if (other) so_far_.log_coverage = std::max(so_far_.log_coverage, other->log_capital);
+  }
+  if (!found->watch.see(so_far_.rows, now)) return;
+  const std::string where = found->name.empty() ? "" : concat(" in group '", found->name, "'");
+  raise(found->watch, now, "coverage",
+        concat("regions", where, " miss the truth more often than the ",
+               format_percent(found->test.allowed_miss_rate()), " that calibration allows"));
+}
+
+void Monitor::watch_inputs(const MonitoredRow& row) {
+  if (!drift_ || row.x.empty()) return;
+  drift_->step(row.x);
+  const double now = so_far_.log_drift = drift_->log_capital();
+  if (!drift_watch_.see(so_far_.rows, now)) return;
+  raise(drift_watch_, now, "drift",
+        concat("the inputs drift, '", drift_->strangest(), "' most of all"));
+}
+
+void Monitor::count(const MonitoredRow& row, const std::string& period,
+                    const std::optional<AdaptedRow>& adapted) {
+  auto& timeline = so_far_.timeline;
+  if (timeline.empty() || timeline.back().label != period) {
+    timeline.push_back({.label = period, .first_row = so_far_.rows});
+  }
+  TimelinePoint& point = timeline.back();
+  for (RateCount* rate : {&so_far_.covered, &point.covered}) rate->add(row.covered);
+  for (SizeCount* size : {&so_far_.size, &point.size}) size->add(row.size);
+  if (adapted) {
+    for (RateCount* rate : {&so_far_.adapted_covered, &point.adapted_covered}) {
+      rate->add(adapted->covered);
+    }
+    for (SizeCount* size : {&so_far_.adapted_size, &point.adapted_size}) size->add(adapted->size);
+    point.level_sum += adapted->level;
+  }
+  point.log_exchangeability = so_far_.log_exchangeability;
+  point.log_coverage = so_far_.log_coverage;
+  point.log_drift = so_far_.log_drift;
+  point.so_far = so_far_.covered;
+  if (!row.shown.empty()) count_shown(row);
+}
+
+void Monitor::count_shown(const MonitoredRow& row) {
+  auto& shown = so_far_.groups;
+  auto found = std::find_if(shown.begin(), shown.end(),
+                            [&](const GroupCount& group) { return group.name == row.shown; });
+  if (found == shown.end()) {
+    const bool full = shown.size() >= kMostShownGroups;
+    if (shown.size() <= kMostShownGroups) {
+      shown.push_back({.name = full ? "(others)" : row.shown, .covered = {}});
+    }
+    found = shown.end() - 1;
+  }
+  found->covered.add(row.covered);
+}
+
+void Monitor::take(const MonitoredRow& row, const std::string& period,
+                   const std::optional<AdaptedRow>& adapted) {
+  if (row.scores.size() != by_side_.size()) {
+    fail("found ", row.scores.size(), " scores of a row, expected ", by_side_.size());
+  }
+  watch_scores(row);
+  watch_coverage(row);
+  watch_inputs(row);
+  count(row, period, adapted);
+  ++so_far_.rows;
+}
+
+MonitorReport Monitor::report() const {
+  MonitorReport report = so_far_;
+  const auto sequence = [&](const RateCount& count) {
+    return rate_sequence(count.hits, count.rows, options_.false_alarms);
+  };
+  report.sequence = sequence(report.covered);
+  for (TimelinePoint& point : report.timeline) point.sequence = sequence(point.so_far);
+  for (GroupCount& group : report.groups) group.sequence = sequence(group.covered);
+  return report;
+}
+
+}  // namespace fcp

@@ -1,0 +1,79 @@
+#include "fcp/monitoring/periods.h"
+
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+// As many characters as the unit has of 2026-11-16T05.
+size_t unit_width(const std::string& unit) {
+  if (unit == "year") return 4;
+  if (unit == "month") return 7;
+  if (unit == "day") return 10;
+  if (unit == "hour") return 13;
+  fail_option("period", "found '", unit, "', expected year, month, day or hour");
+}
+
+std::optional<double> plain_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
+  return value;
+}
+
+bool is_date(std::string_view text) {
+  constexpr std::string_view kPattern = "dddd-dd-dd";
+  if (text.size() < kPattern.size()) return false;
+  for (size_t i = 0; i < kPattern.size(); ++i) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(text[i])) != 0;
+    if (kPattern[i] == 'd' ? !digit : text[i] != kPattern[i]) return false;
+  }
+  return true;
+}
+
+[[noreturn]] void fail_time(size_t row, const std::string& found, const std::string& expected) {
+  fail("time: row ", row, " (from 0) is '", found, "', expected ", expected);
+}
+
+}  // namespace
+
+void check_times(const std::vector<std::string>& times) {
+  const bool numbers = !times.empty() && plain_number(times[0]).has_value();
+  for (size_t row = 0; row < times.size(); ++row) {
+    const std::optional<double> value = plain_number(times[row]);
+    if (numbers ? !value : !is_date(times[row])) {
+      fail_time(row, times[row], numbers ? "a number" : "a number or a date like 2026-11-16T05:27");
+    }
+    if (row == 0) continue;
+    const std::string& before = times[row - 1];
+    if (numbers ? *value < *plain_number(before) : times[row] < before) {
+      fail_time(row, times[row], concat("no earlier time than '", before, "' of the row before"));
+    }
+  }
+}
+
+std::vector<std::string> calendar_periods(const std::vector<std::string>& times,
+                                          const std::string& unit) {
+  const size_t width = unit_width(unit);
+  std::vector<std::string> periods;
+  for (size_t row = 0; row < times.size(); ++row) {
+    if (!is_date(times[row]) || times[row].size() < width) {
+      fail_time(row, times[row], concat("a date that tells the ", unit));
+    }
+    periods.push_back(times[row].substr(0, width));
+  }
+  return periods;
+}
+
+std::string counted_period(size_t row, size_t every, const std::vector<std::string>& times) {
+  const size_t first = row / every * every;
+  return times.empty() ? concat("rows ", first, "–", first + every - 1) : times.at(first);
+}
+
+}  // namespace fcp

@@ -1,0 +1,315 @@
+#include "fcp/network/row_product.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/utils.h>
+
+#include "fcp/base/lanes.h"
+#include "fcp/base/parallel.h"
+
+namespace fcp {
+
+// The columns padded with zeros to a multiple of kLanes.
+struct PackedMatrix {
+  int64_t inputs = 0, outputs = 0;
+  size_t width = 0;
+  torch::ScalarType type = torch::kFloat;
+  FloatRows floats;
+  std::vector<double, LineAllocator<double>> doubles;
+
+  template <typename Number>
+  const Number* rows() const {
+    if constexpr (sizeof(Number) == sizeof(float))
+      return floats.data();
+    else
+      return doubles.data();
+  }
+};
+
+namespace {
+
+struct FloatVectors16 {
+  typedef float Number;
+  typedef float Type __attribute__((vector_size(64), aligned(4), may_alias));
+};
+struct FloatVectors8 {
+  typedef float Number;
+  typedef float Type __attribute__((vector_size(32), aligned(4), may_alias));
+};
+struct FloatVectors4 {
+  typedef float Number;
+  typedef float Type __attribute__((vector_size(16), aligned(4), may_alias));
+};
+struct DoubleVectors8 {
+  typedef double Number;
+  typedef double Type __attribute__((vector_size(64), aligned(8), may_alias));
+};
+struct DoubleVectors4 {
+  typedef double Number;
+  typedef double Type __attribute__((vector_size(32), aligned(8), may_alias));
+};
+struct DoubleVectors2 {
+  typedef double Number;
+  typedef double Type __attribute__((vector_size(16), aligned(8), may_alias));
+};
+
+template <typename Number>
+struct ProductWork {
+  const PackedMatrix* matrix;
+  const Number* in;  // [rows, inputs]
+  Number* out;       // [rows, outputs]
+  size_t rows;
+};
+
+// Rows `row` … `row + kRows − 1`, and kParts vectors of outputs from `first` on. The last row
+// stands for those behind it, so that every row goes through the same instructions.
+template <typename Vectors, size_t kRows, size_t kParts>
+FCP_KERNEL void product_tile(const ProductWork<typename Vectors::Number>& work, size_t row,
+                             size_t first) {
+  using Number = typename Vectors::Number;
+  using Vector = typename Vectors::Type;
+  constexpr size_t kStep = sizeof(Vector) / sizeof(Number);
+  const auto inputs = static_cast<size_t>(work.matrix->inputs);
+  const auto outputs = static_cast<size_t>(work.matrix->outputs);
+  const Number* weights = work.matrix->template rows<Number>() + first;
+  const Number* in[kRows];
+  Vector sum[kRows][kParts];
+  for (size_t i = 0; i < kRows; ++i) {
+    in[i] = work.in + std::min(row + i, work.rows - 1) * inputs;
+    for (size_t part = 0; part < kParts; ++part) sum[i][part] = Vector{};
+  }
+  for (size_t k = 0; k < inputs; ++k, weights += work.matrix->width) {
+    for (size_t i = 0; i < kRows; ++i) {
+      const Number input = in[i][k];
+      for (size_t part = 0; part < kParts; ++part) {
+        sum[i][part] += input * *reinterpret_cast<const Vector*>(weights + part * kStep);
+      }
+    }
+  }
+  for (size_t i = 0; i < kRows && row + i < work.rows; ++i) {
+    Number* out = work.out + (row + i) * outputs + first;
+    const auto* from = reinterpret_cast<const Number*>(&sum[i][0]);
+    std::copy_n(from, std::min(kParts * kStep, outputs - first), out);
+  }
+}
+
+template <typename Vectors, size_t kRows, size_t kParts>
+FCP_KERNEL void product_rows(const ProductWork<typename Vectors::Number>& work) {
+  constexpr size_t kStep = sizeof(typename Vectors::Type) / sizeof(typename Vectors::Number);
+  constexpr size_t kWide = kParts * kStep;
+  const auto outputs = static_cast<size_t>(work.matrix->outputs);
+  // The tiles of a column of the packed matrix stay in the second cache for all rows.
+  size_t first = 0;
+  for (; first + kWide <= work.matrix->width && first < outputs; first += kWide) {
+    for (size_t row = 0; row < work.rows; row += kRows) {
+      product_tile<Vectors, kRows, kParts>(work, row, first);
+    }
+  }
+  for (; first < outputs; first += kStep) {
+    for (size_t row = 0; row < work.rows; row += kRows) {
+      product_tile<Vectors, kRows, 1>(work, row, first);
+    }
+  }
+}
+
+FCP_AVX512 void product_avx512(const ProductWork<float>& work) {
+  product_rows<FloatVectors16, 6, 4>(work);
+}
+FCP_AVX512 void product_avx512(const ProductWork<double>& work) {
+  product_rows<DoubleVectors8, 6, 2>(work);
+}
+FCP_AVX2 void product_avx2(const ProductWork<float>& work) {
+  product_rows<FloatVectors8, 3, 4>(work);
+}
+FCP_AVX2 void product_avx2(const ProductWork<double>& work) {
+  product_rows<DoubleVectors4, 3, 4>(work);
+}
+void product_plain(const ProductWork<float>& work) { product_rows<FloatVectors4, 3, 4>(work); }
+void product_plain(const ProductWork<double>& work) { product_rows<DoubleVectors2, 3, 4>(work); }
+
+template <typename Number>
+void run_product(const ProductWork<Number>& work) {
+  const int width = simd_width();
+  if (width == 512) return product_avx512(work);
+  if (width == 256) return product_avx2(work);
+  product_plain(work);
+}
+
+constexpr size_t kThreadProducts = size_t{1} << 21;  // below, a thread costs more than it does
+
+template <typename Number>
+torch::Tensor multiplied(const torch::Tensor& a, const PackedMatrix& matrix) {
+  torch::Tensor result = torch::empty({a.size(0), matrix.outputs}, a.options());
+  const auto rows = static_cast<size_t>(a.size(0));
+  if (rows == 0 || matrix.outputs == 0) return result;
+  const auto inputs = static_cast<size_t>(matrix.inputs);
+  const auto outputs = static_cast<size_t>(matrix.outputs);
+  const Number* from = a.data_ptr<Number>();
+  Number* to = result.data_ptr<Number>();
+  const size_t least = std::max<size_t>(6, kThreadProducts / (inputs * outputs + 1));
+  parallel_rows(
+      rows, least, static_cast<size_t>(at::get_num_threads()), [&](size_t first, size_t last) {
+        run_product<Number>({&matrix, from + first * inputs, to + first * outputs, last - first});
+      });
+  return result;
+}
+
+std::shared_ptr<const PackedMatrix> pack(const torch::Tensor& b) {
+  auto matrix = std::make_shared<PackedMatrix>();
+  matrix->inputs = b.size(0);
+  matrix->outputs = b.size(1);
+  matrix->width = padded(static_cast<size_t>(b.size(1)));
+  matrix->type = b.scalar_type();
+  const auto numbers = static_cast<size_t>(b.size(0)) * matrix->width;
+  void* place = nullptr;
+  if (matrix->type == torch::kFloat) {
+    matrix->floats.resize(numbers);
+    place = matrix->floats.data();
+  } else {
+    matrix->doubles.resize(numbers);
+    place = matrix->doubles.data();
+  }
+  if (b.numel() > 0) {
+    const auto width = static_cast<int64_t>(matrix->width);
+    torch::from_blob(place, {b.size(0), width}, b.options().requires_grad(false))
+        .narrow(1, 0, b.size(1))
+        .copy_(b.detach());
+  }
+  return matrix;
+}
+
+bool takes_own_path(const torch::Tensor& a) {
+  return a.is_cpu() && (a.scalar_type() == torch::kFloat || a.scalar_type() == torch::kDouble);
+}
+
+torch::Tensor plain_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache* cache) {
+  const torch::Tensor plain = a.detach();
+  const torch::Tensor rows =
+      (a.dim() == 1 ? plain.unsqueeze(0) : plain.flatten(0, a.dim() - 2)).contiguous();
+  const std::shared_ptr<const PackedMatrix> matrix = cache != nullptr ? cache->packed(b) : pack(b);
+  torch::Tensor result = matrix->type == torch::kFloat ? multiplied<float>(rows, *matrix)
+                                                       : multiplied<double>(rows, *matrix);
+  std::vector<int64_t> shape = a.sizes().vec();
+  shape.back() = b.size(1);
+  return result.reshape(shape);
+}
+
+// Of a constant b: the gradient of a is a row product as well.
+struct RowProduct : public torch::autograd::Function<RowProduct> {
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& a,
+                               const torch::Tensor& b) {
+    context->save_for_backward({b});
+    return plain_product(a, b, nullptr);
+  }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* context,
+                                               torch::autograd::tensor_list gradients) {
+    const torch::Tensor b = context->get_saved_variables()[0];
+    return {row_product(gradients[0], b.t()), torch::Tensor()};
+  }
+};
+
+constexpr int64_t kFullTile = 1 << 14;  // libtorch gives no part of it to another thread
+constexpr int64_t kTileUnit = 64;       // two of the widest vectors, and twice that
+constexpr size_t kThreadTiles = 8;      // below, a thread costs more than it does
+
+// f of `count` numbers of x [numbers] from `first` on.
+torch::Tensor tile_of(const std::function<torch::Tensor(const torch::Tensor&)>& f,
+                      const torch::Tensor& x, int64_t first, int64_t count) {
+  const int64_t missing = (kTileUnit - count % kTileUnit) % kTileUnit;
+  torch::Tensor tile = x.narrow(0, first, count);
+  if (missing > 0) {  // detached, so that no 0 · ∞ of a slope reaches the first number
+    tile = torch::cat({tile, tile.narrow(0, 0, 1).detach().expand({missing})});
+  }
+  return f(tile.contiguous()).narrow(0, 0, count);
+}
+
+// Eight sums side by side, so that the compiler can take vectors; the same for every row.
+template <typename Number>
+void sum_each_row(const torch::Tensor& x, torch::Tensor& sums) {
+  const int64_t width = x.size(1);
+  for (int64_t row = 0; row < x.size(0); ++row) {
+    const Number* from = x.data_ptr<Number>() + row * width;
+    Number parts[8] = {};
+    int64_t i = 0;
+    for (; i + 8 <= width; i += 8) {
+      for (int64_t part = 0; part < 8; ++part) parts[part] += from[i + part];
+    }
+    for (; i < width; ++i) parts[i % 8] += from[i];
+    sums.data_ptr<Number>()[row] = ((parts[0] + parts[4]) + (parts[2] + parts[6])) +
+                                   ((parts[1] + parts[5]) + (parts[3] + parts[7]));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const PackedMatrix> PackedCache::packed(const torch::Tensor& matrix) {
+  constexpr int64_t kMostKept = 1 << 22;  // numbers: a copy of small weights only
+  if (matrix.numel() > kMostKept) return pack(matrix);
+  const std::lock_guard lock(mutex_);
+  // Views such as a transpose are new tensors at every call: known by what they look at.
+  const bool known = packed_ != nullptr && source_.data_ptr() == matrix.data_ptr() &&
+                     source_.sizes() == matrix.sizes() && source_.strides() == matrix.strides() &&
+                     source_.scalar_type() == matrix.scalar_type() && version_ == matrix._version();
+  if (!known) {
+    packed_ = pack(matrix);
+    source_ = matrix;  // held, so that nothing else comes to lie at its place
+    version_ = static_cast<uint32_t>(matrix._version());
+  }
+  return packed_;
+}
+
+torch::Tensor row_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache* cache) {
+  const bool own = takes_own_path(a) && b.is_cpu() && b.scalar_type() == a.scalar_type() &&
+                   !b.requires_grad() && a.dim() > 0 && a.size(-1) == b.size(0);
+  if (!own) return torch::matmul(a, b);
+  if (a.requires_grad() && torch::GradMode::is_enabled()) return RowProduct::apply(a, b);
+  return plain_product(a, b, cache);
+}
+
+torch::Tensor each_alike(const std::function<torch::Tensor(const torch::Tensor&)>& f,
+                         const torch::Tensor& x) {
+  const int64_t numbers = x.numel();
+  const bool whole = numbers <= kFullTile && numbers % kTileUnit == 0 && x.is_contiguous();
+  if (!x.is_cpu() || !x.is_floating_point() || whole) return f(x);
+  const torch::Tensor flat = x.reshape({-1});
+  std::vector<torch::Tensor> tiles(static_cast<size_t>((numbers + kFullTile - 1) / kFullTile));
+  const auto make = [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) {
+      const auto begin = static_cast<int64_t>(i) * kFullTile;
+      tiles[i] = tile_of(f, flat, begin, std::min(kFullTile, numbers - begin));
+    }
+  };
+  if (x.requires_grad()) {
+    make(0, tiles.size());
+  } else {
+    parallel_rows(tiles.size(), kThreadTiles, static_cast<size_t>(at::get_num_threads()), make);
+  }
+  if (tiles.empty()) return f(x);
+  return (tiles.size() == 1 ? tiles[0] : torch::cat(tiles)).reshape(x.sizes());
+}
+
+torch::Tensor sum_rows(const torch::Tensor& x) {
+  const torch::Tensor flat = x.flatten(1);
+  if (!takes_own_path(flat)) return flat.sum(1);
+  if (flat.requires_grad() && torch::GradMode::is_enabled()) {
+    return row_product(flat, torch::ones({flat.size(1), 1}, flat.options())).squeeze(1);
+  }
+  const torch::Tensor plain = flat.contiguous();
+  torch::Tensor sums = torch::empty({flat.size(0)}, flat.options());
+  if (flat.scalar_type() == torch::kFloat)
+    sum_each_row<float>(plain, sums);
+  else
+    sum_each_row<double>(plain, sums);
+  return sums;
+}
+
+torch::Tensor row_dots(const torch::Tensor& a, const torch::Tensor& b) {
+  if (!takes_own_path(a)) return torch::einsum("snd,nd->sn", {a, b});
+  return sum_rows((a * b).flatten(0, 1)).reshape({a.size(0), a.size(1)});
+}
+
+}  // namespace fcp

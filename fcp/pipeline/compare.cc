@@ -1,0 +1,121 @@
+#include "fcp/pipeline/compare.h"
+
+#include <vector>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+#include "fcp/base/number_text.h"
+#include "fcp/pipeline/answers.h"
+#include "fcp/pipeline/coverage_counts.h"
+#include "fcp/pipeline/open_data.h"
+#include "fcp/pipeline/region_tensors.h"
+#include "fcp/pipeline/replay_adapter.h"
+
+namespace fcp {
+namespace {
+
+struct RowFigures {
+  std::vector<double> covered, sizes, scores;  // scores: of intervals alone
+};
+
+// The mean interval score over the outputs of each row.
+void add_interval_scores(const Regions& regions, const torch::Tensor& truth, const Level& level,
+                         std::vector<double>& scores) {
+  const torch::Tensor lower = host_doubles(regions.lower), upper = host_doubles(regions.upper);
+  const torch::Tensor plain = host_doubles(truth);
+  const auto outputs = static_cast<size_t>(lower.size(1));
+  const auto low = numbers(lower), high = numbers(upper), y = numbers(plain);
+  for (size_t row = 0; row * outputs < low.size(); ++row) {
+    double sum = 0;
+    for (size_t i = row * outputs; i < (row + 1) * outputs; ++i) {
+      sum += interval_score({low[i], high[i]}, y[i], level);
+    }
+    scores.push_back(sum / static_cast<double>(outputs));
+  }
+}
+
+RowFigures measure_rows(const ComparedPredictor& compared, const Level& level,
+                        const Context& context) {
+  const CalibrationArtifact& artifact = *compared.artifact;
+  const TensorPredictor predictor(artifact, context.device);
+  const bool labels = predictor.score().classes() > 0;
+  RowFigures figures;
+  Stage stage(context, "compare", compared.rows->size().value_or(0));
+  for (Rows rows; compared.rows->next(context.batch_for(*compared.rows), rows);) {
+    check_interrupted();
+    const size_t count = rows.x.rows();
+    const TestInputs inputs = predictor.describe(
+        view(rows.x), side_information(compared.facts, artifact.rows.group_names.size(),
+                                       figures.covered.size(), count));
+    const torch::Tensor truth = view(rows.y);
+    const std::vector<double> scores = judge_rows(predictor, inputs, truth, false).scores;
+    const Regions regions = predictor.region(inputs, level);
+    check_answers(regions, *compared.rows, rows.first_row);
+    for (const bool in :
+         within_radii(predictor, inputs, truth, scores, level, artifact.score.paper)) {
+      figures.covered.push_back(in ? 1 : 0);
+    }
+    for (const double size : region_sizes(regions)) figures.sizes.push_back(size);
+    if (!labels) add_interval_scores(regions, truth, level, figures.scores);
+    stage.advance(count);
+  }
+  check_facts(compared.facts, figures.covered.size());
+  return figures;
+}
+
+// 1: a is better, −1: b is, 0: none can be told to be.
+int judge(const Comparison& found) {
+  const PairedDifference& main = found.score ? *found.score : found.size;
+  if (!main.certain()) return 0;
+  const int better = main.difference < 0 ? 1 : -1;
+  const size_t own = better > 0 ? found.size.infinite_a : found.size.infinite_b;
+  const size_t other = better > 0 ? found.size.infinite_b : found.size.infinite_a;
+  if (own > other) return 0;
+  const bool covers_less = found.coverage.certain() && better * found.coverage.difference < 0;
+  return !found.score && covers_less ? 0 : better;
+}
+
+void add_verdict(Comparison& found) {
+  const int better = judge(found);
+  found.better = better > 0 ? "a" : better < 0 ? "b" : "";
+  if (better == 0) {
+    found.verdict = "none is better beyond doubt (95 %)";
+    return;
+  }
+  const PairedDifference& main = found.score ? *found.score : found.size;
+  const double best = better > 0 ? main.mean_a : main.mean_b;
+  const double other = better > 0 ? main.mean_b : main.mean_a;
+  found.verdict =
+      concat(found.better, " is better: its mean ", found.score ? "interval score" : "size", " is ",
+             format_number(best), " against ", format_number(other), " (95 %)");
+}
+
+}  // namespace
+
+Comparison compare(const ComparedPredictor& a, const ComparedPredictor& b, const Level& level,
+                   const Context& context) {
+  torch::NoGradGuard no_grad;
+  const RowFigures of_a = measure_rows(a, level, context);
+  const RowFigures of_b = measure_rows(b, level, context);
+  if (of_a.covered.size() != of_b.covered.size()) {
+    fail("a read ", of_a.covered.size(), " rows and b ", of_b.covered.size());
+  }
+  if (of_a.covered.empty()) fail("the data has no rows to compare on");
+  if (of_a.scores.empty() != of_b.scores.empty()) {
+    fail("one predictor gives intervals and the other sets of labels; they cannot be compared");
+  }
+  Comparison found{.level = level,
+                   .rows = of_a.covered.size(),
+                   .coverage = paired_difference(of_a.covered, of_b.covered),
+                   .size = paired_difference(of_a.sizes, of_b.sizes),
+                   .score = {},
+                   .better = {},
+                   .verdict = {}};
+  if (!of_a.scores.empty()) found.score = paired_difference(of_a.scores, of_b.scores);
+  add_verdict(found);
+  return found;
+}
+
+}  // namespace fcp

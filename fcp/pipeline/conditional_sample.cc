@@ -1,0 +1,148 @@
+#include "fcp/pipeline/conditional_sample.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/pipeline/open_data.h"
+#include "fcp/pipeline/region_tensors.h"
+#include "fcp/pipeline/segmentation_rows.h"
+#include "fcp/scores/region_measures.h"
+
+namespace fcp {
+namespace {
+
+constexpr size_t kSampledRows = 5000;
+constexpr size_t kMostColumns = 1024;
+constexpr size_t kLeastSampled = 50;  // for any of the figures
+
+bool has_columns(const RowSource& source, const EvaluateOptions& options) {
+  if (options.images || dynamic_cast<const SegmentationRows*>(&source)) return false;
+  return element_count(source.row_shape()) <= kMostColumns;
+}
+
+// A refit answers for the same rows without anything besides x.
+void check_refit(const CalibrationArtifact& artifact, const CalibrationArtifact& refit) {
+  const std::string& calibration = refit.calibration.name;
+  const bool labels = predicts_labels(artifact.score.name) || predicts_labels(refit.score.name);
+  if (labels) fail("refit: stability compares intervals; these are sets of labels");
+  if (calibration == "grouped" || calibration == "weighted") {
+    fail("refit: is calibrated ", calibration, ", which needs more of a row than its columns");
+  }
+}
+
+torch::Tensor covered_rows(const Regions& regions, const torch::Tensor& truth) {
+  if (!regions.members.defined()) return in_regions(regions, truth.to(torch::kDouble));
+  return regions.members.gather(1, truth.to(torch::kLong).to(regions.members.device()))
+      .select(1, 0);
+}
+
+torch::Tensor row_lengths(const Regions& regions) {
+  if (regions.members.defined()) return regions.members.sum(1).to(torch::kDouble);
+  return region_lengths(regions).mean(1);
+}
+
+// The ends of the drawn rows' intervals, all outputs side by side: [n, 2 K].
+torch::Tensor ends_of(const Regions& regions, const torch::Tensor& rows) {
+  return torch::cat({regions.lower.index_select(0, rows.to(regions.lower.device())),
+                     regions.upper.index_select(0, rows.to(regions.upper.device()))},
+                    1);
+}
+
+}  // namespace
+
+ConditionalSample::ConditionalSample(const CalibrationArtifact& artifact, const RowSource& source,
+                                     const EvaluateOptions& options, const Context& context)
+    : active_(has_columns(source, options)),
+      level_(options.level),
+      seed_(context.seed),
+      sampler_({kSampledRows}, context.seed) {
+  if (!active_ && !options.refits.empty()) {
+    fail("refit: rows of images, or of more than ", kMostColumns, " numbers, are not compared");
+  }
+  for (const CalibrationArtifact* refit : options.refits) {
+    check_refit(artifact, *refit);
+    refits_.push_back(std::make_unique<TensorPredictor>(*refit, context.device));
+  }
+}
+
+void ConditionalSample::measure(const Rows& rows, const Regions& regions, Packer& packer) {
+  if (!active_) return;
+  const std::vector<DrawnRow> drawn = sampler_.draw(rows.first_row, rows.x.rows())[0];
+  std::vector<int64_t> at;
+  std::vector<uint64_t> places;
+  for (const DrawnRow& one : drawn) {
+    at.push_back(static_cast<int64_t>(one.row));
+    places.push_back(one.place);
+  }
+  packer.add(places);
+  if (places.empty()) return;
+  const torch::Tensor which = torch::tensor(at, torch::kLong);
+  const torch::Tensor x = view(rows.x).index_select(0, which);
+  const auto column = [&](const torch::Tensor& all) {
+    return host_doubles(all).index_select(0, which).unsqueeze(1);
+  };
+  std::vector<torch::Tensor> facts = {column(covered_rows(regions, view(rows.y))),
+                                      column(row_lengths(regions))};
+  if (!refits_.empty()) facts.push_back(host_doubles(ends_of(regions, which)));
+  for (const auto& refit : refits_) {
+    const Regions other = refit->region(refit->describe(x), level_);
+    if (other.lower.sizes() != torch::IntArrayRef({x.size(0), regions.lower.size(1)})) {
+      fail("refit: predicts ", other.lower.size(1), " numbers for each row, the predictor ",
+           regions.lower.size(1));
+    }
+    facts.push_back(host_doubles(ends_of(other, torch::arange(x.size(0), torch::kLong))));
+  }
+  const torch::Tensor flat = host_doubles(x.flatten(1)), all = torch::cat(facts, 1).contiguous();
+  packer.add(numbers(flat));
+  packer.add(numbers(all));
+}
+
+void ConditionalSample::take(Unpacker& unpacker) {
+  if (!active_) return;
+  const std::vector<uint64_t> places = unpacker.numbers<uint64_t>();
+  if (places.empty()) return;
+  const std::vector<double> x = unpacker.numbers<double>(), facts = unpacker.numbers<double>();
+  const auto part = [&](const std::vector<double>& all, size_t row) {
+    const size_t width = all.size() / places.size();
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(row * width);
+    return std::vector<double>(first, first + static_cast<std::ptrdiff_t>(width));
+  };
+  for (size_t row = 0; row < places.size(); ++row) {
+    put_drawn(sample_, places[row], Sampled{part(x, row), part(facts, row)});
+  }
+}
+
+std::optional<ConditionalCoverage> ConditionalSample::finish() const {
+  if (!active_ || sample_.size() < kLeastSampled) return std::nullopt;
+  std::vector<double> x, lengths;
+  std::vector<uint8_t> covered;
+  for (const Sampled& row : sample_) {
+    x.insert(x.end(), row.x.begin(), row.x.end());
+    covered.push_back(row.facts[0] > 0);
+    lengths.push_back(row.facts[1]);
+  }
+  const size_t columns = sample_[0].x.size();
+  ConditionalCoverage found{.rows = sample_.size()};
+  found.worst_slab = worst_slab(x, columns, covered, {.seed = seed_});
+  found.excess_risk = excess_risk(x, columns, covered, level_, seed_);
+  found.correlation = length_miss_correlation(lengths, covered);
+  if (refits_.empty()) return found;
+  const size_t fits = refits_.size() + 1, outputs = (sample_[0].facts.size() - 2) / (2 * fits);
+  std::vector<std::vector<double>> lower(fits), upper(fits);
+  for (const Sampled& row : sample_) {
+    for (size_t fit = 0; fit < fits; ++fit) {
+      const auto ends = row.facts.begin() + static_cast<std::ptrdiff_t>(2 + 2 * outputs * fit);
+      const auto middle = ends + static_cast<std::ptrdiff_t>(outputs);
+      lower[fit].insert(lower[fit].end(), ends, middle);
+      upper[fit].insert(upper[fit].end(), middle, middle + static_cast<std::ptrdiff_t>(outputs));
+    }
+  }
+  std::vector<RefitIntervals> refits;
+  for (size_t fit = 0; fit < fits; ++fit) refits.push_back({lower[fit], upper[fit]});
+  found.refits = refits_.size();
+  found.stability = interval_stability(refits);
+  return found;
+}
+
+}  // namespace fcp

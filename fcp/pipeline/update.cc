@@ -1,0 +1,184 @@
+#include "fcp/pipeline/update.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/monitoring/periods.h"
+#include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/select_options.h"
+
+namespace fcp {
+namespace {
+
+constexpr char kDataHash[] = "calibration data sha256";
+constexpr char kHistory[] = "history";
+constexpr char kVersion[] = "version";
+
+std::optional<double> time_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool is_before(const std::string& time, const std::string& since) {
+  const auto a = time_number(time), b = time_number(since);
+  return a && b ? *a < *b : time < since;
+}
+
+size_t rows_of(RowSource& source, size_t batch) {
+  size_t count = 0;
+  while (const size_t skipped = source.skip(batch)) count += skipped;
+  source.rewind();
+  return count;
+}
+
+// The new rows that are not calibrated on.
+RowMask old_rows(RowSource& source, const UpdateOptions& options, size_t batch) {
+  if (options.window == 0 && options.since.empty()) return {};
+  const size_t rows = rows_of(source, batch);
+  RowMask mask(rows, false);
+  if (options.window > 0) {
+    for (size_t i = 0; i + options.window < rows; ++i) mask[i] = true;
+    return mask;
+  }
+  if (options.times.size() != rows) {
+    fail("time: names ", options.times.size(), " rows, the data has ", rows);
+  }
+  check_times({options.since});
+  check_times(options.times);
+  for (size_t i = 0; i < rows; ++i) mask[i] = is_before(options.times[i], options.since);
+  if (std::find(mask.begin(), mask.end(), false) == mask.end()) {
+    fail_option("since", "no row is at or after ", options.since, "; the last is at ",
+                rows == 0 ? "no time" : options.times.back());
+  }
+  return mask;
+}
+
+SelectedOptions options_of(const CalibrationArtifact& artifact) {
+  SelectedOptions options;
+  options.network = artifact.network;
+  options.score = artifact.score;
+  options.calibration = artifact.calibration;
+  options.cut = artifact.cut;
+  options.ratio = artifact.ratio;
+  return options;
+}
+
+// Which of the old rows stay, ascending.
+std::vector<size_t> kept_rows(const CalibrationArtifact& old, const UpdateOptions& options,
+                              size_t fresh, uint64_t seed) {
+  if (!options.since.empty()) return {};
+  const size_t rows = old.rows.count();
+  std::vector<size_t> kept(rows);
+  std::iota(kept.begin(), kept.end(), size_t{0});
+  if (options.window == 0) return kept;
+  kept = Random(seed).permutation(rows);
+  kept.resize(std::min(rows, options.window - std::min(options.window, fresh)));
+  std::sort(kept.begin(), kept.end());
+  return kept;
+}
+
+void sort_each_side(CalibrationScores& rows) {
+  const auto sides = static_cast<size_t>(rows.sides);
+  for (size_t side = 0; side < sides; ++side) {
+    const auto sorted = sorted_scores(side_scores(rows, static_cast<int64_t>(side)));
+    for (size_t i = 0; i < sorted.size(); ++i) rows.scores[i * sides + side] = sorted[i];
+  }
+}
+
+void add_old_rows(const CalibrationArtifact& old, const std::vector<size_t>& kept,
+                  CalibrationArtifact& made) {
+  if (kept.empty()) return;
+  const auto sides = static_cast<size_t>(old.rows.sides);
+  std::vector<int64_t> indices;
+  for (const size_t row : kept) {
+    const auto first = old.rows.scores.begin() + static_cast<std::ptrdiff_t>(row * sides);
+    made.rows.scores.insert(made.rows.scores.end(), first,
+                            first + static_cast<std::ptrdiff_t>(sides));
+    if (!old.rows.groups.empty()) made.rows.groups.push_back(old.rows.groups[row]);
+    if (!old.rows.weights.empty()) made.rows.weights.push_back(old.rows.weights[row]);
+    if (row < old.baseline.size()) made.baseline.push_back(old.baseline[row]);
+    indices.push_back(static_cast<int64_t>(row));
+  }
+  if (old.rows.features.defined()) {
+    made.rows.features =
+        torch::cat({made.rows.features, old.rows.features.index_select(0, torch::tensor(indices))});
+  }
+  made.baseline = sorted_scores(std::move(made.baseline));
+  if (old.calibration.name == "split") sort_each_side(made.rows);
+}
+
+std::string fact(const CalibrationArtifact& artifact, const std::string& key,
+                 const std::string& otherwise) {
+  const auto found = artifact.provenance.find(key);
+  return found == artifact.provenance.end() ? otherwise : found->second;
+}
+
+std::string first_version(const CalibrationArtifact& old) {
+  return concat("1: ", old.rows.count(), " rows of ", fact(old, "calibration data", "unknown"),
+                " (", fact(old, kDataHash, "no hash"), ")");
+}
+
+void check_new(const CalibrationArtifact& old, const std::string& history, const std::string& fresh,
+               const UpdateOptions& options) {
+  if (fresh != fact(old, kDataHash, "") && history.find(fresh) == std::string::npos) return;
+  fail(options.data_name, ": the predictor is calibrated on these rows already");
+}
+
+void chain_provenance(const CalibrationArtifact& old, const UpdateOptions& options, size_t fresh,
+                      size_t kept, CalibrationArtifact& made) {
+  auto& facts = made.provenance;
+  const std::string history = fact(old, kHistory, first_version(old));
+  check_new(old, history, facts[kDataHash], options);
+  size_t version = 1;
+  const std::string text = fact(old, kVersion, "1");
+  std::from_chars(text.data(), text.data() + text.size(), version);
+  ++version;
+  const std::string how = options.window > 0       ? concat("window of ", options.window)
+                          : !options.since.empty() ? concat("since ", options.since)
+                                                   : "merged";
+  facts[kVersion] = std::to_string(version);
+  facts[kHistory] = concat(history, "; ", version, ": ", how, ", ", fresh, " rows of ",
+                           options.data_name, " (", facts[kDataHash], ") and ", kept, " before");
+  facts["calibration rows"] = std::to_string(made.rows.count());
+  facts.erase("rows left out for choices");
+  if (!options.file_sha256.empty()) facts["updated from sha256"] = options.file_sha256;
+  facts.insert(old.provenance.begin(), old.provenance.end());  // what is not said anew
+}
+
+}  // namespace
+
+CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
+                       const UpdateOptions& options, const Context& context) {
+  if (options.window > 0 && !options.since.empty()) {
+    fail_option("window", "and since exclude each other");
+  }
+  const bool keeps = options.since.empty();
+  if (!artifact.rows.levels.empty() && keeps) {
+    fail_option("since", "the file keeps the scores of some levels alone, with which new ones ",
+                "cannot be merged; only --since replaces them");
+  }
+  SelectedOptions selected = options_of(artifact);
+  selected.left_out = old_rows(source, options, context.batch_for(source));
+  CalibrateSettings settings;
+  settings.data_name = options.data_name;
+  settings.facts = options.facts;
+  settings.levels = artifact.rows.levels;
+  settings.provenance["calibration data"] = options.data_name;
+  CalibrateResult result = calibrate_selected(selected, source, settings, context);
+  const size_t fresh = result.artifact.rows.count();
+  const std::vector<size_t> kept = kept_rows(artifact, options, fresh, context.seed);
+  add_old_rows(artifact, kept, result.artifact);
+  chain_provenance(artifact, options, fresh, kept.size(), result.artifact);
+  make_calibration(result.artifact.calibration, result.artifact.rows);  // complains of misfits
+  return result;
+}
+
+}  // namespace fcp

@@ -1,0 +1,37 @@
+// A calibrated predictor brought up to date with new rows: the same score, cut, heads and options,
+// other calibration rows.
+//
+//   merge    the old scores and those of all new rows: for more rows of the same kind
+//   window   the newest N rows; where there are fewer, old scores as many as fit, by the seed
+//   since    the new rows from a time on, and no old ones
+//
+// The file keeps where it comes from: its version, the hash of the file before, and one line per
+// version in `history`. Rows that a version was calibrated on already are refused.
+// Tested by tests/pipeline/update_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "fcp/calibration/artifact.h"
+#include "fcp/data/rows.h"
+#include "fcp/pipeline/calibrate.h"
+#include "fcp/pipeline/context.h"
+#include "fcp/pipeline/row_facts.h"
+
+namespace fcp {
+
+struct UpdateOptions {
+  size_t window = 0;                 // N; 0: no window
+  std::string since{};               // a time; empty: all rows
+  std::vector<std::string> times{};  // of all rows, for since
+  RowFacts facts{};                  // as read_facts_for gives them
+  std::string data_name{};           // of the new rows, for messages and the history
+  std::string file_sha256{};         // of the file that is updated
+};
+
+CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
+                       const UpdateOptions& options, const Context& context);
+
+}  // namespace fcp

@@ -1,0 +1,115 @@
+#include "fcp/serving/batcher.h"
+
+#include <exception>
+#include <utility>
+
+namespace fcp {
+namespace {
+
+template <typename Number>
+std::vector<Number> slice(const std::vector<Number>& all, size_t rows, size_t first, size_t count) {
+  const size_t width = all.size() / rows;
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first * width);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count * width)};
+}
+
+ServedAnswer part_of(const ServedAnswer& all, size_t first, size_t count) {
+  ServedAnswer part{.rows = count,
+                    .prediction = slice(all.prediction, all.rows, first, count),
+                    .labels = slice(all.labels, all.rows, first, count),
+                    .at = {}};
+  for (const ServedRegions& one : all.at) {
+    part.at.push_back({slice(one.lower, all.rows, first, count),
+                       slice(one.upper, all.rows, first, count),
+                       slice(one.members, all.rows, first, count)});
+  }
+  return part;
+}
+
+}  // namespace
+
+Batcher::Batcher(std::shared_ptr<const ServedModel> model, const Options& options)
+    : model_(std::move(model)), options_(options), thread_([this] { work(); }) {}
+
+Batcher::~Batcher() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+bool Batcher::put(ServedRows rows, std::vector<Level> levels, Done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (queued_ > 0 && queued_ + rows.rows > options_.queued_rows) return false;
+    queued_ += rows.rows;
+    queue_.push_back({std::move(rows), std::move(levels), std::move(done)});
+  }
+  wake_.notify_one();
+  return true;
+}
+
+// The first job and those behind it that ask for the same levels.
+std::vector<Batcher::Job> Batcher::take_jobs() {
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [this] { return ending_ || !queue_.empty(); });
+  std::vector<Job> jobs;
+  size_t rows = 0;
+  while (!queue_.empty()) {
+    Job& next = queue_.front();
+    const bool fits =
+        jobs.empty() || (model_->mergeable() && rows + next.rows.rows <= options_.batch_rows &&
+                         next.levels == jobs[0].levels);
+    if (!fits) break;
+    rows += next.rows.rows;
+    queued_ -= next.rows.rows;
+    jobs.push_back(std::move(next));
+    queue_.pop_front();
+  }
+  return jobs;
+}
+
+void Batcher::work() {
+  while (true) {
+    const std::vector<Job> jobs = take_jobs();
+    if (jobs.empty()) return;
+    run(jobs);
+  }
+}
+
+// Where rows of one job spoil a batch, all jobs are run by themselves, so that the others are
+// answered.
+void Batcher::run(const std::vector<Job>& jobs) {
+  ++batches_;
+  ServedRows all;
+  for (const Job& job : jobs) {
+    all.rows += job.rows.rows;
+    all.x.insert(all.x.end(), job.rows.x.begin(), job.rows.x.end());
+    all.groups.insert(all.groups.end(), job.rows.groups.begin(), job.rows.groups.end());
+  }
+  std::string error;
+  ServedAnswer answer;
+  try {
+    answer = model_->answer(all, jobs[0].levels);
+  } catch (const std::exception& problem) {
+    error = problem.what();
+  }
+  if (!error.empty() && jobs.size() > 1) {
+    for (const Job& job : jobs) run({job});
+    return;
+  }
+  size_t first = 0;
+  for (const Job& job : jobs) {
+    if (error.empty()) {
+      const ServedAnswer part = part_of(answer, first, job.rows.rows);
+      job.done(&part, "");
+    } else {
+      job.done(nullptr, error);
+    }
+    first += job.rows.rows;
+  }
+}
+
+}  // namespace fcp

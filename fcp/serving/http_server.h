@@ -1,0 +1,103 @@
+// A small HTTP server: one thread and epoll for all connections, so that idle and slow clients cost
+// a few kilobytes and no thread. Requests are handed to a handler, which answers at once or later
+// from any thread.
+//
+// Bounded: connections, bytes of a request, time for a request to come whole, time of an idle
+// connection; a connection has one request in work at a time, and is not read while it waits.
+// At the limit of connections new ones are answered 503 and closed.
+//
+// Tested by tests/serving/http_server_test.cc and tests/cli/test_serve.py.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "fcp/serving/http_message.h"
+
+namespace fcp {
+
+struct HttpOptions {
+  std::string host = "127.0.0.1";
+  uint16_t port = 8080;               // 0: any that is free
+  size_t connections = 10'000;        // at most
+  double request_seconds = 30;        // for a request to come whole, and for an answer to be taken
+  double idle_seconds = 60;           // between requests
+  size_t memory = size_t{512} << 20;  // bytes of requests on their way, all together
+  HttpLimits limits{};
+};
+
+class HttpServer {
+ public:
+  using Respond = std::function<void(HttpResponse)>;  // once, from any thread
+  using Handler = std::function<void(HttpRequest, Respond)>;
+
+  // Listens at once; an Error says why that cannot be.
+  HttpServer(const HttpOptions& options, Handler handler);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  uint16_t port() const { return port_; }
+  size_t connections() const { return open_; }
+  size_t in_work() const { return in_work_; }
+
+  // Serves until drain() was called and all requests in work are answered. `tick` is called about
+  // ten times a second, from this thread.
+  void run(const std::function<void()>& tick);
+
+  // No new connections; answers what is in work, then ends. From any thread.
+  void drain();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Connection {
+    int socket = -1;
+    HttpReader reader;
+    std::string out{};
+    size_t sent = 0;
+    bool waiting = false;  // for an answer
+    bool keep_alive = true;
+    Clock::time_point deadline{};
+  };
+
+  // Where answers from other threads come in; outlives the server for late ones.
+  struct Answers;
+
+  void accept_all();
+  void serve(uint64_t id, uint32_t events);
+  bool read_from(uint64_t id, Connection& one);
+  void go_on(uint64_t id, Connection& one, HttpReader::State state);
+  void answer(uint64_t id, const HttpResponse& response);
+  void look_further(uint64_t id, Connection& one);
+  bool write_to(Connection& one);
+  void watch(uint64_t id, Connection& one);
+  void close(uint64_t id);
+  void take_answers();
+  void close_late();
+  void set_deadline(Connection& one);
+
+  HttpOptions options_;
+  Handler handler_;
+  int listener_ = -1;
+  int epoll_ = -1;
+  uint16_t port_ = 0;
+  std::shared_ptr<Answers> answers_;
+  std::unordered_map<uint64_t, Connection> all_;
+  size_t buffered_ = 0;  // bytes in all readers
+  uint64_t next_ = 2;    // 0 and 1 are the listener and the answers
+  std::atomic<size_t> open_ = 0;
+  std::atomic<size_t> in_work_ = 0;
+  std::atomic<bool> draining_ = false;
+};
+
+}  // namespace fcp

@@ -1,0 +1,292 @@
+#include "fcp/serving/inference_api.h"
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+
+#include "fcp/base/error.h"
+#include "fcp/report/json.h"
+#include "fcp/report/monitor_report.h"
+#include "fcp/serving/feedback_message.h"
+#include "fcp/serving/status_page.h"
+
+namespace fcp {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string compact(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+HttpResponse json_response(const Json& json) { return {.body = compact(json)}; }
+
+std::string fresh_id() {
+  unsigned char bytes[12];
+  if (RAND_bytes(bytes, sizeof bytes) != 1) fail("the system has no random bytes");
+  std::string id;
+  for (const unsigned char byte : bytes) {
+    id += "0123456789abcdef"[byte >> 4];
+    id += "0123456789abcdef"[byte & 15];
+  }
+  return id;
+}
+
+std::optional<size_t> json_size(const HttpRequest& request) {
+  const std::string text = request.header("inference-header-content-length");
+  if (text.empty()) return std::nullopt;
+  size_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    fail("Inference-Header-Content-Length is not a number of bytes");
+  }
+  return size;
+}
+
+// "a/b/c" → "a", and leaves "b/c".
+std::string next_part(std::string& path) {
+  const size_t slash = std::min(path.find('/'), path.size());
+  std::string part = path.substr(0, slash);
+  path.erase(0, slash + 1);
+  return part;
+}
+
+HttpResponse plain(const std::string& type, std::string body) {
+  return {.type = type, .body = std::move(body)};
+}
+
+}  // namespace
+
+InferenceApi::InferenceApi(const ApiOptions& options, ModelStore& models, LiveState* state,
+                           Metrics& metrics, std::function<void(const std::string&)> log)
+    : options_(options), models_(models), state_(state), metrics_(metrics), log_(std::move(log)) {}
+
+void InferenceApi::finish(const Call& call, HttpResponse response) {
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - call.start).count();
+  const size_t rows = response.status == 200 ? call.rows : 0;
+  metrics_.count(call.model, call.what, response.status, rows, seconds);
+  if (options_.log_requests || response.status >= 500) {
+    Json line = {{"event", "request"},
+                 {"path", call.path.substr(0, 200)},
+                 {"status", response.status},
+                 {"rows", rows},
+                 {"ms", std::round(seconds * 1e5) / 100}};
+    if (response.status >= 400) line["answer"] = response.body.substr(0, 300);
+    log_(compact(line));
+  }
+  call.respond(std::move(response));
+}
+
+// In a time that does not depend on where the tokens differ.
+bool InferenceApi::is_allowed(const HttpRequest& request) const {
+  if (options_.token.empty() || request.path.starts_with("/v2/health/")) return true;
+  const std::string expected = "Bearer " + options_.token, given = request.header("authorization");
+  return given.size() == expected.size() &&
+         CRYPTO_memcmp(given.data(), expected.data(), expected.size()) == 0;
+}
+
+void InferenceApi::handle(HttpRequest request, HttpServer::Respond respond) {
+  const auto call = std::make_shared<Call>(
+      Call{std::move(respond), request.path, "", "other", 0, std::chrono::steady_clock::now()});
+  try {
+    if (!is_allowed(request)) {
+      HttpResponse response = error_response(401, "a bearer token is needed");
+      response.headers["WWW-Authenticate"] = "Bearer";
+      return finish(*call, std::move(response));
+    }
+    route(request, call);
+  } catch (const Error& error) {
+    finish(*call, error_response(400, error.what()));
+  } catch (const std::exception& error) {
+    finish(*call, error_response(500, error.what()));
+  }
+}
+
+void InferenceApi::route(const HttpRequest& request, const CallPointer& call) {
+  const std::string& path = request.path;
+  constexpr std::string_view kModels = "/v2/models/";
+  if (path.starts_with(kModels)) return route_model(request, path.substr(kModels.size()), call);
+  if (request.method != "GET") {
+    return finish(*call, error_response(405, "only GET is understood here"));
+  }
+  if (path == "/v2/health/live") return finish(*call, json_response({{"live", true}}));
+  if (path == "/v2/health/ready") {
+    if (!ready_) return finish(*call, error_response(503, "the server is ending"));
+    return finish(*call, json_response({{"ready", true}}));
+  }
+  if (path == "/v2" || path == "/v2/") return finish(*call, server_facts());
+  if (path == "/metrics") return finish(*call, metrics_page());
+  if (path == "/status") return finish(*call, status());
+  if (path == "/") return finish(*call, plain("text/html; charset=utf-8", status_page()));
+  finish(*call, error_response(404, "there is nothing here; see /v2"));
+}
+
+void InferenceApi::route_model(const HttpRequest& request, std::string rest,
+                               const CallPointer& call) {
+  const std::string name = next_part(rest);
+  std::string what = next_part(rest), version;
+  if (what == "versions") {
+    version = next_part(rest);
+    what = next_part(rest);
+  }
+  const auto batcher = models_.find(name, version);
+  if (!batcher) {
+    return finish(*call, error_response(404, version.empty() ? "there is no such model"
+                                                             : "there is no such version"));
+  }
+  call->model = name;
+  const bool posts = what == "infer" || what == "feedback";
+  if (request.method != (posts ? "POST" : "GET")) {
+    return finish(*call, error_response(405, posts ? "expected POST" : "expected GET"));
+  }
+  if (what.empty()) return finish(*call, model_facts(*batcher->model()));
+  if (what == "ready") return finish(*call, json_response({{"name", name}, {"ready", true}}));
+  if (what == "infer") return infer(request, *batcher, call);
+  if (what == "feedback") return feedback(request, batcher->model(), call);
+  finish(*call, error_response(404, "there is nothing here; see /v2"));
+}
+
+void InferenceApi::infer(const HttpRequest& request, Batcher& batcher, const CallPointer& call) {
+  call->what = "infer";
+  auto asked = std::make_shared<TensorRequest>(
+      parse_tensor_request(request.body, json_size(request), options_.limits));
+  const std::shared_ptr<const ServedModel> model = batcher.model();
+  const std::vector<Level> levels = model->levels(asked->alpha, options_.level);
+  ServedRows rows = model->rows_of(*asked);
+  call->rows = rows.rows;
+  if (state_ != nullptr && asked->id.empty()) asked->id = fresh_id();
+  auto kept = std::make_shared<ServedRows>(state_ == nullptr ? ServedRows() : rows);
+  const bool queued = batcher.put(
+      std::move(rows), levels,
+      [this, asked, model, levels, kept, call](const ServedAnswer* answer,
+                                               const std::string& error) {
+        if (answer == nullptr) return finish(*call, error_response(400, error));
+        if (state_ == nullptr) return answer_infer(*asked, *model, levels, *answer, call);
+        auto copy = std::make_shared<ServedAnswer>(*answer);
+        const bool put = state_->remember(
+            model, asked->id, std::move(*kept),
+            [this, asked, model, levels, copy, call](const std::string& problem, bool taken) {
+              if (!problem.empty()) return finish(*call, error_response(503, problem));
+              if (taken) {
+                return finish(*call, error_response(409, "the id is in use already"));
+              }
+              answer_infer(*asked, *model, levels, *copy, call);
+            });
+        if (!put) finish(*call, error_response(503, "too many requests wait; try again later"));
+      });
+  if (!queued) finish(*call, error_response(503, "too many rows wait; try again later"));
+}
+
+void InferenceApi::answer_infer(const TensorRequest& asked, const ServedModel& model,
+                                const std::vector<Level>& levels, const ServedAnswer& answer,
+                                const CallPointer& call) {
+  try {
+    TensorText text = tensor_response_text(
+        {model.name(), model.version(), asked.id, model.tensors(answer, levels, asked)});
+    HttpResponse response = plain(
+        text.header_size ? "application/octet-stream" : "application/json", std::move(text.body));
+    if (text.header_size) {
+      response.headers["Inference-Header-Content-Length"] = std::to_string(*text.header_size);
+    }
+    finish(*call, std::move(response));
+  } catch (const Error& error) {
+    finish(*call, error_response(400, error.what()));
+  }
+}
+
+void InferenceApi::feedback(const HttpRequest& request,
+                            const std::shared_ptr<const ServedModel>& model,
+                            const CallPointer& call) {
+  call->what = "feedback";
+  if (state_ == nullptr) {
+    return finish(*call, error_response(404, "feedback is not kept; start fcp serve with --state"));
+  }
+  auto told = std::make_shared<std::vector<TruthReport>>(
+      parse_feedback(request.body, model->class_names(), options_.limits.rows));
+  const bool put = state_->learn(
+      model->name(), *told,
+      [this, told, call](const std::vector<TruthResult>& results, const std::string& error) {
+        if (!error.empty()) return finish(*call, error_response(503, error));
+        finish(*call, {.body = feedback_text(*told, results)});
+      });
+  if (!put) finish(*call, error_response(503, "too many requests wait; try again later"));
+}
+
+HttpResponse InferenceApi::server_facts() const {
+  return json_response({{"name", "fcp"},
+                        {"version", FCP_VERSION},
+                        {"extensions", {"binary_tensor_data"}},
+                        {"models", models_.names()}});
+}
+
+HttpResponse InferenceApi::model_facts(const ServedModel& model) const {
+  const auto tensor = [](const std::string& name, const char* type,
+                         const std::vector<int64_t>& shape) {
+    return Json{{"name", name}, {"datatype", type}, {"shape", shape}};
+  };
+  Json json = {{"name", model.name()},
+               {"versions", models_.versions(model.name())},
+               {"platform", "fcp_onnx"}};
+  json["inputs"] = {tensor(model.input_name(), "FP32", model.input_shape())};
+  const auto outputs = static_cast<int64_t>(model.outputs());
+  if (model.classes() == 0) {
+    for (const char* name : {"prediction", "lower", "upper"}) {
+      json["outputs"].push_back(tensor(name, "FP32", {-1, outputs}));
+    }
+  } else {
+    json["outputs"] = {tensor("prediction", "INT64", {-1}),
+                       tensor("in_set", "BOOL", {-1, static_cast<int64_t>(model.classes())})};
+  }
+  json["parameters"] = {{"score", model.facts().score},
+                        {"calibration", model.facts().calibration},
+                        {"calibration_rows", model.facts().rows},
+                        {"version", model.version()},
+                        {"sha256", model.sha256()},
+                        {"columns", model.columns()},
+                        {"class_names", model.class_names()},
+                        {"alpha", options_.level.value()}};
+  return json_response(json);
+}
+
+HttpResponse InferenceApi::status() const {
+  Json json = {{"feedback", state_ != nullptr}, {"models", Json::array()}};
+  for (const std::string& name : models_.names()) {
+    const auto batcher = models_.find(name);
+    Json one = {{"name", name},
+                {"version", batcher->model()->version()},
+                {"columns", batcher->model()->columns()},
+                {"score", batcher->model()->facts().score}};
+    const auto report = state_ == nullptr ? std::optional<MonitorReport>() : state_->report(name);
+    if (report) one["monitor"] = monitor_json(*report);
+    json["models"].push_back(std::move(one));
+  }
+  return json_response(json);
+}
+
+HttpResponse InferenceApi::metrics_page() const {
+  if (state_ != nullptr) {
+    metrics_.set("fcp_waiting_predictions", "", static_cast<double>(state_->waiting()));
+    metrics_.set("fcp_truths", "", static_cast<double>(state_->truths()));
+    for (const std::string& name : models_.names()) {
+      const auto report = state_->report(name);
+      if (!report) continue;
+      const std::string who = concat("model=\"", name, "\"");
+      metrics_.set("fcp_coverage", who, report->covered.rate());
+      metrics_.set("fcp_coverage_low", who, report->sequence.lower);
+      metrics_.set("fcp_coverage_high", who, report->sequence.upper);
+      metrics_.set("fcp_mean_size", who, report->size.mean());
+      metrics_.set("fcp_alarms", who, static_cast<double>(report->alarms.size()));
+      metrics_.set("fcp_exchangeability_log10", who, report->log_exchangeability / std::log(10));
+      metrics_.set("fcp_miscoverage_log10", who, report->log_coverage / std::log(10));
+      metrics_.set("fcp_drift_log10", who, report->log_drift / std::log(10));
+    }
+  }
+  return plain(Metrics::kType, metrics_.text());
+}
+
+}  // namespace fcp

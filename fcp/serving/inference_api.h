@@ -1,0 +1,80 @@
+// The routes of the server: the Open Inference Protocol v2, feedback, metrics, status and a page.
+//
+//   GET  /v2/health/live, /v2/health/ready, /v2
+//   GET  /v2/models/NAME[/versions/V], …/ready
+//   POST /v2/models/NAME[/versions/V]/infer
+//   POST /v2/models/NAME/feedback
+//   GET  /metrics, /status, /
+//
+// Answers are given later, from the thread that has them. No path of a file is ever taken from a
+// request.
+// Tested by tests/cli/test_serve.py.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "fcp/conformal/level.h"
+#include "fcp/serving/http_server.h"
+#include "fcp/serving/live_state.h"
+#include "fcp/serving/metrics.h"
+#include "fcp/serving/model_store.h"
+
+namespace fcp {
+
+struct ApiOptions {
+  Level level = Level(0.1);  // where a request does not say
+  TensorLimits limits{};
+  std::string token{};  // a client must send it; "": none
+  bool log_requests = false;
+};
+
+class InferenceApi {
+ public:
+  // state: null without feedback. All must outlive this. `log` takes lines of JSON.
+  InferenceApi(const ApiOptions& options, ModelStore& models, LiveState* state, Metrics& metrics,
+               std::function<void(const std::string&)> log);
+
+  void handle(HttpRequest request, HttpServer::Respond respond);
+
+  void set_ready(bool ready) { ready_ = ready; }
+
+ private:
+  // A request on its way: who is told, and what is counted when it is answered.
+  struct Call {
+    HttpServer::Respond respond;
+    std::string path;
+    std::string model;
+    std::string what;
+    size_t rows = 0;
+    std::chrono::steady_clock::time_point start;
+  };
+  using CallPointer = std::shared_ptr<Call>;
+
+  void finish(const Call& call, HttpResponse response);
+  bool is_allowed(const HttpRequest& request) const;
+  void route(const HttpRequest& request, const CallPointer& call);
+  void route_model(const HttpRequest& request, std::string rest, const CallPointer& call);
+  void infer(const HttpRequest& request, Batcher& batcher, const CallPointer& call);
+  void answer_infer(const TensorRequest& asked, const ServedModel& model,
+                    const std::vector<Level>& levels, const ServedAnswer& answer,
+                    const CallPointer& call);
+  void feedback(const HttpRequest& request, const std::shared_ptr<const ServedModel>& model,
+                const CallPointer& call);
+  HttpResponse server_facts() const;
+  HttpResponse model_facts(const ServedModel& model) const;
+  HttpResponse status() const;
+  HttpResponse metrics_page() const;
+
+  ApiOptions options_;
+  ModelStore& models_;
+  LiveState* state_;
+  Metrics& metrics_;
+  std::function<void(const std::string&)> log_;
+  std::atomic<bool> ready_ = true;
+};
+
+}  // namespace fcp

@@ -1,0 +1,35 @@
+// The server as a whole: models, state, routes and connections, from options to the last answer.
+// Tested by tests/cli/test_serve.py.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/monitoring/monitor.h"
+#include "fcp/serving/feedback_store.h"
+#include "fcp/serving/http_server.h"
+#include "fcp/serving/inference_api.h"
+
+namespace fcp {
+
+struct ServeOptions {
+  std::vector<std::string> models;  // files, or name=file
+  std::string state{};              // folder; "": feedback is not kept
+  StoreLimits kept{};
+  HttpOptions http{};
+  ApiOptions api{};
+  Batcher::Options batches{};
+  MonitorOptions monitor{};
+  double reload_seconds = 1;  // between looks at the files; 0: never
+  torch::Device device = torch::kCPU;
+};
+
+// Serves until `ended` says so, then answers what is in work and returns. `log` takes lines of JSON
+// from any thread. An Error where a file cannot be served or the port cannot be had.
+void serve(const ServeOptions& options, const std::function<bool()>& ended,
+           const std::function<void(const std::string&)>& log);
+
+}  // namespace fcp

@@ -1,0 +1,295 @@
+#include "fcp/serving/served_model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/data/encoding_text.h"
+#include "fcp/data/record.h"
+#include "fcp/pipeline/coverage_counts.h"
+#include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/open_data.h"
+#include "fcp/pipeline/region_tensors.h"
+#include "fcp/pipeline/replay_adapter.h"
+
+namespace fcp {
+namespace {
+
+std::vector<int64_t> closed_row_shape(const Graph& network, const std::string& path) {
+  const TensorInfo& input = network.inputs.at(0);
+  if (!input.known_rank || input.shape.empty()) {
+    fail(path, ": input '", input.name, "' has no shape; rows cannot be told apart");
+  }
+  std::vector<int64_t> shape(input.shape.begin() + 1, input.shape.end());
+  for (const int64_t size : shape) {
+    if (size == kDynamic) {
+      fail(path, ": input '", input.name, "' has an open dimension besides the batch");
+    }
+  }
+  return shape;
+}
+
+std::string column_of_groups(const CalibrationArtifact& artifact, const std::string& path) {
+  const CalibrationOptions& calibration = artifact.calibration;
+  if (calibration.name == "weighted" && !artifact.ratio.defined()) {
+    fail(path, ": was calibrated with given weights, which a request cannot bring");
+  }
+  const bool by_column = calibration.name == "grouped" && calibration.group != kByPrediction &&
+                         calibration.group != kByLabel;
+  if (by_column && calibration.group.ends_with(".npy")) {
+    fail(path, ": was calibrated by groups of the file ", calibration.group,
+         ", which a request cannot bring");
+  }
+  return by_column ? calibration.group : "";
+}
+
+template <typename Number>
+std::vector<Number> values_of(const torch::Tensor& tensor) {
+  const torch::Tensor plain = tensor.to(torch::kCPU).contiguous();
+  const Number* data = plain.data_ptr<Number>();
+  return {data, data + plain.numel()};
+}
+
+void check_row_numbers(const torch::Tensor& tensor) {
+  const torch::Tensor wrong = tensor.isnan().reshape({tensor.size(0), -1}).any(1);
+  if (!wrong.any().item<bool>()) return;
+  fail("row ", wrong.to(torch::kLong).argmax().item<int64_t>(),
+       " (from 0): the network's answer is NaN; do its numbers overflow there?");
+}
+
+// The shortest text that reads back as the number.
+std::string cell_text(double value) {
+  if (std::isnan(value)) return "";
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  return {text, end};
+}
+
+std::string cell_of(const RequestTensor& column, size_t row) {
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&column.data)) return (*texts)[row];
+  return cell_text(std::get<std::vector<double>>(column.data)[row]);
+}
+
+}  // namespace
+
+ServedModel::ServedModel(std::string name, const std::string& path, torch::Device device)
+    : name_(std::move(name)),
+      sha256_(file_sha256(path)),
+      artifact_(read_artifact(path)),
+      facts_(artifact_facts(artifact_)),
+      predictor_(artifact_, device),
+      row_shape_(closed_row_shape(artifact_.network, path)),
+      group_column_(column_of_groups(artifact_, path)) {
+  torch::NoGradGuard no_grad;
+  for (const int64_t size : row_shape_) row_size_ *= static_cast<size_t>(size);
+  const auto found = artifact_.network.metadata.find(kEncodingKey);
+  if (found != artifact_.network.metadata.end()) encoding_ = parse_encoding(found->second);
+  missing_allowed_ = encoding_ && accepts_missing(*encoding_);
+  const auto count = static_cast<size_t>(predictor_.score().classes());
+  if (count > 0) {
+    classes_ = class_names_of(artifact_.network, count);
+    return;
+  }
+  ServedRows zero{.rows = 1, .x = std::vector<float>(row_size_, 0), .groups = {}};
+  if (!group_column_.empty()) zero.groups = {-1};
+  const TestInputs inputs = describe(zero);
+  const Level level = artifact_.rows.levels.empty() ? Level(0.5) : artifact_.rows.levels.back();
+  outputs_ = static_cast<size_t>(predictor_.region(inputs, level).prediction.size(1));
+}
+
+std::vector<int64_t> ServedModel::input_shape() const {
+  std::vector<int64_t> shape = {-1};
+  shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
+  return shape;
+}
+
+std::vector<Level> ServedModel::levels(const std::string& alpha, const Level& otherwise) const {
+  std::vector<Level> levels;
+  for (size_t from = 0; !alpha.empty() && from <= alpha.size();) {
+    const size_t to = std::min(alpha.find(',', from), alpha.size());
+    levels.push_back(Level::parse(alpha.substr(from, to - from)));
+    if (levels.size() > 16) fail("alpha: at most 16 levels are answered at once");
+    from = to + 1;
+  }
+  if (levels.empty()) levels.push_back(otherwise);
+  const std::vector<Level>& kept = artifact_.rows.levels;
+  for (const Level& level : levels) {
+    if (!kept.empty() && std::find(kept.begin(), kept.end(), level) == kept.end()) {
+      fail("alpha ", level.text(), ": the file keeps the radii of other levels alone");
+    }
+  }
+  return levels;
+}
+
+ServedRows ServedModel::rows_of(const TensorRequest& request) const {
+  const bool tensor =
+      request.inputs.size() == 1 && request.inputs[0].name == input_name() &&
+      !(encoding_ && encoding_->columns.size() == 1 && encoding_->columns[0] == input_name());
+  return tensor ? rows_of_tensor(request.inputs[0]) : rows_of_columns(request);
+}
+
+ServedRows ServedModel::rows_of_tensor(const RequestTensor& tensor) const {
+  if (!group_column_.empty()) {
+    fail("the predictor was calibrated by the column '", group_column_,
+         "'; send columns by name instead of a tensor");
+  }
+  const auto* numbers = std::get_if<std::vector<double>>(&tensor.data);
+  if (numbers == nullptr) fail("input '", tensor.name, "': found BYTES, expected numbers");
+  ServedRows rows{.rows = tensor.rows(), .x = {}, .groups = {}};
+  std::vector<int64_t> expected = row_shape_;
+  expected.insert(expected.begin(), tensor.shape[0]);
+  if (tensor.shape != expected || rows.rows == 0) {
+    fail("input '", tensor.name, "': found the shape ", shape_text(tensor.shape), ", expected ",
+         shape_text(input_shape()), " with at least one row");
+  }
+  rows.x.reserve(numbers->size());
+  for (size_t i = 0; i < numbers->size(); ++i) {
+    const auto value = static_cast<float>((*numbers)[i]);
+    if (std::isnan(value) && !missing_allowed_) {
+      fail("input '", tensor.name, "': row ", i / row_size_, " (from 0) has NaN in column ",
+           i % row_size_, ", expected a number");
+    }
+    rows.x.push_back(value);
+  }
+  return rows;
+}
+
+ServedRows ServedModel::rows_of_columns(const TensorRequest& request) const {
+  if (!encoding_) {
+    fail("found input '", request.inputs[0].name, "', expected '", input_name(),
+         "'; the network does not say how its columns are called");
+  }
+  ServedRows rows{.rows = request.inputs[0].rows(), .x = {}, .groups = {}};
+  if (rows.rows == 0) fail("there are no rows");
+  for (const RequestTensor& column : request.inputs) {
+    const bool flat =
+        column.shape.size() == 1 || (column.shape.size() == 2 && column.shape[1] == 1);
+    if (!flat || column.rows() != rows.rows) {
+      fail("input '", column.name, "': found the shape ", shape_text(column.shape), ", expected [",
+           rows.rows, "] or [", rows.rows, ", 1]");
+    }
+  }
+  for (size_t i = 0; i < rows.rows; ++i) {
+    std::map<std::string, std::string> record;
+    for (const RequestTensor& column : request.inputs) record[column.name] = cell_of(column, i);
+    const std::vector<float> row =
+        encode_record(*encoding_, record, concat("row ", i, " (from 0)"));
+    rows.x.insert(rows.x.end(), row.begin(), row.end());
+    if (!group_column_.empty()) rows.groups.push_back(group_of(record, i));
+  }
+  return rows;
+}
+
+int64_t ServedModel::group_of(const std::map<std::string, std::string>& record, size_t row) const {
+  const auto found = record.find(group_column_);
+  if (found == record.end()) fail("row ", row, " (from 0): has no column '", group_column_, "'");
+  const std::vector<std::string>& names = artifact_.rows.group_names;
+  const auto known = std::find(names.begin(), names.end(), found->second);
+  return known == names.end() ? -1 : known - names.begin();
+}
+
+TestInputs ServedModel::describe(const ServedRows& rows) const {
+  std::vector<int64_t> shape = {static_cast<int64_t>(rows.rows)};
+  shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
+  const torch::Tensor x = torch::from_blob(const_cast<float*>(rows.x.data()), shape, torch::kFloat);
+  return predictor_.describe(x, {.groups = rows.groups, .weights = {}, .first = 0});
+}
+
+ServedAnswer ServedModel::answer(const ServedRows& rows, const std::vector<Level>& levels) const {
+  torch::NoGradGuard no_grad;
+  const TestInputs inputs = describe(rows);
+  ServedAnswer answer{.rows = rows.rows, .prediction = {}, .labels = {}, .at = {}};
+  for (const Level& level : levels) {
+    const Regions regions = predictor_.region(inputs, level);
+    const bool first = answer.at.empty();
+    answer.at.emplace_back();
+    if (regions.members.defined()) {
+      if (first) answer.labels = host_labels(regions.prediction);
+      const torch::Tensor members = host_members(regions);
+      const bool* in = members.data_ptr<bool>();
+      answer.at.back().members.assign(in, in + members.numel());
+      continue;
+    }
+    for (const torch::Tensor& end : {regions.lower, regions.upper, regions.prediction}) {
+      check_row_numbers(end);
+    }
+    if (first) answer.prediction = values_of<float>(regions.prediction.to(torch::kFloat));
+    const FloatEnds ends = float_ends(regions.lower, regions.upper);
+    answer.at.back().lower = values_of<float>(ends.lower);
+    answer.at.back().upper = values_of<float>(ends.upper);
+  }
+  return answer;
+}
+
+ServedTruth ServedModel::judge(const ServedRows& row, const std::vector<float>& truth,
+                               const Level& level) const {
+  torch::NoGradGuard no_grad;
+  if (truth.size() != outputs_) {
+    fail("found ", truth.size(), " numbers of truth, expected ", outputs_);
+  }
+  const bool label = truth[0] >= 0 && truth[0] == std::floor(truth[0]) &&
+                     static_cast<size_t>(truth[0]) < classes_.size();
+  if (!classes_.empty() && !label) {
+    fail("found the label ", truth[0], ", expected a whole number below ", classes_.size());
+  }
+  const TestInputs inputs = describe(row);
+  const torch::Tensor y = torch::from_blob(const_cast<float*>(truth.data()),
+                                           {1, static_cast<int64_t>(truth.size())}, torch::kFloat);
+  const Conformity judged = predictor_.judge(inputs, y);
+  for (const double score : judged.scores) {
+    if (std::isnan(score)) fail("the score of the truth is NaN; is the truth a number?");
+  }
+  ServedTruth found{.scores = judged.scores, .p_value = judged.p_values.at(0)};
+  found.covered =
+      within_radii(predictor_, inputs, y, judged.scores, level, artifact_.score.paper).at(0);
+  found.size = region_sizes(predictor_.region(inputs, level)).at(0);
+  return found;
+}
+
+std::vector<ResponseTensor> ServedModel::all_tensors(const ServedAnswer& answer,
+                                                     const std::vector<Level>& levels) const {
+  const auto rows = static_cast<int64_t>(answer.rows), outputs = static_cast<int64_t>(outputs_);
+  std::vector<ResponseTensor> all;
+  if (classes_.empty()) {
+    all.push_back({"prediction", {rows, outputs}, answer.prediction});
+  } else {
+    all.push_back({"prediction", {rows}, answer.labels});
+  }
+  for (size_t i = 0; i < levels.size(); ++i) {
+    const std::string suffix = levels.size() == 1 ? "" : "_" + levels[i].text();
+    const ServedRegions& regions = answer.at.at(i);
+    if (classes_.empty()) {
+      all.push_back({"lower" + suffix, {rows, outputs}, regions.lower});
+      all.push_back({"upper" + suffix, {rows, outputs}, regions.upper});
+    } else {
+      const auto classes = static_cast<int64_t>(classes_.size());
+      all.push_back({"in_set" + suffix, {rows, classes}, regions.members});
+    }
+  }
+  return all;
+}
+
+std::vector<ResponseTensor> ServedModel::tensors(const ServedAnswer& answer,
+                                                 const std::vector<Level>& levels,
+                                                 const TensorRequest& request) const {
+  std::vector<ResponseTensor> all = all_tensors(answer, levels);
+  if (!request.outputs) {
+    for (ResponseTensor& one : all) one.binary = request.binary_outputs;
+    return all;
+  }
+  std::vector<ResponseTensor> chosen;
+  for (const RequestedOutput& wanted : *request.outputs) {
+    const auto found = std::find_if(
+        all.begin(), all.end(), [&](const ResponseTensor& one) { return one.name == wanted.name; });
+    if (found == all.end()) fail("there is no output '", wanted.name.substr(0, 80), "'");
+    chosen.push_back(*found);
+    chosen.back().binary = wanted.binary;
+  }
+  return chosen;
+}
+
+}  // namespace fcp

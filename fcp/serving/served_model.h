@@ -1,0 +1,116 @@
+// One calibrated predictor as a server uses it: requests become rows, rows become answers.
+// All functions are const and may be called from several threads.
+// Tested by tests/serving/served_model_test.cc and tests/cli/test_serve.py.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fcp/calibration/artifact.h"
+#include "fcp/calibration/tensor_predictor.h"
+#include "fcp/conformal/level.h"
+#include "fcp/data/csv.h"
+#include "fcp/pipeline/artifact_facts.h"
+#include "fcp/serving/tensor_message.h"
+
+namespace fcp {
+
+// Rows of a request, as the network wants them.
+struct ServedRows {
+  size_t rows = 0;
+  std::vector<float> x;         // row by row
+  std::vector<int64_t> groups;  // where the calibration has groups of a column; −1: unknown
+};
+
+// Of one level: the ends of the intervals, row by row and output by output, rounded outwards to
+// float32 as `fcp predict` writes them; or for each row and class whether it is in the set.
+struct ServedRegions {
+  std::vector<float> lower, upper;
+  std::vector<uint8_t> members;
+};
+
+struct ServedAnswer {
+  size_t rows = 0;
+  std::vector<float> prediction;  // of intervals
+  std::vector<int64_t> labels;    // of sets
+  std::vector<ServedRegions> at;  // one per level
+};
+
+// How strange truths are.
+struct ServedTruth {
+  std::vector<double> scores;  // one per side
+  double p_value = 0;
+  bool covered = false;
+  double size = 0;
+};
+
+class ServedModel {
+ public:
+  // An Error where the file cannot be served: rows of open shape, or weights that a client would
+  // have to know.
+  ServedModel(std::string name, const std::string& path, torch::Device device);
+
+  const std::string& name() const { return name_; }
+  std::string version() const { return std::to_string(facts_.version); }
+  const ArtifactFacts& facts() const { return facts_; }
+  const CalibrationArtifact& artifact() const { return artifact_; }
+  const std::string& sha256() const { return sha256_; }
+  size_t row_size() const { return row_size_; }
+  size_t outputs() const { return outputs_; }
+  size_t classes() const { return classes_.size(); }
+  const std::vector<std::string>& class_names() const { return classes_; }
+  const std::vector<std::string>& columns() const { return facts_.columns; }
+  // Name and shape of the tensor input; the first size is −1.
+  const std::string& input_name() const { return artifact_.network.inputs.at(0).name; }
+  std::vector<int64_t> input_shape() const;
+
+  // Whether rows of several requests may run together: not where a row's place in the batch
+  // matters.
+  bool mergeable() const { return artifact_.calibration.name != "localized"; }
+
+  // The levels that a request asks for, or the default. An Error where one is not there.
+  std::vector<Level> levels(const std::string& alpha, const Level& otherwise) const;
+
+  // One tensor named like the network's input, or columns by name. An Error names the input, row
+  // and column.
+  ServedRows rows_of(const TensorRequest& request) const;
+
+  // An Error names a row (from 0) whose answer is not a number.
+  ServedAnswer answer(const ServedRows& rows, const std::vector<Level>& levels) const;
+
+  // The truth of one row: outputs() numbers, or one label.
+  ServedTruth judge(const ServedRows& row, const std::vector<float>& truth,
+                    const Level& level) const;
+
+  // The answer as tensors of a response: prediction, lower, upper, or prediction, in_set; with
+  // several levels lower_0.05 and so on. Those asked for, in their order.
+  std::vector<ResponseTensor> tensors(const ServedAnswer& answer, const std::vector<Level>& levels,
+                                      const TensorRequest& request) const;
+
+ private:
+  TestInputs describe(const ServedRows& rows) const;
+  ServedRows rows_of_tensor(const RequestTensor& tensor) const;
+  ServedRows rows_of_columns(const TensorRequest& request) const;
+  int64_t group_of(const std::map<std::string, std::string>& record, size_t row) const;
+  std::vector<ResponseTensor> all_tensors(const ServedAnswer& answer,
+                                          const std::vector<Level>& levels) const;
+
+  std::string name_;
+  std::string sha256_;
+  CalibrationArtifact artifact_;
+  ArtifactFacts facts_;
+  TensorPredictor predictor_;
+  std::vector<int64_t> row_shape_;
+  size_t row_size_ = 1;
+  size_t outputs_ = 1;
+  std::vector<std::string> classes_;
+  std::optional<CsvEncoding> encoding_;
+  bool missing_allowed_ = false;
+  std::string group_column_;  // "": none
+};
+
+}  // namespace fcp

@@ -1,0 +1,84 @@
+// The messages of the Open Inference Protocol v2 over HTTP: an infer request from JSON, with the
+// binary tensor extension, and its response. Plain values; nothing here computes.
+//
+//   {"id": "7", "parameters": {"alpha": "0.1,0.05"},
+//    "inputs": [{"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}],
+//    "outputs": [{"name": "lower", "parameters": {"binary_data": true}}]}
+//
+// With Inference-Header-Content-Length the JSON is followed by the bytes of the inputs that have
+// `binary_data_size`, little-endian and in their order; BYTES are preceded by their length in four
+// bytes. Infinite numbers in JSON are the strings "inf" and "-inf".
+//
+// Reference: github.com/kserve/open-inference-protocol, and Triton's binary data extension.
+// Tested by tests/serving/tensor_message_test.cc and fuzz/fuzz_request.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace fcp {
+
+// One input. Numbers of any type become doubles, BYTES and JSON strings texts.
+struct RequestTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::string datatype;
+  std::variant<std::vector<double>, std::vector<std::string>> data;
+
+  size_t rows() const { return shape.empty() ? 0 : static_cast<size_t>(shape[0]); }
+};
+
+struct RequestedOutput {
+  std::string name;
+  bool binary = false;
+};
+
+struct TensorRequest {
+  std::string id;                                       // "" where there is none
+  std::string alpha;                                    // levels as text, with commas; "": default
+  std::vector<RequestTensor> inputs;                    // at least one
+  std::optional<std::vector<RequestedOutput>> outputs;  // none: all
+  bool binary_outputs = false;                          // of all that do not say otherwise
+};
+
+struct TensorLimits {
+  size_t rows = 65'536;
+  size_t inputs = 4'096;
+};
+
+// header_size: of Inference-Header-Content-Length; none: all of the body is JSON. An Error says
+// what is wrong in one line.
+TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> header_size,
+                                   const TensorLimits& limits = {});
+
+// One output: FP32, INT64, BOOL or BYTES by what it holds.
+struct ResponseTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::variant<std::vector<float>, std::vector<int64_t>, std::vector<uint8_t>,
+               std::vector<std::string>>
+      data;
+  bool binary = false;
+};
+
+struct TensorResponse {
+  std::string model;
+  std::string version;
+  std::string id;
+  std::vector<ResponseTensor> outputs;
+};
+
+struct TensorText {
+  std::string body;
+  std::optional<size_t> header_size;  // where bytes follow the JSON
+};
+TensorText tensor_response_text(const TensorResponse& response);
+
+const char* datatype_of(const ResponseTensor& tensor);
+
+}  // namespace fcp

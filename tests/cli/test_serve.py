@@ -1,0 +1,278 @@
+"""fcp serve over HTTP: the Open Inference Protocol, levels, columns, limits, reload, the end.
+
+tritonclient (PyPI) is one of the clients where it is installed; otherwise that test is skipped."""
+import http.client
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+import program
+from program import TARGET, read_csv
+
+
+class Server:
+    """fcp serve on a free port, with what it logs."""
+
+    def __init__(self, case, *arguments):
+        self.process = subprocess.Popen(
+            [program.PROGRAM, "serve", *map(str, arguments), "--port", "0", "--threads", "1"],
+            cwd=case.folder, env=program.ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+        case.addCleanup(self.kill)
+        line = self.process.stderr.readline()
+        self.first = json.loads(line) if line.startswith("{") else line
+        self.port = self.first["port"] if isinstance(self.first, dict) else None
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+
+    def event(self, name):
+        """The next logged event of this name."""
+        while True:
+            line = self.process.stderr.readline()
+            if not line:
+                raise AssertionError(f"no event {name}")
+            event = json.loads(line)
+            if event["event"] == name:
+                return event
+
+    def ask(self, method, path, body=None, headers=None):
+        """Status, body and headers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            if isinstance(body, (dict, list)):
+                body = json.dumps(body)
+            connection.request(method, path, body, headers or {})
+            response = connection.getresponse()
+            return response.status, response.read(), dict(response.getheaders())
+        finally:
+            connection.close()
+
+    def json(self, method, path, body=None, headers=None):
+        status, text, _ = self.ask(method, path, body, headers)
+        return status, json.loads(text)
+
+
+class ServeCase(program.Case):
+    def serve(self, *arguments, models=None):
+        server = Server(self, *(models or [self.made("calibrated.onnx")]), *arguments)
+        self.assertIsNotNone(server.port, server.first)
+        return server
+
+    def columns(self, count=None):
+        """The demo's test rows as inputs by column."""
+        header, rows = read_csv(self.made("test.csv"))
+        rows = rows[:count]
+        return [{"name": name, "shape": [len(rows)], "datatype": "FP64",
+                 "data": [row[i] for row in rows]}
+                for i, name in enumerate(header) if name != TARGET]
+
+    def expected(self, *arguments):
+        return self.predict(self.made("calibrated.onnx"), *arguments)
+
+
+def single(value):
+    return struct.unpack("f", struct.pack("f", value))[0]
+
+
+def outputs_of(answer):
+    return {output["name"]: output["data"] for output in answer["outputs"]}
+
+
+class Serve(ServeCase):
+    def test_health_and_metadata(self):
+        server = self.serve()
+        for path in ("/v2/health/live", "/v2/health/ready", "/v2/models/calibrated/ready",
+                     "/v2/models/calibrated/versions/1/ready"):
+            self.assertEqual(server.ask("GET", path)[0], 200, path)
+        self.assertIn("binary_tensor_data", server.json("GET", "/v2")[1]["extensions"])
+        status, facts = server.json("GET", "/v2/models/calibrated")
+        self.assertEqual(status, 200)
+        self.assertEqual(facts["versions"], ["1"])
+        self.assertEqual([o["name"] for o in facts["outputs"]], ["prediction", "lower", "upper"])
+        self.assertEqual(facts["parameters"]["score"], "nested")
+
+    def test_columns_equal_predict_bit_by_bit(self):
+        server = self.serve()
+        for alpha in ("0.1", "0.05"):
+            status, answer = server.json("POST", "/v2/models/calibrated/infer",
+                                         {"inputs": self.columns(), "parameters": {"alpha": alpha}})
+            self.assertEqual(status, 200, answer)
+            found = outputs_of(answer)
+            rows = list(zip(found["prediction"], found["lower"], found["upper"]))
+            wanted = [tuple(map(single, row)) for row in self.expected("--alpha", alpha)]
+            self.assertEqual([tuple(map(single, row)) for row in rows], wanted)
+
+    def test_several_levels(self):
+        server = self.serve()
+        _, answer = server.json("POST", "/v2/models/calibrated/infer",
+                                {"inputs": self.columns(5), "parameters": {"alpha": "0.2,0.05"}})
+        found = outputs_of(answer)
+        self.assertEqual(list(found), ["prediction", "lower_0.2", "upper_0.2", "lower_0.05",
+                                       "upper_0.05"])
+        for wide, narrow in zip(found["lower_0.05"], found["lower_0.2"]):
+            self.assertLessEqual(wide, narrow)
+
+    def test_tensors_in_binary(self):
+        server = self.serve()
+        facts = server.json("GET", "/v2/models/calibrated")[1]["inputs"][0]
+        rows = self.features()
+        numbers = [value for row in rows for value in row]
+        if facts["shape"][1] != len(rows[0]):
+            self.skipTest("the demo's columns are encoded")
+        data = struct.pack(f"<{len(numbers)}f", *numbers)
+        head = json.dumps({"inputs": [{"name": facts["name"], "shape": [len(rows), len(rows[0])],
+                                       "datatype": "FP32",
+                                       "parameters": {"binary_data_size": len(data)}}],
+                           "parameters": {"binary_data_output": True}}).encode()
+        status, body, headers = server.ask(
+            "POST", "/v2/models/calibrated/infer", head + data,
+            {"Inference-Header-Content-Length": str(len(head))})
+        self.assertEqual(status, 200, body)
+        size = int(headers["Inference-Header-Content-Length"])
+        answer = json.loads(body[:size])
+        found, at = {}, size
+        for output in answer["outputs"]:
+            length = output["parameters"]["binary_data_size"]
+            found[output["name"]] = struct.unpack(f"<{length // 4}f", body[at:at + length])
+            at += length
+        self.assertEqual(at, len(body))
+        wanted = [tuple(map(single, row)) for row in self.expected()]
+        self.assertEqual(list(zip(found["prediction"], found["lower"], found["upper"])), wanted)
+
+    def test_errors_are_json_with_the_right_status(self):
+        server = self.serve("--max-body", "1MB", "--max-rows", 3)
+        infer = "/v2/models/calibrated/infer"
+        for method, path, body, status, message in (
+                ("GET", "/nothing", None, 404, "nothing here"),
+                ("GET", "/v2/models/nobody", None, 404, "no such model"),
+                ("POST", "/v2/models/nobody/infer", "{}", 404, "no such model"),
+                ("GET", "/v2/models/calibrated/versions/9", None, 404, "no such version"),
+                ("GET", infer, None, 405, "expected POST"),
+                ("POST", "/v2", "{}", 405, "only GET"),
+                ("POST", infer, "{", 400, "not a JSON object"),
+                ("POST", infer, {"inputs": []}, 400, "no 'inputs'"),
+                ("POST", infer, {"inputs": self.columns(4)}, 400, "at most 3"),
+                ("POST", infer, {"inputs": self.columns(1), "parameters": {"alpha": 7}}, 400, "7"),
+                ("POST", infer, {"inputs": self.columns(1), "outputs": [{"name": "z"}]}, 400,
+                 "no output 'z'"),
+                ("POST", infer, {"inputs": self.columns(1)[1:]}, 400, "row 0 (from 0)"),
+                ("POST", infer, "x" * 2_000_000, 413, "at most"),
+                ("POST", "/v2/models/calibrated/feedback", {"feedback": []}, 404, "--state")):
+            with self.subTest(path=path, message=message):
+                found, answer = server.json(method, path, body)
+                self.assertEqual(found, status, answer)
+                self.assertIn(message, answer["error"])
+
+    def test_token(self):
+        self.write("token", "secret\n")
+        server = self.serve("--token-file", "token")
+        self.assertEqual(server.ask("GET", "/v2/health/live")[0], 200)
+        self.assertEqual(server.ask("GET", "/v2")[0], 401)
+        self.assertEqual(server.ask("GET", "/v2", headers={"Authorization": "Bearer secreT"})[0], 401)
+        self.assertEqual(server.ask("GET", "/v2", headers={"Authorization": "Bearer secret"})[0], 200)
+
+    def test_several_models(self):
+        self.calibrate("plain.onnx", "--score", "residual")
+        server = self.serve(models=["plain.onnx", "best=" + self.made("calibrated.onnx")])
+        self.assertEqual(server.json("GET", "/v2")[1]["models"], ["best", "plain"])
+        for name, score in (("best", "nested"), ("plain", "residual")):
+            self.assertEqual(server.json("GET", f"/v2/models/{name}")[1]["parameters"]["score"],
+                             score)
+
+    def test_metrics_and_page(self):
+        server = self.serve()
+        server.json("POST", "/v2/models/calibrated/infer", {"inputs": self.columns(5)})
+        text = server.ask("GET", "/metrics")[1].decode()
+        self.assertIn('fcp_requests_total{model="calibrated",what="infer",status="200"} 1', text)
+        self.assertIn('fcp_rows_total{model="calibrated"} 5', text)
+        page = server.ask("GET", "/")[1].decode()
+        self.assertNotIn("http://", page.replace("http://www.w3.org/2000/svg", ""))
+        self.assertIn("<title>fcp serve</title>", page)
+        self.assertEqual(server.json("GET", "/status")[1]["models"][0]["name"], "calibrated")
+
+    def test_page_opens_in_a_browser(self):
+        browser = shutil.which("chromium") or shutil.which("google-chrome")
+        if not browser:
+            self.skipTest("no browser")
+        server = self.serve()
+        done = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000",
+             "--enable-logging=stderr", "--dump-dom", "--user-data-dir=" + self.path("profile"),
+             f"http://127.0.0.1:{server.port}/"], capture_output=True, text=True, timeout=120)
+        self.assertIn("calibrated, version 1", done.stdout)
+        self.assertIn("Try a row", done.stdout)
+        self.assertNotIn("CONSOLE", done.stderr)
+
+    def test_a_new_version_takes_over_without_a_lost_request(self):
+        shutil.copy(self.made("calibrated.onnx"), self.path("live.onnx"))
+        server = self.serve("--reload-seconds", "0.1", models=["live.onnx"])
+        self.fcp("update", "live.onnx", "--data", self.made("test.csv"), "--target", TARGET,
+                 "--out", "next.onnx")
+        os.replace(self.path("next.onnx"), self.path("live.onnx"))
+        versions = []
+        until = time.time() + 60
+        while time.time() < until and (not versions or versions[-1] == "1"):
+            status, answer = server.json("POST", "/v2/models/live/infer",
+                                         {"inputs": self.columns(2)})
+            self.assertEqual(status, 200, answer)
+            versions.append(answer["model_version"])
+        self.assertEqual(versions[-1], "2")
+        self.assertEqual(server.json("GET", "/v2/models/live")[1]["versions"], ["1", "2"])
+        self.assertEqual(server.ask("GET", "/v2/models/live/versions/1/ready")[0], 200)
+        self.write("live.onnx", "not a network")
+        self.assertIn("error", server.event("not loaded"))
+        self.assertEqual(server.json("POST", "/v2/models/live/infer",
+                                     {"inputs": self.columns(2)})[0], 200)
+
+    def test_sigterm_drains(self):
+        server = self.serve()
+        server.process.send_signal(signal.SIGTERM)
+        server.event("draining")
+        server.event("ended")
+        self.assertEqual(server.process.wait(30), 0)
+
+    def test_what_cannot_be_served_is_said_at_once(self):
+        self.write("bad.onnx", "nothing")
+        for arguments, message in ((["bad.onnx"], "bad.onnx"), ([self.made("model.onnx")], "calibrate"),
+                                   ([self.made("calibrated.onnx"), "--host", "999.1.1.1"], "listen"),
+                                   ([self.made("calibrated.onnx")] * 2, "another file")):
+            done = self.run_program("serve", *arguments, "--port", 0)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(message, done.stderr)
+
+    def test_tritonclient(self):
+        try:
+            import numpy
+            import tritonclient.http as triton
+        except ImportError:
+            self.skipTest("tritonclient[http] is not installed")
+        server = self.serve()
+        client = triton.InferenceServerClient(f"127.0.0.1:{server.port}")
+        self.assertTrue(client.is_server_live() and client.is_server_ready())
+        self.assertTrue(client.is_model_ready("calibrated"))
+        facts = client.get_model_metadata("calibrated")["inputs"][0]
+        x = numpy.array(self.features(), dtype=numpy.float32)
+        if facts["shape"][1] != x.shape[1]:
+            self.skipTest("the demo's columns are encoded")
+        wanted = numpy.array(self.expected(), dtype=numpy.float32)
+        for binary in (False, True):
+            tensor = triton.InferInput(facts["name"], list(x.shape), "FP32")
+            tensor.set_data_from_numpy(x, binary_data=binary)
+            outputs = [triton.InferRequestedOutput(name, binary_data=binary)
+                       for name in ("prediction", "lower", "upper")]
+            result = client.infer("calibrated", [tensor], outputs=outputs)
+            for i, name in enumerate(("prediction", "lower", "upper")):
+                found = result.as_numpy(name).astype(numpy.float32)[:, 0]
+                self.assertTrue((found == wanted[:, i]).all(), name)
+
+
+if __name__ == "__main__":
+    program.main()

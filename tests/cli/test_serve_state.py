@@ -1,0 +1,138 @@
+"""fcp serve --state: feedback, duplicates, alarms, and that what was acknowledged survives kill -9."""
+import http.client
+import json
+import random
+import signal
+import socket
+import threading
+import time
+
+import program
+from program import TARGET, read_csv
+from test_serve import ServeCase
+
+
+class State(ServeCase):
+    def setUp(self):
+        super().setUp()
+        done = self.run_program("serve", self.made("calibrated.onnx"), "--state", "no/such/folder",
+                                "--port", 0)
+        if "without SQLite" in done.stderr:
+            self.skipTest("built without SQLite")
+        self.assertEqual(done.returncode, 1)
+
+    def infer(self, server, rows, request_id=None):
+        body = {"inputs": [{**column, "shape": [len(rows)],
+                            "data": [column["data"][i] for i in rows]}
+                           for column in self.columns()]}
+        if request_id:
+            body["id"] = request_id
+        return server.json("POST", "/v2/models/calibrated/infer", body)
+
+    def tell(self, server, truths):
+        return server.json("POST", "/v2/models/calibrated/feedback", {"feedback": truths})
+
+    def monitor(self, server):
+        time.sleep(0.6)  # reports are made twice a second
+        server.json("POST", "/v2/models/calibrated/feedback",
+                    {"feedback": [{"id": "nobody", "truth": 0}]})
+        return server.json("GET", "/status")[1]["models"][0]["monitor"]
+
+    def test_feedback(self):
+        truth = self.truth()
+        server = self.serve("--state", "state")
+        status, answer = self.infer(server, [0, 1])
+        self.assertEqual(status, 200, answer)
+        made = answer["id"]
+        status, told = self.tell(server, [
+            {"id": made, "row": 1, "truth": truth[1]}, {"id": made, "truth": [truth[0]]},
+            {"id": made, "truth": truth[0]}, {"id": "nobody", "truth": 1},
+            {"id": made, "row": 2, "truth": 1}])
+        self.assertEqual(status, 200, told)
+        self.assertEqual([one["status"] for one in told["results"]],
+                         ["accepted", "accepted", "duplicate", "unknown", "unknown"])
+        self.assertEqual(told["accepted"], 2)
+        self.assertEqual(self.infer(server, [3], "mine")[0], 200)
+        self.assertEqual(self.infer(server, [3], "mine")[0], 409)
+        self.assertEqual(self.tell(server, [{"id": "mine", "truth": "x"}])[0], 400)
+        self.assertEqual(self.tell(server, [{"id": "mine", "truth": [1, 2]}])[1]["results"][0]
+                         ["status"], "wrong")
+        found = self.monitor(server)
+        self.assertEqual(found["rows"], 2)
+        text = server.ask("GET", "/metrics")[1].decode()
+        self.assertIn('fcp_coverage{model="calibrated"}', text)
+        other = self.run_program("serve", self.made("calibrated.onnx"), "--state", "state", "--port",
+                                 0)
+        self.assertIn("another server is using it", other.stderr)
+
+    def test_live_equals_replay(self):
+        """The same truths in the same order: the coverage that fcp monitor counts."""
+        truth = self.truth()
+        server = self.serve("--state", "state")
+        count = len(truth)
+        _, answer = self.infer(server, range(count), "all")
+        told = self.tell(server, [{"id": "all", "row": i, "truth": y}
+                                  for i, y in enumerate(truth)])[1]
+        self.assertEqual(told["accepted"], count)
+        live = self.monitor(server)
+        done = self.run_program("monitor", self.made("calibrated.onnx"), "--data",
+                                self.made("test.csv"), "--target", TARGET, "--json")
+        replayed = json.loads(done.stdout)
+        self.assertEqual(live["coverage"], replayed["coverage"])
+        self.assertAlmostEqual(live["log10_exchangeability"], replayed["log10_exchangeability"],
+                               places=6)
+
+    def test_an_alarm_is_logged(self):
+        server = self.serve("--state", "state")
+        self.infer(server, range(100), "far")
+        self.tell(server, [{"id": "far", "row": i, "truth": 1e6} for i in range(100)])
+        self.assertIn("alarm: calibrated: ", server.event("monitor")["what"])
+        self.assertGreater(len(self.monitor(server)["alarms"]), 0)
+
+    def test_acknowledged_feedback_survives_kill_9(self):
+        """Clients report truths while the server is killed at random moments. Whatever was answered
+        "accepted" is a duplicate afterwards, and nothing is counted twice."""
+        rng = random.Random(1)
+        accepted, lock = set(), threading.Lock()
+        serial = 0
+        for _ in range(6):
+            server = self.serve("--state", "state")
+            stop = threading.Event()
+
+            def client(first):
+                i = first
+                try:
+                    while not stop.is_set():
+                        name = f"r{i}"
+                        if self.infer(server, [i % 20], name)[0] == 200:
+                            told = self.tell(server, [{"id": name, "truth": 1.0}])[1]
+                            if told.get("accepted") == 1:
+                                with lock:
+                                    accepted.add(name)
+                        i += 1
+                except (OSError, http.client.HTTPException, ValueError, socket.timeout):
+                    pass
+
+            threads = [threading.Thread(target=client, args=(serial + 100_000 * k,))
+                       for k in range(3)]
+            serial += 1_000_000
+            for thread in threads:
+                thread.start()
+            time.sleep(rng.uniform(0.2, 1.0))
+            server.process.send_signal(signal.SIGKILL)
+            stop.set()
+            for thread in threads:
+                thread.join()
+            server.kill()
+        self.assertGreater(len(accepted), 10)
+        server = self.serve("--state", "state")
+        told = self.tell(server, [{"id": name, "truth": 1.0} for name in sorted(accepted)])[1]
+        self.assertEqual({one["status"] for one in told["results"]}, {"duplicate"})
+        rows = self.monitor(server)["rows"]
+        self.assertGreaterEqual(rows, len(accepted))
+        # A truth that was kept but whose answer was lost is the only excess: one per client and kill.
+        self.assertLessEqual(rows, len(accepted) + 3 * 6)
+
+
+if __name__ == "__main__":
+    program.main()

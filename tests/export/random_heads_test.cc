@@ -1,0 +1,18 @@
+// Compositions of all operators with bounds; thousands more in random_heads_slow_test.cc.
+#include "tests/export/random_heads.h"
+
+#include <gtest/gtest.h>
+
+namespace fcp {
+namespace {
+
+TEST(RandomHeads, AreSoundGrowObeyTheLawAndExport) {
+  const HeadCounts counts = check_random_heads(1, 200);
+  EXPECT_GT(counts.bounded, 180);
+  EXPECT_GT(counts.linear, 100);
+  EXPECT_GT(counts.exported, 60);
+  EXPECT_GT(counts.law, 5000);
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,158 @@
+// The bits of a row are the same in batches of any size, at any place in them.
+#include "fcp/network/row_product.h"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "fcp/network/batch_free.h"
+#include "fcp/network/network.h"
+
+#include "tests/network/graphs.h"
+
+namespace fcp {
+namespace {
+
+TEST(RowProduct, EqualsTheProductInDoublePrecision) {
+  torch::manual_seed(1);
+  for (const auto& [n, k, m] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{
+           {1, 1, 1}, {7, 5, 3}, {6, 64, 64}, {13, 17, 65}, {100, 3, 130}, {4, 0, 2}, {0, 3, 2}}) {
+    for (const auto type : {torch::kFloat, torch::kDouble}) {
+      const torch::Tensor a = torch::randn({n, k}, type), b = torch::randn({k, m}, type);
+      const torch::Tensor exact = torch::matmul(a.to(torch::kDouble), b.to(torch::kDouble));
+      const torch::Tensor found = row_product(a, b);
+      ASSERT_EQ(found.sizes(), exact.sizes());
+      EXPECT_EQ(found.scalar_type(), type);
+      EXPECT_TRUE(torch::allclose(found.to(torch::kDouble), exact, 1e-5, 1e-5)) << n << " " << m;
+      EXPECT_TRUE(torch::equal(row_product(a, b.t().contiguous().t()), found)) << "transposed";
+    }
+  }
+}
+
+TEST(RowProduct, GradientsFlowAndAreRowProducts) {
+  torch::manual_seed(2);
+  const torch::Tensor b = torch::randn({5, 4}, torch::kDouble);
+  const torch::Tensor a = torch::randn({3, 5}, torch::kDouble).requires_grad_();
+  const torch::Tensor weight = torch::randn({3, 4}, torch::kDouble).requires_grad_();
+  const torch::Tensor first =
+      torch::autograd::grad({row_product(a, b)}, {a}, {weight}, true, /*create_graph=*/true)[0];
+  EXPECT_TRUE(torch::allclose(first, torch::matmul(weight, b.t())));
+  const torch::Tensor second = torch::autograd::grad({first.sum()}, {weight})[0];
+  EXPECT_TRUE(torch::allclose(second, b.sum(0).expand({3, 4})));
+}
+
+TEST(RowProduct, ACacheFollowsItsMatrix) {
+  PackedCache cache;
+  torch::Tensor b = torch::ones({2, 3});
+  const torch::Tensor a = torch::ones({1, 2});
+  EXPECT_EQ(row_product(a, b, &cache)[0][0].item<float>(), 2);
+  b.fill_(3);
+  EXPECT_EQ(row_product(a, b, &cache)[0][0].item<float>(), 6);
+  EXPECT_EQ(row_product(a, torch::full({2, 3}, 5.0f), &cache)[0][0].item<float>(), 10);
+}
+
+// Each row alone, in batches of several sizes and at every place: equal bits.
+void expect_equal_bits(const std::function<torch::Tensor(const torch::Tensor&)>& f,
+                       const torch::Tensor& rows, const std::string& what) {
+  std::vector<torch::Tensor> alone;
+  for (int64_t i = 0; i < rows.size(0); ++i) alone.push_back(f(rows.narrow(0, i, 1)));
+  const torch::Tensor expected = torch::cat(alone);
+  for (const int64_t size : {2, 3, 5, 8, 31, 64, 1000}) {
+    std::vector<torch::Tensor> parts;
+    for (int64_t first = 0; first < rows.size(0); first += size) {
+      const int64_t count = std::min(size, rows.size(0) - first);
+      parts.push_back(f(rows.narrow(0, first, count)));
+    }
+    EXPECT_TRUE(torch::equal(torch::cat(parts), expected)) << what << ", batches of " << size;
+  }
+}
+
+TEST(RowProduct, BitsOfARowDoNotDependOnItsBatch) {
+  torch::manual_seed(3);
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    for (const int64_t width : {1, 3, 64, 100}) {
+      const torch::Tensor b = torch::randn({width, 7}, type),
+                          rows = torch::randn({200, width}, type);
+      expect_equal_bits([&](const torch::Tensor& x) { return row_product(x, b); }, rows, "product");
+      expect_equal_bits([&](const torch::Tensor& x) { return sum_rows(x); }, rows, "sums");
+    }
+  }
+}
+
+TEST(EachAlike, BitsOfANumberDoNotDependOnItsPlace) {
+  torch::manual_seed(4);
+  const std::vector<std::pair<std::string, std::map<std::string, Attribute>>> functions = {
+      {"Celu", {}},
+      {"Elu", {}},
+      {"Erf", {}},
+      {"Exp", {}},
+      {"Gelu", {}},
+      {"Mish", {}},
+      {"Selu", {}},
+      {"Sigmoid", {}},
+      {"Softplus", {}},
+      {"Softsign", {}},
+      {"Tanh", {}},
+      {"HardSwish", {}},
+      {"Gelu", {{"approximate", std::string("tanh")}}}};
+  for (const auto& [op, attributes] : functions) {
+    Graph graph;
+    graph.opset = 20;
+    graph.inputs = {make_info("x", {kDynamic, 7})};
+    graph.outputs = {make_info("y", {kDynamic, 7})};
+    graph.nodes = {make_node(op, {"x"}, {"y"}, attributes)};
+    const Network network(graph);
+    EXPECT_TRUE(is_batch_free(network)) << op;
+    expect_equal_bits([&](const torch::Tensor& x) { return network.forward(x); },
+                      torch::randn({500, 7}) * 3, op);
+  }
+  // More numbers than a tile, and than libtorch keeps on one thread.
+  const auto sigmoid = [](const torch::Tensor& x) { return torch::sigmoid(x); };
+  const torch::Tensor many = torch::randn({70001}), found = each_alike(sigmoid, many);
+  for (const int64_t at : {0, 1, 16383, 16384, 35000, 70000}) {
+    EXPECT_TRUE(torch::equal(found.narrow(0, at, 1), each_alike(sigmoid, many.narrow(0, at, 1))));
+  }
+}
+
+TEST(EachAlike, PaddingLeavesGradientsAlone) {
+  const torch::Tensor x = torch::tensor({0.0f, 4.0f, 9.0f}).requires_grad_();
+  const torch::Tensor y = each_alike([](const torch::Tensor& t) { return torch::sqrt(t); }, x);
+  const torch::Tensor weight = torch::tensor({1.0f, 1.0f, 6.0f});
+  const torch::Tensor gradient = torch::autograd::grad({y}, {x}, {weight})[0];
+  EXPECT_EQ(gradient[0].item<float>(), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(gradient[1].item<float>(), 0.25f);
+  EXPECT_EQ(gradient[2].item<float>(), 1.0f);
+}
+
+Graph with_activation(Graph graph, const std::string& op) {
+  for (Node& node : graph.nodes) {
+    if (node.op == "Relu") node.op = op;
+  }
+  return graph;
+}
+
+TEST(RunApart, PerceptronsAreBatchFree) {
+  torch::manual_seed(5);
+  for (const std::string op : {"Relu", "Tanh", "Sigmoid", "Gelu", "Mish"}) {
+    Graph graph = with_activation(make_mlp({2, 64, 33, 3}), op);
+    graph.opset = 20;
+    const Network network(graph);
+    EXPECT_TRUE(is_batch_free(network)) << op;
+    expect_equal_bits([&](const torch::Tensor& x) { return run_apart(network, {x})[0]; },
+                      torch::randn({100, 2}), op);
+  }
+}
+
+TEST(RunApart, OtherNetworksRunRowByRow) {
+  torch::manual_seed(6);
+  const Network network(make_residual_network());
+  EXPECT_FALSE(is_batch_free(network));
+  expect_equal_bits([&](const torch::Tensor& x) { return run_apart(network, {x})[0]; },
+                    torch::randn({40, 3, 6, 6}), "convolutions");
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,101 @@
+#include "fcp/serving/live_state.h"
+
+#include <future>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/base/random.h"
+
+#include "tests/serving/served_files.h"
+
+namespace fcp {
+namespace {
+
+using testing::line_row;
+
+class LiveStateTest : public ::testing::Test {
+ protected:
+  LiveStateTest() {
+    write_artifact(testing::line_artifact(testing::line_rows(199, 1)), folder_.path("line.onnx"));
+    models_ = std::make_unique<ModelStore>(std::vector<std::string>{folder_.path("line.onnx")},
+                                           torch::kCPU, Batcher::Options{});
+    start();
+  }
+
+  void start() {
+    state_.reset();
+    state_ = std::make_unique<LiveState>(
+        open_feedback_store(folder_.path("state"), {}), *models_, MonitorOptions{},
+        [this](const std::string& text) { heard_.push_back(text); });
+  }
+
+  bool remember(const std::string& id, ServedRows rows) {
+    std::promise<bool> taken;
+    EXPECT_TRUE(state_->remember(models_->find("line")->model(), id, std::move(rows),
+                                 [&](const std::string& error, bool was) {
+                                   EXPECT_EQ(error, "");
+                                   taken.set_value(was);
+                                 }));
+    return !taken.get_future().get();
+  }
+
+  TruthResult learn(const TruthReport& told) {
+    std::promise<TruthResult> result;
+    EXPECT_TRUE(state_->learn("line", {told},
+                              [&](const std::vector<TruthResult>& results, const std::string&) {
+                                result.set_value(results.at(0));
+                              }));
+    return result.get_future().get();
+  }
+
+  Folder folder_;
+  std::unique_ptr<ModelStore> models_;
+  std::unique_ptr<LiveState> state_;
+  std::vector<std::string> heard_;
+};
+
+TEST_F(LiveStateTest, AnswersTruthsClearly) {
+  EXPECT_TRUE(remember("a", line_row(1, 0)));
+  EXPECT_FALSE(remember("a", line_row(1, 0)));
+  EXPECT_EQ(learn({"nobody", 0, {1}}).status, "unknown");
+  EXPECT_EQ(learn({"a", 1, {1}}).status, "unknown");
+  EXPECT_EQ(learn({"a", 0, {1, 2}}).status, "wrong");
+  const TruthResult accepted = learn({"a", 0, {2}});
+  EXPECT_EQ(accepted.status, "accepted");
+  EXPECT_TRUE(accepted.covered);
+  EXPECT_EQ(learn({"a", 0, {2}}).status, "duplicate");
+}
+
+TEST_F(LiveStateTest, IsTheSameAfterARestart) {
+  Random random(1);
+  for (int i = 0; i < 60; ++i) {
+    const std::string id = std::to_string(i);
+    remember(id, line_row(static_cast<float>(random.normal()), 0));
+    EXPECT_EQ(learn({id, 0, {static_cast<float>(random.normal())}}).status, "accepted");
+  }
+  start();
+  const MonitorReport before = state_->report("line").value();
+  EXPECT_EQ(before.rows, 60u);
+  start();
+  const MonitorReport after = state_->report("line").value();
+  EXPECT_EQ(after.rows, 60u);
+  EXPECT_EQ(after.covered.hits, before.covered.hits);
+  EXPECT_EQ(after.log_exchangeability, before.log_exchangeability);
+  EXPECT_EQ(after.log_drift, before.log_drift);
+  EXPECT_EQ(learn({"7", 0, {1}}).status, "duplicate");
+}
+
+TEST_F(LiveStateTest, RaisesAlarms) {
+  for (int i = 0; i < 100; ++i) {
+    const std::string id = std::to_string(i);
+    remember(id, line_row(1, 0));
+    learn({id, 0, {50}});
+  }
+  state_.reset();
+  ASSERT_FALSE(heard_.empty());
+  EXPECT_THAT(heard_[0], ::testing::HasSubstr("alarm: line: "));
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,27 @@
+// Predictors in files, for the tests of the server.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "fcp/serving/served_model.h"
+
+#include "tests/pipeline/known_worlds.h"
+#include "tests/support/files.h"
+
+namespace fcp::testing {
+
+// The network that knows the line y = 2 x0 − x1, calibrated on so many rows.
+inline std::shared_ptr<const ServedModel> served_line(const std::string& path, size_t rows = 99) {
+  write_artifact(line_artifact(line_rows(rows, 1)), path);
+  return std::make_shared<const ServedModel>("line", path, torch::kCPU);
+}
+
+inline std::shared_ptr<const ServedModel> served_classes(const std::string& path) {
+  write_artifact(class_artifact(class_rows(99, 1)), path);
+  return std::make_shared<const ServedModel>("classes", path, torch::kCPU);
+}
+
+inline ServedRows line_row(float a, float b) { return {.rows = 1, .x = {a, b}, .groups = {}}; }
+
+}  // namespace fcp::testing

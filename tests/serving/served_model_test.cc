@@ -1,0 +1,113 @@
+#include "fcp/serving/served_model.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/base/error.h"
+
+#include "tests/serving/served_files.h"
+
+namespace fcp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::line_row;
+using testing::served_classes;
+using testing::served_line;
+
+TensorRequest request_of(std::vector<int64_t> shape, std::vector<double> data,
+                         const std::string& name = "x") {
+  TensorRequest request;
+  request.inputs.push_back({name, std::move(shape), "FP32", std::move(data)});
+  return request;
+}
+
+template <typename Work>
+std::string served_complaint(const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ServedModel, AnswersWithIntervals) {
+  const Folder folder;
+  const auto model = served_line(folder.path("line.onnx"));
+  EXPECT_EQ(model->version(), "1");
+  EXPECT_EQ(model->row_size(), 2u);
+  EXPECT_EQ(model->outputs(), 1u);
+  const double radius = model->artifact().radius(Level(0.1)).at(0);
+  TensorRequest request = request_of({2, 2}, {1, 2, 3, 4}, model->input_name());
+  const auto levels = model->levels("0.1,0.5", Level(0.2));
+  ASSERT_EQ(levels.size(), 2u);
+  const ServedAnswer answer = model->answer(model->rows_of(request), levels);
+  EXPECT_THAT(answer.prediction, ElementsAre(0, 2));
+  EXPECT_NEAR(answer.at[0].lower[1], 2 - radius, 1e-5);
+  EXPECT_LE(answer.at[0].lower[1], 2 - radius);  // rounded outwards
+  EXPECT_GT(answer.at[1].lower[0], answer.at[0].lower[0]);
+  const auto tensors = model->tensors(answer, levels, request);
+  ASSERT_EQ(tensors.size(), 5u);
+  EXPECT_EQ(tensors[1].name, "lower_0.1");
+  request.outputs = {{"upper_0.5", true}, {"prediction", false}};
+  const auto chosen = model->tensors(answer, levels, request);
+  EXPECT_EQ(chosen[0].name, "upper_0.5");
+  EXPECT_TRUE(chosen[0].binary);
+  request.outputs = {{"nothing", false}};
+  EXPECT_THAT(served_complaint([&] { model->tensors(answer, levels, request); }),
+              HasSubstr("no output 'nothing'"));
+}
+
+TEST(ServedModel, AnswersWithSets) {
+  const Folder folder;
+  const auto model = served_classes(folder.path("classes.onnx"));
+  ASSERT_GT(model->classes(), 1u);
+  const ServedRows rows{.rows = 1, .x = std::vector<float>(model->row_size(), 0.5f), .groups = {}};
+  const ServedAnswer answer = model->answer(rows, {Level(0.1)});
+  EXPECT_EQ(answer.at[0].members.size(), model->classes());
+  EXPECT_EQ(answer.labels.size(), 1u);
+  const auto tensors = model->tensors(answer, {Level(0.1)}, {});
+  EXPECT_EQ(tensors[1].name, "in_set");
+  EXPECT_STREQ(datatype_of(tensors[1]), "BOOL");
+  EXPECT_THAT(served_complaint([&] { model->judge(rows, {1e6f}, Level(0.1)); }),
+              HasSubstr("expected a whole number below"));
+}
+
+TEST(ServedModel, JudgesTruths) {
+  const Folder folder;
+  const auto model = served_line(folder.path("line.onnx"));
+  const double radius = model->artifact().radius(Level(0.1)).at(0);
+  const ServedTruth near = model->judge(line_row(1, 0), {2.0f}, Level(0.1));
+  EXPECT_TRUE(near.covered);
+  EXPECT_NEAR(near.scores.at(0), 0, 1e-6);
+  EXPECT_NEAR(near.size, 2 * radius, 1e-5);
+  const ServedTruth far = model->judge(line_row(1, 0), {200.0f}, Level(0.1));
+  EXPECT_FALSE(far.covered);
+  EXPECT_NEAR(far.p_value, 0.01, 1e-9);
+  EXPECT_THAT(served_complaint([&] {
+                model->judge(line_row(1, 0), {1, 2}, Level(0.1));
+              }),
+              HasSubstr("found 2 numbers of truth"));
+}
+
+TEST(ServedModel, SaysWhatIsWrongWithARequest) {
+  const Folder folder;
+  const auto model = served_line(folder.path("line.onnx"));
+  const std::string x = model->input_name();
+  const auto complaint = [&](const TensorRequest& request) {
+    return served_complaint([&] { model->rows_of(request); });
+  };
+  EXPECT_THAT(complaint(request_of({1, 3}, {1, 2, 3}, x)), HasSubstr("found the shape [1, 3]"));
+  EXPECT_THAT(complaint(request_of({0, 2}, {}, x)), HasSubstr("at least one row"));
+  EXPECT_THAT(complaint(request_of({1, 2}, {1, NAN}, x)), HasSubstr("has NaN in column 1"));
+  EXPECT_THAT(complaint(request_of({1}, {1}, "other")), HasSubstr("expected '" + x + "'"));
+  EXPECT_THAT(served_complaint([&] { model->levels("0.1,2", Level(0.1)); }), HasSubstr("2"));
+  EXPECT_THAT(served_complaint([&] { model->levels("0.1,", Level(0.1)); }), HasSubstr("number"));
+}
+
+}  // namespace
+}  // namespace fcp

@@ -1,0 +1,148 @@
+#include "fcp/serving/tensor_message.h"
+
+#include <cstring>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "fcp/base/error.h"
+#include "fcp/serving/feedback_message.h"
+
+namespace fcp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+template <typename Work>
+std::string complaint_of(const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string request_complaint(const std::string& body, std::optional<size_t> head = {}) {
+  return complaint_of([&] { parse_tensor_request(body, head, {.rows = 4, .inputs = 2}); });
+}
+
+TEST(TensorRequest, ReadsJson) {
+  const TensorRequest request = parse_tensor_request(
+      R"({"id": "7", "parameters": {"alpha": 0.05}, "inputs": [
+            {"name": "x", "shape": [2, 2], "datatype": "FP32", "data": [[1, 2], [3, null]]},
+            {"name": "c", "shape": [2], "datatype": "BYTES", "data": ["a", 5]}],
+          "outputs": [{"name": "lower", "parameters": {"binary_data": true}}, {"name": "upper"}]})",
+      {});
+  EXPECT_EQ(request.id, "7");
+  EXPECT_EQ(request.alpha, "0.05");
+  const auto& numbers = std::get<std::vector<double>>(request.inputs[0].data);
+  EXPECT_EQ(numbers[2], 3);
+  EXPECT_TRUE(std::isnan(numbers[3]));
+  EXPECT_THAT(std::get<std::vector<std::string>>(request.inputs[1].data), ElementsAre("a", "5"));
+  ASSERT_EQ(request.outputs->size(), 2u);
+  EXPECT_TRUE((*request.outputs)[0].binary);
+  EXPECT_FALSE((*request.outputs)[1].binary);
+}
+
+TEST(TensorRequest, ReadsBytes) {
+  const std::string head =
+      R"({"inputs": [{"name": "x", "shape": [1, 2], "datatype": "FP32", "parameters": )"
+      R"({"binary_data_size": 8}}, {"name": "c", "shape": [2], "datatype": "BYTES", )"
+      R"("parameters": {"binary_data_size": 11}}], "parameters": {"binary_data_output": true}})";
+  const float x[] = {1.5f, -2};
+  std::string body = head;
+  body.append(reinterpret_cast<const char*>(x), sizeof x);
+  body += std::string("\x03\0\0\0cat", 7) + std::string(4, '\0');
+  const TensorRequest request = parse_tensor_request(body, head.size());
+  EXPECT_THAT(std::get<std::vector<double>>(request.inputs[0].data), ElementsAre(1.5, -2));
+  EXPECT_THAT(std::get<std::vector<std::string>>(request.inputs[1].data), ElementsAre("cat", ""));
+  EXPECT_TRUE(request.binary_outputs);
+  EXPECT_THAT(request_complaint(body + "x", head.size()), HasSubstr("1 bytes after the last"));
+  EXPECT_THAT(request_complaint(body.substr(0, head.size() + 3), head.size()),
+              HasSubstr("ends before its 8 bytes"));
+  EXPECT_THAT(request_complaint(body, body.size() + 1), HasSubstr("the body has"));
+}
+
+TEST(TensorRequest, SaysWhatIsWrong) {
+  const auto input = [](const std::string& more) {
+    return R"({"inputs": [{"name": "x", )" + more + "}]}";
+  };
+  EXPECT_THAT(request_complaint("[]"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(request_complaint("{"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(request_complaint(std::string(100, '[')), HasSubstr("nested too deep"));
+  EXPECT_THAT(request_complaint("{}"), HasSubstr("no 'inputs'"));
+  EXPECT_THAT(request_complaint(input(R"("datatype": "FP8")")), HasSubstr("'FP8'"));
+  EXPECT_THAT(request_complaint(input(R"("datatype": "FP32")")), HasSubstr("no 'shape'"));
+  EXPECT_THAT(request_complaint(input(R"("datatype": "FP32", "shape": [1, 2], "data": [1])")),
+              HasSubstr("found 1 values, its shape has 2"));
+  EXPECT_THAT(request_complaint(input(R"("datatype": "FP32", "shape": [-1], "data": [])")),
+              HasSubstr("shape is not one"));
+  EXPECT_THAT(
+      request_complaint(input(R"("datatype": "FP32", "shape": [99999, 99999, 9], "data": [])")),
+      HasSubstr("too large"));
+  EXPECT_THAT(request_complaint(input(R"("datatype": "FP32", "shape": [5], "data": [1,1,1,1,1])")),
+              HasSubstr("at most 4"));
+  EXPECT_THAT(request_complaint(input(R"("datatype": "FP32", "shape": [1], "data": ["a"])")),
+              HasSubstr("expected a number"));
+}
+
+TEST(TensorResponse, WritesJsonAndBytes) {
+  const float far = std::numeric_limits<float>::infinity();
+  TensorResponse response{"m",
+                          "2",
+                          "7",
+                          {{"lower", {2, 1}, std::vector<float>{-far, 0.1f}},
+                           {"in_set", {1, 2}, std::vector<uint8_t>{1, 0}, true}}};
+  const TensorText text = tensor_response_text(response);
+  ASSERT_TRUE(text.header_size);
+  const auto json = nlohmann::json::parse(text.body.substr(0, *text.header_size));
+  EXPECT_EQ(json["model_version"], "2");
+  EXPECT_EQ(json["outputs"][0]["data"][0], "-inf");
+  EXPECT_EQ(json["outputs"][0]["data"][1].get<float>(), 0.1f);
+  EXPECT_EQ(json["outputs"][1]["datatype"], "BOOL");
+  EXPECT_EQ(json["outputs"][1]["parameters"]["binary_data_size"], 2);
+  EXPECT_EQ(text.body.substr(*text.header_size), std::string("\x01\0", 2));
+  response.outputs.pop_back();
+  EXPECT_FALSE(tensor_response_text(response).header_size);
+}
+
+TEST(Feedback, ReadsTruths) {
+  const auto told = parse_feedback(
+      R"({"feedback": [{"id": "a", "truth": 2.5}, {"id": "b", "row": 3, "truth": [1, 2]},
+                       {"id": "c", "truth": "dog"}]})",
+      {"cat", "dog"}, 10);
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_THAT(told[0].truth, ElementsAre(2.5f));
+  EXPECT_EQ(told[1].row, 3);
+  EXPECT_THAT(told[1].truth, ElementsAre(1, 2));
+  EXPECT_THAT(told[2].truth, ElementsAre(1));
+  const std::string text =
+      feedback_text(told, {{.status = "accepted", .p_value = 0.5, .covered = true},
+                           {.status = "duplicate"},
+                           {.status = "wrong", .error = "why"}});
+  const auto json = nlohmann::json::parse(text);
+  EXPECT_EQ(json["accepted"], 1);
+  EXPECT_EQ(json["results"][1]["status"], "duplicate");
+  EXPECT_EQ(json["results"][2]["error"], "why");
+}
+
+TEST(Feedback, SaysWhatIsWrong) {
+  const auto complaint = [](const std::string& body) {
+    return complaint_of([&] { parse_feedback(body, {}, 1); });
+  };
+  EXPECT_THAT(complaint("x"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(complaint("{\"a\":" + std::string(50, '[')), HasSubstr("nested too deep"));
+  EXPECT_THAT(complaint("{}"), HasSubstr("no list 'feedback'"));
+  EXPECT_THAT(complaint(R"({"feedback": [{"truth": 1}]})"), HasSubstr("no text 'id'"));
+  EXPECT_THAT(complaint(R"({"feedback": [{"id": "a"}]})"), HasSubstr("no 'truth'"));
+  EXPECT_THAT(complaint(R"({"feedback": [{"id": "a", "truth": "b"}]})"), HasSubstr("a number"));
+  EXPECT_THAT(complaint(R"({"feedback": [{"id": "a", "truth": 1e99}]})"), HasSubstr("finite"));
+  EXPECT_THAT(complaint(R"({"feedback": [1, 2]})"), HasSubstr("at most 1"));
+}
+
+}  // namespace
+}  // namespace fcp

@@ -63,18 +63,20 @@ TEST(Cross, ObeysTheLawAndEqualsTheDefinition) {
   Random random(11);
   for (const int64_t n : {1, 2, 7, 30}) {
     const auto score = make_score(cross_options(), pass_on(n));
-    const torch::Tensor v = ends_of(random, 20, n);
+    constexpr int64_t kRows = 6;
+    const torch::Tensor v = ends_of(random, kRows, n);
+    const auto ends = v.accessor<float, 2>();
     for (double k = 0; k <= static_cast<double>(n) + 2; k += 0.5) {
       const Regions regions = score->region(v, k);
       for (double y = -6; y <= 14; y += 0.5) {
         const std::vector<double> scores =
-            score->score(v, torch::full({20, 1}, y, torch::kDouble));
-        for (int64_t row = 0; row < 20; ++row) {
+            score->score(v, torch::full({kRows, 1}, y, torch::kDouble));
+        for (int64_t row = 0; row < kRows; ++row) {
           // The definition, one pair of ends after the other.
           int64_t above = 0, below = 0;
           for (int64_t i = 0; i < n; ++i) {
-            above += v[row][1 + i].item<float>() > y;
-            below += v[row][1 + n + i].item<float>() < y;
+            above += ends[row][1 + i] > y;
+            below += ends[row][1 + n + i] < y;
           }
           EXPECT_EQ(scores[static_cast<size_t>(row)],
                     1 + static_cast<double>(std::max(above, below)));

@@ -280,15 +280,20 @@ def chr_rule(program, model, folds, seed):
     return measured(folds, lower[:, int(radius)], upper[:, int(radius)], seed)
 
 
-def fcp_cell(program, name, folds, seed):
+def fcp_cell(program, folds, seed):
+    """Each method with what measures it."""
     program.write(folds)
-    trained = program.train("m.onnx", seed)
+    trained = {"train_seconds": program.train("m.onnx", seed)}
     for method, options in SCORES.items():
-        found = program.calibrated("m.onnx", options, seed, folds.unit)
-        yield {"method": method, "train_seconds": trained, **found}
-    yield {"method": "CHR's rule", **chr_rule(program, "m.onnx", folds, seed)}
-    program.train("q.onnx", seed, "--loss", "quantile")
-    yield {"method": "cqr", **program.calibrated("q.onnx", ("--score", "cqr"), seed, folds.unit)}
+        yield method, lambda options=options: {
+            **program.calibrated("m.onnx", options, seed, folds.unit), **trained}  # fmt: skip
+    yield "CHR's rule", lambda: chr_rule(program, "m.onnx", folds, seed)
+
+    def quantile_network():
+        program.train("q.onnx", seed, "--loss", "quantile")
+        return program.calibrated("q.onnx", ("--score", "cqr"), seed, folds.unit)
+
+    yield "cqr", quantile_network
 
 
 # Peers.
@@ -312,40 +317,38 @@ def boosting(folds, seed):
         for name, method in (("boosting split", split), ("boosting CQR", cqr)):
             method.conformalize(folds.x[1], folds.y[1])
             ends = method.predict_interval(folds.x[2])[1]
-            yield {"method": name, "by": "MAPIE",
-                   **measured(folds, ends[:, 0, 0], ends[:, 1, 0], seed)}  # fmt: skip
+            found = measured(folds, ends[:, 0, 0], ends[:, 1, 0], seed)
+            yield name, lambda found=found: {**found, "by": "MAPIE"}
         return
     radius = conformal_quantile(np.abs(folds.y[1] - mean.predict(folds.x[1])))
     center = mean.predict(folds.x[2])
-    yield {"method": "boosting split", **measured(folds, center - radius, center + radius, seed)}
+    yield "boosting split", lambda: measured(folds, center - radius, center + radius, seed)
     ends = low.predict(folds.x[1]), high.predict(folds.x[1])
-    radius = conformal_quantile(np.maximum(ends[0] - folds.y[1], folds.y[1] - ends[1]))
-    yield {"method": "boosting CQR", **measured(folds, low.predict(folds.x[2]) - radius,
-                                                high.predict(folds.x[2]) + radius, seed)}  # fmt: skip
+    moved = conformal_quantile(np.maximum(ends[0] - folds.y[1], folds.y[1] - ends[1]))
+    yield "boosting CQR", lambda: measured(folds, low.predict(folds.x[2]) - moved,
+                                           high.predict(folds.x[2]) + moved, seed)  # fmt: skip
 
 
 def r2ccp(folds, seed, folder):
     """It splits off its own calibration rows: half of training and calibration rows together."""
-    import torch
     from R2CCP.main import R2CCP
 
-    torch.manual_seed(seed)
-    model = R2CCP({"model_path": os.path.join(folder, "r2ccp.pth"), "max_epochs": 100})
+    model = R2CCP({"model_path": os.path.join(folder, "r2ccp.pth"), "max_epochs": 100,
+                   "alpha": ALPHA, "cal_size": 0.5, "seed": seed})  # fmt: skip
     model.fit(np.concatenate(folds.x[:2]), np.concatenate(folds.y[:2]) / folds.unit)
-    model.set_coverage_level(1 - ALPHA)
     unions = model.get_intervals(folds.x[2])
     y = folds.y[2] / folds.unit
     lengths = np.array([sum(high - low for low, high in union) for union in unions]) * folds.unit
     covered = np.array([any(low <= one <= high for low, high in union)
                         for one, union in zip(y, unions)])  # fmt: skip
-    yield {"method": "R2CCP", **measured(folds, None, None, seed, (lengths, covered))}
+    return measured(folds, None, None, seed, (lengths, covered))
 
 
 def peer_cell(folds, seed, folder):
     if importlib.util.find_spec("sklearn"):
         yield from boosting(folds, seed)
     if importlib.util.find_spec("R2CCP"):
-        yield from r2ccp(folds, seed, folder)
+        yield "R2CCP", lambda: r2ccp(folds, seed, folder)
 
 
 # Cells and tables.
@@ -357,15 +360,14 @@ def run_cell(arguments, name, seed):
     results, failures = [], []
     with tempfile.TemporaryDirectory() as folder:
         program = Fcp(arguments.fcp, arguments.threads, folder)
-        for kind, cell in (("fcp", lambda: fcp_cell(program, name, folds, seed)),
-                           ("peers", lambda: peer_cell(folds, seed, folder))):  # fmt: skip
-            if kind not in arguments.methods:
-                continue
-            try:
-                for found in cell():
-                    results.append({"set": name, "seed": seed, **found})
-            except Exception as error:  # one method must not take the others with it
-                failures.append(f"{name}, seed {seed}, {kind}: {error}")
+        cells = {"fcp": lambda: fcp_cell(program, folds, seed),
+                 "peers": lambda: peer_cell(folds, seed, folder)}  # fmt: skip
+        for kind in arguments.methods:
+            for method, measure in cells[kind]():
+                try:
+                    results.append({"set": name, "seed": seed, "method": method, **measure()})
+                except Exception as error:  # one method must not take the others with it
+                    failures.append(f"{name}, seed {seed}, {method}: {error}")
     return results, failures
 
 

@@ -13,6 +13,7 @@
 
 #include "cli/common.h"
 #include "cli/data_flags.h"
+#include "cli/level_flags.h"
 #include "cli/verbs.h"
 
 namespace fcp::cli {
@@ -23,7 +24,7 @@ struct CompareFlags {
   DataFlags data;
   FactOptions facts;
   std::string a, b;
-  std::string alpha = "0.1";
+  LevelFlags levels;
 };
 
 nlohmann::ordered_json difference_json(const PairedDifference& found) {
@@ -73,7 +74,7 @@ void run_compare(const CompareFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
-  const Level level = parse_level(flags.alpha);
+  const Level level = levels_of(flags.levels, flags.common)[0];
   const CalibrationArtifact artifacts[] = {read_artifact_for(flags.a, {&level, 1}),
                                            read_artifact_for(flags.b, {&level, 1})};
   std::unique_ptr<RowSource> sources[2];
@@ -96,8 +97,7 @@ void add_compare(CLI::App& app) {
   verb->add_option("a", flags->a, "Calibrated predictor")->required();
   verb->add_option("b", flags->b, "Another one")->required();
   verb->add_option("--data", flags->data.data, "Rows: CSV, .npy or .npz:entry")->required();
-  verb->add_option("--alpha", flags->alpha, "Share of regions that may miss the truth")
-      ->capture_default_str();
+  add_levels(*verb, flags->levels);
   add_facts(*verb, flags->facts);
   add_data(*verb, flags->data, /*needs_target=*/true);
   add_common(*verb, flags->common);

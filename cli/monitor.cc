@@ -13,6 +13,7 @@
 
 #include "cli/common.h"
 #include "cli/data_flags.h"
+#include "cli/level_flags.h"
 #include "cli/verbs.h"
 
 namespace fcp::cli {
@@ -24,7 +25,7 @@ struct MonitorFlags {
   FactOptions facts;
   ReplayOptions replay;
   std::string model;
-  std::string alpha = "0.1";
+  LevelFlags levels;
   std::string time;
   std::string reference;
   std::vector<std::string> watch;
@@ -66,10 +67,10 @@ void run_monitor(MonitorFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
-  flags.replay.monitor.level = parse_level(flags.alpha);
+  flags.replay.monitor.level = levels_of(flags.levels, flags.common)[0];
   const CalibrationArtifact artifact =
       read_artifact_for(flags.model, {&flags.replay.monitor.level, 1});
-  const auto source = open_data(data, &artifact.network);
+  const auto source = open_data(data, &artifact.network, *context.observer);
   ReplayOptions options = replay_options(flags, data, artifact, context);
   std::unique_ptr<RowSource> reference;
   if (!flags.reference.empty()) {
@@ -130,8 +131,7 @@ void add_monitor(CLI::App& app) {
       "The rows must be in the order of time. Exit code 3: at least one alarm.");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
   verb->add_option("--data", flags->data.data, "The log: CSV, .npy or .npz:entry")->required();
-  verb->add_option("--alpha", flags->alpha, "Share of regions that may miss the truth")
-      ->capture_default_str();
+  add_levels(*verb, flags->levels);
   add_watching(*verb, *flags);
   add_adapting(*verb, *flags);
   add_facts(*verb, flags->facts);

@@ -51,7 +51,10 @@ std::string radius_line(const ArtifactFacts& facts) {
   for (const auto& [level, radius] : facts.radii) {
     if (radius.empty()) return "differs from row to row";
     line += (line.empty() ? "" : "   ") + format_target(level) + ":";
-    for (const double side : radius) line += " " + format_number(side);
+    for (const double side : radius) {
+      line += ' ';
+      line += format_number(side);
+    }
   }
   return line;
 }

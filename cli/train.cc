@@ -235,6 +235,7 @@ void run_train(TrainVerbOptions& options) {
   DataOptions data = data_options(options.data);
   data.csv.labels = labels_for(options);
   if (show_schema(options.data, data, options.common.json)) return;
+  if (options.out.empty()) fail_option("out", "is required");
   if (options.recipe == kPaper) {
     const auto source = open_data(data, nullptr, *context.observer);
     settle_loss(options, *source);
@@ -313,7 +314,7 @@ void add_train(CLI::App& app) {
       "overrides\n"
       "it. An empty cell is a missing value, which the network learns to read.");
   verb->add_option("data", options->data.data, "Rows: CSV, .npy or .npz:entry")->required();
-  verb->add_option("--out", options->out, "ONNX file to write")->required();
+  verb->add_option("--out", options->out, "ONNX file to write");
   verb->add_option("--recipe", options->recipe,
                    "tabular: a cross-fitted ensemble; paper: the paper's perceptron")
       ->check(CLI::IsMember({kTabular, kPaper}))

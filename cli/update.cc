@@ -53,7 +53,7 @@ void run_update(UpdateFlags& flags) {
   }
   const DataOptions data = data_options(flags.data);
   const CalibrationArtifact artifact = read_artifact(flags.model);
-  const auto source = open_data(data, &artifact.network);
+  const auto source = open_data(data, &artifact.network, *context.observer);
   UpdateOptions options = flags.update;
   options.facts = read_facts_for(artifact, data, flags.facts, *context.observer);
   if (!flags.time.empty()) options.times = read_times(data, flags.time);

@@ -23,6 +23,8 @@ MethodRequest recalibration_request(const CalibrationArtifact& artifact, const M
     if (told.contains(option.name)) option.put(request, option.get(asked));
   }
   if (!uses_features(request.score.name) && !told.contains("cut")) request.cut = DefaultCut{};
+  // The radius of each feature was chosen for that cut.
+  if (!other_score && !told.contains("cut")) request.score.scale = kept.score.scale;
   request.score.seed = asked.score.seed;
   request.score.bound.memory = asked.score.bound.memory;
   request.selection = asked.selection;

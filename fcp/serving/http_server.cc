@@ -1,5 +1,6 @@
 #include "fcp/serving/http_server.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -60,6 +62,20 @@ uint16_t port_of(int socket) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
+// As many connections as this process may have open, up to `wanted`; some are for files.
+size_t possible_connections(size_t wanted) {
+  constexpr rlim_t kOthers = 64;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  limit.rlim_cur = limit.rlim_max == RLIM_INFINITY
+                       ? std::max<rlim_t>(limit.rlim_cur, wanted + kOthers)
+                       : std::max(limit.rlim_cur, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t possible = limit.rlim_cur > 2 * kOthers ? limit.rlim_cur - kOthers : kOthers;
+  return static_cast<size_t>(std::min<rlim_t>(possible, wanted));
+}
+
 void epoll_set(int epoll, int what, int socket, uint64_t id, uint32_t events) {
   epoll_event event{};
   event.events = events;
@@ -89,6 +105,7 @@ HttpServer::HttpServer(const HttpOptions& options, Handler handler)
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       port_(port_of(listener_)),
       answers_(std::make_shared<Answers>()) {
+  options_.connections = possible_connections(options.connections);
   epoll_set(epoll_, EPOLL_CTL_ADD, listener_, kListener, EPOLLIN);
   epoll_set(epoll_, EPOLL_CTL_ADD, answers_->event, kAnswers, EPOLLIN);
 }
@@ -166,7 +183,7 @@ void HttpServer::serve(uint64_t id, uint32_t events) {
   Connection& one = found->second;
   if ((events & (EPOLLERR | EPOLLHUP)) != 0) return close(id);
   if ((events & EPOLLOUT) != 0) {
-    if (!write_to(one)) return close(id);
+    if (!write_to(one)) return end(id, one);
     if (one.out.empty()) look_further(id, one);
   } else if ((events & EPOLLIN) != 0 && !one.waiting && !read_from(id, one)) {
     return close(id);
@@ -182,10 +199,12 @@ bool HttpServer::read_from(uint64_t id, Connection& one) {
   const ssize_t count = recv(one.socket, block.data(), block.size(), 0);
   if (count == 0) return false;
   if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+  if (one.ending) return true;
   const bool began = one.reader.in_request();
   const size_t before = one.reader.buffered();
   if (buffered_ + static_cast<size_t>(count) > options_.memory) {
     one.keep_alive = false;
+    one.refused = true;
     answer(id, error_response(503, "too many requests are on their way; try again later"));
     return true;
   }
@@ -207,6 +226,7 @@ void HttpServer::go_on(uint64_t id, Connection& one, HttpReader::State state) {
   }
   if (state == HttpReader::State::kWrong) {
     one.keep_alive = false;
+    one.refused = true;
     return answer(id, error_response(one.reader.status(), one.reader.complaint()));
   }
   HttpRequest request = one.reader.take();
@@ -245,7 +265,7 @@ void HttpServer::answer(uint64_t id, const HttpResponse& response) {
   one.out = http_text(response, one.keep_alive);
   one.sent = 0;
   set_deadline(one);
-  if (!write_to(one)) return close(id);
+  if (!write_to(one)) return end(id, one);
   if (!one.out.empty()) return watch(id, one);
   look_further(id, one);
   const auto still = all_.find(id);
@@ -288,6 +308,16 @@ void HttpServer::close(uint64_t id) {
   ::close(found->second.socket);
   all_.erase(found);
   open_ = all_.size();
+}
+
+// Closing at once would reset a connection on which the rest of a refused request is still coming,
+// and the client would never read why: it is heard out for a moment.
+void HttpServer::end(uint64_t id, Connection& one) {
+  if (!one.refused || one.ending || !one.out.empty()) return close(id);
+  ::shutdown(one.socket, SHUT_WR);
+  one.ending = true;
+  one.deadline = Clock::now() + std::chrono::seconds(2);
+  watch(id, one);
 }
 
 void HttpServer::close_late() {

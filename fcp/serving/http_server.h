@@ -67,6 +67,8 @@ class HttpServer {
     size_t sent = 0;
     bool waiting = false;  // for an answer
     bool keep_alive = true;
+    bool refused = false;  // before all of it had come
+    bool ending = false;   // answered; what still comes is not looked at
     Clock::time_point deadline{};
   };
 
@@ -82,6 +84,7 @@ class HttpServer {
   bool write_to(Connection& one);
   void watch(uint64_t id, Connection& one);
   void close(uint64_t id);
+  void end(uint64_t id, Connection& one);
   void take_answers();
   void close_late();
   void set_deadline(Connection& one);

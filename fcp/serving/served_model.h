@@ -26,8 +26,8 @@ struct ServedRows {
   std::vector<int64_t> groups;  // where the calibration has groups of a column; −1: unknown
 };
 
-// Of one level: the ends of the intervals, row by row and output by output, rounded outwards to
-// float32 as `fcp predict` writes them; or for each row and class whether it is in the set.
+// Of one level: the ends of the intervals, row by row and output by output, the float32 numbers
+// that `fcp predict` writes; or for each row and class whether it is in the set.
 struct ServedRegions {
   std::vector<float> lower, upper;
   std::vector<uint8_t> members;

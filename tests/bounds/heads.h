@@ -169,6 +169,7 @@ inline torch::Tensor push(const Network& head, const Ball& ball, torch::Tensor p
     const torch::Tensor gradient = torch::autograd::grad({y}, {x}, {}, false, false, true)[0];
     if (!gradient.defined()) return point;
     torch::Tensor g = gradient.flatten(1).to(torch::kDouble);
+    g = g.masked_fill(g.isfinite().logical_not(), 0);  // or the point would leave the ball as NaN
     torch::Tensor direction;
     if (ball.norm == Norm::kInf) {
       direction = torch::sign(g);

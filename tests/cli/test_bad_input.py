@@ -125,8 +125,9 @@ class BadInput(program.Case):
             narrow = "".join(",".join(line.split(",")[:4]) + "\n" for line in file)
         self.write("narrow.csv", narrow)
         self.assertEqual(self.fails("predict", self.made("calibrated.onnx"), "--data", "narrow.csv"),
-                         "narrow.csv: no column 'rain_mm'; the columns are 'distance_km', 'hour', "
-                         "'weekday', 'items'")
+                         "narrow.csv: no column 'rain_mm', 'traffic', 'courier_years', "
+                         "'temperature_c'; the columns are 'distance_km', 'hour', 'weekday', "
+                         "'items'")
 
     def test_wrong_number_of_targets(self):
         message = self.calibration_fails(self.made("calibration.csv"), target="minutes,hour")

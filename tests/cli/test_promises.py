@@ -81,7 +81,7 @@ class Terminal(program.Case):
 class Memory(program.Case):
     def test_a_network_has_a_budget(self):
         arguments = ("run", self.made("model.onnx"), "--data", self.made("test.csv"), "--out",
-                     "y.csv", "--drop", TARGET)
+                     "y.csv")
         done = self.run_program(*arguments, "--memory", "1kB")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"^fcp: .* node '.*': would take the network to \d+ MiB")

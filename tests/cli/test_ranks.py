@@ -219,7 +219,7 @@ class Ranks(Jobs):
 
     def test_bad_usage_is_said_once(self):
         for arguments, message in (
-                (("calibrat", "m.onnx"), "unknown verb 'calibrat'; `fcp --help` lists them"),
+                (("calibrat", "m.onnx"), "unknown verb 'calibrat'; did you mean calibrate?"),
                 (("calibrate", "m.onnx", "--data", "x.csv", "--out", "c.onnx", "--colour", "red"),
                  "The following arguments were not expected: red --colour; see --help"),
                 (("evaluate", "--data", "x.csv"), "model is required; see --help"),

@@ -45,7 +45,7 @@ class Server:
 
     def ask(self, method, path, body=None, headers=None):
         """Status, body and headers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=program.LONGEST)
         try:
             if isinstance(body, (dict, list)):
                 body = json.dumps(body)

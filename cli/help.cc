@@ -11,9 +11,12 @@
 namespace fcp::cli {
 namespace {
 
-const CLI::App& find_verb(const CLI::App& app, const std::vector<std::string>& words) {
+// As the verb's own --help, which names the program before the verb.
+std::string help_of(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* found = &app;
+  std::string before;
   for (const std::string& word : words) {
+    before += (before.empty() ? "" : " ") + found->get_name();
     const auto named = [&](const CLI::App* one) { return one->get_name() == word; };
     const auto verbs = found->get_subcommands(named);
     if (verbs.empty()) {
@@ -26,7 +29,9 @@ const CLI::App& find_verb(const CLI::App& app, const std::vector<std::string>& w
     }
     found = verbs[0];
   }
-  return *found;
+  if (found != &app) return found->help(before);
+  // app.help() would be that of the verb that was typed, which is `help`.
+  return app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal);
 }
 
 }  // namespace
@@ -36,7 +41,7 @@ void add_help(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("help", "What a verb does and its options");
   verb->footer("Examples:\n  fcp help calibrate\n  fcp help segment evaluate");
   verb->add_option("verb", *words, "A verb; without one, all of them are listed");
-  verb->callback([&app, words] { std::cout << find_verb(app, *words).help(); });
+  verb->callback([&app, words] { std::cout << help_of(app, *words); });
 }
 
 }  // namespace fcp::cli

@@ -2,7 +2,7 @@
 // order, encodings of text and treatment of missing values, before any scaling. Files keep the
 // names their sources give them; see paper_sets.cc for each set's preparation.
 //
-// Tested by tests/data/paper_sets_test.cc.
+// Tested by tests/experiments/paper_sets_test.cc.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Data sets made of random numbers, the same for the same seed.
 //
-// Tested by tests/data/synthetic_test.cc.
+// Tested by tests/experiments/synthetic_test.cc.
 #pragma once
 
 #include <cstddef>

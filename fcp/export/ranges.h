@@ -10,7 +10,7 @@
 //
 // An operator beyond these is refused by its name. Cost: two products a layer beside the network's
 // own, none for the first layer; the file grows by |W| of the later layers.
-// Tested by tests/calibration/export_test.cc.
+// Tested by tests/export/export_test.cc.
 #pragma once
 
 #include <map>

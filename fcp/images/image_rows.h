@@ -3,7 +3,7 @@
 // are ahead, whatever the size of the data set. Besides what image_list.h lists there are .npy
 // arrays of uint8 images [N, height, width, 3], normalised as they are read.
 //
-// Tested by tests/data/image_rows_test.cc.
+// Tested by tests/images/image_rows_test.cc.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // An ImageTransform and class names as text (JSON) and back, so that a calibrated network carries
-// how its images are to be read. Tested by tests/data/image_text_test.cc.
+// how its images are to be read. Tested by tests/images/image_text_test.cc.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 // two passes, as Pillow computes. Cost: O(height · width · max(s, 1)).
 //
 // Reference: Pillow, src/libImaging/Resample.c; torchvision, transforms/functional.py.
-// Tested by tests/data/image_transform_test.cc, tests/parity/image_parity_test.cc.
+// Tested by tests/images/image_transform_test.cc, tests/parity/image_parity_test.cc.
 #pragma once
 
 #include <array>

@@ -9,7 +9,7 @@
 // Nothing is decoded until it is asked for. An image without labels, labels without an image, sizes
 // that differ and values that are no class are Errors that name both files.
 //
-// Tested by tests/data/segmentation_test.cc.
+// Tested by tests/images/segmentation_test.cc.
 #pragma once
 
 #include <array>

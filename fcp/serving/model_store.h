@@ -1,7 +1,7 @@
 // The models of a server by name, each in one or more versions. A file that is replaced on disk is
 // loaded beside the old one and takes over when it is ready: no request is dropped, and one that
 // cannot be read changes nothing. Requests hold on to the model they began with.
-// Tested by tests/serving/model_store_test.cc and tests/cli/test_serve.py.
+// Tested by tests/cli/test_serve.py.
 #pragma once
 
 #include <cstddef>

@@ -230,6 +230,7 @@ class Predict(program.Case):
             self.assertIn(f"did you mean {meant}?", done.stderr)
         self.assertEqual(self.fcp("help", "calibrate", threads=None),
                          self.fcp("calibrate", "--help", threads=None))
+        self.assertEqual(self.fcp("help", threads=None), self.fcp("--help", threads=None))
         self.assertIn("-l target", self.fcp("completion", "fish", threads=None))
         self.assertTrue(self.fcp("completion", "zsh", threads=None).startswith("#compdef fcp"))
 

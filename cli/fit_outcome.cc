@@ -1,6 +1,7 @@
 #include "cli/fit_outcome.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "fcp/report/format.h"
@@ -32,14 +33,26 @@ std::string outcome_line(const FitOutcome& result) {
   return line.str();
 }
 
+// 1 − 2α − √(2/n): fcp/scores/cross.h.
+double promised(const FitOutcome& result) {
+  const double rows = static_cast<double>(result.training_rows);
+  return std::max(0.0, 1 - 2 * result.report.level.value() - std::sqrt(2 / rows));
+}
+
 }  // namespace
 
 std::string fit_text(const FitOutcome& result, const std::string& out, const std::string& report) {
   std::ostringstream text;
   text << outcome_line(result) << '\n';
-  text << out << ": trained on " << format_count(result.training_rows) << " rows, calibrated on "
-       << format_count(result.calibration_rows) << " by the score "
-       << result.calibrated.artifact.score.name;
+  text << out << ": trained ";
+  if (result.crossed) {
+    text << "and calibrated on the same " << format_count(result.training_rows)
+         << " rows in ten folds (CV+: " << format_percent(promised(result)) << " is promised)";
+  } else {
+    text << "on " << format_count(result.training_rows) << " rows, calibrated on "
+         << format_count(result.calibration_rows) << " by the score "
+         << result.calibrated.artifact.score.name;
+  }
   if (!result.reason.empty()) {
     text << "; task: " << (result.task == Task::kClasses ? "classes" : "numbers") << ", because "
          << result.reason;
@@ -60,7 +73,9 @@ nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out
                                  {"test_rows", result.test_rows},
                                  {"rows_without_target", result.without_target},
                                  {"rows_refused", result.refused},
-                                 {"score", result.calibrated.artifact.score.name}};
+                                 {"score", result.calibrated.artifact.score.name},
+      {"calibration", result.calibrated.artifact.calibration.name}};
+  if (result.crossed) json["promised_coverage"] = promised(result);
   if (result.task == Task::kClasses) {
     json["accuracy"] = result.error.accuracy;
   } else {

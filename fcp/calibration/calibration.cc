@@ -11,6 +11,7 @@
 #include "fcp/calibration/weighted.h"
 #include "fcp/conformal/p_value.h"
 #include "fcp/conformal/quantile.h"
+#include "fcp/scores/score.h"
 
 namespace fcp {
 namespace {
@@ -83,7 +84,7 @@ double join_sides(std::span<const double> p_values, const CalibrationOptions& op
 
 std::unique_ptr<Calibration> make_calibration(const CalibrationOptions& options,
                                               const CalibrationScores& rows, int64_t classes) {
-  if (options.name == "split") return std::make_unique<Split>(options, rows);
+  if (options.name == "split" || options.name == kCrossScore) return std::make_unique<Split>(options, rows);
   if (!rows.levels.empty()) fail("levels are kept by split calibration alone");
   if (options.name == "grouped") return make_grouped(options, rows, classes);
   if (options.name == "localized") return make_localized(options, rows);

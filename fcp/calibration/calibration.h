@@ -9,6 +9,9 @@
 //   weighted   one per row: a weighted quantile for rows of another distribution of x, whose
 //              likelihood ratio to that of the calibration rows is given or estimated
 //
+//   cross      of a network that its own training rows calibrate (fcp/scores/cross.h): the rank of
+//              the level among them; the guarantee is 1 − 2α − √(2/n)
+//
 // A score with S sides is calibrated side by side, each at α / S (at α in the paper's own form).
 //
 // Tested by tests/calibration/calibration_test.cc.

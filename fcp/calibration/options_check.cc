@@ -126,6 +126,10 @@ void check_options(const MethodRequest& request) {
   if (!request.rank_weight && request.score.rank_free > 0) {
     fail_option("rank_free", "is chosen together with rank_weight; give both or neither");
   }
+  if (request.score.name == kCrossScore || request.calibration.name == kCrossScore) {
+    fail_option(request.score.name == kCrossScore ? "score" : "calibration",
+                "cross calibrates a network by the rows that train it: fcp fit makes both at once");
+  }
   check_cut(request);
   check_group(request);
 }

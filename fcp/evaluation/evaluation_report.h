@@ -99,6 +99,7 @@ struct EvaluationReport {
   Level level = Level(0.1);
   double confidence = 0.95;  // of the confidence intervals in the evaluations
   size_t calibration_rows = 0;
+  bool crossed = false;  // they are the training rows too: less is promised (fcp/scores/cross.h)
   std::vector<MethodResult> methods = {};  // the main one first; at least one
   std::vector<Example> examples = {};      // of the main method
   std::vector<GuaranteedGroup> guaranteed_groups = {};

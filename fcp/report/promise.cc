@@ -75,6 +75,20 @@ std::string group_list(const Claim& claim) {
   return text;
 }
 
+// CV+: fcp/scores/cross.h.
+std::vector<std::string> crossed_texts(const Claim& claim) {
+  const RegionWords& words = words_for(claim.kind);
+  const double n = static_cast<double>(std::max<size_t>(1, claim.calibration_rows));
+  const double least = std::max(0.0, 1 - 2 * claim.level.value() - std::sqrt(2 / n));
+  return {concat("All ", format_count(claim.calibration_rows),
+                 " rows train and calibrate, each judged by a network that did not see it. A new ",
+                 "row's ", words.truth, " then lies in its ", words.region,
+                 " with probability at least 1 − 2α − √(2/n) = ", format_percent(least),
+                 ", if it and these rows are exchangeable; mostly it is near ",
+                 format_target(claim.level), ", which is not promised."),
+          "The probability is over the draw of all these rows and of the new row together."};
+}
+
 }  // namespace
 
 const RegionWords& words_for(RegionKind kind) {
@@ -96,6 +110,7 @@ Claim claim_of(const EvaluationReport& report) {
           .level = report.level,
           .confidence = report.confidence,
           .calibration_rows = report.calibration_rows,
+          .crossed = report.crossed,
           .coverage = main.coverage(),
           .radius = main.radius,
           .guaranteed = main.guaranteed,
@@ -189,6 +204,7 @@ std::vector<std::string> guaranteed_texts(const Claim& claim) {
                    " carry no guarantee: they are others than those whose coverage is calibrated. "
                    "Read the observed coverage only.")};
   }
+  if (claim.crossed) return crossed_texts(claim);
   std::vector<std::string> texts = {
       concat("A new row's ", words.truth, " lies in its ", words.region,
              " with probability at least ", format_target(claim.level),

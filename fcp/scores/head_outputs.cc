@@ -22,7 +22,8 @@ Graph keeping_heads(const Graph& network, const std::set<std::string>& heads) {
 }  // namespace
 
 bool is_head_output(const std::string& output) {
-  return output == kSpreadOutput || output == kQuantilesOutput || output == kRectifierOutput;
+  return output == kSpreadOutput || output == kQuantilesOutput || output == kRectifierOutput ||
+         output == kCrossLowOutput || output == kCrossHighOutput;
 }
 
 bool has_output(const Graph& network, const std::string& output) {
@@ -44,6 +45,7 @@ Graph graph_for_score(const Graph& network, const ScoreOptions& options) {
   if (options.name == "quantiles" || options.name == "density") {
     read.insert(quantiles_output(options));
   }
+  if (options.name == kCrossScore) read.insert({kCrossLowOutput, kCrossHighOutput});
   if (!options.rectifier.empty()) read.insert(options.rectifier);
   return keeping_heads(network, read);
 }

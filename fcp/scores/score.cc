@@ -6,6 +6,7 @@
 #include "fcp/base/error.h"
 #include "fcp/scores/aps.h"
 #include "fcp/scores/cqr.h"
+#include "fcp/scores/cross.h"
 #include "fcp/scores/density.h"
 #include "fcp/scores/feature_cqr.h"
 #include "fcp/scores/feature_margin.h"
@@ -32,6 +33,7 @@ const std::map<std::string, ScoreEntry>& entries() {
   static const std::map<std::string, ScoreEntry> table = {
       {"aps", {make_aps, false, "lac"}},
       {"cqr", {make_cqr, false, ""}},
+      {kCrossScore, {make_cross, false, ""}},
       {"density", {make_density, false, "residual"}},
       {"feature_cqr", {make_feature_cqr, true, "cqr"}},
       {"feature_margin", {make_feature_margin, true, "lac"}},
@@ -75,7 +77,9 @@ bool obeys_law(const ScoreOptions& score) { return !searches_surrogate(score); }
 
 std::vector<std::string> score_names() {
   std::vector<std::string> names;
-  for (const auto& [name, ignored] : entries()) names.push_back(name);
+  for (const auto& [name, ignored] : entries()) {
+    if (name != kCrossScore) names.push_back(name);
+  }
   return names;
 }
 

@@ -8,7 +8,8 @@ import unittest
 
 import program
 
-FAST = ("--members", 2, "--epochs", 8)
+FAST = ("--members", 2, "--epochs", 8, "--calibration", "split")
+CROSS = (*FAST[:-1], "cross")
 
 
 def messy_rows(count, seed=1):
@@ -145,6 +146,35 @@ class Fit(program.Case):
         done = self.run_program("fit", "few.csv", "--target", "price", "--out", "m.onnx", *FAST)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("trained on 12 rows, calibrated on 12", done.stdout)
+
+    def test_few_rows_train_and_calibrate(self):
+        """CV+: below 1,000 rows by itself, and what is promised is said."""
+        self.write("few.csv", text_of(messy_rows(60)))
+        done = self.run_program("fit", "few.csv", "--target", "price", "--out", "m.onnx", "--report",
+                                "r.html", *FAST[:-2])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("trained and calibrated on the same 48 rows in ten folds (CV+: 59.6 %",
+                      done.stdout)
+        with open(self.path("r.html"), encoding="utf-8") as file:
+            self.assertIn("1 − 2α − √(2/n)", file.read())
+        rows = program.parse_csv(self.fcp("predict", "m.onnx", "--data", "few.csv", "--alpha",
+                                          "0.1,0.3"))[1]
+        for _, low, high, inner_low, inner_high in rows:
+            self.assertLessEqual(low, inner_low)
+            self.assertGreaterEqual(high, inner_high)
+        self.fcp("check", "m.onnx", "--data", "few.csv", "--target", "price", "--out", "k.csv")
+        infinite = program.parse_csv(self.fcp("predict", "m.onnx", "--data", "few.csv", "--alpha",
+                                              "0.01"))[1]
+        self.assertEqual({row[2] for row in infinite}, {float("inf")})
+
+    def test_cross_is_for_numbers_and_made_by_fit(self):
+        self.write("few.csv", text_of(messy_rows(60)))
+        done = self.run_program("fit", "few.csv", "--target", "kind", "--out", "m.onnx", *CROSS)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--calibration: cross takes one target of numbers", done.stderr)
+        done = self.run_program("fit", "few.csv", "--target", "price", "--time", "sold", "--out",
+                                "m.onnx", *CROSS)
+        self.assertEqual(done.returncode, 2)
 
 
 class Predict(program.Case):

@@ -86,6 +86,20 @@ TEST(Fit, LearnsColumnsFromTrainingRowsAlone) {
   EXPECT_THAT(columns, ::testing::Not(HasSubstr(R"("c")")));
 }
 
+// Below 1,000 rows all rows but those of the test train and calibrate.
+TEST(Fit, CrossesFewRows) {
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", line_table(100)));
+  options.method.score.name = kAutoScore;
+  const FitOutcome result = fit_table(options, {});
+  EXPECT_TRUE(result.crossed);
+  EXPECT_EQ(result.training_rows, 80u);
+  EXPECT_EQ(result.calibration_rows, 80u);
+  EXPECT_EQ(result.calibrated.artifact.rows.count(), 80u);
+  EXPECT_TRUE(result.report.crossed);
+  EXPECT_FALSE(result.report.methods.front().radius.has_value()) << "no law of coverage is known";
+}
+
 TEST(Fit, FewRowsLeaveEnoughToCalibrate) {
   EXPECT_THAT(usual_shares(30, Level(0.1)), ElementsAre(::testing::DoubleEq(0.4), 0.4, 0.2));
   EXPECT_THAT(usual_shares(10000, Level(0.1)),

@@ -91,7 +91,7 @@ void add_fit(CLI::App& app) {
       "into\n"
       "training, calibration and test, classes in equal shares; where there are few rows, more of "
       "them\n"
-      "calibrate.");
+      "calibrate, or the rows that train do (--calibration cross).");
   verb->add_option("data", flags->data.data, "Rows: CSV, .npy or .npz:entry")->required();
   verb->add_option("--out", flags->out, "Calibrated predictor to write");
   verb->add_option("--report", flags->report, "HTML report to write");
@@ -107,9 +107,11 @@ void add_fit(CLI::App& app) {
                    "CSV column of dates or numbers: train on the oldest rows, test on the newest");
   verb->add_option("--score", flags->score, "Score to calibrate; auto tries all that suit")
       ->capture_default_str();
-  verb->add_option("--calibration", flags->calibration,
-                   "split: rows of their own calibrate; cross: all rows train and calibrate in ten "
-                   "folds (CV+), which promises 1 - 2 alpha; auto crosses numbers below 1,000 rows")
+  verb->add_option(
+          "--calibration", flags->calibration,
+          "split: rows of their own calibrate; cross: all rows but those of the test train "
+          "and calibrate, in ten folds (CV+), which guarantees about 1 - 2 alpha and "
+          "usually covers 1 - alpha; auto is cross for one target below 1,000 such rows")
       ->check(CLI::IsMember({"auto", "split", "cross"}))
       ->capture_default_str();
   verb->add_option("--members", flags->members, "Networks of the ensemble [5]");

@@ -1,9 +1,9 @@
 #include "cli/fit_outcome.h"
 
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 
+#include "fcp/conformal/cross_guarantee.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
@@ -33,10 +33,8 @@ std::string outcome_line(const FitOutcome& result) {
   return line.str();
 }
 
-// 1 − 2α − √(2/n): fcp/scores/cross.h.
-double promised(const FitOutcome& result) {
-  const double rows = static_cast<double>(result.training_rows);
-  return std::max(0.0, 1 - 2 * result.report.level.value() - std::sqrt(2 / rows));
+double guaranteed(const FitOutcome& result) {
+  return cross_guarantee(result.report.level, result.calibration_rows, result.report.folds);
 }
 
 }  // namespace
@@ -46,8 +44,9 @@ std::string fit_text(const FitOutcome& result, const std::string& out, const std
   text << outcome_line(result) << '\n';
   text << out << ": trained ";
   if (result.crossed) {
-    text << "and calibrated on the same " << format_count(result.training_rows)
-         << " rows in ten folds (CV+: " << format_percent(promised(result)) << " is promised)";
+    text << "on " << format_count(result.training_rows) << " rows and calibrated on the same in "
+         << result.report.folds << " folds (cross: at least " << format_percent(guaranteed(result))
+         << " is guaranteed, near " << format_target(result.report.level) << " is usual)";
   } else {
     text << "on " << format_count(result.training_rows) << " rows, calibrated on "
          << format_count(result.calibration_rows) << " by the score "
@@ -74,8 +73,8 @@ nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out
                                  {"rows_without_target", result.without_target},
                                  {"rows_refused", result.refused},
                                  {"score", result.calibrated.artifact.score.name},
-      {"calibration", result.calibrated.artifact.calibration.name}};
-  if (result.crossed) json["promised_coverage"] = promised(result);
+                                 {"calibration", result.calibrated.artifact.calibration.name}};
+  if (result.crossed) json["guaranteed_coverage"] = guaranteed(result);
   if (result.task == Task::kClasses) {
     json["accuracy"] = result.error.accuracy;
   } else {

@@ -5,6 +5,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/option_fields.h"
+#include "fcp/scores/cross_labels.h"
 
 namespace fcp {
 namespace {
@@ -34,6 +35,7 @@ OptionNames scores_and_auto() {
   OptionNames names = score_names();
   names.emplace_back(kAutoScore);
   names.emplace_back(kCrossScore);
+  names.emplace_back(kCrossLabelScore);
   return names;
 }
 
@@ -54,7 +56,8 @@ std::vector<Option> make_table() {
       of_score<&ScoreOptions::name>(
           {.name = "score",
            .help = "How strange an answer is; 'auto' takes the one with the shortest intervals, or "
-                   "the smallest sets, on a slice of the rows; 'cross' is made by fcp fit",
+                   "the smallest sets, on a slice of the rows; 'cross' and 'cross_labels' are made "
+                   "by fcp fit",
            .choices = scores_and_auto()}),
       field<&MethodRequest::cut>(
           {.name = "cut",

@@ -14,6 +14,7 @@
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/row_facts.h"
 #include "fcp/pipeline/train.h"
+#include "fcp/scores/cross_labels.h"
 
 namespace fcp {
 namespace {
@@ -131,18 +132,47 @@ TabularOptions training_options(const FitRequest& options, const RowSource& sour
   return training;
 }
 
-// Whether the rows that train calibrate as well.
-bool crosses(const FitRequest& options, bool numbers, size_t rows) {
+constexpr size_t kFolds = 10;  // of cross-fitting
+
+// Comparisons that each row of a crossed classifier costs: its calibration rows times its classes.
+constexpr size_t kMostComparisons = 20'000;
+
+constexpr size_t kUnknownClasses = 1;  // labels without names, of which an array has any number
+
+// Whether the rows that train calibrate as well; classes: 0 of numbers.
+bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t rows) {
   constexpr size_t kFewRows = 1000;
   const bool apart = !options.group.empty() || !options.time.empty();
   if (options.calibration == FitCalibration::kCross) {
-    if (!numbers) fail_option("calibration", "cross takes one target of numbers");
-    if (apart) fail_option("calibration", "cross deals rows into folds at random, not by column");
+    if (targets != 1) {
+      fail_option("calibration", "cross takes one target, found ", targets, "; take split");
+    }
+    if (classes == kUnknownClasses) {
+      fail_option("calibration", "cross of classes takes a CSV file, which tells them; take split");
+    }
+    if (classes * rows > kMostComparisons) {
+      fail_option("calibration", "cross of ", classes, " classes and ", rows,
+                  " rows is too large, expected a product of at most ", kMostComparisons,
+                  "; take split");
+    }
+    if (apart) {
+      fail_option("calibration", "cross deals rows into folds at random, not by ",
+                  options.group.empty() ? "--time" : "--group", "; take split");
+    }
+    if (options.method.score.name != kAutoScore) {
+      fail_option("calibration", "cross has a score of its own, which --score ",
+                  options.method.score.name, " contradicts");
+    }
+    if (rows < kFolds) {
+      fail_option("calibration", "cross takes at least ", kFolds,
+                  " rows besides those of the test, found ", rows);
+    }
     return true;
   }
   const bool open = options.calibration == FitCalibration::kAuto && options.shares.empty() &&
                     options.method.score.name == kAutoScore;
-  return open && numbers && !apart && rows < kFewRows;
+  return open && targets == 1 && !apart && rows >= kFolds && rows < kFewRows &&
+         classes != kUnknownClasses && classes * rows <= kMostComparisons;
 }
 
 void join_parts(std::vector<size_t>& all, const std::vector<size_t>& more) {
@@ -151,8 +181,8 @@ void join_parts(std::vector<size_t>& all, const std::vector<size_t>& more) {
 }
 
 void train_and_calibrate(RowSource& training, RowSource& calibration, const TabularOptions& train,
-                         const DataOptions& data, const FitRequest& options,
-                         const Context& context, FitOutcome& result) {
+                         const DataOptions& data, const FitRequest& options, const Context& context,
+                         FitOutcome& result) {
   const TabularResult trained = train_table(training, train, /*heads=*/true, context);
   result.error = trained.error;
   CalibrateSettings settings;
@@ -167,23 +197,26 @@ void train_and_calibrate(RowSource& training, RowSource& calibration, const Tabu
 
 void calibrate_crossed(RowSource& training, const TabularOptions& train, const DataOptions& data,
                        const Level& level, const Context& context, FitOutcome& result) {
-  constexpr int64_t kFolds = 10;
   const CrossFit trained = train_crossed_table(training, train, kFolds, context);
   result.error = trained.error;
   CalibrationArtifact& artifact = result.calibrated.artifact;
   artifact.network = trained.graph;
-  artifact.score.name = kCrossScore;
+  artifact.score.name = train.loss == Loss::kCrossEntropy ? kCrossLabelScore : kCrossScore;
   artifact.calibration.name = kCrossScore;
-  for (size_t rank = 1; rank <= result.training_rows; ++rank) {
+  artifact.calibration.folds = kFolds;
+  result.calibration_rows = trained.calibrating.size();
+  for (size_t rank = 1; rank <= result.calibration_rows; ++rank) {
     artifact.rows.scores.push_back(static_cast<double>(rank));
   }
   artifact.provenance = {{"fcp", FCP_VERSION},
-                         {"score", kCrossScore},
+                         {"score", artifact.score.name},
                          {"calibration", kCrossScore},
                          {"network", "trained by fcp fit"},
                          {"calibration data", data_file_names(data)},
-                         {"calibration rows", std::to_string(result.training_rows)},
+                         {"training rows", std::to_string(result.training_rows)},
+                         {"calibration rows", std::to_string(result.calibration_rows)},
                          {"folds", std::to_string(kFolds)},
+                         {"guarantee", "1 - 2 alpha, less a little for the folds (CV+)"},
                          {"seed", std::to_string(context.seed)},
                          {"target", data.target}};
   if (const auto warning = infinite_radius_warning(artifact, level)) {
@@ -216,8 +249,10 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   if (shares.size() != 3) fail_option("shares", "found ", shares.size(), ", expected 3");
   auto parts = split_rows(rows, shares, context.seed, split_columns(options, data, classes));
   check_parts(parts, data, rows);
-  const bool numbers = !classes && options.task != Task::kClasses && whole->target_count() == 1;
-  result.crossed = crosses(options, numbers, parts[0].size() + parts[1].size());
+  const size_t known =
+      options.task == Task::kClasses && !classes ? kUnknownClasses : whole->class_names().size();
+  result.crossed =
+      crosses(options, whole->target_count(), known, parts[0].size() + parts[1].size());
   if (result.crossed) join_parts(parts[0], parts[1]);
   const auto source = open_learned(data, parts[0], rows, *context.observer);
   if (options.task == Task::kAuto) result.reason = reason_of(*source, data);
@@ -227,7 +262,7 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   const TabularOptions train = training_options(options, *source, context);
   result.task = train.loss == Loss::kCrossEntropy ? Task::kClasses : Task::kNumbers;
   result.training_rows = parts[0].size();
-  result.calibration_rows = parts[result.crossed ? 0 : 1].size();
+  result.calibration_rows = parts[1].size();
   result.test_rows = parts[2].size();
   if (result.crossed) {
     calibrate_crossed(training, train, data, options.level, context, result);

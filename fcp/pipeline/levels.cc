@@ -37,7 +37,7 @@ std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& ar
   const size_t n = artifact.rows.count();
   if (artifact.calibration.name == kCrossScore && conformal_rank(level, n) > n) {
     return concat("alpha ", level.text(), " needs at least ", least_calibration_rows(level),
-                  " rows, this predictor has ", n, "; every interval is infinite");
+                  " calibration rows, this predictor has ", n, "; every interval is infinite");
   }
   const std::vector<double> radius = artifact.radius(level);
   const auto finite = [](double value) { return std::isfinite(value); };

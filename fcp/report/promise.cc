@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "fcp/base/error.h"
+#include "fcp/conformal/cross_guarantee.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/report/format.h"
 
@@ -78,14 +79,14 @@ std::string group_list(const Claim& claim) {
 // CV+: fcp/scores/cross.h.
 std::vector<std::string> crossed_texts(const Claim& claim) {
   const RegionWords& words = words_for(claim.kind);
-  const double n = static_cast<double>(std::max<size_t>(1, claim.calibration_rows));
-  const double least = std::max(0.0, 1 - 2 * claim.level.value() - std::sqrt(2 / n));
-  return {concat("All ", format_count(claim.calibration_rows),
-                 " rows train and calibrate, each judged by a network that did not see it. A new ",
-                 "row's ", words.truth, " then lies in its ", words.region,
-                 " with probability at least 1 − 2α − √(2/n) = ", format_percent(least),
-                 ", if it and these rows are exchangeable; mostly it is near ",
-                 format_target(claim.level), ", which is not promised."),
+  const double least = cross_guarantee(claim.level, claim.calibration_rows, claim.folds);
+  return {concat("A new row's ", words.truth, " lies in its ", words.region,
+                 " with probability at least ", format_percent(least),
+                 ", if it and the training rows are exchangeable. This is CV+, which promises ",
+                 "1 − 2α, less a little for ", claim.folds,
+                 " folds: ", format_count(claim.calibration_rows),
+                 " training rows calibrate, each judged by networks that did not see it. Coverage ",
+                 "is usually near ", format_target(claim.level), ", which is not guaranteed."),
           "The probability is over the draw of all these rows and of the new row together."};
 }
 
@@ -110,7 +111,7 @@ Claim claim_of(const EvaluationReport& report) {
           .level = report.level,
           .confidence = report.confidence,
           .calibration_rows = report.calibration_rows,
-          .crossed = report.crossed,
+          .folds = report.folds,
           .coverage = main.coverage(),
           .radius = main.radius,
           .guaranteed = main.guaranteed,
@@ -204,7 +205,7 @@ std::vector<std::string> guaranteed_texts(const Claim& claim) {
                    " carry no guarantee: they are others than those whose coverage is calibrated. "
                    "Read the observed coverage only.")};
   }
-  if (claim.crossed) return crossed_texts(claim);
+  if (claim.folds > 0) return crossed_texts(claim);
   std::vector<std::string> texts = {
       concat("A new row's ", words.truth, " lies in its ", words.region,
              " with probability at least ", format_target(claim.level),

@@ -9,6 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/interval.h"
+#include "fcp/network/batch_free.h"
 #include "fcp/scores/head_outputs.h"
 #include "fcp/scores/monotone_rows.h"
 
@@ -100,7 +101,7 @@ class Cross : public Score {
   };
 
   CrossRows rows_of(const torch::Tensor& features) const {
-    const Tensors outputs = head_->run_rows({features});
+    const Tensors outputs = run_apart(*head_, {features});
     const CrossRows rows{plain_matrix(outputs[output_]), plain_matrix(outputs[low_]),
                          plain_matrix(outputs[high_])};
     if (rows.prediction.size(1) != 1 || rows.low.sizes() != rows.high.sizes()) {

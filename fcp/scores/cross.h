@@ -14,8 +14,9 @@
 // of the calibration rows, the radius at level α is k = ⌈(1 − α)(n + 1)⌉, and the region is the CV+
 // interval of Barber, Candès, Ramdas and Tibshirani (2021), equations 11 and 12.
 //
-// Assumes exchangeable rows and a training that treats its rows alike and has not seen the fold. The
-// guarantee is P(y ∈ region) ≥ 1 − 2α − √(2/n) (their Theorem 4); coverage is mostly near 1 − α.
+// Assumes exchangeable rows, folds of equal size and a training that treats its rows alike and has
+// not seen the fold. The guarantee is about 1 − 2α (fcp/conformal/cross_guarantee.h); coverage is
+// mostly near 1 − α.
 // Cost: one forward and two selections among n numbers per row.
 // Tested by tests/scores/cross_test.cc and tests/training/cross_fit_test.cc.
 #pragma once

@@ -8,6 +8,7 @@
 //   fcp.rectifier   [N, S]      what rectified scores are divided by, or lowered by (rectified.h)
 //   fcp.cross_low   [N, n]      ends of CV+ (cross.h)
 //   fcp.cross_high  [N, n]
+//   fcp.cross_margins  [N, n · C]  of CV+ for labels (cross_labels.h)
 //
 // Tested by tests/scores/spread_test.cc.
 #pragma once
@@ -24,6 +25,7 @@ inline constexpr char kQuantilesOutput[] = "fcp.quantiles";
 inline constexpr char kRectifierOutput[] = "fcp.rectifier";
 inline constexpr char kCrossLowOutput[] = "fcp.cross_low";
 inline constexpr char kCrossHighOutput[] = "fcp.cross_high";
+inline constexpr char kCrossMarginsOutput[] = "fcp.cross_margins";
 
 // Whether the name is one of the above.
 bool is_head_output(const std::string& output);

@@ -7,6 +7,7 @@
 #include "fcp/scores/aps.h"
 #include "fcp/scores/cqr.h"
 #include "fcp/scores/cross.h"
+#include "fcp/scores/cross_labels.h"
 #include "fcp/scores/density.h"
 #include "fcp/scores/feature_cqr.h"
 #include "fcp/scores/feature_margin.h"
@@ -34,6 +35,7 @@ const std::map<std::string, ScoreEntry>& entries() {
       {"aps", {make_aps, false, "lac"}},
       {"cqr", {make_cqr, false, ""}},
       {kCrossScore, {make_cross, false, ""}},
+      {kCrossLabelScore, {make_cross_labels, false, "lac"}},
       {"density", {make_density, false, "residual"}},
       {"feature_cqr", {make_feature_cqr, true, "cqr"}},
       {"feature_margin", {make_feature_margin, true, "lac"}},
@@ -78,7 +80,7 @@ bool obeys_law(const ScoreOptions& score) { return !searches_surrogate(score); }
 std::vector<std::string> score_names() {
   std::vector<std::string> names;
   for (const auto& [name, ignored] : entries()) {
-    if (name != kCrossScore) names.push_back(name);
+    if (!is_cross_score(name)) names.push_back(name);
   }
   return names;
 }

@@ -55,11 +55,54 @@ TEST(CrossFit, EndsAreOfNetworksThatDidNotSeeTheRow) {
   EXPECT_FALSE(again.out_of_fold.equal(fitted.out_of_fold));
 }
 
+// 32 rows in 3 folds: ten each, and two that train alone, which move every network.
+TEST(CrossFit, RowsLeftOverTrainAlone) {
+  const Table table = line(32);
+  const CrossFit fitted = train_crossed(table.x, table.y, small(), 3);
+  EXPECT_EQ(fitted.out_of_fold.size(0), 30);
+  EXPECT_EQ(fitted.graph.outputs[1].shape[1], 30);
+  ASSERT_EQ(fitted.calibrating.size(), 30u);
+  size_t left_over = 0;
+  while (left_over < 30 && fitted.calibrating[left_over] == left_over) ++left_over;
+  Table other = table;
+  other.y.values[left_over] += 1;
+  const CrossFit again = train_crossed(other.x, other.y, small(), 3);
+  EXPECT_TRUE((again.out_of_fold != fitted.out_of_fold).all().item<bool>());
+}
+
+// The margins of a classifier are those of the ensembles that did not see the rows, and its answer
+// is their mean.
+TEST(CrossFit, MarginsOfClasses) {
+  Table table = line(60);
+  for (float& y : table.y.values) y = y < -1 ? 0.f : y < 1 ? 1.f : 2.f;
+  TabularOptions options = small();
+  options.loss = Loss::kCrossEntropy;
+  options.classes = 3;
+  const CrossFit fitted = train_crossed(table.x, table.y, options, 4);
+  ASSERT_EQ(fitted.out_of_fold.sizes(), (std::vector<int64_t>{60, 3}));
+  const torch::Tensor x = torch::from_blob(const_cast<float*>(table.x.values.data()), {60, 2});
+  const auto outputs = Network(fitted.graph).run({x});
+  ASSERT_EQ(fitted.graph.outputs[0].name, "logits");
+  const torch::Tensor margins = outputs[1].view({60, 60, 3});  // rows, calibration rows, classes
+  const torch::Tensor surprise = -torch::log_softmax(fitted.out_of_fold, 1);
+  const torch::Tensor labels =
+      torch::from_blob(table.y.values.data(), {60, 1}, torch::kFloat).to(torch::kLong);
+  // Of a row and itself: how much more surprising each class is than its own.
+  const torch::Tensor own = margins.diagonal(0, 0, 1).transpose(0, 1);  // [60, 3]
+  EXPECT_LT((own - (surprise - surprise.gather(1, labels))).abs().max().item<float>(), 1e-4);
+  EXPECT_LT(own.gather(1, labels).abs().max().item<float>(), 1e-5);
+}
+
 TEST(CrossFit, RefusesWhatItCannotDo) {
   const Table table = line(10);
   EXPECT_THROW(train_crossed(table.x, table.y, small(), 1), Error);
   EXPECT_THROW(train_crossed(table.x, table.y, small(), 11), Error);
   EXPECT_THROW(train_crossed(table.x, table.x, small(), 2), Error);
+  TabularOptions classes = small();
+  classes.loss = Loss::kCrossEntropy;
+  EXPECT_THROW(train_crossed(table.x, table.y, classes, 2), Error);
+  classes.loss = Loss::kQuantile;
+  EXPECT_THROW(train_crossed(table.x, table.y, classes, 2), Error);
 }
 
 }  // namespace

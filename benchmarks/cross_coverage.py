@@ -45,10 +45,8 @@ def fit_draw(program, folder, rows, seed, options):
         stdout=subprocess.PIPE, text=True, check=True).stdout
     found = json.loads(out)
     assert found["training_rows"] == rows, found["training_rows"]
-    main = found["evaluation"]["methods"][0]
-    length = main["length"]
-    return (main["coverage"], length["mean"] if isinstance(length, dict) else length,
-            found["guaranteed_coverage"])
+    main = found["evaluation"]
+    return main["coverage"], main["length"], found["guaranteed_coverage"]
 
 
 def main():

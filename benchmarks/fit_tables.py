@@ -128,7 +128,8 @@ def fit_messy(program, folder, large_rows):
             continue
         answer_new_rows(program, folder, name)
         found = json.loads(done.stdout)
-        main = found["evaluation"]["methods"][0]
+        evaluation = found["evaluation"]
+        main = evaluation.get("methods", [evaluation])[0]  # several where there is a baseline
         rows = found["training_rows"] + found["test_rows"]
         if found["calibration"] != "cross":
             rows += found["calibration_rows"]

@@ -99,6 +99,7 @@ struct EvaluationReport {
   Level level = Level(0.1);
   double confidence = 0.95;  // of the confidence intervals in the evaluations
   size_t calibration_rows = 0;
+  size_t folds = 0;  // cross: the training rows calibrate (conformal/cross_guarantee.h)
   std::vector<MethodResult> methods = {};  // the main one first; at least one
   std::vector<Example> examples = {};      // of the main method
   std::vector<GuaranteedGroup> guaranteed_groups = {};

@@ -182,6 +182,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   check_facts(options.facts, done);
   report.level = options.level;
   report.calibration_rows = artifact.rows.count();
+  report.folds = artifact.calibration.folds;
   for (const auto& method : methods) report.methods.push_back(method->finish());
   MethodResult& main = report.methods.front();
   main.lengths = std::move(sample.lengths);

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fcp/conformal/cross_guarantee.h"
 #include "fcp/report/promise.h"
 
 namespace fcp {
@@ -143,6 +144,10 @@ void add_verdict(Json& object, const EvaluationReport& report) {
   const Claim claim = claim_of(report);
   object["p_coverage"] = json_number(claim.p_value);
   object["verdict"] = verdict_name(coverage_verdict(claim));
+  if (claim.folds > 0) {
+    object["guaranteed_coverage"] =
+        cross_guarantee(claim.level, claim.calibration_rows, claim.folds);
+  }
   for (const GuaranteedGroup& group : report.guaranteed_groups) {
     Json entry = {{"name", group.name}, {"calibration_rows", group.calibration_rows}};
     if (group.coverage) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "fcp/base/error.h"
+#include "fcp/conformal/cross_guarantee.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/report/format.h"
 
@@ -75,6 +76,20 @@ std::string group_list(const Claim& claim) {
   return text;
 }
 
+// CV+: fcp/scores/cross.h.
+std::vector<std::string> crossed_texts(const Claim& claim) {
+  const RegionWords& words = words_for(claim.kind);
+  const double least = cross_guarantee(claim.level, claim.calibration_rows, claim.folds);
+  return {concat("A new row's ", words.truth, " lies in its ", words.region,
+                 " with probability at least ", format_percent(least),
+                 ", if it and the training rows are exchangeable. This is CV+, which promises ",
+                 "1 − 2α, less a little for ", claim.folds,
+                 " folds: ", format_count(claim.calibration_rows),
+                 " training rows calibrate, each judged by networks that did not see it. Coverage ",
+                 "is usually near ", format_target(claim.level), ", which is not guaranteed."),
+          "The probability is over the draw of all these rows and of the new row together."};
+}
+
 }  // namespace
 
 const RegionWords& words_for(RegionKind kind) {
@@ -96,6 +111,7 @@ Claim claim_of(const EvaluationReport& report) {
           .level = report.level,
           .confidence = report.confidence,
           .calibration_rows = report.calibration_rows,
+          .folds = report.folds,
           .coverage = main.coverage(),
           .radius = main.radius,
           .guaranteed = main.guaranteed,
@@ -189,6 +205,7 @@ std::vector<std::string> guaranteed_texts(const Claim& claim) {
                    " carry no guarantee: they are others than those whose coverage is calibrated. "
                    "Read the observed coverage only.")};
   }
+  if (claim.folds > 0) return crossed_texts(claim);
   std::vector<std::string> texts = {
       concat("A new row's ", words.truth, " lies in its ", words.region,
              " with probability at least ", format_target(claim.level),

@@ -33,6 +33,7 @@ struct Claim {
   Level level = Level(0.1);
   double confidence = 0.95;
   size_t calibration_rows = 0;
+  size_t folds = 0;  // cross: see EvaluationReport
   Coverage coverage;
   std::optional<double> radius;
   bool guaranteed = true;

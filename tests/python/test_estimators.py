@@ -161,6 +161,63 @@ class Labels(Case):
             named.evaluate(self.x, names)
 
 
+class Table:
+    """As much of a table as columns are matched by."""
+
+    def __init__(self, columns):
+        self.cells = columns
+        self.columns = list(columns)
+
+    @property
+    def shape(self):
+        return len(self.cells[self.columns[0]]), len(self.columns)
+
+    def __getitem__(self, names):
+        if isinstance(names, str):
+            return self.cells[names]
+        return Table({name: self.cells[name] for name in names})
+
+    def __array__(self, dtype=None, copy=None):
+        return np.stack([self.cells[name] for name in self.columns], axis=1).astype(dtype or float)
+
+
+class Tables(Case):
+    """Columns by name, in tables of whatever library."""
+
+    def test_columns_are_matched_by_name(self):
+        x, y = regression_rows(60)
+        table = Table({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2]})
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="residual")
+        regressor.conformalize(table, y)
+        self.assertEqual(regressor.feature_names_in_.tolist(), ["a", "b", "c"])
+        expected = regressor.predict(table)
+        np.testing.assert_array_equal(regressor.predict(table[["c", "a", "b"]]), expected)
+        with self.assert_error("X: has no column 'b'; expected are the columns a, b, c"):
+            regressor.predict(table[["a", "c"]])
+        with self.assertWarnsRegex(UserWarning, "X does not have valid feature names"):
+            np.testing.assert_array_equal(regressor.predict(x), expected)
+
+    def test_cells_are_read_as_from_the_file(self):
+        lines = ["city,rooms,price"]
+        for row in range(200):
+            city, rooms = ("Rome", "Oslo", "Lima", "")[row % 4], row % 5 or ""
+            lines.append(f"{city},{rooms},{row % 7}")
+        with open(self.path("rows.csv"), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        self.program("train", "rows.csv", "--target", "price", "--recipe", "paper", "--epochs", 1,
+                     "--categorical", "city", "--impute", "--out", "m.onnx")  # fmt: skip
+        self.program("run", "m.onnx", "--data", "rows.csv", "--out", "y.npy")
+        model = fcp.load(self.path("m.onnx"))
+        self.assertEqual(model.column_names, ["city", "rooms"])
+        cells = [line.split(",")[:2] for line in lines[1:]]
+        rooms = np.array([float(cell[1] or "nan") for cell in cells])
+        city = np.array([cell[0] or None for cell in cells], dtype=object)
+        found = model(Table({"rooms": rooms, "city": city, "other": rooms}))
+        np.testing.assert_allclose(found, np.load(self.path("y.npy")), rtol=1e-6)
+        with self.assert_error(r"X: row 0 \(from 0\), column 'rooms': expected a number, found"):
+            model(Table({"rooms": city, "city": city}))
+
+
 @needs_pandas
 class Frames(Case):
     """Tables of pandas, in and out."""
@@ -315,7 +372,7 @@ class ScikitLearn(Case):
         usual = sklearn.model_selection.cross_val_score(
             self.regressor, self.x, self.y, cv=4, scoring="r2"
         )
-        np.testing.assert_allclose(found, usual, rtol=1e-6)
+        np.testing.assert_allclose(found, usual, atol=1e-6)
         predicted = sklearn.model_selection.cross_val_predict(self.regressor, self.x, self.y, cv=4)
         self.assertEqual(predicted.shape, (200,))
         x, y = label_rows(200)

@@ -124,15 +124,15 @@ torch::Tensor as_rows(const torch::Tensor& x, const std::string& name) {
   return x.dim() == 1 ? x.unsqueeze(1) : x;
 }
 
-void check_no_nan(const torch::Tensor& x, const Graph& network) {
+void check_no_nan(const torch::Tensor& x, const Graph& network, int64_t before) {
   const auto found = network.metadata.find(kEncodingKey);
   if (found != network.metadata.end() && accepts_missing(parse_encoding(found->second))) return;
   if (x.dim() == 0 || x.numel() == 0 || !x.is_floating_point()) return;
   const torch::Tensor wrong = x.isnan().reshape({x.size(0), -1}).to(torch::kCPU);
   if (!wrong.any().item<bool>()) return;
   const int64_t first = wrong.flatten().to(torch::kByte).argmax().item<int64_t>();
-  fail("X: row ", first / wrong.size(1), " (from 0) has NaN in column ", first % wrong.size(1),
-       ", expected a number");
+  fail("X: row ", before + first / wrong.size(1), " (from 0) has NaN in column ",
+       first % wrong.size(1), ", expected a number");
 }
 
 void check_signals() {

@@ -174,7 +174,8 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
                          {"training rows", std::to_string(parts[0].size())}};
   result.calibrated = calibrate(trained.graph, calibration, settings, context);
   const CalibrationArtifact& artifact = result.calibrated.artifact;
-  result.report = evaluate(artifact, test, {.level = options.level}, context);
+  result.report =
+      evaluate(artifact, test, {.level = options.level, .all_levels = options.all_levels}, context);
   result.report.provenance.emplace_back("test data", data_file_names(data));
   result.report.title = concat(data_file_names(data), ": ", data.target);
   result.training_rows = parts[0].size();

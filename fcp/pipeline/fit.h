@@ -33,6 +33,7 @@ struct FitRequest {
   TabularOptions training{};     // its loss, classes and seed are settled here
   MethodRequest method{};        // the score `auto`, unless it names another
   Level level = Level(0.1);
+  bool all_levels = false;  // of the evaluation; see evaluate.h
 };
 
 struct FitOutcome {

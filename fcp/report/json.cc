@@ -110,9 +110,9 @@ Json row_method_json(const MethodResult& method, const Level& level) {
   if (method.conditional) object["conditional"] = conditional_json(*method.conditional);
   const char* size = std::holds_alternative<SetEvaluation>(method.evaluation) ? "size" : "length";
   for (const LevelResult& at : method.levels) {
-    Json level = {{"alpha", at.level.value()}, {size, json_number(at.size)}};
-    add_coverage(level, at.coverage);
-    object["levels"].push_back(std::move(level));
+    Json entry = {{"alpha", at.level.value()}, {size, json_number(at.size)}};
+    add_coverage(entry, at.coverage);
+    object["levels"].push_back(std::move(entry));
   }
   if (!method.curve.empty()) object["curve"] = curve_json(method.curve);
   if (method.top1) object["top1"] = json_number(*method.top1);

@@ -18,6 +18,7 @@ namespace {
 using Cells = std::vector<std::string>;
 
 constexpr size_t kMostExamples = 24;
+constexpr std::ptrdiff_t kMostMissed = 15;  // before covered ones
 constexpr size_t kMostMembers = 12;
 
 double share_of_size(const SetEvaluation& result, size_t size) {
@@ -173,7 +174,7 @@ std::string example_html(const Example& example, size_t own, size_t levels) {
 }
 
 // Missed rows first, then those of the largest sets, those that are predicted wrongly before
-// others.
+// others. Of many the missed ones do not take up all of the room.
 std::vector<const Example*> hardest_first(const std::vector<Example>& examples) {
   std::vector<const Example*> order;
   for (const Example& example : examples) order.push_back(&example);
@@ -183,6 +184,9 @@ std::vector<const Example*> hardest_first(const std::vector<Example>& examples) 
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](const Example* a, const Example* b) { return hardness(a) > hardness(b); });
+  const auto covered = std::find_if(order.begin(), order.end(),
+                                    [](const Example* example) { return example->covered; });
+  std::rotate(order.begin() + std::min(kMostMissed, covered - order.begin()), covered, order.end());
   return order;
 }
 

@@ -10,7 +10,7 @@ namespace fcp {
 
 namespace {
 
-constexpr size_t kLongestNumber = 36;  // what is wider is a sentence
+constexpr size_t kLongestNumber = 30;  // what is wider is a sentence
 
 std::string class_attribute(std::string_view css_class) {
   return css_class.empty() ? std::string() : concat(" class=\"", css_class, "\"");

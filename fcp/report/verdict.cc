@@ -49,6 +49,8 @@ class PartList {
     for (const GroupCoverage& group : groups) add(before + group.name, group.coverage, cure);
   }
 
+  size_t size() const { return parts_.size(); }
+
   // Those that are improbable among all that were added.
   std::vector<WatchedPart> watched() {
     const auto count = static_cast<double>(parts_.size());
@@ -65,7 +67,7 @@ class PartList {
   std::vector<WatchedPart> parts_;
 };
 
-std::vector<WatchedPart> watched_parts(const EvaluationReport& report, const Claim& claim) {
+void watch_parts(const EvaluationReport& report, const Claim& claim, ReportVerdict& verdict) {
   PartList list(claim);
   const Evaluation& found = report.methods.front().evaluation;
   if (const auto* intervals = std::get_if<IntervalEvaluation>(&found)) {
@@ -83,7 +85,8 @@ std::vector<WatchedPart> watched_parts(const EvaluationReport& report, const Cla
     }
     list.add_groups("group ", sets->groups, claim.groups.empty() ? kByGroup : kNewRows);
   }
-  return list.watched();
+  verdict.parts = list.size();
+  verdict.watched = list.watched();
 }
 
 std::string covered_text(const Claim& claim) {
@@ -131,7 +134,7 @@ ReportVerdict verdict_of(const EvaluationReport& report, const Claim& claim) {
     }
     if (!claim.guaranteed) verdict.tone = Tone::kWatch;
   }
-  verdict.watched = watched_parts(report, claim);
+  watch_parts(report, claim, verdict);
   if (!verdict.watched.empty() && verdict.tone == Tone::kKept) verdict.tone = Tone::kWatch;
   return verdict;
 }
@@ -148,8 +151,10 @@ std::string verdict_html(const ReportVerdict& verdict) {
              html_text(verdict.headline), "</strong></p>\n");
   if (!verdict.cure.empty()) html += html_paragraph(verdict.cure);
   if (verdict.watched.empty()) {
-    if (verdict.tone == Tone::kKept) {
-      html += html_paragraph("No part of the rows stands out: nothing to watch.");
+    if (verdict.tone == Tone::kKept && verdict.parts > 0) {
+      html += html_paragraph(concat("None of the ", format_count(verdict.parts),
+                                    " parts of the rows that were looked at stands out: nothing to "
+                                    "watch."));
     }
     return html + "</div></div>\n";
   }

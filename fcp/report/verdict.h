@@ -27,6 +27,7 @@ struct ReportVerdict {
   std::string headline;              // one sentence
   std::string cure = {};             // what to do where the promise itself is broken
   std::vector<WatchedPart> watched;  // the least probable first
+  size_t parts = 0;                  // that were looked at
 };
 
 ReportVerdict verdict_of(const EvaluationReport& report, const Claim& claim);

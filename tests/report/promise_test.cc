@@ -114,7 +114,11 @@ TEST(Guarantee, OfImagesSpeaksOfPixels) {
   figures.share = 0.9;
   figures.sets = true;
   figures.coverage = figures.whole = coverage_of(91, 100);
-  report.methods = {{.name = "lac", .evaluation = figures, .radius = 1}};
+  MethodResult lac;
+  lac.name = "lac";
+  lac.evaluation = figures;
+  lac.radius = 1;
+  report.methods = {lac};
   report.calibration_rows = 100;
   EXPECT_THAT(guaranteed_texts(claim_of(report)).front(),
               HasSubstr("In a new image at least 90.0 % of the labelled pixels have their label in "

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostTasks = 10'000;   // waiting
 constexpr size_t kTasksAtOnce = 1'000;  // in one transaction
-constexpr double kReportSeconds = 0.5;  // between reports
+constexpr std::chrono::milliseconds kBetweenReports(500);
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -38,7 +38,7 @@ LiveState::LiveState(std::unique_ptr<FeedbackStore> store, const ModelStore& mod
   for (const std::string& name : models.names()) {
     watched(models.find(name)->model());
   }
-  publish(true);
+  publish();
   thread_ = std::thread([this] { work(); });
 }
 
@@ -89,19 +89,32 @@ bool LiveState::put(Task task) {
   return true;
 }
 
+// Empty when the state ends, and when a report is due and nothing else is to be done.
+std::vector<LiveState::Task> LiveState::wait_for_tasks() {
+  const auto woken = [this] { return ending_ || !queue_.empty(); };
+  std::vector<Task> tasks;
+  std::unique_lock lock(mutex_);
+  if (owed_) {
+    wake_.wait_until(lock, published_ + kBetweenReports, woken);
+  } else {
+    wake_.wait(lock, woken);
+  }
+  while (!queue_.empty() && tasks.size() < kTasksAtOnce) {
+    tasks.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  return tasks;
+}
+
 void LiveState::work() {
   while (true) {
-    std::vector<Task> tasks;
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return ending_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      while (!queue_.empty() && tasks.size() < kTasksAtOnce) {
-        tasks.push_back(std::move(queue_.front()));
-        queue_.pop_front();
-      }
+    const std::vector<Task> tasks = wait_for_tasks();
+    if (!tasks.empty()) {
+      run(tasks);
+    } else if (ending_) {
+      return;
     }
-    run(tasks);
+    publish_if_due();
   }
 }
 
@@ -123,8 +136,8 @@ void LiveState::run(const std::vector<Task>& tasks) {
     }
   }
   hear_fresh();
+  owed_ = true;
   for (const Task& task : tasks) task.tell(error);
-  publish(false);
 }
 
 void LiveState::hear_fresh() {
@@ -141,11 +154,14 @@ void LiveState::hear_fresh() {
   }
 }
 
-// Reports for readers, not more often than people look.
-void LiveState::publish(bool always) {
-  const double now = now_seconds();
-  if (!always && now - published_ < kReportSeconds && now >= published_) return;
-  published_ = now;
+// Reports for readers, not more often than people look, and never owed for longer than that.
+void LiveState::publish_if_due() {
+  if (owed_ && std::chrono::steady_clock::now() >= published_ + kBetweenReports) publish();
+}
+
+void LiveState::publish() {
+  published_ = std::chrono::steady_clock::now();
+  owed_ = false;
   waiting_ = store_->waiting();
   truths_ = store_->truths();
   std::map<std::string, MonitorReport> reports;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -43,7 +44,8 @@ class LiveState {
   bool learn(std::string model, std::vector<TruthReport> truths,
              std::function<void(const std::vector<TruthResult>&, const std::string& error)> done);
 
-  // What the monitor of the newest version has found; none before the model is known.
+  // What the monitor of the newest version has found; none before the model is known. At most half
+  // a second older than what callers were told.
   std::optional<MonitorReport> report(const std::string& model) const;
   size_t waiting() const { return waiting_; }
   size_t truths() const { return truths_; }
@@ -63,7 +65,9 @@ class LiveState {
   void work();
   void run(const std::vector<Task>& tasks);
   void hear_fresh();
-  void publish(bool always);
+  std::vector<Task> wait_for_tasks();
+  void publish_if_due();
+  void publish();
   Watched& watched(const std::shared_ptr<const ServedModel>& model);
   TruthResult take_truth(const std::string& model, const TruthReport& truth);
   void watch_truth(Watched& watched, const StoredTruth& truth);
@@ -76,12 +80,13 @@ class LiveState {
   std::vector<StoredTruth> fresh_;  // of the transaction; the monitors hear of them after it
   mutable std::mutex reports_mutex_;
   std::map<std::string, MonitorReport> reports_;
-  double published_ = 0;
+  std::chrono::steady_clock::time_point published_{};
+  bool owed_ = false;  // a report: something has happened since the last
   std::atomic<size_t> waiting_ = 0, truths_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Task> queue_;
-  bool ending_ = false;
+  std::atomic<bool> ending_ = false;
   std::thread thread_;
 };
 

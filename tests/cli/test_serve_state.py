@@ -32,11 +32,14 @@ class State(ServeCase):
     def tell(self, server, truths):
         return server.json("POST", "/v2/models/calibrated/feedback", {"feedback": truths})
 
-    def monitor(self, server):
-        time.sleep(0.6)  # reports are made twice a second
-        server.json("POST", "/v2/models/calibrated/feedback",
-                    {"feedback": [{"id": "nobody", "truth": 0}]})
-        return server.json("GET", "/status")[1]["models"][0]["monitor"]
+    def monitor(self, server, rows):
+        """The monitor's report once it has that many rows; reports are made twice a second."""
+        deadline = time.monotonic() + 60
+        while True:
+            found = server.json("GET", "/status")[1]["models"][0]["monitor"]
+            if found["rows"] >= rows or time.monotonic() > deadline:
+                return found
+            time.sleep(0.05)
 
     def test_feedback(self):
         truth = self.truth()
@@ -57,7 +60,7 @@ class State(ServeCase):
         self.assertEqual(self.tell(server, [{"id": "mine", "truth": "x"}])[0], 400)
         self.assertEqual(self.tell(server, [{"id": "mine", "truth": [1, 2]}])[1]["results"][0]
                          ["status"], "wrong")
-        found = self.monitor(server)
+        found = self.monitor(server, 2)
         self.assertEqual(found["rows"], 2)
         text = server.ask("GET", "/metrics")[1].decode()
         self.assertIn('fcp_coverage{model="calibrated"}', text)
@@ -76,7 +79,7 @@ class State(ServeCase):
         told = self.tell(server, [{"id": "all", "row": i, "truth": y}
                                   for i, y in enumerate(truth)])[1]
         self.assertEqual(told["accepted"], count)
-        live = self.monitor(server)
+        live = self.monitor(server, count)
         done = self.run_program("monitor", self.made("calibrated.onnx"), "--data", "log.csv",
                                 "--target", TARGET, "--json")
         replayed = json.loads(done.stdout)
@@ -89,7 +92,7 @@ class State(ServeCase):
         self.infer(server, range(100), "far")
         self.tell(server, [{"id": "far", "row": i, "truth": 1e6} for i in range(100)])
         self.assertIn("alarm: calibrated: ", server.event("monitor")["what"])
-        self.assertGreater(len(self.monitor(server)["alarms"]), 0)
+        self.assertGreater(len(self.monitor(server, 100)["alarms"]), 0)
 
     def test_acknowledged_feedback_survives_kill_9(self):
         """Clients report truths while the server is killed at random moments. Whatever was answered
@@ -120,7 +123,10 @@ class State(ServeCase):
             serial += 1_000_000
             for thread in threads:
                 thread.start()
-            time.sleep(rng.uniform(0.2, 1.0))
+            enough = len(accepted) + rng.randrange(5, 60)
+            deadline = time.monotonic() + 60
+            while len(accepted) < enough and time.monotonic() < deadline:
+                time.sleep(rng.uniform(0, 0.02))
             server.process.send_signal(signal.SIGKILL)
             stop.set()
             for thread in threads:
@@ -130,7 +136,7 @@ class State(ServeCase):
         server = self.serve("--state", "state")
         told = self.tell(server, [{"id": name, "truth": 1.0} for name in sorted(accepted)])[1]
         self.assertEqual({one["status"] for one in told["results"]}, {"duplicate"})
-        rows = self.monitor(server)["rows"]
+        rows = self.monitor(server, len(accepted))["rows"]
         self.assertGreaterEqual(rows, len(accepted))
         # A truth that was kept but whose answer was lost is the only excess: one per client and kill.
         self.assertLessEqual(rows, len(accepted) + 3 * 6)

@@ -1,6 +1,8 @@
 #include "fcp/serving/live_state.h"
 
+#include <chrono>
 #include <future>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,6 +67,21 @@ TEST_F(LiveStateTest, AnswersTruthsClearly) {
   EXPECT_EQ(accepted.status, "accepted");
   EXPECT_TRUE(accepted.covered);
   EXPECT_EQ(learn({"a", 0, {2}}).status, "duplicate");
+}
+
+// Nothing comes after the last truth, and readers still hear of it.
+TEST_F(LiveStateTest, ReportsTheLastTruth) {
+  for (const char* id : {"a", "b", "c"}) {
+    remember(id, line_row(1, 0));
+    EXPECT_EQ(learn({id, 0, {2}}).status, "accepted");
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (state_->report("line")->rows < 3 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(state_->report("line")->rows, 3u);
+  EXPECT_EQ(state_->truths(), 3u);
+  EXPECT_EQ(state_->waiting(), 0u);
 }
 
 TEST_F(LiveStateTest, IsTheSameAfterARestart) {

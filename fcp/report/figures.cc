@@ -28,8 +28,7 @@ std::string curve_table(const Claim& claim, std::span<const CurveSeries> series)
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < series.front().points.size(); ++i) {
     const CurvePoint& point = series.front().points[i];
-    std::vector<std::string> row = {format_number(point.level.value(), 3),
-                                    format_target(point.level)};
+    std::vector<std::string> row = {concat(point.level.value()), format_target(point.level)};
     for (const CurveSeries& one : series) {
       row.push_back(i < one.points.size() ? format_percent(one.points[i].coverage.rate) : "–");
     }

@@ -179,7 +179,7 @@ std::string level_section(const EvaluationReport& report, const Claim& claim,
                       levels_table(levels, own, claim), "</div>\n");
   }
   content += html;
-  if (intervals) content += concat("<div class=\"card below\">", rows_table(), "</div>\n");
+  if (intervals) content += concat("<div class=\"card below scripted\">", rows_table(), "</div>\n");
   const std::string script = data_script(report, levels, own, claim);
   if (content.empty()) return script;
   content += script;

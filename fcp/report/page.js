@@ -218,11 +218,11 @@
     update();
   }
 
-  // ---- on paper everything is unfolded --------------------------------------------------------
+  // ---- on paper the numbers of all levels stand for the slider ---------------------------------
 
   let folded = [];
   addEventListener("beforeprint", () => {
-    folded = all("details:not([open])").filter((part) => !part.querySelector("table[data-rows]"));
+    folded = all("#levels details:not([open]):not(.scripted)");
     for (const part of folded) part.open = true;
   });
   addEventListener("afterprint", () => { for (const part of folded) part.open = false; });

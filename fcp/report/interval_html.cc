@@ -141,7 +141,7 @@ std::string interval_page(const EvaluationReport& report) {
                                       report.response, ", score ", claim.method);
   const std::vector<Figure> sample = sample_figure(report);
   const std::string rows = sample.empty() ? "" : filter_html() + html_figures(sample);
-  return html_page(page_title(report, "Prediction intervals"), page_subtitle(report, subtitle),
+  return html_page(page_title(report, "Prediction intervals"), subtitle,
                    concat(headline(report, claim), level_section(report, claim, rows),
                           charts_section(interval_figures(report)), parts(report), methods(report),
                           conditional_section(report.methods.front(), report.confidence, "length"),

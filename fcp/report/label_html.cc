@@ -251,7 +251,7 @@ std::string label_page(const EvaluationReport& report) {
       concat(format_target(report.level), " label sets among ", format_count(result.classes),
              " classes, score ", claim.method);
   return html_page(
-      page_title(report, "Label sets"), page_subtitle(report, subtitle),
+      page_title(report, "Label sets"), subtitle,
       concat(label_headline(report, claim), level_section(report, claim, ""), examples(report),
              confusions_html(result), charts_section(label_figures(report)),
              html_section("parts", "Coverage by part", html_figures(class_figures(report))),

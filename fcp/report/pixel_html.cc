@@ -126,7 +126,6 @@ std::string pixel_page(const EvaluationReport& report) {
   gallery.title = page_title(report, all.sets ? kSetsTitle : kBandsTitle);
   gallery.subtitle = pixel_promise(report);
   gallery.subtitle.front() = 'P';
-  gallery.subtitle = page_subtitle(report, gallery.subtitle);
   gallery.opening = verdict_html(verdict_of(report, claim));
   if (main.detection) {
     gallery.tiles.push_back(

@@ -35,11 +35,8 @@ std::string rows_tile(const Claim& claim, std::string_view remark) {
 }
 
 std::string page_title(const EvaluationReport& report, std::string_view otherwise) {
-  return report.title.empty() ? std::string(otherwise) : report.title;
-}
-
-std::string page_subtitle(const EvaluationReport& report, const std::string& subtitle) {
-  return report.model.empty() ? subtitle : concat(subtitle, " · ", report.model);
+  const std::string title = report.title.empty() ? std::string(otherwise) : report.title;
+  return report.model.empty() ? title : concat(title, " · ", report.model);
 }
 
 std::string headline_section(const EvaluationReport& report, const Claim& claim,

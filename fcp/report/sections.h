@@ -20,9 +20,8 @@ std::string coverage_tile(const Claim& claim);
 // Test and calibration rows; `remark` says something more about them, or is empty.
 std::string rows_tile(const Claim& claim, std::string_view remark);
 
-// The title of the report, or this one; and what it is about with the file of the model.
+// The title of the report, or this one, with the file of the model.
 std::string page_title(const EvaluationReport& report, std::string_view otherwise);
-std::string page_subtitle(const EvaluationReport& report, const std::string& subtitle);
 
 // The verdict, the tiles, how it came about, the notes.
 std::string headline_section(const EvaluationReport& report, const Claim& claim,

@@ -117,7 +117,7 @@ TEST(IntervalPage, OpensWithTheVerdictAndTheTargetsUnit) {
   std::get<IntervalEvaluation>(report.methods[0].evaluation).output_error = {{4.5, 3.25, 14.5}};
   const std::string html = report_html(report);
   EXPECT_LT(html.find("class=\"opening"), html.find("class=\"tiles\""));
-  EXPECT_THAT(html, HasSubstr("· model&lt;1&gt;.onnx</p>"));
+  EXPECT_THAT(html, HasSubstr("· model&lt;1&gt;.onnx</h1>"));
   EXPECT_THAT(html, HasSubstr("Mean length in rentals"));
   EXPECT_THAT(html, HasSubstr("rentals has a standard deviation of 14.50"));
   EXPECT_THAT(html, HasSubstr("Error in rentals (RMSE)</span><span class=\"value\">4.500<"));

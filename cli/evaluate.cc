@@ -29,6 +29,13 @@ struct EvaluateFlags {
   ReportFlags report;
 };
 
+// The file, and what is predicted where it has a name.
+std::string evaluation_title(const EvaluationReport& report, const DataOptions& data) {
+  const bool file = data.target.find(".np") != std::string::npos;
+  const std::string target = report.response != "y" ? report.response : file ? "" : data.target;
+  return concat(data_file_names(data), target.empty() ? "" : concat(": ", target));
+}
+
 void run_evaluate(const EvaluateFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
@@ -45,9 +52,12 @@ void run_evaluate(const EvaluateFlags& flags) {
   for (const std::string& path : flags.refits)
     refits.push_back(read_artifact_for(path, {&level, 1}));
   for (const CalibrationArtifact& refit : refits) options.refits.push_back(&refit);
+  options.all_levels = !flags.report.html.empty();
   if (are_images(data)) options.images = transform_for(data, &artifact.network);
   EvaluationReport report = evaluate(artifact, *source, options, context);
   report.provenance.emplace_back("test data", data_file_names(data));
+  report.title = evaluation_title(report, data);
+  report.model = file_name_of(flags.model);
   tell_report(report, flags.report, flags.common);
 }
 

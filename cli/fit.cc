@@ -47,6 +47,7 @@ FitRequest fit_options(const FitFlags& flags) {
   options.group = flags.group;
   options.time = flags.time;
   options.level = levels_of(flags.levels, flags.common)[0];
+  options.all_levels = !flags.report.empty();
   options.method.score.name = flags.score;
   options.calibration = flags.calibration == "cross"   ? FitCalibration::kCross
                         : flags.calibration == "split" ? FitCalibration::kSplit
@@ -62,7 +63,8 @@ void run_fit(const FitFlags& flags) {
   const FitRequest options = fit_options(flags);
   if (show_schema(flags.data, options.data, flags.common.json)) return;
   if (flags.out.empty()) fail_option("out", "is required");
-  const FitOutcome result = fit_table(options, context);
+  FitOutcome result = fit_table(options, context);
+  result.report.model = file_name_of(flags.out);
   write_artifact(result.calibrated.artifact, flags.out);
   if (!flags.report.empty()) write_file(flags.report, report_html(result.report));
   for (const std::string& warning : fit_warnings(result)) {

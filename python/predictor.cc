@@ -157,8 +157,8 @@ std::string LoadedPredictor::evaluate(const py::object& array, const py::object&
   StderrObserver observer(verbose);
   const Context context{.device = device_, .observer = &observer};
   py::gil_scoped_release unlocked;
-  const EvaluationReport found =
-      fcp::evaluate(artifact_, rows, {.level = level, .facts = facts}, context);
+  const EvaluationReport found = fcp::evaluate(
+      artifact_, rows, {.level = level, .all_levels = !report.empty(), .facts = facts}, context);
   if (!report.empty()) write_file(report, report_html(found));
   return json_text(report_json(found));
 }

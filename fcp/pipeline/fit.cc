@@ -157,10 +157,10 @@ bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t r
     }
     if (apart) {
       fail_option("calibration", "cross deals rows into folds at random, not by ",
-                  options.group.empty() ? "--time" : "--group", "; take split");
+                  options.group.empty() ? "time" : "group", "; take split");
     }
     if (options.method.score.name != kAutoScore) {
-      fail_option("calibration", "cross has a score of its own, which --score ",
+      fail_option("calibration", "cross has a score of its own, which the score ",
                   options.method.score.name, " contradicts");
     }
     if (rows < kFolds) {
@@ -269,7 +269,8 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   } else {
     train_and_calibrate(training, calibration, train, data, options, context, result);
   }
-  result.report = evaluate(result.calibrated.artifact, test, {.level = options.level}, context);
+  result.report = evaluate(result.calibrated.artifact, test,
+                           {.level = options.level, .all_levels = options.all_levels}, context);
   result.report.provenance.emplace_back("test data", data_file_names(data));
   result.report.title = concat(data_file_names(data), ": ", data.target);
   if (result.task == Task::kNumbers) result.deviation = deviation_of(test.y());

@@ -38,6 +38,7 @@ struct FitRequest {
   MethodRequest method{};        // the score `auto`, unless it names another
   FitCalibration calibration = FitCalibration::kAuto;  // kCross: one target
   Level level = Level(0.1);
+  bool all_levels = false;  // of the evaluation; see evaluate.h
 };
 
 struct FitOutcome {

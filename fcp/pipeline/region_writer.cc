@@ -225,7 +225,8 @@ class RegionFolder : public RegionWriter {
       const SegmentImage& image = images_.images().at(i);
       const Regions own = region_of_row(regions, i);
       const std::string stem = folder_ + "/" + image.name;
-      write_png(stem + ".png", pixel_picture(image.image, own, images_.task()).strip);
+      write_png(stem + ".png",
+                pixel_picture(image.image, own, images_.task(), images_.class_names()));
       if (bands_) write_pixel_regions(stem + ".npy", own, image.image, images_.task());
     }
   }

@@ -221,8 +221,8 @@ class Fit(program.Case):
     def test_cross_says_what_contradicts_it(self):
         self.write("few.csv", text_of(messy_rows(60)))
         fit = ("fit", "few.csv", "--target", "price", "--out", "m.onnx", *CROSS)
-        for more, what in ((("--time", "sold"), "not by --time"), (("--group", "kind"), "not by --group"),
-                           (("--score", "residual"), "which --score residual contradicts")):
+        for more, what in ((("--time", "sold"), "not by time"), (("--group", "kind"), "not by group"),
+                           (("--score", "residual"), "which the score residual contradicts")):
             done = self.run_program(*fit, *more)
             self.assertEqual(done.returncode, 2)
             self.assertIn("--calibration: cross", done.stderr)

@@ -87,6 +87,44 @@ class State(ServeCase):
         self.assertAlmostEqual(live["log10_exchangeability"], replayed["log10_exchangeability"],
                                places=6)
 
+    def test_adapting(self):
+        """Requests that name no level are answered at one that follows the truths, survives kill -9
+        and can be exported; those that name one get it."""
+        count = 60
+        truth = self.truth()[:count]
+        model = self.made("calibrated.onnx")
+        self.assertEqual(self.run_program("serve", model, "--adapt", "dtaci").returncode, 2)
+        server = self.serve("--state", "state", "--adapt", "dtaci")
+        answer = self.infer(server, range(count), "all")[1]
+        self.assertEqual(answer["parameters"], {"level": 0.1})
+        told = self.tell(server, [{"id": "all", "row": i, "truth": y}
+                                  for i, y in enumerate(truth)])[1]
+        self.assertEqual(told["accepted"], count)
+        level = server.json("GET", "/status")[1]["models"][0]["level"]
+        self.assertNotEqual(level, 0.1)
+        self.assertEqual(self.infer(server, [0])[1]["parameters"], {"level": level})
+        named = server.json("POST", "/v2/models/calibrated/infer",
+                            {"inputs": self.columns(2), "parameters": {"alpha": 0.1}})[1]
+        self.assertNotIn("parameters", named)
+        self.assertIn("fcp_level{", server.ask("GET", "/metrics")[1].decode())
+        found = self.monitor(server, count)
+        self.assertEqual(found["adapted_coverage"], found["coverage"])  # all were answered at 0.1
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+        server = self.serve("--state", "state", "--adapt", "dtaci")
+        self.assertEqual(self.infer(server, [0])[1]["parameters"], {"level": level})
+        exported = self.run_program("export", model, "--state", "state", "--out", "adapted.onnx",
+                                    "--json")
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+        plain = self.run_program("export", model, "--alpha", repr(level), "--out", "plain.onnx",
+                                 "--json")
+        self.assertEqual(list(json.loads(exported.stdout)["radius"].values()),
+                         list(json.loads(plain.stdout)["radius"].values()))
+        missing = self.run_program("export", model, "--state", "state", "--alpha", 0.2, "--out",
+                                   "none.onnx")
+        self.assertEqual(missing.returncode, 1)
+        self.assertIn("no adapted level of this file for 0.2", missing.stderr)
+
     def test_an_alarm_is_logged(self):
         server = self.serve("--state", "state")
         self.infer(server, range(100), "far")

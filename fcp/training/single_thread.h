@@ -1,5 +1,5 @@
-// One thread while in scope, where `wanted`: a step that is too short to be shared gains nothing from
-// a second thread, and waits for it on a busy machine.
+// One thread while in scope, where `wanted`: a step that is too short to be shared gains nothing
+// from a second thread, and waits for it on a busy machine.
 #pragma once
 
 #include <ATen/Parallel.h>

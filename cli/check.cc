@@ -12,6 +12,7 @@
 
 #include "cli/common.h"
 #include "cli/data_flags.h"
+#include "cli/level_flags.h"
 #include "cli/verbs.h"
 
 namespace fcp::cli {
@@ -39,6 +40,7 @@ void run_check(const CheckFlags& flags) {
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
   const Level level = parse_level(flags.alpha);
+  say_lax_level(flags.common, level);
   const CalibrationArtifact artifact = read_artifact_for_p_values(flags.model, level);
   const auto source = open_data(data, &artifact.network, *context.observer);
   const CheckOptions options{

@@ -74,7 +74,8 @@ void run_compare(const CompareFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
-  const Level level = levels_of(flags.levels, flags.common)[0];
+  const Level level = levels_of(flags.levels)[0];
+  say_lax_level(flags.common, level);
   const CalibrationArtifact artifacts[] = {read_artifact_for(flags.a, {&level, 1}),
                                            read_artifact_for(flags.b, {&level, 1})};
   std::unique_ptr<RowSource> sources[2];

@@ -51,7 +51,7 @@ void run_evaluate(const EvaluateFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
-  const Level level = levels_of(flags.levels, flags.common)[0];
+  const Level level = levels_of(flags.levels)[0];
   const CalibrationArtifact artifact = read_artifact_for(flags.model, {&level, 1});
   if (context.ranks->size() > 1) {
     check_same_bytes(*context.ranks, flags.model, serialize_onnx(artifact_graph(artifact)));

@@ -66,12 +66,9 @@ void run_export(const ExportVerbOptions& options) {
     fail(options.model, ": ", error.what());
   }
   write_onnx(exported, options.out);
-  for (const std::string& warning : export_warnings(artifact, wanted)) {
-    say(options.common, "warning: " + warning);
-  }
   for (const Level& level : wanted.levels) {
-    if (const auto warning = infinite_radius_warning(artifact, level)) {
-      say(options.common, "warning: " + *warning);
+    for (const std::string& warning : level_warnings(artifact, level)) {
+      say(options.common, "warning: " + warning);
     }
     const std::vector<std::string> made = export_names(artifact, wanted, level);
     for (const std::string& name : made) names += (names.empty() ? "" : ", ") + name;

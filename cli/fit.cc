@@ -46,7 +46,7 @@ FitRequest fit_options(const FitFlags& flags) {
   if (!flags.shares.empty()) options.shares = parse_shares(flags.shares);
   options.group = flags.group;
   options.time = flags.time;
-  options.level = levels_of(flags.levels, flags.common)[0];
+  options.level = levels_of(flags.levels)[0];
   options.all_levels = !flags.report.empty();
   options.method.score.name = flags.score;
   options.calibration = flags.calibration == "cross"   ? FitCalibration::kCross

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fcp/base/error.h"
+#include "fcp/pipeline/levels.h"
 
 namespace fcp::cli {
 namespace {
@@ -56,7 +57,7 @@ void add_levels(CLI::App& verb, LevelFlags& flags, bool several) {
   confidence->delimiter(',')->allow_extra_args(false)->excludes(alpha);
 }
 
-std::vector<Level> levels_of(const LevelFlags& flags, const CommonOptions& common) {
+std::vector<Level> levels_of(const LevelFlags& flags) {
   std::vector<Level> levels;
   const bool confident = !flags.confidence.empty();
   for (const std::string& text : confident ? flags.confidence : flags.alpha) {
@@ -64,16 +65,16 @@ std::vector<Level> levels_of(const LevelFlags& flags, const CommonOptions& commo
     if (std::find(levels.begin(), levels.end(), level) != levels.end()) {
       throw UsageError(concat(confident ? "--confidence: " : "--alpha: ", text, " is given twice"));
     }
-    if (level.value() > 0.5) {
-      say(common, concat("warning: at alpha ", level.text(), " most regions may miss the truth; ",
-                         "did you mean --confidence ", level.text(), "?"));
-    }
     levels.push_back(level);
   }
   if (!flags.several && levels.size() != 1) {
     throw UsageError("--alpha: several levels apply only to predict");
   }
   return levels;
+}
+
+void say_lax_level(const CommonOptions& common, const Level& level) {
+  if (const auto warning = lax_level_warning(level)) say(common, "warning: " + *warning);
 }
 
 }  // namespace fcp::cli

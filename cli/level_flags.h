@@ -20,8 +20,11 @@ struct LevelFlags {
 
 void add_levels(CLI::App& verb, LevelFlags& flags, bool several = false);
 
-// The levels in the order given, none twice. Says where a level lets most regions miss.
-std::vector<Level> levels_of(const LevelFlags& flags, const CommonOptions& common);
+// The levels in the order given, none twice.
+std::vector<Level> levels_of(const LevelFlags& flags);
+
+// For verbs whose results carry no warnings: says where a level lets most regions miss.
+void say_lax_level(const CommonOptions& common, const Level& level);
 
 // 1 − confidence, exactly: "0.9" is "0.1", "97.5%" is "0.025". Bad usage where it is none.
 std::string alpha_of_confidence(const std::string& confidence);

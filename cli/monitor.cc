@@ -67,7 +67,8 @@ void run_monitor(MonitorFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
-  flags.replay.monitor.level = levels_of(flags.levels, flags.common)[0];
+  flags.replay.monitor.level = levels_of(flags.levels)[0];
+  say_lax_level(flags.common, flags.replay.monitor.level);
   const CalibrationArtifact artifact =
       read_artifact_for(flags.model, {&flags.replay.monitor.level, 1});
   const auto source = open_data(data, &artifact.network, *context.observer);

@@ -57,11 +57,11 @@ void run_predict(const PredictFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
-  const std::vector<Level> levels = levels_of(flags.levels, flags.common);
+  const std::vector<Level> levels = levels_of(flags.levels);
   const CalibrationArtifact artifact = read_artifact_for(flags.model, levels);
   for (const Level& level : levels) {
-    if (const auto warning = infinite_radius_warning(artifact, level)) {
-      say(flags.common, "warning: " + *warning);
+    for (const std::string& warning : level_warnings(artifact, level)) {
+      say(flags.common, "warning: " + warning);
     }
   }
   const auto source = open_data(data, &artifact.network, *context.observer);

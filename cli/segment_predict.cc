@@ -32,8 +32,8 @@ void run_segment_predict(const SegmentPredictFlags& flags) {
   const Level level = parse_level(flags.alpha);
   const CalibrationArtifact artifact = read_segmenter(flags.model, level);
   const SegmentTask task = parse_task(artifact.network, flags.model);
-  if (const auto warning = infinite_radius_warning(artifact, level)) {
-    say(flags.common, "warning: " + *warning);
+  for (const std::string& warning : level_warnings(artifact, level)) {
+    say(flags.common, "warning: " + warning);
   }
   SegmentationRows images(open_unlabelled(flags.data, task.classes), task, SegmentParts::kImage);
   std::error_code error;

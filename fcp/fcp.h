@@ -71,6 +71,10 @@ class ConformalPredictor {
   // The radius at a level, one per side; empty where it differs from row to row.
   std::vector<double> radius(const Level& level) const;
 
+  // What a user of regions at this level should know, a line each: a level at which most regions
+  // may miss, a radius that is infinite, or too large for single precision. Mostly empty.
+  std::vector<std::string> warnings(const Level& level) const;
+
   // What a reader of a report wants to know: files, hashes, options, versions.
   const std::map<std::string, std::string>& provenance() const;
 

@@ -101,6 +101,16 @@ Array staged(const torch::Tensor& rows) {
   return array;
 }
 
+// `before` rows came in earlier batches.
+void fail_of_nan(const torch::Tensor& values, const char* name, int64_t before = 0) {
+  if (values.dim() == 0 || values.numel() == 0 || !values.is_floating_point()) return;
+  const torch::Tensor wrong = values.isnan().reshape({values.size(0), -1}).to(torch::kCPU);
+  if (!wrong.any().item<bool>()) return;
+  const int64_t first = wrong.flatten().to(torch::kByte).argmax().item<int64_t>();
+  fail(name, ": row ", before + first / wrong.size(1), " (from 0) has NaN in column ",
+       first % wrong.size(1), ", expected a number");
+}
+
 }  // namespace
 
 torch::Tensor tensor_of(const py::object& array, const std::string& name) {
@@ -127,13 +137,10 @@ torch::Tensor as_rows(const torch::Tensor& x, const std::string& name) {
 void check_no_nan(const torch::Tensor& x, const Graph& network, int64_t before) {
   const auto found = network.metadata.find(kEncodingKey);
   if (found != network.metadata.end() && accepts_missing(parse_encoding(found->second))) return;
-  if (x.dim() == 0 || x.numel() == 0 || !x.is_floating_point()) return;
-  const torch::Tensor wrong = x.isnan().reshape({x.size(0), -1}).to(torch::kCPU);
-  if (!wrong.any().item<bool>()) return;
-  const int64_t first = wrong.flatten().to(torch::kByte).argmax().item<int64_t>();
-  fail("X: row ", before + first / wrong.size(1), " (from 0) has NaN in column ",
-       first % wrong.size(1), ", expected a number");
+  fail_of_nan(x, "X", before);
 }
+
+void check_answers_no_nan(const torch::Tensor& y) { fail_of_nan(y, "y"); }
 
 void check_signals() {
   py::gil_scoped_acquire lock;
@@ -146,6 +153,7 @@ TensorRows::TensorRows(torch::Tensor x, torch::Tensor y) : x_(as_rows(x, "X")), 
   if (!y_.defined()) return;
   y_ = as_rows(y_, "y").flatten(1);
   if (y_.size(0) != x_.size(0)) fail("X has ", x_.size(0), " rows, y has ", y_.size(0));
+  check_answers_no_nan(y_);
 }
 
 size_t TensorRows::target_count() const {

@@ -54,6 +54,9 @@ torch::Tensor as_rows(const torch::Tensor& x, const std::string& name);
 // `before`: how many rows came before these.
 void check_no_nan(const torch::Tensor& x, const Graph& network, int64_t before = 0);
 
+// The same of answers, which no network may miss.
+void check_answers_no_nan(const torch::Tensor& y);
+
 // Ends the call where a signal waits, as Ctrl-C does. Needs no lock of the caller.
 void check_signals();
 

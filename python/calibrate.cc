@@ -57,9 +57,13 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
   StderrObserver observer(options["verbose"].cast<bool>());
   const Context context{
       .device = device_of(device), .observer = &observer, .seed = settings.method.score.seed};
-  py::gil_scoped_release unlocked;
-  CalibrateResult result = calibrate(network.graph(), rows, settings, context);
+  CalibrateResult result;
+  {
+    py::gil_scoped_release unlocked;
+    result = calibrate(network.graph(), rows, settings, context);
+  }
   for (const std::string& note : findings_text(result.findings)) observer.note(note);
+  warn(result.warnings);
   return std::make_shared<LoadedPredictor>(std::move(result.artifact), device);
 }
 

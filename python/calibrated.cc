@@ -23,9 +23,7 @@ void export_levels(const LoadedPredictor& self, const std::string& path, const p
     py::gil_scoped_release unlocked;
     write_onnx(export_artifact(self.artifact(), options), path);
   }
-  for (const std::string& warning : export_warnings(self.artifact(), options)) {
-    if (PyErr_WarnEx(PyExc_UserWarning, warning.c_str(), 2) != 0) throw py::error_already_set();
-  }
+  for (const Level& level : options.levels) warn(level_warnings(self.artifact(), level));
 }
 
 void bind_files(PredictorClass& predictor) {
@@ -69,8 +67,13 @@ void bind_facts(PredictorClass& predictor) {
           py::arg("alpha"))
       .def(
           "warning",
-          [](const LoadedPredictor& self, const py::object& alpha) {
-            return infinite_radius_warning(self.artifact(), level_of(alpha));
+          [](const LoadedPredictor& self, const py::object& alpha) -> std::optional<std::string> {
+            std::string all;
+            for (const std::string& one : level_warnings(self.artifact(), level_of(alpha))) {
+              all += (all.empty() ? "" : "; ") + one;
+            }
+            if (all.empty()) return std::nullopt;
+            return all;
           },
           py::arg("alpha"))
       .def("network",

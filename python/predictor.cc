@@ -62,6 +62,12 @@ void StderrObserver::note(const std::string& text) {
 
 void StderrObserver::warning(const std::string& text) { note("warning: " + text); }
 
+void warn(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 2) != 0) throw py::error_already_set();
+  }
+}
+
 Level level_of(const py::handle& alpha) {
   if (py::isinstance<py::str>(alpha)) return Level::parse(alpha.cast<std::string>());
   if (!py::hasattr(alpha, "__float__")) {
@@ -75,7 +81,7 @@ torch::Device device_of(const std::string& name) {
   if (name == "cuda" && !torch::cuda::is_available()) {
     fail("device: this machine, or this build of libtorch, has no CUDA device");
   }
-  return name == "cuda" ? torch::kCUDA : torch::kCPU;
+  return device_named(name);  // with products of all bits
 }
 
 RowFacts facts_of(const py::dict& given) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <pybind11/pybind11.h>
 #include <torch/types.h>
@@ -30,6 +31,9 @@ class StderrObserver : public Observer {
  private:
   bool verbose_;
 };
+
+// Python's own warnings, of the line that called.
+void warn(const std::vector<std::string>& texts);
 
 // A number, or its decimal digits as text.
 Level level_of(const pybind11::handle& alpha);

@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/network/libtorch_error.h"
 
 namespace fcp {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Half a unit in the last place of 1. In double precision the walk rounds as the network does;
 // 64 units instead of one pay for that.

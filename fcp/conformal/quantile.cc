@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/conformal/kth_smallest.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/conformal/weight_sum.h"
 
 namespace fcp {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void check_scores(std::span<const double> scores) {
   for (size_t row = 0; row < scores.size(); ++row) {

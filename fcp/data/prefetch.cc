@@ -15,7 +15,7 @@ Prefetch::Prefetch(size_t first, size_t last, size_t size, size_t ahead, size_t 
   try {
     for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
-    if (threads_.empty()) throw;  // those that started do the work
+    // Those that started do the work; where none did, take() does.
   }
 }
 
@@ -50,6 +50,11 @@ void Prefetch::work() {
 }
 
 void Prefetch::take(std::span<float> out) {
+  if (threads_.empty()) {
+    make_(taken_, out);
+    ++taken_;
+    return;
+  }
   std::unique_lock lock(mutex_);
   Slot& next = slot(taken_);
   ready_.wait(lock, [&] { return next.ready; });

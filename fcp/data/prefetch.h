@@ -1,7 +1,8 @@
 // Makes numbered items ahead of their consumer: several threads work, and the items are handed out
 // in order whatever thread finished first. At most `ahead` items are ready or in the making, so
 // memory is bounded and their buffers are used again and again. What the maker of an item throws
-// reaches the consumer when it is that item's turn.
+// reaches the consumer when it is that item's turn. Where the system gives no thread, the consumer
+// makes the items itself.
 //
 // Tested by tests/data/prefetch_test.cc.
 #pragma once

@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/conformal/interval.h"
 
 namespace fcp {
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
 
 void LengthSums::add(double lower, double upper) {
   const Interval interval{lower, upper};

@@ -138,21 +138,6 @@ std::vector<std::string> export_names(const CalibrationArtifact& artifact,
   return {start + "lower" + end, start + "upper" + end};
 }
 
-std::vector<std::string> export_warnings(const CalibrationArtifact& artifact,
-                                         const ExportOptions& options) {
-  std::vector<std::string> warnings;
-  if (artifact.score.name != "nested" && artifact.score.name != "feature_cqr") return warnings;
-  for (const Level& level : options.levels) {
-    const std::vector<double> radius = artifact.radius(level);
-    const double largest = *std::max_element(radius.begin(), radius.end());
-    if (largest <= kLargestBall || std::isinf(largest)) continue;
-    warnings.push_back(concat("at alpha ", level.text(), " the radius is ", largest,
-                              ", too large for single precision: the exported intervals are ",
-                              "infinite"));
-  }
-  return warnings;
-}
-
 Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& options) {
   check_levels(options.levels);
   check_calibration(artifact);

@@ -57,11 +57,6 @@ struct ExportOptions {
 // An Error says why where the calibration cannot be exported.
 Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& options = {});
 
-// What a user must know of the exported network: levels whose intervals are infinite there though
-// fcp's own are not. Empty: nothing.
-std::vector<std::string> export_warnings(const CalibrationArtifact& artifact,
-                                         const ExportOptions& options = {});
-
 // The names of the new outputs of one of the levels: lower and upper, or in_set.
 std::vector<std::string> export_names(const CalibrationArtifact& artifact,
                                       const ExportOptions& options, const Level& level);

@@ -8,6 +8,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/options.h"
+#include "fcp/data/encoding_text.h"
+#include "fcp/data/record.h"
 #include "fcp/facade/state.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/pipeline/context.h"
@@ -63,6 +65,14 @@ class SpanRows : public RowSource {
   std::vector<std::string> none_;
   size_t width_ = 0, rows_ = 0, targets_ = 0, next_ = 0;
 };
+
+void check_numbers(const char* name, std::span<const float> values, size_t rows) {
+  const auto found = std::find_if(values.begin(), values.end(), [](float v) { return v != v; });
+  if (found == values.end()) return;
+  const auto place = static_cast<size_t>(found - values.begin()), width = values.size() / rows;
+  fail(name, ": row ", place / width, " (from 0) has NaN in column ", place % width,
+       ", expected a number");
+}
 
 MethodRequest method_of(const Settings& settings) {
   MethodRequest request;
@@ -126,6 +136,12 @@ ConformalPredictor calibrate(const std::string& model, std::span<const float> x,
     fail(model, ": input '", input.name, "' has no shape; rows in memory cannot be told apart");
   }
   SpanRows source(x, y, {input.shape.begin() + 1, input.shape.end()});
+  const auto encoding = network.metadata.find(kEncodingKey);
+  const bool missing_allowed =
+      encoding != network.metadata.end() && accepts_missing(parse_encoding(encoding->second));
+  const auto rows = source.size().value();
+  if (!missing_allowed) check_numbers("x", x, rows);
+  check_numbers("y", y, rows);
   CalibrateSettings asked;
   asked.data_name = "x";
   asked.provenance = {{"network", name_of_file(model)}};

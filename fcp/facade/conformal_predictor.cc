@@ -1,4 +1,5 @@
 // What a loaded or calibrated predictor answers; see fcp/fcp.h.
+#include <cmath>
 #include <utility>
 
 #include <torch/utils.h>
@@ -6,6 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/facade/state.h"
 #include "fcp/pipeline/context.h"
+#include "fcp/pipeline/levels.h"
 
 namespace fcp {
 namespace {
@@ -15,11 +17,20 @@ std::vector<double> doubles_of(const torch::Tensor& tensor) {
   return {plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel()};
 }
 
-void check_no_nan(const torch::Tensor& tensor) {
-  const torch::Tensor wrong = tensor.isnan().reshape({tensor.size(0), -1}).any(1);
+// wrong: [N] booleans, of rows without an answer.
+void check_answered(const torch::Tensor& wrong) {
   if (!wrong.any().item<bool>()) return;
   fail("x: row ", wrong.to(torch::kLong).argmax().item<int64_t>(),
        " (from 0): the network's answer is NaN, expected a number; do its numbers overflow there?");
+}
+
+void check_no_nan(const torch::Tensor& tensor) {
+  check_answered(tensor.isnan().reshape({tensor.size(0), -1}).any(1));
+}
+
+// The label of a row whose logits are NaN is −1.
+void check_labels(const torch::Tensor& prediction) {
+  check_answered((prediction < 0).reshape({prediction.size(0), -1}).any(1));
 }
 
 }  // namespace
@@ -57,6 +68,7 @@ std::vector<std::vector<size_t>> ConformalPredictor::label_sets(std::span<const 
   torch::NoGradGuard no_grad;
   state_->expect_labels(true);
   const Regions regions = state_->predictor.region(state_->describe(x), level);
+  check_labels(regions.prediction);
   const torch::Tensor members = regions.members.to(torch::kCPU, torch::kBool).contiguous();
   const bool* member = members.data_ptr<bool>();
   std::vector<std::vector<size_t>> sets(static_cast<size_t>(members.size(0)));
@@ -79,7 +91,7 @@ std::vector<double> ConformalPredictor::predictions(std::span<const float> x) co
   const std::vector<Level>& kept = state_->artifact.rows.levels;
   const Level level = kept.empty() ? Level(0.5) : kept.back();
   const Regions regions = state_->predictor.region(state_->describe(x), level);
-  if (!predicts_labels()) check_no_nan(regions.prediction);
+  predicts_labels() ? check_labels(regions.prediction) : check_no_nan(regions.prediction);
   return doubles_of(regions.prediction);
 }
 
@@ -94,10 +106,23 @@ std::vector<double> ConformalPredictor::p_values(std::span<const float> x,
   if (y.size() != rows * state_->outputs) {
     fail("y: found ", y.size(), " numbers for ", rows, " rows, expected ", rows * state_->outputs);
   }
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (std::isnan(y[i])) {
+      fail("y: row ", i / state_->outputs, " (from 0) has NaN in column ", i % state_->outputs,
+           ", expected a number");
+    }
+  }
   const torch::Tensor truth = torch::from_blob(
       const_cast<float*>(y.data()),
       {static_cast<int64_t>(rows), static_cast<int64_t>(state_->outputs)}, torch::kFloat);
-  return state_->predictor.judge(state_->describe(x), truth).p_values;
+  const TestInputs described = state_->describe(x);
+  try {
+    return state_->predictor.judge(described, truth).p_values;
+  } catch (const Error&) {  // a score that is NaN has no p-value
+    const std::vector<double> scores = state_->predictor.score().score(described.features, truth);
+    check_no_nan(torch::tensor(scores).reshape({static_cast<int64_t>(rows), -1}));
+    throw;
+  }
 }
 
 bool ConformalPredictor::predicts_labels() const { return !state_->classes.empty(); }
@@ -117,6 +142,10 @@ std::string ConformalPredictor::cut() const { return state_->artifact.cut; }
 
 std::vector<double> ConformalPredictor::radius(const Level& level) const {
   return state_->artifact.radius(level);
+}
+
+std::vector<std::string> ConformalPredictor::warnings(const Level& level) const {
+  return level_warnings(state_->artifact, level);
 }
 
 const std::map<std::string, std::string>& ConformalPredictor::provenance() const {

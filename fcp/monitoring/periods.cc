@@ -52,10 +52,19 @@ void check_times(const std::vector<std::string>& times) {
     }
     if (row == 0) continue;
     const std::string& before = times[row - 1];
-    if (numbers ? *value < *plain_number(before) : times[row] < before) {
+    if (is_earlier(times[row], before)) {
       fail_time(row, times[row], concat("no earlier time than '", before, "' of the row before"));
     }
   }
+}
+
+bool is_earlier(const std::string& time, const std::string& than) {
+  const std::optional<double> a = plain_number(time), b = plain_number(than);
+  if (a.has_value() != b.has_value()) {
+    fail("time: '", a ? time : than, "' is a number and '", a ? than : time,
+         "' a date; expected times of one kind");
+  }
+  return a ? *a < *b : time < than;
 }
 
 std::vector<std::string> calendar_periods(const std::vector<std::string>& times,

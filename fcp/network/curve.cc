@@ -4,10 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "fcp/base/infinity.h"
+
 namespace fcp {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kBisections = 26;         // what is missed falls with the square of the bracket
 constexpr int kTangentBisections = 20;  // a slope need not be exact to be sound
 constexpr double kDoubleSlack = 1.0 / (int64_t{1} << 48);  // of double arithmetic, generously

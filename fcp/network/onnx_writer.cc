@@ -111,7 +111,8 @@ struct InitializerBytes {
 // as one message because that would hold the numbers of all initializers twice more.
 class OnnxPieces {
  public:
-  explicit OnnxPieces(const Graph& graph) {
+  // file: its name, for messages.
+  OnnxPieces(const Graph& graph, const std::string& file) {
     onnx::ModelProto before, after;
     before.set_ir_version(graph.ir_version);
     before.set_producer_name("fcp");
@@ -142,7 +143,7 @@ class OnnxPieces {
     after_ = after.SerializeAsString();
     size_ = before_.size() + graph_size + after_.size();
     if (size_ > static_cast<size_t>(std::numeric_limits<int>::max())) {
-      fail("the network has ", size_, " bytes, more than an ONNX file can (2 GiB)");
+      fail(file, ": the network has ", size_, " bytes, more than an ONNX file can (2 GiB)");
     }
   }
 
@@ -169,7 +170,7 @@ class OnnxPieces {
 }  // namespace
 
 std::string serialize_onnx(const Graph& graph) {
-  const OnnxPieces pieces(graph);
+  const OnnxPieces pieces(graph, "ONNX");
   std::string bytes;
   bytes.reserve(pieces.size());
   pieces.give([&](std::string_view piece) { bytes += piece; });
@@ -177,7 +178,7 @@ std::string serialize_onnx(const Graph& graph) {
 }
 
 void write_onnx(const Graph& graph, const std::string& path) {
-  const OnnxPieces pieces(graph);
+  const OnnxPieces pieces(graph, path);
   OutputFile file(path);
   pieces.give([&](std::string_view piece) { file.write(piece); });
   file.commit();

@@ -32,29 +32,11 @@ struct PackedMatrix {
 
 namespace {
 
-struct FloatVectors16 {
-  typedef float Number;
-  typedef float Type __attribute__((vector_size(64), aligned(4), may_alias));
-};
-struct FloatVectors8 {
-  typedef float Number;
-  typedef float Type __attribute__((vector_size(32), aligned(4), may_alias));
-};
-struct FloatVectors4 {
-  typedef float Number;
-  typedef float Type __attribute__((vector_size(16), aligned(4), may_alias));
-};
-struct DoubleVectors8 {
-  typedef double Number;
-  typedef double Type __attribute__((vector_size(64), aligned(8), may_alias));
-};
-struct DoubleVectors4 {
-  typedef double Number;
-  typedef double Type __attribute__((vector_size(32), aligned(8), may_alias));
-};
-struct DoubleVectors2 {
-  typedef double Number;
-  typedef double Type __attribute__((vector_size(16), aligned(8), may_alias));
+// Vectors of kBytes bytes, which may lie anywhere among numbers.
+template <typename T, size_t kBytes>
+struct VectorsOf {
+  using Number = T;
+  typedef T Type __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
 };
 
 template <typename Number>
@@ -117,19 +99,23 @@ FCP_KERNEL void product_rows(const ProductWork<typename Vectors::Number>& work) 
 }
 
 FCP_AVX512 void product_avx512(const ProductWork<float>& work) {
-  product_rows<FloatVectors16, 6, 4>(work);
+  product_rows<VectorsOf<float, 64>, 6, 4>(work);
 }
 FCP_AVX512 void product_avx512(const ProductWork<double>& work) {
-  product_rows<DoubleVectors8, 6, 2>(work);
+  product_rows<VectorsOf<double, 64>, 6, 2>(work);
 }
 FCP_AVX2 void product_avx2(const ProductWork<float>& work) {
-  product_rows<FloatVectors8, 3, 4>(work);
+  product_rows<VectorsOf<float, 32>, 3, 4>(work);
 }
 FCP_AVX2 void product_avx2(const ProductWork<double>& work) {
-  product_rows<DoubleVectors4, 3, 4>(work);
+  product_rows<VectorsOf<double, 32>, 3, 4>(work);
 }
-void product_plain(const ProductWork<float>& work) { product_rows<FloatVectors4, 3, 4>(work); }
-void product_plain(const ProductWork<double>& work) { product_rows<DoubleVectors2, 3, 4>(work); }
+void product_plain(const ProductWork<float>& work) {
+  product_rows<VectorsOf<float, 16>, 3, 4>(work);
+}
+void product_plain(const ProductWork<double>& work) {
+  product_rows<VectorsOf<double, 16>, 3, 4>(work);
+}
 
 template <typename Number>
 void run_product(const ProductWork<Number>& work) {

@@ -207,7 +207,9 @@ std::vector<std::string> radius_warnings(const CalibrationArtifact& artifact, co
   if (levels.empty()) levels.push_back(usual);
   std::vector<std::string> warnings;
   for (const Level& level : levels) {
-    if (const auto warning = infinite_radius_warning(artifact, level)) warnings.push_back(*warning);
+    for (std::string& warning : level_warnings(artifact, level)) {
+      warnings.push_back(std::move(warning));
+    }
   }
   return warnings;
 }

@@ -198,9 +198,8 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
       !report.guaranteed_groups.empty() && artifact.calibration.group == kByLabel;
   report.candidates = candidates_of(artifact);
   report.provenance.assign(artifact.provenance.begin(), artifact.provenance.end());
-  for (const auto& warning : {infinite_radius_warning(artifact, options.level), same.warning()}) {
-    if (warning) report.notes.push_back(*warning);
-  }
+  report.notes = level_warnings(artifact, options.level);
+  if (const auto warning = same.warning()) report.notes.push_back(*warning);
   for (const std::string& warning : source.warnings()) report.notes.push_back(warning);
   return report;
 }

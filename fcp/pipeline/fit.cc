@@ -219,9 +219,7 @@ void calibrate_crossed(RowSource& training, const TabularOptions& train, const D
                          {"guarantee", "1 - 2 alpha, less a little for the folds (CV+)"},
                          {"seed", std::to_string(context.seed)},
                          {"target", data.target}};
-  if (const auto warning = infinite_radius_warning(artifact, level)) {
-    result.calibrated.warnings.push_back(*warning);
-  }
+  result.calibrated.warnings = level_warnings(artifact, level);
 }
 
 }  // namespace

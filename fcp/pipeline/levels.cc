@@ -2,32 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/base/number_text.h"
 #include "fcp/calibration/grouped.h"
 #include "fcp/calibration/kept_levels.h"
 #include "fcp/conformal/rank.h"
+#include "fcp/export/intervals.h"
 #include "fcp/scores/score.h"
 
 namespace fcp {
-
-CalibrationArtifact read_artifact_for(const std::string& path, std::span<const Level> levels) {
-  CalibrationArtifact artifact = read_artifact(path);
-  for (const Level& level : levels) {
-    const auto missing = missing_level(artifact.rows.levels, level);
-    if (missing) fail(path, ": ", *missing);
-  }
-  return artifact;
-}
-
-CalibrationArtifact read_artifact_for_p_values(const std::string& path, const Level& level) {
-  CalibrationArtifact artifact = read_artifact_for(path, {&level, 1});
-  if (const auto missing = missing_scores(artifact.rows.levels)) {
-    fail(path, ": ", *missing, "; the p-values of check need all scores");
-  }
-  return artifact;
-}
+namespace {
 
 std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& artifact,
                                                    const Level& level) {
@@ -50,6 +36,54 @@ std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& ar
   return concat("the radius is infinite: alpha ", level.text(), " needs at least ",
                 least_calibration_rows(side), " calibration rows, this predictor has ", n,
                 "; every interval is infinite");
+}
+
+// Of the scores that ask for bands over balls; other radii are lengths or shares.
+std::optional<std::string> large_radius_warning(const CalibrationArtifact& artifact,
+                                                const Level& level) {
+  if (artifact.score.name != "nested" && artifact.score.name != "feature_cqr") return std::nullopt;
+  for (const double radius : artifact.radius(level)) {
+    if (radius <= kLargestBall || std::isinf(radius)) continue;
+    return concat("at alpha ", level.text(), " the radius is ", format_number(radius),
+                  ", too large for single precision: numbers overflow within such a ball, and ",
+                  "exported intervals are infinite");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+CalibrationArtifact read_artifact_for(const std::string& path, std::span<const Level> levels) {
+  CalibrationArtifact artifact = read_artifact(path);
+  for (const Level& level : levels) {
+    const auto missing = missing_level(artifact.rows.levels, level);
+    if (missing) fail(path, ": ", *missing);
+  }
+  return artifact;
+}
+
+CalibrationArtifact read_artifact_for_p_values(const std::string& path, const Level& level) {
+  CalibrationArtifact artifact = read_artifact_for(path, {&level, 1});
+  if (const auto missing = missing_scores(artifact.rows.levels)) {
+    fail(path, ": ", *missing, "; the p-values of check need all scores");
+  }
+  return artifact;
+}
+
+std::optional<std::string> lax_level_warning(const Level& level) {
+  if (level.value() <= 0.5) return std::nullopt;
+  return concat("at alpha ", level.text(), " most regions may miss the truth; did you mean a ",
+                "confidence of ", level.text(), "?");
+}
+
+std::vector<std::string> level_warnings(const CalibrationArtifact& artifact, const Level& level) {
+  std::vector<std::string> warnings;
+  for (std::optional<std::string> warning :
+       {lax_level_warning(level), infinite_radius_warning(artifact, level),
+        large_radius_warning(artifact, level)}) {
+    if (warning) warnings.push_back(std::move(*warning));
+  }
+  return warnings;
 }
 
 }  // namespace fcp

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "fcp/calibration/artifact.h"
 #include "fcp/conformal/level.h"
@@ -16,8 +17,12 @@ CalibrationArtifact read_artifact_for(const std::string& path, std::span<const L
 // The artifact of a file, for p-values: an Error where it keeps the radii of some levels alone.
 CalibrationArtifact read_artifact_for_p_values(const std::string& path, const Level& level);
 
-// A line that says how many calibration rows a finite radius needs, where a radius is infinite.
-std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& artifact,
-                                                   const Level& level);
+// What a user of regions at this level should know, a line each: most regions may miss the truth;
+// the radius is infinite, and how many calibration rows a finite one needs; it is so large that
+// numbers overflow within its ball.
+std::vector<std::string> level_warnings(const CalibrationArtifact& artifact, const Level& level);
+
+// The first of them, which needs no artifact.
+std::optional<std::string> lax_level_warning(const Level& level);
 
 }  // namespace fcp

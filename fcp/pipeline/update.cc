@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -19,18 +18,6 @@ namespace {
 constexpr char kDataHash[] = "calibration data sha256";
 constexpr char kHistory[] = "history";
 constexpr char kVersion[] = "version";
-
-std::optional<double> time_number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-bool is_before(const std::string& time, const std::string& since) {
-  const auto a = time_number(time), b = time_number(since);
-  return a && b ? *a < *b : time < since;
-}
 
 size_t rows_of(RowSource& source, size_t batch) {
   size_t count = 0;
@@ -53,7 +40,7 @@ RowMask old_rows(RowSource& source, const UpdateOptions& options, size_t batch) 
   }
   check_times({options.since});
   check_times(options.times);
-  for (size_t i = 0; i < rows; ++i) mask[i] = is_before(options.times[i], options.since);
+  for (size_t i = 0; i < rows; ++i) mask[i] = is_earlier(options.times[i], options.since);
   if (std::find(mask.begin(), mask.end(), false) == mask.end()) {
     fail_option("since", "no row is at or after ", options.since, "; the last is at ",
                 rows == 0 ? "no time" : options.times.back());

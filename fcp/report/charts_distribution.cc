@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/report/charts.h"
 #include "fcp/report/format.h"
 #include "fcp/report/svg.h"
@@ -14,7 +14,6 @@ namespace fcp {
 namespace {
 
 constexpr size_t kMostBins = 36;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Histogram {
   AxisRange range;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/network/batch_free.h"
 #include "fcp/scores/cqr.h"
 #include "fcp/scores/outputs.h"
@@ -13,7 +14,6 @@
 namespace fcp {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kMostSearchedOutputs = 256;  // one search each where bands are not nested
 
 struct Band {

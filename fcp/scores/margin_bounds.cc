@@ -8,13 +8,13 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/base/memory.h"
 #include "fcp/scores/radius_search.h"
 
 namespace fcp {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kRowsOfABatch = 1024;  // whose differences are looked at together
 
 // The weights of all differences and their bounds' temporaries.

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "fcp/base/error.h"
 
@@ -33,7 +34,7 @@ void put_bytes(const std::string& path, std::string_view bytes) {
 
 class CheckpointTest : public testing::Test {
  protected:
-  const std::string path_ = testing::TempDir() + "checkpoint_" +
+  const std::string path_ = testing::TempDir() + "checkpoint_" + std::to_string(getpid()) + "_" +
                             testing::UnitTest::GetInstance()->current_test_info()->name();
   void SetUp() override { std::filesystem::remove(path_); }
   void TearDown() override { std::filesystem::remove(path_); }

@@ -2,9 +2,13 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "tests/support/no_threads.h"
 
 namespace fcp {
 namespace {
@@ -22,6 +26,18 @@ TEST(ParallelRows, EveryRowOnce) {
       EXPECT_LE(shares, std::max<size_t>(1, std::min(rows / 10, threads)));
     }
   }
+}
+
+TEST(ParallelRows, ThreadsThatCannotStartLeaveTheirRowsToTheCaller) {
+  const NoThreads none;
+  ASSERT_THROW(std::thread([] {}), std::system_error);
+  std::vector<int> seen(100);
+  const auto caller = std::this_thread::get_id();
+  parallel_rows(100, 1, 4, [&](size_t first, size_t last) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    for (size_t row = first; row < last; ++row) ++seen[row];
+  });
+  EXPECT_EQ(seen, std::vector<int>(100, 1));
 }
 
 TEST(ParallelRows, ErrorsComeBack) {

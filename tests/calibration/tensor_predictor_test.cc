@@ -87,6 +87,33 @@ TEST(TensorPredictor, ARowHasOneLocalizedRadiusInAnyBatch) {
   EXPECT_GT(std::get<0>(torch::_unique(all)).numel(), 20);
 }
 
+// The draws of randomized sets and of centres follow the row, not the company it comes in.
+TEST(TensorPredictor, ARowHasOneLabelSetInAnyBatch) {
+  for (const char* score : {"aps", "raps"}) {
+    CalibrationArtifact artifact = hundred_rows("localized");
+    artifact.network = make_mlp({40, 64, 5});
+    artifact.score.name = score;
+    artifact.score.randomized = true;
+    artifact.score.rank_weight = artifact.score.name == "raps" ? 0.1 : 0;
+    for (double& one : artifact.rows.scores) one /= 100;
+    artifact.rows.features = torch::randn({100, 64}).relu();
+    artifact.calibration.bandwidth = 8;
+    const TensorPredictor predictor(artifact);
+    const torch::Tensor x = torch::randn({200, 40});
+    const auto sets = [&](const torch::Tensor& rows, int64_t first) {
+      SideInformation given;
+      given.first = static_cast<uint64_t>(first);
+      return predictor.region(predictor.describe(rows, given), Level(0.3)).members;
+    };
+    const torch::Tensor all = sets(x, 0);
+    for (int64_t i = 0; i < 200; ++i) {
+      EXPECT_TRUE(sets(x.narrow(0, i, 1), i)[0].equal(all[i])) << score << ", row " << i;
+    }
+    EXPECT_GT(all.sum().item<int64_t>(), 200);
+    EXPECT_LT(all.sum().item<int64_t>(), 900);
+  }
+}
+
 // Equal rows draw their centres independently.
 TEST(TensorPredictor, EqualRowsGetDifferentLocalizedCentres) {
   const TensorPredictor predictor(hundred_rows("localized"));

@@ -253,7 +253,7 @@ class Predict(program.Case):
         for bad in ("1", "95", "0", "abc", "1.5"):
             self.assertEqual(self.run_program(*test, "--confidence", bad).returncode, 2, bad)
         done = self.run_program(*test, "--alpha", "0.9")
-        self.assertIn("did you mean --confidence 0.9?", done.stderr)
+        self.assertIn("did you mean a confidence of 0.9?", done.stderr)
 
     def test_pipes(self):
         with open(self.made("test.csv"), "rb") as file:

@@ -9,6 +9,8 @@
 
 #include "fcp/base/error.h"
 
+#include "tests/support/no_threads.h"
+
 namespace fcp {
 namespace {
 
@@ -36,7 +38,7 @@ TEST(Prefetch, WorksAheadButNotFurtherThanAsked) {
   std::atomic<size_t> begun = 0;
   Prefetch items(0, 1000, 1, 5, 3, [&](size_t, std::span<float>) { ++begun; });
   const auto settle = [&](size_t expected) {
-    for (int i = 0; i < 2000 && begun < expected; ++i) {
+    for (int i = 0; i < 60000 && begun < expected; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time to go too far
@@ -47,6 +49,21 @@ TEST(Prefetch, WorksAheadButNotFurtherThanAsked) {
   items.take(out);
   items.take(out);
   EXPECT_EQ(settle(7), 7u);
+}
+
+TEST(Prefetch, TheConsumerMakesItemsWhereNoThreadStarts) {
+  const NoThreads none;
+  Prefetch items(3, 6, 1, 2, 2, [](size_t item, std::span<float> out) {
+    if (item == 5) fail("item 5");
+    out[0] = static_cast<float>(item);
+  });
+  std::vector<float> out(1);
+  for (const float expected : {3.0f, 4.0f}) {
+    items.take(out);
+    EXPECT_EQ(out[0], expected);
+  }
+  EXPECT_THROW(items.take(out), Error);
+  EXPECT_THROW(items.take(out), Error);
 }
 
 TEST(Prefetch, PassesOnWhatTheMakerThrows) {

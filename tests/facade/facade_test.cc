@@ -2,16 +2,20 @@
 #include <fstream>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/random.h"
+#include "fcp/data/row_digest.h"
 #include "fcp/fcp.h"
+#include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/tensors.h"
 #include "fcp/training/train.h"
 
+#include "tests/network/graphs.h"
 #include "tests/support/files.h"
 #include "tests/training/training_examples.h"
 
@@ -128,6 +132,51 @@ TEST_F(FacadeTest, BadRowsAreNamed) {
   const Record record = {{"a", "1"}};
   EXPECT_THAT(message_of([&] { predictor.intervals(std::span(&record, 1), Level(0.1)); }),
               HasSubstr("does not say how its columns are called"));
+}
+
+TEST_F(FacadeTest, AnswersThatAreNotNumbersAreNamed) {
+  const ConformalPredictor predictor = calibrated();
+  std::vector<float> x(2 * kColumns, 0), y = {1, std::numeric_limits<float>::quiet_NaN()};
+  EXPECT_EQ(message_of([&] { predictor.p_values(x, y); }),
+            "y: row 1 (from 0) has NaN in column 0, expected a number");
+  y[1] = 1;
+  for (size_t k = 0; k < kColumns; ++k) x[kColumns + k] = k % 2 == 0 ? 3e38f : -3e38f;
+  torch::manual_seed(1);
+  write_onnx(make_mlp({kColumns, 8, 8, 1}), path("model.onnx"));  // its layers take any number
+  const ConformalPredictor overflowing = calibrated({.score = "residual"});
+  const std::string told = "x: row 1 (from 0): the network's answer is NaN";
+  EXPECT_THAT(message_of([&] { overflowing.p_values(x, y); }), HasSubstr(told));
+  EXPECT_THAT(message_of([&] { overflowing.intervals(x, Level(0.1)); }), HasSubstr(told));
+  EXPECT_THAT(message_of([&] { overflowing.predictions(x); }), HasSubstr(told));
+}
+
+TEST_F(FacadeTest, CalibrationRefusesWhatWouldBreakThePromise) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float number = std::exchange(x_.values[7], nan);
+  EXPECT_EQ(message_of([&] { calibrated(); }),
+            "x: row 2 (from 0) has NaN in column 1, expected a number");
+  x_.values[7] = number;
+  const float answer = std::exchange(y_.values[4], nan);
+  EXPECT_EQ(message_of([&] { calibrated(); }),
+            "y: row 4 (from 0) has NaN in column 0, expected a number");
+  y_.values[4] = answer;
+
+  Graph network = read_onnx(path("model.onnx"));
+  RowDigest digest;
+  digest.add(x_, y_);
+  network.metadata[kTrainingSketchKey] = digest.sketch();
+  write_onnx(network, path("model.onnx"));
+  EXPECT_THAT(message_of([&] { calibrated(); }),
+              HasSubstr("x: about 100 % of the rows that the network was trained on"));
+}
+
+TEST_F(FacadeTest, WarnsOfLevels) {
+  const ConformalPredictor predictor = calibrated({.score = "residual"});
+  EXPECT_THAT(predictor.warnings(Level(0.1)), testing::IsEmpty());
+  EXPECT_THAT(predictor.warnings(Level(0.9)),
+              testing::ElementsAre(HasSubstr("most regions may miss the truth")));
+  EXPECT_THAT(predictor.warnings(Level(0.001)),
+              testing::ElementsAre(HasSubstr("needs at least 999 calibration rows")));
 }
 
 TEST_F(FacadeTest, ThreadsShareAPredictor) {

@@ -34,6 +34,23 @@ TEST(Periods, NamesTheRowThatIsOutOfOrder) {
   EXPECT_THAT(complaint({"yesterday"}), HasSubstr("expected a number or a date"));
 }
 
+TEST(Periods, ComparesNumbersByValueAndDatesByText) {
+  EXPECT_TRUE(is_earlier("9", "10"));
+  EXPECT_FALSE(is_earlier("10", "9"));
+  EXPECT_FALSE(is_earlier("10", "10.0"));
+  EXPECT_TRUE(is_earlier("2026-01-31", "2026-01-31T01"));
+  EXPECT_FALSE(is_earlier("2026-02-01", "2026-01-31T01"));
+  for (const auto& [a, b] : {std::pair("2026-02-01", "7"), std::pair("7", "2026-02-01")}) {
+    try {
+      is_earlier(a, b);
+      FAIL() << "compared a number with a date";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(),
+                   "time: '7' is a number and '2026-02-01' a date; expected times of one kind");
+    }
+  }
+}
+
 TEST(Periods, AreCutFromDates) {
   const Times times = {"2026-01-31 23:00", "2026-02-01 00:00"};
   EXPECT_THAT(calendar_periods(times, "year"), ElementsAre("2026", "2026"));

@@ -52,6 +52,17 @@ TEST(Onnx, RefusesPipesAndHugeFilesUnread) {
             "weights as external data");
 }
 
+TEST(Onnx, WhatIsTooLargeToWriteNamesTheFile) {
+  const Folder folder;
+  Graph graph = make_mlp({2, 2});
+  graph.initializers["many"] = torch::empty({int64_t{1} << 31}, torch::kByte);  // never touched
+  const std::string path = folder.path("large.onnx");
+  EXPECT_THAT(message_of(folder, [&] { write_onnx(graph, path); }),
+              testing::AllOf(testing::StartsWith("large.onnx: the network has 2147483"),
+                             HasSubstr("more than an ONNX file can (2 GiB)")));
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST(Onnx, WritingAndReadingKeepsEverything) {
   torch::manual_seed(0);
   Graph graph = make_residual_network();

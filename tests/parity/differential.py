@@ -24,7 +24,7 @@ except ImportError as missing:
     print(f"skipped: {missing}; the test needs numpy, onnx and onnxruntime")
     sys.exit(77)
 
-OPSET = 17
+OPSET = 20
 WIDTH = 6
 ROWS = 23
 AT_ONCE = 50
@@ -32,10 +32,15 @@ TOLERANCE = 2e-4
 
 UNARY = ["Relu", "LeakyRelu", "Elu", "Selu", "Celu", "Sigmoid", "Tanh", "Softplus", "Softsign",
          "HardSigmoid", "HardSwish", "ThresholdedRelu", "Abs", "Neg", "Erf", "Atan", "Sin", "Cos",
-         "Asinh", "Identity", "Floor", "Ceil", "Sign", "Shrink"]
+         "Asinh", "Identity", "Floor", "Ceil", "Sign", "Shrink", "Round", "Mish", "Gelu"]
+NARROW = ["Acos", "Asin", "Atanh", "Cosh", "Sinh", "Tan", "Exp"]  # of numbers between −0.9 and 0.9
 BINARY = ["Add", "Sub", "Mul", "Max", "Min", "Mean", "Sum", "PRelu"]
+COMPARE = ["Greater", "GreaterOrEqual", "Less", "LessOrEqual"]
 REDUCE = ["ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare",
-          "ReduceLogSumExp"]
+          "ReduceLogSumExp", "ReduceSum", "ReduceProd"]
+# Operators that turn a last bit into another answer.
+JUMPS = {"Floor", "Ceil", "Sign", "Shrink", "ThresholdedRelu", "Round", "Mod", "ArgMax", "ArgMin",
+         "Hardmax", "TopK", "Cast", "QuantizeLinear", *COMPARE}
 
 
 class Chain:
@@ -81,9 +86,21 @@ class Chain:
     def unary(self):
         self.at = self.add(self.choose(UNARY), self.at)
 
+    def narrow(self):
+        clipped = self.add("Clip", self.at, self.constant(-0.9), self.constant(0.9))
+        self.at = self.add(self.choose(NARROW), clipped)
+
     def positive(self):
         shifted = self.add("Add", self.add("Abs", self.at), self.constant([0.5]))
-        self.at = self.add(self.choose(["Log", "Sqrt", "Reciprocal"]), shifted)
+        op = self.choose(["Log", "Sqrt", "Reciprocal", "Acosh", "Div", "Mod"])
+        if op == "Acosh":
+            self.at = self.add(op, self.add("Add", shifted, self.constant([0.6])))
+        elif op == "Div":
+            self.at = self.add(op, self.normal(self.width), shifted)
+        elif op == "Mod":
+            self.at = self.add(op, self.at, self.constant([0.7]), fmod=1)
+        else:
+            self.at = self.add(op, shifted)
 
     def power(self):
         shifted = self.add("Add", self.add("Abs", self.at), self.constant([0.5]))
@@ -103,11 +120,16 @@ class Chain:
             self.at = self.add(op, self.at, other)
 
     def where(self):
-        test = self.add("Greater", self.at, self.constant([0.1]))
+        test = self.add(self.choose(COMPARE), self.at, self.constant([0.1]))
+        op = self.choose(["And", "Or", "Xor", "Not", ""])
+        if op == "Not":
+            test = self.add(op, test)
+        elif op:
+            test = self.add(op, test, self.add("Less", self.at, self.normal(self.width)))
         self.at = self.add("Where", test, self.at, self.normal(self.width))
 
     def shape(self):
-        which = self.random.integers(5)
+        which = self.random.integers(12)
         if which == 0:
             end = int(self.random.integers(1, self.width + 1))
             self.at = self.add("Slice", self.at, self.integers(0), self.integers(end),
@@ -121,26 +143,87 @@ class Chain:
             self.width += 2
         elif which == 3:
             self.at = self.add("Clip", self.at, self.constant(-1.0), self.constant(1.5))
-        else:
+        elif which == 4:
             turned = self.add("Transpose", self.add("Unsqueeze", self.at, self.integers(2)),
                               perm=[0, 2, 1])
             self.at = self.add("Squeeze", turned, self.integers(1))
+        elif which == 5:
+            self.at = self.add("Tile", self.at, self.integers(1, 2))
+            self.width *= 2
+        elif which == 6:
+            wide = self.add("Expand", self.add("Unsqueeze", self.at, self.integers(1)),
+                            self.integers(1, 2, 1))
+            self.at = self.add("Flatten", wide, axis=1)
+            self.width *= 2
+        elif which == 7:
+            parts = [self.name() + part for part in "ab"]
+            first = int(self.random.integers(0, self.width + 1))
+            self.nodes.append(helper.make_node(
+                "Split", [self.at, self.integers(first, self.width - first)], parts, axis=1))
+            self.at = self.add("Concat", parts[1], parts[0], axis=1)
+        elif which == 8:
+            square = self.add("Unsqueeze", self.add("Tile", self.at, self.integers(1, 2)),
+                              self.integers(1))
+            square = self.add("Reshape", square, self.integers(-1, 2, self.width))
+            self.at = self.add("Flatten", self.add("Trilu", square, upper=0), axis=1)
+            self.width *= 2
+        elif which == 9:
+            values, places = self.name() + "v", self.name() + "i"
+            kept = int(self.random.integers(1, self.width + 1))
+            self.nodes.append(helper.make_node("TopK", [self.at, self.integers(kept)],
+                                               [values, places], axis=1))
+            self.at, self.width = self.add("Identity", values), kept
+        elif which == 10:
+            found = self.add(self.choose(["ArgMax", "ArgMin"]), self.at, axis=1, keepdims=0)
+            hot = self.add("OneHot", found, self.constant(self.width, np.int64),
+                           self.constant([0.0, 1.0]), axis=-1)
+            self.at = self.add("Mul", self.at, hot)
+        else:
+            whole = self.add("Cast", self.at, to=TensorProto.INT32)
+            self.at = self.add("Add", self.at, self.add("Cast", whole, to=TensorProto.FLOAT))
 
     def whole_row(self):
-        op = self.choose(REDUCE + ["Softmax", "LogSoftmax", "LayerNormalization", "CumSum"])
-        if op in ("Softmax", "LogSoftmax"):
+        op = self.choose(REDUCE + ["Softmax", "LogSoftmax", "LayerNormalization", "CumSum", "Hardmax",
+                                   "Einsum"])
+        if op in ("Softmax", "LogSoftmax", "Hardmax"):
             self.at = self.add(op, self.at, axis=-1)
         elif op == "LayerNormalization":
             self.at = self.add(op, self.at, self.normal(self.width), axis=-1, epsilon=0.1)
         elif op == "CumSum":
             self.at = self.add(op, self.at, self.constant(1, np.int64))
+        elif op == "Einsum":
+            square = self.normal(self.width, self.width, scale=0.3)
+            self.at = self.add(op, self.at, square, self.at, equation="ni,ij,nj->nj")
+        elif op == "ReduceSum":
+            self.at = self.add("Add", self.at, self.add(op, self.at, self.integers(1), keepdims=1))
         else:
-            self.at = self.add("Add", self.at, self.add(op, self.at, axes=[1], keepdims=1))
+            one = self.add(op, self.at, self.integers(1), keepdims=1)
+            self.at = self.add("Add", self.at, one)
+
+    def recurrent(self):
+        """The numbers of a row one after the other, through three cells."""
+        op, cells = self.choose(["LSTM", "GRU", "RNN"]), 3
+        gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op] * cells
+        steps = self.add("Transpose", self.add("Unsqueeze", self.at, self.integers(2)), perm=[1, 0, 2])
+        both = self.random.random() < 0.5
+        ways = 2 if both else 1
+        name = self.name()
+        self.nodes.append(helper.make_node(
+            op, [steps, self.normal(ways, gates, 1), self.normal(ways, gates, cells, scale=0.5),
+                 self.normal(ways, 2 * gates)], ["", name], hidden_size=cells,
+            direction="bidirectional" if both else "forward"))
+        last = self.add("Transpose", name, perm=[1, 0, 2])
+        self.at, self.width = self.add("Flatten", last, axis=1), cells * ways
+
+    def quantized(self):
+        scale, zero = self.constant(0.05), self.constant(3, np.int8)
+        rounded = self.add("QuantizeLinear", self.at, scale, zero)
+        self.at = self.add("DequantizeLinear", rounded, scale, zero)
 
     def picture(self):
         self.layer(18)
         image = self.add("Reshape", self.at, self.integers(-1, 2, 3, 3))
-        which = self.random.integers(6)
+        which = self.random.integers(12)
         if which == 0:
             image = self.add("Conv", image, self.normal(3, 2, 2, 2, scale=0.4), self.normal(3))
             self.width = 12
@@ -156,14 +239,36 @@ class Chain:
         elif which == 4:
             image = self.add("GlobalAveragePool", image)
             self.width = 2
-        else:
+        elif which == 5:
             image = self.add("ConvTranspose", image, self.normal(2, 1, 2, 2, scale=0.4))
             self.width = 16
+        elif which == 6:
+            image = self.add("GlobalMaxPool", image)
+            self.width = 2
+        elif which == 7:
+            image = self.add("InstanceNormalization", image, self.normal(2), self.normal(2),
+                             epsilon=0.1)
+        elif which == 8:
+            image = self.add("LRN", image, size=3)
+        elif which == 9:
+            mode = self.choose(["nearest", "linear"])
+            image = self.add("Resize", image, "", "", self.integers(ROWS, 2, 4, 2), mode=mode)
+            self.width = 16
+        elif which == 10:
+            deep = self.add("Reshape", image, self.integers(-1, 2, 1, 9))
+            deep = self.add("Pad", deep, self.integers(0, 0, 0, 0, 0, 0, 1, 1), self.constant(0.5))
+            image = self.add("DepthToSpace", self.add("SpaceToDepth", deep, blocksize=2), blocksize=2,
+                             mode=self.choose(["DCR", "CRD"]))
+            self.width = 40
+        else:
+            kernel = self.normal(2, 1, 3, 3, scale=0.4)
+            image = self.add("Conv", image, kernel, group=2, pads=[2, 2, 2, 2], dilations=[2, 2])
         self.at = self.add("Flatten", image, axis=1)
 
     def grow(self):
         steps = [self.layer, self.layer, self.unary, self.unary, self.positive, self.power,
-                 self.branches, self.where, self.shape, self.whole_row, self.picture]
+                 self.narrow, self.branches, self.where, self.shape, self.shape, self.whole_row,
+                 self.picture, self.picture, self.recurrent, self.quantized]
         for _ in range(int(self.random.integers(1, 9))):
             self.choose(steps)()
             if self.width > 24:
@@ -179,7 +284,7 @@ def model_of(chains):
     constants = [value for chain in chains for value in chain.constants]
     graph = helper.make_graph(nodes, "random", rows, outputs, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
-    model.ir_version = 8
+    model.ir_version = 9
     onnx.checker.check_model(model)
     return model
 
@@ -216,9 +321,8 @@ def largest_difference(found, expected):
 
 
 def jumps(chain):
-    """Floor, Ceil and Sign turn a last bit into a whole number."""
-    return any(node.op_type in ("Floor", "Ceil", "Sign", "Shrink", "Greater", "ThresholdedRelu")
-               for node in chain.nodes)
+    """Whether a last bit may become another answer."""
+    return any(node.op_type in JUMPS for node in chain.nodes)
 
 
 def main():

@@ -9,6 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/data/row_digest.h"
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_writer.h"
 
@@ -19,6 +20,7 @@
 namespace fcp {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -297,6 +299,67 @@ TEST(Calibrate, NamesTheRowWhoseScoreIsNotANumber) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("memory: row 17 (from 0) has a score that is not a"));
   }
+}
+
+// Also of the score that is only compared with, and where only radii are kept: a NaN among keys
+// that are sorted would be a rank like any other.
+TEST(Calibrate, NamesTheRowWhoseAnswerIsNotANumber) {
+  World world = interval_world(9);
+  for (size_t i = 0; i < 4; ++i) world.x.values[4 * 17 + i] = i % 2 == 0 ? 3e38f : -3e38f;
+  ASSERT_TRUE(answers(world)[17].isnan().any().item<bool>());
+  for (const std::string score : {"nested", "residual", "linearized"}) {
+    for (const bool levels : {false, true}) {
+      CalibrateSettings settings = settings_for(score);
+      if (levels) settings.levels = {Level(0.1), Level(0.2)};
+      try {
+        calibrate_world(world, settings);
+        FAIL() << "a NaN went through " << score;
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("memory: row 17 (from 0)")) << score;
+      }
+    }
+  }
+}
+
+TEST(Calibrate, RefusesRowsThatTheNetworkWasTrainedOn) {
+  World world = interval_world(15);
+  RowDigest digest;
+  digest.add(world.x, world.y);
+  world.network.metadata[kTrainingSketchKey] = digest.sketch();
+  CalibrateSettings settings = settings_for("residual");
+  try {
+    calibrate_world(world, settings);
+    FAIL() << "rows of training were taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("100 % of the rows that the network was trained on"));
+  }
+  settings.allow_training_rows = true;
+  EXPECT_THAT(calibrate_world(world, settings).warnings,
+              ElementsAre(HasSubstr("intervals will be too short")));
+  World other = interval_world(16);
+  other.network.metadata = world.network.metadata;
+  EXPECT_THAT(calibrate_world(other, settings_for("residual")).warnings, IsEmpty());
+}
+
+TEST(Calibrate, WarnsOfALevelAtWhichMostRegionsMiss) {
+  const World world = interval_world(10);
+  CalibrateSettings settings = settings_for("residual");
+  settings.level = Level(0.5);
+  EXPECT_THAT(calibrate_world(world, settings).warnings, IsEmpty());
+  settings.level = Level(0.9);
+  EXPECT_THAT(calibrate_world(world, settings).warnings,
+              ElementsAre("at alpha 0.9 most regions may miss the truth; did you mean a "
+                          "confidence of 0.9?"));
+}
+
+TEST(Calibrate, WarnsOfARadiusBeyondSinglePrecision) {
+  World world = interval_world(10);
+  for (float& value : world.y.values) value = 1e35f;
+  const CalibrateResult nested = calibrate_world(world, settings_for("nested"));
+  EXPECT_THAT(nested.warnings,
+              ElementsAre(HasSubstr("too large for single precision: numbers overflow")));
+  // A radius that is a length may be as large as it likes.
+  EXPECT_THAT(calibrate_world(world, settings_for("residual")).warnings, IsEmpty());
 }
 
 TEST(Calibrate, WarnsOfARadiusThatIsInfinite) {

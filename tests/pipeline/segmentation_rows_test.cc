@@ -12,6 +12,9 @@
 #include "fcp/network/onnx_writer.h"
 #include "fcp/pipeline/calibrate.h"
 #include "fcp/pipeline/channel_weights.h"
+#include "fcp/pipeline/evaluate.h"
+#include "fcp/pipeline/predict.h"
+#include "fcp/pipeline/region_writer.h"
 
 #include "tests/network/graphs.h"
 #include "tests/support/files.h"
@@ -23,6 +26,7 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
 
 constexpr int kHeight = 16, kWidth = 24;
 
@@ -217,6 +221,22 @@ TEST_F(SegmentationRowsTest, AnImageWhoseScoreIsNotANumberIsNamed) {
     EXPECT_THAT(error.what(), HasSubstr(images.row_place(0)));
     EXPECT_THAT(error.what(), HasSubstr("not a number"));
   }
+}
+
+TEST_F(SegmentationRowsTest, AnImageWhoseAnswerIsNotANumberIsNamed) {
+  SegmentationRows images = rows(SegmentParts::kTarget);
+  CalibrateSettings settings;
+  settings.method.score.name = "residual";
+  settings.method.score.pixels = 1;
+  CalibrationArtifact artifact = calibrate(network_, images, settings, {}).artifact;
+  artifact.network.initializers["b1"].fill_(std::numeric_limits<float>::quiet_NaN());
+  const std::string told = images.row_place(0) + ": the network's answer is NaN";
+  const auto writer = open_region_folder(folder_.path(""), false, images);
+  images.rewind();
+  EXPECT_THAT([&] { predict(artifact, images, {}, {}, *writer); },
+              ThrowsMessage<Error>(HasSubstr(told)));
+  images.rewind();
+  EXPECT_THAT([&] { evaluate(artifact, images, {}, {}); }, ThrowsMessage<Error>(HasSubstr(told)));
 }
 
 }  // namespace

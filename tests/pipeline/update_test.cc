@@ -94,6 +94,10 @@ TEST(Update, TakesRowsSinceATime) {
   options.since = "99";
   EXPECT_THAT(update_complaint([&] { update(old, fresh, options, update_context()); }),
               HasSubstr("no row is at or after 99"));
+  fresh.rewind();
+  options.since = "2026-11-16";  // text that is greater than every number's
+  EXPECT_THAT(update_complaint([&] { update(old, fresh, options, update_context()); }),
+              HasSubstr("'0' is a number and '2026-11-16' a date"));
 }
 
 TEST(Update, RefusesTheSameRowsTwice) {

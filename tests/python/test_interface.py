@@ -74,6 +74,24 @@ class Errors(Case):
             with self.assert_error(r"X: row 9 \(from 0\).*the network's answer is NaN"):
                 ask(self.x)
 
+    def test_truths_that_are_no_numbers(self):
+        self.regressor.conformalize(self.x, self.y)
+        self.y[4] = np.nan
+        for ask in (self.regressor.check, self.regressor.evaluate, self.regressor.conformalize):
+            with self.assert_error(r"y: row 4 \(from 0\) has NaN in column 0, expected a number"):
+                ask(self.x, self.y)
+
+    def test_rows_of_training(self):
+        """A network says which rows it has seen; calibration on them would promise too much."""
+        rows = np.column_stack([self.x, self.y])
+        np.savetxt(self.path("t.csv"), rows, "%.9g", ",", header="a,b,c,y", comments="")
+        self.program("train", "t.csv", "--target", "y", "--recipe", "paper", "--epochs", 1,
+                     "--out", "m.onnx")  # fmt: skip
+        regressor = fcp.FeatureConformalRegressor(self.path("m.onnx"), score="residual")
+        with self.assert_error("100 % of the rows that the network was trained on"):
+            regressor.conformalize(self.x, self.y)
+        regressor.conformalize(*regression_rows(50, seed=1))
+
     def test_labels(self):
         classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), method="lac")
         y = np.zeros(50)
@@ -122,6 +140,8 @@ class Errors(Case):
             self.regressor.predict_interval(self.x, alpha=[None])
         with self.assert_error("alpha: is empty, expected a number"):
             self.regressor.predict_interval(self.x, alpha=[])
+        with self.assertWarnsRegex(UserWarning, "at alpha 0.9 most regions may miss the truth"):
+            self.regressor.predict_interval(self.x, alpha=0.9)
         for alpha in (0, 1, 1.5, "a tenth"):
             with self.assert_error('level alpha is ".*"; expected'):
                 self.regressor.predict_interval(self.x, alpha=alpha)

@@ -236,18 +236,20 @@ class Arrays(Case):
 
         ticking = threading.Thread(target=tick)
         ticking.start()
+        # A tick in the middle of a call is proof, however long it takes to get one: with the lock
+        # held no other thread runs there at all.
+        rows, middle, deadline = 20000, [], time.monotonic() + 60
         try:
-            rows, taken = 20000, 0.0
-            while taken < 0.4:
+            while not middle and time.monotonic() < deadline:
                 x = np.repeat(self.x, rows // 80, axis=0)
                 start = time.monotonic()
                 regressor.predict_interval(x)
                 taken = time.monotonic() - start
-                rows *= 2
+                middle = [at for at in ticks if start + 0.2 * taken < at < start + 0.8 * taken]
+                rows = min(2 * rows, 640000)
         finally:
             stop.set()
             ticking.join()
-        middle = [at for at in ticks if start + 0.2 * taken < at < start + 0.8 * taken]
         self.assertTrue(middle, "no other thread ran during the call")
 
     def test_threads_share_a_predictor(self):

@@ -102,7 +102,7 @@ inline void expect_opens(const std::string& program, const std::string& html,
   const fs::path log = folder / "log";
   std::ofstream(file) << html;
   const std::string dom = output_of(
-      "timeout 60 " + program +
+      "timeout 240 " + program +
       " --headless --no-sandbox --disable-gpu --enable-logging=stderr --v=0 --dump-dom"
       " --user-data-dir='" +
       (folder / "profile").string() + "' 'file://" + file.string() + "' 2>'" + log.string() + "'");

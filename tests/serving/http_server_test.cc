@@ -118,8 +118,9 @@ TEST(HttpServer, ServesOthersWhileSomeAreSlow) {
 }
 
 TEST(HttpServer, ClosesThoseWhoAreLate) {
-  Running running({.request_seconds = 0.2, .idle_seconds = 0.2});
-  Client half(running.server().port()), idle(running.server().port());
+  // A server each: half a request that is late to begin must not be closed as an idle connection.
+  Running hurried({.request_seconds = 0.2}), brief({.idle_seconds = 0.2});
+  Client half(hurried.server().port()), idle(brief.server().port());
   half.say("GET / HT");
   EXPECT_THAT(half.hear(2), StartsWith("HTTP/1.1 408 "));
   EXPECT_EQ(idle.hear(), "");

@@ -1,0 +1,45 @@
+#include "fcp/pipeline/context.h"
+
+#include <ATen/Context.h>
+#include <gmock/gmock.h>
+#include <torch/cuda.h>
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+TEST(DeviceNamed, KnowsTwo) {
+  EXPECT_TRUE(device_named("cpu").is_cpu());
+  EXPECT_THROW(device_named("tpu"), Error);
+  if (!torch::cuda::is_available()) {
+    EXPECT_THROW(device_named("cuda"), Error);
+  }
+}
+
+// TF32 keeps 10 of 23 bits: sums of 512 products would be off by some 1e-3 of their size.
+TEST(DeviceNamed, ProductsOnCudaKeepAllBits) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "this machine has no CUDA device";
+  at::globalContext().setAllowTF32CuDNN(true);
+  at::globalContext().setAllowTF32CuBLAS(true);
+  const torch::Device device = device_named("cuda");
+  EXPECT_FALSE(at::globalContext().allowTF32CuDNN());
+  EXPECT_FALSE(at::globalContext().allowTF32CuBLAS());
+  const torch::NoGradGuard no_gradients;
+  torch::manual_seed(1);
+  const torch::Tensor a = torch::rand({64, 512}), b = torch::rand({512, 64});
+  const torch::Tensor image = torch::rand({4, 32, 16, 16}), kernel = torch::rand({32, 32, 3, 3});
+  const auto error = [](const torch::Tensor& found, const torch::Tensor& exact) {
+    return ((found.cpu().to(torch::kDouble) - exact) / exact).abs().max().item<double>();
+  };
+  EXPECT_LT(error(torch::matmul(a.to(device), b.to(device)),
+                  torch::matmul(a.to(torch::kDouble), b.to(torch::kDouble))),
+            1e-5);
+  EXPECT_LT(error(torch::conv2d(image.to(device), kernel.to(device)),
+                  torch::conv2d(image.to(torch::kDouble), kernel.to(torch::kDouble))),
+            1e-5);
+}
+
+}  // namespace
+}  // namespace fcp

@@ -48,8 +48,9 @@ def encoded(X: Any, network: _fcp.Network, columns: Sequence[Tuple[str, bool]]) 
             parts.append(values.astype(np.float32)[:, None])
             continue
         unique, first, inverse = np.unique(_texts(values), return_index=True, return_inverse=True)
-        cells = _fcp.encode_cells(network, place, unique.tolist(), first.tolist())
-        parts.append(cells[inverse])
+        order = np.argsort(first)  # the first cell that cannot be read is the one to complain of
+        cells = _fcp.encode_cells(network, place, unique[order].tolist(), first[order].tolist())
+        parts.append(cells[np.argsort(order)[inverse]])
     return np.concatenate(parts, axis=1)
 
 

@@ -1,6 +1,6 @@
 // What a page can do besides being read: show the values under the pointer, sort tables, choose the
-// level, show covered or missed rows alone. Every number was written by the program; none is
-// computed here.
+// level, show covered or missed rows alone. Every number was written by the program; here the rows
+// of the chart are only counted.
 (() => {
   "use strict";
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];

@@ -1,9 +1,9 @@
 // The opening of a report: whether the promise is kept, what to watch, and what to do about it.
 //
-// A part (a third of the response, a length, a size, a class, a group) is watched where its coverage
-// is improbably low for a part that is covered at the target rate: P(X ≤ covered), X binomial, times
-// the number of parts looked at, is below 0.05 (Bonferroni), so that a report on rows that are
-// covered evenly names a part at most once in twenty.
+// A part (a third of the response, a length, a size, a class, a group) is watched where its
+// coverage is improbably low for a part that is covered at the target rate: P(X ≤ covered),
+// X binomial, times the number of parts looked at, is below 0.05 (Bonferroni), so that a report on
+// rows that are covered evenly names a part at most once in twenty.
 // Tested by tests/report/verdict_test.cc.
 #pragma once
 

@@ -106,8 +106,8 @@ TEST(ReportVerdict, OfGroupsSaysWhichPromiseIsBroken) {
 }
 
 // Eight parts of 200 rows that are covered at the target rate: a report names one of them at most
-// once in twenty. Of 2,000 reports the number that do is at most Binomial(2000, 0.05), which exceeds
-// 155 with a probability below 1e-7.
+// once in twenty. Of 2,000 reports the number that do is at most Binomial(2000, 0.05), which
+// exceeds 155 with a probability below 1e-7.
 TEST(ReportVerdict, EvenCoverageIsRarelyWatched) {
   Random random(3);
   EvaluationReport report = even_report();

@@ -43,6 +43,9 @@ std::vector<Option> make_table() {
   constexpr auto kSet = OptionStorage::kSet;
   const OptionNames features = {"nested",         "linearized",      "surrogate", "feature_cqr",
                                 "feature_margin", "feature_sampled", kAutoScore};
+  const OptionNames cut_at = {"nested",         "linearized",      "surrogate", "feature_cqr",
+                              "feature_margin", "feature_sampled", "spread",    "quantiles",
+                              "density",        kAutoScore};
   const OptionNames bounded = {"nested", "surrogate", "feature_cqr", "feature_margin", kAutoScore};
   const OptionNames quantiles = {"cqr", "feature_cqr"};
   const OptionNames ends = {"cqr", "feature_cqr", kAutoScore};
@@ -57,10 +60,10 @@ std::vector<Option> make_table() {
            .choices = scores_and_auto()}),
       field<&MethodRequest::cut>(
           {.name = "cut",
-           .scope = {.scores = features, .calibrations = {"localized"}},
-           .help = "Where features are: a tensor, a node, a number of layers, or 'auto' to try "
-                   "every cut and floor on a slice of the rows; by default two layers before the "
-                   "output",
+           .scope = {.scores = cut_at, .calibrations = {"localized"}},
+           .help = "Where features are, heads on features included: a tensor, a node, a number of "
+                   "layers, or 'auto' to try every cut and floor on a slice of the rows; by "
+                   "default two layers before the output",
            .may_be_auto = true}),
       of_score<&ScoreOptions::output>(
           {.name = "output", .help = "The network's output to calibrate, where it has several"}),

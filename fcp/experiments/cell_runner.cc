@@ -11,6 +11,7 @@
 
 #include <torch/utils.h>
 
+#include "fcp/base/blas_threads.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
 #include "fcp/pipeline/context.h"

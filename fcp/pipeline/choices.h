@@ -57,8 +57,9 @@ struct Choices {
   bool left_out = true;  // false: the slice is calibrated on as well, which is the paper's habit
   std::optional<ChosenFrom<ScoreTried>> scores{};  // where the score itself was left open
   std::optional<ChosenFrom<CutCandidate>> cut{};   // with the floor
-  size_t head_rows = 0;    // rows that heads on features were fitted on; 0: none were fitted
-  bool rectified = false;  // by a quantile of the score that was learned on the slice
+  size_t head_rows = 0;        // rows that heads on features were fitted on; 0: none were fitted
+  bool own_head_rows = false;  // other rows than those of the calibration
+  bool rectified = false;      // by a quantile of the score that was learned on the slice
   std::optional<ChosenSteps> steps{};  // of the surrogate search for intervals
   std::optional<double> temperature{};
   std::optional<ChosenRankTerm> rank_term{};

@@ -9,11 +9,11 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#include <dlfcn.h>
 #include <torch/cuda.h>
 #include <torch/utils.h>
 #include <unistd.h>
 
+#include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
 
@@ -58,11 +58,6 @@ void Observer::end() {}
 void Observer::chosen(const Choices&) {}
 void Observer::note(const std::string&) {}
 void Observer::warning(const std::string&) {}
-
-void set_blas_threads(int threads) {
-  const auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
-  if (set != nullptr) set(threads);
-}
 
 Communicator* serial_ranks() {
   static const std::unique_ptr<Communicator> serial = make_serial_communicator();

@@ -75,11 +75,6 @@ struct StartOptions {
 // "cpu" or "cuda"; an Error where the device is not there.
 torch::Device device_named(const std::string& name);
 
-// OpenBLAS keeps threads of its own, of which libtorch tells it nothing: they would take a second
-// core for one thread, wait for each other by yielding on a busy one, and their number can change
-// the last bits of a product. For the whole process.
-void set_blas_threads(int threads);
-
 // Sets the number of threads of this process, for libtorch and for OpenBLAS, and returns a context
 // for the device. An Error where the device is not there. All other threads that libtorch has
 // started keep asleep: they wait for work without taking a core.

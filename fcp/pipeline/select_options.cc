@@ -143,7 +143,8 @@ class OptionSelector {
            settings_.method.selection, " of ", rows, " rows are ", slice_.x.rows());
     }
     chosen_.choices.rows = slice_.x.rows();
-    if (open_.heads || (open_.score && !labels_)) fit_heads(rows, wanted);
+    const bool has_heads = has_output(chosen_.network, kSpreadOutput);
+    if (open_.heads || (open_.score && !labels_ && !has_heads)) fit_heads(rows, wanted);
     if (open_.score) choose_score();
     if (!open_.score) choose_for_score();
     if (open_.rectifier) fit_score_rectifier();
@@ -181,14 +182,19 @@ class OptionSelector {
   // What the settings say, with the default cut where one is needed.
   void take_given() {
     const MethodRequest& method = settings_.method;
+    const auto* place = std::get_if<std::string>(&method.cut);
+    const bool localized = method.calibration.name == "localized";
+    if (place != nullptr && !localized && reads_heads(method.score.name) && !open_.heads) {
+      fail_option("cut", "this network has its heads on features already; the cut says where they ",
+                  "are fitted");
+    }
     const ScoreOptions& score = chosen_.score = requested_score(method);
-    const CalibrationOptions& calibration = chosen_.calibration = requested_calibration(method);
+    chosen_.calibration = requested_calibration(method);
     chosen_.choices.score = score.name;
     if (open_.rectifier) chosen_.calibration.name = "split";
     labels_ = open_.score && answers_labels(chosen_.network, score.output, source_);
-    const bool by_features =
-        (!open_.score && uses_features(score.name)) || calibration.name == "localized";
-    if (const auto* place = std::get_if<std::string>(&method.cut)) chosen_.cut = *place;
+    const bool by_features = (!open_.score && uses_features(score.name)) || localized;
+    if (place != nullptr && (localized || !reads_heads(score.name))) chosen_.cut = *place;
     if (std::holds_alternative<DefaultCut>(method.cut) && by_features) {
       chosen_.cut = default_cut(chosen_.network);
     }
@@ -204,7 +210,8 @@ class OptionSelector {
 
   // Heads on the features of a network that has none, from rows of their own.
   void fit_heads(size_t rows, size_t selection) {
-    if (has_output(chosen_.network, kSpreadOutput)) return;
+    const auto* place = std::get_if<std::string>(&settings_.method.cut);
+    const std::string cut = place != nullptr ? *place : default_cut(chosen_.network);
     const size_t count = std::min(share_of(kHeadShare, rows), most_learned());
     Rows fitting;
     if (settings_.head_rows != nullptr) {
@@ -226,10 +233,10 @@ class OptionSelector {
     const Stage stage(context_, "fit heads", 0);
     HeadOptions options;
     options.fit.seed = context_.seed;
-    chosen_.network =
-        with_heads(chosen_.network, default_cut(chosen_.network), chosen_.score.output,
-                   view(fitting.x), view(fitting.y), options, context_.device);
+    chosen_.network = with_heads(chosen_.network, cut, chosen_.score.output, view(fitting.x),
+                                 view(fitting.y), options, context_.device);
     chosen_.choices.head_rows = fitting.x.rows();
+    chosen_.choices.own_head_rows = settings_.head_rows != nullptr;
   }
 
   void choose_score() {

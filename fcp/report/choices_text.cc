@@ -73,7 +73,8 @@ std::vector<std::string> choices_text(const Choices& choices) {
         choices.left_out ? kLeftOut : " (the paper's habit: they are calibrated on as well)"));
   }
   if (choices.head_rows > 0) {
-    notes.push_back(concat("heads on features: learned on ", choices.head_rows, " rows", kLeftOut));
+    notes.push_back(concat("heads on features: learned on ", choices.head_rows, " rows",
+                           choices.own_head_rows ? " of their own" : kLeftOut));
   }
   if (choices.scores) notes.push_back(scores_text(*choices.scores, choices.rows));
   if (choices.rectified) {

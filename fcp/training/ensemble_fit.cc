@@ -12,6 +12,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/training/single_thread.h"
 #include "fcp/training/stack_adam.h"
 
 namespace fcp {
@@ -28,21 +29,6 @@ torch::Tensor index_tensor(const std::vector<int64_t>& rows) {
 torch::Tensor rows_at(const torch::Tensor& x, const torch::Tensor& indices) {
   return x.index_select(0, indices.flatten()).view({indices.size(0), indices.size(1), x.size(1)});
 }
-
-// One thread while in scope, where a step is too short to be worth sharing.
-class StepThreads {
- public:
-  explicit StepThreads(double multiplications) : before_(at::get_num_threads()) {
-    constexpr double kWorthSharing = 1 << 26;
-    if (multiplications < kWorthSharing) at::set_num_threads(1);
-  }
-  ~StepThreads() { at::set_num_threads(before_); }
-  StepThreads(const StepThreads&) = delete;
-  StepThreads& operator=(const StepThreads&) = delete;
-
- private:
-  int before_;
-};
 
 // Hold-outs of several networks as one block: the last row fills up the shorter ones, without
 // weight.
@@ -83,7 +69,8 @@ class EnsembleRun {
 
   EnsembleFit run(const EnsembleProgress& progress) {
     const torch::NoGradGuard no_gradients;
-    const StepThreads threads(static_cast<double>(batch_ * best_.numel()));
+    constexpr double kWorthSharing = 1 << 26;  // multiplications of a step
+    const SingleThread one_thread(static_cast<double>(batch_ * best_.numel()) < kWorthSharing);
     start_ = std::chrono::steady_clock::now();
     for (int64_t epoch = 1; epoch <= options_.epochs && !active_.empty(); ++epoch) {
       const torch::Tensor trained = train_epoch(epoch, progress);

@@ -5,33 +5,18 @@
 #include <limits>
 #include <numeric>
 
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
+#include "fcp/training/single_thread.h"
 
 namespace fcp {
 namespace {
 
 using TensorList = std::vector<torch::Tensor>;
-
-// Short products gain nothing from a second thread and wait for it on a busy machine.
-class FitThreads {
- public:
-  explicit FitThreads(double products) : before_(at::get_num_threads()) {
-    constexpr double kWorthTwoThreads = 1e7;
-    if (products < kWorthTwoThreads) at::set_num_threads(1);
-  }
-  ~FitThreads() { at::set_num_threads(before_); }
-  FitThreads(const FitThreads&) = delete;
-  FitThreads& operator=(const FitThreads&) = delete;
-
- private:
-  int before_;
-};
 
 torch::Tensor standardised(const torch::Tensor& x, const torch::Tensor& mean,
                            const torch::Tensor& deviation) {
@@ -197,7 +182,10 @@ TensorList train_weights(TensorList weights, const ShuffledRows& rows, const Per
   BestWeights best(weights, holdout_losses(weights, rows, loss));
   AdamW optimiser(weights, options.weight_decay);
   const int64_t batch = std::clamp<int64_t>(rows.fewest() / 8, 1, options.batch);
-  const FitThreads threads(static_cast<double>(batch * weights[0].numel()));
+  constexpr double kWorthSharing = 1e8;
+  const bool too_short = static_cast<double>(batch * weights[0].numel()) < kWorthSharing;
+  const SingleThread one_thread(too_short);
+  const SingleBlasThread one_blas_thread(too_short);
   const int64_t steps = rows.fewest() / batch, epochs = epochs_for(rows, options.hidden);
   int64_t since_better = 0;
   for (int64_t epoch = 0; epoch < epochs && since_better < options.patience; ++epoch) {

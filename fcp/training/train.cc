@@ -11,29 +11,18 @@
 #include "fcp/base/random.h"
 #include "fcp/training/export.h"
 #include "fcp/training/mlp.h"
+#include "fcp/training/single_thread.h"
 #include "fcp/training/training_data.h"
 
 namespace fcp {
 namespace {
 
-// One thread while in scope, where the largest product of a step is too small to be worth more.
-class TrainingThreads {
- public:
-  TrainingThreads(const MlpOptions& network, int64_t batch) : before_(at::get_num_threads()) {
-    constexpr double kWorthSharing = 1 << 24;  // multiplications
-    int64_t widest = std::max(network.inputs, network.outputs);
-    for (const int64_t width : network.hidden) widest = std::max(widest, width);
-    const double work =
-        static_cast<double>(batch) * static_cast<double>(widest) * static_cast<double>(widest);
-    if (work < kWorthSharing) at::set_num_threads(1);
-  }
-  ~TrainingThreads() { at::set_num_threads(before_); }
-  TrainingThreads(const TrainingThreads&) = delete;
-  TrainingThreads& operator=(const TrainingThreads&) = delete;
-
- private:
-  int before_;
-};
+// Multiplications of the largest product of a step.
+double largest_product(const MlpOptions& network, int64_t batch) {
+  int64_t widest = std::max(network.inputs, network.outputs);
+  for (const int64_t width : network.hidden) widest = std::max(widest, width);
+  return static_cast<double>(batch) * static_cast<double>(widest) * static_cast<double>(widest);
+}
 
 void check_sizes(const TrainOptions& options) {
   for (const int64_t width : options.layers) {
@@ -103,7 +92,8 @@ TrainResult train_network(const Array& x, const Array& y, const TrainOptions& op
   check_loss(options);
   const TrainingData data = prepare_training_data(x, y, options.loss, options.scale);
   const MlpOptions shape{data.inputs, options.layers, output_count(data, options)};
-  const TrainingThreads threads(shape, options.batch);
+  constexpr double kWorthSharing = 1 << 24;
+  const SingleThread one_thread(largest_product(shape, options.batch) < kWorthSharing);
 
   TrainResult result;
   std::vector<Mlp> networks;

@@ -217,6 +217,36 @@ TEST(Calibrate, ChoosesTheOptionsOfLabels) {
   EXPECT_EQ(result.artifact.rows.groups.size(), kRows - kRows / 5);
 }
 
+// The nodes that read a tensor.
+std::vector<std::string> readers_of(const Graph& network, const std::string& tensor) {
+  std::vector<std::string> readers;
+  for (const Node& node : network.nodes) {
+    if (std::find(node.inputs.begin(), node.inputs.end(), tensor) != node.inputs.end()) {
+      readers.push_back(node.name);
+    }
+  }
+  return readers;
+}
+
+TEST(Calibrate, FitsHeadsAtTheCut) {
+  const World world = interval_world(19), fitting = interval_world(19);
+  MemoryRows head_rows = fitting.rows();
+  CalibrateSettings settings = settings_for("spread");
+  settings.head_rows = &head_rows;
+  const CalibrateResult usual = calibrate_world(world, settings);
+  EXPECT_EQ(usual.choices.head_rows, kRows);
+  EXPECT_TRUE(usual.choices.own_head_rows);
+  const std::string last_hidden = world.network.nodes[3].outputs[0];
+  settings.method.cut = last_hidden;
+  head_rows.rewind();
+  const CalibrateResult told = calibrate_world(world, settings);
+  const size_t plain = readers_of(world.network, last_hidden).size();
+  EXPECT_EQ(readers_of(usual.artifact.network, last_hidden).size(), plain);
+  EXPECT_GT(readers_of(told.artifact.network, last_hidden).size(), plain);
+  MemoryRows rows = world.rows();
+  EXPECT_EQ(refused_option([&] { calibrate(told.artifact.network, rows, settings, {}); }), "cut");
+}
+
 TEST(Calibrate, EstimatesTheRatioAgainstShiftedRows) {
   const World world = interval_world(6);
   Random random(7);

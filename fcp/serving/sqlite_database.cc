@@ -131,8 +131,12 @@ class SqliteDatabase : public SqlDatabase {
 
   void begin() override { execute("BEGIN IMMEDIATE"); }
   void commit() override { execute("COMMIT"); }
+  // On a full disk the log of what was committed may be what fills it: it is moved into the
+  // database, where it takes less, so that the next transaction can have its room.
   void undo() override {
     if (sqlite3_get_autocommit(database_.get()) == 0) execute("ROLLBACK");
+    sqlite3_wal_checkpoint_v2(database_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
+                              nullptr);
   }
 
  private:

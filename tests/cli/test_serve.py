@@ -19,10 +19,11 @@ from program import TARGET, read_csv
 class Server:
     """fcp serve on a free port, with what it logs."""
 
-    def __init__(self, case, *arguments):
+    def __init__(self, case, *arguments, **options):
         self.process = subprocess.Popen(
             [program.PROGRAM, "serve", *map(str, arguments), "--port", "0", "--threads", "1"],
-            cwd=case.folder, env=program.ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+            cwd=case.folder, env=program.ENVIRONMENT, stderr=subprocess.PIPE, text=True,
+            **options)
         case.addCleanup(self.kill)
         line = self.process.stderr.readline()
         self.first = json.loads(line) if line.startswith("{") else line
@@ -62,8 +63,8 @@ class Server:
 
 
 class ServeCase(program.Case):
-    def serve(self, *arguments, models=None):
-        server = Server(self, *(models or [self.made("calibrated.onnx")]), *arguments)
+    def serve(self, *arguments, models=None, **options):
+        server = Server(self, *(models or [self.made("calibrated.onnx")]), *arguments, **options)
         self.assertIsNotNone(server.port, server.first)
         return server
 

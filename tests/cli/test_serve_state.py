@@ -1,7 +1,9 @@
 """fcp serve --state: feedback, duplicates, alarms, and that what was acknowledged survives kill -9."""
 import http.client
 import json
+import os
 import random
+import resource
 import signal
 import socket
 import threading
@@ -10,6 +12,9 @@ import time
 import program
 from program import TARGET
 from test_serve import ServeCase
+
+
+KILLS = int(os.environ.get("FCP_KILLS", "6"))
 
 
 class State(ServeCase):
@@ -138,7 +143,7 @@ class State(ServeCase):
         rng = random.Random(1)
         accepted, lock = set(), threading.Lock()
         serial = 0
-        for _ in range(6):
+        for _ in range(KILLS):
             server = self.serve("--state", "state")
             stop = threading.Event()
 
@@ -177,7 +182,40 @@ class State(ServeCase):
         rows = self.monitor(server, len(accepted))["rows"]
         self.assertGreaterEqual(rows, len(accepted))
         # A truth that was kept but whose answer was lost is the only excess: one per client and kill.
-        self.assertLessEqual(rows, len(accepted) + 3 * 6)
+        self.assertLessEqual(rows, len(accepted) + 3 * KILLS)
+
+    def test_full_disk(self):
+        """Files may grow no further: 503 and nothing kept of it; what was accepted before is there,
+        and when there is room again the server goes on."""
+        server = self.serve("--state", "state", restore_signals=False)  # SIGXFSZ stays ignored
+        threading.Thread(target=server.process.stderr.read, daemon=True).start()
+        accepted, refused = [], []
+
+        def go_on(enough):
+            for i in range(len(accepted) + len(refused), 20_000):
+                name = f"r{i}"
+                status = self.infer(server, [i % 20], name)[0]
+                if status == 200:
+                    status, told = self.tell(server, [{"id": name, "truth": 1.0}])
+                (accepted if status == 200 else refused).append(name)
+                self.assertIn(status, (200, 503))
+                if enough():
+                    return
+
+        go_on(lambda: len(accepted) >= 5)
+        size = os.path.getsize(self.path("state/feedback.db-wal"))
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE,
+                         (size + 100_000, resource.RLIM_INFINITY))
+        go_on(lambda: len(refused) >= 5)
+        self.assertEqual(len(refused), 5)
+        self.assertEqual(server.ask("GET", "/v2/health/ready")[0], 200)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE,
+                         (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        before = len(accepted)
+        go_on(lambda: len(accepted) >= before + 5)
+        for names, wanted in ((accepted, {"duplicate"}), (refused, {"unknown", "accepted"})):
+            told = self.tell(server, [{"id": name, "truth": 1.0} for name in names])[1]
+            self.assertLessEqual({one["status"] for one in told["results"]}, wanted)
 
 
 if __name__ == "__main__":

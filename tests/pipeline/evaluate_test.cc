@@ -146,7 +146,7 @@ TEST(Evaluate, LabelsOfAllLevels) {
   }
 }
 
-// y = x + noise is predicted by x: the error is that of the noise, counted by hand.
+// The network knows the line: its error is the noise, counted by hand.
 TEST(Evaluate, ErrorBesideTheSpreadOfTheTruth) {
   const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
   MemoryRows rows = line_rows(80, 2);

@@ -58,7 +58,7 @@ ChartFrame sample_frame(std::span<const Example> rows, AxisRange range,
                    concat("truth outside: ", misses, " of ", rows.size(), " rows"), "missed"}};
   if (infinite > 0) {
     frame.legend.push_back(
-        {Mark::kNone, "", format_count(infinite) + " infinite, cut at the edge"});
+        {Mark::kNone, "", format_count(infinite) + " infinite, cut at the edge", "own"});
   }
   if (outside > 0) {
     frame.legend.push_back({Mark::kNone, "", format_count(outside) + " truths beyond the axis"});

@@ -165,6 +165,9 @@
           : `<path class="cross miss" d="M${x - 3} ${y - 3}l6 6m-6 0l6 -6"/>`;
       });
       chart.querySelector(".rows").innerHTML = html;
+      for (const text of all("text.own", chart)) {  // said of the report's own level alone
+        text.setAttribute("visibility", level === data.own ? "visible" : "hidden");
+      }
       const missed = rows.filter((row) => row[1][level] !== "1").length;
       chart.querySelector("text.missed").textContent =
         `truth outside: ${missed} of ${rows.length} rows`;

@@ -8,13 +8,19 @@
 namespace fcp {
 namespace {
 
+ScoreTried tried(const std::string& name, double length) {
+  ScoreTried one;
+  one.name = name;
+  one.length = length;
+  return one;
+}
+
 TEST(Candidates, AreReadAsTheyWereWritten) {
   ChosenFrom<ScoreTried> scores;
-  scores.candidates = {{.name = "residual", .length = 12345.6},
-                       {.name = "linearized", .skipped = "no bounds"},
-                       {.name = "nested", .length = std::numeric_limits<double>::infinity()},
-                       {.name = "spread", .length = 13.361},
-                       {.name = "density", .length = 1.5e-7}};
+  scores.candidates = {tried("residual", 12345.6), tried("linearized", 0),
+                       tried("nested", std::numeric_limits<double>::infinity()),
+                       tried("spread", 13.361), tried("density", 1.5e-7)};
+  scores.candidates[1].skipped = "no bounds";
   scores.chosen = 3;
   const std::vector<CandidateScore> read = parse_candidates(candidates_text(scores));
   ASSERT_EQ(read.size(), 4u);

@@ -107,7 +107,9 @@ TEST(Evaluate, AllLevelsAreWhatEachOfThemIs) {
   ASSERT_EQ(main.levels.size(), 16u);  // fifteen, and the report's own
   for (size_t i = 0; i < main.levels.size(); ++i) {
     const LevelResult& at = main.levels[i];
-    if (i > 0) EXPECT_LT(main.levels[i - 1].level.value(), at.level.value());
+    if (i > 0) {
+      EXPECT_LT(main.levels[i - 1].level.value(), at.level.value());
+    }
     rows.rewind();
     const EvaluationReport alone = evaluate(artifact, rows, {.level = at.level}, small_batches());
     const MethodResult& expected = alone.methods.at(0);
@@ -144,7 +146,7 @@ TEST(Evaluate, LabelsOfAllLevels) {
   }
 }
 
-// y = x + noise is predicted by x: the error is that of the noise, counted by hand.
+// The network knows the line: its error is the noise, counted by hand.
 TEST(Evaluate, ErrorBesideTheSpreadOfTheTruth) {
   const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
   MemoryRows rows = line_rows(80, 2);

@@ -32,7 +32,9 @@ def readable(array: Any, name: str = "X") -> Any:
 def answers(y: Any) -> Any:
     """Numbers to predict, readable; NaN the library finds itself."""
     y = readable(y, "y")
-    infinite = torch.isinf(y) if torch.is_tensor(y) else np.isinf(np.asarray(y))
+    if not isinstance(y, (np.ndarray, torch.Tensor)):
+        return y  # of another library, maybe on another device
+    infinite = torch.isinf(y) if torch.is_tensor(y) else np.isinf(y)
     if infinite.any():
         row = int(np.argmax(plain(infinite, "y").reshape(len(y), -1).any(axis=1)))
         raise _fcp.Error(f"y: row {row} (from 0) is inf, expected a finite number")

@@ -147,11 +147,12 @@ def from_torch(module: torch.nn.Module, example: Any, cut: Optional[str] = None)
     submodule = None if cut is None else module.get_submodule(cut)
     # A number would be read as a number of layers.
     feature = None if cut is None else f"layer {cut}" if cut.lstrip("-").isdigit() else cut
-    packing = Packing.of(example) if is_several(example) else None
-    name, device = type(module).__name__, getattr(next(module.parameters(), None), "device", "cpu")
-    if packing is not None:
-        module, example = OneInput(module, packing), packing.rows(example)
-        example = torch.from_numpy(example).to(device)
+    name, packing = type(module).__name__, None
+    if is_several(example):
+        weights = next(module.parameters(), torch.zeros(0))
+        packing = Packing.of(example, weights.dtype)
+        module = OneInput(module, packing)
+        example = torch.from_numpy(packing.rows(example)).to(weights.device)
     else:
         example = _example(module, example)
     onnx = _export(module, example, submodule, feature)

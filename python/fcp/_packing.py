@@ -22,11 +22,13 @@ class Packing(NamedTuple):
     types: Tuple[torch.dtype, ...]
 
     @classmethod
-    def of(cls, example: Any) -> "Packing":
+    def of(cls, example: Any, floats: Optional[torch.dtype]) -> "Packing":
+        """floats: what the network computes in; None: what the example has."""
         names = tuple(example) if isinstance(example, collections.abc.Mapping) else None
         parts = [_tensor(part) for part in _parts(example, names)]
         shapes = tuple(tuple(part.shape[1:]) for part in parts)
-        return cls(names, shapes, tuple(part.dtype for part in parts))
+        types = (floats if floats and part.is_floating_point() else part.dtype for part in parts)
+        return cls(names, shapes, tuple(types))
 
     def rows(self, X: Any) -> np.ndarray:
         """The inputs of rows as one array [N, numbers]."""

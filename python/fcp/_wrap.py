@@ -10,7 +10,7 @@ from typing import Any, Callable, List, Optional
 import numpy as np
 import torch
 
-from . import _arrays, _fcp
+from . import _arrays, _fcp, _frames
 from ._classifier import FeatureConformalClassifier
 from ._estimator import Estimator
 from ._model import Model, from_torch
@@ -114,7 +114,7 @@ class WrappedModel(Model):
     def __init__(self, source: Wrapped, X: Any, with_features: bool):
         self._source = source
         self._features: Optional[Callable] = source.features_of if with_features else None
-        first = X[:1] if hasattr(X, "__getitem__") else X
+        first = self._matched(X[:1] if hasattr(X, "__getitem__") else X)
         answers = source.answers(first).shape[1]
         features = self._features(first).shape[1] if self._features else 0
         network = from_torch(_Answers(features), torch.zeros(1, features + answers))
@@ -129,9 +129,13 @@ class WrappedModel(Model):
     def rows(self, X: Any) -> np.ndarray:
         """The features and the answer of each row, side by side: what files written from the model
         take."""
+        X = self._matched(X)
         answers = self._source.answers(X)
         parts = [self._features(X), answers] if self._features else [answers]
         return np.hstack(parts).astype(np.float32)
+
+    def _matched(self, X: Any) -> Any:
+        return _frames.matched(X, self.column_names) if self.column_names else X
 
 
 class _Answers(torch.nn.Module):

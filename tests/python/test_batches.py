@@ -143,11 +143,11 @@ class Inputs(Case):
         super().setUp()
         random = np.random.default_rng(0)
         self.kind = random.integers(5, size=120)
-        self.size = random.normal(size=(120, 2, 1)).astype(np.float32)
+        self.size = random.normal(size=(120, 2, 1))
         self.y = random.normal(size=120).astype(np.float32)
         self.network = Several().eval()
         with torch.no_grad():
-            answer = self.network(torch.from_numpy(self.kind), torch.from_numpy(self.size))
+            answer = self.network(torch.from_numpy(self.kind), torch.from_numpy(self.size).float())
         self.answer = answer.numpy()[:, 0]
 
     def named(self, rows=slice(None)):

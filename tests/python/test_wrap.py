@@ -237,7 +237,7 @@ class Wrapped(Case):
         pipeline = sklearn.pipeline.make_pipeline(columns, sklearn.linear_model.LinearRegression())
         pipeline.fit(table[:400], y[:400])
         regressor = fcp.wrap(pipeline, calibration="rectified", method="residual")
-        regressor.conformalize(table[400:], y[400:])
+        regressor.conformalize(table[400:][["c", "city", "b", "a"]], y[400:])
         self.assertEqual(regressor.feature_names_in_.tolist(), ["a", "b", "c", "city"])
         found = regressor.predict_interval(table[["city", "c", "b", "a"]], as_frame=True)
         np.testing.assert_allclose(found["prediction"], pipeline.predict(table), rtol=1e-5)

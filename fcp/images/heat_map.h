@@ -33,8 +33,8 @@ Image heat_map(std::span<const float> values, int height, int width, float low, 
 std::vector<float> band_uncertainty(std::span<const float> lower, std::span<const float> upper,
                                     size_t channels, size_t pixels);
 
-// A class that is called as one of Cityscapes has the colour that it has there; of others 0 is black,
-// and the next ones have hues that lie far apart from one class to the next.
+// A class that is called as one of Cityscapes has the colour that it has there; of others 0 is
+// black, and the next ones have hues that lie far apart from one class to the next.
 std::array<uint8_t, 3> class_colour(int label, std::string_view name = {});
 
 // Labels in the colours of their classes, RGB. Names are those of class 0, 1, …, where there are

@@ -23,8 +23,8 @@ std::vector<float> pixel_uncertainty(const Regions& regions, const SegmentTask& 
 Image predicted_classes(const Image& image, const Regions& regions, const SegmentTask& task);
 
 // Nonzero where a pixel is not in: its label outside its set, or one of its channels outside its
-// band. `y` is the image's row: labels of pixels, or the target of bands. Pixels without a label are
-// not missed.
+// band. `y` is the image's row: labels of pixels, or the target of bands. Pixels without a label
+// are not missed.
 std::vector<uint8_t> missed_pixels(const Regions& regions, std::span<const float> y,
                                    const SegmentTask& task);
 

@@ -2,9 +2,9 @@
 //
 // The page is one file: its style, its pictures and its script (page.js) are inside, and nothing is
 // fetched from elsewhere. Without the script everything can still be read; with it charts show
-// their values, tables are sorted by a click, and the level can be chosen. Set for laptop, phone and
-// paper, light and dark, pointer and keyboard. Functions named html_… take plain text and escape
-// it; arguments named `html` are markup already.
+// their values, tables are sorted by a click, and the level can be chosen. Set for laptop, phone
+// and paper, light and dark, pointer and keyboard. Functions named html_… take plain text and
+// escape it; arguments named `html` are markup already.
 // Tested by tests/report/html_test.cc.
 #pragma once
 

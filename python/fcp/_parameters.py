@@ -51,6 +51,7 @@ def parameter_names() -> Iterator[None]:
         option, colon, rest = str(error).partition(": ")
         if option not in _PARAMETER_OF:
             raise
+        rest = rest.replace("head_rows", "fit_data")  # of `conformalize`
         raise _fcp.Error(parameter_name(option) + colon + rest) from None
 
 

@@ -183,7 +183,7 @@ class Wrapped(Case):
         with self.assert_error(r"X: holds values that are not numbers; fcp.wrap\(…, features=…\)"):
             regressor.conformalize(text, y)
         regressor.set_params(method="residual").conformalize(text, y)  # looks at no features
-        with self.assert_error("spread needs heads on features.*; 60 rows are too few"):
+        with self.assert_error("method: spread needs heads.*; 60 rows are too few.* or fit_data"):
             fcp.wrap(Slope(), method="spread").conformalize(x, y)
 
     def test_fit_data(self):

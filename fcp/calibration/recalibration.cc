@@ -24,7 +24,8 @@ MethodRequest recalibration_request(const CalibrationArtifact& artifact, const M
   for (const Option& option : option_table()) {
     if (told.contains(option.name)) option.put(request, option.get(asked));
   }
-  if (!uses_features(request.score.name) && !told.contains("cut")) request.cut = DefaultCut{};
+  const bool at_a_cut = request.score.name != kAutoScore && uses_features(request.score.name);
+  if (!at_a_cut && !told.contains("cut")) request.cut = DefaultCut{};
   // Kept beside the table; it fits the features of this cut alone.
   if (!other_score && !told.contains("cut")) request.score.scale = kept.score.scale;
   request.score.seed = asked.score.seed;

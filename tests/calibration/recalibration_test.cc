@@ -50,6 +50,15 @@ TEST(Recalibration, WhatIsToldGoesFirst) {
   EXPECT_FALSE(request.bandwidth);
 }
 
+TEST(Recalibration, MayChooseTheScoreAnew) {
+  MethodRequest asked;
+  asked.score.name = kAutoScore;
+  const MethodRequest request = recalibration_request(calibrated(), asked, {"score"});
+  check_options(request);
+  EXPECT_EQ(request.score.name, kAutoScore);
+  EXPECT_TRUE(std::holds_alternative<DefaultCut>(request.cut));
+}
+
 TEST(Recalibration, AnotherScoreBringsItsDefaults) {
   MethodRequest asked;
   asked.score.name = "residual";

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv[1])
-LONGEST = 240  # seconds for one command, sanitizers and a busy machine included
+LONGEST = 600  # seconds for one command, sanitizers and a busy machine included
 TARGET = "minutes"  # of the demo's data
 
 ENVIRONMENT = dict(os.environ, LC_ALL="C")

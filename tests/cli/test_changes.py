@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 import struct
-import subprocess
 import threading
 import unittest
 
@@ -16,9 +15,10 @@ import program
 import test_labels
 from fault_case import FaultCase
 from program import TARGET, write_npy
-from test_ranks import mpirun
+from test_ranks import mpirun, run_job
 
 MEMORY = "/dev/shm"  # where writing through mmap does not touch the time of the last write
+TRIES = 40  # until a change falls where it must be seen; nearly always the first does
 HASH = "[0-9a-f]{16}"
 BLOCK = rf"changed while it was read: bytes \d+ to \d+ had the hash {HASH} at first, then {HASH}"
 
@@ -98,7 +98,7 @@ class ChangingFiles(FaultCase):
     def run_changing(self, command):
         """Runs until a change falls between two looks: on a busy machine the writer may have to
         wait while all is read."""
-        for _ in range(5):
+        for _ in range(TRIES):
             done = self.run_limited(command)
             if done.returncode != 0:
                 break
@@ -178,7 +178,7 @@ class Changes(ChangingFiles):
                    "auto", "--resize", 0, "--crop", 0, "--batch", 7, "--quiet", "--out", "out/c.onnx")
         swap(0)
         self.assertEqual(state(self.path(names[0])), before)
-        for _ in range(5):  # between two renames a file is missing for a moment
+        for _ in range(TRIES):  # between two renames a file is missing for a moment
             with repeatedly(swap):
                 done = self.run_limited(command)
             if done.returncode != 0 and "no such file" not in done.stderr:
@@ -219,16 +219,14 @@ class ChangesBetweenRanks(ChangingFiles):
                rf"\d+ had the hash {HASH} at first, then {HASH})")
 
     def job(self, *arguments):
-        done = subprocess.run(mpirun(self.RANKS, *arguments), cwd=self.folder,
-                              env=program.ENVIRONMENT, capture_output=True, text=True,
-                              timeout=program.LONGEST, check=False)
+        done = run_job(mpirun(self.RANKS, *arguments), self.folder)
         if "built without MPI" in done.stderr:
             self.skipTest("fcp was built without MPI")
         return done
 
     def failing_job(self, changing, *arguments):
         """Ranks may all have read the same, though it is not likely; then once more."""
-        for _ in range(5):
+        for _ in range(TRIES):
             with changing():
                 done = self.job(*arguments)
             if done.returncode != 0:

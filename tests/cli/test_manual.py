@@ -84,6 +84,9 @@ class Manual(program.Case):
         # Messages that were generated for this build carry no version.
         self.assertRegex(found["onnx"], r"\d+\.\d+|unknown")
         self.assertIn("mpi", found)
+        built_with = {name for name, version in found.items() if version is not None}
+        self.assertEqual(set(found["licenses"]),
+                         built_with - {"fcp", "license", "build_type", "compiler", "licenses"})
         done = self.run_program("--json", threads=None)
         self.assertEqual(done.returncode, 2)
 

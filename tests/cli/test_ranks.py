@@ -25,14 +25,18 @@ def mpirun(ranks, *arguments, quiet=True):
             program.PROGRAM, *map(str, arguments), "--threads", "1"]
 
 
+def run_job(command, folder):
+    """Runs mpirun, and takes out of stderr what its event loop sometimes warns of there: what fcp
+    writes never begins like that."""
+    done = subprocess.run(command, cwd=folder, env=program.ENVIRONMENT, capture_output=True, text=True,
+                          timeout=program.LONGEST, check=False)
+    done.stderr = re.sub(r"^\[warn\] .*\n", "", done.stderr, flags=re.MULTILINE)
+    return done
+
+
 class Jobs(program.Case):
     def job(self, ranks, *arguments, quiet=True):
-        done = subprocess.run(mpirun(ranks, *arguments, quiet=quiet), cwd=self.folder,
-                              env=program.ENVIRONMENT, capture_output=True, text=True,
-                              timeout=program.LONGEST)
-        # mpirun's event loop sometimes warns on stderr; what fcp writes never begins like that.
-        done.stderr = re.sub(r"^\[warn\] .*\n", "", done.stderr, flags=re.MULTILINE)
-        return done
+        return run_job(mpirun(ranks, *arguments, quiet=quiet), self.folder)
 
     def calibration(self, out, *arguments, model=None, data=None, target=TARGET, batch=BATCH):
         return ("calibrate", model or self.made("model.onnx"), "--data",
@@ -174,6 +178,7 @@ class Ranks(Jobs):
         process = subprocess.Popen(command, cwd=self.folder, env=program.ENVIRONMENT, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         victim = self.rank_of(process.pid, 2)
+        self.wait_for_work(victim)
         os.kill(victim, signal.SIGKILL)
         output, messages = process.communicate(timeout=program.LONGEST)
         self.assertNotEqual(process.returncode, 0)
@@ -194,10 +199,18 @@ class Ranks(Jobs):
                 except (OSError, AttributeError):
                     continue
                 if int(parent) == starter and mark in marks:
-                    time.sleep(1)  # into MPI_Init and beyond
                     return int(name)
             time.sleep(0.1)
         self.fail("the rank never started")
+
+    def wait_for_work(self, process):
+        """Until it has computed for a second, of its own time: it is beyond MPI_Init then."""
+        ticks = os.sysconf("SC_CLK_TCK")
+        used = 0
+        while used < ticks:
+            with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+                used = int(file.read().rsplit(")", 1)[1].split()[11])
+            time.sleep(0.02)
 
     def test_verbs_that_are_not_shared_say_so(self):
         self.calibrate("c.onnx")
@@ -212,8 +225,7 @@ class Ranks(Jobs):
         good = [*map(str, self.calibration("c.onnx")), "--threads", "1"]
         command = ["mpirun", "-q", "--oversubscribe", "--allow-run-as-root", "-n", "1",
                    program.PROGRAM, *good, ":", "-n", "1", program.PROGRAM, "calibrate", "--bogus"]
-        done = subprocess.run(command, cwd=self.folder, env=program.ENVIRONMENT,
-                              capture_output=True, text=True, timeout=60)
+        done = run_job(command, self.folder)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("fcp: rank 1 of 2: ", done.stderr)
 
@@ -248,16 +260,20 @@ class Checkpoints(Jobs):
                 break
         process.kill()
         process.wait()
-        self.assertTrue(os.path.exists(path), "it was done before it could be killed")
 
     def interrupted(self, *arguments):
-        """An artifact, and the checkpoint of the same calibration killed on the way."""
+        """An artifact, and the checkpoint of the same calibration killed on the way. On a busy
+        machine it may be done before this process gets to kill it; then once more."""
         self.fcp(*self.calibration("one.onnx", *self.SLOW, *arguments))
         command = [program.PROGRAM,
                    *map(str, self.calibration("k.onnx", *self.SLOW, *arguments, "--checkpoint",
                                               "k.checkpoint", "--threads", "1"))]
-        self.killed_after(3, command)
-        self.assertFalse(os.path.exists(self.path("k.onnx")))
+        for _ in range(20):
+            self.killed_after(3, command)
+            if not os.path.exists(self.path("k.onnx")):
+                return
+            os.remove(self.path("k.onnx"))
+        self.fail("it was always done before it could be killed")
 
     def test_goes_on_to_the_same_artifact(self):
         self.interrupted()

@@ -56,7 +56,7 @@ const ScoreEntry& entry(const std::string& name) {
   const auto found = entries().find(name);
   if (found != entries().end()) return found->second;
   std::string known;
-  for (const auto& [other, ignored] : entries()) known += (known.empty() ? "" : ", ") + other;
+  for (const std::string& other : score_names()) known += (known.empty() ? "" : ", ") + other;
   fail("there is no score '", name, "'; there are ", known);
 }
 

@@ -325,9 +325,9 @@ TEST(CalibrationArtifact, SaysWhatIsDamaged) {
             "c.onnx: its 'steps' is -39, expected a whole number from 1 to 2147483647");
   EXPECT_EQ(edited("\"format\":2", "\"format\":1"),
             "c.onnx: its calibration has format 1, this fcp reads formats 2 and 3");
-  EXPECT_EQ(
-      edited("\"name\":\"split\"", "\"name\":\"spilt\""),
-      "c.onnx: its 'name' is \"spilt\", expected split, grouped, localized, weighted or rectified");
+  EXPECT_EQ(edited("\"name\":\"split\"", "\"name\":\"spilt\""),
+            "c.onnx: its 'name' is \"spilt\", expected split, grouped, localized, weighted, "
+            "rectified or cross");
   EXPECT_EQ(edited("alpha-crown", "omega"),
             "c.onnx: its 'bound' is \"omega\", expected ibp, crown-ibp, crown or alpha-crown");
   EXPECT_EQ(edited("\"norm\":\"2\"", "\"norm\":\"3\""),

@@ -99,9 +99,8 @@ TEST(TensorRequest, RefusesIdsThatCannotBeKept) {
   EXPECT_EQ(request_complaint(with(std::string(512, 'a'))), "");
   EXPECT_THAT(request_complaint(with(std::string(513, 'a'))), HasSubstr("513 bytes"));
   EXPECT_THAT(request_complaint(with("a\\u0000b")), HasSubstr("NUL"));
-  EXPECT_THAT(complaint_of([] {
-                parse_feedback(R"({"feedback": [{"id": "\u0000", "truth": 1}]})", {}, 9);
-              }),
+  EXPECT_THAT(complaint_of(
+                  [] { parse_feedback(R"({"feedback": [{"id": "\u0000", "truth": 1}]})", {}, 9); }),
               HasSubstr("NUL"));
 }
 

@@ -106,6 +106,9 @@ class SqliteDatabase : public SqlDatabase {
     if (!exclusive) return;
     execute("PRAGMA journal_mode = WAL");
     execute("PRAGMA synchronous = FULL");
+    // A log of 1 MiB instead of 4: what fills a small disk is then the data, and not a log that
+    // can no longer be emptied because the database has no room to grow.
+    execute("PRAGMA wal_autocheckpoint = 256");
   }
   ~SqliteDatabase() override {
     if (lock_ >= 0) ::close(lock_);
@@ -131,12 +134,8 @@ class SqliteDatabase : public SqlDatabase {
 
   void begin() override { execute("BEGIN IMMEDIATE"); }
   void commit() override { execute("COMMIT"); }
-  // On a full disk the log of what was committed may be what fills it: it is moved into the
-  // database, where it takes less, so that the next transaction can have its room.
   void undo() override {
     if (sqlite3_get_autocommit(database_.get()) == 0) execute("ROLLBACK");
-    sqlite3_wal_checkpoint_v2(database_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
-                              nullptr);
   }
 
  private:

@@ -40,6 +40,16 @@ def tables():
     yield b"\0" + gzip.compress(TABLES[0])
 
 
+def schemas():
+    """A byte that chooses, a line of types, a table."""
+    table = b"when,kind,price,flag,y\n2024-01-31,red,$1,true,1\n2024-02-01,blue,,false,2\n" \
+        b"2024-02-03,red,$3,true,3\n"
+    for choice in (0, 1, 2, 32, 40, 48, 56):
+        yield bytes([choice]) + b"\n" + table
+    yield b"\x22when=date,kind=category,price=number:point,flag=drop\n" + table
+    yield b"\x24c=date:dmy\nc;z\n31/01/2024;1,5\n01/02/2024;2\n"
+
+
 def arrays():
     values = np.arange(12).reshape(3, 4)
     kinds = ["<f4", ">f8", "<f2", "<i8", "|u1", "|b1", ">i2"]
@@ -170,7 +180,8 @@ def requests():
 
 def main():
     makers = {"csv": tables, "options": options, "ml": ml, "encoding": encodings, "npy": arrays,
-              "onnx": networks, "calibrated": calibrations, "image": images, "request": requests}
+              "onnx": networks, "calibrated": calibrations, "image": images, "request": requests,
+              "schema": schemas}
     for name, make in makers.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ export build=${1:-build/fuzz}
 export seconds=${2:-60}
 shift $(($# > 2 ? 2 : $#))
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(calibrated options ml onnx csv encoding image npy request)
+[ ${#targets[@]} -gt 0 ] || targets=(calibrated options ml onnx csv encoding image npy request schema)
 
 /usr/bin/python3 fuzz/make_seeds.py "$build/seeds"
 mkdir -p "$build/crashes"

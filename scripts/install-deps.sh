@@ -13,7 +13,7 @@ packages=(
 if [ "${1:-}" != program ]; then
   packages+=(
     libgtest-dev libgmock-dev libbenchmark-dev
-    python3 python3-dev python3-numpy python3-onnx python3-torch python3-torchvision
+    python3 python3-dev python3-venv python3-numpy python3-onnx python3-torch python3-torchvision
     pybind11-dev
     clang clang-format clang-tidy libclang-rt-dev chromium
     openssl postgresql

@@ -106,7 +106,7 @@ def measured(work):
 
 
 def fcp_intervals(predictions, y, new, **options):
-    columns = (0, 1) if options["score"] == "cqr" else (2,)
+    columns = (0, 1) if options["method"] == "cqr" else (2,)
     regressor = fcp.FeatureConformalRegressor(
         fcp.from_torch(Pass(columns), predictions[:1]), **options
     )
@@ -257,9 +257,9 @@ def compare_sets(table, method, peer, ours, theirs, edge, note=""):
 def regression(table, rows, has):
     predictions, y = regression_data(2 * rows)
     data = predictions[:rows], y[:rows], predictions[rows:]
-    split = fcp_intervals(*data, score="residual")
-    symmetric = fcp_intervals(*data, score="cqr")
-    each_side = fcp_intervals(*data, score="cqr", asymmetric=True)
+    split = fcp_intervals(*data, method="residual")
+    symmetric = fcp_intervals(*data, method="cqr")
+    each_side = fcp_intervals(*data, method="cqr", asymmetric=True)
     if "mapie" in has:
         compare_intervals(table, "split", "MAPIE", split, mapie_split(*data))
         compare_intervals(table, "CQR", "MAPIE", symmetric, mapie_cqr(*data, True))
@@ -278,10 +278,10 @@ def labels(table, rows, has):
     logits, y = label_data(2 * rows)
     data = logits[:rows], y[:rows], logits[rows:]
     rank = dict(rank_weight=0.01, rank_free=5)
-    *lac, lac_fitted = fcp_sets(*data, score="lac")
-    *aps, aps_fitted = fcp_sets(*data, score="aps", randomized=False)
-    *drawn, drawn_fitted = fcp_sets(*data, score="aps")
-    *raps, raps_fitted = fcp_sets(*data, score="raps", randomized=False, **rank)
+    *lac, lac_fitted = fcp_sets(*data, method="lac")
+    *aps, aps_fitted = fcp_sets(*data, method="aps", randomized=False)
+    *drawn, drawn_fitted = fcp_sets(*data, method="aps")
+    *raps, raps_fitted = fcp_sets(*data, method="raps", randomized=False, **rank)
     if "mapie" in has:
         edge = edge_of(lac_fitted, data[2])
         compare_sets(table, "LAC", "MAPIE", lac, mapie_sets(*data, "lac"), edge)
@@ -319,7 +319,7 @@ def compare_raps(table, data, answers, numbers_of):
     numbers = [numbers_of(logits[kept], y[kept]), numbers_of(new)]
     theirs, seconds, chosen = mapie_sets(*data, RAPSConformityScore(size_raps=0.1), numbers)
     rank = dict(rank_weight=float(chosen.lambda_star), rank_free=int(chosen.k_star[0]))
-    ours, own_seconds, _ = fcp_sets(logits[kept], y[kept], new, score="raps", **rank)
+    ours, own_seconds, _ = fcp_sets(logits[kept], y[kept], new, method="raps", **rank)
     different = ours != theirs
     rows = np.arange(len(new))
     share = [100 * sets[rows, answers].mean() for sets in (ours, theirs)]

@@ -72,9 +72,11 @@ void run_demo(const DemoOptions& options) {
   fitting.data.data = file("deliveries.csv");
   fitting.data.target = "minutes";
   fitting.level = level;
+  fitting.all_levels = true;
   fitting.method.score.name = kAutoScore;
   fitting.method.score.seed = options.common.seed;
-  const FitOutcome result = fit_table(fitting, context);
+  FitOutcome result = fit_table(fitting, context);
+  result.report.model = "model.onnx";
   const CalibrationArtifact& artifact = result.calibrated.artifact;
   write_artifact(artifact, file("model.onnx"));
   write_file(file("report.html"), report_html(result.report));

@@ -12,6 +12,7 @@
 
 #include "cli/common.h"
 #include "cli/data_flags.h"
+#include "cli/evaluate_online.h"
 #include "cli/level_flags.h"
 #include "cli/print_report.h"
 #include "cli/verbs.h"
@@ -27,7 +28,24 @@ struct EvaluateFlags {
   FactOptions facts;
   std::vector<std::string> refits;
   ReportFlags report;
+  OnlineFlags online;
 };
+
+// The file, and what is predicted where it has a name.
+std::string evaluation_title(const EvaluationReport& report, const DataOptions& data) {
+  const bool file = data.target.find(".np") != std::string::npos;
+  const std::string target = report.response != "y" ? report.response : file ? "" : data.target;
+  return concat(data_file_names(data), target.empty() ? "" : concat(": ", target));
+}
+
+void check_online(const EvaluateFlags& flags, const Context& context) {
+  if (!flags.refits.empty() || !flags.report.html.empty() || flags.report.fail_below) {
+    throw UsageError(
+        "--calibration online takes no --refit, --report or --fail-below; fcp monitor --adapt "
+        "writes a report");
+  }
+  if (context.ranks->size() > 1) throw UsageError("--calibration online takes one process");
+}
 
 void run_evaluate(const EvaluateFlags& flags) {
   Context context = start(flags.common);
@@ -39,15 +57,24 @@ void run_evaluate(const EvaluateFlags& flags) {
     check_same_bytes(*context.ranks, flags.model, serialize_onnx(artifact_graph(artifact)));
   }
   const auto source = open_data(data, &artifact.network, *context.observer);
+  if (!flags.online.calibration.empty()) {
+    check_online(flags, context);
+    return evaluate_online(artifact, *source, level,
+                           read_facts_for(artifact, data, flags.facts, *context.observer),
+                           flags.online, flags.common, context);
+  }
   EvaluateOptions options{.level = level,
                           .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
   std::vector<CalibrationArtifact> refits;
   for (const std::string& path : flags.refits)
     refits.push_back(read_artifact_for(path, {&level, 1}));
   for (const CalibrationArtifact& refit : refits) options.refits.push_back(&refit);
+  options.all_levels = !flags.report.html.empty();
   if (are_images(data)) options.images = transform_for(data, &artifact.network);
   EvaluationReport report = evaluate(artifact, *source, options, context);
   report.provenance.emplace_back("test data", data_file_names(data));
+  report.title = evaluation_title(report, data);
+  report.model = file_name_of(flags.model);
   tell_report(report, flags.report, flags.common);
 }
 
@@ -61,6 +88,7 @@ void add_evaluate(CLI::App& app) {
       "Example:\n"
       "  fcp evaluate calibrated.onnx --data test.csv --target y --alpha 0.1 --report report.html\n"
       "  fcp evaluate calibrated.onnx --data today.csv --target y --fail-below 0.001\n"
+      "  fcp evaluate calibrated.onnx --data log.csv --target y --calibration online\n"
       "  fcp evaluate seed0.onnx --data test.csv --target y --refit seed1.onnx,seed2.onnx\n"
       "  mpirun -n 4 fcp evaluate calibrated.onnx --data x.npy --target y.npy --threads 1");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
@@ -75,6 +103,7 @@ void add_evaluate(CLI::App& app) {
       ->allow_extra_args(false);
   verb->add_option("--report", flags->report.html, "HTML report to write");
   add_fail_below(*verb, flags->report);
+  add_online(*verb, flags->online);
   add_data(*verb, flags->data, /*needs_target=*/true);
   add_common(*verb, flags->common);
   verb->callback([flags] { run_shared(flags->common, [&] { run_evaluate(*flags); }); });

@@ -9,7 +9,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/artifact_facts.h"
 #include "fcp/pipeline/levels.h"
+#include "fcp/serving/feedback_store.h"
 
 #include "cli/common.h"
 #include "cli/verbs.h"
@@ -21,15 +23,33 @@ struct ExportVerbOptions {
   CommonOptions common;
   std::string model;
   std::vector<std::string> alpha = {"0.1"};
+  std::string state;
   std::string prefix;
   std::string out;
 };
+
+// The level that `fcp serve --adapt` has reached for this very file and this target.
+Level adapted_level(const ExportVerbOptions& options, const Level& target) {
+  const std::string sha256 = file_sha256(options.model);
+  for (const auto& [key, level] : read_feedback_store(options.state)->levels_of(sha256)) {
+    if (key.target != target.value()) continue;
+    if (level.level <= 0 || level.level >= 1) {
+      fail(options.model, ": its adapted level is ", level.level, ", which asks for ",
+           level.level <= 0 ? "everything" : "nothing", "; recalibrate with fcp update");
+    }
+    say(options.common,
+        concat("level ", level.level, ", adapted by ", key.method, " for ", target.text()));
+    return Level(level.level);
+  }
+  fail(options.model, ": the state has no adapted level of this file for ", target.text());
+}
 
 void run_export(const ExportVerbOptions& options) {
   start(options.common);
   ExportOptions wanted{.levels = {}, .prefix = options.prefix};
   for (const std::string& alpha : options.alpha) {
-    const Level level = parse_level(alpha);
+    Level level = parse_level(alpha);
+    if (!options.state.empty()) level = adapted_level(options, level);
     if (std::find(wanted.levels.begin(), wanted.levels.end(), level) != wanted.levels.end()) {
       throw UsageError(concat("--alpha: ", level.text(), " is given twice"));
     }
@@ -76,6 +96,7 @@ void add_export(CLI::App& app) {
       "Examples:\n"
       "  fcp export calibrated.onnx --alpha 0.1 --out intervals.onnx\n"
       "  fcp export calibrated.onnx --alpha 0.1,0.05 --out intervals.onnx\n"
+      "  fcp export calibrated.onnx --state state/ --out adapted.onnx\n"
       "The new outputs are lower and upper, in the shape of the prediction, or for labels in_set, "
       "booleans\n[rows, classes]; with several levels lower_0.1, lower_0.05 and so on. Scores: "
       "residual, cqr, nested and\nfeature_cqr with ibp, linearized for perceptrons, lac, aps and "
@@ -86,6 +107,8 @@ void add_export(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
+  verb->add_option("--state", options->state,
+                   "State of fcp serve --adapt: the level that it has reached for --alpha instead");
   verb->add_option("--out", options->out, "ONNX file to write")->required();
   verb->add_option("--prefix", options->prefix, "Before the names of the new outputs");
   add_common(*verb, options->common);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "fcp/conformal/cross_guarantee.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 
@@ -32,14 +33,25 @@ std::string outcome_line(const FitOutcome& result) {
   return line.str();
 }
 
+double guaranteed(const FitOutcome& result) {
+  return cross_guarantee(result.report.level, result.calibration_rows, result.report.folds);
+}
+
 }  // namespace
 
 std::string fit_text(const FitOutcome& result, const std::string& out, const std::string& report) {
   std::ostringstream text;
   text << outcome_line(result) << '\n';
-  text << out << ": trained on " << format_count(result.training_rows) << " rows, calibrated on "
-       << format_count(result.calibration_rows) << " by the score "
-       << result.calibrated.artifact.score.name;
+  text << out << ": trained ";
+  if (result.crossed) {
+    text << "on " << format_count(result.training_rows) << " rows and calibrated on the same in "
+         << result.report.folds << " folds (cross: at least " << format_percent(guaranteed(result))
+         << " is guaranteed, near " << format_target(result.report.level) << " is usual)";
+  } else {
+    text << "on " << format_count(result.training_rows) << " rows, calibrated on "
+         << format_count(result.calibration_rows) << " by the score "
+         << result.calibrated.artifact.score.name;
+  }
   if (!result.reason.empty()) {
     text << "; task: " << (result.task == Task::kClasses ? "classes" : "numbers") << ", because "
          << result.reason;
@@ -60,7 +72,9 @@ nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out
                                  {"test_rows", result.test_rows},
                                  {"rows_without_target", result.without_target},
                                  {"rows_refused", result.refused},
-                                 {"score", result.calibrated.artifact.score.name}};
+                                 {"score", result.calibrated.artifact.score.name},
+                                 {"calibration", result.calibrated.artifact.calibration.name}};
+  if (result.crossed) json["guaranteed_coverage"] = guaranteed(result);
   if (result.task == Task::kClasses) {
     json["accuracy"] = result.error.accuracy;
   } else {

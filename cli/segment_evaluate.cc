@@ -50,6 +50,8 @@ void run_segment_evaluate(const SegmentEvaluateFlags& flags) {
   EvaluationReport report = evaluate(artifact, images, options, context);
   figures.close();
   report.provenance.emplace_back("test data", file_name_of(flags.data.data));
+  report.title = file_name_of(flags.data.data);
+  report.model = file_name_of(flags.model);
   tell_report(report, flags.report, flags.common);
 }
 

@@ -21,6 +21,7 @@ struct ServeFlags {
   CommonOptions common;
   ServeOptions serve;
   std::string alpha = "0.1";
+  AdaptOptions adapt{.method = "", .step = 0.005};
   std::string token_file;
 };
 
@@ -57,14 +58,40 @@ void log_line(const std::string& line) {
 void run_serve(ServeFlags& flags) {
   const Context context = start(flags.common);
   ServeOptions& options = flags.serve;
-  options.api.level = options.monitor.level = parse_level(flags.alpha);
+  options.api.level = options.live.monitor.level = parse_level(flags.alpha);
+  if (!flags.adapt.method.empty()) {
+    if (options.state.empty()) throw UsageError("--adapt needs --state, which keeps the truths");
+    options.live.adapt = flags.adapt;
+  }
   options.api.token = read_token(flags.token_file);
-  options.monitor.seed = flags.common.seed;
+  options.live.monitor.seed = flags.common.seed;
   options.device = context.device;
   const bool quiet = flags.common.quiet;
   serve(options, signal_came, [quiet](const std::string& line) {
     if (!quiet) log_line(line);
   });
+}
+
+void add_state(CLI::App& verb, ServeFlags& flags) {
+  ServeOptions& options = flags.serve;
+  verb.add_option("--state", options.state,
+                  "Folder, or postgresql://…, that keeps predictions and truths: allows feedback "
+                  "and monitoring");
+  verb.add_option("--keep", options.kept.waiting, "State: predictions that may wait for truth")
+      ->capture_default_str();
+  verb.add_option("--keep-truths", options.kept.truths, "State: truths to keep")
+      ->capture_default_str();
+  verb.add_option("--false-alarms", options.live.monitor.false_alarms,
+                  "State: chance of any false alarm over all time")
+      ->check(CLI::Range(1e-9, 0.5))
+      ->capture_default_str();
+  verb.add_option("--adapt", flags.adapt.method,
+                  "State: requests that name no level are answered at one that follows the truths, "
+                  "so that in the long run a share of --alpha is missed; dtaci needs no step size")
+      ->check(CLI::IsMember({"aci", "dtaci"}));
+  verb.add_option("--step", flags.adapt.step, "Adapt by aci: how far each truth moves the level")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
 }
 
 void add_limits(CLI::App& verb, ServeOptions& options) {
@@ -73,6 +100,13 @@ void add_limits(CLI::App& verb, ServeOptions& options) {
   verb.add_option("--max-rows", options.api.limits.rows, "Rows of a request at most")
       ->capture_default_str();
   verb.add_option("--max-connections", options.http.connections, "Connections at most")
+      ->capture_default_str();
+  verb.add_option("--max-per-client", options.http.client_connections,
+                  "Connections of one address at most; 0: no limit")
+      ->capture_default_str();
+  verb.add_option("--rate", options.http.client_rate,
+                  "Requests per second of one address; beyond them 429; 0: no limit")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   verb.add_option("--max-queue", options.batches.queued_rows,
                   "Rows of a model that may wait; beyond them requests are answered 503")
@@ -95,6 +129,7 @@ void add_serve(CLI::App& app) {
       "Examples:\n"
       "  fcp serve calibrated.onnx\n"
       "  fcp serve price=price.onnx demand=demand.onnx --port 9000 --state state/\n"
+      "  fcp serve calibrated.onnx --state postgresql:///fcp --adapt dtaci\n"
       "  curl localhost:8080/v2/models/calibrated\n"
       "SIGTERM and SIGINT end it after all requests in work are answered. A file that is replaced\n"
       "is loaded without dropping a request.");
@@ -105,18 +140,14 @@ void add_serve(CLI::App& app) {
   verb->add_option("--port", options.http.port, "Port; 0: any that is free")->capture_default_str();
   verb->add_option("--alpha", flags->alpha, "Level where a request does not say")
       ->capture_default_str();
-  verb->add_option("--state", options.state,
-                   "Folder that keeps predictions and truths: allows feedback and monitoring");
-  verb->add_option("--keep", options.kept.waiting, "State: predictions that may wait for truth")
-      ->capture_default_str();
-  verb->add_option("--keep-truths", options.kept.truths, "State: truths to keep")
-      ->capture_default_str();
-  verb->add_option("--false-alarms", options.monitor.false_alarms,
-                   "State: chance of any false alarm over all time")
-      ->check(CLI::Range(1e-9, 0.5))
-      ->capture_default_str();
+  add_state(*verb, *flags);
   verb->add_option("--token-file", flags->token_file,
                    "File whose first line clients must send as Authorization: Bearer …");
+  auto* certificate = verb->add_option("--tls-cert", options.http.certificate,
+                                       "Certificate in PEM, with its chain: serve HTTPS");
+  auto* key = verb->add_option("--tls-key", options.http.key, "Its key in PEM");
+  certificate->needs(key);
+  key->needs(certificate);
   verb->add_option("--reload-seconds", options.reload_seconds,
                    "Time between looks at the files; 0: never")
       ->capture_default_str();

@@ -34,6 +34,7 @@ Json shown_json(const ArtifactFacts& facts, const std::string& sha256) {
     for (const double side : radius) sides.push_back(json_number(side));
     json["radius"][level.text()] = sides.empty() ? Json() : sides.size() == 1 ? sides[0] : sides;
   }
+  for (const auto& [level, least] : facts.guaranteed) json["guaranteed"][level.text()] = least;
   json["settings"] = Json::parse(facts.settings);
   json["provenance"] = facts.provenance;
   json["sha256"] = sha256;
@@ -59,6 +60,16 @@ std::string radius_line(const ArtifactFacts& facts) {
   return line;
 }
 
+// Of cross calibration, which promises less than it usually covers.
+std::string guarantee_line(const ArtifactFacts& facts) {
+  std::string line;
+  for (const auto& [level, least] : facts.guaranteed) {
+    line += (line.empty() ? "" : "   ") + format_target(level) + " asked for: at least ";
+    line += format_percent(least);
+  }
+  return line;
+}
+
 void print_shown(const ArtifactFacts& facts, const std::string& sha256) {
   Table table({"", ""});
   const auto add = [&](const std::string& name, const std::string& text) {
@@ -70,6 +81,7 @@ void print_shown(const ArtifactFacts& facts, const std::string& sha256) {
   add("rows", format_count(facts.rows));
   add("version", std::to_string(facts.version));
   add("radius", radius_line(facts));
+  add("guaranteed", guarantee_line(facts));
   add("groups", joined(facts.groups));
   add("inputs", joined(facts.inputs));
   add("outputs", joined(facts.outputs));

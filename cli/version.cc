@@ -35,6 +35,7 @@ std::vector<Component> components() {
           {"openssl", true, FCP_OPENSSL_VERSION, "Apache-2.0"},
           {"xxhash", !xxhash.empty(), xxhash, "BSD-2-Clause"},
           {"sqlite", SQLite3_FOUND, FCP_SQLITE_VERSION, "blessing"},
+          {"libpq", PostgreSQL_FOUND, FCP_POSTGRESQL_VERSION, "PostgreSQL"},
           {"nlohmann_json", true, FCP_JSON_VERSION, "MIT"},
           {"cli11", true, CLI11_VERSION, "BSD-3-Clause"}};
 }

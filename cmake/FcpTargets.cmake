@@ -17,17 +17,25 @@ if(FCP_WERROR)
   target_compile_options(fcp_warnings INTERFACE -Werror)
 endif()
 
-# With FCP_UNITY, files of one target are compiled together, eight at a time: what costs is what a file
-# includes, libtorch's templates above all, and eight files then pay for it once. Names in anonymous
+# With FCP_UNITY, so many files of one target are compiled together: what costs is what a file
+# includes, libtorch's templates above all, and twenty files then pay for it once. Names in anonymous
 # namespaces must be unique among the files of a target.
-function(fcp_unite target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${FCP_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+function(fcp_unite target files)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${FCP_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
+endfunction()
+
+# Of a target where no time is spent when it runs, less is optimised: it compiles in half the time.
+function(fcp_cold target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 function(fcp_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "COLD" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   add_library(fcp_${name} STATIC ${ROOM_SOURCES})
-  fcp_unite(fcp_${name})
+  fcp_unite(fcp_${name} 20)
+  if(ROOM_COLD)
+    fcp_cold(fcp_${name})
+  endif()
   target_include_directories(fcp_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_link_libraries(fcp_${name} PRIVATE $<BUILD_INTERFACE:fcp_warnings>)
   foreach(room IN LISTS ROOM_ROOMS)
@@ -42,7 +50,8 @@ function(fcp_test name)
     set(TEST_TIMEOUT 300)
   endif()
   add_executable(${name} ${TEST_SOURCES})
-  fcp_unite(${name})
+  fcp_unite(${name} 8)
+  fcp_cold(${name})
   target_link_libraries(${name} PRIVATE fcp_warnings ${TEST_LIBRARIES} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set(environment OMP_WAIT_POLICY=passive)  # spinning threads make a busy machine crawl

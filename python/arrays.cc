@@ -101,13 +101,14 @@ Array staged(const torch::Tensor& rows) {
   return array;
 }
 
-void fail_of_nan(const torch::Tensor& values, const char* name) {
+// `before` rows came in earlier batches.
+void fail_of_nan(const torch::Tensor& values, const char* name, int64_t before = 0) {
   if (values.dim() == 0 || values.numel() == 0 || !values.is_floating_point()) return;
   const torch::Tensor wrong = values.isnan().reshape({values.size(0), -1}).to(torch::kCPU);
   if (!wrong.any().item<bool>()) return;
   const int64_t first = wrong.flatten().to(torch::kByte).argmax().item<int64_t>();
-  fail(name, ": row ", first / wrong.size(1), " (from 0) has NaN in column ", first % wrong.size(1),
-       ", expected a number");
+  fail(name, ": row ", before + first / wrong.size(1), " (from 0) has NaN in column ",
+       first % wrong.size(1), ", expected a number");
 }
 
 }  // namespace
@@ -133,10 +134,10 @@ torch::Tensor as_rows(const torch::Tensor& x, const std::string& name) {
   return x.dim() == 1 ? x.unsqueeze(1) : x;
 }
 
-void check_no_nan(const torch::Tensor& x, const Graph& network) {
+void check_no_nan(const torch::Tensor& x, const Graph& network, int64_t before) {
   const auto found = network.metadata.find(kEncodingKey);
   if (found != network.metadata.end() && accepts_missing(parse_encoding(found->second))) return;
-  fail_of_nan(x, "X");
+  fail_of_nan(x, "X", before);
 }
 
 void check_answers_no_nan(const torch::Tensor& y) { fail_of_nan(y, "y"); }

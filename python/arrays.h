@@ -51,7 +51,8 @@ class TensorRows : public RowSource {
 torch::Tensor as_rows(const torch::Tensor& x, const std::string& name);
 
 // An Error where X holds NaN, which says the row, unless the network reads missing values.
-void check_no_nan(const torch::Tensor& x, const Graph& network);
+// `before`: how many rows came before these.
+void check_no_nan(const torch::Tensor& x, const Graph& network, int64_t before = 0);
 
 // The same of answers, which no network may miss.
 void check_answers_no_nan(const torch::Tensor& y);

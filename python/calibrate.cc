@@ -33,7 +33,8 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
                                                   const py::object& array,
                                                   const py::object& answers,
                                                   const py::dict& options, const py::dict& given,
-                                                  const py::object& shifted) {
+                                                  const py::object& shifted,
+                                                  const py::object& fit_data) {
   check_no_nan(tensor_of(array, "X"), network.graph());
   TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"));
   CalibrateSettings settings = settings_of(options);
@@ -43,6 +44,14 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
   if (!shifted.is_none()) {
     shifted_rows = std::make_unique<TensorRows>(tensor_of(shifted, "shifted"), torch::Tensor());
     settings.shifted = shifted_rows.get();
+  }
+  std::unique_ptr<TensorRows> head_rows;
+  if (!fit_data.is_none()) {
+    const py::tuple pair = fit_data;
+    check_no_nan(tensor_of(pair[0], "fit_data"), network.graph());
+    head_rows = std::make_unique<TensorRows>(tensor_of(pair[0], "fit_data"),
+                                             tensor_of(pair[1], "fit_data"));
+    settings.head_rows = head_rows.get();
   }
   const auto device = options["device"].cast<std::string>();
   StderrObserver observer(options["verbose"].cast<bool>());

@@ -81,6 +81,7 @@ void bind_facts(PredictorClass& predictor) {
              return std::make_shared<LoadedNetwork>(self.artifact().network, "calibrated");
            })
       .def_property_readonly("labels", &LoadedPredictor::labels)
+      .def_property_readonly("classes", &LoadedPredictor::classes)
       .def_property_readonly(
           "rows", [](const LoadedPredictor& self) { return self.artifact().rows.count(); })
       .def_property_readonly("cut", [](const LoadedPredictor& self) { return self.artifact().cut; })
@@ -107,8 +108,9 @@ void bind_calibrated(py::module_& module) {
   PredictorClass predictor(module, "Predictor");
   predictor
       .def_static("calibrate", calibrate_arrays, py::arg("network"), py::arg("x"), py::arg("y"),
-                  py::arg("options"), py::arg("facts"), py::arg("shifted"))
-      .def("regions", &LoadedPredictor::regions, py::arg("x"), py::arg("alphas"), py::arg("facts"))
+                  py::arg("options"), py::arg("facts"), py::arg("shifted"), py::arg("fit_data"))
+      .def("regions", &LoadedPredictor::regions, py::arg("x"), py::arg("alphas"), py::arg("facts"),
+           py::arg("before") = 0)
       .def("check", &LoadedPredictor::check, py::arg("x"), py::arg("y"), py::arg("alpha"),
            py::arg("facts"))
       .def("evaluate", &LoadedPredictor::evaluate, py::arg("x"), py::arg("y"), py::arg("alpha"),

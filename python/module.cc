@@ -27,6 +27,7 @@ PYBIND11_MODULE(_fcp, module) {
   });
   fcp::bind_arrays(module);
   fcp::bind_network(module);
+  fcp::bind_names(module);
   fcp::bind_options(module);
   fcp::bind_calibrated(module);
 }

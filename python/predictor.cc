@@ -11,7 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
 #include "fcp/pipeline/answers.h"
-#include "fcp/pipeline/coverage_counts.h"
+#include "fcp/pipeline/check.h"
 #include "fcp/pipeline/evaluate.h"
 #include "fcp/report/choices_text.h"
 #include "fcp/report/html.h"
@@ -23,6 +23,32 @@ namespace fcp {
 namespace {
 
 namespace py = pybind11;
+
+// Regions of all rows and levels, as Python gets them.
+struct RegionArrays {
+  torch::Tensor prediction;  // [N, K] doubles; of labels [N, 1] longs
+  torch::Tensor answer;      // [N, K, 2, levels]; of labels [N, C, levels] bools
+
+  void put(const Regions& regions, int64_t first, int64_t count, int64_t level) {
+    prediction.narrow(0, first, count).copy_(regions.prediction);
+    const torch::Tensor part = answer.narrow(0, first, count).select(-1, level);
+    if (regions.members.defined()) {
+      part.copy_(regions.members);
+    } else {
+      part.select(-1, 0).copy_(regions.lower);
+      part.select(-1, 1).copy_(regions.upper);
+    }
+  }
+};
+
+RegionArrays empty_arrays(const Regions& regions, int64_t rows, size_t levels) {
+  const bool sets = regions.members.defined();
+  std::vector<int64_t> shape = {rows, (sets ? regions.members : regions.prediction).size(1)};
+  if (!sets) shape.push_back(2);
+  shape.push_back(static_cast<int64_t>(levels));
+  return {torch::empty({rows, regions.prediction.size(1)}, sets ? torch::kLong : torch::kDouble),
+          torch::empty(shape, sets ? torch::kBool : torch::kDouble)};
+}
 
 }  // namespace
 
@@ -68,87 +94,61 @@ RowFacts facts_of(const py::dict& given) {
   return facts;
 }
 
-template <typename Work>
-void LoadedPredictor::for_batches(const torch::Tensor& x, const RowFacts& facts,
-                                  const Work& work) const {
-  torch::NoGradGuard no_grad;
-  const auto total = x.size(0);
-  if (total == 0) fail("X: has no rows");
-  check_facts(facts, static_cast<size_t>(total));
-  const auto batch = static_cast<int64_t>(Context().batch_for(TensorRows(x, {})));
-  const size_t known = artifact_.rows.group_names.size();
-  for (int64_t first = 0; first < total; first += batch) {
-    check_signals();
-    const int64_t count = std::min(batch, total - first);
-    const torch::Tensor rows = x.narrow(0, first, count).to(torch::kFloat);
-    const SideInformation facts_here =
-        side_information(facts, known, static_cast<size_t>(first), static_cast<size_t>(count));
-    work(first, count, predictor_.describe(rows, facts_here));
-  }
-}
-
 py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alphas,
-                                   const py::dict& given) const {
+                                   const py::dict& given, int64_t before) const {
   const torch::Tensor x = as_rows(tensor_of(array, "X"), "X");
-  check_no_nan(x, artifact_.network);
+  check_no_nan(x, artifact_.network, before);
   const RowFacts facts = facts_of(given);
   std::vector<Level> levels;
   for (const py::handle& alpha : alphas) levels.push_back(level_of(alpha));
-  const auto count_levels = static_cast<int64_t>(levels.size());
-  torch::Tensor prediction, answer;
+  RegionArrays found;
   {
     py::gil_scoped_release unlocked;
-    for_batches(x, facts, [&](int64_t first, int64_t count, const TestInputs& rows) {
-      for (int64_t a = 0; a < count_levels; ++a) {
-        const Regions found = predictor_.region(rows, levels[static_cast<size_t>(a)]);
-        check_answers(found, TensorRows(x, {}), static_cast<size_t>(first));
-        if (!answer.defined()) {
-          const int64_t width = (labels() ? found.members : found.prediction).size(1);
-          prediction = torch::empty({x.size(0), found.prediction.size(1)},
-                                    labels() ? torch::kLong : torch::kDouble);
-          answer = labels() ? torch::empty({x.size(0), width, count_levels}, torch::kBool)
-                            : torch::empty({x.size(0), width, 2, count_levels}, torch::kDouble);
-        }
-        prediction.narrow(0, first, count).copy_(found.prediction);
-        const torch::Tensor part = answer.narrow(0, first, count).select(-1, a);
-        if (labels()) {
-          part.copy_(found.members);
-        } else {
-          part.select(-1, 0).copy_(found.lower);
-          part.select(-1, 1).copy_(found.upper);
-        }
+    torch::NoGradGuard no_grad;
+    const TensorRows source(x, {});
+    const int64_t total = x.size(0);
+    if (total == 0) fail("X: has no rows");
+    check_facts(facts, static_cast<size_t>(total));
+    const auto batch = static_cast<int64_t>(Context().batch_for(source));
+    for (int64_t first = 0; first < total; first += batch) {
+      check_signals();
+      const int64_t count = std::min(batch, total - first);
+      SideInformation known =
+          side_information(facts, artifact_.rows.group_names.size(), static_cast<size_t>(first),
+                           static_cast<size_t>(count));
+      known.first += static_cast<uint64_t>(before);
+      const TestInputs rows =
+          predictor_.describe(x.narrow(0, first, count).to(torch::kFloat), known);
+      for (size_t a = 0; a < levels.size(); ++a) {
+        const Regions regions = predictor_.region(rows, levels[a]);
+        check_answers(regions, source, static_cast<size_t>(before + first));
+        if (!found.answer.defined()) found = empty_arrays(regions, total, levels.size());
+        found.put(regions, first, count, static_cast<int64_t>(a));
       }
-    });
+    }
   }
-  return py::make_tuple(array_of(labels() ? prediction.squeeze(1) : prediction), array_of(answer));
+  const torch::Tensor prediction = labels() ? found.prediction.squeeze(1) : found.prediction;
+  return py::make_tuple(array_of(prediction), array_of(found.answer));
 }
 
 py::tuple LoadedPredictor::check(const py::object& array, const py::object& answers,
                                  const py::object& alpha, const py::dict& given) const {
-  const torch::Tensor x = as_rows(tensor_of(array, "X"), "X");
-  check_no_nan(x, artifact_.network);
-  const torch::Tensor y = as_rows(tensor_of(answers, "y"), "y").flatten(1);
-  if (x.size(0) != y.size(0)) fail("X has ", x.size(0), " rows, y has ", y.size(0));
-  check_answers_no_nan(y);
-  const RowFacts facts = facts_of(given);
-  const Level level = level_of(alpha);
+  check_no_nan(tensor_of(array, "X"), artifact_.network);
+  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"));
+  const CheckOptions options{.level = level_of(alpha), .facts = facts_of(given)};
   std::vector<double> scores, p_values;
-  torch::Tensor inside = torch::empty({x.size(0)}, torch::kBool);
+  const auto total = static_cast<int64_t>(*rows.size());
+  torch::Tensor inside = torch::empty({total}, torch::kBool);
   {
     py::gil_scoped_release unlocked;
-    for_batches(x, facts, [&](int64_t first, int64_t count, const TestInputs& rows) {
-      const torch::Tensor truth = y.narrow(0, first, count).to(torch::kFloat);
-      const Conformity judged =
-          judge_numbers(predictor_, rows, truth, TensorRows(x, {}), static_cast<size_t>(first));
-      const std::vector<bool> in =
-          within_radii(predictor_, rows, truth, judged.scores, level, artifact_.score.paper);
-      scores.insert(scores.end(), judged.scores.begin(), judged.scores.end());
-      p_values.insert(p_values.end(), judged.p_values.begin(), judged.p_values.end());
-      std::copy(in.begin(), in.end(), inside.data_ptr<bool>() + first);
+    fcp::check(artifact_, rows, options, {.device = device_}, [&](const CheckedRow& row) {
+      scores.insert(scores.end(), row.scores.begin(), row.scores.end());
+      p_values.push_back(row.p_value);
+      inside.data_ptr<bool>()[row.row] = row.in;
     });
   }
   const torch::Tensor all =
-      torch::tensor(scores, torch::kDouble).reshape({x.size(0), predictor_.score().sides()});
+      torch::tensor(scores, torch::kDouble).reshape({total, predictor_.score().sides()});
   return py::make_tuple(array_of(all), array_of(torch::tensor(p_values, torch::kDouble)),
                         array_of(inside));
 }
@@ -163,8 +163,8 @@ std::string LoadedPredictor::evaluate(const py::object& array, const py::object&
   StderrObserver observer(verbose);
   const Context context{.device = device_, .observer = &observer};
   py::gil_scoped_release unlocked;
-  const EvaluationReport found =
-      fcp::evaluate(artifact_, rows, {.level = level, .facts = facts}, context);
+  const EvaluationReport found = fcp::evaluate(
+      artifact_, rows, {.level = level, .all_levels = !report.empty(), .facts = facts}, context);
   if (!report.empty()) write_file(report, report_html(found));
   return json_text(report_json(found));
 }

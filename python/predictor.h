@@ -54,12 +54,14 @@ class LoadedPredictor {
 
   const CalibrationArtifact& artifact() const { return artifact_; }
   std::string device() const { return device_.is_cuda() ? "cuda" : "cpu"; }
-  bool labels() const { return predictor_.score().classes() > 0; }
+  bool labels() const { return classes() > 0; }
+
+  int64_t classes() const { return predictor_.score().classes(); }  // 0: intervals
 
   // Intervals: prediction [N, K] and ends [N, K, 2, levels]. Labels: prediction [N] and members
-  // [N, C, levels].
+  // [N, C, levels]. `before`: how many rows came before these, where rows come in batches.
   pybind11::tuple regions(const pybind11::object& array, const pybind11::list& alphas,
-                          const pybind11::dict& given) const;
+                          const pybind11::dict& given, int64_t before) const;
 
   // Scores [N, sides], p-values [N], and whether each row is within its radius [N].
   pybind11::tuple check(const pybind11::object& array, const pybind11::object& answers,
@@ -71,20 +73,16 @@ class LoadedPredictor {
                        const std::string& report, bool verbose) const;
 
  private:
-  // Calls `work` with the rows of each batch: their number, those before, and what is known of
-  // them.
-  template <typename Work>
-  void for_batches(const torch::Tensor& x, const RowFacts& facts, const Work& work) const;
-
   torch::Device device_;
   CalibrationArtifact artifact_;
   TensorPredictor predictor_;
 };
 
-// Calibrates on arrays; `options` are the parameters of an estimator by name, `shifted` may be
-// None.
+// Calibrates on arrays; `options` are the parameters of an estimator by name. `shifted` and
+// `fit_data`, a pair of rows and answers to fit heads on, may be None.
 std::shared_ptr<LoadedPredictor> calibrate_arrays(
     const LoadedNetwork& network, const pybind11::object& array, const pybind11::object& answers,
-    const pybind11::dict& options, const pybind11::dict& given, const pybind11::object& shifted);
+    const pybind11::dict& options, const pybind11::dict& given, const pybind11::object& shifted,
+    const pybind11::object& fit_data);
 
 }  // namespace fcp

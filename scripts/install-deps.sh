@@ -8,7 +8,7 @@ packages=(
   build-essential cmake ninja-build
   libtorch-dev libonnx-dev libopenblas-dev libprotobuf-dev protobuf-compiler
   libopenmpi-dev openmpi-bin
-  libssl-dev libsqlite3-dev libxxhash-dev zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
+  libssl-dev libsqlite3-dev libpq-dev libxxhash-dev zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
 )
 if [ "${1:-}" != program ]; then
   packages+=(
@@ -16,6 +16,7 @@ if [ "${1:-}" != program ]; then
     python3 python3-dev python3-venv python3-numpy python3-onnx python3-torch python3-torchvision
     pybind11-dev
     clang clang-format clang-tidy libclang-rt-dev chromium
+    openssl postgresql
   )
 fi
 

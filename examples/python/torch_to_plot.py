@@ -59,8 +59,8 @@ print(f"training loss {loss.item():.3f}")
 model = fcp.from_torch(network, x[:1], cut="backbone")
 print(model)
 methods = {
-    "residual": fcp.FeatureConformalRegressor(model, score="residual"),
-    "nested": fcp.FeatureConformalRegressor(model, score="nested", cut="auto"),
+    "residual": fcp.FeatureConformalRegressor(model, method="residual"),
+    "nested": fcp.FeatureConformalRegressor(model, method="nested", cut="auto"),
 }
 for name, method in methods.items():
     method.conformalize(x[calibration], y[calibration])

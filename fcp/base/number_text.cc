@@ -9,7 +9,7 @@
 namespace fcp {
 namespace {
 
-constexpr double kScientificFrom = 1e6;
+constexpr double kScientificFrom = 1e9;
 constexpr double kScientificBelow = 1e-4;
 
 std::string printed(double value, std::chars_format format, int precision) {
@@ -32,6 +32,12 @@ std::string fixed_percent(double fraction, int decimals) {
 
 }  // namespace
 
+std::string group_digits(std::string digits) {
+  const size_t point = std::min(digits.find('.'), digits.size());
+  for (size_t at = point; at > 3; at -= 3) digits.insert(at - 3, 1, ',');
+  return digits;
+}
+
 std::string format_number(double value, int digits) {
   if (std::isnan(value)) return "–";
   if (value < 0) return concat("−", format_number(-value, digits));
@@ -41,7 +47,7 @@ std::string format_number(double value, int digits) {
     return short_exponent(printed(value, std::chars_format::scientific, digits - 1));
   }
   const int leading = static_cast<int>(std::floor(std::log10(value)));
-  return printed(value, std::chars_format::fixed, std::max(0, digits - 1 - leading));
+  return group_digits(printed(value, std::chars_format::fixed, std::max(0, digits - 1 - leading)));
 }
 
 std::string format_percent(double fraction, int decimals) {
@@ -54,13 +60,7 @@ std::string format_percent_range(double low, double high, int decimals) {
   return fixed_percent(low, decimals) + "–" + fixed_percent(high, decimals) + " %";
 }
 
-std::string format_count(size_t count) {
-  std::string text = std::to_string(count);
-  for (size_t from_end = 3; from_end < text.size(); from_end += 4) {
-    text.insert(text.size() - from_end, 1, ',');
-  }
-  return text;
-}
+std::string format_count(size_t count) { return group_digits(std::to_string(count)); }
 
 std::string format_count(size_t count, std::string_view noun) {
   return concat(format_count(count), " ", noun, count == 1 ? "" : "s");

@@ -10,8 +10,12 @@
 
 namespace fcp {
 
-// With so many significant digits: "1.753", "0.08120", "1235"; "1.235e6" beyond a million.
+// With so many significant digits: "1.753", "0.08120", "12,346"; "1.235e9" from a thousand million
+// on.
 std::string format_number(double value, int digits = 4);
+
+// Digits as "12345.6" with separators, as "12,345.6".
+std::string group_digits(std::string digits);
 
 // A fraction in [0, 1] as "90.3 %".
 std::string format_percent(double fraction, int decimals = 1);

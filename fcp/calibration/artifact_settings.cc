@@ -39,6 +39,7 @@ Json calibration_of(const CalibrationArtifact& artifact, const MethodRequest& me
   Json json;
   write_options(method, true, json);
   json["group_names"] = artifact.rows.group_names;
+  if (artifact.calibration.folds > 0) json["folds"] = artifact.calibration.folds;
   for (const Level& level : artifact.rows.levels) {
     json["levels"].push_back(Level::parse(level.text()).text());  // a fraction has no such text
   }
@@ -97,6 +98,13 @@ void read_options(const Json& settings, bool of_calibration, MethodRequest& meth
   }
 }
 
+void read_folds(const Json& settings, CalibrationOptions& calibration) {
+  if (calibration.name != kCrossScore) return;
+  const Json& folds = settings.at("folds");
+  if (!folds.is_number_unsigned()) fail("its number of folds is not one");
+  calibration.folds = folds.get<uint64_t>();
+}
+
 void read_levels(const Json& settings, CalibrationScores& rows) {
   for (const Json& text : settings.at("levels")) {
     const Level level = Level::parse(text.get<std::string>());
@@ -140,6 +148,7 @@ void read_settings(const std::string& text, CalibrationArtifact& artifact) {
   const auto* cut = std::get_if<std::string>(&method.cut);
   artifact.cut = cut == nullptr ? "" : *cut;
   calibration.at("group_names").get_to(artifact.rows.group_names);
+  read_folds(calibration, artifact.calibration);
   if (format == kSomeLevels) read_levels(calibration, artifact.rows);
 }
 

@@ -11,6 +11,7 @@
 #include "fcp/calibration/weighted.h"
 #include "fcp/conformal/p_value.h"
 #include "fcp/conformal/quantile.h"
+#include "fcp/scores/score.h"
 
 namespace fcp {
 namespace {
@@ -60,6 +61,18 @@ class Split : public Calibration {
   std::vector<std::vector<double>> sorted_;  // one per side
 };
 
+// The scores of n rows among themselves are the ranks 1, …, n.
+void check_crossed(const CalibrationOptions& options, const CalibrationScores& rows) {
+  if (options.folds < 2 || rows.count() == 0 || rows.count() % options.folds != 0) {
+    fail("cross calibration has ", rows.count(), " rows in ", options.folds,
+         " folds, expected at least 2 of equal size");
+  }
+  for (size_t i = 0; i < rows.scores.size(); ++i) {
+    if (rows.sides == 1 && rows.scores[i] == static_cast<double>(i + 1)) continue;
+    fail("the scores of cross calibration are not the ranks of its rows");
+  }
+}
+
 }  // namespace
 
 std::vector<double> side_scores(const CalibrationScores& rows, int64_t side) {
@@ -85,6 +98,10 @@ std::unique_ptr<Calibration> make_calibration(const CalibrationOptions& options,
                                               const CalibrationScores& rows, int64_t classes) {
   if (options.name == "split") return std::make_unique<Split>(options, rows);
   if (!rows.levels.empty()) fail("levels are kept by split calibration alone");
+  if (options.name == kCrossScore) {
+    check_crossed(options, rows);
+    return std::make_unique<Split>(options, rows);
+  }
   if (options.name == "grouped") return make_grouped(options, rows, classes);
   if (options.name == "localized") return make_localized(options, rows);
   if (options.name == "weighted") return make_weighted(options, rows);

@@ -8,6 +8,8 @@
 //              space count more (localized.h says why it stays valid)
 //   weighted   one per row: a weighted quantile for rows of another distribution of x, whose
 //              likelihood ratio to that of the calibration rows is given or estimated
+//   cross      of a network that its own training rows calibrate (fcp/scores/cross.h): the rank of
+//              the level among them; what is guaranteed is less (conformal/cross_guarantee.h)
 //
 // A score with S sides is calibrated side by side, each at α / S (at α in the paper's own form).
 //
@@ -27,11 +29,12 @@
 namespace fcp {
 
 struct CalibrationOptions {
-  std::string name = "split";  // split, grouped, localized, weighted
+  std::string name = "split";  // split, grouped, localized, weighted, cross
   std::string group{};         // grouped: what tells the group: a column, or one of the two below
   double bandwidth = 0;        // localized: h, in the unit of the features
   uint64_t seed = 0;           // localized: of its random centres
   bool paper = false;  // the paper's code: the largest score instead of +∞, and α for every side
+  size_t folds = 0;    // cross: of equal size; 0 of all others
 };
 
 inline constexpr char kByPrediction[] = "predicted";  // group: the label that the network answers

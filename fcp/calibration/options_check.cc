@@ -3,6 +3,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/options.h"
+#include "fcp/scores/cross_labels.h"
 
 namespace fcp {
 namespace {
@@ -125,6 +126,12 @@ void check_options(const MethodRequest& request) {
   }
   if (!request.rank_weight && request.score.rank_free > 0) {
     fail_option("rank_free", "is chosen together with rank_weight; give both or neither");
+  }
+  if (is_cross_score(request.score.name) || request.calibration.name == kCrossScore) {
+    fail_option(
+        is_cross_score(request.score.name) ? "score" : "calibration",
+        "cross calibrates a network by the rows that train it, as fcp fit does; take --score ",
+        "auto for rows of their own");
   }
   check_cut(request);
   check_group(request);

@@ -8,7 +8,9 @@ bool is_calibrated(const Graph& network) { return network.metadata.contains("fcp
 
 MethodRequest recalibration_request(const CalibrationArtifact& artifact, const MethodRequest& asked,
                                     const std::set<std::string>& told) {
-  const MethodRequest kept = resolved_request(artifact.score, artifact.calibration, artifact.cut);
+  MethodRequest kept = resolved_request(artifact.score, artifact.calibration, artifact.cut);
+  // Other rows than those that train a network cannot calibrate it by cross-fitting.
+  if (kept.calibration.name == kCrossScore) kept.calibration = {};
   const bool other_score = told.contains("score") && asked.score.name != kept.score.name;
   const bool other_calibration =
       told.contains("calibration") && asked.calibration.name != kept.calibration.name;

@@ -17,7 +17,7 @@
 namespace fcp {
 namespace {
 
-constexpr int64_t kMostRows = 4000;
+constexpr int64_t kMostContestRows = 4000;
 constexpr int64_t kMostRowsForCuts = 1000;  // where every cut is scored exactly
 constexpr std::array kIntervalScores = {"residual", "cqr",       "linearized", "spread",
                                         "nested",   "quantiles", "density"};
@@ -123,9 +123,9 @@ HalfMeasures measure_labels(const ContestRows& rows, ScoreCandidate& entry) {
 ScoreSelection select_score(const Graph& network, const ScoreOptions& score, const torch::Tensor& x,
                             const torch::Tensor& y, const ScoreSelectionOptions& options) {
   const torch::NoGradGuard no_gradients;
-  ScoreContest contest(std::min(x.size(0), kMostRows), options);
-  const ContestRows rows{network, spread_rows(x, kMostRows), spread_rows(y, kMostRows), options,
-                         contest.halvings()};
+  ScoreContest contest(std::min(x.size(0), kMostContestRows), options);
+  const ContestRows rows{network, spread_rows(x, kMostContestRows),
+                         spread_rows(y, kMostContestRows), options, contest.halvings()};
   for (const std::string& name : wanted_scores(kIntervalScores, options.scores)) {
     ScoreOptions candidate = score;
     candidate.name = name;
@@ -146,9 +146,9 @@ ScoreSelection select_label_score(const Graph& network, const ScoreOptions& scor
                                   const torch::Tensor& x, const torch::Tensor& y,
                                   const ScoreSelectionOptions& options) {
   const torch::NoGradGuard no_gradients;
-  ScoreContest contest(std::min(x.size(0), kMostRows), options);
-  const ContestRows rows{network, spread_rows(x, kMostRows), spread_rows(y, kMostRows), options,
-                         contest.halvings()};
+  ScoreContest contest(std::min(x.size(0), kMostContestRows), options);
+  const ContestRows rows{network, spread_rows(x, kMostContestRows),
+                         spread_rows(y, kMostContestRows), options, contest.halvings()};
   for (const std::string& name : wanted_scores(kLabelScores, options.scores)) {
     ScoreOptions candidate = score;
     candidate.name = name;

@@ -65,6 +65,37 @@ LengthAndCoverage judge(const Score& score, const torch::Tensor& features,
   return result;
 }
 
+// Why cuts were passed over: each reason once, with the cuts that it holds for.
+class SkippedCuts {
+ public:
+  void add(const std::string& cut, const std::string& why) {
+    const auto known = std::find_if(reasons_.begin(), reasons_.end(),
+                                    [&](const Reason& reason) { return reason.why == why; });
+    if (known == reasons_.end()) {
+      reasons_.push_back({why, cut, 1});
+    } else {
+      ++known->cuts;
+    }
+  }
+
+  std::string text() const {
+    std::string all;
+    for (const Reason& reason : reasons_) {
+      all += concat("; ", reason.first, ": ", reason.why);
+      if (reason.cuts > 1) all += concat(" (at ", reason.cuts, " cuts)");
+    }
+    return all;
+  }
+
+ private:
+  struct Reason {
+    std::string why;
+    std::string first;
+    size_t cuts = 0;
+  };
+  std::vector<Reason> reasons_;
+};
+
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -138,14 +169,14 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
   const bool takes_scale = score.name == "nested" || score.name == "feature_cqr";
   Selection selection;
   double best = infinity;
-  std::string skipped;
+  SkippedCuts skipped;
   for (const std::string& tensor : cuts) {
     check_interrupted();
     Candidate candidate{tensor, score, infinity, 0, ""};
     candidate.score.floor = 0;
     const auto skip = [&](const std::string& why) {
       candidate.skipped = why;
-      skipped += concat("; ", tensor, ": ", why);
+      skipped.add(tensor, why);
       selection.candidates.push_back(candidate);
       if (options.observe) options.observe(candidate);
     };
@@ -178,7 +209,7 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
     }
   }
   if (!std::isfinite(best)) {
-    fail("no cut gives finite intervals on the ", x.size(0), " selection rows", skipped);
+    fail("no cut gives finite intervals on the ", x.size(0), " selection rows", skipped.text());
   }
   return selection;
 }

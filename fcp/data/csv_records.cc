@@ -14,6 +14,24 @@ constexpr size_t kLongestRow = size_t{1} << 28;
 constexpr size_t kMostEmptyLines = 1000000;
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
+struct OtherTable {
+  std::string_view mark;
+  const char* kind;
+  const char* reader;  // of pandas
+};
+
+// Files of other programs that would be read as text: known by their first bytes.
+void refuse_other_tables(std::string_view start, const std::string& name) {
+  constexpr OtherTable kOthers[] = {{"PAR1", "a Parquet file", "read_parquet"},
+                                    {"ARROW1", "an Arrow file", "read_feather"},
+                                    {"PK\x03\x04", "a workbook", "read_excel"}};
+  for (const OtherTable& other : kOthers) {
+    if (!start.starts_with(other.mark)) continue;
+    fail(name, ": is ", other.kind, ", which fcp does not read; write it as CSV first, as by ",
+         "pandas: pandas.", other.reader, "(…).to_csv(…, index=False)");
+  }
+}
+
 }  // namespace
 
 CsvRecords::CsvRecords(std::unique_ptr<ByteSource> bytes, char separator)
@@ -43,6 +61,7 @@ bool CsvRecords::fill() {
 
 void CsvRecords::skip_mark() {
   fill();
+  refuse_other_tables({buffer_.data(), end_}, name());
   const std::string_view start(buffer_.data(), std::min<size_t>(end_, 3));
   if (start == "\xef\xbb\xbf") begin_ = 3;
   if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff")) {

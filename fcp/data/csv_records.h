@@ -1,7 +1,8 @@
 // The rows of a CSV file as text cells, in blocks of 1 MiB: memory grows with the longest row, not
 // with the file. RFC 4180 quoting (separators, doubled quotes and newlines inside quotes), LF or
 // CRLF line ends, UTF-8 byte order mark skipped; lines with nothing on them are passed over, up to
-// a million in a row. A NUL byte, as in UTF-16 without a mark, is an Error.
+// a million in a row. A NUL byte, as in UTF-16 without a mark, is an Error, and so is a file of
+// another kind of table (Parquet, Arrow, a workbook).
 //
 // Tested by tests/data/csv_records_test.cc.
 #pragma once

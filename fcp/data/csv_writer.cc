@@ -1,5 +1,7 @@
 #include "fcp/data/csv_writer.h"
 
+#include <utility>
+
 #include "fcp/base/error.h"
 #include "fcp/data/number.h"
 
@@ -11,8 +13,19 @@ constexpr size_t kFlushSize = size_t{1} << 16;
 
 }  // namespace
 
+const std::string& check_csv_path(const std::string& path) {
+  for (const auto& [ending, writer] :
+       {std::pair(".parquet", "to_parquet"), std::pair(".feather", "to_feather"),
+        std::pair(".arrow", "to_feather"), std::pair(".xlsx", "to_excel")}) {
+    if (!path.ends_with(ending)) continue;
+    fail(path, ": fcp does not write ", ending,
+         " files; write CSV and convert it, as by pandas: ", "pandas.read_csv(…).", writer, "(…)");
+  }
+  return path;
+}
+
 CsvWriter::CsvWriter(const std::string& path, const std::vector<std::string>& columns)
-    : file_(path), columns_(columns.size()) {
+    : file_(check_csv_path(path)), columns_(columns.size()) {
   for (const std::string& column : columns) cell(std::string_view(column));
   end_row();
 }

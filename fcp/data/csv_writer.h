@@ -17,6 +17,9 @@
 
 namespace fcp {
 
+// The path; an Error where its ending is that of another kind of table, as .parquet.
+const std::string& check_csv_path(const std::string& path);
+
 class CsvWriter {
  public:
   CsvWriter(const std::string& path, const std::vector<std::string>& columns);

@@ -193,6 +193,7 @@ Array read_npz(const std::string& path, const std::string& entry) {
 }
 
 bool is_npz(const std::string& path) {
+  if (path.ends_with(".xlsx")) return false;  // a zip archive as well
   char start[4] = {};
   const size_t got = open_bytes(path)->read(start, 4);
   const std::string_view magic(start, got);

@@ -143,21 +143,6 @@ bool names_entry(const std::string& path) {
          std::filesystem::exists(path.substr(0, colon));
 }
 
-// Files of other programs that would be read as text: known by their first bytes.
-void refuse_other_tables(const std::string& path) {
-  const auto bytes = open_bytes(path);
-  char start[6] = {};
-  const std::string_view head(start, bytes->read(start, sizeof start));
-  for (const auto& [mark, kind] :
-       {std::pair("PAR1", "a Parquet file"), std::pair("ARROW1", "an Arrow file"),
-        std::pair("PK\x03\x04", "a zip archive or a workbook")}) {
-    if (head.starts_with(mark)) {
-      fail(path, ": is ", kind, ", which fcp does not read; write it as CSV or .npy, by ",
-           "pandas.read_….to_csv(…) for one");
-    }
-  }
-}
-
 void append(Array& all, const Array& some) {
   if (all.shape.empty()) {
     all = some;
@@ -205,10 +190,7 @@ std::unique_ptr<RowSource> open_rows(const std::string& data, const std::string&
   if (const std::vector<std::string> files = file_list(data); files.size() > 1) {
     return join_files(files, target, options);
   }
-  if (!holds_array(data)) {
-    refuse_other_tables(data);
-    return std::make_unique<CsvRows>(data, target, options);
-  }
+  if (!holds_array(data)) return std::make_unique<CsvRows>(data, target, options);
   if (!target.empty() && !names_entry(target) && !std::filesystem::exists(target)) {
     fail(target, ": no such file; with .npy data the target is an .npy too");
   }

@@ -14,10 +14,12 @@
 #include <variant>
 #include <vector>
 
+#include "fcp/conformal/interval.h"
 #include "fcp/conformal/level.h"
 #include "fcp/evaluation/conditional.h"
 #include "fcp/evaluation/coverage.h"
 #include "fcp/evaluation/interval_evaluation.h"
+#include "fcp/evaluation/level_result.h"
 #include "fcp/evaluation/pixel_evaluation.h"
 #include "fcp/evaluation/set_evaluation.h"
 
@@ -33,6 +35,9 @@ struct MethodResult {
   std::vector<double> scores;     // of the calibration rows, in any order
   std::vector<double> lengths;    // of the test intervals, all or a sample
   std::vector<CurvePoint> curve;  // coverage at several levels
+  // Coverage and size at several levels, by ascending α, the report's own among them: what the
+  // page's slider shows.
+  std::vector<LevelResult> levels = {};
 
   // False where the regions are others than those whose coverage is guaranteed, as in the paper's
   // surrogate search; `detection` is then the coverage of the guaranteed ones.
@@ -55,23 +60,42 @@ struct MethodResult {
   }
 };
 
+struct IntervalAtLevel {
+  Interval interval;
+  bool covered = false;  // of a union: whether one of its parts holds the truth
+};
+
 // The first output of a row.
 struct IntervalExample {
   double prediction = 0;
   double lower = 0;
   double upper = 0;
   double truth = 0;
+  std::vector<IntervalAtLevel> at_levels = {};  // at each of the method's levels
+};
+
+// A label with the last of the method's levels, by number, whose set holds it: sets shrink as α
+// grows.
+struct LabelAtLevels {
+  std::string name;
+  size_t last = 0;
 };
 
 struct LabelExample {
   std::string truth;
   std::string prediction;
-  std::vector<std::string> members;  // of the set, in the order they are to be read
+  std::vector<std::string> members;           // of the set, in the order they are to be read
+  std::vector<LabelAtLevels> at_levels = {};  // labels of any set, those of the smallest sets first
 };
 
+// An image of H · W pixels. Its pictures are the bytes of PNG files.
 struct PixelExample {
-  double pixel_share = 0;          // of the pixels that are in
-  double largest_uncertainty = 0;  // which the map's lightest colour stands for
+  double pixel_share = 0;  // of the pixels that are in
+  size_t height = 0, width = 0;
+  std::vector<float> uncertainty = {};  // [H, W], in [0, 1]
+  std::string truth = {};               // the classes in their colours
+  std::string prediction = {};
+  std::string missed = {};  // the pixels that are not in
 };
 
 // A test row to be shown with its region.
@@ -93,16 +117,27 @@ struct GuaranteedGroup {
   std::optional<Coverage> coverage = {};  // of the test rows, where they were told apart
 };
 
+// A score that `auto` tried, with the mean length or size by which it was judged.
+struct CandidateScore {
+  std::string name;
+  double size = 0;
+  bool chosen = false;
+};
+
 struct EvaluationReport {
   std::string title = {};      // empty: by the kind of the regions
+  std::string model = {};      // the file name of the predictor, where it has one
   std::string response = "y";  // intervals: the name of what is predicted
   Level level = Level(0.1);
   double confidence = 0.95;  // of the confidence intervals in the evaluations
   size_t calibration_rows = 0;
+  size_t folds = 0;  // cross: the training rows calibrate (conformal/cross_guarantee.h)
   std::vector<MethodResult> methods = {};  // the main one first; at least one
   std::vector<Example> examples = {};      // of the main method
   std::vector<GuaranteedGroup> guaranteed_groups = {};
+  bool guaranteed_classes = false;            // the guaranteed groups are the true labels
   std::vector<std::string> class_names = {};  // of class 0, 1, …
+  std::vector<CandidateScore> candidates = {};
   std::vector<std::pair<std::string, std::string>> provenance = {};
   std::vector<std::string> notes = {};
 };

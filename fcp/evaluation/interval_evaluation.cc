@@ -23,6 +23,42 @@ void add_medians(std::vector<double> lengths, size_t outputs, IntervalEvaluation
 
 }  // namespace
 
+MeasuredRegion measure_region(const IntervalBatch& batch, size_t at) {
+  const double y = batch.truth[at];
+  if (batch.part_count == 0) {
+    const Interval interval{batch.lower[at], batch.upper[at]};
+    return {interval.length(), std::max({interval.lower - y, y - interval.upper, 0.0}),
+            interval.contains(y), interval.empty()};
+  }
+  MeasuredRegion region{.distance = std::numeric_limits<double>::infinity(), .empty = true};
+  for (size_t part = 0; part < batch.part_count; ++part) {
+    const double* ends = batch.parts.data() + 2 * (at * batch.part_count + part);
+    const Interval interval{ends[0], ends[1]};
+    if (interval.empty()) continue;
+    region.empty = false;
+    region.length += interval.length();
+    region.inside = region.inside || interval.contains(y);
+    region.distance =
+        std::min(region.distance, std::max({0.0, interval.lower - y, y - interval.upper}));
+  }
+  return region;
+}
+
+void PointSums::add(double prediction, double truth) {
+  ++rows;
+  squares += (prediction - truth) * (prediction - truth);
+  distances += std::abs(prediction - truth);
+  const double from_mean = truth - mean;
+  mean += from_mean / static_cast<double>(rows);
+  spread += from_mean * (truth - mean);
+}
+
+PointError PointSums::error() const {
+  if (rows == 0) fail("the error of no predictions was asked for; expected at least one");
+  const auto count = static_cast<double>(rows);
+  return {std::sqrt(squares / count), distances / count, std::sqrt(spread / count)};
+}
+
 IntervalEvaluator::IntervalEvaluator(size_t outputs, IntervalEvaluationOptions options)
     : outputs_(outputs),
       options_(std::move(options)),
@@ -47,8 +83,12 @@ void IntervalEvaluator::check_shape(const IntervalBatch& batch) const {
   const bool first = covered_.empty();
   const bool weighted = first ? !batch.weights.empty() : weighted_;
   const bool grouped = first ? !batch.groups.empty() : grouped_;
+  const bool predicted = first ? !batch.prediction.empty() : !output_error_.empty();
   const size_t weights = weighted ? numbers : 0;
   const size_t groups = grouped ? numbers / outputs_ : 0;
+  if (batch.prediction.size() != (predicted ? numbers : 0)) {
+    fail("found ", batch.prediction.size(), " predictions; expected ", predicted ? numbers : 0);
+  }
   if (batch.weights.size() != weights) {
     fail("found ", batch.weights.size(), " weights; expected ", weights);
   }
@@ -62,37 +102,21 @@ void IntervalEvaluator::add(const IntervalBatch& batch) {
   if (covered_.empty()) {
     weighted_ = !batch.weights.empty();
     grouped_ = !batch.groups.empty();
+    if (!batch.prediction.empty()) output_error_.resize(outputs_);
   }
   const size_t rows = batch.truth.size() / outputs_;
   for (size_t row = 0; row < rows; ++row) add_row(batch, row);
 }
 
-// Length and interval score of one interval, or of the union at its place: then the distance is
-// that to the nearest part.
 double IntervalEvaluator::add_region(const IntervalBatch& batch, size_t at, bool& inside) {
-  const double y = batch.truth[at];
-  LengthSums& sums = output_sums_[at % outputs_];
-  if (batch.part_count == 0) {
-    const Interval interval{batch.lower[at], batch.upper[at]};
-    inside = interval.contains(y);
-    sums.add(interval.lower, interval.upper);
-    score_sum_ += interval_score(interval.lower, interval.upper, y, options_.level);
-    return interval.length();
+  const MeasuredRegion region = measure_region(batch, at);
+  inside = region.inside;
+  output_sums_[at % outputs_].add(region.empty ? 1 : 0, region.empty ? 0 : region.length);
+  score_sum_ += region.length + 2 / options_.level.value() * region.distance;
+  if (!output_error_.empty()) {
+    output_error_[at % outputs_].add(batch.prediction[at], batch.truth[at]);
   }
-  double length = 0, distance = std::numeric_limits<double>::infinity();
-  bool empty = true;
-  for (size_t part = 0; part < batch.part_count; ++part) {
-    const double* ends = batch.parts.data() + 2 * (at * batch.part_count + part);
-    const Interval interval{ends[0], ends[1]};
-    if (interval.empty()) continue;
-    empty = false;
-    length += interval.length();
-    inside = inside || interval.contains(y);
-    distance = std::min(distance, std::max({0.0, interval.lower - y, y - interval.upper}));
-  }
-  sums.add(empty ? 1 : 0, empty ? 0 : length);
-  score_sum_ += length + 2 / options_.level.value() * distance;
-  return length;
+  return region.length;
 }
 
 void IntervalEvaluator::add_row(const IntervalBatch& batch, size_t row) {
@@ -150,6 +174,7 @@ IntervalEvaluation IntervalEvaluator::finish() const {
     all.add(output_sums_[k]);
   }
   result.length = all.summary();
+  for (const PointSums& sums : output_error_) result.output_error.push_back(sums.error());
   if (options_.medians) add_medians(lengths_, outputs_, &result);
   if (weighted_) result.weighted_length = weighted_sum_ / rows;
   if (outputs_ > 1) result.volume = volume_sum_ / rows;

@@ -37,6 +37,33 @@ struct IntervalBatch {
   // upper are the ends of the whole. Empty: one interval each.
   std::span<const double> parts = {};
   size_t part_count = 0;
+  std::span<const double> prediction = {};  // [rows × outputs], for the error; always or never
+};
+
+// One interval of a batch, or the union at its place: then the length is the sum of its parts.
+struct MeasuredRegion {
+  double length = 0;
+  double distance = 0;  // of the truth from the interval, or from the nearest part
+  bool inside = false;
+  bool empty = false;
+};
+MeasuredRegion measure_region(const IntervalBatch& batch, size_t at);
+
+// The error of the prediction beside the spread of the truth, in the unit of both.
+struct PointError {
+  double rmse = 0;
+  double mae = 0;
+  double deviation = 0;  // standard deviation of the truth: the error of its mean
+};
+
+// The running sums behind a PointError. The spread is summed around the running mean (Welford).
+struct PointSums {
+  size_t rows = 0;
+  double squares = 0, distances = 0;
+  double mean = 0, spread = 0;  // of the truth; Σ (y − mean)²
+
+  void add(double prediction, double truth);
+  PointError error() const;
 };
 
 struct IntervalEvaluationOptions {
@@ -54,6 +81,7 @@ struct IntervalEvaluation {
   std::vector<double> output_coverage;       // [outputs], the share of each output alone
   LengthSummary length;                      // over rows and outputs
   std::vector<LengthSummary> output_length;  // [outputs]
+  std::vector<PointError> output_error;      // [outputs], where predictions are given
   std::optional<double> weighted_length;  // (1/N) Σ_i Σ_j w_ij · length_ij, where weights are given
   double interval_score = 0;              // mean over rows and outputs
   std::optional<double> volume;  // of several outputs: the product of a row's lengths, mean of rows
@@ -94,6 +122,7 @@ class IntervalEvaluator {
   std::vector<double> lengths_;          // [rows × outputs] if options_.medians
   std::vector<size_t> output_covered_;   // [outputs]
   std::vector<LengthSums> output_sums_;  // [outputs]
+  std::vector<PointSums> output_error_;  // [outputs] where predictions are given
   GroupCounts groups_;
   double weighted_sum_ = 0;
   double score_sum_ = 0;

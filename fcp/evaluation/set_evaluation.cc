@@ -55,6 +55,9 @@ void SetEvaluator::add(const LabelSetBatch& batch) {
   if (batch.groups.size() != (grouped_ ? rows : 0)) {
     fail("found ", batch.groups.size(), " group ids; expected ", grouped_ ? rows : 0);
   }
+  if (!batch.prediction.empty() && batch.prediction.size() != rows) {
+    fail("found ", batch.prediction.size(), " predictions; expected ", rows);
+  }
   for (size_t row = 0; row < rows; ++row) {
     const int64_t label = batch.truth[row];
     if (label < 0 || static_cast<uint64_t>(label) >= classes_) {
@@ -70,7 +73,26 @@ void SetEvaluator::add(const LabelSetBatch& batch) {
     size_covered_[size] += covered;
     class_counts_.add(label, covered);
     if (grouped_) groups_.add(batch.groups[row], covered);
+    if (batch.prediction.empty() || batch.prediction[row] == label) continue;
+    GroupCounts::Count& confused = confused_[{label, batch.prediction[row]}];
+    ++confused.rows;
+    confused.covered += covered;
   }
+}
+
+std::vector<Confusion> SetEvaluator::confusions() const {
+  const auto name = [&](int64_t label) {
+    const auto at = static_cast<size_t>(label);
+    return at < options_.class_names.size() ? options_.class_names[at] : std::to_string(label);
+  };
+  std::vector<Confusion> all;
+  for (const auto& [pair, count] : confused_) {
+    all.push_back({name(pair.first), name(pair.second), count.rows, count.covered});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Confusion& a, const Confusion& b) { return a.rows > b.rows; });
+  if (all.size() > options_.most_confusions) all.resize(options_.most_confusions);
+  return all;
 }
 
 SetEvaluation SetEvaluator::finish() const {
@@ -94,6 +116,8 @@ SetEvaluation SetEvaluator::finish() const {
     result.worst_group = worst_group(result.groups);
   }
   result.size_strata = strata_of(size_rows_, size_covered_, rows_, options_.strata, confidence);
+  result.confusions = confusions();
+  for (const auto& [pair, count] : confused_) result.confused_rows += count.rows;
   return result;
 }
 

@@ -1,14 +1,17 @@
 // Everything there is to say about label sets on rows whose label is known.
 //
-// Rows come in batches of any size; memory does not grow with their number.
+// Rows come in batches of any size; memory does not grow with their number, only with
+// that of the pairs of classes that are confused.
 // Tested by tests/evaluation/set_evaluation_test.cc.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fcp/evaluation/coverage.h"
@@ -20,6 +23,16 @@ struct LabelSetBatch {
   std::span<const uint8_t> members;      // [rows × classes], row by row, nonzero where in the set
   std::span<const int64_t> truth;        // [rows], 0 … classes − 1
   std::span<const int64_t> groups = {};  // [rows], for all batches or for none
+  std::span<const int64_t> prediction = {};  // [rows], the label the network answers; likewise
+};
+
+// Rows of one class that the network answers by another, and how many of their sets hold the truth
+// all the same.
+struct Confusion {
+  std::string truth;
+  std::string prediction;
+  size_t rows = 0;
+  size_t covered = 0;
 };
 
 struct SetEvaluationOptions {
@@ -27,6 +40,7 @@ struct SetEvaluationOptions {
   uint32_t strata = 4;       // of coverage by set size
   std::vector<std::string> class_names = {};
   std::vector<std::string> group_names = {};
+  size_t most_confusions = 20;
 };
 
 struct SetEvaluation {
@@ -45,6 +59,10 @@ struct SetEvaluation {
   std::optional<GroupCoverage> worst_group;
 
   std::vector<Stratum> size_strata;
+
+  // Where predictions are given: the most frequent ones, and how many rows there are in all.
+  std::vector<Confusion> confusions;
+  size_t confused_rows = 0;
 };
 
 class SetEvaluator {
@@ -57,6 +75,8 @@ class SetEvaluator {
   SetEvaluation finish() const;
 
  private:
+  std::vector<Confusion> confusions() const;
+
   size_t classes_;
   SetEvaluationOptions options_;
   size_t rows_ = 0;
@@ -66,6 +86,7 @@ class SetEvaluator {
   std::vector<size_t> size_covered_;  // [classes + 1]
   GroupCounts class_counts_;
   GroupCounts groups_;
+  std::map<std::pair<int64_t, int64_t>, GroupCounts::Count> confused_;  // truth, prediction
 };
 
 // All rows at once.

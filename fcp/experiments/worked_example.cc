@@ -17,7 +17,7 @@
 namespace fcp {
 namespace {
 
-struct Sample {
+struct ExampleSample {
   const char* name;
   double output_length;   // IL_o
   double feature_length;  // IL_f
@@ -25,30 +25,30 @@ struct Sample {
   double quantile_band;   // H(1.3)
 };
 
-constexpr std::array<Sample, 5> kSamples = {{{"A", 1.0, 1.1, 1.2, 1.4},
-                                             {"B", 2.0, 1.2, 2.1, 2.3},
-                                             {"C", 3.0, 1.1, 2.8, 3.1},
-                                             {"D", 4.0, 1.3, 3.8, 3.8},
-                                             {"E", 5.0, 1.6, 5.2, 4.9}}};
+constexpr std::array<ExampleSample, 5> kSamples = {{{"A", 1.0, 1.1, 1.2, 1.4},
+                                                    {"B", 2.0, 1.2, 2.1, 2.3},
+                                                    {"C", 3.0, 1.1, 2.8, 3.1},
+                                                    {"D", 4.0, 1.3, 3.8, 3.8},
+                                                    {"E", 5.0, 1.6, 5.2, 4.9}}};
 constexpr size_t kRank = 4;  // ⌈0.8 · 5⌉
 
-double example_quantile(double Sample::*length) {
+double example_quantile(double ExampleSample::*length) {
   std::array<double, kSamples.size()> sorted;
   std::transform(kSamples.begin(), kSamples.end(), sorted.begin(),
-                 [&](const Sample& sample) { return sample.*length; });
+                 [&](const ExampleSample& sample) { return sample.*length; });
   std::sort(sorted.begin(), sorted.end());
   return sorted[kRank - 1];
 }
 
 Json run_example(const CellKey&, const ExperimentOptions&) {
   Json rows = Json::array();
-  for (const Sample& sample : kSamples) {
+  for (const ExampleSample& sample : kSamples) {
     rows.push_back({{"sample", sample.name},
                     {"output_length", sample.output_length},
-                    {"vanilla_band", example_quantile(&Sample::output_length)},
+                    {"vanilla_band", example_quantile(&ExampleSample::output_length)},
                     {"feature_length", sample.feature_length},
                     {"own_band", sample.own_band},
-                    {"feature_quantile", example_quantile(&Sample::feature_length)},
+                    {"feature_quantile", example_quantile(&ExampleSample::feature_length)},
                     {"feature_band", sample.quantile_band}});
   }
   return rows;

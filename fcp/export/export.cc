@@ -10,6 +10,8 @@
 #include "fcp/calibration/scored_network.h"
 #include "fcp/export/intervals.h"
 #include "fcp/export/labels.h"
+#include "fcp/scores/cross_labels.h"
+#include "fcp/scores/head_outputs.h"
 
 namespace fcp {
 namespace {
@@ -18,7 +20,7 @@ constexpr char kExported[] = "fcp.export";
 
 void check_calibration(const CalibrationArtifact& artifact) {
   const CalibrationOptions& options = artifact.calibration;
-  if (options.name == "split") return;
+  if (options.name == "split" || options.name == kCrossScore) return;
   if (options.name != "grouped") {
     fail(options.name,
          " calibration gives each row a radius of its own from all calibration rows, ",
@@ -43,6 +45,11 @@ void check_score(const ScoreOptions& score) {
   if (score.name == "lac" && score.pixels > 0) {
     fail("sets of labels for every pixel are not exported; calibrate with residual or nested");
   }
+  if (score.name == kCrossLabelScore) {
+    fail(
+        "cross calibration of labels is not exported, where equal numbers decide a rank; fit with ",
+        "--calibration split to export");
+  }
   if (score.name == "density" && score.level_set) {
     fail("unions of intervals have no fixed number of ends, which is not a fixed graph; calibrate ",
          "density without --union to export");
@@ -60,6 +67,14 @@ void check_score(const ScoreOptions& score) {
     fail(score.name, " draws a random number from the bytes of each row, for which ONNX has no ",
          "operator; calibrate with --not-randomized to export");
   }
+}
+
+// Without the outputs that the region alone reads, as wide as there are calibration rows.
+Graph without_cross_outputs(Graph network) {
+  std::erase_if(network.outputs, [](const TensorInfo& output) {
+    return output.name == kCrossLowOutput || output.name == kCrossHighOutput;
+  });
+  return network;
 }
 
 // A row of zeros through the backbone, for the shape of the feature.
@@ -132,7 +147,7 @@ Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& 
   if (uses_features(artifact.score.name)) {
     head.feature = example_feature(artifact.network, predictor);
   }
-  GraphBuilder builder(artifact.network);
+  GraphBuilder builder(without_cross_outputs(artifact.network));
   const auto names = [&](size_t i) { return export_names(artifact, options, options.levels[i]); };
   if (predicts_labels(artifact.score.name)) {
     const LabelSets sets = write_label_sets(builder, artifact, head, options.levels);

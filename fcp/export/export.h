@@ -13,16 +13,17 @@
 //   quantiles        μ + q ∓ r (distance of the quantiles) (quantile_nodes.h)
 //   density          the gaps that are taken, by a comparison of all pairs (quantile_nodes.h); no
 //                    unions
+//   cross            the ends of the rank among those of all calibration rows, sorted
 //   lac              1 − softmax(z / T) ≤ r
 //   aps, raps        the running sum of sorted probabilities (+ rank term) ≤ r; not randomized
 //   feature_margin   max_j (z_j − z_k) / ‖W_j − W_k‖ (+ rank term) ≤ r; head of one linear layer
 //
-// A rectified score has r ρ(v) or r + ρ(v) for its radius; all of the above but feature_cqr and the
-// scores of labels. Assumes split calibration; label scores may also be grouped by predicted label
-// or by class. Everything else depends on more than the row itself or on a search, and is refused
-// with the reason. Intervals are computed in the network's precision, radii rounded up; label
-// scores in double precision, as 1 − p of a sure network needs. An infinite radius gives infinite
-// ends, or all labels.
+// A rectified score has r ρ(v) or r + ρ(v) for its radius; all of the above but feature_cqr and
+// the scores of labels. Assumes split or cross calibration; label scores may also be grouped by
+// predicted label or by class. Everything else depends on more than the row itself or on a
+// search, and is refused with the reason. Intervals are computed in the network's precision,
+// radii rounded up; label scores in double precision, as 1 − p of a sure network needs. An
+// infinite radius gives infinite ends, or all labels.
 //
 // Another runtime adds in another order, and where rows are equal a last bit decides whether all of
 // them are in. Regions are therefore wider than fcp's own by a slack that pays for a relative

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "fcp/base/error.h"
+#include "fcp/conformal/rank.h"
 #include "fcp/export/quantile_nodes.h"
 #include "fcp/export/slopes.h"
 #include "fcp/network/cut.h"
@@ -43,6 +44,7 @@ class IntervalWriter {
       const std::vector<std::string> both = {outputs[low_].name, outputs[high_].name};
       center_ = {builder_.add("Min", both), builder_.add("Max", both)};
     }
+    if (score_.name == kCrossScore) cross_rows_ = static_cast<int64_t>(artifact.rows.count());
     if (score_.name == "nested" || score_.name == "feature_cqr") {
       ranges_.emplace(builder_, own, score_, head.feature);
     } else if (score_.name == "spread") {
@@ -83,6 +85,7 @@ class IntervalWriter {
   }
 
   Ends at(double radius) {
+    if (score_.name == kCrossScore) return ranked_ends(radius);
     if (std::isinf(radius) || (ranges_ && radius > kLargestBall)) return everything();
     if (grid_.quantiles > 0) return around_center(radius);
     return ranges_ ? band(radius) : margin(radius);
@@ -142,6 +145,21 @@ class IntervalWriter {
                                 : write_quantile_pair(builder_, grid_, score_.tail, given);
     return {builder_.add("Add", {center_.lower, as_output(residual.lower)}),
             builder_.add("Add", {center_.upper, as_output(residual.upper)})};
+  }
+
+  // The (n + 1 − k)-th smallest lower end and the k-th smallest upper one: fcp/scores/cross.h.
+  Ends ranked_ends(double rank) {
+    if (rank > static_cast<double>(cross_rows_)) return everything();
+    if (sorted_.lower.empty()) {
+      sorted_ = {builder_.sort(kCrossLowOutput, cross_rows_),
+                 builder_.sort(kCrossHighOutput, cross_rows_)};
+    }
+    const auto k = static_cast<int64_t>(rank);
+    const auto pick = [&](const std::string& sorted, int64_t place) {
+      const std::string column = builder_.constant(torch::tensor({place}, torch::kLong));
+      return as_output(builder_.add("Gather", {sorted, column}, {{"axis", int64_t{1}}}));
+    };
+    return {pick(sorted_.lower, cross_rows_ - k), pick(sorted_.upper, k - 1)};
   }
 
   // ±∞ in the shape of the prediction, whatever the prediction is.
@@ -219,6 +237,8 @@ class IntervalWriter {
   Ends center_;
   std::string spread_;  // empty: 1
   QuantileGrid grid_{"", 0, 0};
+  int64_t cross_rows_ = 0;
+  Ends sorted_;      // of cross
   size_t rank_ = 2;  // of the output
   int64_t rectifiers_ = 1;
   int64_t side_ = 0;
@@ -242,7 +262,11 @@ std::vector<Ends> write_intervals(GraphBuilder& builder, const CalibrationArtifa
                                   const ExportHead& head, const std::vector<Level>& levels) {
   IntervalWriter writer(builder, artifact, head);
   std::vector<Ends> intervals;
-  for (const Level& level : levels) intervals.push_back(writer.write(artifact.radius(level)));
+  for (const Level& level : levels) {
+    const bool crossed = artifact.score.name == kCrossScore;
+    const auto rank = static_cast<double>(conformal_rank(level, artifact.rows.count()));
+    intervals.push_back(writer.write(crossed ? std::vector{rank} : artifact.radius(level)));
+  }
   return intervals;
 }
 

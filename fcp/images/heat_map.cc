@@ -21,6 +21,35 @@ constexpr std::array<PixelColour, 9> kHeat = {{{1, 18, 49},
                                                {255, 197, 97},
                                                {255, 237, 178}}};
 constexpr uint8_t kGrey = 128;
+constexpr PixelColour kMarked = {200, 0, 40};
+
+// The colours in which Cityscapes shows its classes, and two names of the generated scenes.
+struct NamedColour {
+  std::string_view name;
+  PixelColour colour;
+};
+constexpr NamedColour kStreetColours[] = {{"unlabeled", {0, 0, 0}},
+                                          {"unlabelled", {0, 0, 0}},
+                                          {"road", {128, 64, 128}},
+                                          {"sidewalk", {244, 35, 232}},
+                                          {"building", {70, 70, 70}},
+                                          {"wall", {102, 102, 156}},
+                                          {"fence", {190, 153, 153}},
+                                          {"pole", {153, 153, 153}},
+                                          {"traffic_light", {250, 170, 30}},
+                                          {"traffic_sign", {220, 220, 0}},
+                                          {"vegetation", {107, 142, 35}},
+                                          {"tree", {107, 142, 35}},
+                                          {"terrain", {152, 251, 152}},
+                                          {"sky", {70, 130, 180}},
+                                          {"person", {220, 20, 60}},
+                                          {"rider", {255, 0, 0}},
+                                          {"car", {0, 0, 142}},
+                                          {"truck", {0, 0, 70}},
+                                          {"bus", {0, 60, 100}},
+                                          {"train", {0, 80, 100}},
+                                          {"motorcycle", {0, 0, 230}},
+                                          {"bicycle", {119, 11, 32}}};
 
 uint8_t colour_byte(double value) {
   return static_cast<uint8_t>(std::lround(std::clamp(value, 0.0, 255.0)));
@@ -76,7 +105,10 @@ std::vector<float> band_uncertainty(std::span<const float> lower, std::span<cons
   return means;
 }
 
-PixelColour class_colour(int label) {
+PixelColour class_colour(int label, std::string_view name) {
+  for (const NamedColour& known : kStreetColours) {
+    if (known.name == name) return known.colour;
+  }
   if (label == 0) return {0, 0, 0};
   // Steps of the golden angle never come near a hue that was there shortly before; the brightness
   // has a period of three.
@@ -90,13 +122,34 @@ PixelColour class_colour(int label) {
   return colour;
 }
 
-Image colour_labels(const Image& labels) {
+Image colour_labels(const Image& labels, std::span<const std::string> names) {
   if (labels.channels != 1) fail("labels: ", labels.channels, " channels, expected 1");
+  std::array<PixelColour, 256> colours;
+  for (size_t i = 0; i < colours.size(); ++i) {
+    colours[i] =
+        class_colour(static_cast<int>(i), i < names.size() ? names[i] : std::string_view());
+  }
   Image image = blank_image(labels.height, labels.width, 3);
   for (size_t i = 0; i < labels.pixels.size(); ++i) {
-    put_colour(image, i, class_colour(labels.pixels[i]));
+    put_colour(image, i, colours[labels.pixels[i]]);
   }
   return image;
+}
+
+Image mark_pixels(const Image& image, std::span<const uint8_t> marks) {
+  const auto channels = static_cast<size_t>(image.channels);
+  if (channels == 0 || image.pixels.size() != channels * marks.size()) {
+    fail("marks: ", marks.size(), ", expected one for each of ", image.width, " x ", image.height,
+         " pixels");
+  }
+  Image marked = blank_image(image.height, image.width, 3);
+  for (size_t i = 0; i < marks.size(); ++i) {
+    unsigned sum = 0;
+    for (size_t c = 0; c < channels; ++c) sum += image.pixels[i * channels + c];
+    const auto grey = static_cast<uint8_t>(128 + sum / (2 * channels));
+    put_colour(marked, i, marks[i] != 0 ? kMarked : PixelColour{grey, grey, grey});
+  }
+  return marked;
 }
 
 Image side_by_side(std::span<const Image> images, int gap) {

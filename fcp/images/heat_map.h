@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "fcp/images/image.h"
@@ -31,11 +33,17 @@ Image heat_map(std::span<const float> values, int height, int width, float low, 
 std::vector<float> band_uncertainty(std::span<const float> lower, std::span<const float> upper,
                                     size_t channels, size_t pixels);
 
-// Black for class 0, then hues that lie far apart from one class to the next.
-std::array<uint8_t, 3> class_colour(int label);
+// A class that is called as one of Cityscapes has the colour that it has there; of others 0 is
+// black, and the next ones have hues that lie far apart from one class to the next.
+std::array<uint8_t, 3> class_colour(int label, std::string_view name = {});
 
-// Labels in the colours of their classes, RGB.
-Image colour_labels(const Image& labels);
+// Labels in the colours of their classes, RGB. Names are those of class 0, 1, …, where there are
+// any.
+Image colour_labels(const Image& labels, std::span<const std::string> names = {});
+
+// Where something lies: the picture in light grey, the marked pixels in a strong red. marks is
+// [height, width].
+Image mark_pixels(const Image& image, std::span<const uint8_t> marks);
 
 // From left to right with so many grey pixels between them. All are of one height; grey ones become
 // RGB.

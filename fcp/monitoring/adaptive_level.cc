@@ -29,6 +29,10 @@ std::vector<double> steps_for(const AdaptOptions& options) {
 
 }  // namespace
 
+std::string adapting_text(const AdaptOptions& options) {
+  return options.method == "aci" ? concat("aci ", options.step) : options.method;
+}
+
 AdaptiveLevel::AdaptiveLevel(const Level& target, const AdaptOptions& options)
     : target_(target.value()),
       steps_(steps_for(options)),
@@ -45,6 +49,26 @@ void AdaptiveLevel::see(double p_value) {
   for (size_t i = 0; i < steps_.size(); ++i) {
     levels_[i] += steps_[i] * (target_ - (p_value <= levels_[i] ? 1 : 0));
   }
+}
+
+std::vector<double> AdaptiveLevel::state() const {
+  std::vector<double> state = levels_;
+  state.insert(state.end(), weights_.begin(), weights_.end());
+  state.insert(state.end(), losses_.begin(), losses_.end());
+  return state;
+}
+
+void AdaptiveLevel::restore(const std::vector<double>& state) {
+  const size_t experts = steps_.size();
+  const bool fits =
+      state.size() >= 2 * experts && state.size() <= 2 * experts + kStretch &&
+      std::all_of(state.begin(), state.end(), [](double x) { return std::isfinite(x); });
+  if (!fits) fail("found ", state.size(), " numbers, expected the state of an adaptive level");
+  const auto weights = state.begin() + static_cast<std::ptrdiff_t>(experts);
+  const auto losses = weights + static_cast<std::ptrdiff_t>(experts);
+  levels_.assign(state.begin(), weights);
+  weights_.assign(weights, losses);
+  losses_.assign(losses, state.end());
 }
 
 void AdaptiveLevel::reweigh(double p_value) {

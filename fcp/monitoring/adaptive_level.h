@@ -29,6 +29,9 @@ struct AdaptOptions {
   double step = 0.005;           // aci: γ
 };
 
+// "dtaci", or "aci 0.005".
+std::string adapting_text(const AdaptOptions& options);
+
 class AdaptiveLevel {
  public:
   AdaptiveLevel(const Level& target, const AdaptOptions& options);
@@ -37,6 +40,11 @@ class AdaptiveLevel {
   double level() const;
   // The p-value of that row's truth.
   void see(double p_value);
+
+  // All that the levels to come depend on, and back. An Error where it is not the state of these
+  // options.
+  std::vector<double> state() const;
+  void restore(const std::vector<double>& state);
 
  private:
   void reweigh(double p_value);

@@ -6,6 +6,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/sha256.h"
 #include "fcp/calibration/artifact_settings.h"
+#include "fcp/conformal/cross_guarantee.h"
 #include "fcp/data/encoding_text.h"
 
 namespace fcp {
@@ -51,6 +52,9 @@ ArtifactFacts artifact_facts(const CalibrationArtifact& artifact) {
   for (const Level& level : artifact.rows.levels) facts.kept_levels.push_back(level.text());
   for (const Level& level : usual_levels(artifact)) {
     facts.radii.emplace_back(level, artifact.radius(level));
+    if (artifact.calibration.folds == 0) continue;
+    facts.guaranteed.emplace_back(
+        level, cross_guarantee(level, artifact.rows.count(), artifact.calibration.folds));
   }
   const auto encoding = artifact.network.metadata.find(kEncodingKey);
   if (encoding != artifact.network.metadata.end()) {

@@ -19,13 +19,14 @@ struct ArtifactFacts {
   std::string score, calibration;
   std::string cut;  // empty: the network's input
   size_t rows = 0;
-  size_t version = 1;                    // 1, and one more for each update
-  std::vector<std::string> heads;        // learned outputs that the network carries
-  std::vector<std::string> groups;       // with a radius of their own
-  std::vector<std::string> columns;      // of the table that the network was trained on
-  std::vector<std::string> inputs;       // "x [?, 8]"
-  std::vector<std::string> outputs;      // likewise
-  std::vector<std::string> kept_levels;  // where not all scores are there
+  size_t version = 1;                                // 1, and one more for each update
+  std::vector<std::string> heads;                    // learned outputs that the network carries
+  std::vector<std::string> groups;                   // with a radius of their own
+  std::vector<std::string> columns;                  // of the table that the network was trained on
+  std::vector<std::string> inputs;                   // "x [?, 8]"
+  std::vector<std::string> outputs;                  // likewise
+  std::vector<std::string> kept_levels;              // where not all scores are there
+  std::vector<std::pair<Level, double>> guaranteed;  // cross: coverage, which is below 1 − α
   std::vector<std::pair<Level, std::vector<double>>> radii;  // one per side; empty: none for all
   std::string settings;                                      // all options, as JSON
   std::map<std::string, std::string> provenance;

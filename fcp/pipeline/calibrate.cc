@@ -16,6 +16,7 @@
 #include "fcp/calibration/weighted.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/candidates.h"
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/score_collector.h"
 #include "fcp/pipeline/select_options.h"
@@ -200,18 +201,6 @@ void check_training_rows(double share, const CalibrateSettings& settings,
   warnings.push_back(complaint + ": intervals will be too short");
 }
 
-// The candidates of a chosen score in one line, for whoever reads the artifact.
-std::string candidates_text(const ChosenFrom<ScoreTried>& scores) {
-  std::string text;
-  for (size_t i = 0; i < scores.candidates.size(); ++i) {
-    const ScoreTried& one = scores.candidates[i];
-    if (!one.skipped.empty()) continue;
-    text += concat(text.empty() ? "" : ", ", one.name, ' ', format_number(one.length),
-                   i == scores.chosen ? " (chosen)" : "");
-  }
-  return text;
-}
-
 // Of the levels that are kept, or of the one that choices are made for.
 std::vector<std::string> radius_warnings(const CalibrationArtifact& artifact, const Level& usual) {
   std::vector<Level> levels = artifact.rows.levels;
@@ -282,7 +271,7 @@ CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& so
   artifact.provenance.insert(settings.provenance.begin(), settings.provenance.end());
   add_findings(result.findings, artifact);
   if (result.choices.scores) {
-    artifact.provenance["candidates"] = candidates_text(*result.choices.scores);
+    artifact.provenance[kCandidates] = candidates_text(*result.choices.scores);
   }
   if (!source.target_names().empty()) artifact.provenance["target"] = join(source.target_names());
   result.warnings = radius_warnings(artifact, settings.level);

@@ -15,6 +15,20 @@ std::vector<Level> curve_levels() {
   return levels;
 }
 
+std::vector<Level> slider_levels(const CalibrationArtifact& artifact, const Level& own) {
+  std::vector<Level> levels = artifact.rows.levels;
+  if (levels.empty()) {
+    for (const char* text : {"0.01", "0.02", "0.03", "0.04", "0.05", "0.06", "0.08", "0.1", "0.12",
+                             "0.15", "0.2", "0.25", "0.3", "0.4", "0.5"}) {
+      levels.push_back(Level::parse(text));
+    }
+  }
+  if (std::find(levels.begin(), levels.end(), own) == levels.end()) levels.push_back(own);
+  std::sort(levels.begin(), levels.end(),
+            [](const Level& a, const Level& b) { return a.value() < b.value(); });
+  return levels;
+}
+
 std::vector<bool> within_radii(const TensorPredictor& predictor, const TestInputs& rows,
                                const torch::Tensor& truth, const std::vector<double>& scores,
                                const Level& level, bool strict) {

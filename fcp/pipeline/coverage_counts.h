@@ -34,4 +34,8 @@ std::vector<CurvePoint> curve_of_levels(const CalibrationArtifact& artifact,
 // Levels of the coverage curve: 0.02, 0.04, … 0.5, as exact fractions.
 std::vector<Level> curve_levels();
 
+// Levels that a reader of a report may want to see besides its own, by ascending α with that among
+// them: 0.01 … 0.5, or those whose radii are kept.
+std::vector<Level> slider_levels(const CalibrationArtifact& artifact, const Level& own);
+
 }  // namespace fcp

@@ -8,6 +8,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/tensor_predictor.h"
+#include "fcp/pipeline/candidates.h"
 #include "fcp/pipeline/conditional_sample.h"
 #include "fcp/pipeline/example_sampler.h"
 #include "fcp/pipeline/levels.h"
@@ -21,7 +22,8 @@ namespace fcp {
 namespace {
 
 constexpr size_t kIntervalExamples = 300;
-constexpr size_t kLabelExamples = 24;
+constexpr size_t kLabelExamples = 200;  // of which the page shows the hardest
+constexpr size_t kPictureExamples = 96;
 constexpr size_t kLengths = 5000;
 
 // The rows that the report shows, and of intervals a larger sample of their lengths.
@@ -31,15 +33,15 @@ class ReportSample {
                std::optional<uint64_t> seed)
       : method_(method), sampler_(std::move(sizes), seed) {}
 
-  void measure(const Rows& rows, const Regions& regions, Packer& packer) {
+  void measure(const Rows& rows, const MeasuredRegions& measured, Packer& packer) {
     const auto drawn = sampler_.draw(rows.first_row, rows.x.rows());
     packer.add(places(drawn[0]));
     for (const DrawnRow& one : drawn[0]) {
-      pack_example(method_.example(rows, regions, one.row), packer);
+      pack_example(method_.example(rows, measured, one.row), packer);
     }
     std::vector<double> found;
     for (size_t i = 0; drawn.size() > 1 && i < drawn[1].size(); ++i) {
-      found.push_back(method_.length(regions, drawn[1][i].row).value());
+      found.push_back(method_.length(measured.regions, drawn[1][i].row).value());
     }
     packer.add(drawn.size() > 1 ? places(drawn[1]) : std::vector<uint64_t>());
     packer.add(found);
@@ -112,7 +114,9 @@ std::string response_name(const CalibrationArtifact& artifact, const MethodResul
 ReportSample sample_for(const MethodEvaluator& method, const EvaluateOptions& options,
                         const CalibrationArtifact& artifact, bool images, uint64_t seed) {
   if (images) return {method, {options.pictures}, std::nullopt};
-  if (predicts_labels(artifact.score.name)) return {method, {kLabelExamples}, seed};
+  if (predicts_labels(artifact.score.name)) {
+    return {method, {options.images ? kPictureExamples : kLabelExamples}, seed};
+  }
   return {method, {kIntervalExamples, kLengths}, seed};
 }
 
@@ -155,10 +159,10 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
     Packer packer;
     packer.add(uint64_t{rows.x.rows()});
     for (const auto& method : methods) {
-      const Regions regions = method->measure(inputs, rows, packer);
+      const MeasuredRegions measured = method->measure(inputs, rows, packer);
       if (method != methods.front()) continue;
-      sample.measure(rows, regions, packer);
-      conditional.measure(rows, regions, packer);
+      sample.measure(rows, measured, packer);
+      conditional.measure(rows, measured.regions, packer);
     }
     same.measure(rows, packer);
     return packer.take();
@@ -182,6 +186,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   check_facts(options.facts, done);
   report.level = options.level;
   report.calibration_rows = artifact.rows.count();
+  report.folds = artifact.calibration.folds;
   for (const auto& method : methods) report.methods.push_back(method->finish());
   MethodResult& main = report.methods.front();
   main.lengths = std::move(sample.lengths);
@@ -189,6 +194,9 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   report.examples = std::move(sample.examples);
   report.response = response_name(artifact, main);
   report.guaranteed_groups = guaranteed_groups(artifact, options, main, report.class_names);
+  report.guaranteed_classes =
+      !report.guaranteed_groups.empty() && artifact.calibration.group == kByLabel;
+  report.candidates = candidates_of(artifact);
   report.provenance.assign(artifact.provenance.begin(), artifact.provenance.end());
   report.notes = level_warnings(artifact, options.level);
   if (const auto warning = same.warning()) report.notes.push_back(*warning);

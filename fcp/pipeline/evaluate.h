@@ -29,6 +29,9 @@ struct EvaluatedImage {
 
 struct EvaluateOptions {
   Level level = Level(0.1);
+  // For a page whose reader chooses the level: coverage and length, or size, at further levels too.
+  // Each costs as much as the regions. Images of pixels have none.
+  bool all_levels = false;
   RowFacts facts{};
   // Predictors that were trained or calibrated again, whose intervals are compared with these.
   std::vector<const CalibrationArtifact*> refits{};

@@ -37,16 +37,30 @@ void pack_example(const Example& example, Packer& packer) {
   packer.add(uint64_t{example.covered});
   packer.add(uint64_t{example.region.index()});
   if (const auto* interval = std::get_if<IntervalExample>(&example.region)) {
-    packer.add(std::vector<double>{interval->prediction, interval->lower, interval->upper,
-                                   interval->truth});
+    std::vector<double> numbers = {interval->prediction, interval->lower, interval->upper,
+                                   interval->truth};
+    for (const IntervalAtLevel& at : interval->at_levels) {
+      numbers.insert(numbers.end(), {at.interval.lower, at.interval.upper, at.covered ? 1.0 : 0.0});
+    }
+    packer.add(numbers);
   } else if (const auto* labels = std::get_if<LabelExample>(&example.region)) {
     packer.add(labels->truth);
     packer.add(labels->prediction);
     packer.add(uint64_t{labels->members.size()});
     for (const std::string& member : labels->members) packer.add(member);
+    packer.add(uint64_t{labels->at_levels.size()});
+    for (const LabelAtLevels& label : labels->at_levels) {
+      packer.add(label.name);
+      packer.add(uint64_t{label.last});
+    }
   } else {
     const PixelExample& pixels = example.pixels();
-    packer.add(std::vector<double>{pixels.pixel_share, pixels.largest_uncertainty});
+    packer.add(std::vector<double>{pixels.pixel_share, static_cast<double>(pixels.height),
+                                   static_cast<double>(pixels.width)});
+    packer.add(pixels.uncertainty);
+    for (const std::string* png : {&pixels.truth, &pixels.prediction, &pixels.missed}) {
+      packer.add(*png);
+    }
   }
 }
 
@@ -58,17 +72,32 @@ Example unpack_example(Unpacker& unpacker) {
   const uint64_t kind = unpacker.number();
   if (kind == 0) {
     const std::vector<double> ends = unpacker.numbers<double>();
-    example.region = IntervalExample{ends.at(0), ends.at(1), ends.at(2), ends.at(3)};
+    IntervalExample interval{ends.at(0), ends.at(1), ends.at(2), ends.at(3)};
+    for (size_t i = 4; i + 2 < ends.size(); i += 3) {
+      interval.at_levels.push_back({{ends[i], ends[i + 1]}, ends[i + 2] != 0});
+    }
+    example.region = std::move(interval);
   } else if (kind == 1) {
     LabelExample labels;
     labels.truth = unpacker.text();
     labels.prediction = unpacker.text();
     const uint64_t members = unpacker.number();
     for (uint64_t i = 0; i < members; ++i) labels.members.push_back(unpacker.text());
+    const uint64_t others = unpacker.number();
+    for (uint64_t i = 0; i < others; ++i) {
+      std::string name = unpacker.text();
+      labels.at_levels.push_back({std::move(name), unpacker.number()});
+    }
     example.region = std::move(labels);
   } else {
     const std::vector<double> figures = unpacker.numbers<double>();
-    example.region = PixelExample{figures.at(0), figures.at(1)};
+    PixelExample pixels{figures.at(0), static_cast<size_t>(figures.at(1)),
+                        static_cast<size_t>(figures.at(2))};
+    pixels.uncertainty = unpacker.numbers<float>();
+    pixels.truth = unpacker.text();
+    pixels.prediction = unpacker.text();
+    pixels.missed = unpacker.text();
+    example.region = std::move(pixels);
   }
   return example;
 }

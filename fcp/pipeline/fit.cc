@@ -11,8 +11,10 @@
 #include "fcp/data/split.h"
 #include "fcp/data/table_rows.h"
 #include "fcp/pipeline/evaluate.h"
+#include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/row_facts.h"
 #include "fcp/pipeline/train.h"
+#include "fcp/scores/cross_labels.h"
 
 namespace fcp {
 namespace {
@@ -130,6 +132,96 @@ TabularOptions training_options(const FitRequest& options, const RowSource& sour
   return training;
 }
 
+constexpr size_t kFolds = 10;  // of cross-fitting
+
+// Comparisons that each row of a crossed classifier costs: its calibration rows times its classes.
+constexpr size_t kMostComparisons = 20'000;
+
+constexpr size_t kUnknownClasses = 1;  // labels without names, of which an array has any number
+
+// Whether the rows that train calibrate as well; classes: 0 of numbers.
+bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t rows) {
+  constexpr size_t kFewRows = 1000;
+  const bool apart = !options.group.empty() || !options.time.empty();
+  if (options.calibration == FitCalibration::kCross) {
+    if (targets != 1) {
+      fail_option("calibration", "cross takes one target, found ", targets, "; take split");
+    }
+    if (classes == kUnknownClasses) {
+      fail_option("calibration", "cross of classes takes a CSV file, which tells them; take split");
+    }
+    if (classes * rows > kMostComparisons) {
+      fail_option("calibration", "cross of ", classes, " classes and ", rows,
+                  " rows is too large, expected a product of at most ", kMostComparisons,
+                  "; take split");
+    }
+    if (apart) {
+      fail_option("calibration", "cross deals rows into folds at random, not by ",
+                  options.group.empty() ? "time" : "group", "; take split");
+    }
+    if (options.method.score.name != kAutoScore) {
+      fail_option("calibration", "cross has a score of its own, which the score ",
+                  options.method.score.name, " contradicts");
+    }
+    if (rows < kFolds) {
+      fail_option("calibration", "cross takes at least ", kFolds,
+                  " rows besides those of the test, found ", rows);
+    }
+    return true;
+  }
+  const bool open = options.calibration == FitCalibration::kAuto && options.shares.empty() &&
+                    options.method.score.name == kAutoScore;
+  return open && targets == 1 && !apart && rows >= kFolds && rows < kFewRows &&
+         classes != kUnknownClasses && classes * rows <= kMostComparisons;
+}
+
+void join_parts(std::vector<size_t>& all, const std::vector<size_t>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  std::sort(all.begin(), all.end());
+}
+
+void train_and_calibrate(RowSource& training, RowSource& calibration, const TabularOptions& train,
+                         const DataOptions& data, const FitRequest& options, const Context& context,
+                         FitOutcome& result) {
+  const TabularResult trained = train_table(training, train, /*heads=*/true, context);
+  result.error = trained.error;
+  CalibrateSettings settings;
+  settings.method = options.method;
+  settings.level = options.level;
+  settings.data_name = data.data;
+  settings.provenance = {{"network", "trained by fcp fit"},
+                         {"calibration data", data_file_names(data)},
+                         {"training rows", std::to_string(result.training_rows)}};
+  result.calibrated = calibrate(trained.graph, calibration, settings, context);
+}
+
+void calibrate_crossed(RowSource& training, const TabularOptions& train, const DataOptions& data,
+                       const Level& level, const Context& context, FitOutcome& result) {
+  const CrossFit trained = train_crossed_table(training, train, kFolds, context);
+  result.error = trained.error;
+  CalibrationArtifact& artifact = result.calibrated.artifact;
+  artifact.network = trained.graph;
+  artifact.score.name = train.loss == Loss::kCrossEntropy ? kCrossLabelScore : kCrossScore;
+  artifact.calibration.name = kCrossScore;
+  artifact.calibration.folds = kFolds;
+  result.calibration_rows = trained.calibrating.size();
+  for (size_t rank = 1; rank <= result.calibration_rows; ++rank) {
+    artifact.rows.scores.push_back(static_cast<double>(rank));
+  }
+  artifact.provenance = {{"fcp", FCP_VERSION},
+                         {"score", artifact.score.name},
+                         {"calibration", kCrossScore},
+                         {"network", "trained by fcp fit"},
+                         {"calibration data", data_file_names(data)},
+                         {"training rows", std::to_string(result.training_rows)},
+                         {"calibration rows", std::to_string(result.calibration_rows)},
+                         {"folds", std::to_string(kFolds)},
+                         {"guarantee", "1 - 2 alpha, less a little for the folds (CV+)"},
+                         {"seed", std::to_string(context.seed)},
+                         {"target", data.target}};
+  result.calibrated.warnings = level_warnings(artifact, level);
+}
+
 }  // namespace
 
 std::vector<double> usual_shares(size_t rows, const Level& level) {
@@ -153,8 +245,13 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   const std::vector<double> shares =
       options.shares.empty() ? usual_shares(rows, options.level) : options.shares;
   if (shares.size() != 3) fail_option("shares", "found ", shares.size(), ", expected 3");
-  const auto parts = split_rows(rows, shares, context.seed, split_columns(options, data, classes));
+  auto parts = split_rows(rows, shares, context.seed, split_columns(options, data, classes));
   check_parts(parts, data, rows);
+  const size_t known =
+      options.task == Task::kClasses && !classes ? kUnknownClasses : whole->class_names().size();
+  result.crossed =
+      crosses(options, whole->target_count(), known, parts[0].size() + parts[1].size());
+  if (result.crossed) join_parts(parts[0], parts[1]);
   const auto source = open_learned(data, parts[0], rows, *context.observer);
   if (options.task == Task::kAuto) result.reason = reason_of(*source, data);
   const Rows all = read_all(*source);
@@ -162,24 +259,18 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
       test(*source, all, parts[2]);
   const TabularOptions train = training_options(options, *source, context);
   result.task = train.loss == Loss::kCrossEntropy ? Task::kClasses : Task::kNumbers;
-  const TabularResult trained = train_table(training, train, /*heads=*/true, context);
-  result.error = trained.error;
-
-  CalibrateSettings settings;
-  settings.method = options.method;
-  settings.level = options.level;
-  settings.data_name = data.data;
-  settings.provenance = {{"network", "trained by fcp fit"},
-                         {"calibration data", data_file_names(data)},
-                         {"training rows", std::to_string(parts[0].size())}};
-  result.calibrated = calibrate(trained.graph, calibration, settings, context);
-  const CalibrationArtifact& artifact = result.calibrated.artifact;
-  result.report = evaluate(artifact, test, {.level = options.level}, context);
-  result.report.provenance.emplace_back("test data", data_file_names(data));
-  result.report.title = concat(data_file_names(data), ": ", data.target);
   result.training_rows = parts[0].size();
   result.calibration_rows = parts[1].size();
   result.test_rows = parts[2].size();
+  if (result.crossed) {
+    calibrate_crossed(training, train, data, options.level, context, result);
+  } else {
+    train_and_calibrate(training, calibration, train, data, options, context, result);
+  }
+  result.report = evaluate(result.calibrated.artifact, test,
+                           {.level = options.level, .all_levels = options.all_levels}, context);
+  result.report.provenance.emplace_back("test data", data_file_names(data));
+  result.report.title = concat(data_file_names(data), ": ", data.target);
   if (result.task == Task::kNumbers) result.deviation = deviation_of(test.y());
   return result;
 }

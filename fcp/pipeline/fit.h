@@ -22,6 +22,10 @@
 
 namespace fcp {
 
+// How rows calibrate: apart from those that train, or by cross-fitting, where all rows but those of
+// the test do both (fcp/training/cross_fit.h). kAuto crosses one target below 1,000 such rows.
+enum class FitCalibration { kAuto, kSplit, kCross };
+
 enum class Task { kAuto, kNumbers, kClasses };
 
 struct FitRequest {
@@ -32,7 +36,9 @@ struct FitRequest {
   std::string time{};            // a column by which training comes first and test last
   TabularOptions training{};     // its loss, classes and seed are settled here
   MethodRequest method{};        // the score `auto`, unless it names another
+  FitCalibration calibration = FitCalibration::kAuto;  // kCross: one target
   Level level = Level(0.1);
+  bool all_levels = false;  // of the evaluation; see evaluate.h
 };
 
 struct FitOutcome {
@@ -42,6 +48,7 @@ struct FitOutcome {
   size_t without_target = 0, refused = 0;  // rows that were left out
   HoldoutError error{};  // of the training rows, each predicted by a network that did not see it
   double deviation = 0;  // numbers: the standard deviation of the first target's test rows
+  bool crossed = false;  // rows that train calibrate too
   CalibrateResult calibrated;
   EvaluationReport report;
 };

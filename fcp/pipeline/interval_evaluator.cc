@@ -1,6 +1,10 @@
 // Intervals on a stream of rows; see method_evaluator.h.
 #include <optional>
+#include <string>
+#include <utility>
 
+#include "fcp/base/error.h"
+#include "fcp/conformal/interval.h"
 #include "fcp/evaluation/interval_evaluation.h"
 #include "fcp/pipeline/method_evaluator.h"
 #include "fcp/pipeline/open_data.h"
@@ -9,19 +13,62 @@
 namespace fcp {
 namespace {
 
+// Intervals and truths where plain code can read them.
+struct HostIntervals {
+  HostIntervals(const Rows& rows, const Regions& regions)
+      : lower(host_doubles(regions.lower)),
+        upper(host_doubles(regions.upper)),
+        truth(host_doubles(view(rows.y))) {
+    if (regions.parts.defined()) parts = host_doubles(regions.parts);
+  }
+
+  uint64_t outputs() const { return static_cast<uint64_t>(lower.size(1)); }
+  IntervalBatch batch() const {
+    IntervalBatch batch;
+    batch.lower = numbers(lower);
+    batch.upper = numbers(upper);
+    batch.truth = numbers(truth);
+    if (!parts.defined()) return batch;
+    batch.parts = numbers(parts);
+    batch.part_count = static_cast<size_t>(parts.size(2));
+    return batch;
+  }
+
+  torch::Tensor lower, upper, truth, parts;
+};
+
+// Whether the first interval of a row, or a part of the union in its place, holds the truth.
+bool holds(const Regions& regions, int64_t row, double truth) {
+  const auto in = [truth](const torch::Tensor& lower, const torch::Tensor& upper) {
+    return Interval{lower.item<double>(), upper.item<double>()}.contains(truth);
+  };
+  if (!regions.parts.defined()) return in(regions.lower[row][0], regions.upper[row][0]);
+  const torch::Tensor parts = regions.parts[row][0];  // [parts, 2]
+  for (int64_t part = 0; part < parts.size(0); ++part) {
+    if (in(parts[part][0], parts[part][1])) return true;
+  }
+  return false;
+}
+
 class IntervalMethod : public MethodEvaluator {
  public:
   using MethodEvaluator::MethodEvaluator;
 
   // The first output stands for the row.
-  Example example(const Rows& rows, const Regions& regions, size_t i) const override {
+  Example example(const Rows& rows, const MeasuredRegions& measured, size_t i) const override {
     const auto row = static_cast<int64_t>(i);
     const auto first = [row](const torch::Tensor& ends) { return ends[row][0].item<double>(); };
-    const IntervalExample interval{first(regions.prediction), first(regions.lower),
-                                   first(regions.upper),
-                                   rows.y.values[i * (rows.y.values.size() / rows.x.rows())]};
-    return {.covered = interval.lower <= interval.truth && interval.truth <= interval.upper,
-            .region = interval};
+    const Regions& regions = measured.regions;
+    IntervalExample interval{first(regions.prediction), first(regions.lower), first(regions.upper),
+                             rows.y.values[i * (rows.y.values.size() / rows.x.rows())]};
+    for (const Regions& at : measured.at_levels) {
+      interval.at_levels.push_back(
+          {{first(at.lower), first(at.upper)}, holds(at, row, interval.truth)});
+    }
+    std::string name = method_.source.row_name(rows.first_row + i);
+    if (name.empty()) name = concat("row ", rows.first_row + i);
+    const bool covered = holds(regions, row, interval.truth);
+    return {.name = std::move(name), .covered = covered, .region = std::move(interval)};
   }
 
   std::optional<double> length(const Regions& regions, size_t i) const override {
@@ -36,20 +83,24 @@ class IntervalMethod : public MethodEvaluator {
 
   void measure_regions(const TestInputs&, const Rows& rows, const Regions& regions,
                        Packer& packer) const override {
-    for (const torch::Tensor& part : {regions.lower, regions.upper, view(rows.y)}) {
-      const torch::Tensor plain = host_doubles(part);
-      packer.add(numbers(plain));
+    const HostIntervals host(rows, regions);
+    for (const torch::Tensor& part :
+         {host.lower, host.upper, host.truth, host_doubles(regions.prediction)}) {
+      packer.add(numbers(part));
     }
-    packer.add(static_cast<uint64_t>(regions.lower.size(1)));
-    const bool unions = regions.parts.defined();
-    const torch::Tensor parts = unions ? host_doubles(regions.parts) : torch::Tensor();
-    packer.add(unions ? numbers(parts) : std::span<const double>());
-    packer.add(unions ? static_cast<uint64_t>(parts.size(2)) : uint64_t{0});
+    packer.add(host.outputs());
+    packer.add(host.batch().parts);
+    packer.add(uint64_t{host.batch().part_count});
+  }
+
+  LevelSums sums_at(const Rows& rows, const Regions& regions) const override {
+    const HostIntervals host(rows, regions);
+    return level_sums(host.batch(), host.outputs());
   }
 
   void take_regions(Unpacker& unpacker, std::span<const int64_t> groups) override {
     const auto lower = unpacker.numbers<double>(), upper = unpacker.numbers<double>(),
-               truth = unpacker.numbers<double>();
+               truth = unpacker.numbers<double>(), prediction = unpacker.numbers<double>();
     const size_t outputs = unpacker.number();
     const auto parts = unpacker.numbers<double>();
     const size_t part_count = unpacker.number();
@@ -63,7 +114,8 @@ class IntervalMethod : public MethodEvaluator {
                      .truth = truth,
                      .groups = groups,
                      .parts = parts,
-                     .part_count = part_count});
+                     .part_count = part_count,
+                     .prediction = prediction});
   }
 
   void finish_regions(MethodResult& result) const override {

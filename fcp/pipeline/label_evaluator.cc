@@ -1,6 +1,7 @@
 // Sets of labels on a stream of rows; see method_evaluator.h.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/evaluation/set_evaluation.h"
@@ -12,6 +13,8 @@
 
 namespace fcp {
 namespace {
+
+constexpr size_t kMostLabels = 40;  // of an example
 
 // How often the true label is among the largest one or five logits.
 class TopCounter {
@@ -67,7 +70,8 @@ class LabelMethod : public MethodEvaluator {
     if (method.main) top_.emplace(method);
   }
 
-  Example example(const Rows& rows, const Regions& regions, size_t i) const override {
+  Example example(const Rows& rows, const MeasuredRegions& measured, size_t i) const override {
+    const Regions& regions = measured.regions;
     const std::vector<std::string>& names = method_.class_names;
     const torch::Tensor members = host_members(regions);
     const auto row = static_cast<int64_t>(i);
@@ -80,8 +84,9 @@ class LabelMethod : public MethodEvaluator {
     if (method_.options.images) {
       example.png = row_picture(rows.x, i, *method_.options.images);
     }
-    example.region = LabelExample{names[truth], names[static_cast<size_t>(predicted)],
-                                  member_names(members, row, names)};
+    example.region =
+        LabelExample{names[truth], names[static_cast<size_t>(predicted)],
+                     member_names(members, row, names), labels_at(measured, row, truth)};
     return example;
   }
 
@@ -94,14 +99,26 @@ class LabelMethod : public MethodEvaluator {
     packer.add(std::span(reinterpret_cast<const uint8_t*>(members.data_ptr<bool>()),
                          static_cast<size_t>(members.numel())));
     packer.add(host_labels(view(rows.y)));
+    packer.add(host_labels(regions.prediction));
     if (top_) top_->measure(inputs.features, view(rows.y), packer);
   }
 
   void take_regions(Unpacker& unpacker, std::span<const int64_t> groups) override {
     const std::vector<uint8_t> members = unpacker.numbers<uint8_t>();
     const std::vector<int64_t> labels = unpacker.numbers<int64_t>();
-    evaluator_.add({.members = members, .truth = labels, .groups = groups});
+    const std::vector<int64_t> predicted = unpacker.numbers<int64_t>();
+    evaluator_.add(
+        {.members = members, .truth = labels, .groups = groups, .prediction = predicted});
     if (top_) top_->take(unpacker);
+  }
+
+  LevelSums sums_at(const Rows& rows, const Regions& regions) const override {
+    const torch::Tensor members = host_members(regions);
+    const std::vector<int64_t> labels = host_labels(view(rows.y));
+    return level_sums({.members = {reinterpret_cast<const uint8_t*>(members.data_ptr<bool>()),
+                                   static_cast<size_t>(members.numel())},
+                       .truth = labels},
+                      method_.class_names.size());
   }
 
   void finish_regions(MethodResult& result) const override {
@@ -112,6 +129,30 @@ class LabelMethod : public MethodEvaluator {
   }
 
  private:
+  // The labels of all levels' sets, at most so many and the true one; those that stay longest as α
+  // grows first.
+  std::vector<LabelAtLevels> labels_at(const MeasuredRegions& measured, int64_t row,
+                                       size_t truth) const {
+    std::vector<LabelAtLevels> labels;
+    std::vector<bool> seen(method_.class_names.size());
+    for (size_t level = measured.at_levels.size(); level-- > 0;) {
+      const torch::Tensor members = host_members(measured.at_levels[level])[row].contiguous();
+      for (size_t c = 0; c < seen.size(); ++c) {
+        if (seen[c] || !members.data_ptr<bool>()[c]) continue;
+        seen[c] = true;
+        labels.push_back({method_.class_names[c], level});
+      }
+    }
+    if (labels.size() <= kMostLabels) return labels;
+    const auto is_truth = [&](const LabelAtLevels& label) {
+      return label.name == method_.class_names[truth];
+    };
+    const auto found = std::find_if(labels.begin() + kMostLabels, labels.end(), is_truth);
+    if (found != labels.end()) std::swap(labels[kMostLabels - 1], *found);
+    labels.resize(kMostLabels);
+    return labels;
+  }
+
   SetEvaluator evaluator_;
   std::optional<TopCounter> top_;
 };

@@ -10,6 +10,7 @@
 #include "fcp/calibration/kept_levels.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/export/intervals.h"
+#include "fcp/scores/score.h"
 
 namespace fcp {
 namespace {
@@ -19,10 +20,14 @@ std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& ar
   if (artifact.calibration.name == "grouped") {
     return small_groups_warning(artifact.calibration, artifact.rows, level);
   }
+  const size_t n = artifact.rows.count();
+  if (artifact.calibration.name == kCrossScore && conformal_rank(level, n) > n) {
+    return concat("alpha ", level.text(), " needs at least ", least_calibration_rows(level),
+                  " calibration rows, this predictor has ", n, "; every interval is infinite");
+  }
   const std::vector<double> radius = artifact.radius(level);
   const auto finite = [](double value) { return std::isfinite(value); };
   if (std::all_of(radius.begin(), radius.end(), finite)) return std::nullopt;
-  const size_t n = artifact.rows.count();
   const Level side = side_level(level, artifact.rows.sides, artifact.calibration);
   if (conformal_rank(side, n) <= n) {
     return "the radius is infinite, because too many calibration scores are: every interval is "

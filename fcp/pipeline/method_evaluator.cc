@@ -9,6 +9,44 @@
 #include "fcp/pipeline/segmentation_rows.h"
 
 namespace fcp {
+namespace {
+
+std::vector<Level> asked_levels(const EvaluatedMethod& method) {
+  if (!method.main || !method.options.all_levels) return {};
+  return slider_levels(method.artifact, method.options.level);
+}
+
+}  // namespace
+
+MethodEvaluator::MethodEvaluator(const EvaluatedMethod& method)
+    : method_(method), levels_(asked_levels(method)), level_sums_(levels_.size()) {}
+
+LevelSums MethodEvaluator::sums_at(const Rows&, const Regions&) const { return {}; }
+
+void MethodEvaluator::measure_levels(const TestInputs& inputs, const Rows& rows,
+                                     MeasuredRegions& measured, Packer& packer) const {
+  if (!has_curve()) return;
+  for (const Level& level : levels_) {
+    Regions regions =
+        level == method_.options.level ? measured.regions : method_.predictor.region(inputs, level);
+    packer.add(pack_sums(sums_at(rows, regions)));
+    measured.at_levels.push_back(std::move(regions));
+  }
+}
+
+// The report's own level says what the evaluation says, to the last bit.
+void MethodEvaluator::finish_levels(MethodResult& result) const {
+  if (!has_curve()) return;
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    LevelResult at = level_sums_[i].result(levels_[i]);
+    if (at.level == method_.options.level) {
+      const auto* intervals = std::get_if<IntervalEvaluation>(&result.evaluation);
+      at.coverage = result.coverage();
+      at.size = intervals ? intervals->length.mean : result.sets().mean_size;
+    }
+    result.levels.push_back(at);
+  }
+}
 
 std::optional<double> MethodEvaluator::length(const Regions&, size_t) const { return std::nullopt; }
 
@@ -16,14 +54,16 @@ bool MethodEvaluator::one_radius() const {
   return method_.artifact.calibration.name == "split" && method_.artifact.rows.sides == 1;
 }
 
-Regions MethodEvaluator::measure(const TestInputs& inputs, const Rows& rows, Packer& packer) const {
+MeasuredRegions MethodEvaluator::measure(const TestInputs& inputs, const Rows& rows,
+                                         Packer& packer) const {
   const CalibrationArtifact& artifact = method_.artifact;
   const TensorPredictor& predictor = method_.predictor;
-  Regions regions = predictor.region(inputs, method_.options.level);
-  check_answers(regions, method_.source, rows.first_row);
+  MeasuredRegions measured{predictor.region(inputs, method_.options.level), {}};
+  check_answers(measured.regions, method_.source, rows.first_row);
   packer.add(uint64_t{rows.x.rows()});
-  measure_regions(inputs, rows, regions, packer);
-  if (!has_curve() && obeys_law(artifact.score)) return regions;
+  measure_regions(inputs, rows, measured.regions, packer);
+  measure_levels(inputs, rows, measured, packer);
+  if (!has_curve() && obeys_law(artifact.score)) return measured;
   const torch::Tensor truth = truth_of(rows);
   const bool by_scores = curve_of_scores() && one_radius();
   const Conformity judged =
@@ -38,12 +78,15 @@ Regions MethodEvaluator::measure(const TestInputs& inputs, const Rows& rows, Pac
     detected += in ? 1 : 0;
   }
   packer.add(detected);
-  return regions;
+  return measured;
 }
 
 void MethodEvaluator::take(Unpacker& unpacker, std::span<const int64_t> groups) {
   rows_ += unpacker.number();
   take_regions(unpacker, groups);
+  for (size_t i = 0; has_curve() && i < levels_.size(); ++i) {
+    level_sums_[i].add(unpack_sums(unpacker.numbers<double>()));
+  }
   if (!has_curve() && obeys_law(method_.artifact.score)) return;
   const std::vector<double> scores = unpacker.numbers<double>();
   scores_.insert(scores_.end(), scores.begin(), scores.end());
@@ -59,6 +102,7 @@ MethodResult MethodEvaluator::finish() const {
   MethodResult result;
   result.name = artifact.score.name;
   finish_regions(result);
+  finish_levels(result);
   if (one_radius()) result.radius = artifact.radius(method_.options.level)[0];
   if (has_curve()) {
     if (one_radius() && all_scores()) result.scores = artifact.rows.scores;

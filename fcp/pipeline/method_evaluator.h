@@ -32,14 +32,20 @@ struct EvaluatedMethod {
   bool main = true;                             // not the plain score beside it
 };
 
+// The regions of a batch at the level of the report and, where they are asked for, at others.
+struct MeasuredRegions {
+  Regions regions;
+  std::vector<Regions> at_levels;  // of the evaluator's levels
+};
+
 class MethodEvaluator {
  public:
-  explicit MethodEvaluator(const EvaluatedMethod& method) : method_(method) {}
+  explicit MethodEvaluator(const EvaluatedMethod& method);
   virtual ~MethodEvaluator() = default;
 
   // Packs what take() needs of these rows and returns their regions. An Error names a row whose
   // answer is not a number.
-  Regions measure(const TestInputs& inputs, const Rows& rows, Packer& packer) const;
+  MeasuredRegions measure(const TestInputs& inputs, const Rows& rows, Packer& packer) const;
 
   // Groups are given always or never.
   void take(Unpacker& unpacker, std::span<const int64_t> groups);
@@ -49,7 +55,7 @@ class MethodEvaluator {
   MethodResult finish() const;
 
   // Row `i` of a batch, to be shown.
-  virtual Example example(const Rows& rows, const Regions& regions, size_t i) const = 0;
+  virtual Example example(const Rows& rows, const MeasuredRegions& measured, size_t i) const = 0;
   // Of intervals: the length of row `i`; none for other regions.
   virtual std::optional<double> length(const Regions& regions, size_t i) const;
 
@@ -60,14 +66,20 @@ class MethodEvaluator {
                                Packer& packer) const = 0;
   virtual void take_regions(Unpacker& unpacker, std::span<const int64_t> groups) = 0;
   virtual void finish_regions(MethodResult& result) const = 0;
+  // Coverage and size of these rows at another level; asked only where there is a curve.
+  virtual LevelSums sums_at(const Rows& rows, const Regions& regions) const;
   // Images have none: a score of them costs as much as their regions.
   virtual bool has_curve() const { return true; }
   // Whether the curve is drawn from scores where one radius holds for all rows.
   virtual bool curve_of_scores() const { return false; }
 
   const EvaluatedMethod method_;
+  const std::vector<Level> levels_;  // besides the report's own, with that among them; or none
 
  private:
+  void measure_levels(const TestInputs& inputs, const Rows& rows, MeasuredRegions& measured,
+                      Packer& packer) const;
+  void finish_levels(MethodResult& result) const;
   bool one_radius() const;
   bool all_scores() const { return method_.artifact.rows.levels.empty(); }
 
@@ -77,7 +89,8 @@ class MethodEvaluator {
   std::vector<double> scores_;
   std::vector<double> p_values_;
   std::vector<uint64_t> within_;
-  size_t detected_ = 0;  // rows whose scores are within their radii
+  std::vector<LevelSums> level_sums_;  // of levels_
+  size_t detected_ = 0;                // rows whose scores are within their radii
   size_t rows_ = 0;
 };
 

@@ -1,7 +1,9 @@
 // Bands, or sets of labels, of whole images on a stream of them; see method_evaluator.h.
 #include <span>
+#include <utility>
 
 #include "fcp/evaluation/pixel_evaluation.h"
+#include "fcp/images/heat_map.h"
 #include "fcp/pipeline/method_evaluator.h"
 #include "fcp/pipeline/open_data.h"
 #include "fcp/pipeline/pixel_pictures.h"
@@ -69,15 +71,23 @@ class PixelMethod : public MethodEvaluator {
         images_(dynamic_cast<const SegmentationRows&>(method.source)),
         evaluator_(method.artifact.score.pixels, predicts_labels(method.artifact.score.name)) {}
 
-  Example example(const Rows& rows, const Regions& regions, size_t i) const override {
+  Example example(const Rows& rows, const MeasuredRegions& measured, size_t i) const override {
     const SegmentImage& image = images_.images().at(i);
-    const Regions own = region_of_row(regions, i);
-    const PixelPicture picture = pixel_picture(image.image, own, images_.task());
-    const ImageFigures figures = image_figures(image, rows.y.row(i), own, images_.task());
+    const SegmentTask& task = images_.task();
+    const Regions own = region_of_row(measured.regions, i);
+    const ImageFigures figures = image_figures(image, rows.y.row(i), own, task);
+    const auto coloured = [&](const Image& classes) {
+      return encode_png(colour_labels(classes, method_.class_names));
+    };
+    PixelExample pixels{figures.pixel_share(), static_cast<size_t>(image.image.height),
+                        static_cast<size_t>(image.image.width), pixel_uncertainty(own, task)};
+    pixels.truth = coloured(image.labels);
+    pixels.prediction = coloured(predicted_classes(image.image, own, task));
+    pixels.missed = encode_png(mark_pixels(image.image, missed_pixels(own, rows.y.row(i), task)));
     return {.name = image.name,
-            .png = encode_png(picture.strip),
+            .png = encode_png(image.image),
             .covered = evaluator_.covers(figures),
-            .region = PixelExample{figures.pixel_share(), picture.largest}};
+            .region = std::move(pixels)};
   }
 
  protected:

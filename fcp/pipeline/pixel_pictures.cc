@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <span>
 
+#include "fcp/conformal/interval.h"
 #include "fcp/images/heat_map.h"
+#include "fcp/pipeline/region_tensors.h"
 
 namespace fcp {
 namespace {
@@ -18,8 +20,9 @@ std::span<const float> floats_of(const torch::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
 
-// The class that the network answers for each pixel: of bands the channel whose output is least,
-// because log(−log p) falls as p grows.
+}  // namespace
+
+// Of bands the channel whose output is least, because log(−log p) falls as p grows.
 Image predicted_classes(const Image& image, const Regions& regions, const SegmentTask& task) {
   const torch::Tensor channels = regions.members.defined()
                                      ? regions.prediction[0]
@@ -30,7 +33,26 @@ Image predicted_classes(const Image& image, const Regions& regions, const Segmen
   return result;
 }
 
-}  // namespace
+std::vector<uint8_t> missed_pixels(const Regions& regions, std::span<const float> y,
+                                   const SegmentTask& task) {
+  const auto channels = static_cast<size_t>(task.channels());
+  if (regions.members.defined()) {
+    const torch::Tensor members = host_members(regions);  // [1, C, P]
+    const bool* in = members.data_ptr<bool>();
+    std::vector<uint8_t> missed(y.size());
+    for (size_t i = 0; i < y.size(); ++i) {
+      missed[i] = y[i] >= 0 && !in[static_cast<size_t>(y[i]) * y.size() + i];
+    }
+    return missed;
+  }
+  const torch::Tensor lower = host_doubles(regions.lower), upper = host_doubles(regions.upper);
+  std::vector<uint8_t> missed(y.size() / channels);
+  for (size_t i = 0; i < y.size(); ++i) {
+    const Interval band{numbers(lower)[i], numbers(upper)[i]};
+    if (!band.contains(y[i])) missed[i % missed.size()] = 1;
+  }
+  return missed;
+}
 
 std::vector<float> pixel_uncertainty(const Regions& regions, const SegmentTask& task) {
   const auto channels = static_cast<size_t>(task.channels());
@@ -45,13 +67,14 @@ std::vector<float> pixel_uncertainty(const Regions& regions, const SegmentTask& 
                           static_cast<size_t>(lower.numel()) / channels);
 }
 
-PixelPicture pixel_picture(const Image& image, const Regions& regions, const SegmentTask& task) {
+Image pixel_picture(const Image& image, const Regions& regions, const SegmentTask& task,
+                    std::span<const std::string> class_names) {
   const std::vector<float> uncertainty = pixel_uncertainty(regions, task);
   const float largest = *std::max_element(uncertainty.begin(), uncertainty.end());
   const Image map = heat_map(uncertainty, image.height, image.width, 0, largest > 0 ? largest : 1);
-  const Image classes = colour_labels(predicted_classes(image, regions, task));
+  const Image classes = colour_labels(predicted_classes(image, regions, task), class_names);
   const Image parts[] = {image, classes, map};
-  return {side_by_side(parts, kStripGap), largest};
+  return side_by_side(parts, kStripGap);
 }
 
 Regions region_of_row(const Regions& regions, size_t i) {

@@ -85,9 +85,7 @@ class RegionFile : public RegionWriter {
  public:
   RegionFile(std::string out, const CalibrationArtifact& artifact, RegionFileOptions options)
       : out_(std::move(out)), artifact_(artifact), options_(std::move(options)) {
-    for (const char* ending : {".parquet", ".feather", ".arrow", ".xlsx"}) {
-      if (out_.ends_with(ending)) fail(out_, ": regions are written as CSV or .npy, not ", ending);
-    }
+    check_csv_path(out_);  // before anything is computed
     const bool more = options_.levels.size() > 1 || !options_.kept.names.empty();
     if (more && out_.ends_with(".npy")) {
       fail(out_, ": an .npy holds the regions of one level alone; write CSV");
@@ -227,7 +225,8 @@ class RegionFolder : public RegionWriter {
       const SegmentImage& image = images_.images().at(i);
       const Regions own = region_of_row(regions, i);
       const std::string stem = folder_ + "/" + image.name;
-      write_png(stem + ".png", pixel_picture(image.image, own, images_.task()).strip);
+      write_png(stem + ".png",
+                pixel_picture(image.image, own, images_.task(), images_.class_names()));
       if (bands_) write_pixel_regions(stem + ".npy", own, image.image, images_.task());
     }
   }

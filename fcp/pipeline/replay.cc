@@ -174,6 +174,11 @@ MonitoredCalibration monitored_calibration(const CalibrationArtifact& artifact) 
     fail(*missing, "; monitoring needs all scores");
   }
   const CalibrationOptions& options = artifact.calibration;
+  if (options.name == kCrossScore) {
+    fail(
+        "the predictor is calibrated by its training rows (cross), with which the scores of a log ",
+        "are not exchangeable; run fcp calibrate on it with --score auto and rows of their own");
+  }
   const CalibrationScores& rows = artifact.rows;
   const bool grouped = options.name == "grouped";
   const auto sides = static_cast<size_t>(rows.sides);

@@ -135,12 +135,14 @@ class OptionSelector {
     const size_t rows = count_rows(source_, batch_);
     const size_t wanted = slice_size(rows);
     if (open_.score && too_few_for_score(wanted)) take_simplest(rows);
+    if (open_.cut && too_few_for_cut(wanted)) take_default_cut(rows);
     if (!open_.any()) return std::move(chosen_);
     chosen_.left_out = choose_rows(rows, 0, wanted, context_.seed);
     slice_ = take_masked(source_, chosen_.left_out, true, batch_);
-    if (slice_.x.rows() < 10) {
-      fail(settings_.data_name, ": what is chosen needs at least 10 rows of its own; ",
-           settings_.method.selection, " of ", rows, " rows are ", slice_.x.rows());
+    if (slice_.x.rows() < kLeastSlice) {
+      fail(settings_.data_name, ": what is chosen needs at least ", kLeastSlice,
+           " rows of its own; ", settings_.method.selection, " of ", rows, " rows are ",
+           slice_.x.rows());
     }
     chosen_.choices.rows = slice_.x.rows();
     const bool has_heads = has_output(chosen_.network, kSpreadOutput);
@@ -156,6 +158,7 @@ class OptionSelector {
   }
 
  private:
+  static constexpr size_t kLeastSlice = 10;
   static constexpr size_t kLeastForScore = 40;        // rows of a slice that chooses a score
   static constexpr size_t kLeastForHeads = 200;       // rows that heads are fitted on
   static constexpr double kHeadShare = 0.3;           // of the calibration rows, if they must serve
@@ -177,6 +180,12 @@ class OptionSelector {
   bool too_few_for_score(size_t slice) const {
     const size_t half = slice / 2;
     return slice < kLeastForScore || conformal_rank(settings_.level, half) > half;
+  }
+
+  bool too_few_for_cut(size_t slice) const {
+    const Level side =
+        side_level(settings_.level, chosen_.score.asymmetric ? 2 : 1, chosen_.calibration);
+    return slice < kLeastSlice || conformal_rank(side, slice / 2) > slice / 2;
   }
 
   // What the settings say, with the default cut where one is needed.
@@ -206,6 +215,13 @@ class OptionSelector {
     chosen_.score.name = chosen_.choices.score = labels_ ? "lac" : "residual";
     context_.observer->note(
         concat("score: ", rows, " rows are too few to choose one; taking ", chosen_.score.name));
+  }
+
+  void take_default_cut(size_t rows) {
+    open_.cut = false;
+    chosen_.cut = default_cut(chosen_.network);
+    context_.observer->note(
+        concat("cut: ", rows, " rows are too few to choose one; taking ", chosen_.cut));
   }
 
   // Heads on the features of a network that has none, from rows of their own.

@@ -67,4 +67,16 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
   return result;
 }
 
+CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, int64_t folds,
+                             const Context& context) {
+  const Rows rows = read_all(source);
+  Stage stage(context, "train", static_cast<size_t>(folds));
+  CrossFit result = train_crossed(rows.x, rows.y, options, folds, [&](int64_t fold) {
+    stage.advance(1, [&] { return concat("fold ", fold + 1, " of ", folds); });
+  });
+  for (const std::string& warning : result.warnings) context.observer->warning(warning);
+  describe_training(source, rows, result.graph);
+  return result;
+}
+
 }  // namespace fcp

@@ -3,6 +3,7 @@
 
 #include "fcp/data/rows.h"
 #include "fcp/pipeline/context.h"
+#include "fcp/training/cross_fit.h"
 #include "fcp/training/tabular.h"
 #include "fcp/training/train.h"
 
@@ -17,5 +18,10 @@ TrainResult train_rows(RowSource& source, const TrainOptions& options, const Con
 // observer and stay in the result.
 TabularResult train_table(RowSource& source, const TabularOptions& options, bool heads,
                           const Context& context);
+
+// By the default recipe, cross-fitted so that the rows that train calibrate as well
+// (fcp/training/cross_fit.h).
+CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, int64_t folds,
+                             const Context& context);
 
 }  // namespace fcp

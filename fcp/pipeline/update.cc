@@ -147,6 +147,12 @@ CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
   if (options.window > 0 && !options.since.empty()) {
     fail_option("window", "and since exclude each other");
   }
+  if (artifact.calibration.name == kCrossScore) {
+    fail(
+        "the predictor is calibrated by its training rows (cross), which new rows cannot join; "
+        "run ",
+        "fcp calibrate on it with --score auto and rows of their own");
+  }
   const bool keeps = options.since.empty();
   if (!artifact.rows.levels.empty() && keeps) {
     fail_option("since", "the file keeps the scores of some levels alone, with which new ones ",

@@ -24,7 +24,9 @@ struct CurveSeries {
   std::string name;
   std::span<const CurvePoint> points;
 };
-std::string coverage_curve_chart(std::span<const CurveSeries> series, size_t calibration_rows);
+// A `cursor` marks the level of the report, and moves with the page's slider.
+std::string coverage_curve_chart(std::span<const CurveSeries> series, size_t calibration_rows,
+                                 std::optional<double> cursor = {});
 
 // Coverage of each part with its confidence interval, against the line 1 − α. Parts whose interval
 // lies wholly below the line are diamonds. Of more than `most` parts the worst are shown.
@@ -49,8 +51,13 @@ std::string size_chart(std::span<const size_t> histogram, std::span<const Method
 // Calibration scores, those beyond the radius apart.
 std::string score_chart(std::span<const double> scores, std::optional<double> radius);
 
-// Intervals in the order of their prediction with the truth on them, misses marked by a cross. Of
-// more than 300 rows, 300 evenly along that order. Rows with a NaN are left out.
-std::string interval_chart(std::span<const IntervalExample> rows, const std::string& response);
+// The rows that interval_chart draws, in the order of their prediction: of more than 300 rows, 300
+// evenly along that order. Rows with a NaN are left out.
+std::vector<Example> drawn_examples(std::span<const Example> rows);
+
+// Intervals with the truth on them, misses marked by a cross, at the level of the report. The axis
+// has room for the intervals at the levels from number `first_level` on too.
+std::string interval_chart(std::span<const Example> drawn, const std::string& response,
+                           size_t first_level = 0);
 
 }  // namespace fcp

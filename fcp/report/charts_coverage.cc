@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "fcp/base/error.h"
@@ -134,7 +135,8 @@ void draw_part(Chart& chart, const GroupCoverage& part, double y, double target)
 
 }  // namespace
 
-std::string coverage_curve_chart(std::span<const CurveSeries> series, size_t calibration_rows) {
+std::string coverage_curve_chart(std::span<const CurveSeries> series, size_t calibration_rows,
+                                 std::optional<double> cursor) {
   std::vector<std::vector<Deviation>> curves;
   std::vector<double> values = {0};
   double last_alpha = 0;
@@ -148,8 +150,9 @@ std::string coverage_curve_chart(std::span<const CurveSeries> series, size_t cal
     }
   }
   if (values.size() == 1) values = {-5, 5};
-  Chart chart(curve_frame(series, calibration_rows), {0, last_alpha > 0 ? last_alpha * 1.03 : 1},
-              range_of(values));
+  ChartFrame frame = curve_frame(series, calibration_rows);
+  if (cursor) frame.id = "curve";
+  Chart chart(std::move(frame), {0, last_alpha > 0 ? last_alpha * 1.03 : 1}, range_of(values));
   if (!curves.empty() && calibration_rows > 0) {
     draw_band(chart, curves[0], &Deviation::beta_low, &Deviation::beta_high, "expected");
   }
@@ -159,6 +162,9 @@ std::string coverage_curve_chart(std::span<const CurveSeries> series, size_t cal
     draw_band(chart, curves[0], &Deviation::low, &Deviation::high, "confidence");
   }
   chart.line({chart.left(), chart.y(0)}, {chart.right(), chart.y(0)}, "target");
+  if (cursor) {
+    chart.line({chart.x(*cursor), chart.top()}, {chart.x(*cursor), chart.bottom()}, "cursor");
+  }
   for (size_t i = curves.size(); i-- > 0;) {
     draw_curve(chart, curves[i], series_style(i), series[i].name);
   }

@@ -1,5 +1,7 @@
 #include "fcp/report/choices_text.h"
 
+#include <set>
+
 #include "fcp/base/error.h"
 #include "fcp/base/number_text.h"
 #include "fcp/base/text_table.h"
@@ -11,10 +13,12 @@ constexpr char kLeftOut[] = ", which are left out of calibration";
 
 std::string cut_text(const ChosenFrom<CutCandidate>& cut, size_t rows) {
   Table table({"cut", "floor", "length", "coverage", ""});
+  std::set<std::string> said_already;  // a reason that holds for several cuts
   for (size_t i = 0; i < cut.candidates.size(); ++i) {
     const CutCandidate& one = cut.candidates[i];
     if (!one.skipped.empty()) {
-      table.add_row({one.cut, "", "", "", "skipped: " + one.skipped});
+      const bool said = !said_already.insert(one.skipped).second;
+      table.add_row({one.cut, "", "", "", said ? "skipped as well" : "skipped: " + one.skipped});
       continue;
     }
     table.add_row({one.cut, format_number(one.floor), format_number(one.length),

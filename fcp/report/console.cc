@@ -9,6 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
+#include "fcp/conformal/cross_guarantee.h"
 #include "fcp/report/format.h"
 #include "fcp/report/pixel_html.h"
 #include "fcp/report/promise.h"
@@ -200,6 +201,12 @@ void print_report(std::ostream& out, const EvaluationReport& report) {
       if (&method != &report.methods.front()) out << '\n';
       print_method(out, method, {.level = report.level, .confidence = report.confidence});
     }
+  }
+  if (claim.folds > 0) {
+    out << "\nguaranteed: at least "
+        << format_percent(cross_guarantee(claim.level, claim.calibration_rows, claim.folds))
+        << " (cross: the training rows calibrate); near " << format_target(claim.level)
+        << " is usual\n";
   }
   const std::string alarm = alarm_text(claim);
   if (!alarm.empty()) out << "\nverdict: " << alarm << '\n';

@@ -21,6 +21,40 @@ std::string scores_remark(const Claim& claim) {
                 "; rows beyond it (outlined) would not be covered.");
 }
 
+std::string curve_table(const Claim& claim, std::span<const CurveSeries> series) {
+  std::vector<std::string> headers = {"α", "Target"};
+  for (const CurveSeries& one : series) headers.push_back(one.name);
+  headers.push_back(concat(series.front().name, ", ", format_confidence(claim.confidence)));
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < series.front().points.size(); ++i) {
+    const CurvePoint& point = series.front().points[i];
+    std::vector<std::string> row = {concat(point.level.value()), format_target(point.level)};
+    for (const CurveSeries& one : series) {
+      row.push_back(i < one.points.size() ? format_percent(one.points[i].coverage.rate) : "–");
+    }
+    row.push_back(format_percent_range(point.coverage.lower, point.coverage.upper));
+    rows.push_back(std::move(row));
+  }
+  return html_table(headers, rows);
+}
+
+// The radii of usual levels: ranks among the scores.
+std::string scores_table(const Claim& claim, std::span<const double> scores) {
+  std::vector<double> sorted(scores.begin(), scores.end());
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::vector<std::string>> rows;
+  for (const char* text : {"0.5", "0.2", "0.1", "0.05", "0.02", "0.01"}) {
+    const Level level = Level::parse(text);
+    const size_t k = conformal_rank(level, claim.calibration_rows);
+    if (claim.calibration_rows != sorted.size()) break;
+    rows.push_back(
+        {level.text(), format_count(k), k > sorted.size() ? "∞" : format_number(sorted[k - 1])});
+  }
+  if (rows.empty()) return "";
+  const std::vector<std::string> headers = {"α", "Rank k", "Radius"};
+  return html_table(headers, rows);
+}
+
 }  // namespace
 
 std::vector<CurveSeries> curves_of(const std::vector<MethodResult>& methods) {
@@ -35,19 +69,22 @@ void add_curve(std::vector<Figure>& figures, const Claim& claim,
                std::span<const CurveSeries> series) {
   if (series.empty()) return;
   const bool beta_holds = claim.guaranteed && claim.radius.has_value();
-  figures.push_back(
-      {.caption = "Coverage at every level",
-       .remark = beta_holds ? "Zero is the target. The grey band is what luck in drawing "
-                              "the calibration rows explains."
-                            : "Zero is the target.",
-       .chart = coverage_curve_chart(series, beta_holds ? claim.calibration_rows : 0)});
+  figures.push_back({.caption = "Coverage at every level",
+                     .remark = beta_holds
+                                   ? "Zero is the target. The grey band is what luck in drawing "
+                                     "the calibration rows explains."
+                                   : "Zero is the target.",
+                     .chart = coverage_curve_chart(series, beta_holds ? claim.calibration_rows : 0,
+                                                   claim.level.value()),
+                     .html = curve_table(claim, series)});
 }
 
 void add_scores(std::vector<Figure>& figures, const Claim& claim, std::span<const double> scores) {
   if (scores.empty()) return;
   figures.push_back({.caption = "Calibration scores and the radius",
                      .remark = scores_remark(claim),
-                     .chart = score_chart(scores, claim.radius)});
+                     .chart = score_chart(scores, claim.radius),
+                     .html = scores_table(claim, scores)});
 }
 
 Figure parts_figure(const Claim& claim, PartsFigure figure) {

@@ -15,7 +15,8 @@ namespace fcp {
 // The curves of all methods that have one, the main one first.
 std::vector<CurveSeries> curves_of(const std::vector<MethodResult>& methods);
 
-// Adds nothing where there is no curve.
+// Adds nothing where there is no curve. The cursor of the page's slider stands at the level of the
+// claim.
 void add_curve(std::vector<Figure>& figures, const Claim& claim,
                std::span<const CurveSeries> series);
 

@@ -12,8 +12,8 @@ namespace fcp {
 namespace {
 
 std::string gallery_headline(const Gallery& gallery) {
-  if (gallery.tiles.empty() && gallery.notes.empty()) return "";
-  std::string html = "<div class=\"tiles\">\n";
+  if (gallery.tiles.empty() && gallery.notes.empty() && gallery.opening.empty()) return "";
+  std::string html = gallery.opening + "<div class=\"tiles\">\n";
   for (const GalleryTile& tile : gallery.tiles) {
     html += html_tile(tile.label, tile.value, tile.remark);
   }
@@ -22,10 +22,10 @@ std::string gallery_headline(const Gallery& gallery) {
   return html_section("headline", "In short", html);
 }
 
-std::string css_colour(int label) {
+std::string css_colour(int label, const std::string& name) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text = "#";
-  for (const uint8_t value : class_colour(label)) {
+  for (const uint8_t value : class_colour(label, name)) {
     text += kDigits[value / 16];
     text += kDigits[value % 16];
   }
@@ -36,8 +36,8 @@ std::string class_legend(const std::vector<std::string>& names) {
   if (names.empty()) return "";
   std::string html = "<ul class=\"swatches\">";
   for (size_t i = 0; i < names.size(); ++i) {
-    html += concat("<li><span style=\"background:", css_colour(static_cast<int>(i)), "\"></span>",
-                   html_text(names[i]), "</li>");
+    html += concat("<li><span style=\"background:", css_colour(static_cast<int>(i), names[i]),
+                   "\"></span>", html_text(names[i]), "</li>");
   }
   return html + "</ul>\n";
 }
@@ -52,22 +52,22 @@ std::string heat_legend(const Gallery& gallery) {
                 html_text(gallery.scale_high), "</p>\n");
 }
 
-std::string strip_heading(const std::vector<std::string>& parts) {
-  if (parts.empty()) return "";
-  std::string html = "<div class=\"parts\">";
-  for (const std::string& part : parts) html += concat("<span>", html_text(part), "</span>");
-  return html + "</div>\n";
+std::string strip_html(const GalleryStrip& strip) {
+  std::string html = concat("<figure class=\"card strip", strip.missed ? " missed" : "",
+                            "\"><figcaption><h3>", html_text(strip.name), "</h3>");
+  if (!strip.caption.empty()) html += html_paragraph(strip.caption, "remark");
+  html += "</figcaption>\n<div class=\"pictures\">\n";
+  for (const GalleryPicture& picture : strip.pictures) {
+    html += concat("<div>", html_png(picture.png, concat(strip.name, ": ", picture.caption)),
+                   "<span>", html_text(picture.caption), "</span></div>\n");
+  }
+  return html + "</div></figure>\n";
 }
 
 std::string strips_section(const Gallery& gallery) {
   if (gallery.strips.empty()) return "";
   std::string html = class_legend(gallery.class_names) + heat_legend(gallery);
-  for (const GalleryStrip& strip : gallery.strips) {
-    html += concat("<figure class=\"card strip\"><figcaption><h3>", html_text(strip.name), "</h3>");
-    if (!strip.caption.empty()) html += html_paragraph(strip.caption, "remark");
-    html += concat("</figcaption>\n", strip_heading(gallery.parts), html_png(strip.png, strip.name),
-                   "</figure>\n");
-  }
+  for (const GalleryStrip& strip : gallery.strips) html += strip_html(strip);
   return html_section("gallery", "Image by image", html);
 }
 
@@ -80,7 +80,7 @@ std::string gallery_html(const Gallery& gallery) {
   }
   return html_page(gallery.title, gallery.subtitle,
                    concat(gallery_headline(gallery), table, strips_section(gallery),
-                          provenance_section(gallery.provenance)));
+                          gallery.closing, provenance_section(gallery.provenance)));
 }
 
 }  // namespace fcp

@@ -1,14 +1,27 @@
 #include "fcp/report/interval_figures.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/report/charts.h"
 #include "fcp/report/figures.h"
 #include "fcp/report/format.h"
+#include "fcp/report/level_section.h"
 
 namespace fcp {
 namespace {
+
+std::string lengths_table(std::vector<double> lengths) {
+  std::sort(lengths.begin(), lengths.end());
+  std::vector<std::vector<std::string>> rows;
+  for (const int percent : {5, 25, 50, 75, 95}) {
+    const size_t at = (lengths.size() - 1) * static_cast<size_t>(percent) / 100;
+    rows.push_back({concat(percent, " %"), format_number(lengths[at])});
+  }
+  const std::vector<std::string> headers = {"Share of the intervals", "at most so long"};
+  return html_table(headers, rows);
+}
 
 void add_lengths(std::vector<Figure>& figures, const EvaluationReport& report) {
   const MethodResult& main = report.methods.front();
@@ -20,25 +33,25 @@ void add_lengths(std::vector<Figure>& figures, const EvaluationReport& report) {
   figures.push_back(
       {.caption = "Lengths of the intervals",
        .remark = concat("Intervals of ", main.name, "; lines mark the mean of each method."),
-       .chart = length_chart(main.lengths, means)});
-}
-
-void add_sample(std::vector<Figure>& figures, const EvaluationReport& report) {
-  if (report.examples.empty()) return;
-  std::vector<IntervalExample> rows;
-  for (const Example& example : report.examples) rows.push_back(example.interval());
-  figures.push_back({.caption = "A sample of test rows",
-                     .remark = concat("Intervals of ", report.methods.front().name,
-                                      " in the order of the prediction, with the true value."),
-                     .chart = interval_chart(rows, report.response),
-                     .wide = true});
+       .chart = length_chart(main.lengths, means),
+       .html = lengths_table(main.lengths)});
 }
 
 }  // namespace
 
+std::vector<Figure> sample_figure(const EvaluationReport& report) {
+  if (report.examples.empty()) return {};
+  const std::vector<Example> drawn = drawn_examples(report.examples);
+  return {
+      {.caption = "A sample of test rows",
+       .remark = concat("Intervals of ", report.methods.front().name,
+                        " in the order of the prediction, with the true value."),
+       .chart = interval_chart(drawn, report.response, first_drawn_level(report.methods.front())),
+       .wide = true}};
+}
+
 std::vector<Figure> interval_figures(const EvaluationReport& report) {
   std::vector<Figure> figures;
-  add_sample(figures, report);
   const Claim claim = claim_of(report);
   add_curve(figures, claim, curves_of(report.methods));
   add_lengths(figures, report);

@@ -10,7 +10,10 @@
 
 namespace fcp {
 
-// A sample of rows, coverage over α, lengths, scores.
+// A sample of rows; none where the report has no examples.
+std::vector<Figure> sample_figure(const EvaluationReport& report);
+
+// Coverage over α, lengths, scores.
 std::vector<Figure> interval_figures(const EvaluationReport& report);
 
 // Coverage of the main method by thirds of the response, by length, and by group.

@@ -6,6 +6,7 @@
 #include "fcp/base/error.h"
 #include "fcp/report/format.h"
 #include "fcp/report/interval_figures.h"
+#include "fcp/report/level_section.h"
 #include "fcp/report/page.h"
 #include "fcp/report/sections.h"
 
@@ -24,27 +25,40 @@ bool any_infinite(const EvaluationReport& report) {
 
 // ---- headline ---------------------------------------------------------------------------------
 
-std::string length_remark(const LengthSummary& length) {
+std::string length_remark(const IntervalEvaluation& result, const std::string& response) {
+  const LengthSummary& length = result.length;
   if (length.infinite_share == 1) return "all intervals are infinite";
   std::string remark = length.median ? "median " + format_number(*length.median) : "";
   if (length.infinite_share > 0) {
     remark += concat(remark.empty() ? "" : "; ", format_percent(length.infinite_share),
                      " infinite, the others ", format_number(length.mean_finite));
   }
+  if (result.output_error.size() == 1) {
+    remark += concat(remark.empty() ? "" : "\n", response, " has a standard deviation of ",
+                     format_number(result.output_error[0].deviation));
+  }
   return remark;
+}
+
+// Of one output; those of several stand in their table.
+std::string error_tile(const IntervalEvaluation& result, const std::string& response) {
+  if (result.output_error.size() != 1) return "";
+  const PointError& error = result.output_error[0];
+  return html_tile(concat("Error in ", response, " (RMSE)"), format_number(error.rmse),
+                   concat("MAE ", format_number(error.mae),
+                          "\nalways predicting the mean: ", format_number(error.deviation)));
 }
 
 std::string headline(const EvaluationReport& report, const Claim& claim) {
   const IntervalEvaluation& result = report.methods.front().intervals();
-  const std::string tested =
-      concat(format_count(result.rows, "test row"),
-             result.outputs > 1 ? concat(", ", format_count(result.outputs, "output")) : "");
-  return headline_section(claim,
-                          concat(coverage_tile(claim),
-                                 html_tile("Mean length", format_number(result.length.mean),
-                                           length_remark(result.length), "main"),
-                                 radius_tile(claim), calibration_tile(claim, tested)),
-                          report.notes);
+  const std::string unit = result.outputs == 1 ? concat(" in ", report.response) : "";
+  return headline_section(
+      report, claim,
+      concat(coverage_tile(claim),
+             html_tile(concat("Mean length", unit), format_number(result.length.mean),
+                       length_remark(result, report.response), "main"),
+             error_tile(result, report.response),
+             rows_tile(claim, result.outputs > 1 ? format_count(result.outputs, "output") : "")));
 }
 
 // ---- methods ----------------------------------------------------------------------------------
@@ -53,6 +67,7 @@ std::string methods(const EvaluationReport& report) {
   const bool infinite = any_infinite(report);
   const bool detection = any_detection(report.methods);
   const double main_length = report.methods.front().intervals().length.mean;
+  const bool scoped = !report.guaranteed_groups.empty();
   Row headers = {"Method", "Coverage", format_confidence(report.confidence)};
   if (detection) headers.push_back("Detection");
   headers.insert(headers.end(), {"Mean length", "against first", "Median", "Interval score"});
@@ -67,7 +82,7 @@ std::string methods(const EvaluationReport& report) {
                format_percent_range(result.coverage.lower, result.coverage.upper)};
     if (detection) row.push_back(method.detection ? format_percent(method.detection->rate) : "–");
     row.push_back(format_number(result.length.mean));
-    row.push_back(first ? "–" : difference_text(result.length.mean, main_length));
+    row.push_back(first || scoped ? "–" : difference_text(result.length.mean, main_length));
     row.push_back(result.length.median ? format_number(*result.length.median) : "–");
     row.push_back(format_number(result.interval_score));
     if (infinite) row.push_back(format_percent(result.length.infinite_share));
@@ -75,10 +90,11 @@ std::string methods(const EvaluationReport& report) {
     row.push_back(radius_text(method.radius));
     rows.push_back(std::move(row));
   }
-  return methods_section(headers, rows,
-                         "Lengths compare fairly where coverages are alike. The interval score "
-                         "adds 2/α times the distance of each miss to the length; less is "
-                         "better.");
+  const std::string remark =
+      "Lengths compare fairly where coverages are alike. The interval score adds 2/α times the "
+      "distance of each miss to the length; less is better.";
+  return methods_section(headers, rows, remark + scope_remark(report),
+                         candidates_html(report, "length"));
 }
 
 // ---- parts ------------------------------------------------------------------------------------
@@ -91,11 +107,19 @@ std::string outputs_table(const IntervalEvaluation& result) {
   std::vector<Row> rows;
   for (size_t k = 0; k < std::min(result.outputs, kMostOutputs); ++k) {
     const LengthSummary& length = result.output_length.at(k);
-    rows.push_back({concat("output ", k), format_percent(result.output_coverage.at(k)),
-                    format_number(length.mean),
-                    length.median ? format_number(*length.median) : "–"});
+    Row row = {concat("output ", k), format_percent(result.output_coverage.at(k)),
+               format_number(length.mean), length.median ? format_number(*length.median) : "–"};
+    if (!result.output_error.empty()) {
+      const PointError& error = result.output_error.at(k);
+      row.insert(row.end(), {format_number(error.rmse), format_number(error.mae),
+                             format_number(error.deviation)});
+    }
+    rows.push_back(std::move(row));
   }
-  const Row headers = {"Output", "Coverage alone", "Mean length", "Median"};
+  Row headers = {"Output", "Coverage alone", "Mean length", "Median"};
+  if (!result.output_error.empty()) {
+    headers.insert(headers.end(), {"RMSE", "MAE", "Deviation of the truth"});
+  }
   const std::string rest = result.outputs > kMostOutputs
                                ? concat("The first ", kMostOutputs, " of ", result.outputs, ".")
                                : "";
@@ -114,10 +138,12 @@ std::string parts(const EvaluationReport& report) {
 std::string interval_page(const EvaluationReport& report) {
   const Claim claim = claim_of(report);
   const std::string subtitle = concat(format_target(report.level), " prediction intervals for ",
-                                      report.response, " by the score ", claim.method);
-  return html_page(report.title.empty() ? "Prediction intervals" : report.title, subtitle,
-                   concat(headline(report, claim), charts_section(interval_figures(report)),
-                          methods(report), parts(report),
+                                      report.response, ", score ", claim.method);
+  const std::vector<Figure> sample = sample_figure(report);
+  const std::string rows = sample.empty() ? "" : filter_html() + html_figures(sample);
+  return html_page(page_title(report, "Prediction intervals"), subtitle,
+                   concat(headline(report, claim), level_section(report, claim, rows),
+                          charts_section(interval_figures(report)), parts(report), methods(report),
                           conditional_section(report.methods.front(), report.confidence, "length"),
                           promise_section(claim), provenance_section(report.provenance)));
 }

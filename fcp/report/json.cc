@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fcp/conformal/cross_guarantee.h"
 #include "fcp/report/promise.h"
 
 namespace fcp {
@@ -57,11 +58,18 @@ void add_length(Json& object, const LengthSummary& length) {
   object["empty_share"] = json_number(length.empty_share);
 }
 
+void add_error(Json& object, const PointError& error) {
+  object["rmse"] = json_number(error.rmse);
+  object["mae"] = json_number(error.mae);
+  object["deviation"] = json_number(error.deviation);
+}
+
 Json outputs_json(const IntervalEvaluation& evaluation) {
   Json list = Json::array();
   for (size_t k = 0; k < evaluation.outputs; ++k) {
     Json object = {{"coverage", json_number(evaluation.output_coverage.at(k))}};
     add_length(object, evaluation.output_length.at(k));
+    if (!evaluation.output_error.empty()) add_error(object, evaluation.output_error.at(k));
     list.push_back(std::move(object));
   }
   return list;
@@ -101,6 +109,12 @@ Json row_method_json(const MethodResult& method, const Level& level) {
     object["detection_coverage_high"] = json_number(method.detection->upper);
   }
   if (method.conditional) object["conditional"] = conditional_json(*method.conditional);
+  const char* size = std::holds_alternative<SetEvaluation>(method.evaluation) ? "size" : "length";
+  for (const LevelResult& at : method.levels) {
+    Json entry = {{"alpha", at.level.value()}, {size, json_number(at.size)}};
+    add_coverage(entry, at.coverage);
+    object["levels"].push_back(std::move(entry));
+  }
   if (!method.curve.empty()) object["curve"] = curve_json(method.curve);
   if (method.top1) object["top1"] = json_number(*method.top1);
   if (method.top5) object["top5"] = json_number(*method.top5);
@@ -143,6 +157,10 @@ void add_verdict(Json& object, const EvaluationReport& report) {
   const Claim claim = claim_of(report);
   object["p_coverage"] = json_number(claim.p_value);
   object["verdict"] = verdict_name(coverage_verdict(claim));
+  if (claim.folds > 0) {
+    object["guaranteed_coverage"] =
+        cross_guarantee(claim.level, claim.calibration_rows, claim.folds);
+  }
   for (const GuaranteedGroup& group : report.guaranteed_groups) {
     Json entry = {{"name", group.name}, {"calibration_rows", group.calibration_rows}};
     if (group.coverage) {
@@ -174,6 +192,7 @@ Json evaluation_json(const IntervalEvaluation& evaluation, const Level& level) {
     object["weighted_length"] = json_number(*evaluation.weighted_length);
   }
   if (evaluation.volume) object["volume"] = json_number(*evaluation.volume);
+  if (evaluation.output_error.size() == 1) add_error(object, evaluation.output_error[0]);
   object["interval_score"] = json_number(evaluation.interval_score);
   object["thirds"] = groups_json(evaluation.response_thirds);
   object["worst_third"] = group_json(evaluation.worst_third);
@@ -195,6 +214,12 @@ Json evaluation_json(const SetEvaluation& evaluation, const Level& level) {
   object["worst_class"] = group_json(evaluation.worst_class);
   add_groups(object, evaluation.groups, evaluation.worst_group);
   object["size_strata"] = strata_json(evaluation.size_strata);
+  for (const Confusion& one : evaluation.confusions) {
+    object["confusions"].push_back({{"label", one.truth},
+                                    {"prediction", one.prediction},
+                                    {"rows", one.rows},
+                                    {"covered", one.covered}});
+  }
   return object;
 }
 

@@ -67,11 +67,13 @@ Figure worst_classes_figure(const EvaluationReport& report, const Claim& claim) 
                      return std::pair(a.coverage.rate, a.coverage.upper) <
                             std::pair(b.coverage.rate, b.coverage.upper);
                    });
+  const std::string promised =
+      report.guaranteed_classes ? " The guarantee holds for each class alone." : "";
   return parts_figure(
       claim, {.caption = classes.size() > kMostClasses ? "The worst classes" : "By class",
-              .remark = "Coverage of the rows whose true label it is, the least first. Of many "
-                        "classes some are low by luck: see whether the whole confidence interval "
-                        "is." +
+              .remark = "Coverage of the rows whose true label it is, the least first." + promised +
+                        " Of many classes some are low by luck: see whether the whole confidence "
+                        "interval is." +
                         absent_text(result, report.class_names),
               .parts = std::move(classes),
               .most = kMostClasses});

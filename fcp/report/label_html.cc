@@ -1,11 +1,14 @@
 #include "fcp/report/label_html.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fcp/base/error.h"
 #include "fcp/report/format.h"
 #include "fcp/report/label_figures.h"
+#include "fcp/report/level_section.h"
 #include "fcp/report/page.h"
 #include "fcp/report/sections.h"
 
@@ -15,6 +18,7 @@ namespace {
 using Cells = std::vector<std::string>;
 
 constexpr size_t kMostExamples = 24;
+constexpr std::ptrdiff_t kMostMissed = 15;  // before covered ones
 constexpr size_t kMostMembers = 12;
 
 double share_of_size(const SetEvaluation& result, size_t size) {
@@ -53,12 +57,10 @@ std::string label_headline(const EvaluationReport& report, const Claim& claim) {
   const MethodResult& main = report.methods.front();
   const SetEvaluation& result = main.sets();
   return headline_section(
-      claim,
+      report, claim,
       concat(coverage_tile(claim),
              html_tile("Mean size", format_number(result.mean_size), size_remark(result), "main"),
-             accuracy_tile(main), radius_tile(claim),
-             calibration_tile(claim, format_count(result.rows, "test row"))),
-      report.notes);
+             accuracy_tile(main), rows_tile(claim, "")));
 }
 
 // ---- methods ----------------------------------------------------------------------------------
@@ -77,6 +79,7 @@ std::string label_methods(const EvaluationReport& report) {
   const bool empty = any_share(report, &SetEvaluation::empty_share);
   const bool full = any_share(report, &SetEvaluation::full_share);
   const double main_size = report.methods.front().sets().mean_size;
+  const bool scoped = !report.guaranteed_groups.empty();
   Cells headers = {"Method", "Coverage", format_confidence(report.confidence)};
   if (detection) headers.push_back("Detection");
   headers.insert(headers.end(), {"Mean size", "against first", "One label"});
@@ -92,7 +95,7 @@ std::string label_methods(const EvaluationReport& report) {
                  format_percent_range(result.coverage.lower, result.coverage.upper)};
     if (detection) row.push_back(method.detection ? format_percent(method.detection->rate) : "–");
     row.push_back(format_number(result.mean_size));
-    row.push_back(first ? "–" : difference_text(result.mean_size, main_size));
+    row.push_back(first || scoped ? "–" : difference_text(result.mean_size, main_size));
     row.push_back(format_percent(share_of_size(result, 1)));
     if (empty) row.push_back(format_percent(result.empty_share));
     if (full) row.push_back(format_percent(result.full_share));
@@ -101,74 +104,158 @@ std::string label_methods(const EvaluationReport& report) {
     row.push_back(radius_text(method.radius));
     rows.push_back(std::move(row));
   }
-  return methods_section(headers, rows,
-                         "Sizes compare fairly where coverages are alike. Worst size and worst "
-                         "class are the least coverages by size of the set and by true label.");
+  std::string remark =
+      "Sizes compare fairly where coverages are alike. Worst size and worst class are the least "
+      "coverages by size of the set and by true label.";
+  if (empty) {
+    remark += " An empty set says that no label is usual enough for this row; it counts as a miss.";
+  }
+  return methods_section(headers, rows, remark + scope_remark(report),
+                         candidates_html(report, "size"));
 }
 
 // ---- examples ---------------------------------------------------------------------------------
 
-// The labels of the set, the true one marked. Of many the first are shown, and the true one.
-std::string members_html(const LabelExample& example) {
-  const std::vector<std::string>& members = example.members;
-  if (members.empty()) return html_paragraph("∅ the set is empty", "remark");
-  Cells shown(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(
-                                                     std::min(members.size(), kMostMembers)));
-  const auto is_truth = [&](const std::string& member) { return member == example.truth; };
-  const bool hidden = std::none_of(shown.begin(), shown.end(), is_truth) &&
-                      std::any_of(members.begin(), members.end(), is_truth);
-  if (hidden) shown.back() = example.truth;
-  std::string html = "<ul class=\"labels\">";
-  for (const std::string& member : shown) {
-    html += concat(is_truth(member) ? "<li class=\"truth\">" : "<li>", html_text(member), "</li>");
-  }
-  if (members.size() > shown.size()) {
-    html += concat("<li class=\"more\">and ", format_count(members.size() - shown.size()),
-                   " more</li>");
-  }
-  return html + "</ul>\n";
+// A label of an example's set: with the last level whose set holds it, for the script.
+std::string member_html(const std::string& name, size_t last, bool truth, bool shown) {
+  return concat("<li", truth ? " class=\"truth\"" : "", " data-last=\"", last, "\"",
+                shown ? "" : " hidden=\"\"", ">", html_text(name), "</li>");
 }
 
-std::string example_html(const Example& example) {
+// The labels of the set, the true one marked, and behind them those of larger sets, not shown. Of
+// many the first are shown, and the true one.
+std::string members_html(const LabelExample& example, size_t own) {
+  std::vector<LabelAtLevels> labels = example.at_levels;
+  if (labels.empty()) {
+    for (const std::string& member : example.members) labels.push_back({member, own});
+  }
+  const auto is_truth = [&](const LabelAtLevels& label) { return label.name == example.truth; };
+  if (labels.size() > kMostMembers && example.at_levels.empty()) {
+    const auto truth = std::find_if(labels.begin(), labels.end(), is_truth);
+    if (truth != labels.end() && truth - labels.begin() >= static_cast<int>(kMostMembers)) {
+      std::swap(labels[kMostMembers - 1], *truth);
+    }
+    labels.resize(kMostMembers);
+  }
+  std::string items;
+  size_t shown = 0;
+  for (const LabelAtLevels& label : labels) {
+    const bool in = label.last >= own;
+    shown += in;
+    items += member_html(label.name, label.last, is_truth(label), in);
+  }
+  if (example.members.size() > shown) {
+    items += concat("<li class=\"more\">and ", format_count(example.members.size() - shown),
+                    " more</li>");
+  }
+  const bool empty = example.members.empty();
+  return concat("<p class=\"remark none\"", empty ? "" : " hidden=\"\"",
+                ">∅ The set is empty: at this α no label is usual enough for the row. It counts as "
+                "a miss.</p>\n",
+                items.empty() ? "" : concat("<ul class=\"labels\">", items, "</ul>\n"));
+}
+
+std::string example_html(const Example& example, size_t own, size_t levels) {
   const LabelExample& labels = example.labels();
-  std::string html = concat("<div class=\"card example", example.covered ? "" : " missed", "\">\n");
-  if (!example.png.empty()) html += html_png(example.png, example.name);
-  html +=
-      concat("<div><h3>", html_text(example.name), "</h3>",
-             html_paragraph(example.covered ? "✓ covered" : "✗ missed", "mark"),
-             html_paragraph(concat("true label ", labels.truth, ", predicted ", labels.prediction),
-                            "remark"),
-             members_html(labels), "</div></div>\n");
+  std::string html = concat("<div class=\"card example", example.covered ? "" : " missed",
+                            "\" data-covered=\"", covered_levels(example, levels), "\">\n");
+  if (!example.png.empty()) {
+    html += html_png(example.png, concat(example.name, ", of class ", labels.truth));
+  }
+  const bool right = labels.truth == labels.prediction;
+  html += concat("<div><h3>", html_text(example.name), "</h3>",
+                 html_paragraph(example.covered ? "✓ covered" : "✗ missed", "mark"),
+                 html_paragraph(concat("true label ", labels.truth,
+                                       right ? ", predicted rightly"
+                                             : concat(", predicted ", labels.prediction)),
+                                "remark"),
+                 members_html(labels, own), "</div></div>\n");
   return html;
+}
+
+// Missed rows first, then those of the largest sets, those that are predicted wrongly before
+// others. Of many the missed ones do not take up all of the room.
+std::vector<const Example*> hardest_first(const std::vector<Example>& examples) {
+  std::vector<const Example*> order;
+  for (const Example& example : examples) order.push_back(&example);
+  const auto hardness = [](const Example* example) {
+    const LabelExample& labels = example->labels();
+    return std::tuple(!example->covered, labels.members.size(), labels.truth != labels.prediction);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const Example* a, const Example* b) { return hardness(a) > hardness(b); });
+  const auto covered = std::find_if(order.begin(), order.end(),
+                                    [](const Example* example) { return example->covered; });
+  std::rotate(order.begin() + std::min(kMostMissed, covered - order.begin()), covered, order.end());
+  return order;
+}
+
+size_t own_level_number(const EvaluationReport& report) {
+  size_t own = 0;
+  for (const LevelResult& at : report.methods.front().levels) {
+    if (at.level == report.level) return own;
+    ++own;
+  }
+  return 0;
 }
 
 std::string examples(const EvaluationReport& report) {
   if (report.examples.empty()) return "";
-  const size_t count = std::min(report.examples.size(), kMostExamples);
-  std::string html = "<div class=\"examples\">\n";
-  for (size_t i = 0; i < count; ++i) html += example_html(report.examples[i]);
-  html += "</div>\n";
-  if (count < report.examples.size()) {
-    html += html_paragraph(
-        concat("The first ", count, " of ", format_count(report.examples.size()), " examples."),
-        "remark");
+  const std::vector<const Example*> order = hardest_first(report.examples);
+  const size_t count = std::min(order.size(), kMostExamples);
+  const size_t levels = report.methods.front().levels.size();
+  const std::string drawn = format_count(order.size(), "test row");
+  std::string html = html_paragraph(
+      count < order.size()
+          ? concat("The hardest ", count, " of ", drawn,
+                   " that were drawn at random: missed ones first, then the largest sets.")
+          : concat(drawn, ", the hardest first: missed ones, then the largest sets."));
+  html += filter_html() + "<div class=\"examples\">\n";
+  for (size_t i = 0; i < count; ++i) {
+    html += example_html(*order[i], own_level_number(report), levels);
   }
-  return html_section("examples", "Test rows with their sets", html);
+  return html_section("examples", "Hard test rows with their sets", html + "</div>\n");
+}
+
+// ---- confusions ---------------------------------------------------------------------------------
+
+std::string confusions_html(const SetEvaluation& result) {
+  if (result.confusions.empty()) return "";
+  std::vector<Cells> rows;
+  size_t listed = 0;
+  for (const Confusion& one : result.confusions) {
+    listed += one.rows;
+    rows.push_back(
+        {one.truth, one.prediction, format_count(one.rows),
+         concat(format_count(one.covered), " (",
+                format_percent(static_cast<double>(one.covered) / static_cast<double>(one.rows), 0),
+                ")")});
+  }
+  const Cells headers = {"True label", "Predicted", "Rows", "Truth in the set all the same"};
+  std::string remark =
+      concat("The network answers ", format_count(result.confused_rows, "test row"), " wrongly");
+  if (listed < result.confused_rows) {
+    remark += concat("; the most frequent confusions make up ", format_count(listed), " of them");
+  }
+  return html_section("confusions", "What is taken for what",
+                      concat("<div class=\"card\">\n", html_table(headers, rows),
+                             html_paragraph(remark + ".", "remark"), "</div>\n"));
 }
 
 }  // namespace
 
 std::string label_page(const EvaluationReport& report) {
   const Claim claim = claim_of(report);
-  const std::string subtitle = concat(format_target(report.level), " label sets among ",
-                                      format_count(report.methods.front().sets().classes),
-                                      " classes by the score ", claim.method);
+  const SetEvaluation& result = report.methods.front().sets();
+  const std::string subtitle =
+      concat(format_target(report.level), " label sets among ", format_count(result.classes),
+             " classes, score ", claim.method);
   return html_page(
-      report.title.empty() ? "Label sets" : report.title, subtitle,
-      concat(label_headline(report, claim), charts_section(label_figures(report)),
-             label_methods(report),
+      page_title(report, "Label sets"), subtitle,
+      concat(label_headline(report, claim), level_section(report, claim, ""), examples(report),
+             confusions_html(result), charts_section(label_figures(report)),
              html_section("parts", "Coverage by part", html_figures(class_figures(report))),
-             examples(report),
+             label_methods(report),
              conditional_section(report.methods.front(), report.confidence, "size"),
              promise_section(claim), provenance_section(report.provenance)));
 }

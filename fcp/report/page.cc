@@ -1,5 +1,7 @@
 #include "fcp/report/page.h"
 
+#include <algorithm>
+
 #include "fcp/base/error.h"
 #include "fcp/report/format.h"
 #include "fcp/report/svg.h"
@@ -8,17 +10,23 @@ namespace fcp {
 
 namespace {
 
+constexpr size_t kLongestNumber = 30;  // what is wider is a sentence
+
 std::string class_attribute(std::string_view css_class) {
   return css_class.empty() ? std::string() : concat(" class=\"", css_class, "\"");
 }
 
-std::string html_figure(const Figure& figure, std::string_view css_class) {
+std::string html_figure(const Figure& figure, bool alone) {
+  const char* css_class = figure.wide ? "card wide" : alone ? "card wide alone" : "card";
   std::string html = concat("<figure class=\"", css_class, "\"><figcaption><h3>",
                             html_text(figure.caption), "</h3>");
   if (!figure.remark.empty()) html += html_paragraph(figure.remark, "remark");
-  html += concat("</figcaption>\n<div class=\"scroll\">", figure.chart, "</div>\n");
+  html += concat("</figcaption>\n<div class=\"scroll\"",
+                 figure.wide ? " tabindex=\"0\" role=\"region\" aria-label=\"chart\"" : "", ">",
+                 figure.chart, "</div>\n");
   if (!figure.html.empty()) {
-    html += concat("<details><summary>The numbers</summary>\n", figure.html, "</details>\n");
+    html += alone ? concat("<div class=\"numbers\">", figure.html, "</div>\n")
+                  : html_details("The numbers", figure.html);
   }
   return html + "</figure>\n";
 }
@@ -46,17 +54,31 @@ std::string html_tile(std::string_view label, std::string_view value, std::strin
 }
 
 std::string html_table(std::span<const std::string> headers,
-                       std::span<const std::vector<std::string>> rows) {
-  std::string html = "<div class=\"scroll\"><table><thead><tr>";
-  for (const std::string& header : headers) {
-    html += concat("<th scope=\"col\">", html_text(header), "</th>");
+                       std::span<const std::vector<std::string>> rows,
+                       std::span<const std::string> row_attributes) {
+  std::vector<bool> prose(headers.size());
+  for (const std::vector<std::string>& row : rows) {
+    for (size_t i = 1; i < std::min(row.size(), prose.size()); ++i) {
+      if (display_width(row[i]) > kLongestNumber) prose[i] = true;
+    }
+  }
+  const auto style = [&](size_t i) {
+    return i < prose.size() && prose[i] ? " class=\"prose\"" : "";
+  };
+  std::string html =
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"table\">"
+      "<table><thead><tr>";
+  for (size_t i = 0; i < headers.size(); ++i) {
+    html += concat("<th scope=\"col\"", style(i), ">", html_text(headers[i]), "</th>");
   }
   html += "</tr></thead>\n<tbody>\n";
-  for (const std::vector<std::string>& row : rows) {
-    html += "<tr>";
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const std::vector<std::string>& row = rows[r];
+    const bool marked = r < row_attributes.size() && !row_attributes[r].empty();
+    html += marked ? concat("<tr ", row_attributes[r], ">") : "<tr>";
     for (size_t i = 0; i < row.size(); ++i) {
       html += i == 0 ? concat("<th scope=\"row\">", html_text(row[i]), "</th>")
-                     : concat("<td>", html_text(row[i]), "</td>");
+                     : concat("<td", style(i), ">", html_text(row[i]), "</td>");
     }
     html += "</tr>\n";
   }
@@ -84,9 +106,15 @@ std::string html_figures(std::span<const Figure> figures) {
   for (const Figure& figure : figures) {
     seen += !figure.wide;
     const bool alone = !figure.wide && seen == narrow && narrow % 2 == 1;
-    html += html_figure(figure, figure.wide ? "card wide" : alone ? "card wide alone" : "card");
+    html += html_figure(figure, alone);
   }
   return html + "</div>\n";
+}
+
+std::string html_details(std::string_view summary, std::string_view html,
+                         std::string_view css_class) {
+  return concat("<details", class_attribute(css_class), "><summary>", html_text(summary),
+                "</summary>\n", html, "</details>\n");
 }
 
 std::string html_section(std::string_view id, std::string_view heading, std::string_view html) {
@@ -103,7 +131,8 @@ std::string html_page(std::string_view title, std::string_view subtitle, std::st
       "<link rel=\"icon\" href=\"data:,\">\n<title>",
       escape_text(title), "</title>\n<style>\n", chart_style(), page_style(),
       "</style>\n</head>\n<body>\n<main>\n<header>\n<h1>", html_text(title), "</h1>\n",
-      html_paragraph(subtitle, "subtitle"), "</header>\n", html, "</main>\n</body>\n</html>\n");
+      html_paragraph(subtitle, "subtitle"), "</header>\n", html, "</main>\n<script>", page_script(),
+      "</script>\n</body>\n</html>\n");
 }
 
 }  // namespace fcp

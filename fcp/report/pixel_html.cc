@@ -1,13 +1,16 @@
 #include "fcp/report/pixel_html.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
+#include "fcp/images/heat_map.h"
 #include "fcp/report/format.h"
 #include "fcp/report/gallery.h"
 #include "fcp/report/promise.h"
 #include "fcp/report/sections.h"
+#include "fcp/report/verdict.h"
 
 namespace fcp {
 namespace {
@@ -19,12 +22,35 @@ constexpr char kDetectionRemark[] =
 constexpr char kBandsTitle[] = "Bands of pixels";
 constexpr char kSetsTitle[] = "Label sets of pixels";
 
-GalleryStrip strip_of(const Example& example) {
-  const PixelExample& figures = example.pixels();
-  return {example.name, example.png,
-          concat(format_percent(figures.pixel_share, 2),
-                 " of the pixels are in; the largest uncertainty is ",
-                 format_number(figures.largest_uncertainty))};
+// One scale of uncertainty for all images, so that their maps compare.
+double largest_uncertainty(const EvaluationReport& report) {
+  float largest = 0;
+  for (const Example& example : report.examples) {
+    for (const float value : example.pixels().uncertainty) largest = std::max(largest, value);
+  }
+  return largest > 0 ? largest : 1;
+}
+
+GalleryStrip strip_of(const Example& example, double largest, bool sets) {
+  const PixelExample& pixels = example.pixels();
+  GalleryStrip strip{example.name};
+  strip.missed = !example.covered;
+  strip.caption =
+      concat(example.covered ? "✓ covered: " : "✗ missed: ", format_percent(pixels.pixel_share, 2),
+             " of the pixels are in");
+  const auto add = [&](const char* caption, const std::string& png) {
+    if (!png.empty()) strip.pictures.push_back({caption, png});
+  };
+  add("image", example.png);
+  add("truth", pixels.truth);
+  add("prediction", pixels.prediction);
+  if (!pixels.uncertainty.empty()) {
+    add("uncertainty",
+        encode_png(heat_map(pixels.uncertainty, static_cast<int>(pixels.height),
+                            static_cast<int>(pixels.width), 0, static_cast<float>(largest))));
+  }
+  add(sets ? "in red: the label is not in the set" : "in red: outside a band", pixels.missed);
+  return strip;
 }
 
 }  // namespace
@@ -95,34 +121,40 @@ std::string pixel_text(const EvaluationReport& report) {
 std::string pixel_page(const EvaluationReport& report) {
   const MethodResult& main = report.methods.at(0);
   const PixelEvaluation& all = main.pixels();
+  const Claim claim = claim_of(report);
   Gallery gallery;
-  gallery.title = !report.title.empty() ? report.title : all.sets ? kSetsTitle : kBandsTitle;
+  gallery.title = page_title(report, all.sets ? kSetsTitle : kBandsTitle);
   gallery.subtitle = pixel_promise(report);
   gallery.subtitle.front() = 'P';
+  gallery.opening = verdict_html(verdict_of(report, claim));
   if (main.detection) {
     gallery.tiles.push_back(
-        {"images detected", format_percent(main.detection->rate), "what this score promises"});
+        {"Images detected", format_percent(main.detection->rate), "what this score promises"});
   }
-  gallery.tiles.push_back({"images in", format_percent(all.coverage.rate),
-                           format_percent_range(all.coverage.lower, all.coverage.upper)});
-  gallery.tiles.push_back({"pixels in", format_percent(all.pixel_coverage, 2), "mean over images"});
-  gallery.tiles.push_back({all.sets ? "mean size" : "mean length", format_number(all.length),
+  gallery.tiles.push_back(
+      {"Images covered", format_percent(all.coverage.rate),
+       concat("target ", format_target(report.level), "\n", format_confidence(report.confidence),
+              " ", format_percent_range(all.coverage.lower, all.coverage.upper))});
+  gallery.tiles.push_back({"Pixels in", format_percent(all.pixel_coverage, 2), "mean over images"});
+  gallery.tiles.push_back({all.sets ? "Mean size" : "Mean length", format_number(all.length),
                            "inside objects " + format_number(all.inside_length)});
-  gallery.notes = report.notes;
-  std::string alarm = alarm_text(claim_of(report));
-  if (!alarm.empty()) {
-    alarm.front() = 'C';
-    gallery.notes.push_back(std::move(alarm));
-  }
+  gallery.tiles.push_back({"Test images", format_count(all.coverage.rows),
+                           concat("calibrated on ", format_count(report.calibration_rows))});
+  const std::string law = verdict_text(claim);
+  if (!law.empty()) gallery.notes.push_back(law);
+  gallery.notes.insert(gallery.notes.end(), report.notes.begin(), report.notes.end());
   const PixelTable table = pixel_table(report);
   gallery.headers = table.headers;
   gallery.rows = table.rows;
   if (any_detection(report.methods)) gallery.table_remark = kDetectionRemark;
-  gallery.parts = {"image", "prediction", "uncertainty"};
-  for (const Example& example : report.examples) gallery.strips.push_back(strip_of(example));
+  const double largest = largest_uncertainty(report);
+  for (const Example& example : report.examples) {
+    gallery.strips.push_back(strip_of(example, largest, all.sets));
+  }
   gallery.class_names = report.class_names;
-  gallery.scale_low = "0";
-  gallery.scale_high = "the largest of the image";
+  gallery.scale_low = "Uncertainty 0";
+  gallery.scale_high = concat(format_number(largest), ", the largest of all images shown");
+  gallery.closing = promise_section(claim);
   gallery.provenance = report.provenance;
   return gallery_html(gallery);
 }

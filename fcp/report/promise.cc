@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "fcp/base/error.h"
+#include "fcp/conformal/cross_guarantee.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/report/format.h"
 
@@ -59,6 +60,20 @@ std::string group_verdict_text(const Claim& claim) {
                 "is that of ", seen, ". ", chance);
 }
 
+// What happens with the promised probability.
+std::string covered_event(const Claim& claim) {
+  const RegionWords& words = words_for(claim.kind);
+  if (claim.kind != RegionKind::kPixels) {
+    return concat("A new row's ", words.truth, " lies in its ", words.region);
+  }
+  const std::string share = claim.pixel_share == 1
+                                ? "all"
+                                : concat("at least ", format_percent(claim.pixel_share), " of the");
+  return concat("In a new image ", share,
+                claim.pixel_sets ? " labelled pixels have their label in their set"
+                                 : " pixels lie in their bands, in every class,");
+}
+
 std::string group_list(const Claim& claim) {
   std::string text;
   for (size_t i = 0; i < std::min(claim.groups.size(), kMostGroups); ++i) {
@@ -73,6 +88,20 @@ std::string group_list(const Claim& claim) {
     text += concat(" and ", format_count(claim.groups.size() - kMostGroups), " more");
   }
   return text;
+}
+
+// CV+: fcp/scores/cross.h.
+std::vector<std::string> crossed_texts(const Claim& claim) {
+  const RegionWords& words = words_for(claim.kind);
+  const double least = cross_guarantee(claim.level, claim.calibration_rows, claim.folds);
+  return {concat("A new row's ", words.truth, " lies in its ", words.region,
+                 " with probability at least ", format_percent(least),
+                 ", if it and the training rows are exchangeable. This is CV+, which promises ",
+                 "1 − 2α, less a little for ", claim.folds,
+                 " folds: ", format_count(claim.calibration_rows),
+                 " training rows calibrate, each judged by networks that did not see it. Coverage ",
+                 "is usually near ", format_target(claim.level), ", which is not guaranteed."),
+          "The probability is over the draw of all these rows and of the new row together."};
 }
 
 }  // namespace
@@ -91,17 +120,22 @@ const RegionWords& words_for(RegionKind kind) {
 Claim claim_of(const EvaluationReport& report) {
   if (report.methods.empty()) throw std::invalid_argument("a report without a method");
   const MethodResult& main = report.methods.front();
+  const auto* pixels = std::get_if<PixelEvaluation>(&main.evaluation);
   return {.kind = kind_of(main.evaluation),
           .method = main.name,
           .level = report.level,
           .confidence = report.confidence,
           .calibration_rows = report.calibration_rows,
+          .folds = report.folds,
           .coverage = main.coverage(),
           .radius = main.radius,
           .guaranteed = main.guaranteed,
           .detection = main.detection,
           .groups = report.guaranteed_groups,
-          .p_value = coverage_p_value(report)};
+          .p_value = coverage_p_value(report),
+          .classes = report.guaranteed_classes,
+          .pixel_share = pixels ? pixels->share : 1,
+          .pixel_sets = pixels && pixels->sets};
 }
 
 Verdict coverage_verdict(const Claim& claim) {
@@ -189,18 +223,19 @@ std::vector<std::string> guaranteed_texts(const Claim& claim) {
                    " carry no guarantee: they are others than those whose coverage is calibrated. "
                    "Read the observed coverage only.")};
   }
+  if (claim.folds > 0) return crossed_texts(claim);
   std::vector<std::string> texts = {
-      concat("A new row's ", words.truth, " lies in its ", words.region,
-             " with probability at least ", format_target(claim.level),
-             ", if it and the calibration rows are exchangeable (for instance drawn independently "
-             "from the same source). The network may be wrong in any way."),
-      "The probability is over the draw of the calibration rows and of the new row together: it "
-      "holds before the calibration data are seen."};
+      concat(covered_event(claim), " with probability at least ", format_target(claim.level),
+             ", if it and the calibration ", words.rows,
+             " are exchangeable (for instance drawn independently from the same source). The "
+             "network may be wrong in any way."),
+      concat("The probability is over the draw of the calibration ", words.rows, " and of the new ",
+             claim.kind == RegionKind::kPixels ? "image" : "row",
+             " together: it holds before the calibration data are seen.")};
   if (by_group(claim)) {
     texts.insert(texts.begin() + 1,
-                 concat("The same for each of these groups alone, if the rows of the group are "
-                        "exchangeable: ",
-                        group_list(claim), "."));
+                 concat("The same for each of these ", claim.classes ? "classes" : "groups",
+                        " alone, if its rows are exchangeable: ", group_list(claim), "."));
   }
   const std::optional<ExpectedCoverage> expected = expected_of(claim);
   if (expected) {
@@ -215,26 +250,44 @@ std::vector<std::string> guaranteed_texts(const Claim& claim) {
   return texts;
 }
 
-std::vector<std::string> not_guaranteed_texts(const Claim& claim) {
+namespace {
+
+// For which parts nothing is promised.
+std::string unpromised_parts(const Claim& claim) {
+  if (claim.kind == RegionKind::kPixels) {
+    return concat(" for each kind of image, each class or each pixel: it is an average over all ",
+                  "images, and an image that is covered may miss some of its pixels.");
+  }
+  if (by_group(claim)) {
+    return concat(" for each x, or for parts other than the ", claim.classes ? "classes" : "groups",
+                  " that are guaranteed: within each it is an average over its rows (see coverage ",
+                  "by part).");
+  }
   const bool sets = claim.kind == RegionKind::kLabelSet;
-  const std::string parts =
-      by_group(claim)
-          ? concat(" for each x, or for groups other than those guaranteed: within a group it is ",
-                   "an average over its rows")
-          : concat(" for each x", sets ? ", for each class" : "",
-                   " or for each group: it is an average over all rows, and some ",
-                   sets ? "classes" : "groups", " may lie below it");
+  return concat(" for each x", sets ? ", for each class" : "",
+                " or for each group: it is an average over all rows, and some ",
+                sets ? "classes" : "groups", " may lie below it (see coverage by part).");
+}
+
+}  // namespace
+
+std::vector<std::string> not_guaranteed_texts(const Claim& claim) {
+  const RegionWords& words = words_for(claim.kind);
   std::vector<std::string> texts = {
-      concat("Coverage of ", format_target(claim.level), parts, " (see coverage by part)."),
-      "Anything after the data change: under drift or selection the rows are no longer "
-      "exchangeable.",
-      concat("Several rows being covered at once, or a row chosen because its ",
-             words_for(claim.kind).region, " looks remarkable.")};
-  if (sets) {
+      concat("Coverage of ", format_target(claim.level), unpromised_parts(claim)),
+      concat("Anything after the data change: under drift or selection the ", words.rows,
+             " are no longer exchangeable."),
+      concat("Several ", words.rows, " being covered at once, or one chosen because its ",
+             words.region, " looks remarkable.")};
+  if (claim.kind == RegionKind::kLabelSet) {
     texts.push_back(
         "That a set of one label is right: coverage is not promised for each size (see coverage by "
         "size). An empty set is a miss, and says that no label is usual enough.");
     texts.push_back("Small sets: their size depends on the network and the score.");
+  } else if (claim.kind == RegionKind::kPixels) {
+    texts.push_back(
+        concat(claim.pixel_sets ? "Small sets: their size" : "Narrow bands: their width",
+               " depends on the network and the score."));
   } else {
     texts.push_back("Short intervals: their length depends on the network and the score.");
   }

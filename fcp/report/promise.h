@@ -33,12 +33,16 @@ struct Claim {
   Level level = Level(0.1);
   double confidence = 0.95;
   size_t calibration_rows = 0;
+  size_t folds = 0;  // cross: see EvaluationReport
   Coverage coverage;
   std::optional<double> radius;
   bool guaranteed = true;
   std::optional<Coverage> detection;
   std::vector<GuaranteedGroup> groups;  // each with a guarantee of its own
   std::optional<double> p_value;        // of a coverage this low (coverage_law.h)
+  bool classes = false;                 // the groups are the true labels
+  double pixel_share = 1;               // images: of the pixels that must be in
+  bool pixel_sets = false;              // images: sets of labels, otherwise bands
 };
 
 // Throws std::invalid_argument where the report has no method.

@@ -5,16 +5,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/report/format.h"
+#include "fcp/report/verdict.h"
 
 namespace fcp {
 namespace {
-
-std::string alarm(const Claim& claim) {
-  const std::string text = infinite_radius_text(claim);
-  if (text.empty()) return "";
-  return concat("<div class=\"alarm\" role=\"alert\"><strong>The radius is infinite (∞).</strong>",
-                html_paragraph(text), "</div>\n");
-}
 
 std::string promise_card(const std::string& heading, const std::vector<std::string>& texts) {
   std::string html = concat("<div class=\"card\"><h3>", html_text(heading), "</h3><ul>\n");
@@ -33,18 +27,22 @@ std::string coverage_tile(const Claim& claim) {
       coverage_verdict(claim) == Verdict::kTooLow ? "bad" : "main");
 }
 
-std::string radius_tile(const Claim& claim) {
-  return html_tile("Radius", radius_text(claim.radius),
-                   concat("score ", claim.method, ", α = ", claim.level.text()));
+std::string rows_tile(const Claim& claim, std::string_view remark) {
+  const std::string rows(words_for(claim.kind).rows);
+  return html_tile(concat("Test ", rows), format_count(claim.coverage.rows),
+                   concat("calibrated on ", format_count(claim.calibration_rows),
+                          remark.empty() ? "" : concat("\n", remark)));
 }
 
-std::string calibration_tile(const Claim& claim, std::string_view remark) {
-  return html_tile("Calibration rows", format_count(claim.calibration_rows), remark);
+std::string page_title(const EvaluationReport& report, std::string_view otherwise) {
+  const std::string title = report.title.empty() ? std::string(otherwise) : report.title;
+  return report.model.empty() ? title : concat(title, " · ", report.model);
 }
 
-std::string headline_section(const Claim& claim, std::string_view tiles_html,
-                             std::span<const std::string> notes) {
-  std::string html = concat(alarm(claim), "<div class=\"tiles\">\n", tiles_html, "</div>\n");
+std::string headline_section(const EvaluationReport& report, const Claim& claim,
+                             std::string_view tiles_html) {
+  std::string html = concat(verdict_html(verdict_of(report, claim)), "<div class=\"tiles\">\n",
+                            tiles_html, "</div>\n");
   if (claim.detection) {
     html += html_paragraph(
         concat("Detection coverage, of the set the method calibrates but does not print: ",
@@ -54,7 +52,7 @@ std::string headline_section(const Claim& claim, std::string_view tiles_html,
   }
   const std::string verdict = verdict_text(claim);
   if (!verdict.empty()) html += html_paragraph(verdict, "verdict");
-  for (const std::string& note : notes) html += html_paragraph(note, "note");
+  for (const std::string& note : report.notes) html += html_paragraph(note, "note");
   return html_section("headline", "In short", html);
 }
 
@@ -107,11 +105,41 @@ std::string provenance_section(std::span<const std::pair<std::string, std::strin
 }
 
 std::string methods_section(std::span<const std::string> headers,
-                            std::span<const std::vector<std::string>> rows,
-                            std::string_view remark) {
+                            std::span<const std::vector<std::string>> rows, std::string_view remark,
+                            std::string_view html) {
   return html_section("methods", "Methods side by side",
                       concat("<div class=\"card\">\n", html_table(headers, rows),
-                             html_paragraph(remark, "remark"), "</div>\n"));
+                             html_paragraph(remark, "remark"), "</div>\n", html));
+}
+
+std::string scope_remark(const EvaluationReport& report) {
+  if (report.guaranteed_groups.empty() || report.methods.size() < 2) return "";
+  return concat(" ", report.methods.front().name, " promises coverage for each ",
+                report.guaranteed_classes ? "class" : "group",
+                ", the others only over all rows together: that takes more room, so they are not "
+                "compared with it.");
+}
+
+std::string candidates_html(const EvaluationReport& report, const std::string& size) {
+  if (report.candidates.empty()) return "";
+  double chosen = 0;
+  for (const CandidateScore& one : report.candidates) {
+    if (one.chosen) chosen = one.size;
+  }
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> attributes;
+  for (const CandidateScore& one : report.candidates) {
+    rows.push_back({one.chosen ? one.name + " (chosen)" : one.name, format_number(one.size),
+                    one.chosen ? "–" : difference_text(one.size, chosen)});
+    attributes.push_back(one.chosen ? "class=\"current\"" : "");
+  }
+  const std::vector<std::string> headers = {"Score", concat("Mean ", size), "against the chosen"};
+  return concat("<div class=\"card below\">\n<h3>What auto tried</h3>\n",
+                html_table(headers, rows, attributes),
+                html_paragraph("On a slice of the calibration rows that was then left out, so that "
+                               "the choice costs nothing of the promise.",
+                               "remark"),
+                "</div>\n");
 }
 
 std::string difference_text(double size, double main) {

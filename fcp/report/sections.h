@@ -16,14 +16,16 @@ namespace fcp {
 
 // Coverage against its target, loud where it is too low.
 std::string coverage_tile(const Claim& claim);
-std::string radius_tile(const Claim& claim);
 
-// `remark` says something about the test rows.
-std::string calibration_tile(const Claim& claim, std::string_view remark);
+// Test and calibration rows; `remark` says something more about them, or is empty.
+std::string rows_tile(const Claim& claim, std::string_view remark);
 
-// The alarm of an infinite radius, the tiles, the verdict, the notes.
-std::string headline_section(const Claim& claim, std::string_view tiles_html,
-                             std::span<const std::string> notes);
+// The title of the report, or this one, with the file of the model.
+std::string page_title(const EvaluationReport& report, std::string_view otherwise);
+
+// The verdict, the tiles, how it came about, the notes.
+std::string headline_section(const EvaluationReport& report, const Claim& claim,
+                             std::string_view tiles_html);
 
 // Empty where there are no figures.
 std::string charts_section(std::span<const Figure> figures);
@@ -38,10 +40,18 @@ std::string promise_section(const Claim& claim);
 // Empty where there are no pairs.
 std::string provenance_section(std::span<const std::pair<std::string, std::string>> pairs);
 
-// A table of methods, a row each, with a remark below.
+// A table of methods, a row each, with a remark below, and further markup.
 std::string methods_section(std::span<const std::string> headers,
-                            std::span<const std::vector<std::string>> rows,
-                            std::string_view remark);
+                            std::span<const std::vector<std::string>> rows, std::string_view remark,
+                            std::string_view html = {});
+
+// Where the main method promises coverage for each group, that the others do not, and are therefore
+// not compared with it. Otherwise empty.
+std::string scope_remark(const EvaluationReport& report);
+
+// What `auto` tried, by the mean `size` ("length" or "size") of its regions; empty where nothing
+// was.
+std::string candidates_html(const EvaluationReport& report, const std::string& size);
 
 // How much longer or larger than the main one: "+12.3 %"; "–" where that has no meaning.
 std::string difference_text(double size, double main);

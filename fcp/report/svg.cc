@@ -96,7 +96,7 @@ std::vector<std::string> tick_labels(std::span<const double> ticks) {
   const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1;
   double largest = 0;
   for (double tick : ticks) largest = std::max(largest, std::abs(tick));
-  const bool scientific = largest >= 1e6 || step < 1e-4;
+  const bool scientific = largest >= 1e9 || step < 1e-4;
   const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
   std::vector<std::string> labels;
   for (double tick : ticks) {
@@ -107,12 +107,13 @@ std::vector<std::string> tick_labels(std::span<const double> ticks) {
     char text[400];
     const auto end = std::to_chars(text, text + sizeof(text), std::abs(tick),
                                    std::chars_format::fixed, decimals);
-    labels.push_back((tick < 0 ? "−" : "") + std::string(text, end.ptr));
+    labels.push_back((tick < 0 ? "−" : "") + group_digits(std::string(text, end.ptr)));
   }
   return labels;
 }
 
 Chart::Chart(ChartFrame frame, AxisRange x, AxisRange y) : frame_(std::move(frame)), x_(x), y_(y) {
+  make_room();
   draw_legend();
   bottom_ = frame_.height - (frame_.x_label.empty() ? 24 : 40);
   if (!frame_.y_label.empty()) {
@@ -124,6 +125,35 @@ Chart::Chart(ChartFrame frame, AxisRange x, AxisRange y) : frame_(std::move(fram
     text({(left() + right()) / 2, frame_.height - 6}, "middle", "label", frame_.x_label);
   }
 }
+
+// Labels of ticks must not leave the frame: the widest beside the vertical axis, and half of one
+// below the right end.
+void Chart::make_room() {
+  constexpr int kAbout = 5;
+  const auto width = [](const std::string& text) {
+    return kCharacterWidth * static_cast<double>(display_width(text));
+  };
+  for (const std::string& label : tick_labels(round_ticks(y_, kAbout))) {
+    frame_.left = std::max(frame_.left, width(label) + 14);
+  }
+  for (const std::string& label : tick_labels(round_ticks(x_, kAbout))) {
+    frame_.right = std::max(frame_.right, width(label) / 2 + 2);
+  }
+}
+
+std::string Chart::plot_attributes() const {
+  if (frame_.id.empty()) return "";
+  std::string numbers;
+  for (const double value : {left(), right(), top(), bottom(), x_.low, x_.high, y_.low, y_.high}) {
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof(text), value);
+    numbers += concat(numbers.empty() ? "" : " ", std::string_view(text, end.ptr));
+  }
+  return concat(" id=\"", frame_.id, "\" data-plot=\"", numbers, "\"");
+}
+
+void Chart::begin_group(std::string_view style) { body_ += concat("<g class=\"", style, "\">\n"); }
+void Chart::end_group() { body_ += "</g>\n"; }
 
 double Chart::x(double value) const { return position(value, x_, left(), right()); }
 double Chart::y(double value) const { return position(value, y_, bottom(), top()); }
@@ -138,7 +168,9 @@ void Chart::draw_legend() {
     if (entry.mark == Mark::kLine) line({at, middle}, {at + 16, middle}, entry.style);
     if (entry.mark == Mark::kBand) rectangle({at, middle - 5}, 16, 10, entry.style);
     if (entry.mark > Mark::kBand) mark(entry.mark, {at + 8, middle}, 4, entry.style);
-    text({words, top_ - 1}, "start", "legend", entry.text);
+    const std::string style =
+        entry.text_style.empty() ? "legend" : concat("legend ", entry.text_style);
+    text({words, top_ - 1}, "start", style, entry.text);
     at += legend_width(entry);
   }
 }
@@ -232,9 +264,9 @@ void Chart::text(Point at, std::string_view anchor, std::string_view style, std:
 std::string Chart::finish() const {
   return concat(
       "<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 ",
-      coordinate(frame_.width), " ", coordinate(frame_.height), "\">\n<title>",
-      escape_text(frame_.title), "</title>\n<desc>", escape_text(frame_.description), "</desc>\n",
-      body_, "</svg>\n");
+      coordinate(frame_.width), " ", coordinate(frame_.height), "\"", plot_attributes(),
+      ">\n<title>", escape_text(frame_.title), "</title>\n<desc>", escape_text(frame_.description),
+      "</desc>\n", body_, "</svg>\n");
 }
 
 }  // namespace fcp

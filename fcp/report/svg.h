@@ -53,16 +53,18 @@ struct LegendEntry {
   Mark mark = Mark::kNone;
   std::string style;  // CSS classes of the mark
   std::string text;
+  std::string text_style = {};  // further CSS classes of the text
 };
 
 struct ChartFrame {
   std::string title;
   std::string description;
+  std::string id = {};  // of the element, for a script that redraws it: it then knows the scales
   std::string x_label = {};
   std::string y_label = {};
   double width = 420;
   double height = 270;
-  double left = 46;  // room for the labels of the vertical axis
+  double left = 46;  // room for the labels of the vertical axis, at least
   double right = 12;
   std::vector<LegendEntry> legend = {};
 };
@@ -86,6 +88,10 @@ class Chart {
   void x_axis(int about, const Labels& label = {});
   void y_axis(int about, const Labels& label = {});
 
+  // What is drawn between the two is one group of this class.
+  void begin_group(std::string_view style);
+  void end_group();
+
   void line(Point from, Point to, std::string_view style, std::string_view tip = {});
   void rectangle(Point corner, double width, double height, std::string_view style,
                  std::string_view tip = {});
@@ -99,6 +105,8 @@ class Chart {
 
  private:
   void draw_legend();
+  void make_room();
+  std::string plot_attributes() const;
   void close(std::string_view element, std::string_view tip);
   void add_points(std::string_view element, std::span<const Point> points, std::string_view style);
 

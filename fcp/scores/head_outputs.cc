@@ -4,6 +4,7 @@
 #include <set>
 
 #include "fcp/network/cut.h"
+#include "fcp/scores/cross_labels.h"
 
 namespace fcp {
 namespace {
@@ -22,7 +23,8 @@ Graph keeping_heads(const Graph& network, const std::set<std::string>& heads) {
 }  // namespace
 
 bool is_head_output(const std::string& output) {
-  return output == kSpreadOutput || output == kQuantilesOutput || output == kRectifierOutput;
+  return output == kSpreadOutput || output == kQuantilesOutput || output == kRectifierOutput ||
+         output == kCrossLowOutput || output == kCrossHighOutput || output == kCrossMarginsOutput;
 }
 
 bool has_output(const Graph& network, const std::string& output) {
@@ -44,6 +46,8 @@ Graph graph_for_score(const Graph& network, const ScoreOptions& options) {
   if (options.name == "quantiles" || options.name == "density") {
     read.insert(quantiles_output(options));
   }
+  if (options.name == kCrossScore) read.insert({kCrossLowOutput, kCrossHighOutput});
+  if (options.name == kCrossLabelScore) read.insert(kCrossMarginsOutput);
   if (!options.rectifier.empty()) read.insert(options.rectifier);
   return keeping_heads(network, read);
 }

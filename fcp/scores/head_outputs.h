@@ -6,6 +6,9 @@
 //   fcp.quantiles   [N, K · Q]  of y − prediction, ascending for each output, at the levels
 //                               1/(Q+1), …, Q/(Q+1)
 //   fcp.rectifier   [N, S]      what rectified scores are divided by, or lowered by (rectified.h)
+//   fcp.cross_low   [N, n]      ends of CV+ (cross.h)
+//   fcp.cross_high  [N, n]
+//   fcp.cross_margins  [N, n · C]  of CV+ for labels (cross_labels.h)
 //
 // Tested by tests/scores/spread_test.cc.
 #pragma once
@@ -20,6 +23,9 @@ namespace fcp {
 inline constexpr char kSpreadOutput[] = "fcp.spread";
 inline constexpr char kQuantilesOutput[] = "fcp.quantiles";
 inline constexpr char kRectifierOutput[] = "fcp.rectifier";
+inline constexpr char kCrossLowOutput[] = "fcp.cross_low";
+inline constexpr char kCrossHighOutput[] = "fcp.cross_high";
+inline constexpr char kCrossMarginsOutput[] = "fcp.cross_margins";
 
 // Whether the name is one of the above.
 bool is_head_output(const std::string& output);

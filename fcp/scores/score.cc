@@ -6,6 +6,8 @@
 #include "fcp/base/error.h"
 #include "fcp/scores/aps.h"
 #include "fcp/scores/cqr.h"
+#include "fcp/scores/cross.h"
+#include "fcp/scores/cross_labels.h"
 #include "fcp/scores/density.h"
 #include "fcp/scores/feature_cqr.h"
 #include "fcp/scores/feature_margin.h"
@@ -32,6 +34,8 @@ const std::map<std::string, ScoreEntry>& entries() {
   static const std::map<std::string, ScoreEntry> table = {
       {"aps", {make_aps, false, "lac"}},
       {"cqr", {make_cqr, false, ""}},
+      {kCrossScore, {make_cross, false, ""}},
+      {kCrossLabelScore, {make_cross_labels, false, "lac"}},
       {"density", {make_density, false, "residual"}},
       {"feature_cqr", {make_feature_cqr, true, "cqr"}},
       {"feature_margin", {make_feature_margin, true, "lac"}},
@@ -52,7 +56,7 @@ const ScoreEntry& entry(const std::string& name) {
   const auto found = entries().find(name);
   if (found != entries().end()) return found->second;
   std::string known;
-  for (const auto& [other, ignored] : entries()) known += (known.empty() ? "" : ", ") + other;
+  for (const std::string& other : score_names()) known += (known.empty() ? "" : ", ") + other;
   fail("there is no score '", name, "'; there are ", known);
 }
 
@@ -75,7 +79,9 @@ bool obeys_law(const ScoreOptions& score) { return !searches_surrogate(score); }
 
 std::vector<std::string> score_names() {
   std::vector<std::string> names;
-  for (const auto& [name, ignored] : entries()) names.push_back(name);
+  for (const auto& [name, ignored] : entries()) {
+    if (!is_cross_score(name)) names.push_back(name);
+  }
   return names;
 }
 

@@ -128,7 +128,12 @@ bool obeys_law(const ScoreOptions& score);
 // that does not exist and for options that contradict the head.
 std::unique_ptr<Score> make_score(const ScoreOptions& options, std::shared_ptr<const Network> head);
 
-// Names that make_score knows.
+// The score of a network that its own training rows calibrate (cross.h; of labels
+// cross_labels.h), and the name of that calibration. It is made with the network and cannot be
+// asked of another one.
+inline constexpr char kCrossScore[] = "cross";
+
+// Names that make_score knows, but for those of cross-fitting.
 std::vector<std::string> score_names();
 
 }  // namespace fcp

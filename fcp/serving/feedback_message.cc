@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/serving/tensor_message.h"
 
 namespace fcp {
 namespace {
@@ -37,6 +38,7 @@ TruthReport read_truth(const FeedbackJson& json, const std::vector<std::string>&
   const auto id = json.find("id"), row = json.find("row"), truth = json.find("truth");
   if (id == json.end() || !id->is_string()) fail(where, ": has no text 'id'");
   told.id = id->get<std::string>();
+  check_id(told.id);
   if (row != json.end()) {
     if (!row->is_number_unsigned()) fail(where, ": its row is not a number from 0 on");
     told.row = static_cast<int64_t>(row->get<uint32_t>());

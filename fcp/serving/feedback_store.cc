@@ -1,270 +1,227 @@
 #include "fcp/serving/feedback_store.h"
 
-#include <cerrno>
-#include <cstring>
-
-#include <fcntl.h>
-#include <sqlite3.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "fcp/base/error.h"
+#include "fcp/serving/sql_database.h"
 
 namespace fcp {
 namespace {
 
-constexpr char kSchema[] =
-    "CREATE TABLE IF NOT EXISTS waiting (seq INTEGER PRIMARY KEY AUTOINCREMENT, model TEXT NOT "
-    "NULL, id TEXT NOT NULL, line INTEGER NOT NULL, sha256 TEXT NOT NULL, time REAL NOT NULL, "
-    "part INTEGER NOT NULL, x BLOB NOT NULL, UNIQUE (model, id, line));"
-    "CREATE TABLE IF NOT EXISTS truths (seq INTEGER PRIMARY KEY AUTOINCREMENT, model TEXT NOT "
-    "NULL, id TEXT NOT NULL, line INTEGER NOT NULL, sha256 TEXT NOT NULL, asked REAL NOT NULL, "
-    "part INTEGER NOT NULL, x BLOB NOT NULL, time REAL NOT NULL, truth BLOB NOT NULL, scores BLOB "
-    "NOT NULL, p_value REAL NOT NULL, covered INTEGER NOT NULL, size REAL NOT NULL, UNIQUE (model, "
-    "id, line));"
-    "CREATE INDEX IF NOT EXISTS truths_of ON truths (model, sha256, seq);";
+std::string schema_in(const SqlWords& words) {
+  const std::string key = concat("seq ", words.serial,
+                                 ", model TEXT NOT NULL, id TEXT NOT NULL, line BIGINT NOT NULL, "
+                                 "sha256 TEXT NOT NULL, asked DOUBLE PRECISION NOT NULL, part "
+                                 "BIGINT NOT NULL, x ",
+                                 words.bytes, " NOT NULL, level DOUBLE PRECISION NOT NULL, ");
+  return concat(
+      "CREATE TABLE IF NOT EXISTS fcp_waiting (", key, "UNIQUE (model, id, line));",
+      "CREATE TABLE IF NOT EXISTS fcp_truths (", key, "time DOUBLE PRECISION NOT NULL, truth ",
+      words.bytes, " NOT NULL, scores ", words.bytes,
+      " NOT NULL, p_value DOUBLE PRECISION NOT NULL, covered BIGINT NOT NULL, size DOUBLE "
+      "PRECISION NOT NULL, adapted_size DOUBLE PRECISION NOT NULL, UNIQUE (model, id, line));",
+      "CREATE INDEX IF NOT EXISTS fcp_truths_of ON fcp_truths (model, sha256, seq);",
+      "CREATE TABLE IF NOT EXISTS fcp_levels (model TEXT NOT NULL, sha256 TEXT NOT NULL, method "
+      "TEXT NOT NULL, target DOUBLE PRECISION NOT NULL, level DOUBLE PRECISION NOT NULL, seq "
+      "BIGINT NOT NULL, state ",
+      words.bytes, " NOT NULL, PRIMARY KEY (model, sha256, method, target));");
+}
 
-struct CloseDatabase {
-  void operator()(sqlite3* database) const { sqlite3_close(database); }
-};
-
-struct EndStatement {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-
-// A statement that is prepared once and run many times.
-class Statement {
+class SqlFeedbackStore : public FeedbackStore {
  public:
-  Statement(sqlite3* database, const std::string& file, const char* text)
-      : database_(database), file_(file) {
-    sqlite3_stmt* made = nullptr;
-    const int code = sqlite3_prepare_v3(database, text, -1, SQLITE_PREPARE_PERSISTENT, &made, {});
-    statement_.reset(made);
-    if (code != SQLITE_OK) complain();
-  }
-
-  Statement& start() {
-    sqlite3_reset(statement_.get());
-    next_ = 1;
-    return *this;
-  }
-  Statement& put(const std::string& text) {
-    return bound(sqlite3_bind_text(statement_.get(), next_++, text.data(),
-                                   static_cast<int>(text.size()), SQLITE_TRANSIENT));
-  }
-  Statement& put(int64_t number) {
-    return bound(sqlite3_bind_int64(statement_.get(), next_++, number));
-  }
-  Statement& put(double number) {
-    return bound(sqlite3_bind_double(statement_.get(), next_++, number));
-  }
-  template <typename Number>
-  Statement& put(const std::vector<Number>& numbers) {
-    static constexpr char kNothing = 0;  // an empty blob must not be NULL
-    const void* data = numbers.empty() ? static_cast<const void*>(&kNothing) : numbers.data();
-    return bound(sqlite3_bind_blob64(statement_.get(), next_++, data,
-                                     numbers.size() * sizeof(Number), SQLITE_TRANSIENT));
-  }
-
-  // Whether there is a row.
-  bool step() {
-    const int code = sqlite3_step(statement_.get());
-    if (code == SQLITE_ROW) return true;
-    if (code != SQLITE_DONE) complain();
-    return false;
-  }
-  void run() {
-    while (step()) {
+  SqlFeedbackStore(std::unique_ptr<SqlDatabase> database, const std::optional<StoreLimits>& limits)
+      : limits_(limits.value_or(StoreLimits())), database_(std::move(database)) {
+    if (limits) {
+      database_->begin();
+      database_->execute(schema_in(database_->words()));
+      database_->commit();
     }
-    sqlite3_reset(statement_.get());
-  }
-  void end() { sqlite3_reset(statement_.get()); }
-
-  std::string text(int column) const {
-    const auto* bytes =
-        reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
-    return bytes == nullptr ? "" : bytes;
-  }
-  int64_t integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
-  double number(int column) const { return sqlite3_column_double(statement_.get(), column); }
-  template <typename Number>
-  std::vector<Number> numbers(int column) const {
-    const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column));
-    std::vector<Number> values(size / sizeof(Number));
-    if (!values.empty()) {
-      std::memcpy(values.data(), sqlite3_column_blob(statement_.get(), column),
-                  values.size() * sizeof(Number));
-    }
-    return values;
+    prepare_predictions();
+    prepare_truths();
+    prepare_levels();
   }
 
- private:
-  Statement& bound(int code) {
-    if (code != SQLITE_OK) complain();
-    return *this;
-  }
-  [[noreturn]] void complain() const {
-    const std::string why = sqlite3_errmsg(database_);
-    if (statement_) sqlite3_reset(statement_.get());
-    fail(file_, ": ", why);
-  }
-
-  sqlite3* database_;
-  const std::string& file_;
-  std::unique_ptr<sqlite3_stmt, EndStatement> statement_;
-  int next_ = 1;
-};
-
-class SqliteStore : public FeedbackStore {
- public:
-  SqliteStore(const std::string& folder, const StoreLimits& limits) : limits_(limits) {
-    if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-      fail(folder, ": cannot be made: ", std::strerror(errno));
-    }
-    file_ = folder + "/feedback.db";
-    lock(folder);
-    sqlite3* opened = nullptr;
-    const int code = sqlite3_open(file_.c_str(), &opened);
-    database_.reset(opened);
-    if (code != SQLITE_OK) fail(file_, ": ", sqlite3_errmsg(opened));
-    sqlite3_busy_timeout(opened, 10'000);
-    execute("PRAGMA journal_mode = WAL");
-    execute("PRAGMA synchronous = FULL");
-    execute(kSchema);
-    prepare();
-  }
-
-  ~SqliteStore() override {
-    if (lock_ >= 0) ::close(lock_);
-  }
-
-  void begin() override { execute("BEGIN IMMEDIATE"); }
+  void begin() override { database_->begin(); }
 
   void commit() override {
-    forget_old("waiting", limits_.waiting);
-    forget_old("truths", limits_.truths);
-    execute("COMMIT");
+    forget_old("fcp_waiting", limits_.waiting);
+    forget_old("fcp_truths", limits_.truths);
+    database_->commit();
   }
 
-  void undo() override {
-    if (sqlite3_get_autocommit(database_.get()) == 0) execute("ROLLBACK");
-  }
+  void undo() override { database_->undo(); }
 
   bool add_waiting(const WaitingPrediction& one) override {
     if (has_truth(one.model, one.id, one.row)) return false;
-    add_waiting_->start().put(one.model).put(one.id).put(one.row).put(one.sha256);
-    add_waiting_->put(one.time).put(one.group).put(one.x).run();
-    return sqlite3_changes(database_.get()) > 0;
+    put_prediction(*add_waiting_, one);
+    return is_found(*add_waiting_);
   }
 
   std::optional<WaitingPrediction> find_waiting(const std::string& model, const std::string& id,
                                                 int64_t row) override {
-    Statement& found = find_waiting_->start().put(model).put(id).put(row);
+    SqlStatement& found = find_waiting_->start().put(model).put(id).put(row);
     if (!found.step()) return std::nullopt;
-    WaitingPrediction one{
-        model, id, row, found.text(0), found.number(1), found.integer(2), found.numbers<float>(3)};
+    WaitingPrediction one{model,
+                          id,
+                          row,
+                          found.text(0),
+                          found.number(1),
+                          found.integer(2),
+                          found.numbers<float>(3),
+                          found.number(4)};
     found.end();
     return one;
   }
 
   bool has_truth(const std::string& model, const std::string& id, int64_t row) override {
-    Statement& found = has_truth_->start().put(model).put(id).put(row);
-    const bool there = found.step();
-    found.end();
-    return there;
+    has_truth_->start().put(model).put(id).put(row);
+    return is_found(*has_truth_);
   }
 
   void add_truth(const StoredTruth& one) override {
     const WaitingPrediction& asked = one.prediction;
-    add_truth_->start().put(asked.model).put(asked.id).put(asked.row).put(asked.sha256);
-    add_truth_->put(asked.time).put(asked.group).put(asked.x).put(one.time).put(one.truth);
-    add_truth_->put(one.scores).put(one.p_value).put(int64_t{one.covered}).put(one.size).run();
+    put_prediction(*add_truth_, asked);
+    add_truth_->put(one.time).put_numbers(one.truth).put_numbers(one.scores).put(one.p_value);
+    add_truth_->put(int64_t{one.covered}).put(one.size).put(one.adapted_size).run();
     end_waiting_->start().put(asked.model).put(asked.id).put(asked.row).run();
   }
 
-  void each_truth(const std::string& model, const std::string& sha256,
+  void each_truth(const std::string& model, const std::string& sha256, int64_t after,
                   const std::function<void(const StoredTruth&)>& take) override {
-    Statement& found = each_truth_->start().put(model).put(sha256);
+    SqlStatement& found = each_truth_->start().put(model).put(sha256).put(after);
     while (found.step()) {
       StoredTruth one;
-      one.prediction = {model,           found.text(0),    found.integer(1),       sha256,
-                        found.number(2), found.integer(3), found.numbers<float>(4)};
-      one.time = found.number(5);
-      one.truth = found.numbers<float>(6);
-      one.scores = found.numbers<double>(7);
-      one.p_value = found.number(8);
-      one.covered = found.integer(9) != 0;
-      one.size = found.number(10);
+      one.prediction = {
+          model,           found.text(0),    found.integer(1),        sha256,
+          found.number(2), found.integer(3), found.numbers<float>(4), found.number(5)};
+      one.time = found.number(6);
+      one.truth = found.numbers<float>(7);
+      one.scores = found.numbers<double>(8);
+      one.p_value = found.number(9);
+      one.covered = found.integer(10) != 0;
+      one.size = found.number(11);
+      one.adapted_size = found.number(12);
+      one.number = found.integer(13);
       take(one);
     }
     found.end();
   }
 
-  size_t waiting() override { return count("SELECT COUNT(*) FROM waiting"); }
-  size_t truths() override { return count("SELECT COUNT(*) FROM truths"); }
+  std::optional<StoredLevel> find_level(const LevelKey& key) override {
+    SqlStatement& found = find_level_->start();
+    found.put(key.model).put(key.sha256).put(key.method).put(key.target);
+    if (!found.step()) return std::nullopt;
+    StoredLevel level{found.number(0), found.integer(1), found.numbers<double>(2)};
+    found.end();
+    return level;
+  }
+
+  void put_level(const LevelKey& key, const StoredLevel& level) override {
+    put_level_->start().put(key.model).put(key.sha256).put(key.method).put(key.target);
+    put_level_->put(level.level).put(level.number).put_numbers(level.state).run();
+  }
+
+  std::vector<std::pair<LevelKey, StoredLevel>> levels_of(const std::string& sha256) override {
+    std::vector<std::pair<LevelKey, StoredLevel>> levels;
+    SqlStatement& found = levels_of_->start().put(sha256);
+    while (found.step()) {
+      levels.emplace_back(LevelKey{found.text(0), sha256, found.text(1), found.number(2)},
+                          StoredLevel{found.number(3), found.integer(4), {}});
+    }
+    found.end();
+    return levels;
+  }
+
+  size_t waiting() override { return count(*count_waiting_); }
+  size_t truths() override { return count(*count_truths_); }
+  bool is_shared() const override { return database_->is_shared(); }
 
  private:
-  // Two servers on one folder would each miss what the other has seen.
-  void lock(const std::string& folder) {
-    lock_ = ::open((folder + "/lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-    if (lock_ < 0) fail(folder, ": cannot be written");
-    if (flock(lock_, LOCK_EX | LOCK_NB) != 0) fail(folder, ": another server is using it");
+  void prepare_predictions() {
+    constexpr const char* kAdd =
+        "INSERT INTO fcp_waiting (model, id, line, sha256, asked, part, x, level) VALUES ($1, $2, "
+        "$3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING seq";
+    add_waiting_ = database_->prepare(kAdd);
+    find_waiting_ = database_->prepare(
+        "SELECT sha256, asked, part, x, level FROM fcp_waiting WHERE model = $1 AND id = $2 AND "
+        "line = $3");
+    end_waiting_ =
+        database_->prepare("DELETE FROM fcp_waiting WHERE model = $1 AND id = $2 AND line = $3");
+    count_waiting_ = database_->prepare("SELECT COUNT(*) FROM fcp_waiting");
   }
 
-  void execute(const char* text) {
-    char* message = nullptr;
-    if (sqlite3_exec(database_.get(), text, nullptr, nullptr, &message) == SQLITE_OK) return;
-    const std::string why = message == nullptr ? "unknown" : message;
-    sqlite3_free(message);
-    fail(file_, ": ", why);
+  void prepare_truths() {
+    has_truth_ =
+        database_->prepare("SELECT seq FROM fcp_truths WHERE model = $1 AND id = $2 AND line = $3");
+    add_truth_ = database_->prepare(
+        "INSERT INTO fcp_truths (model, id, line, sha256, asked, part, x, level, time, truth, "
+        "scores, p_value, covered, size, adapted_size) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, "
+        "$10, $11, $12, $13, $14, $15)");
+    each_truth_ = database_->prepare(
+        "SELECT id, line, asked, part, x, level, time, truth, scores, p_value, covered, size, "
+        "adapted_size, seq FROM fcp_truths WHERE model = $1 AND sha256 = $2 AND seq > $3 ORDER BY "
+        "seq");
+    count_truths_ = database_->prepare("SELECT COUNT(*) FROM fcp_truths");
   }
 
-  void prepare() {
-    const auto make = [this](const char* text) {
-      return std::make_unique<Statement>(database_.get(), file_, text);
-    };
-    add_waiting_ = make(
-        "INSERT OR IGNORE INTO waiting (model, id, line, sha256, time, part, x) VALUES (?, ?, ?, "
-        "?, ?, ?, ?)");
-    find_waiting_ =
-        make("SELECT sha256, time, part, x FROM waiting WHERE model = ? AND id = ? AND line = ?");
-    end_waiting_ = make("DELETE FROM waiting WHERE model = ? AND id = ? AND line = ?");
-    has_truth_ = make("SELECT 1 FROM truths WHERE model = ? AND id = ? AND line = ?");
-    add_truth_ = make(
-        "INSERT INTO truths (model, id, line, sha256, asked, part, x, time, truth, scores, "
-        "p_value, covered, size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    each_truth_ = make(
-        "SELECT id, line, asked, part, x, time, truth, scores, p_value, covered, size FROM truths "
-        "WHERE model = ? AND sha256 = ? ORDER BY seq");
+  void prepare_levels() {
+    find_level_ = database_->prepare(
+        "SELECT level, seq, state FROM fcp_levels WHERE model = $1 AND sha256 = $2 AND method = $3 "
+        "AND target = $4");
+    put_level_ = database_->prepare(
+        "INSERT INTO fcp_levels (model, sha256, method, target, level, seq, state) VALUES ($1, $2, "
+        "$3, $4, $5, $6, $7) ON CONFLICT (model, sha256, method, target) DO UPDATE SET level = "
+        "excluded.level, seq = excluded.seq, state = excluded.state");
+    levels_of_ = database_->prepare(
+        "SELECT model, method, target, level, seq FROM fcp_levels WHERE sha256 = $1 ORDER BY seq "
+        "DESC");
+  }
+
+  static void put_prediction(SqlStatement& statement, const WaitingPrediction& one) {
+    statement.start().put(one.model).put(one.id).put(one.row).put(one.sha256);
+    statement.put(one.time).put(one.group).put_numbers(one.x).put(one.level);
+  }
+
+  static bool is_found(SqlStatement& statement) {
+    const bool found = statement.step();
+    statement.end();
+    return found;
   }
 
   // By their numbers, which only grow.
   void forget_old(const char* table, size_t most) {
-    execute(
-        concat("DELETE FROM ", table, " WHERE seq <= (SELECT MAX(seq) FROM ", table, ") - ", most)
-            .c_str());
+    database_->execute(
+        concat("DELETE FROM ", table, " WHERE seq <= (SELECT MAX(seq) FROM ", table, ") - ", most));
   }
 
-  size_t count(const char* text) {
-    Statement statement(database_.get(), file_, text);
+  static size_t count(SqlStatement& statement) {
     statement.start().step();
-    return static_cast<size_t>(statement.integer(0));
+    const auto found = static_cast<size_t>(statement.integer(0));
+    statement.end();
+    return found;
   }
+
+  using StatementPointer = std::unique_ptr<SqlStatement>;
 
   StoreLimits limits_;
-  std::string file_;
-  int lock_ = -1;
-  std::unique_ptr<sqlite3, CloseDatabase> database_;
-  std::unique_ptr<Statement> add_waiting_, find_waiting_, end_waiting_, has_truth_, add_truth_,
-      each_truth_;
+  std::unique_ptr<SqlDatabase> database_;  // outlives its statements
+  StatementPointer add_waiting_, find_waiting_, end_waiting_, count_waiting_;
+  StatementPointer has_truth_, add_truth_, each_truth_, count_truths_;
+  StatementPointer find_level_, put_level_, levels_of_;
 };
+
+std::unique_ptr<SqlDatabase> open_database(const std::string& where, bool exclusive) {
+  const bool shared = where.starts_with("postgresql://") || where.starts_with("postgres://");
+  return shared ? open_postgresql(where) : open_sqlite(where, exclusive);
+}
 
 }  // namespace
 
-std::unique_ptr<FeedbackStore> open_feedback_store(const std::string& folder,
+std::unique_ptr<FeedbackStore> open_feedback_store(const std::string& where,
                                                    const StoreLimits& limits) {
-  return std::make_unique<SqliteStore>(folder, limits);
+  return std::make_unique<SqlFeedbackStore>(open_database(where, true), limits);
+}
+
+std::unique_ptr<FeedbackStore> read_feedback_store(const std::string& where) {
+  return std::make_unique<SqlFeedbackStore>(open_database(where, false), std::nullopt);
 }
 
 }  // namespace fcp

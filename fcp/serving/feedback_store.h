@@ -1,6 +1,6 @@
-// What a server must not forget: predictions that wait for their truth, and truths with what came
-// of them. One SQLite file in a folder, in WAL mode with full synchronisation: what commit()
-// returned from survives a kill of the process and of the machine.
+// What a server must not forget: predictions that wait for their truth, truths with what came of
+// them, and levels that follow the truths. In SQLite in a folder for one server, or in PostgreSQL
+// for several: what commit() returned from survives a kill of the process and of the machine.
 //
 // Bounded: at most so many waiting predictions and so many truths; the oldest go.
 // Tested by tests/serving/feedback_store_test.cc and tests/cli/test_serve_state.py.
@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fcp {
@@ -29,6 +30,7 @@ struct WaitingPrediction {
   double time = 0;     // seconds since 1970
   int64_t group = 0;
   std::vector<float> x;
+  double level = 0;  // the adapted one that it was answered with; 0: the request named its own
 };
 
 struct StoredTruth {
@@ -39,6 +41,22 @@ struct StoredTruth {
   double p_value = 0;
   bool covered = false;
   double size = 0;
+  double adapted_size = 0;  // of the region that was answered, where its level was adapted
+  int64_t number = 0;       // given by the store, growing; only each_truth() tells it
+};
+
+// A level that follows the truths of a file's predictions.
+struct LevelKey {
+  std::string model;
+  std::string sha256;
+  std::string method;  // as AdaptiveLevel names it
+  double target = 0;
+};
+
+struct StoredLevel {
+  double level = 0;
+  int64_t number = 0;         // of the last truth it knows
+  std::vector<double> state;  // as AdaptiveLevel has it
 };
 
 class FeedbackStore {
@@ -58,16 +76,28 @@ class FeedbackStore {
   // The prediction waits no longer.
   virtual void add_truth(const StoredTruth& truth) = 0;
 
-  // The truths of a file's predictions, the oldest first.
-  virtual void each_truth(const std::string& model, const std::string& sha256,
+  // The truths of a file's predictions after the one numbered `after`, in the order of their
+  // numbers. `take` must not call the store.
+  virtual void each_truth(const std::string& model, const std::string& sha256, int64_t after,
                           const std::function<void(const StoredTruth&)>& take) = 0;
+
+  virtual std::optional<StoredLevel> find_level(const LevelKey& key) = 0;
+  virtual void put_level(const LevelKey& key, const StoredLevel& level) = 0;
+  // All that were ever kept for a file, the one with the newest truth first.
+  virtual std::vector<std::pair<LevelKey, StoredLevel>> levels_of(const std::string& sha256) = 0;
+
   virtual size_t waiting() = 0;
   virtual size_t truths() = 0;
+  // Whether other servers may add to it meanwhile.
+  virtual bool is_shared() const = 0;
 };
 
-// Creates the folder and the file where they are not there. An Error where that cannot be, where
-// another server has it open, and where fcp was built without SQLite.
-std::unique_ptr<FeedbackStore> open_feedback_store(const std::string& folder,
+// `where`: postgresql://…, or a folder. For a server: creates what is not there; an Error where
+// that cannot be, where another server has the folder, and where fcp was built without the library.
+std::unique_ptr<FeedbackStore> open_feedback_store(const std::string& where,
                                                    const StoreLimits& limits);
+
+// To look at what a server keeps, which may be running.
+std::unique_ptr<FeedbackStore> read_feedback_store(const std::string& where);
 
 }  // namespace fcp

@@ -101,6 +101,8 @@ struct HttpServer::Answers {
 HttpServer::HttpServer(const HttpOptions& options, Handler handler)
     : options_(options),
       handler_(std::move(handler)),
+      tls_(options.certificate.empty() ? nullptr : open_tls(options.certificate, options.key)),
+      rate_(options.client_rate),
       listener_(listen_on(options)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       port_(port_of(listener_)),
@@ -111,7 +113,10 @@ HttpServer::HttpServer(const HttpOptions& options, Handler handler)
 }
 
 HttpServer::~HttpServer() {
-  for (const auto& [id, one] : all_) ::close(one.socket);
+  for (auto& [id, one] : all_) {
+    one.tls.reset();
+    ::close(one.socket);
+  }
   if (listener_ >= 0) ::close(listener_);
   ::close(epoll_);
 }
@@ -148,15 +153,46 @@ void HttpServer::run(const std::function<void()>& tick) {
   }
 }
 
+// Best effort: who has no connection must not make others wait.
+void HttpServer::refuse(int socket, const std::string& why) const {
+  if (tls_ == nullptr) {
+    const std::string text = http_text(error_response(503, why), false);
+    [[maybe_unused]] const ssize_t sent =
+        send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  ::close(socket);
+}
+
+// At the limit of connections the one that has been idle for the longest makes room.
+bool HttpServer::has_room(const std::string& client) {
+  const auto of_client = by_client_.find(client);
+  if (options_.client_connections > 0 && of_client != by_client_.end() &&
+      of_client->second >= options_.client_connections) {
+    return false;
+  }
+  if (all_.size() < options_.connections) return true;
+  auto oldest = all_.end();
+  for (auto each = all_.begin(); each != all_.end(); ++each) {
+    const Connection& one = each->second;
+    const bool idle = !one.waiting && one.out.empty() && !one.reader.in_request();
+    if (!idle || (oldest != all_.end() && oldest->second.deadline <= one.deadline)) continue;
+    oldest = each;
+  }
+  if (oldest == all_.end()) return false;
+  close(oldest->first);
+  return true;
+}
+
 void HttpServer::accept_all() {
   while (true) {
-    const int socket = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    const int socket = accept4(listener_, reinterpret_cast<sockaddr*>(&address), &size,
+                               SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket < 0) return;
-    if (all_.size() >= options_.connections) {
-      const std::string full = http_text(error_response(503, "too many connections"), false);
-      [[maybe_unused]] const ssize_t sent =
-          send(socket, full.data(), full.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      ::close(socket);
+    std::string client = client_of(address);
+    if (!has_room(client)) {
+      refuse(socket, "too many connections");
       continue;
     }
     const int yes = 1;
@@ -165,6 +201,9 @@ void HttpServer::accept_all() {
     Connection& one =
         all_.emplace(id, Connection{.socket = socket, .reader = HttpReader(options_.limits)})
             .first->second;
+    ++by_client_[client];
+    one.client = std::move(client);
+    if (tls_ != nullptr) one.tls = tls_->accept(socket);
     open_ = all_.size();
     set_deadline(one);
     epoll_set(epoll_, EPOLL_CTL_ADD, socket, id, EPOLLIN);
@@ -182,21 +221,32 @@ void HttpServer::serve(uint64_t id, uint32_t events) {
   if (found == all_.end()) return;
   Connection& one = found->second;
   if ((events & (EPOLLERR | EPOLLHUP)) != 0) return close(id);
-  if ((events & EPOLLOUT) != 0) {
+  // By what is to be done and not by the event: TLS may have to read in order to write.
+  if (!one.out.empty()) {
     if (!write_to(one)) return end(id, one);
     if (one.out.empty()) look_further(id, one);
-  } else if ((events & EPOLLIN) != 0 && !one.waiting && !read_from(id, one)) {
+  } else if (!one.waiting && !read_from(id, one)) {
     return close(id);
   }
   const auto still = all_.find(id);
   if (still != all_.end()) watch(id, still->second);
 }
 
-// One block at a time, so that one client does not keep the others waiting. False where the
-// connection is at its end.
+ssize_t HttpServer::receive(Connection& one, char* bytes, size_t size) {
+  return one.tls ? one.tls->read(bytes, size) : recv(one.socket, bytes, size, 0);
+}
+
+ssize_t HttpServer::transmit(Connection& one, std::string_view bytes) {
+  return one.tls ? one.tls->write(bytes.data(), bytes.size())
+                 : send(one.socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// One block at a time, so that one client does not keep the others waiting; it is larger than a
+// record of TLS, so that nothing is left where epoll does not see it. False where the connection is
+// at its end.
 bool HttpServer::read_from(uint64_t id, Connection& one) {
   std::array<char, 65536> block;
-  const ssize_t count = recv(one.socket, block.data(), block.size(), 0);
+  const ssize_t count = receive(one, block.data(), block.size());
   if (count == 0) return false;
   if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
   if (one.ending) return true;
@@ -218,9 +268,7 @@ bool HttpServer::read_from(uint64_t id, Connection& one) {
 void HttpServer::go_on(uint64_t id, Connection& one, HttpReader::State state) {
   if (state == HttpReader::State::kMore) {
     if (one.reader.wants_continue()) {
-      constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-      [[maybe_unused]] const ssize_t sent =
-          send(one.socket, kContinue.data(), kContinue.size(), MSG_NOSIGNAL);
+      [[maybe_unused]] const ssize_t sent = transmit(one, "HTTP/1.1 100 Continue\r\n\r\n");
     }
     return;
   }
@@ -233,13 +281,18 @@ void HttpServer::go_on(uint64_t id, Connection& one, HttpReader::State state) {
   one.keep_alive = request.keep_alive && !draining_;
   one.waiting = true;
   ++in_work_;
-  handler_(std::move(request), [answers = answers_, id](HttpResponse response) {
+  const Respond respond = [answers = answers_, id](HttpResponse response) {
     {
       const std::lock_guard lock(answers->mutex);
       answers->list.emplace_back(id, std::move(response));
     }
     answers->wake();
-  });
+  };
+  if (rate_.allows(one.client, Clock::now())) return handler_(std::move(request), respond);
+  ++limited_;
+  HttpResponse response = error_response(429, "too many requests; try again in a second");
+  response.headers["Retry-After"] = "1";
+  respond(std::move(response));
 }
 
 void HttpServer::take_answers() {
@@ -283,8 +336,7 @@ void HttpServer::look_further(uint64_t id, Connection& one) {
 // False where the connection is at its end.
 bool HttpServer::write_to(Connection& one) {
   while (one.sent < one.out.size()) {
-    const ssize_t count =
-        send(one.socket, one.out.data() + one.sent, one.out.size() - one.sent, MSG_NOSIGNAL);
+    const ssize_t count = transmit(one, std::string_view(one.out).substr(one.sent));
     if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     one.sent += static_cast<size_t>(count);
   }
@@ -298,14 +350,22 @@ bool HttpServer::write_to(Connection& one) {
 void HttpServer::watch(uint64_t id, Connection& one) {
   uint32_t events = one.waiting ? 0u : static_cast<uint32_t>(EPOLLIN);
   if (!one.out.empty()) events = EPOLLOUT;
+  // TLS that is in the middle of something knows better: a handshake writes, too.
+  if (events != 0 && one.tls && one.tls->blocked()) {
+    events = one.tls->wants_write() ? EPOLLOUT : EPOLLIN;
+  }
   epoll_set(epoll_, EPOLL_CTL_MOD, one.socket, id, events);
 }
 
 void HttpServer::close(uint64_t id) {
   const auto found = all_.find(id);
   if (found == all_.end()) return;
-  buffered_ -= found->second.reader.buffered();
-  ::close(found->second.socket);
+  Connection& one = found->second;
+  buffered_ -= one.reader.buffered();
+  one.tls.reset();
+  ::close(one.socket);
+  const auto of_client = by_client_.find(one.client);
+  if (--of_client->second == 0) by_client_.erase(of_client);
   all_.erase(found);
   open_ = all_.size();
 }
@@ -332,8 +392,7 @@ void HttpServer::close_late() {
     if (unfinished) {
       one.keep_alive = false;
       const std::string text = http_text(error_response(408, "the request did not come"), false);
-      [[maybe_unused]] const ssize_t sent =
-          send(one.socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      [[maybe_unused]] const ssize_t sent = transmit(one, text);
     }
     close(id);
   }

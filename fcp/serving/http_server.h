@@ -2,9 +2,10 @@
 // a few kilobytes and no thread. Requests are handed to a handler, which answers at once or later
 // from any thread.
 //
-// Bounded: connections, bytes of a request, time for a request to come whole, time of an idle
-// connection; a connection has one request in work at a time, and is not read while it waits.
-// At the limit of connections new ones are answered 503 and closed.
+// Bounded: connections, in all and per client, bytes of a request, time for a request to come
+// whole, time of an idle connection, requests per second of a client; a connection has one request
+// in work at a time, and is not read while it waits. At the limit of connections the one that has
+// been idle for the longest makes room; where none is idle, new ones are answered 503 and closed.
 //
 // Tested by tests/serving/http_server_test.cc and tests/cli/test_serve.py.
 #pragma once
@@ -17,11 +18,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "fcp/serving/http_message.h"
+#include "fcp/serving/rate_limit.h"
+#include "fcp/serving/tls.h"
 
 namespace fcp {
 
@@ -32,6 +36,10 @@ struct HttpOptions {
   double request_seconds = 30;        // for a request to come whole, and for an answer to be taken
   double idle_seconds = 60;           // between requests
   size_t memory = size_t{512} << 20;  // bytes of requests on their way, all together
+  size_t client_connections = 0;      // of one address at most; 0: no limit
+  double client_rate = 0;             // requests per second of one address; 0: no limit
+  std::string certificate{};          // with key: TLS, from files in PEM
+  std::string key{};
   HttpLimits limits{};
 };
 
@@ -49,6 +57,7 @@ class HttpServer {
   uint16_t port() const { return port_; }
   size_t connections() const { return open_; }
   size_t in_work() const { return in_work_; }
+  size_t limited() const { return limited_; }  // requests that were answered 429
 
   // Serves until drain() was called and all requests in work are answered. `tick` is called about
   // ten times a second, from this thread.
@@ -63,6 +72,8 @@ class HttpServer {
   struct Connection {
     int socket = -1;
     HttpReader reader;
+    std::string client{};
+    std::unique_ptr<TlsSession> tls{};  // none: plain
     std::string out{};
     size_t sent = 0;
     bool waiting = false;  // for an answer
@@ -76,12 +87,16 @@ class HttpServer {
   struct Answers;
 
   void accept_all();
+  bool has_room(const std::string& client);
+  void refuse(int socket, const std::string& why) const;
   void serve(uint64_t id, uint32_t events);
   bool read_from(uint64_t id, Connection& one);
   void go_on(uint64_t id, Connection& one, HttpReader::State state);
   void answer(uint64_t id, const HttpResponse& response);
   void look_further(uint64_t id, Connection& one);
   bool write_to(Connection& one);
+  static ssize_t receive(Connection& one, char* bytes, size_t size);
+  static ssize_t transmit(Connection& one, std::string_view bytes);
   void watch(uint64_t id, Connection& one);
   void close(uint64_t id);
   void end(uint64_t id, Connection& one);
@@ -91,15 +106,19 @@ class HttpServer {
 
   HttpOptions options_;
   Handler handler_;
+  std::unique_ptr<TlsServer> tls_;
+  RateLimit rate_;
   int listener_ = -1;
   int epoll_ = -1;
   uint16_t port_ = 0;
   std::shared_ptr<Answers> answers_;
+  std::unordered_map<std::string, size_t> by_client_;  // connections
   std::unordered_map<uint64_t, Connection> all_;
   size_t buffered_ = 0;  // bytes in all readers
   uint64_t next_ = 2;    // 0 and 1 are the listener and the answers
   std::atomic<size_t> open_ = 0;
   std::atomic<size_t> in_work_ = 0;
+  std::atomic<size_t> limited_ = 0;
   std::atomic<bool> draining_ = false;
 };
 

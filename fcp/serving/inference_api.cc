@@ -156,38 +156,46 @@ void InferenceApi::infer(const HttpRequest& request, Batcher& batcher, const Cal
   auto asked = std::make_shared<TensorRequest>(
       parse_tensor_request(request.body, json_size(request), options_.limits));
   const std::shared_ptr<const ServedModel> model = batcher.model();
-  const std::vector<Level> levels = model->levels(asked->alpha, options_.level);
+  std::optional<Level> adapted;
+  if (state_ != nullptr && asked->alpha.empty()) adapted = state_->adapted_level(*model);
+  const std::vector<Level> levels =
+      adapted ? std::vector<Level>{*adapted} : model->levels(asked->alpha, options_.level);
   ServedRows rows = model->rows_of(*asked);
   call->rows = rows.rows;
   if (state_ != nullptr && asked->id.empty()) asked->id = fresh_id();
   auto kept = std::make_shared<ServedRows>(state_ == nullptr ? ServedRows() : rows);
-  const bool queued = batcher.put(
-      std::move(rows), levels,
-      [this, asked, model, levels, kept, call](const ServedAnswer* answer,
-                                               const std::string& error) {
-        if (answer == nullptr) return finish(*call, error_response(400, error));
-        if (state_ == nullptr) return answer_infer(*asked, *model, levels, *answer, call);
-        auto copy = std::make_shared<ServedAnswer>(*answer);
-        const bool put = state_->remember(
-            model, asked->id, std::move(*kept),
-            [this, asked, model, levels, copy, call](const std::string& problem, bool taken) {
-              if (!problem.empty()) return finish(*call, error_response(503, problem));
-              if (taken) {
-                return finish(*call, error_response(409, "the id is in use already"));
-              }
-              answer_infer(*asked, *model, levels, *copy, call);
-            });
-        if (!put) finish(*call, error_response(503, "too many requests wait; try again later"));
-      });
+  const bool queued =
+      batcher.put(std::move(rows), levels,
+                  [this, asked, model, levels, adapted, kept, call](const ServedAnswer* answer,
+                                                                    const std::string& error) {
+                    if (answer == nullptr) return finish(*call, error_response(400, error));
+                    if (state_ == nullptr)
+                      return answer_infer(*asked, *model, levels, {}, *answer, call);
+                    auto copy = std::make_shared<ServedAnswer>(*answer);
+                    const bool put = state_->remember(
+                        model, asked->id, std::move(*kept), adapted,
+                        [this, asked, model, levels, adapted, copy, call](
+                            const std::string& problem, bool taken) {
+                          if (!problem.empty()) return finish(*call, error_response(503, problem));
+                          if (taken) {
+                            return finish(*call, error_response(409, "the id is in use already"));
+                          }
+                          answer_infer(*asked, *model, levels, adapted, *copy, call);
+                        });
+                    if (!put)
+                      finish(*call, error_response(503, "too many requests wait; try again later"));
+                  });
   if (!queued) finish(*call, error_response(503, "too many rows wait; try again later"));
 }
 
 void InferenceApi::answer_infer(const TensorRequest& asked, const ServedModel& model,
-                                const std::vector<Level>& levels, const ServedAnswer& answer,
+                                const std::vector<Level>& levels,
+                                const std::optional<Level>& adapted, const ServedAnswer& answer,
                                 const CallPointer& call) {
   try {
     TensorText text = tensor_response_text(
-        {model.name(), model.version(), asked.id, model.tensors(answer, levels, asked)});
+        {model.name(), model.version(), asked.id, model.tensors(answer, levels, asked),
+         adapted ? std::optional<double>(adapted->value()) : std::nullopt});
     HttpResponse response = plain(
         text.header_size ? "application/octet-stream" : "application/json", std::move(text.body));
     if (text.header_size) {
@@ -260,7 +268,11 @@ HttpResponse InferenceApi::status() const {
     Json one = {{"name", name},
                 {"version", batcher->model()->version()},
                 {"columns", batcher->model()->columns()},
-                {"score", batcher->model()->facts().score}};
+                {"score", batcher->model()->facts().score},
+                {"alpha", options_.level.value()}};
+    const auto level =
+        state_ == nullptr ? std::optional<Level>() : state_->adapted_level(*batcher->model());
+    if (level) one["level"] = level->value();
     const auto report = state_ == nullptr ? std::optional<MonitorReport>() : state_->report(name);
     if (report) one["monitor"] = monitor_json(*report);
     json["models"].push_back(std::move(one));
@@ -276,6 +288,10 @@ HttpResponse InferenceApi::metrics_page() const {
       const auto report = state_->report(name);
       if (!report) continue;
       const std::string who = concat("model=\"", name, "\"");
+      if (const auto level = state_->adapted_level(*models_.find(name)->model())) {
+        metrics_.set("fcp_level", who, level->value());
+        metrics_.set("fcp_adapted_coverage", who, report->adapted_covered.rate());
+      }
       metrics_.set("fcp_coverage", who, report->covered.rate());
       metrics_.set("fcp_coverage_low", who, report->sequence.lower);
       metrics_.set("fcp_coverage_high", who, report->sequence.upper);

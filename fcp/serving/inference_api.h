@@ -15,6 +15,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "fcp/conformal/level.h"
@@ -60,8 +61,8 @@ class InferenceApi {
   void route_model(const HttpRequest& request, std::string rest, const CallPointer& call);
   void infer(const HttpRequest& request, Batcher& batcher, const CallPointer& call);
   void answer_infer(const TensorRequest& asked, const ServedModel& model,
-                    const std::vector<Level>& levels, const ServedAnswer& answer,
-                    const CallPointer& call);
+                    const std::vector<Level>& levels, const std::optional<Level>& adapted,
+                    const ServedAnswer& answer, const CallPointer& call);
   void feedback(const HttpRequest& request, const std::shared_ptr<const ServedModel>& model,
                 const CallPointer& call);
   HttpResponse server_facts() const;

@@ -1,5 +1,6 @@
 #include "fcp/serving/live_state.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <ctime>
@@ -33,11 +34,11 @@ std::string hour_of(double seconds) {
 }  // namespace
 
 LiveState::LiveState(std::unique_ptr<FeedbackStore> store, const ModelStore& models,
-                     const MonitorOptions& options, std::function<void(const std::string&)> heard)
+                     const LiveOptions& options, std::function<void(const std::string&)> heard)
     : store_(std::move(store)), models_(models), options_(options), heard_(std::move(heard)) {
-  for (const std::string& name : models.names()) {
-    watched(models.find(name)->model());
-  }
+  store_->begin();
+  watch_newest();
+  store_->commit();
   publish();
   thread_ = std::thread([this] { work(); });
 }
@@ -51,21 +52,44 @@ LiveState::~LiveState() {
   thread_.join();
 }
 
+// At the start of a transaction: what was not committed is not heard of.
+void LiveState::watch_newest() {
+  for (const std::string& name : models_.names()) watch(models_.find(name)->model());
+}
+
 // The monitor of this very file, replayed from what is kept where it is a new one.
-LiveState::Watched& LiveState::watched(const std::shared_ptr<const ServedModel>& model) {
-  Watched& found = by_model_[model->name()];
-  if (found.model && found.model->sha256() == model->sha256()) return found;
+void LiveState::watch(const std::shared_ptr<const ServedModel>& model) {
+  const auto known = by_model_.find(model->name());
+  if (known != by_model_.end() && known->second.model->sha256() == model->sha256()) return;
   const size_t row_size = model->row_size();
   const auto& columns = model->facts().columns;
-  found.model = model;
-  found.alarms = 0;
-  found.monitor = std::make_unique<Monitor>(
-      options_, monitored_calibration(model->artifact()),
+  Watched made;
+  made.model = model;
+  made.monitor = std::make_unique<Monitor>(
+      options_.monitor, monitored_calibration(model->artifact()),
       watched_inputs(row_size, columns.size() == row_size ? columns : std::vector<std::string>(),
-                     {}, options_.seed));
-  store_->each_truth(model->name(), model->sha256(),
-                     [&](const StoredTruth& truth) { watch_truth(found, truth); });
-  return found;
+                     {}, options_.monitor.seed));
+  store_->each_truth(model->name(), model->sha256(), 0,
+                     [&](const StoredTruth& truth) { watch_truth(made, truth); });
+  made.alarms = made.monitor->alarms().size();  // they were told when they were raised
+  if (options_.adapt) made.level = replayed_level(*model);
+  by_model_.insert_or_assign(model->name(), std::move(made));
+  hear({});
+}
+
+LevelKey LiveState::level_key(const ServedModel& model) const {
+  return {model.name(), model.sha256(), adapting_text(*options_.adapt),
+          options_.monitor.level.value()};
+}
+
+// From where it was kept, or from the target through all truths that are.
+AdaptiveLevel LiveState::replayed_level(const ServedModel& model) {
+  AdaptiveLevel level(options_.monitor.level, *options_.adapt);
+  const std::optional<StoredLevel> kept = store_->find_level(level_key(model));
+  if (kept) level.restore(kept->state);
+  store_->each_truth(model.name(), model.sha256(), kept ? kept->number : 0,
+                     [&](const StoredTruth& truth) { level.see(truth.p_value); });
+  return level;
 }
 
 void LiveState::watch_truth(Watched& watched, const StoredTruth& truth) {
@@ -76,7 +100,12 @@ void LiveState::watch_truth(Watched& watched, const StoredTruth& truth) {
                          .group = asked.group,
                          .shown = {},
                          .x = asked.x};
-  watched.monitor->take(row, hour_of(truth.time));
+  std::optional<AdaptedRow> adapted;
+  if (asked.level > 0) {
+    adapted = AdaptedRow{asked.level, truth.p_value > asked.level, truth.adapted_size};
+  }
+  watched.monitor->take(row, hour_of(truth.time), adapted);
+  watched.last = truth.number;
 }
 
 bool LiveState::put(Task task) {
@@ -89,13 +118,14 @@ bool LiveState::put(Task task) {
   return true;
 }
 
-// Empty when the state ends, and when a report is due and nothing else is to be done.
+// Empty when the state ends, when a report is due, and when it is time to look whether other
+// servers have added truths.
 std::vector<LiveState::Task> LiveState::wait_for_tasks() {
   const auto woken = [this] { return ending_ || !queue_.empty(); };
   std::vector<Task> tasks;
   std::unique_lock lock(mutex_);
-  if (owed_) {
-    wake_.wait_until(lock, published_ + kBetweenReports, woken);
+  if (owed_ || store_->is_shared()) {
+    wake_.wait_until(lock, (owed_ ? published_ : looked_) + kBetweenReports, woken);
   } else {
     wake_.wait(lock, woken);
   }
@@ -109,42 +139,77 @@ std::vector<LiveState::Task> LiveState::wait_for_tasks() {
 void LiveState::work() {
   while (true) {
     const std::vector<Task> tasks = wait_for_tasks();
-    if (!tasks.empty()) {
-      run(tasks);
-    } else if (ending_) {
-      return;
-    }
+    if (tasks.empty() && ending_) return;
+    if (!tasks.empty() || store_->is_shared()) run(tasks);
     publish_if_due();
   }
 }
 
 // One transaction. Where it fails, nobody is told that anything was kept.
 void LiveState::run(const std::vector<Task>& tasks) {
+  looked_ = std::chrono::steady_clock::now();
   std::string error;
-  fresh_.clear();
+  std::vector<Fresh> fresh;
   try {
     store_->begin();
+    watch_newest();
     for (const Task& task : tasks) task.work();
+    fresh = read_fresh();
     store_->commit();
   } catch (const std::exception& problem) {
     error = problem.what();
-    fresh_.clear();
+    fresh.clear();
     try {
       store_->undo();
     } catch (const std::exception& again) {
-      heard_(concat("state: ", again.what()));
+      error += concat("; ", again.what());
     }
   }
-  hear_fresh();
-  owed_ = true;
+  note_trouble(error);
+  hear(fresh);
+  owed_ = owed_ || !tasks.empty() || !fresh.empty();
   for (const Task& task : tasks) task.tell(error);
 }
 
-void LiveState::hear_fresh() {
-  for (const StoredTruth& truth : fresh_) {
-    Watched& found = by_model_.at(truth.prediction.model);
-    if (found.model->sha256() == truth.prediction.sha256) watch_truth(found, truth);
+// Once when it begins and once when it ends.
+void LiveState::note_trouble(const std::string& error) {
+  if (error.empty() == trouble_.empty()) return;
+  trouble_ = error;
+  heard_(error.empty() ? "state: works again" : concat("state: ", error));
+}
+
+// Truths of this transaction and of other servers; the levels that follow from them are kept.
+std::vector<LiveState::Fresh> LiveState::read_fresh() {
+  std::vector<Fresh> all;
+  for (auto& [name, watched] : by_model_) {
+    Fresh fresh{&watched, {}, watched.level};
+    store_->each_truth(name, watched.model->sha256(), watched.last,
+                       [&](const StoredTruth& truth) { fresh.truths.push_back(truth); });
+    if (fresh.truths.empty()) continue;
+    if (fresh.level) {
+      for (const StoredTruth& truth : fresh.truths) fresh.level->see(truth.p_value);
+      store_->put_level(level_key(*watched.model),
+                        {fresh.level->level(), fresh.truths.back().number, fresh.level->state()});
+    }
+    all.push_back(std::move(fresh));
   }
+  return all;
+}
+
+void LiveState::hear(const std::vector<Fresh>& fresh) {
+  for (const Fresh& one : fresh) {
+    for (const StoredTruth& truth : one.truths) watch_truth(*one.watched, truth);
+    one.watched->level = one.level;
+  }
+  tell_alarms();
+  if (!options_.adapt) return;
+  const std::lock_guard lock(reports_mutex_);
+  for (const auto& [name, watched] : by_model_) {
+    levels_[name] = {watched.model->sha256(), watched.level->level()};
+  }
+}
+
+void LiveState::tell_alarms() {
   for (auto& [name, found] : by_model_) {
     const std::vector<MonitorAlarm>& alarms = found.monitor->alarms();
     for (; found.alarms < alarms.size(); ++found.alarms) {
@@ -152,6 +217,19 @@ void LiveState::hear_fresh() {
       heard_(concat("alarm: ", name, ": ", alarm.kind, " at truth ", alarm.row, ": ", alarm.what));
     }
   }
+}
+
+// A level at or below 0 asks for everything; the smallest that is answered does so too, as long as
+// fewer rows than its inverse calibrate. One at or above 1 asks for nothing, and is answered with
+// the smallest region there is.
+std::optional<Level> LiveState::adapted_level(const ServedModel& model) const {
+  if (!options_.adapt) return std::nullopt;
+  constexpr double kSmallest = 1e-12;
+  const std::lock_guard lock(reports_mutex_);
+  const auto found = levels_.find(model.name());
+  const bool known = found != levels_.end() && found->second.first == model.sha256();
+  if (!known) return options_.monitor.level;
+  return Level(std::clamp(found->second.second, kSmallest, 1 - kSmallest));
 }
 
 // Reports for readers, not more often than people look, and never owed for longer than that.
@@ -162,8 +240,13 @@ void LiveState::publish_if_due() {
 void LiveState::publish() {
   published_ = std::chrono::steady_clock::now();
   owed_ = false;
-  waiting_ = store_->waiting();
-  truths_ = store_->truths();
+  try {
+    waiting_ = store_->waiting();
+    truths_ = store_->truths();
+  } catch (const std::exception& problem) {
+    note_trouble(problem.what());
+    owed_ = true;
+  }
   std::map<std::string, MonitorReport> reports;
   for (const auto& [name, found] : by_model_) reports[name] = found.monitor->report();
   const std::lock_guard lock(reports_mutex_);
@@ -178,11 +261,12 @@ std::optional<MonitorReport> LiveState::report(const std::string& model) const {
 }
 
 bool LiveState::remember(std::shared_ptr<const ServedModel> model, std::string id, ServedRows rows,
+                         const std::optional<Level>& level,
                          std::function<void(const std::string& error, bool taken)> done) {
   auto taken = std::make_shared<bool>(false);
   Task task;
-  task.work = [this, model, id = std::move(id), rows = std::move(rows), taken] {
-    watched(model);
+  const double answered = level ? level->value() : 0;
+  task.work = [this, model, id = std::move(id), rows = std::move(rows), answered, taken] {
     const size_t width = rows.x.size() / rows.rows;
     for (size_t i = 0; i < rows.rows && !*taken; ++i) {
       const auto first = rows.x.begin() + static_cast<std::ptrdiff_t>(i * width);
@@ -192,7 +276,8 @@ bool LiveState::remember(std::shared_ptr<const ServedModel> model, std::string i
                                   model->sha256(),
                                   now_seconds(),
                                   rows.groups.empty() ? 0 : rows.groups[i],
-                                  {first, first + static_cast<std::ptrdiff_t>(width)}};
+                                  {first, first + static_cast<std::ptrdiff_t>(width)},
+                                  answered};
       *taken = !store_->add_waiting(one);
     }
   };
@@ -213,18 +298,18 @@ TruthResult LiveState::take_truth(const std::string& name, const TruthReport& to
                          .groups = model.artifact().calibration.name == "grouped"
                                        ? std::vector<int64_t>{waiting->group}
                                        : std::vector<int64_t>()};
+    std::optional<Level> answered;
+    if (waiting->level > 0) answered = Level(waiting->level);
     ServedTruth judged;
     try {
-      judged = model.judge(row, told.truth, options_.level);
+      judged = model.judge(row, told.truth, options_.monitor.level, answered);
     } catch (const Error& error) {
       return {.status = "wrong", .error = error.what()};
     }
-    watched(models_.find(name)->model());
-    StoredTruth stored{*waiting,       now_seconds(),  told.truth, judged.scores,
-                       judged.p_value, judged.covered, judged.size};
+    StoredTruth stored{*waiting,       now_seconds(),  told.truth,  judged.scores,
+                       judged.p_value, judged.covered, judged.size, judged.answered_size};
     stored.prediction.group = judged.group;
     store_->add_truth(stored);
-    fresh_.push_back(stored);
     return {
         .status = "accepted", .error = {}, .p_value = judged.p_value, .covered = judged.covered};
   }

@@ -4,6 +4,11 @@
 //
 // After a restart the monitors are as they were: they are replayed from the truths that are kept.
 // A new version of a model starts a new monitor, because its calibration is another.
+//
+// Where levels are adapted, the level at which requests are answered follows the truths in the
+// order in which the store numbers them, and is kept in the same transaction. Servers that share a
+// store hear of each other's truths in that order too, so that their monitors and levels are the
+// same.
 // Tested by tests/serving/live_state_test.cc and tests/cli/test_serve_state.py.
 #pragma once
 
@@ -19,8 +24,11 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "fcp/conformal/level.h"
+#include "fcp/monitoring/adaptive_level.h"
 #include "fcp/monitoring/monitor.h"
 #include "fcp/serving/feedback_store.h"
 #include "fcp/serving/model_store.h"
@@ -28,16 +36,26 @@
 
 namespace fcp {
 
+struct LiveOptions {
+  MonitorOptions monitor{};
+  std::optional<AdaptOptions> adapt{};  // none: levels stay
+};
+
 class LiveState {
  public:
-  // `heard`: of alarms, in one line each, from the state's thread.
+  // `heard`: of alarms and of trouble with the store, in one line each, from the state's thread.
   LiveState(std::unique_ptr<FeedbackStore> store, const ModelStore& models,
-            const MonitorOptions& options, std::function<void(const std::string&)> heard);
+            const LiveOptions& options, std::function<void(const std::string&)> heard);
   ~LiveState();
 
-  // Rows of an answered request. done: "" when they are on the disk, or what is wrong; `taken`:
-  // the id is in use already. False where too much waits; done is then not called.
+  // The level of an answer to a request that names none; none where levels stay.
+  std::optional<Level> adapted_level(const ServedModel& model) const;
+
+  // Rows of an answered request, with the adapted level they were answered at. done: "" when they
+  // are on the disk, or what is wrong; `taken`: the id is in use already. False where too much
+  // waits; done is then not called.
   bool remember(std::shared_ptr<const ServedModel> model, std::string id, ServedRows rows,
+                const std::optional<Level>& level,
                 std::function<void(const std::string& error, bool taken)> done);
 
   // Truths of a model's predictions. done: one result for each, or what is wrong with the disk.
@@ -54,7 +72,15 @@ class LiveState {
   struct Watched {
     std::shared_ptr<const ServedModel> model;
     std::unique_ptr<Monitor> monitor;
+    std::optional<AdaptiveLevel> level;
     size_t alarms = 0;
+    int64_t last = 0;  // number of the last truth that was heard of
+  };
+  // Truths that a model's monitor has not heard of yet, and the level after them.
+  struct Fresh {
+    Watched* watched;
+    std::vector<StoredTruth> truths;
+    std::optional<AdaptiveLevel> level;
   };
   struct Task {
     std::function<void()> work;                          // an Error undoes the transaction
@@ -64,23 +90,31 @@ class LiveState {
   bool put(Task task);
   void work();
   void run(const std::vector<Task>& tasks);
-  void hear_fresh();
+  void note_trouble(const std::string& error);
+  std::vector<Fresh> read_fresh();
+  void hear(const std::vector<Fresh>& fresh);
+  void tell_alarms();
   std::vector<Task> wait_for_tasks();
   void publish_if_due();
   void publish();
-  Watched& watched(const std::shared_ptr<const ServedModel>& model);
+  void watch_newest();
+  void watch(const std::shared_ptr<const ServedModel>& model);
+  AdaptiveLevel replayed_level(const ServedModel& model);
+  LevelKey level_key(const ServedModel& model) const;
   TruthResult take_truth(const std::string& model, const TruthReport& truth);
-  void watch_truth(Watched& watched, const StoredTruth& truth);
+  static void watch_truth(Watched& watched, const StoredTruth& truth);
 
   std::unique_ptr<FeedbackStore> store_;
   const ModelStore& models_;
-  MonitorOptions options_;
+  LiveOptions options_;
   std::function<void(const std::string&)> heard_;
   std::map<std::string, Watched> by_model_;
-  std::vector<StoredTruth> fresh_;  // of the transaction; the monitors hear of them after it
   mutable std::mutex reports_mutex_;
   std::map<std::string, MonitorReport> reports_;
-  std::chrono::steady_clock::time_point published_{};
+  std::map<std::string, std::pair<std::string, double>>
+      levels_;           // by model: hash of its file, level
+  std::string trouble_;  // with the store, the last; "": none
+  std::chrono::steady_clock::time_point published_{}, looked_{};
   bool owed_ = false;  // a report: something has happened since the last
   std::atomic<size_t> waiting_ = 0, truths_ = 0;
   std::mutex mutex_;

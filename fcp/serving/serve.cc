@@ -62,7 +62,7 @@ void serve(const ServeOptions& options, const std::function<bool()>& ended, cons
   std::unique_ptr<LiveState> state;
   if (!options.state.empty()) {
     state = std::make_unique<LiveState>(open_feedback_store(options.state, options.kept), models,
-                                        options.monitor, [&](const std::string& text) {
+                                        options.live, [&](const std::string& text) {
                                           log(event_line("monitor", {{"what", text}}));
                                         });
   }
@@ -72,13 +72,15 @@ void serve(const ServeOptions& options, const std::function<bool()>& ended, cons
     api.handle(std::move(request), std::move(respond));
   });
   const Reloader reloader(models, options.reload_seconds, log);
-  log(event_line(
-      "listening",
-      {{"host", options.http.host}, {"port", server.port()}, {"models", models.names()}}));
+  log(event_line("listening", {{"host", options.http.host},
+                               {"port", server.port()},
+                               {"tls", !options.http.certificate.empty()},
+                               {"models", models.names()}}));
   bool draining = false;
   server.run([&] {
     metrics.set("fcp_connections", "", static_cast<double>(server.connections()));
     metrics.set("fcp_requests_in_work", "", static_cast<double>(server.in_work()));
+    metrics.set("fcp_requests_limited", "", static_cast<double>(server.limited()));
     if (draining || !ended()) return;
     draining = true;
     api.set_ready(false);

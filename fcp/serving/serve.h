@@ -8,21 +8,21 @@
 
 #include <torch/types.h>
 
-#include "fcp/monitoring/monitor.h"
 #include "fcp/serving/feedback_store.h"
 #include "fcp/serving/http_server.h"
 #include "fcp/serving/inference_api.h"
+#include "fcp/serving/live_state.h"
 
 namespace fcp {
 
 struct ServeOptions {
   std::vector<std::string> models;  // files, or name=file
-  std::string state{};              // folder; "": feedback is not kept
+  std::string state{};              // folder or postgresql://…; "": feedback is not kept
   StoreLimits kept{};
   HttpOptions http{};
   ApiOptions api{};
   Batcher::Options batches{};
-  MonitorOptions monitor{};
+  LiveOptions live{};
   double reload_seconds = 1;  // between looks at the files; 0: never
   torch::Device device = torch::kCPU;
 };

@@ -226,7 +226,7 @@ ServedAnswer ServedModel::answer(const ServedRows& rows, const std::vector<Level
 }
 
 ServedTruth ServedModel::judge(const ServedRows& row, const std::vector<float>& truth,
-                               const Level& level) const {
+                               const Level& level, const std::optional<Level>& answered) const {
   torch::NoGradGuard no_grad;
   if (truth.size() != outputs_) {
     fail("found ", truth.size(), " numbers of truth, expected ", outputs_);
@@ -247,6 +247,7 @@ ServedTruth ServedModel::judge(const ServedRows& row, const std::vector<float>& 
   found.covered =
       within_radii(predictor_, inputs, y, judged.scores, level, artifact_.score.paper).at(0);
   found.size = region_sizes(predictor_.region(inputs, level)).at(0);
+  if (answered) found.answered_size = region_sizes(predictor_.region(inputs, *answered)).at(0);
   found.group = judged_group(inputs, truth);
   return found;
 }

@@ -46,7 +46,8 @@ struct ServedTruth {
   double p_value = 0;
   bool covered = false;
   double size = 0;
-  int64_t group = 0;  // whose radius the row has; −1: unknown
+  double answered_size = 0;  // at the level of the answer, where it is another
+  int64_t group = 0;         // whose radius the row has; −1: unknown
 };
 
 class ServedModel {
@@ -83,9 +84,10 @@ class ServedModel {
   // An Error names a row (from 0) whose answer is not a number.
   ServedAnswer answer(const ServedRows& rows, const std::vector<Level>& levels) const;
 
-  // The truth of one row: outputs() numbers, or one label.
-  ServedTruth judge(const ServedRows& row, const std::vector<float>& truth,
-                    const Level& level) const;
+  // The truth of one row: outputs() numbers, or one label. `answered`: the level of the region that
+  // the client was given, where it was adapted.
+  ServedTruth judge(const ServedRows& row, const std::vector<float>& truth, const Level& level,
+                    const std::optional<Level>& answered = {}) const;
 
   // The answer as tensors of a response: prediction, lower, upper, or prediction, in_set; with
   // several levels lower_0.05 and so on. Those asked for, in their order.

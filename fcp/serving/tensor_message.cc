@@ -291,6 +291,12 @@ std::string data_bytes(const ResponseTensor& tensor) {
 
 }  // namespace
 
+void check_id(const std::string& id) {
+  constexpr size_t kLongest = 512;
+  if (id.size() > kLongest) fail("'id' has ", id.size(), " bytes, at most ", kLongest, " are kept");
+  if (id.find('\0') != std::string::npos) fail("'id' has a NUL in it");
+}
+
 TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> header_size,
                                    const TensorLimits& limits) {
   if (header_size && *header_size > body.size()) {
@@ -302,6 +308,7 @@ TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> 
   if (const Json* id = member(json, "id")) {
     if (!id->is_string()) fail("'id' is not text");
     request.id = id->get<std::string>();
+    check_id(request.id);
   }
   request.alpha = levels_in(json);
   request.binary_outputs = flag_parameter(json, "binary_data_output", false);
@@ -327,6 +334,7 @@ TensorText tensor_response_text(const TensorResponse& response) {
   nlohmann::ordered_json json = {{"model_name", response.model},
                                  {"model_version", response.version}};
   if (!response.id.empty()) json["id"] = response.id;
+  if (response.level) json["parameters"] = {{"level", *response.level}};
   json["outputs"] = nlohmann::ordered_json::array();
   std::string bytes;
   bool binary = false;

@@ -51,6 +51,9 @@ struct TensorLimits {
   size_t inputs = 4'096;
 };
 
+// An Error where an id is longer than 512 bytes or has a NUL in it: no key of a database.
+void check_id(const std::string& id);
+
 // header_size: of Inference-Header-Content-Length; none: all of the body is JSON. An Error says
 // what is wrong in one line.
 TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> header_size,
@@ -71,6 +74,7 @@ struct TensorResponse {
   std::string version;
   std::string id;
   std::vector<ResponseTensor> outputs;
+  std::optional<double> level = {};  // the adapted one, where the request named none
 };
 
 struct TensorText {

@@ -126,8 +126,9 @@ void MemberStack::backward(const torch::Tensor& output_gradient) {
     const torch::Tensor& input = hidden_[i - 1];
     slopes_.layers[i].weight.baddbmm_(input.transpose(1, 2), slope, /*beta=*/0, /*alpha=*/1);
     // h > 0 exactly where the ReLU passed and dropout kept; what it kept it scaled by 1/kept.
-    slope = torch::baddbmm(input, slope, weights_.layers[i].weight.transpose(1, 2), /*beta=*/0,
-                           /*alpha=*/1 / kept_);
+    // (Not baddbmm with beta 0: libtorch 1.13 multiplies memory that nobody has written by that 0
+    // where matrices are small, and whatever NaN stood there stays.)
+    slope = torch::bmm(slope, weights_.layers[i].weight.transpose(1, 2)).mul_(1 / kept_);
     slope = torch::threshold_backward(slope, input, 0);
   }
 }

@@ -23,9 +23,12 @@ import torch  # brings the libtorch that _fcp runs on, and must come before it
 from . import _fcp
 from ._fcp import Error
 from ._classifier import FeatureConformalClassifier
+from ._errors import NotFittedError
 from ._estimator import Checked
 from ._model import Model, from_torch, load
 from ._regressor import FeatureConformalRegressor
+from ._scoring import region_score
+from ._wrap import wrap
 
 if torch.__version__.split(".")[:2] != _fcp.torch_version.split(".")[:2]:
     raise ImportError(
@@ -34,7 +37,7 @@ if torch.__version__.split(".")[:2] != _fcp.torch_version.split(".")[:2]:
     )
 
 __version__: str = _fcp.version
-Error.__module__ = "fcp"
+Error.__module__ = NotFittedError.__module__ = "fcp"
 
 __all__ = [
     "Checked",
@@ -42,6 +45,9 @@ __all__ = [
     "FeatureConformalClassifier",
     "FeatureConformalRegressor",
     "Model",
+    "NotFittedError",
     "from_torch",
     "load",
+    "region_score",
+    "wrap",
 ]

@@ -8,20 +8,58 @@ from typing import Any, Iterable, List, Sequence, Tuple
 import numpy as np
 import torch
 
+from . import _fcp
+
 _READABLE = "efdbhilq?B"  # NumPy's letters of the types that are read in place
 
 
-def readable(array: Any) -> Any:
+def readable(array: Any, name: str = "X") -> Any:
     """The array in a form that the library reads in place; copied only where it cannot."""
     if torch.is_tensor(array):
         return array.detach()
     if hasattr(array, "__dlpack__") and not isinstance(array, np.ndarray):
         return array
-    array = np.asarray(array)
+    array = plain(array, name)
     forward = all(stride >= 0 for stride in array.strides)
     if forward and array.dtype.isnative and array.dtype.char in _READABLE:
         return array
-    return np.ascontiguousarray(array, dtype=np.float64)
+    try:
+        return np.ascontiguousarray(array, dtype=np.float64)
+    except ValueError:
+        raise _fcp.Error(f"{name}: holds {_first_text(array)!r}, expected numbers") from None
+
+
+def answers(y: Any) -> Any:
+    """Numbers to predict, readable; NaN the library finds itself."""
+    y = readable(y, "y")
+    if not isinstance(y, (np.ndarray, torch.Tensor)):
+        return y  # of another library, maybe on another device
+    infinite = torch.isinf(y) if isinstance(y, torch.Tensor) else np.isinf(y)
+    if infinite.any():
+        row = int(np.argmax(plain(infinite, "y").reshape(len(y), -1).any(axis=1)))
+        raise _fcp.Error(f"y: row {row} (from 0) is inf, expected a finite number")
+    return y
+
+
+def plain(array: Any, name: str) -> np.ndarray:
+    """The array as NumPy's; tensors from any device."""
+    if torch.is_tensor(array):
+        return array.detach().cpu().numpy()
+    if hasattr(array, "toarray"):
+        raise _fcp.Error(f"{name}: is sparse, which is not supported; pass {name}.toarray()")
+    array = np.asarray(array)
+    if array.dtype.kind == "c":
+        raise _fcp.Error(f"{name}: Complex data not supported")
+    return array
+
+
+def _first_text(array: np.ndarray) -> Any:
+    for value in array.ravel().tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return array.dtype.name
 
 
 def group_ids(groups: Any, known: Sequence[str]) -> Tuple[List[int], List[str]]:

@@ -6,7 +6,10 @@ from typing import Any, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._estimator import Alpha, Estimator
+from . import _arrays, _fcp, _frames, _plots
+from ._estimator import Alpha, Estimator, levels
+from ._inputs import Inputs
+from ._model import Model
 
 
 class FeatureConformalClassifier(Estimator):
@@ -18,16 +21,55 @@ class FeatureConformalClassifier(Estimator):
         >>> network = Sequential(Linear(2, 16), ReLU(), Linear(16, 3))
         >>> random = numpy.random.default_rng(0)
         >>> x = random.normal(size=(600, 2)).astype("float32")
-        >>> y = random.integers(3, size=600)
-        >>> classifier = fcp.FeatureConformalClassifier(fcp.from_torch(network, x[:1]), score="lac")
+        >>> y = numpy.array(["cat", "dog", "cow"])[random.integers(3, size=600)]
+        >>> model = fcp.from_torch(network, x[:1])
+        >>> classifier = fcp.FeatureConformalClassifier(model, method="lac")
         >>> labels, sets = classifier.conformalize(x[:500], y[:500]).predict_set(x[500:], alpha=0.1)
         >>> labels.shape, sets.shape, sets.dtype  # rows; rows, classes, levels
         ((100,), (100, 3, 1), dtype('bool'))
+        >>> classifier.classes_.tolist()
+        ['cat', 'cow', 'dog']
 
-    The network answers logits [N, classes]; y are labels 0, 1, … classes - 1.
+    The network answers logits [N, classes]. y are numbers from 0 on, in the order of the outputs,
+    or the names of the classes: `classes` gives their order. After `conformalize`: `classes_`.
     """
 
     _labels = True
+    classes: Any
+    classes_: np.ndarray
+
+    def _named(self, model: Model, answers: Any) -> Tuple[Model, Any]:
+        names = self.classes if self.classes is not None else model.classes
+        if names is None:
+            names = _names_in(_arrays.plain(answers, "y"))
+        if names is not None:
+            count = _width(model)
+            if count is not None and count != len(names):
+                raise _fcp.Error(
+                    f"y: has {len(names)} classes, the network answers {count}; name all of them "
+                    "in its order by the parameter classes"
+                )
+            model = model.with_classes(np.asarray(names))
+        return model, self._answers(model, answers)
+
+    def _answers(self, model: Model, y: Any) -> Any:
+        if model.classes is None:
+            return _arrays.readable(y, "y")
+        names, labels = model.classes.tolist(), _arrays.plain(y, "y").reshape(-1).tolist()
+        places = {name: place for place, name in enumerate(names)}
+        found = np.array([places.get(label, -1) for label in labels], dtype=np.int64)
+        if (found < 0).any():
+            row = int(np.argmax(found < 0))
+            raise _fcp.Error(
+                f"y: row {row} (from 0): found label {labels[row]!r}, expected one of "
+                f"{', '.join(map(repr, names))}"
+            )
+        return found
+
+    def _keep(self, predictor: _fcp.Predictor, model: Model, inputs: Inputs) -> None:
+        super()._keep(predictor, model, inputs)
+        named = model.classes
+        self.classes_ = np.arange(predictor.classes) if named is None else named
 
     def predict_set(
         self,
@@ -36,11 +78,56 @@ class FeatureConformalClassifier(Estimator):
         *,
         groups: Any = None,
         weights: Any = None,
-    ) -> Tuple[np.ndarray, np.ndarray]:
+        as_frame: bool = False,
+    ) -> Any:
         """The label [N] that the network answers, and the sets [N, classes, levels]: true for the
-        labels in the set."""
-        return self._regions(X, alpha, groups, weights)
+        labels in the set, in the order of `classes_`. X may be batches.
+
+        as_frame: a table of pandas instead, with the index of X and the columns prediction, size
+        and labels; of several levels size_0.1, …
+        """
+        alphas = levels(alpha)
+        places, sets, index = self._regions(X, alphas, groups, weights)
+        labels = self.classes_[places]
+        if as_frame:
+            return _frames.set_frame(labels, sets, self.classes_, alphas, index)
+        return labels, sets
 
     def predict(self, X: Any, **facts: Any) -> np.ndarray:
         """The label that the network answers."""
         return self.predict_set(X, 0.5, **facts)[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right labels, as of every classifier of scikit-learn. It is the same for all
+        methods; `fcp.region_score` compares sets."""
+        right = self.predict(X) == _arrays.plain(y, "y").reshape(-1)
+        return float(np.average(right, weights=sample_weight))
+
+    def plot(
+        self, X: Any, y: Any = None, alpha: Alpha = 0.1, *, ax: Any = None, **facts: Any
+    ) -> Any:
+        """Draws how many sets have how many labels, and how many of them hold the truth where it is
+        given, by matplotlib; the Axes."""
+        _, sets = self.predict_set(X, alpha, **facts)
+        inside = None
+        if y is not None:
+            truth = _arrays.plain(self._answers(self.model_, y), "y").astype(int).reshape(-1)
+            inside = sets[np.arange(len(truth)), truth, 0]
+        return _plots.plot_set_sizes(sets[:, :, 0], inside, alpha, ax)
+
+
+def _width(model: Model) -> Any:
+    """How many classes the network answers, where its file says."""
+    shapes = [shape for name, shape in model.outputs if not name.startswith("fcp.")]
+    return shapes[0][-1] if len(shapes) == 1 and shapes[0] and shapes[0][-1] > 0 else None
+
+
+def _names_in(y: np.ndarray) -> Any:
+    """The names of the classes; None where y has numbers, which count the outputs."""
+    if y.dtype.kind in "biuf":
+        return None
+    try:
+        [float(label) for label in y.ravel().tolist()]
+    except (TypeError, ValueError):
+        return np.unique(y)
+    return None

@@ -10,13 +10,16 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeV
 import numpy as np
 import torch
 
-from . import _arrays, _fcp
+from . import _arrays, _batches, _fcp, _frames
+from ._errors import not_fitted
+from ._inputs import Inputs
 from ._model import Model, from_torch, load
-from ._parameters import AUTO, Parameters
+from ._packing import first_rows, is_several
+from ._parameters import AUTO, Parameters, parameter_names
 
 Path = Union[str, "os.PathLike[str]"]
 Alpha = Union[float, str]
-Source = Union[Model, torch.nn.Module, str, "os.PathLike[str]"]
+Source = Union[Model, torch.nn.Module, str, "os.PathLike[str]", Any]
 Self = TypeVar("Self", bound="Estimator")
 
 _BY_LABEL = ("predicted", "label")
@@ -31,54 +34,105 @@ class Checked(NamedTuple):
 
 
 class Estimator(Parameters):
-    """A network with its calibration, in the words of scikit-learn and MAPIE."""
+    """A network with its calibration, in the words of scikit-learn and MAPIE.
+
+    After `conformalize`: `n_features_in_`, and of tables `feature_names_in_`; tables that come
+    later are matched by the names of their columns."""
 
     _labels = False
     model: Source
-    score: str
     cut: Optional[str]
     calibration: str
     predictor_: _fcp.Predictor
     model_: Model
+    inputs_: Inputs
+    feature_names_in_: np.ndarray
+    n_features_in_: int
 
     # Calibration.
 
     def conformalize(
-        self: Self, X: Any, y: Any, *, groups: Any = None, weights: Any = None, shifted: Any = None
+        self: Self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        weights: Any = None,
+        shifted: Any = None,
+        fit_data: Any = None,
     ) -> Self:
         """Calibrates on rows with known answers that the network was not trained on.
 
+        X: an array, tensor or table; a dict or tuple for networks with several inputs; or batches
+        (x, y) of them, as a torch DataLoader or a generator gives them, and then y is None.
         groups: with calibration="grouped", the group of each row (text or numbers).
         weights, shifted: with calibration="weighted", the likelihood ratio of each row, or rows of
         the other distribution, without answers, from which it is estimated.
+        fit_data: a pair of other rows and their answers, not trained on either, on which spread,
+        quantiles and density learn where the network errs; None: on a share of X, then left out.
         """
-        rows = _arrays.readable(X)
-        self._check_parameters(groups, weights, shifted)
-        model, cut = self._model_and_cut(rows)
-        facts = self._facts(len(rows), groups if self.calibration == "grouped" else None, weights)
-        predictor = _fcp.Predictor.calibrate(
-            model._network,
-            rows,
-            _arrays.readable(y),
-            self._options(cut if self._looks_at_features() else None),
-            facts,
-            None if shifted is None else _arrays.readable(shifted),
-        )
+        pairs = _batches.pairs(X, y, type(self).__name__)
+        first = next(pairs, None)
+        if first is None:
+            raise _fcp.Error("X: has no batches")
+        with parameter_names():
+            self._check_parameters(groups, weights, shifted)
+            model, cut = self._model_and_cut(first[0])
+            inputs = Inputs(model, first[0], type(self).__name__)
+            rows, answers = self._joined(inputs, [first, *pairs])
+            model, answers = self._named(model, answers)
+            if fit_data is not None:
+                fit_rows, fit_answers = fit_data
+                fit_data = inputs.rows(fit_rows), self._answers(model, fit_answers)
+            grouped = groups if self.calibration == "grouped" else None
+            predictor = _fcp.Predictor.calibrate(
+                model._network,
+                rows,
+                answers,
+                self._options(cut if self._looks_at_features() else None),
+                self._facts(len(rows), grouped, weights),
+                None if shifted is None else inputs.rows(shifted),
+                fit_data,
+            )
         self._check_kind(predictor.score, predictor.labels)
-        self.predictor_ = predictor
-        self.model_ = model
+        self._keep(predictor, model, inputs)
         return self
 
-    def fit(self: Self, X: Any, y: Any, **facts: Any) -> Self:
+    def fit(self: Self, X: Any, y: Any = None, **facts: Any) -> Self:
         """The same as `conformalize`, for pipelines; the network is not trained."""
         return self.conformalize(X, y, **facts)
+
+    def _keep(self, predictor: _fcp.Predictor, model: Model, inputs: Inputs) -> None:
+        for name in ("feature_names_in_", "n_features_in_"):
+            vars(self).pop(name, None)
+        inputs.model = model
+        self.predictor_ = predictor
+        self.model_ = model
+        self.inputs_ = inputs
+        names = inputs.names or model.column_names
+        if names:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        if inputs.count is not None or names:
+            self.n_features_in_ = inputs.count or len(names)
+
+    @staticmethod
+    def _joined(inputs: Inputs, pairs: Sequence[Tuple[Any, Any]]) -> Tuple[Any, Any]:
+        rows = _batches.joined([inputs.rows(x) for x, _ in pairs])
+        return rows, _batches.joined([y for _, y in pairs])
+
+    def _named(self, model: Model, answers: Any) -> Tuple[Model, Any]:
+        """The model with the names of its classes, and y as the library takes it."""
+        return model, self._answers(model, answers)
+
+    def _answers(self, model: Model, y: Any) -> Any:
+        return _arrays.answers(y)
 
     def _check_parameters(self, groups: Any, weights: Any, shifted: Any) -> None:
         options = self._options(self.cut)
         _fcp.check_values(options)
         self._check_others()
-        if self.score != AUTO:
-            self._check_kind(self.score, _fcp.predicts_labels(self.score))
+        if self.method != AUTO:
+            self._check_kind(self.method, _fcp.predicts_labels(self.method))
         _fcp.check_options(options)
         given = [weights is not None, shifted is not None]
         if sum(given) != (self.calibration == "weighted"):
@@ -88,29 +142,40 @@ class Estimator(Parameters):
             raise _fcp.Error("calibration='grouped' and groups go together")
 
     def _options(self, cut: Optional[str]) -> Dict[str, Any]:
-        options = self.get_params()
-        del options["model"]
+        options = self._library_options()
         if self.calibration == "grouped":
             options["group"] = options["group"] or "group"
         options["cut"] = None if cut is None else str(cut)
         return options
 
     def _looks_at_features(self) -> bool:
-        if self.score == AUTO or self.calibration == "localized":
+        if self.method == AUTO or self.calibration == "localized":
             return True
-        return _fcp.uses_features(self.score)
+        return _fcp.uses_features(self.method)
+
+    def _looks_at_rows(self) -> bool:
+        """Whether anything but the network's answer counts."""
+        plain = self.method in ("residual", "cqr", "lac", "aps", "raps")
+        return not plain or self.calibration not in ("split", "grouped")
 
     def _check_kind(self, score: str, labels: bool) -> None:
         if labels != self._labels:
             kind = "labels" if labels else "intervals"
             raise _fcp.Error(f"{type(self).__name__}: '{score}' is a score of {kind}")
 
-    def _model_and_cut(self, rows: Any) -> Tuple[Model, Optional[str]]:
+    def _model_and_cut(self, X: Any) -> Tuple[Model, Optional[str]]:
         if isinstance(self.model, torch.nn.Module):
             submodules = dict(self.model.named_modules())
             named = self.cut if self.cut and self.cut in submodules else None
-            model = from_torch(self.model, torch.as_tensor(rows[:1]).float(), cut=named)
+            if not is_several(X):
+                X = torch.as_tensor(_arrays.readable(X)[:1]).float()
+            model = from_torch(self.model, first_rows(X), cut=named)
             return model, model.cut or self.cut
+        if hasattr(self.model, "model_for"):  # of fcp.wrap
+            return self.model.model_for(X, self._looks_at_rows()), self.cut
+        if hasattr(self.model, "predict"):
+            kind = type(self.model).__name__
+            raise _fcp.Error(f"model: found a {kind}; fcp.wrap takes fitted estimators")
         model = self.model if isinstance(self.model, Model) else load(self.model)
         return model, model.cut if self.cut is None else self.cut
 
@@ -133,10 +198,12 @@ class Estimator(Parameters):
 
     def _fitted(self) -> _fcp.Predictor:
         if not hasattr(self, "predictor_"):
-            raise _fcp.Error(f"{type(self).__name__}: call conformalize first")
+            raise not_fitted(
+                f"This {type(self).__name__} instance is not fitted yet: call conformalize first"
+            )
         return self.predictor_
 
-    def _facts_of_new(self, rows: Any, groups: Any, weights: Any, shows: bool) -> Dict[str, Any]:
+    def _facts_of_new(self, rows: int, groups: Any, weights: Any, shows: bool) -> Dict[str, Any]:
         predictor = self._fitted()
         by_groups = predictor.calibration == "grouped" and predictor.group not in _BY_LABEL
         if by_groups and groups is None:
@@ -147,7 +214,7 @@ class Estimator(Parameters):
             raise _fcp.Error("weights: it was calibrated without weights")
         known = predictor.group_names if by_groups else []
         facts = self._facts(
-            len(rows), groups if by_groups else None, weights, groups if shows else None, known
+            rows, groups if by_groups else None, weights, groups if shows else None, known
         )
         unseen = facts["group_names"][len(known) :]
         if unseen:
@@ -165,27 +232,53 @@ class Estimator(Parameters):
                 warnings.warn(warning, stacklevel=4)
 
     def _regions(
-        self, X: Any, alpha: Union[Alpha, Sequence[Alpha]], groups: Any, weights: Any
-    ) -> Tuple[np.ndarray, np.ndarray]:
-        rows = _arrays.readable(X)
-        alphas = _alphas(alpha)
-        facts = self._facts_of_new(rows, groups, weights, shows=False)
+        self, X: Any, alphas: Sequence[Alpha], groups: Any, weights: Any
+    ) -> Tuple[np.ndarray, np.ndarray, Any]:
+        """Predictions and regions of all rows, and the index of a table."""
+        predictor = self._fitted()
         self._warn(alphas)
-        return self._fitted().regions(rows, alphas, facts)
+        batched = _batches.is_batches(X)
+        found, batches, before = [], [], 0
+        for x in _batches.rows_alone(X, self.model_.several_inputs):
+            rows = self.inputs_.rows(x)
+            count = len(rows)
+            facts = self._facts_of_new(
+                count,
+                _batches.part(groups, before, count) if batched else groups,
+                _batches.part(weights, before, count) if batched else weights,
+                shows=False,
+            )
+            found.append(predictor.regions(rows, alphas, facts, before))
+            batches.append(x)
+            before += count
+        if not found:
+            raise _fcp.Error("X: has no batches")
+        if batched:
+            for name, given in (("groups", groups), ("weights", weights)):
+                if given is not None and len(given) != before:
+                    raise _fcp.Error(f"{name}: names {len(given)} rows, X has {before}")
+        prediction, regions = (_batches.joined(list(parts)) for parts in zip(*found))
+        return prediction, regions, _frames.index_of(batches)
+
+    def _rows_and_answers(self, X: Any, y: Any) -> Tuple[Any, Any]:
+        self._fitted()
+        pairs = list(_batches.pairs(X, y, type(self).__name__))
+        rows = _batches.joined([self.inputs_.rows(x) for x, _ in pairs])
+        return rows, self._answers(self.model_, _batches.joined([answer for _, answer in pairs]))
 
     def check(
-        self, X: Any, y: Any, alpha: Alpha = 0.1, *, groups: Any = None, weights: Any = None
+        self, X: Any, y: Any = None, alpha: Alpha = 0.1, *, groups: Any = None, weights: Any = None
     ) -> Checked:
         """For rows with answers: the score, its p-value, and whether the answer is inside."""
-        rows = _arrays.readable(X)
-        facts = self._facts_of_new(rows, groups, weights, shows=False)
-        score, p_value, inside = self._fitted().check(rows, _arrays.readable(y), alpha, facts)
+        rows, answers = self._rows_and_answers(X, y)
+        facts = self._facts_of_new(len(rows), groups, weights, shows=False)
+        score, p_value, inside = self._fitted().check(rows, answers, alpha, facts)
         return Checked(score[:, 0] if score.shape[1] == 1 else score, p_value, inside)
 
     def evaluate(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         alpha: Alpha = 0.1,
         *,
         groups: Any = None,
@@ -196,10 +289,10 @@ class Estimator(Parameters):
 
         groups: shows the coverage of each. report: an HTML page to write.
         """
-        rows = _arrays.readable(X)
-        facts = self._facts_of_new(rows, groups, weights, shows=True)
+        rows, answers = self._rows_and_answers(X, y)
+        facts = self._facts_of_new(len(rows), groups, weights, shows=True)
         text = self._fitted().evaluate(
-            rows, _arrays.readable(y), alpha, facts, os.fspath(report or ""), False
+            rows, answers, alpha, facts, os.fspath(report or ""), False
         )
         return json.loads(text)
 
@@ -210,14 +303,18 @@ class Estimator(Parameters):
     # Files.
 
     def save(self, path: Path) -> None:
-        """Writes the calibrated predictor as the ONNX file that `fcp calibrate` writes."""
+        """Writes the calibrated predictor as the ONNX file that `fcp calibrate` writes.
+
+        Its rows are those of `model_.rows(X)`. An estimator inside `fcp.wrap` is not in the file;
+        pickling keeps both.
+        """
         self._fitted().write(os.fspath(path))
 
     @classmethod
     def load(cls: "type[Self]", path: Path, device: str = "cpu") -> Self:
         """Reads a calibrated predictor that `save` or `fcp calibrate` wrote.
 
-        Of the parameters, score, cut, calibration and group are read back, for `get_params`.
+        Of the parameters, method, cut, calibration and group are read back, for `get_params`.
         """
         predictor = _fcp.Predictor.read(os.fspath(path), device)
         if predictor.labels != cls._labels:
@@ -226,14 +323,13 @@ class Estimator(Parameters):
         model = Model(predictor.network())
         self = cls(  # type: ignore[call-arg]
             model,
-            score=predictor.score,
+            method=predictor.score,
             cut=predictor.cut or None,
             calibration=predictor.calibration,
             group=predictor.group or None,
             device=device,
         )
-        self.predictor_ = predictor
-        self.model_ = model
+        self._keep(predictor, model, Inputs(model, None, cls.__name__))
         return self
 
     def export(
@@ -241,10 +337,11 @@ class Estimator(Parameters):
     ) -> None:
         """Writes a plain ONNX network with the regions at these levels as outputs: `lower` and
         `upper`, or `in_set`, for any runtime."""
-        self._fitted().export(os.fspath(path), _alphas(alpha), prefix)
+        self._fitted().export(os.fspath(path), levels(alpha), prefix)
 
 
-def _alphas(alpha: Union[Alpha, Sequence[Alpha]]) -> List[Alpha]:
+def levels(alpha: Union[Alpha, Sequence[Alpha]]) -> List[Alpha]:
+    """One level or several as a list."""
     if isinstance(alpha, (str, float)) or np.ndim(alpha) == 0:
         return [alpha]  # type: ignore[list-item]
     if len(alpha) == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import io
 import os
@@ -10,7 +11,8 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 import numpy as np
 import torch
 
-from . import _arrays, _fcp
+from . import _arrays, _fcp, _frames
+from ._packing import OneInput, Packing, is_several
 
 
 class Model:
@@ -20,9 +22,14 @@ class Model:
     scikit-learn's `clone` work.
     """
 
-    def __init__(self, network: _fcp.Network, cut: Optional[str] = None):
+    def __init__(
+        self, network: _fcp.Network, cut: Optional[str] = None, packing: Optional[Packing] = None
+    ):
         self._network = network
         self._cut = network.resolve_cut(cut) if cut is not None else None
+        self._packing = packing
+        self._columns = _fcp.columns(network)
+        self._classes = _class_labels(_fcp.class_names(network))
 
     @property
     def cut(self) -> Optional[str]:
@@ -44,9 +51,40 @@ class Model:
         """Name and shape of each output; -1 stands for any size."""
         return self._network.outputs
 
+    @property
+    def column_names(self) -> List[str]:
+        """The columns of a table that the network was trained on; empty where it does not say."""
+        return [name for name, _ in self._columns]
+
+    @property
+    def classes(self) -> Optional[np.ndarray]:
+        """What the outputs of a classifier are called; None where the network does not say."""
+        return self._classes
+
+    @property
+    def several_inputs(self) -> bool:
+        """Whether the network was made by `from_torch` from a dict or tuple of inputs."""
+        return self._packing is not None
+
+    def rows(self, X: Any) -> Any:
+        """X as the network and files written from it take it: the columns of a table by name, as
+        numbers; the inputs of a dict or tuple side by side."""
+        if self._packing is not None:
+            return self._packing.rows(X)
+        if self._columns and _frames.column_names(X) is not None:
+            return _frames.encoded(X, self._network, self._columns)
+        return _arrays.readable(X)
+
+    def with_classes(self, classes: np.ndarray) -> "Model":
+        """The same network, which knows what its outputs are called; so will its files."""
+        named = copy.copy(self)
+        named._classes = classes
+        named._network = _fcp.with_class_names(self._network, [str(name) for name in classes])
+        return named
+
     def __call__(self, X: Any) -> Union[np.ndarray, Tuple[np.ndarray, ...]]:
         """The network's output for each row; a tuple where it has several."""
-        outputs = self._network.run(_arrays.readable(X))
+        outputs = self._network.run(self.rows(X))
         return outputs[0] if len(outputs) == 1 else outputs
 
     def save(self, path: Union[str, os.PathLike]) -> None:
@@ -59,6 +97,14 @@ class Model:
 
     def __deepcopy__(self, memo: Any) -> "Model":
         return self
+
+
+def _class_labels(names: Sequence[str]) -> Optional[np.ndarray]:
+    """Names that are whole numbers are labels that are numbers."""
+    if not names:
+        return None
+    numbers = all(name.lstrip("-").isdigit() for name in names)
+    return np.array([int(name) for name in names] if numbers else names)
 
 
 def load(path: Union[str, os.PathLike], cut: Optional[str] = None) -> Model:
@@ -82,7 +128,8 @@ def load(path: Union[str, os.PathLike], cut: Optional[str] = None) -> Model:
 def from_torch(module: torch.nn.Module, example: Any, cut: Optional[str] = None) -> Model:
     """A PyTorch network as fcp runs it.
 
-    example: a row or several as the module takes them, of which only the shape counts.
+    example: a row or several as the module takes them, of which only shape and type count; a dict
+    or tuple where it takes several inputs, by name or by place. X is then such a dict or tuple too.
     cut: the name of a submodule, as in `module.named_modules()`; its output is the feature. Files
     written from the model know the tensor by that name.
 
@@ -95,43 +142,59 @@ def from_torch(module: torch.nn.Module, example: Any, cut: Optional[str] = None)
     The module is exported by `torch.onnx.export` in evaluation mode, once; what it learns later the
     model does not know.
     """
+    if cut is not None and cut not in dict(module.named_modules()):
+        raise _fcp.Error(f"the module has no submodule '{cut}'")
+    submodule = None if cut is None else module.get_submodule(cut)
+    # A number would be read as a number of layers.
+    feature = None if cut is None else f"layer {cut}" if cut.lstrip("-").isdigit() else cut
+    name, packing = type(module).__name__, None
+    if is_several(example):
+        weights = next(module.parameters(), torch.zeros(0))
+        packing = Packing.of(example, weights.dtype)
+        module = OneInput(module, packing)
+        example = torch.from_numpy(packing.rows(example)).to(weights.device)
+    else:
+        example = _example(module, example)
+    onnx = _export(module, example, submodule, feature)
+    network = _fcp.Network.parse(onnx, name, [] if feature is None else [feature])
+    return Model(network, feature, packing)
+
+
+def _example(module: torch.nn.Module, example: Any) -> torch.Tensor:
     example = example if torch.is_tensor(example) else torch.as_tensor(np.asarray(example))
     weights = next(module.parameters(), None)
     if weights is not None and example.is_floating_point():
         example = example.to(weights)  # its type, and its device
-    if cut is not None and cut not in dict(module.named_modules()):
-        raise _fcp.Error(f"the module has no submodule '{cut}'")
-    # A number would be read as a number of layers.
-    feature = None if cut is None else f"layer {cut}" if cut.lstrip("-").isdigit() else cut
-    onnx = _export(module, example, cut, feature)
-    network = _fcp.Network.parse(onnx, type(module).__name__, [] if feature is None else [feature])
-    return Model(network, feature)
+    return example
 
 
 class _WithFeature(torch.nn.Module):
     """The module with the output of one submodule as one more output."""
 
-    def __init__(self, module: torch.nn.Module, cut: str):
+    def __init__(self, module: torch.nn.Module, submodule: torch.nn.Module, name: str):
         super().__init__()
         self.module = module
-        self.cut = cut
+        self.submodule = submodule
+        self.name = name
 
     def forward(self, x: torch.Tensor) -> Tuple[Any, ...]:
         features: List[Any] = []
-        submodule = self.module.get_submodule(self.cut)
-        handle = submodule.register_forward_hook(lambda *call: features.append(call[-1]))
+        handle = self.submodule.register_forward_hook(lambda *call: features.append(call[-1]))
         try:
             outputs = self.module(x)
         finally:
             handle.remove()
         if len(features) != 1 or not torch.is_tensor(features[0]):
-            raise _fcp.Error(f"the submodule '{self.cut}' does not give one tensor, once")
+            raise _fcp.Error(f"the submodule '{self.name}' does not give one tensor, once")
         outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
         return (*outputs, features[0])
 
 
 def _export(
-    module: torch.nn.Module, example: torch.Tensor, cut: Optional[str], feature: Optional[str]
+    module: torch.nn.Module,
+    example: torch.Tensor,
+    submodule: Optional[torch.nn.Module],
+    feature: Optional[str],
 ) -> bytes:
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
@@ -140,8 +203,8 @@ def _export(
             answer = module(example)
         count = len(answer) if isinstance(answer, (tuple, list)) else 1
         names = ["output"] if count == 1 else [f"output{i}" for i in range(count)]
-        if cut is not None and feature is not None:
-            module = _WithFeature(module, cut).eval()
+        if submodule is not None and feature is not None:
+            module = _WithFeature(module, submodule, feature.removeprefix("layer ")).eval()
             names.append(feature)
         # From torch 2.9 on another exporter is the default, which names tensors as it likes.
         options = {"dynamo": False} if "dynamo" in _export_parameters() else {}

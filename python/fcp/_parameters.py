@@ -3,9 +3,10 @@ option table: names, defaults, help and checks are not written a second time her
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import textwrap
-from typing import Any, Dict, List, TypeVar
+from typing import Any, Dict, Iterator, List, TypeVar
 
 import numpy as np
 
@@ -22,9 +23,36 @@ _OTHERS = {
     "device": ("cpu", 'Where networks run: "cpu" or "cuda"'),
     "verbose": (False, "Tells on standard error what is chosen"),
 }
+_OTHERS_OF_LABELS = {
+    "classes": (
+        None,
+        "What the network's outputs are called, in their order; None: the names that the network "
+        "carries, else numbers from 0, else the labels of y in ascending order",
+    ),
+}
+
+AUTO = "auto"  # as a method: whichever is best on a slice of the rows
+
+# The option `score` is the parameter `method`: `score` is a function of every scikit-learn
+# estimator.
+_PARAMETER_OF = {"score": "method"}
 
 
-AUTO = "auto"  # as a score: whichever is best on a slice of the rows
+def parameter_name(option: str) -> str:
+    return _PARAMETER_OF.get(option, option)
+
+
+@contextlib.contextmanager
+def parameter_names() -> Iterator[None]:
+    """Errors of the library inside call options by the names of parameters."""
+    try:
+        yield
+    except _fcp.Error as error:
+        option, colon, rest = str(error).partition(": ")
+        if option not in _PARAMETER_OF:
+            raise
+        rest = rest.replace("head_rows", "fit_data")  # of `conformalize`
+        raise _fcp.Error(parameter_name(option) + colon + rest) from None
 
 
 def _options(labels: bool) -> List[Dict[str, Any]]:
@@ -38,6 +66,10 @@ def _options(labels: bool) -> List[Dict[str, Any]]:
     return list(filter(is_looked_at, asked))
 
 
+def _others(labels: bool) -> Dict[str, Any]:
+    return {**_OTHERS_OF_LABELS, **_OTHERS} if labels else _OTHERS
+
+
 def _described(options: List[Dict[str, Any]], labels: bool) -> str:
     """One paragraph for each parameter, for the class's documentation."""
     kinds = [name for name in _fcp.score_names() if _fcp.predicts_labels(name) == labels] + [AUTO]
@@ -46,8 +78,9 @@ def _described(options: List[Dict[str, Any]], labels: bool) -> str:
         scope = ", ".join([*option["scores"], *option["calibrations"]])
         choices = kinds if option["name"] == "score" else option["choices"]
         values = f" ({', '.join(choices)})" if choices else ""
-        lines.append(f"{option['name']}: {scope + ': ' if scope else ''}{option['help']}{values}.")
-    lines += [f"{name}: {help}." for name, (_, help) in _OTHERS.items()]
+        name = parameter_name(option["name"])
+        lines.append(f"{name}: {scope + ': ' if scope else ''}{option['help']}{values}.")
+    lines += [f"{name}: {help}." for name, (_, help) in _others(labels).items()]
     layout = dict(width=100, initial_indent="    ", subsequent_indent="        ")
     return "\n".join(textwrap.fill(line, **layout) for line in lines) + "\n    "  # type: ignore
 
@@ -56,23 +89,26 @@ class Parameters:
     """The arguments of `__init__`, kept under their names."""
 
     _labels = False
-    score: str
+    _estimator_type: str  # how scikit-learn before 1.6 tells regressors from classifiers
+    method: str
     _signature: inspect.Signature
 
     def __init_subclass__(cls) -> None:
         options = _options(cls._labels)
-        defaults = {option["name"]: option["default"] for option in options}
-        defaults.update((name, default) for name, (default, _) in _OTHERS.items())
+        defaults = {parameter_name(option["name"]): option["default"] for option in options}
+        defaults.update((name, default) for name, (default, _) in _others(cls._labels).items())
         keyword = inspect.Parameter.KEYWORD_ONLY
         model = inspect.Parameter("model", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         named = [inspect.Parameter(name, keyword, default=defaults[name]) for name in defaults]
         cls._signature = cls.__signature__ = inspect.Signature([model, *named])  # type: ignore
         cls.__doc__ = (cls.__doc__ or "").rstrip() + "\n" + _described(options, cls._labels)
+        cls._estimator_type = "classifier" if cls._labels else "regressor"
 
     def __init__(self, model: Any, **parameters: Any) -> None:
         for name in parameters:
             if name not in self._parameters():
-                raise TypeError(f"{type(self).__name__}: there is no parameter '{name}'")
+                hint = f"; it is called {_PARAMETER_OF[name]}" if name in _PARAMETER_OF else ""
+                raise TypeError(f"{type(self).__name__}: there is no parameter '{name}'{hint}")
         for name, parameter in self._parameters().items():
             setattr(self, name, parameters.get(name, parameter.default))
         self.model = model
@@ -95,6 +131,14 @@ class Parameters:
             setattr(self, name, value)
         return self
 
+    def _library_options(self) -> Dict[str, Any]:
+        """The parameters under the names of the library's options."""
+        options = self.get_params()
+        options.update((option, options.pop(name)) for option, name in _PARAMETER_OF.items())
+        for name in ("model", *_OTHERS_OF_LABELS):
+            options.pop(name, None)
+        return options
+
     def __repr__(self) -> str:
         own = [
             f"{name}={getattr(self, name)!r}"
@@ -110,11 +154,16 @@ class Parameters:
         from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
 
         return Tags(
-            estimator_type="classifier" if self._labels else "regressor",
+            estimator_type=self._estimator_type,
             target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags() if self._labels else None,
-            regressor_tags=None if self._labels else RegressorTags(),
+            # `fit` does not train: how good the answers are is the network's business.
+            classifier_tags=ClassifierTags(poor_score=True) if self._labels else None,
+            regressor_tags=None if self._labels else RegressorTags(poor_score=True),
         )
+
+    def _more_tags(self) -> Dict[str, Any]:
+        """What scikit-learn before 1.6 asks for instead."""
+        return {"requires_y": True, "poor_score": True}
 
     def _check_others(self) -> None:
         params = self.get_params()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence, Tuple, Union
+from typing import Any, Sequence, Union
 
 import numpy as np
 
-from ._estimator import Alpha, Estimator
+from . import _frames, _plots
+from ._estimator import Alpha, Estimator, levels
 
 
 class FeatureConformalRegressor(Estimator):
@@ -35,13 +36,20 @@ class FeatureConformalRegressor(Estimator):
         *,
         groups: Any = None,
         weights: Any = None,
-    ) -> Tuple[np.ndarray, np.ndarray]:
+        as_frame: bool = False,
+    ) -> Any:
         """The prediction [N] and the intervals [N, 2, levels] of each row, in double precision.
 
         With K > 1 outputs they are [N, K] and [N, K, 2, levels]. Ends may be infinite: too few
-        calibration rows for a level give infinite intervals and a warning.
+        calibration rows for a level give infinite intervals and a warning. X may be batches, with
+        or without answers, which are looked at one by one.
+        as_frame: a table of pandas instead, with the index of X and the columns that `fcp predict`
+        writes: prediction, lower, upper; of several levels lower_0.1, …
         """
-        prediction, intervals = self._regions(X, alpha, groups, weights)
+        alphas = levels(alpha)
+        prediction, intervals, index = self._regions(X, alphas, groups, weights)
+        if as_frame:
+            return _frames.interval_frame(prediction, intervals, alphas, index)
         if prediction.shape[1] == 1:
             return prediction[:, 0], intervals[:, 0]
         return prediction, intervals
@@ -49,3 +57,29 @@ class FeatureConformalRegressor(Estimator):
     def predict(self, X: Any, **facts: Any) -> np.ndarray:
         """The middle alone: what the network answers; for quantiles, the mean of the two."""
         return self.predict_interval(X, 0.5, **facts)[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the predictions, as of every regressor of scikit-learn. It is the same for most
+        methods; `fcp.region_score` compares intervals."""
+        answer = self.predict(X)
+        truth = np.asarray(y, dtype=np.float64).reshape(len(answer), -1)
+        answer = answer.reshape(len(answer), -1)
+        mean = np.average(truth, 0, sample_weight)
+        error = np.average((truth - answer) ** 2, 0, sample_weight)
+        spread = np.average((truth - mean) ** 2, 0, sample_weight)
+        explained = 1 - error / np.where(spread > 0, spread, 1)
+        return float(np.mean(np.where(spread > 0, explained, error == 0)))
+
+    def plot(
+        self, X: Any, y: Any = None, alpha: Alpha = 0.1, *, output: int = 0, ax: Any = None,
+        **facts: Any,
+    ) -> Any:  # fmt: skip
+        """Draws the intervals, and the truths where they are given, by matplotlib; the Axes.
+
+        Over X where it has one column, elsewhere in the order of the predictions.
+        """
+        prediction, intervals = self.predict_interval(X, alpha, **facts)
+        if prediction.ndim == 2:
+            prediction, intervals = prediction[:, output], intervals[:, output]
+        truth = None if y is None else np.asarray(y, float).reshape(len(prediction), -1)[:, output]
+        return _plots.plot_intervals(X, prediction, intervals[..., 0], truth, alpha, ax)

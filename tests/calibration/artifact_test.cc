@@ -142,6 +142,51 @@ TEST_P(CalibratedOfKind, ComesBackFromItsFile) {
 INSTANTIATE_TEST_SUITE_P(Kinds, CalibratedOfKind,
                          testing::Values("split", "grouped", "localized", "weighted"));
 
+CalibrationArtifact crossed() {
+  CalibrationArtifact artifact;
+  artifact.network = made_up().network;
+  artifact.score.name = kCrossScore;
+  artifact.calibration.name = kCrossScore;
+  artifact.calibration.folds = 2;
+  artifact.rows.scores = {1, 2, 3, 4};
+  return artifact;
+}
+
+TEST(CalibrationArtifact, FoldsOfCrossComeBack) {
+  const Folder folder;
+  const CalibrationArtifact before = crossed();
+  write_artifact(before, folder.path("c.onnx"));
+  const CalibrationArtifact after = read_artifact(folder.path("c.onnx"));
+  expect_same(after.score, before.score);
+  expect_same(after.calibration, before.calibration);
+  EXPECT_EQ(after.calibration.folds, 2u);
+  EXPECT_EQ(after.rows.scores, before.rows.scores);
+  EXPECT_TRUE(after.radius(Level(0.5)).empty());
+  EXPECT_EQ(serialize_onnx(artifact_graph(after)), read_file(folder.path("c.onnx")));
+}
+
+TEST(CalibrationArtifact, CrossIsRefusedWhereRanksOrFoldsDoNotFit) {
+  const auto complaint = [](const CalibrationArtifact& artifact) -> std::string {
+    try {
+      artifact_from_graph(artifact_graph(artifact), "c.onnx");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(complaint(crossed()), "");
+  CalibrationArtifact artifact = crossed();
+  artifact.rows.scores[1] = 2.5;
+  EXPECT_EQ(complaint(artifact),
+            "c.onnx: the scores of cross calibration are not the ranks of its rows");
+  artifact = crossed();
+  artifact.calibration.folds = 3;
+  EXPECT_EQ(complaint(artifact),
+            "c.onnx: cross calibration has 4 rows in 3 folds, expected at least 2 of equal size");
+  artifact.calibration.folds = 0;  // then it is not written
+  EXPECT_EQ(complaint(artifact), "c.onnx: its calibration settings are damaged");
+}
+
 TEST(CalibrationArtifact, OptionsOfHeadsAreKeptWhereTheyAreSet) {
   CalibrationArtifact artifact = made_up();
   artifact.calibration.name = "split";
@@ -280,9 +325,9 @@ TEST(CalibrationArtifact, SaysWhatIsDamaged) {
             "c.onnx: its 'steps' is -39, expected a whole number from 1 to 2147483647");
   EXPECT_EQ(edited("\"format\":2", "\"format\":1"),
             "c.onnx: its calibration has format 1, this fcp reads formats 2 and 3");
-  EXPECT_EQ(
-      edited("\"name\":\"split\"", "\"name\":\"spilt\""),
-      "c.onnx: its 'name' is \"spilt\", expected split, grouped, localized, weighted or rectified");
+  EXPECT_EQ(edited("\"name\":\"split\"", "\"name\":\"spilt\""),
+            "c.onnx: its 'name' is \"spilt\", expected split, grouped, localized, weighted, "
+            "rectified or cross");
   EXPECT_EQ(edited("alpha-crown", "omega"),
             "c.onnx: its 'bound' is \"omega\", expected ibp, crown-ibp, crown or alpha-crown");
   EXPECT_EQ(edited("\"norm\":\"2\"", "\"norm\":\"3\""),

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fcp/base/error.h"
 #include "fcp/calibration/options.h"
 
 namespace fcp {
@@ -67,6 +68,21 @@ TEST(Recalibration, AnotherScoreBringsItsDefaults) {
   EXPECT_TRUE(std::holds_alternative<DefaultCut>(residual.cut));
   asked.score.name = "linearized";
   EXPECT_EQ(std::get<std::string>(recalibration_request(calibrated(), asked, {"score"}).cut), "h1");
+}
+
+// The rows that trained a network are not asked for again.
+TEST(Recalibration, CrossStaysOnlyWithTheRowsThatTrained) {
+  CalibrationArtifact crossed;
+  crossed.score.name = kCrossScore;
+  crossed.calibration.name = kCrossScore;
+  crossed.calibration.folds = 10;
+  MethodRequest asked;
+  EXPECT_THROW(check_options(recalibration_request(crossed, asked, {})), OptionError);
+  asked.score.name = "residual";
+  const MethodRequest residual = recalibration_request(crossed, asked, {"score"});
+  check_options(residual);
+  EXPECT_EQ(residual.calibration.name, "split");
+  EXPECT_EQ(residual.calibration.folds, 0u);
 }
 
 }  // namespace

@@ -157,6 +157,10 @@ TEST(SelectCut, NamesWhatItSkips) {
   EXPECT_THAT(
       [&] { select_cut(graph, score, x, y, options); },
       ThrowsMessage<Error>("no cut gives finite intervals on the 60 selection rows; x: " + reason));
+  options.cuts = {"x", "z1"};
+  EXPECT_THAT([&] { select_cut(graph, score, x, y, options); },
+              ThrowsMessage<Error>("no cut gives finite intervals on the 60 selection rows; x: " +
+                                   reason + " (at 2 cuts)"));
 }
 
 TEST(SelectCut, FailsWhereNothingIsFinite) {

@@ -124,6 +124,17 @@ class Calibration(program.Case):
         self.assertEqual(told, "score: 99 rows are too few to choose one; taking residual\n")
         self.assertEqual((result["score"], result["rows"]), ("residual", 99))
 
+    def test_too_few_rows_to_choose_a_cut(self):
+        with open(self.made("calibration.csv"), encoding="utf-8") as file:
+            lines = file.readlines()
+        self.write("few.csv", "".join(lines[:61]))  # a slice of 12: halves of 6, too few for 90 %
+        told, result = self.calibrate_by_default("few.csv", "--score", "nested", "--cut", "auto")
+        self.assertEqual(told, "cut: 60 rows are too few to choose one; taking "
+                         f"{result['cut']}\n")
+        self.assertEqual((result["score"], result["rows"]), ("nested", 60))
+        _, default = self.calibrate_by_default("few.csv", "--score", "nested")
+        self.assertEqual(result["cut"], default["cut"])
+
     def test_conditional_coverage_is_told(self):
         self.assertEqual(self.run_calibrate("--score", "residual").returncode, 0)
         self.fcp("calibrate", self.made("model.onnx"), "--data", self.made("calibration.csv"),

@@ -8,7 +8,8 @@ import unittest
 
 import program
 
-FAST = ("--members", 2, "--epochs", 8)
+FAST = ("--members", 2, "--epochs", 8, "--calibration", "split")
+CROSS = (*FAST[:-1], "cross")
 
 
 def messy_rows(count, seed=1):
@@ -146,6 +147,87 @@ class Fit(program.Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("trained on 12 rows, calibrated on 12", done.stdout)
 
+    def test_few_rows_train_and_calibrate(self):
+        """CV+: below 1,000 rows by itself, and what is promised is said."""
+        self.write("few.csv", text_of(messy_rows(60)))
+        done = self.run_program("fit", "few.csv", "--target", "price", "--out", "m.onnx", "--report",
+                                "r.html", *FAST[:-2])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("trained on 48 rows and calibrated on the same in 10 folds (cross: at least "
+                      "73.2 % is guaranteed, near 90 % is usual)", done.stdout)
+        with open(self.path("r.html"), encoding="utf-8") as file:
+            self.assertTrue("with probability at least 73.2&nbsp;%" in file.read())
+        shown = json.loads(self.fcp("show", "m.onnx", "--json"))
+        self.assertEqual((shown["calibration"], shown["rows"]), ("cross", 40))
+        self.assertAlmostEqual(shown["guaranteed"]["0.1"], 0.8 - 0.75 / 11)
+        self.assertIn("90 % asked for: at least 73.2 %", self.fcp("show", "m.onnx"))
+        found = json.loads(self.fcp("evaluate", "m.onnx", "--data", "few.csv", "--target", "price",
+                                    "--json"))
+        self.assertAlmostEqual(found["guaranteed_coverage"], 0.8 - 0.75 / 11)
+        rows = program.parse_csv(self.fcp("predict", "m.onnx", "--data", "few.csv", "--alpha",
+                                          "0.1,0.3"))[1]
+        for _, low, high, inner_low, inner_high in rows:
+            self.assertLessEqual(low, inner_low)
+            self.assertGreaterEqual(high, inner_high)
+        self.fcp("check", "m.onnx", "--data", "few.csv", "--target", "price", "--out", "k.csv")
+        self.fcp("export", "m.onnx", "--alpha", "0.1", "--out", "e.onnx")
+        infinite = program.parse_csv(self.fcp("predict", "m.onnx", "--data", "few.csv", "--alpha",
+                                              "0.01"))[1]
+        self.assertEqual({row[2] for row in infinite}, {float("inf")})
+
+    def test_cross_refuses_what_makes_no_sense_in_one_line(self):
+        self.write("few.csv", text_of(messy_rows(60)))
+        self.write("more.csv", text_of(messy_rows(80, seed=2)))
+        self.fcp("fit", "few.csv", "--target", "price", "--out", "m.onnx", *CROSS)
+        more = ("--data", "more.csv", "--target", "price")
+        for verb, out in (("update", ("--out", "u.onnx")), ("monitor", ())):
+            done = self.run_program(verb, "m.onnx", *more, *out)
+            self.assertEqual(done.returncode, 1, verb)
+            self.assertIn("calibrated by its training rows (cross)", done.stderr)
+            self.assertIn("run fcp calibrate on it with --score auto", done.stderr)
+            self.assertEqual(len(done.stderr.strip().split("\n")), 1, done.stderr)
+        done = self.run_program("calibrate", "m.onnx", *more, "--out", "u.onnx")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("cross calibrates a network by the rows that train it", done.stderr)
+        self.assertFalse(os.path.exists(self.path("u.onnx")))
+        # Rows of their own calibrate its network by any other score.
+        self.fcp("calibrate", "m.onnx", *more, "--score", "residual", "--out", "u.onnx")
+        self.assertEqual(json.loads(self.fcp("show", "u.onnx", "--json"))["calibration"], "split")
+        self.fcp("compare", "m.onnx", "u.onnx", *more)
+
+    def test_few_rows_of_classes_train_and_calibrate(self):
+        self.write("few.csv", text_of(messy_rows(60)))
+        done = self.run_program("fit", "few.csv", "--target", "kind", "--out", "m.onnx", *FAST[:-2])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("10 folds (cross: at least 73.2 % is guaranteed", done.stdout)
+        test = ("m.onnx", "--data", "few.csv")
+        small, large = (self.fcp("predict", *test, "--alpha", alpha).splitlines()
+                        for alpha in ("0.5", "0.1"))
+        self.assertEqual(len(small), 61)
+        for narrow, wide in zip(small[1:], large[1:]):
+            self.assertLessEqual(set(narrow.split(",")[-1].split("|")) - {""},
+                                 set(wide.split(",")[-1].split("|")))
+        # In the set exactly where the score is within the radius.
+        known = (*test, "--target", "kind", "--on-error", "skip")
+        self.fcp("check", *known, "--out", "k.csv")
+        found = json.loads(self.fcp("evaluate", *known, "--json"))
+        with open(self.path("k.csv"), encoding="utf-8") as file:
+            inside = [row["in"] == "1" for row in csv.DictReader(file)]
+        self.assertAlmostEqual(sum(inside) / len(inside), found["coverage"])
+        done = self.run_program("export", "m.onnx", "--out", "e.onnx")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cross calibration of labels is not exported", done.stderr)
+
+    def test_cross_says_what_contradicts_it(self):
+        self.write("few.csv", text_of(messy_rows(60)))
+        fit = ("fit", "few.csv", "--target", "price", "--out", "m.onnx", *CROSS)
+        for more, what in ((("--time", "sold"), "not by time"), (("--group", "kind"), "not by group"),
+                           (("--score", "residual"), "which the score residual contradicts")):
+            done = self.run_program(*fit, *more)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--calibration: cross", done.stderr)
+            self.assertIn(what, done.stderr)
+
 
 class Predict(program.Case):
     """What predict and evaluate take and give besides one level."""
@@ -186,10 +268,21 @@ class Predict(program.Case):
         done = self.run_program("predict", self.made("calibrated.onnx"), "--data", "x.parquet")
         self.assertEqual(done.returncode, 1)
         self.assertIn("x.parquet: is a Parquet file, which fcp does not read", done.stderr)
+        for verb in (("fit", "x.parquet", "--target", "y", "--out", "m.onnx"),
+                     ("split", "x.parquet"),
+                     ("train", "x.parquet", "--target", "y", "--out", "m.onnx"),
+                     ("evaluate", self.made("calibrated.onnx"), "--data", "x.parquet", "--target",
+                      "y")):
+            done = self.run_program(*verb)
+            self.assertIn("is a Parquet file", done.stderr, verb)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        done = self.run_program("check", self.made("calibrated.onnx"), "--data",
+                                self.made("test.csv"), "--target", "minutes", "--out", "k.parquet")
+        self.assertIn("k.parquet: fcp does not write .parquet files", done.stderr)
         done = self.run_program("predict", self.made("calibrated.onnx"), "--data",
                                 self.made("test.csv"), "--out", "i.parquet")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("i.parquet: regions are written as CSV or .npy", done.stderr)
+        self.assertIn("i.parquet: fcp does not write .parquet files; write CSV", done.stderr)
         self.assertFalse(os.path.exists(self.path("i.parquet")))
 
     def test_errors_lead_on(self):
@@ -207,7 +300,7 @@ class Predict(program.Case):
     def test_interval_score_on_a_classifier_names_the_option(self):
         lines = ["a,b,kind"] + [f"{i % 17},{i % 5},{'xyz'[i % 3]}" for i in range(120)]
         self.write("k.csv", "\n".join(lines) + "\n")
-        self.fcp("train", "k.csv", "--target", "kind", "--out", "m.onnx", *FAST)
+        self.fcp("train", "k.csv", "--target", "kind", "--out", "m.onnx", *FAST[:-2])
         done = self.run_program("calibrate", "m.onnx", "--data", "k.csv", "--target", "kind",
                                 "--score", "residual", "--allow-training-rows", "--out", "c.onnx")
         self.assertEqual(done.returncode, 2, done.stderr)

@@ -41,7 +41,8 @@ class Miniature(program.Case):
         self.assertEqual(len(os.listdir(self.path("mini/maps"))), IMAGES)
         with open(self.path("mini/gallery.html"), encoding="utf-8") as page:
             text = page.read()
-        self.assertEqual(text.count("data:image/png;base64,"), 8 + 1)  # and the scale of the maps
+        # Five pictures of each image, and the scale of the maps.
+        self.assertEqual(text.count("data:image/png;base64,"), 8 * 5 + 1)
         self.assertIn("residual", text)
         # The whole of every image, as the paper asks for.
         self.fcp("segment", "calibrate", "mini/model.onnx", "--data", "mini/streets", "--score",

@@ -60,6 +60,21 @@ class Monitor(program.Case):
             if "--window" not in adapt:  # where the window has moved on, the level returns
                 self.assertLess(min(row["level"] for row in found["timeline"]), 0.1)
 
+    def test_online_evaluation_is_the_replay(self):
+        """evaluate --calibration online: the numbers of monitor --adapt, and what they promise."""
+        log = self.log("log.csv", change=100, factor=0.5)
+        shared = (self.made("calibrated.onnx"), "--data", log, "--target", TARGET, "--json")
+        for adapt in (("--adapt", "dtaci"), ("--adapt", "aci", "--step", "0.05", "--window", "90")):
+            replayed = json.loads(self.run_program("monitor", *shared, *adapt).stdout)
+            found = json.loads(self.fcp("evaluate", *shared, "--calibration", "online", *adapt))
+            self.assertEqual(found["online"]["coverage"], replayed["adapted_coverage"])
+            self.assertEqual(found["online"]["size"], replayed["adapted_size"])
+            self.assertEqual(found["as_filed"]["coverage"], replayed["coverage"])
+            self.assertIn("in the long run coverage tends to 90", found["promise"])
+            self.assertEqual("for certain" in found["promise"], "aci" in adapt)
+        for wrong in (("--adapt", "dtaci"), ("--calibration", "online", "--report", "r.html")):
+            self.assertEqual(self.run_program("evaluate", *shared, *wrong).returncode, 2, wrong)
+
     def test_same_seed_same_report(self):
         log = self.log("log.csv")
         first = self.run_program("monitor", self.made("calibrated.onnx"), "--data", log, "--target",

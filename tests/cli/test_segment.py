@@ -262,7 +262,10 @@ class Segment(program.Case):
                         "--pictures", "2")
         self.assertIn("report: g.html", page)
         with open(self.path("g.html"), encoding="utf-8") as file:
-            self.assertEqual(file.read().count("data:image/png;base64,"), 2 + 1)  # and the scale
+            text = file.read()
+        self.assertEqual(text.count("data:image/png;base64,"), 2 * 5 + 1)  # and the scale
+        self.assertIn("in red: outside a band", text)
+        self.assertIn('<section id="promise">', text)
 
     def test_sets_of_labels(self):
         self.calibrate("--score", "lac", "--pixels", "0.95")

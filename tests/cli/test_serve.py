@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import struct
 import subprocess
 import time
@@ -18,10 +19,11 @@ from program import TARGET, read_csv
 class Server:
     """fcp serve on a free port, with what it logs."""
 
-    def __init__(self, case, *arguments):
+    def __init__(self, case, *arguments, **options):
         self.process = subprocess.Popen(
             [program.PROGRAM, "serve", *map(str, arguments), "--port", "0", "--threads", "1"],
-            cwd=case.folder, env=program.ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+            cwd=case.folder, env=program.ENVIRONMENT, stderr=subprocess.PIPE, text=True,
+            **options)
         case.addCleanup(self.kill)
         line = self.process.stderr.readline()
         self.first = json.loads(line) if line.startswith("{") else line
@@ -61,8 +63,8 @@ class Server:
 
 
 class ServeCase(program.Case):
-    def serve(self, *arguments, models=None):
-        server = Server(self, *(models or [self.made("calibrated.onnx")]), *arguments)
+    def serve(self, *arguments, models=None, **options):
+        server = Server(self, *(models or [self.made("calibrated.onnx")]), *arguments, **options)
         self.assertIsNotNone(server.port, server.first)
         return server
 
@@ -109,6 +111,40 @@ class Serve(ServeCase):
             rows = list(zip(found["prediction"], found["lower"], found["upper"]))
             wanted = [tuple(map(single, row)) for row in self.expected("--alpha", alpha)]
             self.assertEqual([tuple(map(single, row)) for row in rows], wanted)
+
+    def test_tls(self):
+        if shutil.which("openssl") is None:
+            self.skipTest("openssl is not installed")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", self.path("key.pem"),
+                        "-out", self.path("cert.pem")], check=True, capture_output=True)
+        model = self.made("calibrated.onnx")
+        self.assertEqual(self.run_program("serve", model, "--tls-cert", "cert.pem").returncode, 2)
+        wrong = self.run_program("serve", model, "--tls-cert", "key.pem", "--tls-key", "key.pem")
+        if "without TLS" in wrong.stderr:
+            self.skipTest("built without libssl")
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn("key.pem: expected a certificate in PEM", wrong.stderr)
+        server = self.serve("--tls-cert", "cert.pem", "--tls-key", "key.pem")
+        trust = ssl.create_default_context(cafile=self.path("cert.pem"))
+        connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=trust,
+                                                 timeout=program.LONGEST)
+        self.addCleanup(connection.close)
+        connection.request("POST", "/v2/models/calibrated/infer",
+                           json.dumps({"inputs": self.columns()}))
+        response = connection.getresponse()
+        self.assertEqual(response.status, 200)
+        found = outputs_of(json.loads(response.read()))
+        wanted = [tuple(map(single, row)) for row in self.expected()]
+        self.assertEqual([tuple(map(single, row)) for row in
+                          zip(found["prediction"], found["lower"], found["upper"])], wanted)
+
+    def test_rate(self):
+        server = self.serve("--rate", 0.001)
+        self.assertEqual(server.ask("GET", "/v2")[0], 200)
+        status, _, headers = server.ask("GET", "/v2")
+        self.assertEqual((status, headers["Retry-After"]), (429, "1"))
 
     def test_several_levels(self):
         server = self.serve()

@@ -1,7 +1,9 @@
 """fcp serve --state: feedback, duplicates, alarms, and that what was acknowledged survives kill -9."""
 import http.client
 import json
+import os
 import random
+import resource
 import signal
 import socket
 import threading
@@ -10,6 +12,9 @@ import time
 import program
 from program import TARGET
 from test_serve import ServeCase
+
+
+KILLS = int(os.environ.get("FCP_KILLS", "6"))
 
 
 class State(ServeCase):
@@ -87,6 +92,44 @@ class State(ServeCase):
         self.assertAlmostEqual(live["log10_exchangeability"], replayed["log10_exchangeability"],
                                places=6)
 
+    def test_adapting(self):
+        """Requests that name no level are answered at one that follows the truths, survives kill -9
+        and can be exported; those that name one get it."""
+        count = 60
+        truth = self.truth()[:count]
+        model = self.made("calibrated.onnx")
+        self.assertEqual(self.run_program("serve", model, "--adapt", "dtaci").returncode, 2)
+        server = self.serve("--state", "state", "--adapt", "dtaci")
+        answer = self.infer(server, range(count), "all")[1]
+        self.assertEqual(answer["parameters"], {"level": 0.1})
+        told = self.tell(server, [{"id": "all", "row": i, "truth": y}
+                                  for i, y in enumerate(truth)])[1]
+        self.assertEqual(told["accepted"], count)
+        level = server.json("GET", "/status")[1]["models"][0]["level"]
+        self.assertNotEqual(level, 0.1)
+        self.assertEqual(self.infer(server, [0])[1]["parameters"], {"level": level})
+        named = server.json("POST", "/v2/models/calibrated/infer",
+                            {"inputs": self.columns(2), "parameters": {"alpha": 0.1}})[1]
+        self.assertNotIn("parameters", named)
+        self.assertIn("fcp_level{", server.ask("GET", "/metrics")[1].decode())
+        found = self.monitor(server, count)
+        self.assertEqual(found["adapted_coverage"], found["coverage"])  # all were answered at 0.1
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+        server = self.serve("--state", "state", "--adapt", "dtaci")
+        self.assertEqual(self.infer(server, [0])[1]["parameters"], {"level": level})
+        exported = self.run_program("export", model, "--state", "state", "--out", "adapted.onnx",
+                                    "--json")
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+        plain = self.run_program("export", model, "--alpha", repr(level), "--out", "plain.onnx",
+                                 "--json")
+        self.assertEqual(list(json.loads(exported.stdout)["radius"].values()),
+                         list(json.loads(plain.stdout)["radius"].values()))
+        missing = self.run_program("export", model, "--state", "state", "--alpha", 0.2, "--out",
+                                   "none.onnx")
+        self.assertEqual(missing.returncode, 1)
+        self.assertIn("no adapted level of this file for 0.2", missing.stderr)
+
     def test_an_alarm_is_logged(self):
         server = self.serve("--state", "state")
         self.infer(server, range(100), "far")
@@ -100,7 +143,7 @@ class State(ServeCase):
         rng = random.Random(1)
         accepted, lock = set(), threading.Lock()
         serial = 0
-        for _ in range(6):
+        for _ in range(KILLS):
             server = self.serve("--state", "state")
             stop = threading.Event()
 
@@ -139,7 +182,40 @@ class State(ServeCase):
         rows = self.monitor(server, len(accepted))["rows"]
         self.assertGreaterEqual(rows, len(accepted))
         # A truth that was kept but whose answer was lost is the only excess: one per client and kill.
-        self.assertLessEqual(rows, len(accepted) + 3 * 6)
+        self.assertLessEqual(rows, len(accepted) + 3 * KILLS)
+
+    def test_full_disk(self):
+        """Files may grow no further: 503 and nothing kept of it; what was accepted before is there,
+        and when there is room again the server goes on."""
+        server = self.serve("--state", "state", restore_signals=False)  # SIGXFSZ stays ignored
+        threading.Thread(target=server.process.stderr.read, daemon=True).start()
+        accepted, refused = [], []
+
+        def go_on(enough):
+            for i in range(len(accepted) + len(refused), 20_000):
+                name = f"r{i}"
+                status = self.infer(server, [i % 20], name)[0]
+                if status == 200:
+                    status, told = self.tell(server, [{"id": name, "truth": 1.0}])
+                (accepted if status == 200 else refused).append(name)
+                self.assertIn(status, (200, 503))
+                if enough():
+                    return
+
+        go_on(lambda: len(accepted) >= 5)
+        size = os.path.getsize(self.path("state/feedback.db-wal"))
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE,
+                         (size + 100_000, resource.RLIM_INFINITY))
+        go_on(lambda: len(refused) >= 5)
+        self.assertEqual(len(refused), 5)
+        self.assertEqual(server.ask("GET", "/v2/health/ready")[0], 200)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE,
+                         (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        before = len(accepted)
+        go_on(lambda: len(accepted) >= before + 5)
+        for names, wanted in ((accepted, {"duplicate"}), (refused, {"unknown", "accepted"})):
+            told = self.tell(server, [{"id": name, "truth": 1.0} for name in names])[1]
+            self.assertLessEqual({one["status"] for one in told["results"]}, wanted)
 
 
 if __name__ == "__main__":

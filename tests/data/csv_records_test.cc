@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fcp/base/error.h"
 #include "fcp/base/random.h"
 
 #include "tests/support/files.h"
@@ -80,6 +81,20 @@ TEST(CsvRecords, RefusesNulBytes) {
 }
 
 // A few kilobytes of gzip can hold gigabytes of newlines.
+TEST(CsvRecords, RefusesTablesOfOtherPrograms) {
+  for (const auto& [start, kind] :
+       {std::pair<std::string, std::string>("PAR1\x15\x04", "a Parquet file"),
+        {"ARROW1", "an Arrow file"},
+        {"PK\x03\x04", "a workbook"}}) {
+    EXPECT_THAT(
+        [&] { table_of(start); },
+        testing::ThrowsMessage<Error>(testing::HasSubstr("/t: is " + kind +
+                                                         ", which fcp does not read; write it as "
+                                                         "CSV first, as by pandas: pandas.read_")));
+  }
+  EXPECT_EQ(table_of("PAR,1\n").size(), 1u);
+}
+
 TEST(CsvRecords, RefusesEndlessEmptyLines) {
   const Folder folder;
   EXPECT_EQ(table_of("a,b\n" + std::string(1000000, '\n') + "1,2\n").size(), 2u);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fcp/base/error.h"
 #include "fcp/base/random.h"
 #include "fcp/data/rows.h"
 
@@ -27,6 +28,14 @@ TEST(CsvWriter, WritesNumbersAndText) {
   writer.close();
   EXPECT_EQ(read_file(folder.path("t.csv")),
             "a,\"b,c\",\"d\"\"e\"\n0.1,inf,-inf\n-7,\"two\nlines\",\n");
+}
+
+TEST(CsvWriter, RefusesEndingsOfOtherTables) {
+  const Folder folder;
+  for (const char* name : {"t.parquet", "t.feather", "t.arrow", "t.xlsx"}) {
+    EXPECT_THROW(CsvWriter(folder.path(name), {"a"}), Error) << name;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(CsvWriter, LeavesNothingBehindWhenNotClosed) {

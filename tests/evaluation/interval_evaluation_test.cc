@@ -313,5 +313,26 @@ TEST(IntervalEvaluation, Unions) {
   EXPECT_THROW(evaluate_intervals(wrong, 1), Error);
 }
 
+TEST(IntervalEvaluation, ErrorOfThePrediction) {
+  const std::vector<double> lower(4, 0.0), upper(4, 9.0), truth = {1, 10, 3, 30},
+                                                          prediction = {2, 10, 3, 10};
+  IntervalBatch rows;
+  rows.lower = lower;
+  rows.upper = upper;
+  rows.truth = truth;
+  EXPECT_TRUE(evaluate_intervals(rows, 2).output_error.empty());
+  rows.prediction = prediction;
+  const std::vector<PointError> errors = evaluate_intervals(rows, 2).output_error;
+  ASSERT_EQ(errors.size(), 2u);
+  EXPECT_DOUBLE_EQ(errors[0].rmse, std::sqrt(0.5));
+  EXPECT_DOUBLE_EQ(errors[0].mae, 0.5);
+  EXPECT_DOUBLE_EQ(errors[0].deviation, 1);
+  EXPECT_DOUBLE_EQ(errors[1].rmse, std::sqrt(200.0));
+  EXPECT_DOUBLE_EQ(errors[1].mae, 10);
+  EXPECT_DOUBLE_EQ(errors[1].deviation, 10);
+  rows.prediction = std::span(prediction).first(3);
+  EXPECT_THROW(evaluate_intervals(rows, 2), Error);
+}
+
 }  // namespace
 }  // namespace fcp

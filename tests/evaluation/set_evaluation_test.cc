@@ -140,5 +140,30 @@ TEST(SetEvaluation, RefusesWhatDoesNotFit) {
               ThrowsMessage<Error>(HasSubstr("row 6: label 4; expected 0 to 3")));
 }
 
+// Rows that the network answers wrongly, the most frequent pair first.
+TEST(SetEvaluation, Confusions) {
+  const std::vector<uint8_t> members = {1, 1, 1, 0, 0, 1, 0, 1, 1, 0};
+  const std::vector<int64_t> truth = {0, 1, 1, 0, 0}, prediction = {0, 0, 0, 1, 0};
+  LabelSetBatch rows{.members = members, .truth = truth};
+  EXPECT_TRUE(evaluate_sets(rows, 2).confusions.empty());
+  rows.prediction = prediction;
+  SetEvaluationOptions options;
+  options.class_names = {"cat", "dog"};
+  const SetEvaluation all = evaluate_sets(rows, 2, options);
+  ASSERT_EQ(all.confusions.size(), 2u);
+  EXPECT_EQ(all.confused_rows, 3u);
+  EXPECT_EQ(all.confusions[0].truth, "dog");
+  EXPECT_EQ(all.confusions[0].prediction, "cat");
+  EXPECT_EQ(all.confusions[0].rows, 2u);
+  EXPECT_EQ(all.confusions[0].covered, 1u);
+  EXPECT_EQ(all.confusions[1].rows, 1u);
+  EXPECT_EQ(all.confusions[1].covered, 0u);
+  options.most_confusions = 1;
+  EXPECT_EQ(evaluate_sets(rows, 2, options).confusions.size(), 1u);
+  EXPECT_EQ(evaluate_sets(rows, 2, options).confused_rows, 3u);
+  rows.prediction = std::span(prediction).first(3);
+  EXPECT_THROW(evaluate_sets(rows, 2), Error);
+}
+
 }  // namespace
 }  // namespace fcp

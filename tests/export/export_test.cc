@@ -149,6 +149,48 @@ Graph with_test_heads(int64_t outputs, int64_t quantiles) {
   return graph;
 }
 
+// A perceptron with the ends of `rows` calibration rows around its answer.
+CalibrationArtifact crossed_perceptron(int64_t rows) {
+  CalibrationArtifact artifact;
+  artifact.network = make_mlp({3, 5, 1});
+  const torch::Tensor center = 0.2 * torch::randn({1, rows}), residual = torch::rand({1, rows});
+  for (const auto& [name, offsets] : {std::pair(kCrossLowOutput, center - residual),
+                                      std::pair(kCrossHighOutput, center + residual)}) {
+    artifact.network.initializers[concat(name, "_offsets")] = offsets;
+    artifact.network.nodes.push_back(make_node("Add", {"y", concat(name, "_offsets")}, {name}));
+    artifact.network.outputs.push_back(make_info(name, {kDynamic, rows}));
+  }
+  artifact.score = score_named(kCrossScore);
+  artifact.score.output = "y";
+  artifact.calibration.name = kCrossScore;
+  artifact.calibration.folds = 2;
+  for (int64_t i = 1; i <= rows; ++i) artifact.rows.scores.push_back(static_cast<double>(i));
+  return artifact;
+}
+
+TEST(Export, CrossTakesTheEndsOfTheRank) {
+  torch::manual_seed(12);
+  const CalibrationArtifact artifact = crossed_perceptron(30);
+  const ExportOptions options{.levels = {Level(0.1), Level(0.5), Level(0.9), Level(0.01)}};
+  const Graph exported = export_artifact(artifact, options);
+  const torch::Tensor x = rows_for(artifact.network, 25);
+  const auto found = run_exported(exported, x);
+  EXPECT_EQ(found.size(), 1 + 2 * options.levels.size()) << "the ends of all rows are left out";
+  const TensorPredictor predictor(artifact);
+  const torch::NoGradGuard no_gradients;
+  for (const Level& level : options.levels) {
+    const Regions expected = predictor.region(predictor.describe(x), level);
+    const std::vector<std::string> names = export_names(artifact, options, level);
+    const torch::Tensor lower = found.at(names[0]).to(torch::kDouble);
+    const torch::Tensor upper = found.at(names[1]).to(torch::kDouble);
+    EXPECT_TRUE(torch::allclose(lower, expected.lower, 5e-5, 5e-5)) << level.text();
+    EXPECT_TRUE(torch::allclose(upper, expected.upper, 5e-5, 5e-5)) << level.text();
+    EXPECT_TRUE((lower <= expected.lower).all().item<bool>()) << level.text();
+    EXPECT_TRUE((upper >= expected.upper).all().item<bool>()) << level.text();
+  }
+  EXPECT_TRUE(found.at("upper_0.01").isinf().all().item<bool>());
+}
+
 TEST(Export, HeadsOnFeatures) {
   torch::manual_seed(31);
   for (const char* name : {"spread", "quantiles", "density"}) {

@@ -75,6 +75,8 @@ TEST(ClassColours, CanBeToldApart) {
     for (int b = 0; b < a; ++b) EXPECT_GT(distance(a, b), 30) << a << " and " << b;
   }
   EXPECT_THAT(class_colour(0), ElementsAre(0, 0, 0));
+  EXPECT_THAT(class_colour(9, "road"), ElementsAre(128, 64, 128));
+  EXPECT_EQ(class_colour(9, "a road"), class_colour(9));
   const Image coloured = colour_labels({1, 2, 1, {0, 5}});
   EXPECT_THAT(coloured.pixels,
               ElementsAre(0, 0, 0, class_colour(5)[0], class_colour(5)[1], class_colour(5)[2]));
@@ -91,6 +93,20 @@ TEST(SideBySide, PutsGreyBetween) {
   EXPECT_EQ(side_by_side(std::array{colour}).pixels, colour.pixels);
   EXPECT_THROW(side_by_side(std::array{colour, blank_image(3, 1, 3)}), Error);
   EXPECT_THROW(side_by_side({}), Error);
+}
+
+TEST(HeatMap, ColoursOfNamedClasses) {
+  const std::vector<std::string> names = {"unlabeled", "sky"};
+  EXPECT_THAT(colour_labels({1, 3, 1, {0, 1, 2}}, names).pixels,
+              ElementsAre(0, 0, 0, 70, 130, 180, class_colour(2)[0], class_colour(2)[1],
+                          class_colour(2)[2]));
+}
+
+TEST(HeatMap, MarkedPixelsAreRedOnGrey) {
+  const std::vector<uint8_t> marks = {0, 1};
+  EXPECT_THAT(mark_pixels({1, 2, 3, {0, 90, 180, 1, 2, 3}}, marks).pixels,
+              ElementsAre(173, 173, 173, 200, 0, 40));
+  EXPECT_THROW(mark_pixels({1, 1, 3, {0, 0, 0}}, marks), Error);
 }
 
 }  // namespace

@@ -38,6 +38,23 @@ TEST(AdaptiveLevel, AciKeepsItsBoundWhateverHappens) {
   }
 }
 
+TEST(AdaptiveLevel, GoesOnFromItsState) {
+  for (const AdaptOptions& options : {AdaptOptions{"dtaci"}, AdaptOptions{"aci", 0.02}}) {
+    Random random(3);
+    AdaptiveLevel level(Level(0.1), options), other(Level(0.1), options);
+    for (size_t t = 0; t < 700; ++t) level.see(hostile(random, t));
+    other.restore(level.state());
+    for (size_t t = 700; t < 1500; ++t) {
+      ASSERT_EQ(level.level(), other.level());
+      const double p = hostile(random, t);
+      level.see(p);
+      other.see(p);
+    }
+    EXPECT_THROW(level.restore({}), Error);
+    EXPECT_THROW(level.restore(std::vector<double>(17, NAN)), Error);
+  }
+}
+
 // DtACI written out from the paper, with weights that are never normalised.
 TEST(AdaptiveLevel, DtaciIsItsAlgorithm) {
   Random random(2);

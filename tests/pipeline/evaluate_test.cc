@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -87,12 +89,82 @@ TEST(Evaluate, LabelSetsAsCountedByHand) {
   EXPECT_DOUBLE_EQ(main.sets().mean_size, static_cast<double>(members) / 150);
   EXPECT_GT(main.top1.value(), 0.3);
   EXPECT_EQ(report.class_names, (std::vector<std::string>{"0", "1", "2", "3"}));
-  ASSERT_EQ(report.examples.size(), 24u);
+  ASSERT_EQ(report.examples.size(), 150u);
   for (const Example& example : report.examples) {
     const std::vector<std::string>& set = example.labels().members;
     EXPECT_EQ(example.covered,
               std::find(set.begin(), set.end(), example.labels().truth) != set.end());
   }
+}
+
+// At every level what an evaluation at that level says; examples too.
+TEST(Evaluate, AllLevelsAreWhatEachOfThemIs) {
+  const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
+  MemoryRows rows = line_rows(120, 2);
+  const EvaluationReport report =
+      evaluate(artifact, rows, {.level = Level(0.07), .all_levels = true}, small_batches());
+  const MethodResult& main = report.methods.at(0);
+  ASSERT_EQ(main.levels.size(), 16u);  // fifteen, and the report's own
+  for (size_t i = 0; i < main.levels.size(); ++i) {
+    const LevelResult& at = main.levels[i];
+    if (i > 0) {
+      EXPECT_LT(main.levels[i - 1].level.value(), at.level.value());
+    }
+    rows.rewind();
+    const EvaluationReport alone = evaluate(artifact, rows, {.level = at.level}, small_batches());
+    const MethodResult& expected = alone.methods.at(0);
+    EXPECT_EQ(at.coverage.covered, expected.coverage().covered) << at.level.text();
+    EXPECT_NEAR(at.size, expected.intervals().length.mean, 1e-9);
+    for (size_t row = 0; row < 120; ++row) {
+      const IntervalAtLevel& shown = report.examples[row].interval().at_levels.at(i);
+      EXPECT_EQ(shown.interval.lower, alone.examples[row].interval().lower);
+      EXPECT_EQ(shown.interval.upper, alone.examples[row].interval().upper);
+      EXPECT_EQ(shown.covered, alone.examples[row].covered);
+    }
+  }
+}
+
+TEST(Evaluate, LabelsOfAllLevels) {
+  const CalibrationArtifact artifact = class_artifact(class_rows(99, 1));
+  MemoryRows rows = class_rows(60, 2);
+  const EvaluationReport report = evaluate(artifact, rows, {.all_levels = true}, small_batches());
+  const std::vector<LevelResult>& levels = report.methods.at(0).levels;
+  for (const size_t i : {size_t{0}, size_t{7}, levels.size() - 1}) {
+    rows.rewind();
+    const EvaluationReport alone =
+        evaluate(artifact, rows, {.level = levels.at(i).level}, small_batches());
+    EXPECT_EQ(levels[i].coverage.covered, alone.methods.at(0).coverage().covered);
+    EXPECT_DOUBLE_EQ(levels[i].size, alone.methods.at(0).sets().mean_size);
+    for (size_t row = 0; row < 60; ++row) {
+      std::set<std::string> in;
+      for (const LabelAtLevels& label : report.examples[row].labels().at_levels) {
+        if (label.last >= i) in.insert(label.name);
+      }
+      const std::vector<std::string>& members = alone.examples[row].labels().members;
+      EXPECT_EQ(in, std::set<std::string>(members.begin(), members.end())) << row;
+    }
+  }
+}
+
+// The network knows the line: its error is the noise, counted by hand.
+TEST(Evaluate, ErrorBesideTheSpreadOfTheTruth) {
+  const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
+  MemoryRows rows = line_rows(80, 2);
+  const EvaluationReport report = evaluate(artifact, rows, {}, small_batches());
+  double squares = 0, distances = 0, mean = 0, spread = 0;
+  for (size_t i = 0; i < 80; ++i) {
+    squares += line_residual(rows, i) * line_residual(rows, i) / 80;
+    distances += line_residual(rows, i) / 80;
+    mean += rows.y().values[i] / 80;
+  }
+  for (size_t i = 0; i < 80; ++i) {
+    spread += (rows.y().values[i] - mean) * (rows.y().values[i] - mean) / 80;
+  }
+  const std::vector<PointError>& error = report.methods.at(0).intervals().output_error;
+  ASSERT_EQ(error.size(), 1u);
+  EXPECT_NEAR(error[0].rmse, std::sqrt(squares), 1e-5);
+  EXPECT_NEAR(error[0].mae, distances, 1e-5);
+  EXPECT_NEAR(error[0].deviation, std::sqrt(spread), 1e-5);
 }
 
 // Residuals have one length, and noise that is the same everywhere: coverage is conditional.
@@ -154,6 +226,11 @@ void expect_same(const EvaluationReport& a, const EvaluationReport& b) {
   ASSERT_EQ(a.examples.size(), b.examples.size());
   for (size_t i = 0; i < a.examples.size(); ++i) EXPECT_EQ(a.examples[i].name, b.examples[i].name);
   EXPECT_EQ(a.notes, b.notes);
+  ASSERT_EQ(a.methods[0].levels.size(), b.methods[0].levels.size());
+  for (size_t i = 0; i < a.methods[0].levels.size(); ++i) {
+    EXPECT_EQ(a.methods[0].levels[i].coverage.covered, b.methods[0].levels[i].coverage.covered);
+    EXPECT_EQ(a.methods[0].levels[i].size, b.methods[0].levels[i].size);
+  }
   ASSERT_TRUE(a.methods[0].conditional && b.methods[0].conditional);
   EXPECT_EQ(a.methods[0].conditional->rows, b.methods[0].conditional->rows);
   EXPECT_EQ(a.methods[0].conditional->worst_slab.covered,
@@ -164,19 +241,21 @@ void expect_same(const EvaluationReport& a, const EvaluationReport& b) {
 
 // More rows than a sample holds, so that ranks must draw alike.
 TEST(Evaluate, IsTheSameForAnyNumberOfRanks) {
+  EvaluateOptions all;
+  all.all_levels = true;
   const CalibrationArtifact line = line_artifact(line_rows(99, 1));
   const CalibrationArtifact classes = class_artifact(class_rows(99, 1));
-  MemoryRows rows = line_rows(400, 2), labels = class_rows(200, 2);
-  const EvaluationReport alone = evaluate(line, rows, {}, small_batches());
-  const EvaluationReport alone_labels = evaluate(classes, labels, {}, small_batches());
+  MemoryRows rows = line_rows(400, 2), labels = class_rows(260, 2);
+  const EvaluationReport alone = evaluate(line, rows, all, small_batches());
+  const EvaluationReport alone_labels = evaluate(classes, labels, all, small_batches());
   for (const int ranks : {2, 3}) {
     EvaluationReport shared, shared_labels;
     run_threads(ranks, [&](Communicator& communicator) {
-      MemoryRows own = line_rows(400, 2), own_labels = class_rows(200, 2);
+      MemoryRows own = line_rows(400, 2), own_labels = class_rows(260, 2);
       Context context = small_batches();
       context.ranks = &communicator;
-      EvaluationReport report = evaluate(line, own, {}, context);
-      EvaluationReport report_labels = evaluate(classes, own_labels, {}, context);
+      EvaluationReport report = evaluate(line, own, all, context);
+      EvaluationReport report_labels = evaluate(classes, own_labels, all, context);
       if (communicator.rank() != 0) return;
       shared = std::move(report);
       shared_labels = std::move(report_labels);
@@ -185,6 +264,8 @@ TEST(Evaluate, IsTheSameForAnyNumberOfRanks) {
     expect_same(alone_labels, shared_labels);
     for (size_t i = 0; i < alone.examples.size(); ++i) {
       EXPECT_EQ(alone.examples[i].interval().truth, shared.examples[i].interval().truth);
+      EXPECT_EQ(alone.examples[i].interval().at_levels[0].interval.lower,
+                shared.examples[i].interval().at_levels[0].interval.lower);
     }
   }
 }

@@ -6,9 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fcp/base/error.h"
 #include "fcp/base/random.h"
 #include "fcp/data/number.h"
 #include "fcp/data/table_rows.h"
+#include "fcp/pipeline/replay.h"
+#include "fcp/pipeline/update.h"
 
 #include "tests/support/files.h"
 
@@ -84,6 +87,44 @@ TEST(Fit, LearnsColumnsFromTrainingRowsAlone) {
   const std::string columns = result.calibrated.artifact.network.metadata.at("fcp.columns");
   EXPECT_THAT(columns, HasSubstr(R"(["b","a"])"));
   EXPECT_THAT(columns, ::testing::Not(HasSubstr(R"("c")")));
+}
+
+// Below 1,000 rows all rows but those of the test train and calibrate.
+TEST(Fit, CrossesFewRows) {
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", line_table(100)));
+  options.method.score.name = kAutoScore;
+  const FitOutcome result = fit_table(options, {});
+  EXPECT_TRUE(result.crossed);
+  EXPECT_EQ(result.training_rows, 80u);
+  EXPECT_EQ(result.calibration_rows, 80u);
+  EXPECT_EQ(result.calibrated.artifact.rows.count(), 80u);
+  EXPECT_EQ(result.calibrated.artifact.calibration.folds, 10u);
+  EXPECT_EQ(result.report.folds, 10u);
+  EXPECT_FALSE(result.report.methods.front().radius.has_value()) << "no law of coverage is known";
+}
+
+// Folds are of equal size; rows that are left over train, and do not calibrate.
+TEST(Fit, CrossLeavesRowsOverThatTrainAlone) {
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", line_table(60)));
+  options.method.score.name = kAutoScore;
+  const FitOutcome result = fit_table(options, {});
+  EXPECT_EQ(result.training_rows, 48u);
+  EXPECT_EQ(result.calibration_rows, 40u);
+  EXPECT_EQ(result.calibrated.artifact.rows.count(), 40u);
+}
+
+// What needs scores that are exchangeable with new ones refuses such a predictor.
+TEST(Fit, CrossIsNotUpdatedOrMonitored) {
+  CalibrationArtifact artifact;
+  artifact.calibration.name = kCrossScore;
+  EXPECT_THAT([&] { monitored_calibration(artifact); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("by its training rows (cross)")));
+  const Folder folder;
+  const auto rows = open_rows(folder.write("t.csv", line_table(20)), "y", {});
+  EXPECT_THAT([&] { update(artifact, *rows, {}, {}); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("by its training rows (cross)")));
 }
 
 TEST(Fit, FewRowsLeaveEnoughToCalibrate) {

@@ -50,7 +50,7 @@ class Guide(networks.Case):
         self.assertGreaterEqual(run["console"], 6)
         self.assertGreaterEqual(run["python"], 6)
         self.assertEqual(run["cpp"], 1)
-        self.assertIn("found shape", printed.getvalue())
+        self.assertIn("X has 5 features, but", printed.getvalue())
         # 1,200 test rows and 2,400 calibration rows: a deviation of 0.011, six of which are missed
         # by chance once in a billion times.
         self.assertLess(abs(session["evaluation"]["coverage"] - 0.9), 0.066)

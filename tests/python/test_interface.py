@@ -20,7 +20,7 @@ import torch
 
 import fcp
 import networks
-from fcp import _classifier, _fcp, _model, _regressor
+from fcp import _classifier, _fcp, _model, _regressor, _wrap
 from networks import Branches, Case, label_rows, model_for, perceptron, regression_rows
 
 try:
@@ -36,7 +36,7 @@ class Errors(Case):
         super().setUp()
         self.x, self.y = regression_rows(50)
         self.model = model_for(perceptron(3, 1))
-        self.regressor = fcp.FeatureConformalRegressor(self.model, score="nested")
+        self.regressor = fcp.FeatureConformalRegressor(self.model, method="nested")
 
     def test_error_is_a_value_error_of_the_package(self):
         self.assertTrue(issubclass(fcp.Error, ValueError))
@@ -58,7 +58,7 @@ class Errors(Case):
             self.regressor.conformalize(self.x[8:], self.y[8:]).predict_interval(self.x[:0])
 
     def test_answers_that_are_no_numbers(self):
-        classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), score="lac")
+        classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), method="lac")
         classifier.conformalize(self.x, np.arange(50) % 4)
         self.regressor.conformalize(self.x, self.y)
         labels = np.arange(50) % 4
@@ -93,19 +93,19 @@ class Errors(Case):
         regressor.conformalize(*regression_rows(50, seed=1))
 
     def test_labels(self):
-        classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), score="lac")
+        classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), method="lac")
         y = np.zeros(50)
         y[3] = 4
         with self.assert_error("row 3: found label 4, expected one of 0 to 3"):
             classifier.conformalize(self.x, y)
         with self.assert_error("'nested' is a score of intervals"):
-            classifier.set_params(score="nested").conformalize(self.x, y)
+            classifier.set_params(method="nested").conformalize(self.x, y)
 
     def test_parameters(self):
-        with self.assert_error("score: found 'nice', expected aps, cqr"):
-            fcp.FeatureConformalRegressor(self.model, score="nice").conformalize(self.x, self.y)
+        with self.assert_error("method: found 'nice', expected aps, cqr"):
+            fcp.FeatureConformalRegressor(self.model, method="nice").conformalize(self.x, self.y)
         with self.assert_error("floor: applies only to nested, .*; the score is residual"):
-            self.regressor.set_params(score="residual", floor=1.0).conformalize(self.x, self.y)
+            self.regressor.set_params(method="residual", floor=1.0).conformalize(self.x, self.y)
         with self.assert_error("cut: applies only to nested, .*; the score is residual"):
             self.regressor.set_params(floor=0.0, cut="-1").conformalize(self.x, self.y)
         with self.assert_error("there is no parameter 'colour'"):
@@ -128,7 +128,7 @@ class Errors(Case):
                     self.x, self.y
                 )
         with self.assert_error("cut: 'auto' compares lengths at equal coverage"):
-            fcp.FeatureConformalRegressor(self.model, score="surrogate", cut="auto").conformalize(
+            fcp.FeatureConformalRegressor(self.model, method="surrogate", cut="auto").conformalize(
                 self.x, self.y
             )
         with self.assert_error("device: found 'tpu'"):
@@ -195,9 +195,9 @@ class Models(Case):
         self.assertIn("backbone", model.cuts)
         self.assertEqual(len(model.outputs), 2)
         x, y = regression_rows(200)
-        regressor = fcp.FeatureConformalRegressor(model, score="feature_cqr").conformalize(x, y)
+        regressor = fcp.FeatureConformalRegressor(model, method="feature_cqr").conformalize(x, y)
         self.assertEqual(regressor.predictor_.cut, "backbone")
-        same = fcp.FeatureConformalRegressor(network, score="feature_cqr", cut="backbone")
+        same = fcp.FeatureConformalRegressor(network, method="feature_cqr", cut="backbone")
         self.assertEqual(same.conformalize(x, y).radius(0.1), regressor.radius(0.1))
         # The name stays in the file.
         regressor.save(self.path("calibrated.onnx"))
@@ -207,9 +207,9 @@ class Models(Case):
     def test_numbered_submodule_is_no_number_of_layers(self):
         model = model_for(perceptron(3, 1), cut="3")  # the second ReLU
         x, y = regression_rows(100)
-        regressor = fcp.FeatureConformalRegressor(model, score="nested").conformalize(x, y)
+        regressor = fcp.FeatureConformalRegressor(model, method="nested").conformalize(x, y)
         self.assertEqual(regressor.predictor_.cut, "layer 3")
-        same = fcp.FeatureConformalRegressor(model, cut="-1", score="nested").conformalize(x, y)
+        same = fcp.FeatureConformalRegressor(model, cut="-1", method="nested").conformalize(x, y)
         self.assertEqual(same.radius(0.1), regressor.radius(0.1))
 
     def test_modules_and_paths_are_models(self):
@@ -217,7 +217,7 @@ class Models(Case):
         x, y = regression_rows(100)
         model_for(network).save(self.path("model.onnx"))
         radii = [
-            fcp.FeatureConformalRegressor(model, score="nested").conformalize(x, y).radius(0.1)
+            fcp.FeatureConformalRegressor(model, method="nested").conformalize(x, y).radius(0.1)
             for model in (network, self.path("model.onnx"), pathlib.Path(self.path("model.onnx")))
         ]
         self.assertEqual(radii[0], radii[1])
@@ -255,13 +255,13 @@ class Files(Case):
         model = model_for(perceptron(3, 1))
         model.save(self.path("model.onnx"))
         self.save_rows(x[:300], y[:300])
-        for options in ({"score": "residual"}, {"score": "nested", "cut": "auto"}):
+        for method, options in (("residual", {}), ("nested", {"cut": "auto"})):
             flags = [text for name, value in options.items() for text in (f"--{name}", value)]
-            regressor = fcp.FeatureConformalRegressor(model, **options)
+            regressor = fcp.FeatureConformalRegressor(model, method=method, **options)
             regressor.conformalize(x[:300], y[:300]).save(self.path("calibrated.onnx"))
             self.compare_intervals(regressor, x[300:])
             self.program("calibrate", "model.onnx", "--data", "x.npy", "--target", "y.npy",
-                         "--out", "calibrated.onnx", *flags)  # fmt: skip
+                         "--out", "calibrated.onnx", "--score", method, *flags)  # fmt: skip
             loaded = fcp.FeatureConformalRegressor.load(self.path("calibrated.onnx"))
             self.compare_intervals(loaded, x[300:])
             for alpha in ("0.05", "0.1", "0.3", "0.5", "0.9"):
@@ -275,7 +275,7 @@ class Files(Case):
         self.program("calibrate", "model.onnx", "--data", "x.npy", "--target", "y.npy",
                      "--score", "nested", "--levels", "0.05,0.1",
                      "--out", "calibrated.onnx")  # fmt: skip
-        regressor = fcp.FeatureConformalRegressor(model, score="nested")
+        regressor = fcp.FeatureConformalRegressor(model, method="nested")
         regressor.conformalize(x[:300], y[:300])
         loaded = fcp.FeatureConformalRegressor.load(self.path("calibrated.onnx"))
         for same in (loaded, pickle.loads(pickle.dumps(loaded))):
@@ -286,7 +286,7 @@ class Files(Case):
         self.assertEqual(found["coverage"], regressor.evaluate(x[300:], y[300:])["coverage"])
         with self.assert_error("keeps the radii for levels 0.05, 0.1 alone .*; found alpha 0.2"):
             loaded.predict_interval(x[300:], alpha=0.2)
-        with self.assert_error("a p-value needs all scores"):
+        with self.assert_error("the p-values of check need all scores"):
             loaded.check(x[300:], y[300:], alpha=0.1)
 
     def test_sets_both_ways(self):
@@ -296,7 +296,7 @@ class Files(Case):
         self.save_rows(x[:300], y[:300])
         np.save(self.path("new.npy"), x[300:])
         for score in ("aps", "feature_margin"):
-            classifier = fcp.FeatureConformalClassifier(model, score=score)
+            classifier = fcp.FeatureConformalClassifier(model, method=score)
             classifier.conformalize(x[:300], y[:300])
             self.program("calibrate", "model.onnx", "--data", "x.npy", "--target", "y.npy",
                          "--out", "calibrated.onnx", "--score", score)  # fmt: skip
@@ -308,7 +308,7 @@ class Files(Case):
 
     def test_evaluation_and_report(self):
         x, y = regression_rows(500)
-        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), score="nested")
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="nested")
         regressor.conformalize(x[:300], y[:300]).save(self.path("calibrated.onnx"))
         self.save_rows(x[300:], y[300:])
         printed = json.loads(
@@ -323,7 +323,7 @@ class Files(Case):
 
     def test_export(self):
         x, y = regression_rows(300)
-        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), score="nested")
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="nested")
         regressor.conformalize(x[:200], y[:200]).export(self.path("out.onnx"), alpha=[0.1, 0.2])
         exported = fcp.load(self.path("out.onnx"))
         names = [name for name, _ in exported.outputs]
@@ -336,7 +336,7 @@ class Files(Case):
     def test_pickle_and_copy(self):
         x, y = regression_rows(150)
         model = model_for(perceptron(3, 1), cut="1")
-        regressor = fcp.FeatureConformalRegressor(model, score="nested")
+        regressor = fcp.FeatureConformalRegressor(model, method="nested")
         regressor.conformalize(x[:100], y[:100])
         expected = regressor.predict_interval(x[100:])[1]
         for other in (pickle.loads(pickle.dumps(regressor)), copy.deepcopy(regressor)):
@@ -349,14 +349,16 @@ class Words(Case):
 
     def test_parameters(self):
         model = model_for(perceptron(3, 1))
-        regressor = fcp.FeatureConformalRegressor(model, score="residual", seed=3)
+        regressor = fcp.FeatureConformalRegressor(model, method="residual", seed=3)
         self.assertEqual(regressor.get_params()["seed"], 3)
         self.assertIs(regressor.set_params(seed=4), regressor)
         self.assertEqual(regressor.seed, 4)
-        self.assertIn("score='residual'", repr(regressor))
+        self.assertIn("method='residual'", repr(regressor))
+        with self.assertRaisesRegex(TypeError, "no parameter 'score'; it is called method"):
+            fcp.FeatureConformalRegressor(model, score="residual")
 
     def test_documented_examples(self):
-        for module in (fcp, _classifier, _model, _regressor):
+        for module in (fcp, _classifier, _model, _regressor, _wrap):
             with self.subTest(module.__name__):
                 found = doctest.testmod(module)
                 self.assertGreater(found.attempted, 5)
@@ -387,12 +389,13 @@ class Words(Case):
     def test_clone(self):
         model = model_for(perceptron(3, 1))
         x, y = regression_rows(100)
-        fitted = fcp.FeatureConformalRegressor(model, score="residual").conformalize(x, y)
+        fitted = fcp.FeatureConformalRegressor(model, method="residual").conformalize(x, y)
         fresh = sklearn.base.clone(fitted)
         self.assertEqual(fresh.get_params(), fitted.get_params())
         self.assertFalse(hasattr(fresh, "predictor_"))
         self.assertEqual(fresh.conformalize(x, y).radius(0.1), fitted.radius(0.1))
-        cloned = sklearn.base.clone(fcp.FeatureConformalRegressor(perceptron(3, 1), score="nested"))
+        network = perceptron(3, 1)
+        cloned = sklearn.base.clone(fcp.FeatureConformalRegressor(network, method="nested"))
         self.assertTrue(cloned.conformalize(x, y).radius(0.1))
 
     @unittest.skipIf(sklearn is None, "scikit-learn is not installed")
@@ -401,7 +404,7 @@ class Words(Case):
         network = perceptron(3, 1)
         steps = [
             ("scale", sklearn.preprocessing.StandardScaler()),
-            ("conformal", fcp.FeatureConformalRegressor(network, score="nested")),
+            ("conformal", fcp.FeatureConformalRegressor(network, method="nested")),
         ]
         pipeline = sklearn.pipeline.Pipeline(steps).fit(x[:200], y[:200])
         scaled = pipeline[:-1].transform(x[200:])

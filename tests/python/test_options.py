@@ -11,6 +11,7 @@ import numpy as np
 
 import fcp
 from fcp import _fcp
+from fcp._parameters import parameter_name
 from networks import model_for, perceptron
 
 PROGRAM = os.environ.get("FCP_PROGRAM", "fcp")
@@ -70,7 +71,7 @@ class Options(unittest.TestCase):
         self.x = np.zeros((20, 3), np.float32)
 
     def complaint(self, **parameters):
-        labels = _fcp.predicts_labels(parameters.get("score", "nested"))
+        labels = _fcp.predicts_labels(parameters.get("method", "nested"))
         kind = fcp.FeatureConformalClassifier if labels else fcp.FeatureConformalRegressor
         with self.assertRaises(fcp.Error) as raised:
             kind(model_for(perceptron(3, 2)), **parameters).conformalize(self.x, self.x[:, 0])
@@ -93,7 +94,7 @@ class Options(unittest.TestCase):
                 score = stranger(option)
                 said = self.refusal(option, "--score", score, *given)
                 self.assertTrue(said.endswith(f"; the score is {score}"), said)
-                self.assertEqual(self.complaint(score=score, **{option["name"]: value}), said)
+                self.assertEqual(self.complaint(method=score, **{option["name"]: value}), said)
             elif option["calibrations"]:
                 said = self.refusal(option, *given)
                 self.assertTrue(said.endswith("; the calibration is split"), said)
@@ -138,15 +139,17 @@ class Options(unittest.TestCase):
             parameters = inspect.signature(kind).parameters
             self.assertEqual(list(parameters), list(kind(model).get_params()))
             for option in ASKED + [TABLE["seed"]]:
+                name = parameter_name(option["name"])
                 scores = names_of(option) or SCORES
                 looked_at = any(_fcp.predicts_labels(score) == labels for score in scores)
-                self.assertEqual(option["name"] in parameters, looked_at, option["name"])
-                if not looked_at or option["name"] == "score":
+                self.assertEqual(name in parameters, looked_at, name)
+                if not looked_at:
                     continue
-                self.assertEqual(parameters[option["name"]].default, option["default"])
-                self.assertIn(f"{option['name']}: ", kind.__doc__)
-            self.assertEqual(set(kind(model).get_params()) - TABLE.keys(),
-                             {"model", "alpha", "device", "verbose"})  # fmt: skip
+                self.assertEqual(parameters[name].default, option["default"])
+                self.assertIn(f"{name}: ", kind.__doc__)
+            own = {"model", "method", "alpha", "device", "verbose"}
+            own |= {"classes"} if labels else set()
+            self.assertEqual(set(kind(model).get_params()) - TABLE.keys(), own)
         with self.assertRaisesRegex(TypeError, "there is no parameter 'pixels'"):
             fcp.FeatureConformalRegressor(model, pixels=0.5)
 

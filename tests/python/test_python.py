@@ -27,7 +27,7 @@ class Regions(Case):
     def test_residual_is_prediction_and_quantile(self):
         x, y = regression_rows(230)
         network = perceptron(3, 1)
-        regressor = fcp.FeatureConformalRegressor(model_for(network), score="residual")
+        regressor = fcp.FeatureConformalRegressor(model_for(network), method="residual")
         prediction, intervals = regressor.conformalize(x[:99], y[:99]).predict_interval(
             x[99:], alpha=[0.1, "0.25"]
         )
@@ -42,7 +42,7 @@ class Regions(Case):
     def test_cqr_moves_two_quantiles(self):
         x, y = regression_rows(230)
         network = Branches()
-        regressor = fcp.FeatureConformalRegressor(model_for(network), score="cqr")
+        regressor = fcp.FeatureConformalRegressor(model_for(network), method="cqr")
         _, intervals = regressor.conformalize(x[:99], y[:99]).predict_interval(x[99:])
         with torch.no_grad():
             low, high = (out.numpy()[:, 0] for out in network(torch.from_numpy(x)))
@@ -53,7 +53,7 @@ class Regions(Case):
     def test_lac_keeps_probable_labels(self):
         x, y = label_rows(300)
         network = perceptron(3, 4)
-        classifier = fcp.FeatureConformalClassifier(model_for(network), score="lac")
+        classifier = fcp.FeatureConformalClassifier(model_for(network), method="lac")
         labels, sets = classifier.conformalize(x[:199], y[:199]).predict_set(x[199:], alpha=0.2)
         with torch.no_grad():
             chance = torch.softmax(network(torch.from_numpy(x)).double(), 1).numpy()
@@ -65,7 +65,7 @@ class Regions(Case):
 
     def test_shapes(self):
         x, y = regression_rows(60, outputs=2)
-        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 2)), score="nested")
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 2)), method="nested")
         prediction, intervals = regressor.conformalize(x[:40], y[:40]).predict_interval(
             x[40:], alpha=[0.1, 0.2, 0.3]
         )
@@ -82,7 +82,7 @@ class Regions(Case):
         single = model_for(perceptron(3, 1))
         for score in ("nested", "residual", "linearized", "cqr", "feature_cqr"):
             model = pair if "cqr" in score else single
-            regressor = fcp.FeatureConformalRegressor(model, score=score)
+            regressor = fcp.FeatureConformalRegressor(model, method=score)
             regressor.conformalize(x[:120], y[:120])
             _, intervals = regressor.predict_interval(x[120:], alpha=0.2)
             checked = regressor.check(x[120:], y[120:], alpha=0.2)
@@ -92,7 +92,7 @@ class Regions(Case):
             self.assertEqual(regressor.evaluate(x[120:], y[120:], 0.2)["coverage"], inside.mean())
         x, y = label_rows(300)
         for score in ("lac", "aps", "raps", "feature_margin"):
-            classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), score=score)
+            classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), method=score)
             classifier.conformalize(x[:200], y[:200])
             _, sets = classifier.predict_set(x[200:], alpha=0.3)
             checked = classifier.check(x[200:], y[200:], alpha=0.3)
@@ -102,7 +102,7 @@ class Regions(Case):
 
     def test_too_few_rows_are_infinite_and_said(self):
         x, y = regression_rows(20)
-        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), score="nested")
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="nested")
         regressor.conformalize(x, y)
         with self.assertWarnsRegex(UserWarning, "needs at least 99 calibration rows"):
             _, intervals = regressor.predict_interval(x, alpha=0.01)
@@ -116,7 +116,7 @@ class Calibrations(Case):
         x, y = regression_rows(400)
         groups = np.where(x[:, 0] > 0, "right", "left")
         model = model_for(perceptron(3, 1))
-        regressor = fcp.FeatureConformalRegressor(model, score="residual", calibration="grouped")
+        regressor = fcp.FeatureConformalRegressor(model, method="residual", calibration="grouped")
         regressor.conformalize(x[:300], y[:300], groups=groups[:300])
         _, intervals = regressor.predict_interval(x[300:], groups=groups[300:])
         miss = np.abs(y - model(x)[:, 0].astype(np.float64))
@@ -133,8 +133,8 @@ class Calibrations(Case):
     def test_weighted_with_equal_weights_is_split(self):
         x, y = regression_rows(300)
         model = model_for(perceptron(3, 1))
-        split = fcp.FeatureConformalRegressor(model, score="nested").conformalize(x[:200], y[:200])
-        weighted = fcp.FeatureConformalRegressor(model, calibration="weighted", score="nested")
+        split = fcp.FeatureConformalRegressor(model, method="nested").conformalize(x[:200], y[:200])
+        weighted = fcp.FeatureConformalRegressor(model, calibration="weighted", method="nested")
         weighted.conformalize(x[:200], y[:200], weights=np.ones(200))
         _, one = split.predict_interval(x[200:])
         _, other = weighted.predict_interval(x[200:], weights=np.ones(100))
@@ -144,11 +144,11 @@ class Calibrations(Case):
         x, y = regression_rows(300)
         model = model_for(perceptron(3, 1))
         local = fcp.FeatureConformalRegressor(
-            model, score="nested", calibration="localized", bandwidth=1.0
+            model, method="nested", calibration="localized", bandwidth=1.0
         )
         _, intervals = local.conformalize(x[:200], y[:200]).predict_interval(x[200:])
         self.assertEqual(intervals.shape, (100, 2, 1))
-        shifted = fcp.FeatureConformalRegressor(model, score="residual", calibration="weighted")
+        shifted = fcp.FeatureConformalRegressor(model, method="residual", calibration="weighted")
         shifted.conformalize(x[:200], y[:200], shifted=x[200:250] + 0.2)
         _, intervals = shifted.predict_interval(x[250:])
         self.assertGreater(len(np.unique(intervals[:, 1] - intervals[:, 0])), 1)
@@ -156,7 +156,7 @@ class Calibrations(Case):
     def test_class_by_class(self):
         x, y = label_rows(400)
         classifier = fcp.FeatureConformalClassifier(
-            model_for(perceptron(3, 4)), score="lac", calibration="grouped", group="label"
+            model_for(perceptron(3, 4)), method="lac", calibration="grouped", group="label"
         )
         _, sets = classifier.conformalize(x[:300], y[:300]).predict_set(x[300:], alpha=0.2)
         self.assertEqual(sets.shape, (100, 4, 1))
@@ -164,7 +164,7 @@ class Calibrations(Case):
     def test_choices_leave_their_rows_out(self):
         x, y = regression_rows(300)
         model = model_for(perceptron(3, 1))
-        regressor = fcp.FeatureConformalRegressor(model, score="nested", cut="auto")
+        regressor = fcp.FeatureConformalRegressor(model, method="nested", cut="auto")
         regressor.conformalize(x, y)
         self.assertEqual(regressor.predictor_.rows, 240)
         self.assertEqual(regressor.predictor_.provenance["rows left out for choices"], "60")
@@ -176,14 +176,14 @@ class Arrays(Case):
     def setUp(self):
         super().setUp()
         self.x, self.y = regression_rows(80)
-        self.regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), score="nested")
+        self.regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="nested")
         self.regressor.conformalize(self.x, self.y)
         self.expected = self.regressor.predict_interval(self.x)[1]
 
     def assert_same(self, x, y=None):
         intervals = self.regressor.predict_interval(x)[1]
         np.testing.assert_array_equal(intervals, self.expected)
-        again = fcp.FeatureConformalRegressor(self.regressor.model, score="nested")
+        again = fcp.FeatureConformalRegressor(self.regressor.model, method="nested")
         again.conformalize(x, self.y if y is None else y)
         self.assertEqual(again.radius(0.1), self.regressor.radius(0.1))
 
@@ -226,7 +226,7 @@ class Arrays(Case):
         network = torch.nn.Sequential(
             torch.nn.Linear(3, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)
         )
-        regressor = fcp.FeatureConformalRegressor(model_for(network), cut="0", score="nested")
+        regressor = fcp.FeatureConformalRegressor(model_for(network), cut="0", method="nested")
         regressor.conformalize(self.x, self.y)
         ticks, stop = [], threading.Event()
 

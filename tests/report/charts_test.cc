@@ -135,6 +135,15 @@ TEST(ScoreChart, SaysThatTheRadiusIsInfinite) {
   EXPECT_GT(count_of(score_chart(std::vector<double>{1, 2, 3}, 1.5), "bar outside"), 0u);
 }
 
+std::string drawn_chart(const std::vector<IntervalExample>& rows, const std::string& response) {
+  std::vector<Example> examples;
+  for (const IntervalExample& row : rows) {
+    const bool covered = row.lower <= row.truth && row.truth <= row.upper;
+    examples.push_back({.covered = covered, .region = row});
+  }
+  return interval_chart(drawn_examples(examples), response);
+}
+
 TEST(IntervalChart, DrawsAnything) {
   const std::vector<std::vector<IntervalExample>> samples = {
       {},
@@ -145,12 +154,12 @@ TEST(IntervalChart, DrawsAnything) {
       {{1, 0, 2, 1}, {2, -kInfinity, 3, 9}, {3, kInfinity, -kInfinity, 0}},
       {{-kHuge, -kHuge, kHuge, kHuge}},
       {{kNaN, 0, 1, 0}, {0, -1, 1, 0}}};
-  for (const auto& rows : samples) expect_drawable(interval_chart(rows, "y"));
+  for (const auto& rows : samples) expect_drawable(drawn_chart(rows, "y"));
 }
 
 TEST(IntervalChart, MarksTheMisses) {
   const std::vector<IntervalExample> rows = {{1, 0, 2, 1}, {2, 1, 3, 9}, {3, 2, 4, 3}};
-  const std::string svg = interval_chart(rows, "<y>");
+  const std::string svg = drawn_chart(rows, "<y>");
   EXPECT_NE(svg.find("truth outside: 1 of 3 rows"), std::string::npos);
   EXPECT_EQ(count_of(svg, "interval missed"), 1u);
   EXPECT_EQ(svg.find("<y>"), std::string::npos);
@@ -162,10 +171,27 @@ TEST(IntervalChart, ThinsLargeSamples) {
     const auto x = static_cast<double>(i);
     rows[i] = {x, x - 1, x + 1, x};
   }
-  const std::string svg = interval_chart(rows, "y");
+  const std::string svg = drawn_chart(rows, "y");
   EXPECT_EQ(count_of(svg, "<line class=\"interval\"") - 1, 300u);  // one is in the legend
   EXPECT_NE(svg.find("prediction 0,"), std::string::npos);
-  EXPECT_NE(svg.find("prediction 4999,"), std::string::npos);
+  EXPECT_NE(svg.find("prediction 4,999,"), std::string::npos);
+}
+
+// The axis has room for the intervals of the level that it is asked to have room for, and says to a
+// script what it shows.
+TEST(IntervalChart, HasRoomForOtherLevels) {
+  IntervalExample row{1, 0, 2, 1};
+  row.at_levels = {{{-100, 100}, true}, {{-5, 7}, true}, {{0, 2}, true}};
+  const std::vector<Example> examples(3, {.name = "row", .covered = true, .region = row});
+  const auto top_of = [&](size_t level) {
+    const std::string plot =
+        testing::attribute_values(interval_chart(examples, "y", level), "data-plot").at(0);
+    return std::stod(plot.substr(plot.rfind(' ')));
+  };
+  EXPECT_GT(top_of(0), 100);
+  EXPECT_GT(top_of(1), 7);
+  EXPECT_LT(top_of(1), 10);
+  EXPECT_LT(top_of(3), 4);
 }
 
 TEST(CoverageCurveChart, DrawsAnything) {

@@ -29,6 +29,20 @@ TEST(ChoicesText, ShowsEveryCandidate) {
                   "7 shifted rows"));
 }
 
+// An operator without bounds stands behind every cut before it.
+TEST(ChoicesText, SaysAReasonOnce) {
+  Choices choices{.score = "nested", .rows = 40};
+  choices.cut.emplace().candidates = {{"x", 0, 0, 0, "no bounds"},
+                                      {"h1", 0, 0, 0, "no bounds"},
+                                      {"h2", 0, 0, 0, "too slow"},
+                                      {"h3", 0, 2.5, 0.9, ""}};
+  choices.cut->chosen = 3;
+  const std::string text = choices_text(choices).at(0);
+  EXPECT_EQ(text.find("no bounds"), text.rfind("no bounds"));
+  EXPECT_THAT(text, AllOf(HasSubstr("skipped: no bounds"), HasSubstr("skipped as well"),
+                          HasSubstr("skipped: too slow")));
+}
+
 TEST(ChoicesText, SaysWhetherTheSliceIsLeftOut) {
   Choices choices{.score = "surrogate", .rows = 40, .steps = ChosenSteps{12, 0.925}};
   EXPECT_THAT(choices_text(choices),

@@ -21,10 +21,12 @@ using ::testing::Not;
 TEST(Format, Numbers) {
   EXPECT_EQ(format_number(1.75284), "1.753");
   EXPECT_EQ(format_number(-0.0812), "−0.08120");
-  EXPECT_EQ(format_number(1234.5678), "1235");
-  EXPECT_EQ(format_number(98765.4), "98765");
+  EXPECT_EQ(format_number(1234.5678), "1,235");
+  EXPECT_EQ(format_number(98765.4), "98,765");
   EXPECT_EQ(format_number(0), "0");
-  EXPECT_EQ(format_number(1234567), "1.235e6");
+  EXPECT_EQ(format_number(1234567), "1,234,567");
+  EXPECT_EQ(format_number(-123456.7), "−123,457");
+  EXPECT_EQ(format_number(1234567891), "1.235e9");
   EXPECT_EQ(format_number(0.00001234), "1.234e−5");
   EXPECT_EQ(format_number(1e300, 2), "1.0e300");
   EXPECT_EQ(format_number(kInfinity), "∞");

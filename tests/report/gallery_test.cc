@@ -26,8 +26,8 @@ Gallery sample_gallery() {
           .headers = {"Method", "Coverage"},
           .rows = {{"nested", "91.0 %"}, {"residual", "90.0 %"}},
           .table_remark = "At the same level.",
-          .parts = {"image", "prediction", "uncertainty"},
-          .strips = {{"scene_1", png, "99.2 % of its pixels"}, {"scene_\"2\"", png}},
+          .strips = {{"scene_1", {{"image", png}, {"truth", png}}, "99.2 % of its pixels"},
+                     {"scene_\"2\"", {{"image", png}}, "", true}},
           .class_names = {"unlabelled", "road"},
           .scale_low = "0",
           .scale_high = "1",
@@ -43,11 +43,13 @@ TEST(GalleryHtml, HoldsAllThatItIsGiven) {
   EXPECT_THAT(html, HasSubstr("<h1>Streets &lt;&amp; more&gt;</h1>"));
   EXPECT_THAT(html, HasSubstr("91.0&nbsp;%"));
   EXPECT_THAT(html, HasSubstr("Made of generated scenes."));
-  EXPECT_THAT(html, HasSubstr("alt=\"scene_&quot;2&quot;\""));
-  EXPECT_EQ(count_of(html, base64_text(gallery.strips[0].png)), 2u);
-  EXPECT_EQ(count_of(html, "<div class=\"parts\"><span>image</span><span>prediction</span>"), 2u);
+  EXPECT_THAT(html, HasSubstr("alt=\"scene_&quot;2&quot;: image\""));
+  EXPECT_EQ(count_of(html, base64_text(gallery.strips[0].pictures[0].png)), 3u);
+  EXPECT_EQ(count_of(html, "<span>image</span>"), 2u);
+  EXPECT_EQ(count_of(html, "<figure class=\"card strip missed\">"), 1u);
   EXPECT_THAT(html, HasSubstr("<span style=\"background:#000000\"></span>unlabelled"));
-  EXPECT_EQ(count_of(html, "<img "), 3u);  // two strips and the scale
+  EXPECT_THAT(html, HasSubstr("<span style=\"background:#804080\"></span>road"));
+  EXPECT_EQ(count_of(html, "<img "), 4u);  // three pictures and the scale
 }
 
 TEST(GalleryHtml, IsOneWellFormedFile) {

@@ -156,5 +156,23 @@ TEST(Json, LabelSets) {
   EXPECT_EQ(json["class_coverage"].size(), 2u);
 }
 
+TEST(ReportJson, ErrorLevelsAndConfusions) {
+  EvaluationReport report = testing::sample_report();
+  EXPECT_FALSE(report_json(report).contains("rmse"));
+  EXPECT_FALSE(report_json(report).contains("levels"));
+  std::get<IntervalEvaluation>(report.methods[0].evaluation).output_error = {{4.5, 3.25, 14.5}};
+  report.methods[0].levels = {{Level(0.05), coverage_of(96, 100), testing::kInfinity}};
+  const nlohmann::ordered_json json = report_json(report);
+  EXPECT_EQ(json["rmse"], 4.5);
+  EXPECT_EQ(json["mae"], 3.25);
+  EXPECT_EQ(json["deviation"], 14.5);
+  EXPECT_EQ(json["levels"][0]["alpha"], 0.05);
+  EXPECT_EQ(json["levels"][0]["length"], "inf");
+  EXPECT_EQ(json["levels"][0]["covered"], 96);
+  SetEvaluation sets;
+  sets.confusions = {{"cat", "dog", 3, 2}};
+  EXPECT_EQ(evaluation_json(sets, Level(0.1))["confusions"][0]["prediction"], "dog");
+}
+
 }  // namespace
 }  // namespace fcp

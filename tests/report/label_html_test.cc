@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -42,8 +43,8 @@ TEST(LabelPage, HasAllSectionsAndCharts) {
   for (const std::string& chart : charts) testing::expect_drawable(chart);
   EXPECT_THAT(html, HasSubstr("Beta(451, 50)"));
   EXPECT_THAT(html, HasSubstr("true label lies in its set"));
-  EXPECT_THAT(html, HasSubstr("label sets among 20 classes by the score lac"));
-  EXPECT_THAT(html, Not(HasSubstr("class=\"alarm\"")));
+  EXPECT_THAT(html, HasSubstr("label sets among 20 classes, score lac"));
+  EXPECT_THAT(html, Not(HasSubstr("role=\"alert\"")));
   EXPECT_THAT(html, Not(HasSubstr("interval is the whole line")));
 }
 
@@ -57,8 +58,8 @@ TEST(LabelPage, SaysTheHeadlineNumbers) {
   EXPECT_THAT(tile(html, "Mean size"), HasSubstr("of 20 labels"));
   EXPECT_THAT(tile(html, "Top-1 accuracy"), HasSubstr("81.2&nbsp;%"));
   EXPECT_THAT(tile(html, "Top-1 accuracy"), HasSubstr("top-5 93.8&nbsp;%"));
-  EXPECT_THAT(tile(html, "Radius"), HasSubstr(format_number(*report.methods[0].radius)));
-  EXPECT_THAT(tile(html, "Calibration rows"), HasSubstr("1,000 test rows"));
+  EXPECT_THAT(tile(html, "Test rows"), HasSubstr("1,000"));
+  EXPECT_THAT(tile(html, "Test rows"), HasSubstr("calibrated on 500"));
   EXPECT_THAT(html, HasSubstr(html_text(format_percent(result.worst_class.coverage.rate))));
 }
 
@@ -86,8 +87,8 @@ TEST(LabelPage, EscapesEverythingGiven) {
                              LabelExample{"<q>", "<s>", {"<q>", "\"><script>"}}});
   const std::string html = report_html(report);
   testing::expect_well_formed(html);
-  for (const char* raw :
-       {"<script", "<b>", "<u>", "<em>", "<key>", "<value>", "<q>", "<s>", "<img>", "\" onload"}) {
+  for (const char* raw : {"<script>alert", "><script>", "<b>", "<u>", "<em>", "<key>", "<value>",
+                          "<q>", "<s>", "<img>", "\" onload"}) {
     EXPECT_THAT(html, Not(HasSubstr(raw)));
   }
   EXPECT_THAT(html, HasSubstr("&lt;b&gt;cat&lt;/b&gt;"));
@@ -98,7 +99,8 @@ TEST(LabelPage, AnInfiniteRadiusIsSaidLoudly) {
   EXPECT_THAT(html, HasSubstr("role=\"alert\""));
   EXPECT_THAT(html, HasSubstr("Every set holds every label"));
   EXPECT_THAT(html, HasSubstr("at least 9 calibration rows"));
-  EXPECT_THAT(tile(html, "Radius"), HasSubstr("∞"));
+  EXPECT_THAT(html, HasSubstr("The sets say nothing: the radius is infinite."));
+  EXPECT_THAT(html, HasSubstr("∞"));
   EXPECT_THAT(tile(html, "Mean size"), HasSubstr("100.0&nbsp;% of all"));
   for (const std::string& chart : charts_of(html)) testing::expect_drawable(chart);
 }
@@ -165,11 +167,67 @@ TEST(LabelPage, NamesTheClassesWithoutATestRow) {
 
 TEST(LabelPage, ExamplesSayInWordsWhatTheyAre) {
   const std::string html = report_html(sample_label_report());
-  EXPECT_EQ(count_of(html, "✓ covered"), 1u);
-  EXPECT_EQ(count_of(html, "✗ missed"), 2u);
-  EXPECT_EQ(count_of(html, "the set is empty"), 1u);
+  EXPECT_EQ(count_of(html, "<p class=\"mark\">✓ covered"), 1u);
+  EXPECT_EQ(count_of(html, "<p class=\"mark\">✗ missed"), 2u);
+  EXPECT_EQ(count_of(html, "<p class=\"remark none\">∅ The set is empty"), 1u);
   EXPECT_THAT(html, HasSubstr("true label dog &amp; fox, predicted class 3"));
-  EXPECT_THAT(html, HasSubstr("<li class=\"truth\">&lt;b&gt;cat&lt;/b&gt;</li>"));
+  EXPECT_THAT(html, HasSubstr("<li class=\"truth\" data-last=\"0\">&lt;b&gt;cat&lt;/b&gt;</li>"));
+}
+
+// Missed rows come first, and among them those of large sets.
+TEST(LabelPage, HardExamplesComeFirst) {
+  EvaluationReport report = sample_label_report();
+  report.examples = {{"easy", "", true, LabelExample{"a", "a", {"a"}}},
+                     {"large", "", true, LabelExample{"a", "a", {"a", "b", "c"}}},
+                     {"empty", "", false, LabelExample{"a", "a", {}}},
+                     {"wrong", "", false, LabelExample{"a", "b", {"b"}}}};
+  const std::string html = report_html(report);
+  std::vector<size_t> places;
+  for (const char* name : {"wrong", "empty", "large", "easy"}) {
+    places.push_back(html.find(std::string("<h3>") + name + "</h3>"));
+  }
+  EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
+  EXPECT_NE(places.back(), std::string::npos);
+}
+
+// At other levels other labels are in: those of larger sets stand ready, hidden.
+TEST(LabelPage, ExamplesKnowTheSetsOfOtherLevels) {
+  EvaluationReport report = sample_label_report();
+  MethodResult& main = report.methods[0];
+  main.levels = {{Level::parse("0.05"), coverage_of(96, 100), 3},
+                 {Level::parse("0.1"), main.coverage(), main.sets().mean_size},
+                 {Level::parse("0.2"), coverage_of(81, 100), 1}};
+  report.examples = {
+      {"row", "", false, LabelExample{"c", "a", {"a", "b"}, {{"a", 2}, {"b", 1}, {"c", 0}}}}};
+  const std::string html = report_html(report);
+  EXPECT_THAT(html, HasSubstr("data-covered=\"100\""));
+  EXPECT_THAT(html, HasSubstr("<li data-last=\"2\">a</li><li data-last=\"1\">b</li>"
+                              "<li class=\"truth\" data-last=\"0\" hidden=\"\">c</li>"));
+  EXPECT_THAT(html, HasSubstr("id=\"alpha\""));
+}
+
+TEST(LabelPage, ListsConfusions) {
+  EvaluationReport report = sample_label_report();
+  auto& result = std::get<SetEvaluation>(report.methods[0].evaluation);
+  EXPECT_THAT(report_html(report), Not(HasSubstr("id=\"confusions\"")));
+  result.confusions = {{"<cat>", "dog", 40, 30}};
+  result.confused_rows = 50;
+  const std::string html = report_html(report);
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">&lt;cat&gt;</th><td>dog</td><td>40</td><td>30 "
+                              "(75&nbsp;%)</td>"));
+  EXPECT_THAT(html, HasSubstr("50 test rows wrongly; the most frequent confusions make up 40"));
+}
+
+TEST(LabelPage, ClassConditionalMethodsAreNotComparedWithOthers) {
+  EvaluationReport report = sample_label_report();
+  report.methods[0].radius = std::nullopt;
+  report.guaranteed_classes = true;
+  report.guaranteed_groups = {{"dog & fox", 300, coverage_of(270, 300)}};
+  const std::string html = report_html(report);
+  EXPECT_THAT(html, HasSubstr("lac promises coverage for each class, the others only over all"));
+  EXPECT_THAT(html, HasSubstr("The guarantee holds for each class alone."));
+  const size_t row = html.find("<th scope=\"row\">aps</th>");
+  EXPECT_THAT(html.substr(row, html.find("</tr>", row) - row), HasSubstr("<td>–</td>"));
 }
 
 TEST(LabelPage, ShowsAtMost24ExamplesAndTwelveLabels) {
@@ -179,10 +237,10 @@ TEST(LabelPage, ShowsAtMost24ExamplesAndTwelveLabels) {
   report.examples.assign(30, {"row", "", true, large});
   const std::string html = report_html(report);
   EXPECT_EQ(count_of(html, "class=\"card example"), 24u);
-  EXPECT_THAT(html, HasSubstr("The first 24 of 30 examples."));
-  EXPECT_EQ(count_of(html, "<li class=\"truth\">label 90</li>"), 24u);
-  EXPECT_EQ(count_of(html, "<li>label 10</li>"), 24u);
-  EXPECT_EQ(count_of(html, "<li>label 11</li>"), 0u);
+  EXPECT_THAT(html, HasSubstr("The hardest 24 of 30 test rows that were drawn at random"));
+  EXPECT_EQ(count_of(html, "<li class=\"truth\" data-last=\"0\">label 90</li>"), 24u);
+  EXPECT_EQ(count_of(html, "<li data-last=\"0\">label 10</li>"), 24u);
+  EXPECT_EQ(count_of(html, "<li data-last=\"0\">label 11</li>"), 0u);
   EXPECT_EQ(count_of(html, "and 88 more"), 24u);
 }
 

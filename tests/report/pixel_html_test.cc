@@ -94,11 +94,12 @@ TEST(PixelReport, SaysThatTheWorldHasShifted) {
   std::get<PixelEvaluation>(main.evaluation).coverage = coverage_of(50, 100);
   EXPECT_EQ(report_json(report)["verdict"], "too low");
   EXPECT_LT(report_json(report)["p_coverage"], 1e-6);
-  report.examples = {{"scene", "", true, PixelExample{0.5, 0.25}}};
+  report.examples = {{"scene", "", false, PixelExample{0.5}}};
   const std::string html = report_html(report);
-  EXPECT_THAT(html, HasSubstr("Coverage is too low. With 200 calibration images"));
-  EXPECT_THAT(html,
-              HasSubstr("50.00&nbsp;% of the pixels are in; the largest uncertainty is 0.25"));
+  EXPECT_THAT(html, HasSubstr("The promise is not kept on these rows"));
+  EXPECT_THAT(html, HasSubstr("With 200 calibration images"));
+  EXPECT_THAT(html, HasSubstr("✗ missed: 50.00&nbsp;% of the pixels are in"));
+  EXPECT_THAT(html, HasSubstr("<section id=\"promise\">"));
 }
 
 }  // namespace

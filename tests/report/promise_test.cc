@@ -93,8 +93,38 @@ TEST(Guarantee, ListsItsGroups) {
   EXPECT_THAT(guaranteed_texts(claim)[1],
               HasSubstr("red (400 calibration rows), blue (600 calibration rows), rare (5 "
                         "calibration rows, too few: everything is in)."));
-  EXPECT_THAT(not_guaranteed_texts(claim).front(), HasSubstr("groups other than those guaranteed"));
+  EXPECT_THAT(not_guaranteed_texts(claim).front(),
+              HasSubstr("parts other than the groups that are guaranteed"));
   EXPECT_THAT(not_guaranteed_texts(claim).front(), ::testing::Not(HasSubstr("for each group")));
+}
+
+TEST(Guarantee, OfClassesListsThem) {
+  EvaluationReport report = testing::sample_label_report(1000, 500);
+  report.methods[0].radius = std::nullopt;
+  report.guaranteed_groups = {{"cat", 400}, {"dog", 600}};
+  report.guaranteed_classes = true;
+  const Claim claim = claim_of(report);
+  EXPECT_THAT(guaranteed_texts(claim)[1], HasSubstr("each of these classes alone"));
+  EXPECT_THAT(not_guaranteed_texts(claim).front(), HasSubstr("other than the classes that are"));
+}
+
+TEST(Guarantee, OfImagesSpeaksOfPixels) {
+  EvaluationReport report;
+  PixelEvaluation figures;
+  figures.share = 0.9;
+  figures.sets = true;
+  figures.coverage = figures.whole = coverage_of(91, 100);
+  MethodResult lac;
+  lac.name = "lac";
+  lac.evaluation = figures;
+  lac.radius = 1;
+  report.methods = {lac};
+  report.calibration_rows = 100;
+  EXPECT_THAT(guaranteed_texts(claim_of(report)).front(),
+              HasSubstr("In a new image at least 90.0 % of the labelled pixels have their label in "
+                        "their set with probability at least 90 %, if it and the calibration "
+                        "images are exchangeable"));
+  EXPECT_THAT(not_guaranteed_texts(claim_of(report)).front(), HasSubstr("each pixel"));
 }
 
 TEST(Verdict, OfGroupsNamesTheWorst) {

@@ -43,8 +43,10 @@ inline MethodResult sample_method(std::string name, bool scaled, size_t calibrat
     test.push_back(std::abs(truth.back() - x) / width(x));
     groups.push_back(static_cast<int64_t>(random.below(3)));
     method.lengths.push_back(upper.back() - lower.back());
-    if (sample)
-      sample->push_back({.region = IntervalExample{x, lower.back(), upper.back(), truth.back()}});
+    if (!sample) continue;
+    const IntervalExample shown{x, lower.back(), upper.back(), truth.back()};
+    sample->push_back(
+        {.covered = Interval{shown.lower, shown.upper}.contains(shown.truth), .region = shown});
   }
   IntervalEvaluationOptions options;
   options.level = level;

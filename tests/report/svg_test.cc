@@ -70,8 +70,9 @@ TEST(RoundTicks, AreRoundAndInside) {
 
 TEST(TickLabels, TellTicksApart) {
   EXPECT_THAT(tick_labels(std::vector<double>{-0.2, 0, 0.2}), ElementsAre("−0.2", "0.0", "0.2"));
-  EXPECT_THAT(tick_labels(std::vector<double>{0, 500, 1000}), ElementsAre("0", "500", "1000"));
-  EXPECT_THAT(tick_labels(std::vector<double>{1e6, 2e6}), ElementsAre("1.00e6", "2.00e6"));
+  EXPECT_THAT(tick_labels(std::vector<double>{0, 500, 1000}), ElementsAre("0", "500", "1,000"));
+  EXPECT_THAT(tick_labels(std::vector<double>{1e6, 2e6}), ElementsAre("1,000,000", "2,000,000"));
+  EXPECT_THAT(tick_labels(std::vector<double>{1e9, 2e9}), ElementsAre("1.00e9", "2.00e9"));
 }
 
 TEST(Chart, MapsTheRangeToThePlotAndTheRestToItsEdge) {

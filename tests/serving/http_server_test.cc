@@ -129,12 +129,54 @@ TEST(HttpServer, ClosesThoseWhoAreLate) {
 TEST(HttpServer, RefusesTooManyConnections) {
   Running running({.connections = 2});
   Client a(running.server().port()), b(running.server().port());
-  a.say("GET /a HTTP/1.1\r\n\r\n");
-  b.say("GET /b HTTP/1.1\r\n\r\n");
-  EXPECT_THAT(a.hear(), HasSubstr("/a"));
-  EXPECT_THAT(b.hear(), HasSubstr("/b"));
+  for (Client* one : {&a, &b}) one->say("GET /later HTTP/1.1\r\n\r\n");
+  while (running.server().in_work() < 2) std::this_thread::yield();
   Client c(running.server().port());
   EXPECT_THAT(c.hear(2), StartsWith("HTTP/1.1 503 "));
+}
+
+// Whoever has been idle for the longest makes room: all connections being taken does not keep
+// others out.
+TEST(HttpServer, MakesRoomForOthers) {
+  Running running({.connections = 2});
+  std::vector<std::unique_ptr<Client>> all;
+  for (const char* path : {"/a", "/b", "/c", "/d"}) {
+    all.push_back(std::make_unique<Client>(running.server().port()));
+    all.back()->say(concat("GET ", path, " HTTP/1.1\r\n\r\n"));
+    EXPECT_THAT(all.back()->hear(), HasSubstr(path));
+  }
+  EXPECT_EQ(all[0]->hear(), "");
+  EXPECT_EQ(all[1]->hear(), "");
+  all[2]->say("GET /still HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(all[2]->hear(), HasSubstr("/still"));
+}
+
+TEST(HttpServer, LimitsTheConnectionsOfAClient) {
+  Running running({.client_connections = 1});
+  Client a(running.server().port());
+  a.say("GET /a HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(a.hear(), HasSubstr("/a"));
+  {
+    Client b(running.server().port());
+    EXPECT_THAT(b.hear(2), StartsWith("HTTP/1.1 503 "));
+  }
+  a.say("GET /more HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(a.hear(), HasSubstr("/more"));
+}
+
+TEST(HttpServer, LimitsTheRateOfAClient) {
+  Running running({.client_rate = 0.001});
+  Client client(running.server().port());
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "GET /a HTTP/1.1\r\n\r\n";
+  client.say(many);
+  const std::string heard = client.hear(1000);
+  EXPECT_THAT(heard, StartsWith("HTTP/1.1 200 "));
+  size_t limited = 0;
+  for (size_t at = 0; (at = heard.find("HTTP/1.1 429 ", at)) != std::string::npos; ++at) ++limited;
+  EXPECT_EQ(limited, 999u);
+  EXPECT_THAT(heard, HasSubstr("Retry-After: 1"));
+  EXPECT_EQ(running.server().limited(), 999u);
 }
 
 TEST(HttpServer, RefusesMoreBytesThanItHasRoomFor) {

@@ -1,5 +1,6 @@
 #include "fcp/serving/live_state.h"
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -28,13 +29,14 @@ class LiveStateTest : public ::testing::Test {
   void start() {
     state_.reset();
     state_ = std::make_unique<LiveState>(
-        open_feedback_store(folder_.path("state"), {}), *models_, MonitorOptions{},
+        open_feedback_store(folder_.path("state"), {}), *models_, options_,
         [this](const std::string& text) { heard_.push_back(text); });
   }
 
   bool remember(const std::string& id, ServedRows rows) {
     std::promise<bool> taken;
     EXPECT_TRUE(state_->remember(models_->find("line")->model(), id, std::move(rows),
+                                 state_->adapted_level(*models_->find("line")->model()),
                                  [&](const std::string& error, bool was) {
                                    EXPECT_EQ(error, "");
                                    taken.set_value(was);
@@ -55,6 +57,7 @@ class LiveStateTest : public ::testing::Test {
   std::unique_ptr<ModelStore> models_;
   std::unique_ptr<LiveState> state_;
   std::vector<std::string> heard_;
+  LiveOptions options_;
 };
 
 TEST_F(LiveStateTest, AnswersTruthsClearly) {
@@ -101,6 +104,42 @@ TEST_F(LiveStateTest, IsTheSameAfterARestart) {
   EXPECT_EQ(after.log_exchangeability, before.log_exchangeability);
   EXPECT_EQ(after.log_drift, before.log_drift);
   EXPECT_EQ(learn({"7", 0, {1}}).status, "duplicate");
+}
+
+// The level goes where AdaptiveLevel goes with the same p-values, and stays there after a restart
+// even where few truths are kept.
+TEST_F(LiveStateTest, AdaptsTheLevel) {
+  options_.adapt = AdaptOptions{};
+  start();
+  const auto level = [this] {
+    return state_->adapted_level(*models_->find("line")->model())->value();
+  };
+  AdaptiveLevel expected(options_.monitor.level, *options_.adapt);
+  Random random(5);
+  size_t covered = 0;
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(level(), std::clamp(expected.level(), 1e-12, 1 - 1e-12));
+    const double before = level();
+    const std::string id = std::to_string(i);
+    remember(id, line_row(0, 0));
+    const TruthResult told = learn({id, 0, {static_cast<float>(3 * random.normal())}});
+    expected.see(told.p_value);
+    covered += told.p_value > before ? 1 : 0;
+  }
+  EXPECT_NE(level(), 0.1);
+  const double last = level();
+  start();
+  EXPECT_EQ(level(), last);
+  const MonitorReport report = state_->report("line").value();
+  EXPECT_EQ(report.adapted_covered.rows, 200u);
+  EXPECT_EQ(report.adapted_covered.hits, covered);
+  state_.reset();
+  const auto store = open_feedback_store(folder_.path("state"), {.waiting = 10, .truths = 10});
+  store->begin();
+  store->commit();
+  EXPECT_EQ(store->truths(), 10u);
+  EXPECT_EQ(store->levels_of(models_->find("line")->model()->sha256()).at(0).second.level,
+            expected.level());
 }
 
 TEST_F(LiveStateTest, RaisesAlarms) {

@@ -90,6 +90,20 @@ TEST(TensorRequest, SaysWhatIsWrong) {
               HasSubstr("expected a number"));
 }
 
+// Ids are keys of a database.
+TEST(TensorRequest, RefusesIdsThatCannotBeKept) {
+  const auto with = [](const std::string& id) {
+    return concat(R"({"id": ")", id, R"(", "inputs": [{"name": "x", "shape": [1], "datatype": )",
+                  R"("FP32", "data": [1]}]})");
+  };
+  EXPECT_EQ(request_complaint(with(std::string(512, 'a'))), "");
+  EXPECT_THAT(request_complaint(with(std::string(513, 'a'))), HasSubstr("513 bytes"));
+  EXPECT_THAT(request_complaint(with("a\\u0000b")), HasSubstr("NUL"));
+  EXPECT_THAT(complaint_of(
+                  [] { parse_feedback(R"({"feedback": [{"id": "\u0000", "truth": 1}]})", {}, 9); }),
+              HasSubstr("NUL"));
+}
+
 TEST(TensorResponse, WritesJsonAndBytes) {
   const float far = std::numeric_limits<float>::infinity();
   TensorResponse response{"m",

@@ -1,6 +1,7 @@
 #include "fcp/training/member_stack.h"
 
 #include <cmath>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -83,6 +84,26 @@ TEST(MemberStackTest, BackwardKnowsWhatDropoutDropped) {
   const double after = run(parameters + step * gradient, nullptr);
   const double expected = step * gradient.square().sum().item<double>();
   EXPECT_NEAR(after - before, expected, 0.05 * expected);
+}
+
+// Buffers of small products come from memory in which NaNs stood before.
+TEST(MemberStackTest, BackwardReadsNoMemoryThatNobodyWrote) {
+  const StackShape shape{4, {8}, 1};
+  const int64_t networks = 3, rows = 10;
+  MemberStack stack(shape, initial_stack(shape, kStackSeeds));
+  const torch::Tensor x = stack_rows(networks, rows, 4, 1);
+  for (int round = 0; round < 50; ++round) {
+    DropoutMasks masks(0.1, networks * rows * 8, 7, torch::kCPU);
+    const torch::Tensor output = stack.forward(x, masks);
+    {
+      std::vector<torch::Tensor> dirt;
+      for (int i = 0; i < 20; ++i) {
+        dirt.push_back(torch::full({networks, rows, 8}, std::nan(""), torch::kFloat));
+      }
+    }
+    stack.backward(torch::ones_like(output));
+    ASSERT_TRUE(stack.gradient().isfinite().all().item<bool>()) << "round " << round;
+  }
 }
 
 TEST(MemberStackTest, MasksKeepTheMean) {

@@ -9,7 +9,7 @@
 namespace fcp {
 namespace {
 
-using Activation = std::function<torch::Tensor(const torch::Tensor&)>;
+using CellActivation = std::function<torch::Tensor(const torch::Tensor&)>;
 
 // α and β are taken from their lists in order, by the activations that have them.
 class ActivationReader {
@@ -19,7 +19,7 @@ class ActivationReader {
         alphas_(arguments.numbers("activation_alpha")),
         betas_(arguments.numbers("activation_beta")) {}
 
-  Activation read(std::string name) {
+  CellActivation read(std::string name) {
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
     if (name == "relu") return [](const torch::Tensor& x) { return torch::relu(x); };
@@ -87,7 +87,7 @@ Cell read_cell(OpArguments& arguments, CellKind kind, size_t index) {
   }
   ActivationReader reader(arguments);
   for (size_t i = 0; i < usual.size() * (index + 1); ++i) {
-    const Activation activation = reader.read(names[i]);
+    const CellActivation activation = reader.read(names[i]);
     if (i >= usual.size() * index) cell.activations.push_back(activation);
   }
   return cell;

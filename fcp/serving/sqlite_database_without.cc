@@ -1,10 +1,10 @@
 // Where fcp was built without SQLite.
 #include "fcp/base/error.h"
-#include "fcp/serving/feedback_store.h"
+#include "fcp/serving/sql_database.h"
 
 namespace fcp {
 
-std::unique_ptr<FeedbackStore> open_feedback_store(const std::string& folder, const StoreLimits&) {
+std::unique_ptr<SqlDatabase> open_sqlite(const std::string& folder, bool) {
   fail(folder, ": this fcp was built without SQLite (libsqlite3-dev), which keeps feedback");
 }
 

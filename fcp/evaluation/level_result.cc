@@ -1,0 +1,63 @@
+#include "fcp/evaluation/level_result.h"
+
+#include <algorithm>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+
+void LevelSums::add(const LevelSums& other) {
+  rows += other.rows;
+  covered += other.covered;
+  sizes.add(other.sizes);
+}
+
+LevelResult LevelSums::result(const Level& level, double confidence) const {
+  const LengthSummary summary = sizes.summary();
+  return {level, coverage_of(covered, rows, confidence), summary.mean, summary.infinite_share};
+}
+
+LevelSums level_sums(const IntervalBatch& batch, size_t outputs) {
+  LevelSums sums;
+  sums.rows = batch.truth.size() / outputs;
+  for (size_t row = 0; row < sums.rows; ++row) {
+    bool covered = true;
+    for (size_t at = row * outputs; at < (row + 1) * outputs; ++at) {
+      const MeasuredRegion region = measure_region(batch, at);
+      covered = covered && region.inside;
+      sums.sizes.add(region.empty ? 1 : 0, region.empty ? 0 : region.length);
+    }
+    sums.covered += covered;
+  }
+  return sums;
+}
+
+LevelSums level_sums(const LabelSetBatch& batch, size_t classes) {
+  LevelSums sums;
+  sums.rows = batch.truth.size();
+  for (size_t row = 0; row < sums.rows; ++row) {
+    const auto set = batch.members.subspan(row * classes, classes);
+    const auto size = static_cast<double>(
+        std::count_if(set.begin(), set.end(), [](uint8_t member) { return member != 0; }));
+    sums.covered += set[static_cast<size_t>(batch.truth[row])] != 0;
+    sums.sizes.add(0, size);
+  }
+  return sums;
+}
+
+std::vector<double> pack_sums(const LevelSums& sums) {
+  return {static_cast<double>(sums.rows),
+          static_cast<double>(sums.covered),
+          sums.sizes.finite_sum,
+          static_cast<double>(sums.sizes.intervals),
+          static_cast<double>(sums.sizes.infinite),
+          static_cast<double>(sums.sizes.empty)};
+}
+
+LevelSums unpack_sums(std::span<const double> numbers) {
+  if (numbers.size() != 6) fail("sums of a level: found ", numbers.size(), " numbers, expected 6");
+  const auto count = [&](size_t i) { return static_cast<size_t>(numbers[i]); };
+  return {count(0), count(1), {numbers[2], count(3), count(4), count(5)}};
+}
+
+}  // namespace fcp

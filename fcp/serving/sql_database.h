@@ -1,0 +1,92 @@
+// A database as the feedback store uses it: transactions, and statements that are prepared once and
+// run many times. There are two, SQLite in a folder and PostgreSQL, and one way to write statements
+// for both: parameters are $1, $2, … in their order, integers BIGINT, numbers DOUBLE PRECISION; the
+// words that differ are SqlWords.
+// Tested by tests/serving/feedback_store_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fcp {
+
+class SqlStatement {
+ public:
+  virtual ~SqlStatement() = default;
+
+  // Ends an earlier run. The parameters are then put in their order.
+  virtual SqlStatement& start() = 0;
+  virtual SqlStatement& put(const std::string& text) = 0;
+  virtual SqlStatement& put(int64_t number) = 0;
+  virtual SqlStatement& put(double number) = 0;
+  virtual SqlStatement& put_bytes(std::string_view bytes) = 0;
+
+  // Whether there is a row; the columns are those of the row until the next step.
+  virtual bool step() = 0;
+  virtual std::string text(int column) const = 0;
+  virtual int64_t integer(int column) const = 0;
+  virtual double number(int column) const = 0;
+  virtual std::string_view bytes(int column) const = 0;
+  // No more rows are wanted.
+  virtual void end() = 0;
+
+  void run() {
+    while (step()) {
+    }
+    end();
+  }
+
+  // Numbers as this machine has them; servers that share a database are of one kind.
+  template <typename Number>
+  SqlStatement& put_numbers(const std::vector<Number>& numbers) {
+    return put_bytes(
+        {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number)});
+  }
+  template <typename Number>
+  std::vector<Number> numbers(int column) const {
+    const std::string_view found = bytes(column);
+    std::vector<Number> values(found.size() / sizeof(Number));
+    if (!values.empty()) {
+      std::memcpy(values.data(), found.data(), values.size() * sizeof(Number));
+    }
+    return values;
+  }
+};
+
+struct SqlWords {
+  const char* serial;  // a key that only grows
+  const char* bytes;
+};
+
+class SqlDatabase {
+ public:
+  virtual ~SqlDatabase() = default;
+  virtual SqlWords words() const = 0;
+  // Whether other servers may write to it meanwhile. Their transactions and ours come one after the
+  // other, so that serial keys grow in the order in which they can be seen.
+  virtual bool is_shared() const = 0;
+
+  virtual void execute(const std::string& text) = 0;
+  virtual std::unique_ptr<SqlStatement> prepare(const std::string& text) = 0;
+
+  // Connects again where the connection was lost.
+  virtual void begin() = 0;
+  virtual void commit() = 0;
+  // Nothing where there is no transaction.
+  virtual void undo() = 0;
+};
+
+// feedback.db in a folder, in WAL mode with full synchronisation. exclusive: the folder is made
+// where there is none, and refused where another has it; otherwise it must be there. An Error where
+// fcp was built without SQLite.
+std::unique_ptr<SqlDatabase> open_sqlite(const std::string& folder, bool exclusive);
+
+// A connection string as libpq takes it. An Error where fcp was built without libpq.
+std::unique_ptr<SqlDatabase> open_postgresql(const std::string& url);
+
+}  // namespace fcp

@@ -1,0 +1,206 @@
+#include "fcp/training/cross_fit.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/network/network.h"
+#include "fcp/training/graph_parts.h"
+
+namespace fcp {
+namespace {
+
+constexpr int64_t kNoFold = -1;
+
+// The fold of each row, at random and equally many of each; kNoFold of those left over.
+std::vector<int64_t> deal_folds(size_t rows, int64_t folds, uint64_t seed) {
+  std::vector<int64_t> fold_of(rows, kNoFold);
+  const std::vector<size_t> order = Random(seed).permutation(rows);
+  const size_t dealt = rows - rows % static_cast<size_t>(folds);
+  for (size_t i = 0; i < dealt; ++i) fold_of[order[i]] = static_cast<int64_t>(i) % folds;
+  return fold_of;
+}
+
+std::vector<size_t> rows_in(const std::vector<int64_t>& fold_of, int64_t fold, bool inside) {
+  std::vector<size_t> rows;
+  for (size_t i = 0; i < fold_of.size(); ++i) {
+    if ((fold_of[i] == fold) == inside) rows.push_back(i);
+  }
+  return rows;
+}
+
+// Adds a graph with every name but that of the input behind `prefix`; the name of its answer.
+std::string append_graph(Graph& all, const Graph& part, const std::string& prefix) {
+  const std::string input = part.inputs.at(0).name;
+  const auto named = [&](const std::string& name) {
+    return name.empty() ? name : name == input ? std::string("input") : prefix + name;
+  };
+  for (Node node : part.nodes) {
+    node.name = named(node.name);
+    for (std::string& name : node.inputs) name = named(name);
+    for (std::string& name : node.outputs) name = named(name);
+    all.nodes.push_back(std::move(node));
+  }
+  for (const auto& [name, tensor] : part.initializers) all.initializers[named(name)] = tensor;
+  return named(part.outputs.at(0).name);
+}
+
+torch::Tensor answers_of(const Graph& graph, const Array& x) {
+  const torch::NoGradGuard no_gradients;
+  const auto rows = static_cast<int64_t>(x.rows()), columns = static_cast<int64_t>(x.row_size());
+  return Network(graph).forward(
+      torch::from_blob(const_cast<float*>(x.values.data()), {rows, columns}, torch::kFloat));
+}
+
+// The ensembles side by side, before the rows are known.
+Graph begin_graph(int64_t columns) {
+  Graph graph;
+  graph.name = "fcp_cross";
+  graph.inputs = {batch_of("input", columns)};
+  return graph;
+}
+
+// Rows of the folds: where they stand, and the fold of each.
+struct DealtRows {
+  std::vector<int64_t> places, folds;
+};
+
+// The mean of the ensembles' answers.
+void append_mean(Graph& graph, int64_t folds, int64_t columns, const char* output) {
+  graph.initializers["cross_mean"] =
+      torch::eye(columns).repeat({folds, 1}) / static_cast<double>(folds);
+  append_node(graph, "MatMul", {"cross_answers", "cross_mean"}, output);
+}
+
+// μ_i − R_i and μ_i + R_i for all rows i (fcp/scores/cross.h).
+void finish_numbers(Graph& graph, const std::vector<std::string>& answers, const DealtRows& dealt,
+                    const torch::Tensor& residuals) {
+  const auto rows = static_cast<int64_t>(dealt.places.size());
+  graph.initializers["cross_fold"] = torch::tensor(dealt.folds, torch::kLong);
+  graph.initializers["cross_residual"] = residuals.view({1, rows}).contiguous();
+  append_node(graph, "Concat", answers, "cross_answers", {{"axis", int64_t{1}}});
+  append_mean(graph, static_cast<int64_t>(answers.size()), 1, "prediction");
+  append_node(graph, "Gather", {"cross_answers", "cross_fold"}, "cross_center",
+              {{"axis", int64_t{1}}});
+  append_node(graph, "Sub", {"cross_center", "cross_residual"}, "fcp.cross_low");
+  append_node(graph, "Add", {"cross_center", "cross_residual"}, "fcp.cross_high");
+  graph.outputs = {batch_of("prediction", 1), batch_of("fcp.cross_low", rows),
+                   batch_of("fcp.cross_high", rows)};
+}
+
+// −log softmax of logits [N, C], in operators whose bits do not depend on the batch.
+std::string append_surprise(Graph& graph, const std::string& logits, const std::string& name) {
+  append_node(graph, "ReduceMax", {logits}, name + "_largest",
+              {{"axes", std::vector<int64_t>{1}}, {"keepdims", int64_t{1}}});
+  append_node(graph, "Sub", {logits, name + "_largest"}, name + "_lowered");
+  append_node(graph, "Exp", {name + "_lowered"}, name + "_shares");
+  append_node(graph, "MatMul", {name + "_shares", "cross_ones"}, name + "_sum");
+  append_node(graph, "Log", {name + "_sum"}, name + "_log");
+  append_node(graph, "Sub", {name + "_log", name + "_lowered"}, name);
+  return name;
+}
+
+// −log p_i(c) − R_i for all rows i and classes c (fcp/scores/cross_labels.h).
+void finish_labels(Graph& graph, const std::vector<std::string>& answers, const DealtRows& dealt,
+                   const torch::Tensor& residuals, int64_t classes) {
+  const auto rows = static_cast<int64_t>(dealt.places.size());
+  const torch::Tensor folds = torch::tensor(dealt.folds, torch::kLong);
+  graph.initializers["cross_ones"] = torch::ones({classes, 1});
+  graph.initializers["cross_column"] =
+      (folds.unsqueeze(1) * classes + torch::arange(classes, torch::kLong)).flatten();
+  graph.initializers["cross_residual"] =
+      residuals.view({rows, 1}).expand({rows, classes}).reshape({1, rows * classes});
+  std::vector<std::string> surprises;
+  for (size_t fold = 0; fold < answers.size(); ++fold) {
+    surprises.push_back(append_surprise(graph, answers[fold], concat("cross_surprise", fold)));
+  }
+  append_node(graph, "Concat", answers, "cross_answers", {{"axis", int64_t{1}}});
+  append_mean(graph, static_cast<int64_t>(answers.size()), classes, "logits");
+  append_node(graph, "Concat", surprises, "cross_surprises", {{"axis", int64_t{1}}});
+  append_node(graph, "Gather", {"cross_surprises", "cross_column"}, "cross_each",
+              {{"axis", int64_t{1}}});
+  append_node(graph, "Sub", {"cross_each", "cross_residual"}, "fcp.cross_margins");
+  graph.outputs = {batch_of("logits", classes), batch_of("fcp.cross_margins", rows * classes)};
+}
+
+// |y − μ|, or −log p(y).
+torch::Tensor residuals_of(const torch::Tensor& answers, const torch::Tensor& truth, bool labels) {
+  if (!labels) return (truth - answers).abs();
+  return -torch::log_softmax(answers, 1).gather(1, truth.to(torch::kLong));
+}
+
+void check_crossed(const Array& x, const Array& y, const TabularOptions& options, int64_t folds) {
+  if (options.loss == Loss::kQuantile)
+    fail("cross-fitting takes numbers or classes, not quantiles");
+  if (y.row_size() != 1) fail(y.row_size(), " targets, expected one: cross-fitting takes one");
+  if (folds < 2 || static_cast<size_t>(folds) > x.rows()) {
+    fail(folds, " folds of ", x.rows(), " rows, expected at least 2 and at most one per row");
+  }
+  if (options.loss == Loss::kCrossEntropy && options.classes < 2) {
+    fail("cross-fitting of classes needs their number");
+  }
+}
+
+// Trains the ensemble of one fold, adds it to the graph, and predicts the fold by it.
+std::string train_fold(const Array& x, const Array& y, const TabularOptions& options,
+                       const std::vector<int64_t>& fold_of, int64_t fold, Graph& graph,
+                       torch::Tensor& predicted) {
+  const std::vector<size_t> others = rows_in(fold_of, fold, false);
+  const std::vector<size_t> own = rows_in(fold_of, fold, true);
+  TabularOptions each = options;
+  each.seed = options.seed + static_cast<uint64_t>(fold);
+  const TabularResult trained = train_tabular(take_rows(x, others), take_rows(y, others), each);
+  const torch::Tensor found = answers_of(trained.graph, take_rows(x, own));
+  for (size_t i = 0; i < own.size(); ++i) {
+    predicted[static_cast<int64_t>(own[i])] = found[static_cast<int64_t>(i)];
+  }
+  return append_graph(graph, trained.graph, concat("fold", fold, "/"));
+}
+
+}  // namespace
+
+CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& options, int64_t folds,
+                       const std::function<void(int64_t fold)>& progress) {
+  check_crossed(x, y, options, folds);
+  const auto begin = std::chrono::steady_clock::now();
+  const bool labels = options.loss == Loss::kCrossEntropy;
+  const auto rows = static_cast<int64_t>(x.rows());
+  CrossFit result;
+  result.graph = begin_graph(static_cast<int64_t>(x.row_size()));
+  const std::vector<int64_t> fold_of = deal_folds(x.rows(), folds, options.seed);
+  torch::Tensor predicted = torch::empty({rows, labels ? options.classes : 1}, torch::kFloat);
+  std::vector<std::string> answers;
+  for (int64_t fold = 0; fold < folds; ++fold) {
+    answers.push_back(train_fold(x, y, options, fold_of, fold, result.graph, predicted));
+    if (progress) progress(fold);
+  }
+  DealtRows dealt;
+  for (size_t i = 0; i < fold_of.size(); ++i) {
+    if (fold_of[i] == kNoFold) continue;
+    result.calibrating.push_back(i);
+    dealt.places.push_back(static_cast<int64_t>(i));
+    dealt.folds.push_back(fold_of[i]);
+  }
+  const torch::Tensor places = torch::tensor(dealt.places, torch::kLong);
+  const torch::Tensor truth =
+      torch::from_blob(const_cast<float*>(y.values.data()), {rows, 1}, torch::kFloat)
+          .index_select(0, places);
+  result.out_of_fold = predicted.index_select(0, places);
+  const torch::Tensor residuals = residuals_of(result.out_of_fold, truth, labels);
+  if (labels) {
+    finish_labels(result.graph, answers, dealt, residuals, options.classes);
+  } else {
+    finish_numbers(result.graph, answers, dealt, residuals);
+  }
+  sort_and_check(result.graph);
+  result.error = holdout_error(options.loss, result.out_of_fold, truth);
+  result.warnings = training_warnings(result.error, {}, 0);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+}  // namespace fcp

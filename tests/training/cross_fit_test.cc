@@ -1,0 +1,109 @@
+#include "fcp/training/cross_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/network/network.h"
+
+namespace fcp {
+namespace {
+
+struct Table {
+  Array x, y;
+};
+
+Table line(size_t rows) {
+  Random random(5);
+  Table table{zeros({static_cast<int64_t>(rows), 2}), zeros({static_cast<int64_t>(rows), 1})};
+  for (size_t i = 0; i < rows; ++i) {
+    const double x = random.normal();
+    table.x.values[2 * i] = static_cast<float>(x);
+    table.x.values[2 * i + 1] = static_cast<float>(random.normal());
+    table.y.values[i] = static_cast<float>(2 * x + 0.1 * random.normal());
+  }
+  return table;
+}
+
+TabularOptions small() {
+  TabularOptions options;
+  options.members = 2;
+  options.epochs = 5;
+  options.layers = {8};
+  return options;
+}
+
+// The graph's ends are those of the ensembles that did not see the rows.
+TEST(CrossFit, EndsAreOfNetworksThatDidNotSeeTheRow) {
+  const Table table = line(60);
+  const CrossFit fitted = train_crossed(table.x, table.y, small(), 3);
+  ASSERT_EQ(fitted.graph.outputs.size(), 3u);
+  const torch::Tensor x = torch::from_blob(const_cast<float*>(table.x.values.data()), {60, 2});
+  const auto outputs = Network(fitted.graph).run({x});
+  const torch::Tensor center = (outputs[1] + outputs[2]) / 2;    // [60, 60]
+  const torch::Tensor residual = (outputs[2] - outputs[1]) / 2;  // the same in every row
+  const torch::Tensor y = torch::from_blob(const_cast<float*>(table.y.values.data()), {60});
+  EXPECT_LT((center.diagonal() - fitted.out_of_fold.flatten()).abs().max().item<float>(), 1e-4);
+  EXPECT_LT((residual[7] - (y - fitted.out_of_fold.flatten()).abs()).abs().max().item<float>(),
+            1e-4);
+  // A row's own answer does not move the network that it is judged by.
+  Table other = table;
+  other.y.values[17] += 1;
+  const CrossFit again = train_crossed(other.x, other.y, small(), 3);
+  EXPECT_EQ(again.out_of_fold[17].item<float>(), fitted.out_of_fold[17].item<float>());
+  EXPECT_FALSE(again.out_of_fold.equal(fitted.out_of_fold));
+}
+
+// 32 rows in 3 folds: ten each, and two that train alone, which move every network.
+TEST(CrossFit, RowsLeftOverTrainAlone) {
+  const Table table = line(32);
+  const CrossFit fitted = train_crossed(table.x, table.y, small(), 3);
+  EXPECT_EQ(fitted.out_of_fold.size(0), 30);
+  EXPECT_EQ(fitted.graph.outputs[1].shape[1], 30);
+  ASSERT_EQ(fitted.calibrating.size(), 30u);
+  size_t left_over = 0;
+  while (left_over < 30 && fitted.calibrating[left_over] == left_over) ++left_over;
+  Table other = table;
+  other.y.values[left_over] += 1;
+  const CrossFit again = train_crossed(other.x, other.y, small(), 3);
+  EXPECT_TRUE((again.out_of_fold != fitted.out_of_fold).all().item<bool>());
+}
+
+// The margins of a classifier are those of the ensembles that did not see the rows, and its answer
+// is their mean.
+TEST(CrossFit, MarginsOfClasses) {
+  Table table = line(60);
+  for (float& y : table.y.values) y = y < -1 ? 0.f : y < 1 ? 1.f : 2.f;
+  TabularOptions options = small();
+  options.loss = Loss::kCrossEntropy;
+  options.classes = 3;
+  const CrossFit fitted = train_crossed(table.x, table.y, options, 4);
+  ASSERT_EQ(fitted.out_of_fold.sizes(), (std::vector<int64_t>{60, 3}));
+  const torch::Tensor x = torch::from_blob(const_cast<float*>(table.x.values.data()), {60, 2});
+  const auto outputs = Network(fitted.graph).run({x});
+  ASSERT_EQ(fitted.graph.outputs[0].name, "logits");
+  const torch::Tensor margins = outputs[1].view({60, 60, 3});  // rows, calibration rows, classes
+  const torch::Tensor surprise = -torch::log_softmax(fitted.out_of_fold, 1);
+  const torch::Tensor labels =
+      torch::from_blob(table.y.values.data(), {60, 1}, torch::kFloat).to(torch::kLong);
+  // Of a row and itself: how much more surprising each class is than its own.
+  const torch::Tensor own = margins.diagonal(0, 0, 1).transpose(0, 1);  // [60, 3]
+  EXPECT_LT((own - (surprise - surprise.gather(1, labels))).abs().max().item<float>(), 1e-4);
+  EXPECT_LT(own.gather(1, labels).abs().max().item<float>(), 1e-5);
+}
+
+TEST(CrossFit, RefusesWhatItCannotDo) {
+  const Table table = line(10);
+  EXPECT_THROW(train_crossed(table.x, table.y, small(), 1), Error);
+  EXPECT_THROW(train_crossed(table.x, table.y, small(), 11), Error);
+  EXPECT_THROW(train_crossed(table.x, table.x, small(), 2), Error);
+  TabularOptions classes = small();
+  classes.loss = Loss::kCrossEntropy;
+  EXPECT_THROW(train_crossed(table.x, table.y, classes, 2), Error);
+  classes.loss = Loss::kQuantile;
+  EXPECT_THROW(train_crossed(table.x, table.y, classes, 2), Error);
+}
+
+}  // namespace
+}  // namespace fcp

@@ -100,9 +100,11 @@ void read_options(const Json& settings, bool of_calibration, MethodRequest& meth
 
 void read_folds(const Json& settings, CalibrationOptions& calibration) {
   if (calibration.name != kCrossScore) return;
-  const Json& folds = settings.at("folds");
-  if (!folds.is_number_unsigned()) fail("its number of folds is not one");
-  calibration.folds = folds.get<uint64_t>();
+  const auto folds = settings.find("folds");
+  if (folds == settings.end() || !folds->is_number_unsigned()) {
+    fail("its number of folds is missing or not a number");
+  }
+  calibration.folds = folds->get<uint64_t>();
 }
 
 void read_levels(const Json& settings, CalibrationScores& rows) {

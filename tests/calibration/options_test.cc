@@ -238,6 +238,7 @@ CalibrationArtifact unusual_artifact() {
   artifact.score = requested_score(method);
   artifact.calibration = method.calibration;
   artifact.calibration.bandwidth = *method.bandwidth;
+  artifact.calibration.folds = 10;
   artifact.cut = std::get<std::string>(method.cut);
   return artifact;
 }

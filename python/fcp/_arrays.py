@@ -34,7 +34,7 @@ def answers(y: Any) -> Any:
     y = readable(y, "y")
     if not isinstance(y, (np.ndarray, torch.Tensor)):
         return y  # of another library, maybe on another device
-    infinite = torch.isinf(y) if isinstance(y, torch.Tensor) else np.isinf(y)
+    infinite: Any = torch.isinf(y) if isinstance(y, torch.Tensor) else np.isinf(y)
     if infinite.any():
         row = int(np.argmax(plain(infinite, "y").reshape(len(y), -1).any(axis=1)))
         raise _fcp.Error(f"y: row {row} (from 0) is inf, expected a finite number")

@@ -184,7 +184,7 @@ TEST(CalibrationArtifact, CrossIsRefusedWhereRanksOrFoldsDoNotFit) {
   EXPECT_EQ(complaint(artifact),
             "c.onnx: cross calibration has 4 rows in 3 folds, expected at least 2 of equal size");
   artifact.calibration.folds = 0;  // then it is not written
-  EXPECT_EQ(complaint(artifact), "c.onnx: its calibration settings are damaged");
+  EXPECT_EQ(complaint(artifact), "c.onnx: its number of folds is missing or not a number");
 }
 
 TEST(CalibrationArtifact, OptionsOfHeadsAreKeptWhereTheyAreSet) {

@@ -87,7 +87,7 @@ class Errors(Case):
         np.savetxt(self.path("t.csv"), rows, "%.9g", ",", header="a,b,c,y", comments="")
         self.program("train", "t.csv", "--target", "y", "--recipe", "paper", "--epochs", 1,
                      "--out", "m.onnx")  # fmt: skip
-        regressor = fcp.FeatureConformalRegressor(self.path("m.onnx"), score="residual")
+        regressor = fcp.FeatureConformalRegressor(self.path("m.onnx"), method="residual")
         with self.assert_error("100 % of the rows that the network was trained on"):
             regressor.conformalize(self.x, self.y)
         regressor.conformalize(*regression_rows(50, seed=1))
@@ -313,7 +313,7 @@ class Files(Case):
         self.save_rows(x[300:], y[300:])
         printed = json.loads(
             self.program("evaluate", "calibrated.onnx", "--data", "x.npy", "--target", "y.npy",
-                         "--json")  # fmt: skip
+                         "--report", "printed.html", "--json")  # fmt: skip
         )
         found = regressor.evaluate(x[300:], y[300:], report=self.path("report.html"))
         for answer in (printed, found):

@@ -69,7 +69,8 @@ void write_verb(std::ostream& out, const VerbWords& verb) {
 }
 
 void write_page(std::ostream& out, const CLI::App& app) {
-  out << ".TH FCP 1 \"\" \"fcp " FCP_VERSION "\" \"User Commands\"\n"
+  out << ".TH FCP 1 \"\" \"fcp " FCP_VERSION
+         "\" \"User Commands\"\n"
          ".ad l\n"
       << ".SH NAME\nfcp \\- prediction intervals and label sets with guaranteed coverage\n"
       << ".SH SYNOPSIS\n.B fcp\n.I verb\n[options]\n"

@@ -180,7 +180,7 @@ std::string level_section(const EvaluationReport& report, const Claim& claim,
   }
   content += html;
   if (intervals) content += concat("<div class=\"card below scripted\">", rows_table(), "</div>\n");
-  const std::string script = data_script(report, levels, own, claim);
+  std::string script = data_script(report, levels, own, claim);
   if (content.empty()) return script;
   content += script;
   return html_section("levels", slides ? "Choose the level" : "Test rows", content);

@@ -122,7 +122,7 @@ int64_t affordable_rows(const WalkCost& cost, bool linear, size_t memory) {
     const auto megabytes = [](double bytes) { return std::ceil(bytes / 1e5) / 10; };
     fail("bounds of one row", linear ? " and output" : "", " take about ",
          megabytes(cost.least(linear)), " MB of memory, found ", megabytes(budget),
-         " MB allowed; allow more by --memory, ", linear ? "use --bound ibp, " : "",
+         " MB allowed; allow more memory, ", linear ? "use the bound ibp, " : "",
          "or cut later, where the feature is smaller");
   }
   // Of linear bounds, what is kept for the rows may take half.

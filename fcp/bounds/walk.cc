@@ -32,7 +32,7 @@ void check_support(const Network& head, const std::vector<BoundPlan>& plans, boo
     if (support == BoundSupport::kLinear) continue;
     if (support == BoundSupport::kInterval && !linear) continue;
     fail(describe(head.steps()[i].node), ": has no ",
-         support == BoundSupport::kInterval ? "linear bounds (ibp has), use --bound ibp or "
+         support == BoundSupport::kInterval ? "linear bounds (ibp has), use the bound ibp or "
                                             : "bounds; ",
          "cut later, behind it, or use a score that needs no bounds: residual, linearized");
   }

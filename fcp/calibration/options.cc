@@ -46,9 +46,8 @@ std::vector<Option> make_table() {
   constexpr auto kSet = OptionStorage::kSet;
   const OptionNames features = {"nested",         "linearized",      "surrogate", "feature_cqr",
                                 "feature_margin", "feature_sampled", kAutoScore};
-  const OptionNames cut_at = {"nested",         "linearized",      "surrogate", "feature_cqr",
-                              "feature_margin", "feature_sampled", "spread",    "quantiles",
-                              "density",        kAutoScore};
+  OptionNames cut_at = {"spread", "quantiles", "density"};  // whose heads are fitted there
+  cut_at.insert(cut_at.begin(), features.begin(), features.end());
   const OptionNames bounded = {"nested", "surrogate", "feature_cqr", "feature_margin", kAutoScore};
   const OptionNames quantiles = {"cqr", "feature_cqr"};
   const OptionNames ends = {"cqr", "feature_cqr", kAutoScore};

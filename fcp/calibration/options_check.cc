@@ -130,7 +130,7 @@ void check_options(const MethodRequest& request) {
   if (is_cross_score(request.score.name) || request.calibration.name == kCrossScore) {
     fail_option(
         is_cross_score(request.score.name) ? "score" : "calibration",
-        "cross calibrates a network by the rows that train it, as fcp fit does; take --score ",
+        "cross calibrates a network by the rows that train it, as fcp fit does; take the score ",
         "auto for rows of their own");
   }
   check_cut(request);

@@ -48,11 +48,11 @@ void check_score(const ScoreOptions& score) {
   if (score.name == kCrossLabelScore) {
     fail(
         "cross calibration of labels is not exported, where equal numbers decide a rank; fit with ",
-        "--calibration split to export");
+        "calibration split to export");
   }
   if (score.name == "density" && score.level_set) {
     fail("unions of intervals have no fixed number of ends, which is not a fixed graph; calibrate ",
-         "density without --union to export");
+         "density without union to export");
   }
   if (!score.rectifier.empty() && (score.name == "feature_cqr" || predicts_labels(score.name))) {
     fail("rectified ", score.name, " is not exported; residual, linearized, nested, cqr, spread, ",
@@ -61,7 +61,7 @@ void check_score(const ScoreOptions& score) {
   const bool bounds = score.name == "nested" || score.name == "feature_cqr";
   if (bounds && score.bound.method != BoundMethod::kIbp) {
     fail("bounds by ", bound_name(score.bound.method), " walk backwards from every output, which ",
-         "is not written as ONNX nodes; calibrate with --bound ibp to export");
+         "is not written as ONNX nodes; calibrate with the bound ibp to export");
   }
   if ((score.name == "aps" || score.name == "raps") && score.randomized) {
     fail(score.name, " draws a random number from the bytes of each row, for which ONNX has no ",

@@ -153,7 +153,7 @@ class LabelWriter {
     const AffineTail tail = affine_tail(logit_head_, feature);
     if (!tail.whole()) {
       fail("feature_margin behind more than one linear layer compares bounds of all pairs of ",
-           "labels, which is not written as ONNX nodes; calibrate with --cut -1");
+           "labels, which is not written as ONNX nodes; calibrate with the cut -1");
     }
     if (classes() > kMostMarginClasses) {
       fail("feature_margin compares all pairs of labels: export takes at most ", kMostMarginClasses,

@@ -100,7 +100,7 @@ void TensorMemory::check(const Node& node, double bytes) const {
   fail(describe(node), ": would take the network to ",
        static_cast<int64_t>(megabytes(alive_ + bytes)), " MiB of tensors, more than the ",
        static_cast<int64_t>(megabytes(budget_)),
-       " MiB that it may have; allow more by --memory, or take a smaller --batch");
+       " MiB that it may have; allow more memory, or take a smaller batch");
 }
 
 void TensorMemory::before(const Node& node, const Tensors& inputs) const {
@@ -133,7 +133,7 @@ torch::Tensor declared_zeros(const std::vector<int64_t>& shape, torch::ScalarTyp
     fail("input '", name, "': one batch of its declared shape takes ",
          static_cast<int64_t>(megabytes(bytes)), " MiB, more than a quarter of the ",
          static_cast<int64_t>(megabytes(static_cast<double>(memory_budget()))),
-         " MiB that networks may have; allow more by --memory");
+         " MiB that networks may have; allow more memory");
   }
   return torch::zeros(shape, type);
 }

@@ -177,7 +177,7 @@ MonitoredCalibration monitored_calibration(const CalibrationArtifact& artifact) 
   if (options.name == kCrossScore) {
     fail(
         "the predictor is calibrated by its training rows (cross), with which the scores of a log ",
-        "are not exchangeable; run fcp calibrate on it with --score auto and rows of their own");
+        "are not exchangeable; run fcp calibrate on it with the score auto and rows of their own");
   }
   const CalibrationScores& rows = artifact.rows;
   const bool grouped = options.name == "grouped";

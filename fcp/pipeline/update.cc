@@ -151,12 +151,12 @@ CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
     fail(
         "the predictor is calibrated by its training rows (cross), which new rows cannot join; "
         "run ",
-        "fcp calibrate on it with --score auto and rows of their own");
+        "fcp calibrate on it with the score auto and rows of their own");
   }
   const bool keeps = options.since.empty();
   if (!artifact.rows.levels.empty() && keeps) {
     fail_option("since", "the file keeps the scores of some levels alone, with which new ones ",
-                "cannot be merged; only --since replaces them");
+                "cannot be merged; only since replaces them");
   }
   SelectedOptions selected = options_of(artifact);
   selected.left_out = old_rows(source, options, context.batch_for(source));

@@ -135,7 +135,7 @@ class BandScore : public Score {
     }
     if (y.size(1) > kMostSearchedOutputs) {
       fail("this bound searches each of the ", y.size(1),
-           " outputs by itself; use --bound ibp for more than ", kMostSearchedOutputs);
+           " outputs by itself; use the bound ibp for more than ", kMostSearchedOutputs);
     }
     Tensors each;
     for (int64_t k = 0; k < y.size(1); ++k) {

@@ -66,7 +66,7 @@ class Cqr : public Score {
 QuantileOutputs quantile_outputs(const Network& head, const ScoreOptions& options) {
   if (!options.low.empty() || !options.high.empty()) {
     if (options.low.empty() || options.high.empty() || options.low == options.high) {
-      fail("quantiles need two outputs of the network, --low and --high; found '", options.low,
+      fail("quantiles need two outputs of the network, low and high; found '", options.low,
            "' and '", options.high, "'");
     }
     return {output_index(head, options.low), output_index(head, options.high)};
@@ -79,7 +79,7 @@ QuantileOutputs quantile_outputs(const Network& head, const ScoreOptions& option
     fail(
         "quantiles need a network with two outputs, low and high, as `fcp train --loss quantile` "
         "makes; this one has ",
-        own.size(), ": name two by --low and --high");
+        own.size(), ": name two as low and high");
   }
   return {own[0], own[1]};
 }

@@ -26,7 +26,7 @@ void check_pairs_fit(const AffineTail& tail, const BoundOptions& bound) {
   fail("feature_margin: the differences of all pairs of ", tail.weight.size(0),
        " labels through a ", "head of more than one layer take ",
        static_cast<int64_t>(bytes / (1 << 20)), " MiB, but ", allowed >> 20,
-       " MiB are there; cut at the last layer (--cut -1)");
+       " MiB are there; cut at the last layer (cut -1)");
 }
 
 // front → u → [N, C · C]: at k · C + j the difference z_j − z_k.

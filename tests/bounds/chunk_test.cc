@@ -112,7 +112,7 @@ TEST(Errors, NameTheNodeAndSayWhatToDo) {
   BoundOptions options;
   options.method = BoundMethod::kCrown;
   EXPECT_THAT(message_of([&] { make_bounds(softmax, options); }),
-              testing::AllOf(testing::HasSubstr("Softmax"), testing::HasSubstr("--bound ibp")));
+              testing::AllOf(testing::HasSubstr("Softmax"), testing::HasSubstr("the bound ibp")));
   EXPECT_THAT(message_of([] { parse_bound("crwn"); }), testing::HasSubstr("alpha-crown"));
   EXPECT_THAT(message_of([] { parse_norm("3"); }), testing::HasSubstr("inf, 2 or 1"));
   for (const BoundMethod method : kAllMethods) EXPECT_EQ(parse_bound(bound_name(method)), method);

@@ -66,9 +66,9 @@ TEST(Memory, TooLittleIsSaidBeforeAnyWork) {
       ranges_within(head, ball, method, false, kMegabyte);
       FAIL() << "no error";
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(),
-                  testing::AllOf(testing::HasSubstr("1.1 MB allowed"),
-                                 testing::HasSubstr("--memory"), testing::HasSubstr("cut later")));
+      EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("1.1 MB allowed"),
+                                               testing::HasSubstr("more memory"),
+                                               testing::HasSubstr("cut later")));
     }
   }
 }

@@ -151,7 +151,7 @@ TEST(Options, SentencesOfRefusals) {
   EXPECT_EQ(complaint({.calibration = {.name = "localized"}, .bandwidth = 1.0}), "");
   EXPECT_EQ(complaint({.score = {.name = "cqr"}, .cut = "h1"}),
             "cut: applies only to nested, linearized, surrogate, feature_cqr, feature_margin, "
-            "feature_sampled, spread, quantiles, density, auto and the calibration localized; the "
+            "feature_sampled, auto, spread, quantiles, density and the calibration localized; the "
             "score is cqr");
   EXPECT_EQ(complaint({.score = {.name = "cqr"}, .calibration = {.name = "localized"}, .cut = "h"}),
             "");

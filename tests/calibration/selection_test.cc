@@ -112,7 +112,7 @@ TEST(SelectCut, SaysWhichCutsWouldTakeTooLongOrTooMuchMemory) {
   ScoreOptions score;
   score.bound.memory = 10;
   EXPECT_THAT([&] { select_cut(data.graph, score, data.x, data.y, options); },
-              ThrowsMessage<Error>(HasSubstr("--memory")));
+              ThrowsMessage<Error>(HasSubstr("more memory")));
 }
 
 TEST(SelectCut, TriesEveryFloor) {
@@ -144,7 +144,7 @@ TEST(SelectCut, NamesWhatItSkips) {
   const Selection selection = select_cut(graph, score, x, y, {});
   ASSERT_EQ(selection.candidates.size(), 5U);
   const std::string reason =
-      "Softmax node 'h1_node': has no linear bounds (ibp has), use --bound ibp or cut later, "
+      "Softmax node 'h1_node': has no linear bounds (ibp has), use the bound ibp or cut later, "
       "behind "
       "it, or use a score that needs no bounds: residual, linearized";
   EXPECT_EQ(selection.candidates[0].cut, "x");

@@ -184,7 +184,7 @@ class Fit(program.Case):
             done = self.run_program(verb, "m.onnx", *more, *out)
             self.assertEqual(done.returncode, 1, verb)
             self.assertIn("calibrated by its training rows (cross)", done.stderr)
-            self.assertIn("run fcp calibrate on it with --score auto", done.stderr)
+            self.assertIn("run fcp calibrate on it with the score auto", done.stderr)
             self.assertEqual(len(done.stderr.strip().split("\n")), 1, done.stderr)
         done = self.run_program("calibrate", "m.onnx", *more, "--out", "u.onnx")
         self.assertEqual(done.returncode, 2)

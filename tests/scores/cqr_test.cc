@@ -110,14 +110,14 @@ TEST(Cqr, SaysWhichOutputsItNeeds) {
     EXPECT_THAT(complaint(options, three),
                 ThrowsMessage<Error>(
                     "quantiles need a network with two outputs, low and high, as `fcp train --loss "
-                    "quantile` makes; this one has 3: name two by --low and --high"));
+                    "quantile` makes; this one has 3: name two as low and high"));
     options.low = "y";
     EXPECT_THAT(complaint(options, three),
-                ThrowsMessage<Error>("quantiles need two outputs of the network, --low and --high; "
+                ThrowsMessage<Error>("quantiles need two outputs of the network, low and high; "
                                      "found 'y' and ''"));
     options.high = "y";
     EXPECT_THAT(complaint(options, three),
-                ThrowsMessage<Error>("quantiles need two outputs of the network, --low and --high; "
+                ThrowsMessage<Error>("quantiles need two outputs of the network, low and high; "
                                      "found 'y' and 'y'"));
     options.high = "higher";
     EXPECT_THAT(complaint(options, three),

@@ -196,7 +196,7 @@ TEST(FeatureMargin, TooManyPairsAreRefused) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("300 labels"));
-    EXPECT_THAT(error.what(), testing::HasSubstr("--cut -1"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("(cut -1)"));
   }
 }
 

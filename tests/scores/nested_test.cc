@@ -226,7 +226,7 @@ TEST(Nested, TellsWhatIsWrong) {
   crown.bound.method = BoundMethod::kCrown;
   EXPECT_THAT([&] { nested_scores(crown, wide, rows); },
               ThrowsMessage<Error>("this bound searches each of the 257 outputs by itself; use "
-                                   "--bound ibp for more than 256"));
+                                   "the bound ibp for more than 256"));
 }
 
 }  // namespace

@@ -101,9 +101,8 @@ void Checkpoint::write(std::string_view bytes) {
 
 void Checkpoint::append(std::string_view record) {
   const uint64_t length = record.size();
-  write({reinterpret_cast<const char*>(&length), sizeof length});
-  write(record);
-  write(hash_of(record));
+  const std::string_view prefix(reinterpret_cast<const char*>(&length), sizeof length);
+  write(concat(prefix, record, hash_of(record)));  // at once: a killed process leaves whole records
   in_use() = path_;
 }
 

@@ -256,7 +256,8 @@ class Checkpoints(Jobs):
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         path = self.path("k.checkpoint")
         while process.poll() is None:
-            if os.path.exists(path) and os.path.getsize(path) > records * 8 * BATCH:
+            # A batch has two doubles per row, and a last one may be written in part.
+            if os.path.exists(path) and os.path.getsize(path) > (records + 1) * 16 * BATCH:
                 break
         process.kill()
         process.wait()

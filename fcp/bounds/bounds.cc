@@ -40,7 +40,10 @@ struct RowChunk {
 class WalkedBounds : public HeadBounds {
  public:
   WalkedBounds(PreparedHead head, const BoundOptions& options)
-      : head_(std::move(head)), options_(options), memory_(allowed_memory(options)) {}
+      : head_(std::move(head)),
+        options_(options),
+        memory_(allowed_memory(options)),
+        has_planes_(has_planes(head_)) {}
 
   bool monotone() const override { return !linear(); }
 
@@ -146,24 +149,42 @@ class WalkedBounds : public HeadBounds {
       }
       return results;
     }
+    HiddenRanges hidden;
+    hidden.refine = options_.method != BoundMethod::kCrownIbp;
+    if (options_.method == BoundMethod::kAlphaCrown) {
+      hidden.improve = [this](const LinearHead& linear, int slot, const torch::Tensor& numbers) {
+        return bound_numbers_optimized(linear, slot, numbers, options_.iterations, options_.rate);
+      };
+      hidden.most = kMostHidden;
+    }
     const LinearHead linear =
-        make_linear_head(head_, ball, first, options_.method != BoundMethod::kCrownIbp,
+        make_linear_head(head_, ball, first, hidden,
                          affordable_numbers(cost, ball.center.size(0), memory_));
     for (const int slot : head_.network->output_slots()) {
       const Range& interval = linear.ranges[static_cast<size_t>(slot)];
-      const Range range =
-          is_constant(interval) ? interval
-          : options_.method == BoundMethod::kAlphaCrown
-              ? bound_slot_optimized(linear, slot, options_.iterations, options_.rate)
-              : bound_slot(linear, slot);
+      Range range = interval;
+      if (!is_constant(interval)) range = bound_slot(linear, slot, hidden.improve);
+      if (has_planes_) {
+        range = {torch::fmax(range.lower, interval.lower), torch::fmin(range.upper, interval.upper)};
+      }
       results.push_back(finished(head_, range));
     }
     return results;
   }
 
+  // Products of two tensors, softmax and the like are far from any plane over a large ball, where
+  // intervals may be the better bounds.
+  static bool has_planes(const PreparedHead& head) {
+    return std::any_of(head.plans.begin(), head.plans.end(), [](const BoundPlan& plan) {
+      return plan.rule == BoundRule::kInterval || plan.rule == BoundRule::kSmooth ||
+             plan.rule == BoundRule::kBilinear;
+    });
+  }
+
   PreparedHead head_;
   BoundOptions options_;
   size_t memory_;
+  bool has_planes_;
   mutable std::mutex mutex_;
   mutable std::map<std::vector<int64_t>, WalkCost> costs_;
 };

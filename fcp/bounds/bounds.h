@@ -4,7 +4,7 @@
 //   ibp          intervals forwards, op by op
 //   crown-ibp    linear functions backwards, over intervals from ibp
 //   crown        linear functions backwards, for every intermediate range too
-//   alpha-crown  crown with the slopes of its relaxations optimised
+//   alpha-crown  crown with the lines of its relaxations optimised, inside the head too
 //
 // Every method is sound: no point of the ball has an output outside the range, rounding included
 // (of IEEE arithmetic: a GPU must not be allowed TF32). Rounding is allowed for as if all its

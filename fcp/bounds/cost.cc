@@ -27,14 +27,16 @@ double forward_temporaries(const StepSize& size, BoundRule rule, bool outward, d
   return outward ? 2 * each : each;
 }
 
-double kept_numbers(const StepSize& size, BoundRule rule, bool outward) {
-  if (rule == BoundRule::kCurve) return 2 * size.out + 6 * size.in;
+double kept_numbers(const StepSize& size, BoundRule rule, bool outward, bool fans) {
+  if (rule == BoundRule::kCurve) return 2 * size.out + (fans ? 42 : 6) * size.in;
+  if (rule == BoundRule::kSmooth) return 7 * size.out + size.in;
   return (outward ? 4 : 3) * size.out + 3 * size.candidates;
 }
 
 // Of two sets of coefficients, and their parts above and below 0 at a curve.
 double backward_numbers(const StepSize& size, BoundRule rule) {
   if (rule == BoundRule::kCurve) return 10 * size.in;
+  if (rule == BoundRule::kSmooth) return 6 * size.in + 16 * size.out;
   return 3 * size.in + 4 * size.out + 6 * size.candidates;
 }
 
@@ -58,7 +60,7 @@ class CostCounter {
     const double wide = 8.0 / static_cast<double>(torch::elementSize(head_.type));
     live_ += 2 * size.out;
     forward_ = std::max(forward_, live_ + forward_temporaries(size, plan.rule, outward, wide));
-    kept_ += kept_numbers(size, plan.rule, outward);
+    kept_ += kept_numbers(size, plan.rule, outward, optimizes_);
     workspace_ = std::max(workspace_, size.workspace);
     const double back = backward_numbers(size, plan.rule);
     number_ = std::max(number_, back);

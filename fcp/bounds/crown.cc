@@ -14,10 +14,6 @@
 namespace fcp {
 namespace {
 
-bool is_nonlinear(BoundRule rule) {
-  return rule == BoundRule::kCurve || rule == BoundRule::kLargest || rule == BoundRule::kSmallest;
-}
-
 // Where the network may overflow nothing linear is known of an affine op's output.
 void mark_overflow(const Step& step, const Ranges& ranges, LinearStep& linear) {
   if (linear.errors.empty()) return;
@@ -29,25 +25,69 @@ void mark_overflow(const Step& step, const Ranges& ranges, LinearStep& linear) {
   }
 }
 
-// Slots that a nonlinear op reads.
-std::vector<bool> slots_to_refine(const PreparedHead& head) {
-  std::vector<bool> marked(head.constants.size(), false);
-  const std::vector<Step>& steps = head.network->steps();
-  for (size_t i = 0; i < steps.size(); ++i) {
-    if (!is_nonlinear(head.plans[i].rule)) continue;
-    for (const int slot : steps[i].inputs) {
-      if (slot >= 0) marked[static_cast<size_t>(slot)] = true;
-    }
+// What nonlinear ops need of a slot: nothing, or its range; or, where all of them are hinges, its
+// range as far as it holds 0.
+enum class SlotNeed { kNothing, kSign, kRange };
+
+bool is_hinge(const PreparedHead& head, const Step& step) {
+  Tensors inputs;
+  for (size_t k = 0; k < step.inputs.size(); ++k) {
+    const int slot = step.inputs[k];
+    inputs.push_back(slot < 0 ? torch::Tensor() : head.constants[static_cast<size_t>(slot)]);
+    if (k > 0 && slot >= 0 && !inputs.back().defined()) return false;
   }
-  return marked;
+  return step.op->curve(inputs).hinge;
 }
 
-// The identity of numbers [first, first + count) of a tensor like `like` [N, …]: [count, N, …].
-Coefficients identity(const torch::Tensor& like, int64_t first, int64_t count) {
-  const int64_t rows = like.size(0), numbers = like.numel() / rows;
-  const torch::Tensor one =
-      torch::zeros({count, numbers}, like.options())
-          .scatter_(1, torch::arange(first, first + count, like.device()).unsqueeze(1), 1);
+std::vector<SlotNeed> slot_needs(const PreparedHead& head) {
+  std::vector<SlotNeed> needs(head.constants.size(), SlotNeed::kNothing);
+  const std::vector<Step>& steps = head.network->steps();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const BoundRule rule = head.plans[i].rule;
+    const bool nonlinear = rule == BoundRule::kCurve || rule == BoundRule::kLargest ||
+                           rule == BoundRule::kSmallest || rule == BoundRule::kSmooth ||
+                           rule == BoundRule::kBilinear;
+    if (!nonlinear) continue;
+    const SlotNeed need = rule == BoundRule::kCurve && is_hinge(head, steps[i]) ? SlotNeed::kSign
+                                                                               : SlotNeed::kRange;
+    for (const int slot : steps[i].inputs) {
+      if (slot < 0) continue;
+      SlotNeed& known = needs[static_cast<size_t>(slot)];
+      known = std::max(known, need);
+    }
+  }
+  return needs;
+}
+
+// Whether each number is still worth a walk.
+torch::Tensor is_open(const Range& range, SlotNeed need) {
+  if (need == SlotNeed::kRange) return range.lower < range.upper;
+  return (range.lower < 0).logical_and(range.upper > 0);
+}
+
+// The range of a slot, made smaller where it is open by what `way` finds. Which other rows are open
+// does not change a row.
+void refine_slot(const LinearHead& linear, int slot, SlotNeed need, const BoundWay& way,
+                 int64_t most, Range& range) {
+  const torch::Tensor open = is_open(range, need);
+  const torch::Tensor numbers = open.flatten(1).any(0).nonzero().squeeze(1);
+  if (numbers.numel() == 0 || (most > 0 && numbers.numel() > most)) return;
+  const Range found = bound_in_chunks(linear, slot, numbers, way);
+  const auto tightened = [&](const torch::Tensor& end, const torch::Tensor& by, bool lower) {
+    const torch::Tensor flat = end.flatten(1), old = flat.index_select(1, numbers);
+    const torch::Tensor tight = lower ? torch::fmax(old, by) : torch::fmin(old, by);
+    const torch::Tensor taken =
+        torch::where(open.flatten(1).index_select(1, numbers), tight, old);
+    return flat.index_copy(1, numbers, taken).view(end.sizes());
+  };
+  range = {tightened(range.lower, found.lower, true), tightened(range.upper, found.upper, false)};
+}
+
+// The identity of some numbers [S] of a tensor like `like` [N, …]: [S, N, …].
+Coefficients identity(const torch::Tensor& like, const torch::Tensor& numbers) {
+  const int64_t rows = like.size(0), count = numbers.size(0);
+  const torch::Tensor one = torch::zeros({count, like.numel() / rows}, like.options())
+                                .scatter_(1, numbers.unsqueeze(1), 1);
   std::vector<int64_t> shape = like.sizes().vec();
   shape[0] = 1;
   shape.insert(shape.begin(), count);
@@ -83,14 +123,14 @@ Range concretize(const LinearHead& linear, const Coefficients& coefficients, con
 
 }  // namespace
 
-Range bound_numbers(const LinearHead& linear, int slot, int64_t first, int64_t count,
-                    const SlopesByStep& slopes) {
+Range bound_numbers(const LinearHead& linear, int slot, const torch::Tensor& numbers,
+                    const FreeSteps& free) {
   const std::vector<Step>& steps = linear.head->network->steps();
   std::vector<Coefficients> coefficients(linear.ranges.size());
   const auto at = [&](int s) -> Coefficients& { return coefficients[static_cast<size_t>(s)]; };
   const torch::Tensor& like = linear.ranges[static_cast<size_t>(slot)].lower;
-  at(slot) = identity(like, first, count);
-  const torch::Tensor zero = torch::zeros({count, linear.ball.center.size(0)}, like.options());
+  at(slot) = identity(like, numbers);
+  const torch::Tensor zero = torch::zeros({numbers.size(0), linear.ball.center.size(0)}, like.options());
   Biases biases = {zero, zero};
   for (size_t i = linear.steps.size(); i-- > 0;) {
     const Step& step = steps[i];
@@ -101,10 +141,10 @@ Range bound_numbers(const LinearHead& linear, int slot, int64_t first, int64_t c
       matters = matters || outputs.back().defined();
     }
     if (!matters || linear.head->plans[i].runs) continue;
-    const bool free = i < slopes.size() && slopes[i].for_lower.defined();
+    const FreeStep* lines = i < free.size() && free[i].defined() ? &free[i] : nullptr;
     std::vector<Coefficients> inputs;
     try {
-      inputs = step_back(*step.op, linear.steps[i], outputs, biases, free ? &slopes[i] : nullptr);
+      inputs = step_back(*step.op, linear.steps[i], outputs, biases, lines);
     } catch (const c10::Error& error) {
       fail_libtorch(describe(step.node), error);
     }
@@ -115,39 +155,51 @@ Range bound_numbers(const LinearHead& linear, int slot, int64_t first, int64_t c
   return concretize(linear, at(linear.head->network->input_slots()[0]), biases);
 }
 
-Range bound_slot(const LinearHead& linear, int slot) {
-  const torch::Tensor& like = linear.ranges[static_cast<size_t>(slot)].lower;
-  const int64_t numbers = like.numel() / like.size(0), chunk = linear.numbers_at_once;
+Range bound_in_chunks(const LinearHead& linear, int slot, const torch::Tensor& numbers,
+                      const BoundWay& way) {
+  const int64_t count = numbers.size(0), chunk = linear.numbers_at_once;
   Tensors lower, upper;
-  for (int64_t first = 0; first < numbers; first += chunk) {
-    const Range part = bound_numbers(linear, slot, first, std::min(chunk, numbers - first));
+  for (int64_t first = 0; first < count; first += chunk) {
+    const torch::Tensor some = numbers.narrow(0, first, std::min(chunk, count - first));
+    const Range part = way ? way(linear, slot, some) : bound_numbers(linear, slot, some);
     lower.push_back(part.lower);
     upper.push_back(part.upper);
   }
-  return {torch::cat(lower, 1).view(like.sizes()), torch::cat(upper, 1).view(like.sizes())};
+  return {torch::cat(lower, 1), torch::cat(upper, 1)};
+}
+
+Range bound_slot(const LinearHead& linear, int slot, const BoundWay& way) {
+  const torch::Tensor& like = linear.ranges[static_cast<size_t>(slot)].lower;
+  const torch::Tensor all = torch::arange(like.numel() / like.size(0), like.device());
+  const Range range = bound_in_chunks(linear, slot, all, way);
+  return {range.lower.view(like.sizes()), range.upper.view(like.sizes())};
 }
 
 LinearHead make_linear_head(const PreparedHead& head, const Ball& ball, const FirstOutputs& first,
-                            bool refine, int64_t numbers_at_once) {
+                            const HiddenRanges& hidden, int64_t numbers_at_once) {
   LinearHead linear;
   linear.head = &head;
   linear.ball = ball;
   linear.numbers_at_once = std::max<int64_t>(1, numbers_at_once);
+  linear.fans = static_cast<bool>(hidden.improve);
   const std::vector<Step>& steps = head.network->steps();
-  const std::vector<bool> wanted =
-      refine ? slots_to_refine(head) : std::vector<bool>(head.constants.size(), false);
+  const std::vector<SlotNeed> needs =
+      hidden.refine ? slot_needs(head) : std::vector<SlotNeed>(head.constants.size());
   walk_forwards(head, ball, first, /*keep=*/true, [&](size_t i, Ranges& ranges) {
     linear.steps.resize(i);
     linear.steps.push_back(make_linear_step(*steps[i].op, head.plans[i].rule,
-                                            step_inputs(steps[i], ranges), head.unit));
+                                            step_inputs(steps[i], ranges),
+                                            step_ranges(steps[i], ranges), head.unit, linear.fans));
     mark_overflow(steps[i], ranges, linear.steps.back());
     linear.ranges = ranges;  // tensors are shared, not copied
     if (first[i].center.defined()) return;
     for (const int slot : steps[i].outputs) {
-      if (slot < 0 || !wanted[static_cast<size_t>(slot)]) continue;
-      const Range tight = bound_slot(linear, slot);
+      if (slot < 0) continue;
+      const SlotNeed need = needs[static_cast<size_t>(slot)];
+      if (need == SlotNeed::kNothing) continue;
       Range& range = ranges[static_cast<size_t>(slot)];
-      range = {torch::fmax(range.lower, tight.lower), torch::fmin(range.upper, tight.upper)};
+      refine_slot(linear, slot, need, {}, 0, range);
+      if (hidden.improve) refine_slot(linear, slot, need, hidden.improve, hidden.most, range);
     }
     linear.ranges = ranges;
   });

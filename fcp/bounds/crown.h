@@ -9,7 +9,8 @@
 //
 // The lines need the range of every input of a nonlinear op: by ibp (crown-ibp), or by such a walk
 // of its own, intersected with the interval of the op that made it (crown); the head's first
-// product has exact intervals and is spared the walk.
+// product has exact intervals and is spared the walk, and so is a number that only hinges read and
+// whose interval does not hold 0: there the line is the function itself.
 //
 // Cost: a walk is a backward pass for each bounded number and row. They go in chunks of numbers,
 // and rows in chunks too, that fit into the memory allowed (cost.h). Reference: Zhang et al., 2018;
@@ -18,7 +19,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <vector>
+
+#include <torch/types.h>
 
 #include "fcp/bounds/walk.h"
 #include "fcp/network/linear_step.h"
@@ -32,20 +37,33 @@ struct LinearHead {
   Ranges ranges;
   std::vector<LinearStep> steps;  // one per step of the head; made where it does not merely run
   int64_t numbers_at_once = 1;    // that a walk may bound
+  bool fans = false;              // whether the steps have them
 };
 
-// Slopes to use instead of the fixed ones, by step; empty: none.
-using SlopesByStep = std::vector<FreeSlopes>;
+// Lines to use instead of the fixed ones, by step; empty: none.
+using FreeSteps = std::vector<FreeStep>;
 
-// Fills in ranges and steps. `refine`: ranges by CROWN, else by ibp alone.
+// Linear bounds of some numbers [S] of each row of a slot, as [N, S].
+Range bound_numbers(const LinearHead& linear, int slot, const torch::Tensor& numbers,
+                    const FreeSteps& free = {});
+
+// The same in chunks of numbers that fit the memory; bound_numbers where no other way is given.
+using BoundWay = std::function<Range(const LinearHead&, int slot, const torch::Tensor& numbers)>;
+Range bound_in_chunks(const LinearHead& linear, int slot, const torch::Tensor& numbers,
+                      const BoundWay& way = {});
+
+// All numbers of a slot, in its shape.
+Range bound_slot(const LinearHead& linear, int slot, const BoundWay& way = {});
+
+// How the ranges inside a head are found.
+struct HiddenRanges {
+  bool refine = false;  // by CROWN, else by ibp alone
+  BoundWay improve;     // what CROWN says of them, once more; undefined: not
+  int64_t most = 0;     // numbers of a slot and row that are worth it
+};
+
+// Fills in ranges and steps.
 LinearHead make_linear_head(const PreparedHead& head, const Ball& ball, const FirstOutputs& first,
-                            bool refine, int64_t numbers_at_once);
-
-// Linear bounds of the numbers [first, first + count) of each row of a slot, as [N, count].
-Range bound_numbers(const LinearHead& linear, int slot, int64_t first, int64_t count,
-                    const SlopesByStep& slopes = {});
-
-// All numbers of a slot, in chunks, in its shape.
-Range bound_slot(const LinearHead& linear, int slot);
+                            const HiddenRanges& hidden, int64_t numbers_at_once);
 
 }  // namespace fcp

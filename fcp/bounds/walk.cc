@@ -26,15 +26,12 @@ double roundoff(torch::ScalarType type) {
   }
 }
 
-void check_support(const Network& head, const std::vector<BoundPlan>& plans, bool linear) {
+void check_support(const Network& head, const std::vector<BoundPlan>& plans) {
   for (size_t i = 0; i < plans.size(); ++i) {
-    const BoundSupport support = plans[i].support;
-    if (support == BoundSupport::kLinear) continue;
-    if (support == BoundSupport::kInterval && !linear) continue;
-    fail(describe(head.steps()[i].node), ": has no ",
-         support == BoundSupport::kInterval ? "linear bounds (ibp has), use the bound ibp or "
-                                            : "bounds; ",
-         "cut later, behind it, or use a score that needs no bounds: residual, linearized");
+    if (plans[i].support != BoundSupport::kNone) continue;
+    fail(describe(head.steps()[i].node),
+         ": has no bounds; cut later, behind it, or use a score that needs no bounds: residual, "
+         "linearized");
   }
 }
 
@@ -85,7 +82,7 @@ PreparedHead prepare_head(std::shared_ptr<const Network> network, const BoundOpt
   }
   PreparedHead head;
   head.plans = plan_bounds(*network);
-  check_support(*network, head.plans, options.method != BoundMethod::kIbp);
+  check_support(*network, head.plans);
   head.output_type = network->inputs()[0].type;
   if (!torch::isFloatingType(head.output_type)) {
     fail("bounds need a head of floating-point features, found ", head.output_type);
@@ -158,12 +155,24 @@ Range box_around(const PreparedHead& head, const Ball& ball) {
   return box;
 }
 
-std::vector<Range> step_inputs(const Step& step, const Ranges& ranges) {
-  std::vector<Range> inputs;
-  for (const int slot : step.inputs) {
-    inputs.push_back(slot < 0 ? Range() : ranges[static_cast<size_t>(slot)]);
+namespace {
+
+std::vector<Range> ranges_at(const std::vector<int>& slots, const Ranges& ranges) {
+  std::vector<Range> result;
+  for (const int slot : slots) {
+    result.push_back(slot < 0 ? Range() : ranges[static_cast<size_t>(slot)]);
   }
-  return inputs;
+  return result;
+}
+
+}  // namespace
+
+std::vector<Range> step_inputs(const Step& step, const Ranges& ranges) {
+  return ranges_at(step.inputs, ranges);
+}
+
+std::vector<Range> step_ranges(const Step& step, const Ranges& ranges) {
+  return ranges_at(step.outputs, ranges);
 }
 
 Ranges walk_forwards(const PreparedHead& head, const Ball& ball, const FirstOutputs& first,

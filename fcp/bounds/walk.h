@@ -27,7 +27,7 @@ struct PreparedHead {
   double unit = 0;                                // 0: no outward rounding
 };
 
-// Throws an Error that names the node without the support that is asked for.
+// Throws an Error that names a node without bounds.
 PreparedHead prepare_head(std::shared_ptr<const Network> head, const BoundOptions& options);
 
 // The ball in the walk's precision and on the head's device. Its radius may be absent.
@@ -56,8 +56,9 @@ using StepVisitor = std::function<void(size_t step, Ranges& ranges)>;
 Ranges walk_forwards(const PreparedHead& head, const Ball& ball, const FirstOutputs& first,
                      bool keep, const StepVisitor& visit = {});
 
-// The ranges of a step's inputs.
+// The ranges of a step's inputs, and of its outputs.
 std::vector<Range> step_inputs(const Step& step, const Ranges& ranges);
+std::vector<Range> step_ranges(const Step& step, const Ranges& ranges);
 
 // In the type of the head's outputs, rounded outwards where that is asked for; what is not a
 // number is unbounded.

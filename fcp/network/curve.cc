@@ -5,38 +5,12 @@
 #include <limits>
 
 #include "fcp/base/infinity.h"
+#include "fcp/network/curve_piece.h"
 
 namespace fcp {
 namespace {
 
-constexpr int kBisections = 26;         // what is missed falls with the square of the bracket
-constexpr int kTangentBisections = 20;  // a slope need not be exact to be sound
 constexpr double kDoubleSlack = 1.0 / (int64_t{1} << 48);  // of double arithmetic, generously
-
-// [l, u] in double precision, with f at the ends and at the knots and turns inside; these do not
-// matter to the extrema of a function that never falls.
-struct Piece {
-  torch::Tensor l, u, at_l, at_u;
-  std::vector<double> points;
-  std::vector<torch::Tensor> inside;  // whether l < point < u
-  std::vector<torch::Tensor> at_point;
-};
-
-Piece make_piece(const Curve& curve, const Range& range, bool ends_only = false) {
-  Piece piece;
-  piece.l = range.lower.to(torch::kDouble);
-  piece.u = range.upper.to(torch::kDouble);
-  piece.at_l = curve.value(piece.l);
-  piece.at_u = curve.value(piece.u);
-  if (curve.rising && ends_only) return piece;
-  piece.points = curve.knots;
-  piece.points.insert(piece.points.end(), curve.turns.begin(), curve.turns.end());
-  for (const double point : piece.points) {
-    piece.inside.push_back((piece.l < point).logical_and(piece.u > point));
-    piece.at_point.push_back(curve.value(torch::full_like(piece.l, point)));
-  }
-  return piece;
-}
 
 // The extrema of f on the piece; NaN, outside f's domain, says nothing.
 Range extrema(const Curve& curve, const Piece& piece) {
@@ -66,61 +40,6 @@ torch::Tensor evaluation_error(const Curve& curve, const Piece& piece, const Ran
   torch::Tensor size = largest_magnitude(values.lower, values.upper) + curve.error_1;
   if (curve.error_x > 0) size = size + largest_magnitude(piece.l, piece.u) * curve.error_x;
   return size * (curve.roundings * unit + kDoubleSlack) + std::numeric_limits<float>::min();
-}
-
-// The extrema of f(x) − a·x on the piece: intercepts of the lines of slope a below and above f.
-Range intercepts(const Curve& curve, const Piece& piece, const torch::Tensor& a, int bisections) {
-  const torch::Tensor at_l = piece.at_l - a * piece.l, at_u = piece.at_u - a * piece.u;
-  torch::Tensor lower = torch::minimum(at_l, at_u), upper = torch::maximum(at_l, at_u);
-  for (size_t i = 0; i < curve.knots.size(); ++i) {
-    const torch::Tensor value = piece.at_point[i] - a * curve.knots[i];
-    lower = torch::where(piece.inside[i], torch::minimum(lower, value), lower);
-    upper = torch::where(piece.inside[i], torch::maximum(upper, value), upper);
-  }
-  for (size_t i = 0; i < curve.bends.size(); ++i) {
-    if (curve.bends[i] == 0) continue;
-    const double from = i == 0 ? -kInfinity : curve.knots[i - 1];
-    const double to = i == curve.knots.size() ? kInfinity : curve.knots[i];
-    torch::Tensor low = piece.l.clamp(from, to), high = piece.u.clamp(from, to);
-    const torch::Tensor present = high > low;
-    for (int step = 0; step < bisections; ++step) {
-      const torch::Tensor middle = (low + high) / 2;
-      const torch::Tensor slope = curve.slope(middle);
-      const torch::Tensor right = curve.bends[i] > 0 ? slope < a : slope > a;
-      low = torch::where(right, middle, low);
-      high = torch::where(right, high, middle);
-    }
-    // f − a·x is convex (concave) here, hence nowhere beyond its tangent at `middle`.
-    const torch::Tensor middle = (low + high) / 2;
-    const torch::Tensor value = curve.value(middle) - a * middle;
-    const torch::Tensor missed = (curve.slope(middle) - a).abs() * (high - low);
-    if (curve.bends[i] > 0) {
-      lower = torch::where(present, torch::minimum(lower, value - missed), lower);
-    } else {
-      upper = torch::where(present, torch::maximum(upper, value + missed), upper);
-    }
-  }
-  return {lower, upper};
-}
-
-// The slope of the tangent, at a point of the region between two knots, that goes through f at the
-// end l (or u). How far it misses rises or falls with the point, since the region bends one way.
-torch::Tensor tangent_through(const Curve& curve, const Piece& piece, size_t region, bool from_l) {
-  const torch::Tensor& end = from_l ? piece.l : piece.u;
-  const torch::Tensor& at_end = from_l ? piece.at_l : piece.at_u;
-  const double from = region == 0 ? -kInfinity : curve.knots[region - 1];
-  const double to = region == curve.knots.size() ? kInfinity : curve.knots[region];
-  torch::Tensor low = piece.l.clamp(from, to), high = piece.u.clamp(from, to);
-  const double sign = (curve.bends[region] > 0) == from_l ? -1 : 1;
-  for (int step = 0; step < kTangentBisections; ++step) {
-    const torch::Tensor middle = (low + high) / 2;
-    const torch::Tensor miss =
-        curve.slope(middle) * (middle - end) - (curve.value(middle) - at_end);
-    const torch::Tensor right = miss * sign > 0;
-    low = torch::where(right, middle, low);
-    high = torch::where(right, high, middle);
-  }
-  return curve.slope((low + high) / 2);
 }
 
 std::vector<torch::Tensor> slopes_to_try(const Curve& curve, const Piece& piece, bool crossing) {
@@ -164,7 +83,7 @@ Relaxation best_lines(const Curve& curve, const Piece& piece, torch::ScalarType 
     slope = slope.masked_fill(slope.isfinite().logical_not(), 0);
     const Range biases = intercepts(curve, piece, slope, crossing ? kBisections : 0);
     if (!lines.lower_slope.defined()) {
-      lines = {slope, biases.lower, slope, biases.upper, {}, {}};
+      lines = {slope, biases.lower, slope, biases.upper, {}, {}, {}, {}};
       continue;
     }
     const torch::Tensor higher =
@@ -238,25 +157,41 @@ Range curve_interval(const Curve& curve, const Range& range, double unit) {
   return {values.lower.to(type), values.upper.to(type)};
 }
 
-Relaxation relax(const Curve& curve, const Range& range, double unit) {
+Relaxation relax(const Curve& curve, const Range& range, double unit, bool fans) {
   const torch::ScalarType type = range.lower.scalar_type();
   const Piece piece = make_piece(curve, range);
   const Range values = extrema(curve, piece);
   Relaxation lines = curve.hinge        ? hinge_lines(curve, piece, type)
                      : curve.straight() ? best_lines(curve, piece, type, /*crossing=*/true)
                                         : smooth_lines(curve, piece, type);
+  if (fans && !curve.hinge) {
+    std::vector<Fan> made = make_fans(curve, piece, type);
+    lines.below = made[0];
+    lines.above = made[1];
+    replace_unknown(lines.below.slopes, lines.below.biases, values.lower);
+    replace_unknown(lines.above.slopes, lines.above.biases, values.upper);
+  }
   replace_unknown(lines.lower_slope, lines.lower_bias, values.lower);
   replace_unknown(lines.upper_slope, lines.upper_bias, values.upper);
   if (unit > 0) {
     torch::Tensor error = evaluation_error(curve, piece, values, unit * (curve.roundings > 0));
-    error = error + largest_magnitude(piece.l, piece.u) *
-                        torch::maximum(lines.lower_slope.abs(), lines.upper_slope.abs()) *
-                        kDoubleSlack;
+    torch::Tensor steepest = torch::maximum(lines.lower_slope.abs(), lines.upper_slope.abs());
+    if (lines.below.slopes.defined()) {
+      const torch::Tensor below = lines.below.slopes.abs().amax(0);
+      steepest = torch::maximum(steepest, torch::maximum(below, lines.above.slopes.abs().amax(0)));
+    }
+    error = error + largest_magnitude(piece.l, piece.u) * steepest * kDoubleSlack;
     lines.lower_bias = lines.lower_bias - error;
     lines.upper_bias = lines.upper_bias + error;
+    if (lines.below.slopes.defined()) {
+      lines.below.biases = lines.below.biases - error;
+      lines.above.biases = lines.above.biases + error;
+    }
   }
-  for (torch::Tensor* part : {&lines.lower_slope, &lines.lower_bias, &lines.upper_slope,
-                              &lines.upper_bias, &lines.least_slope, &lines.most_slope}) {
+  for (torch::Tensor* part :
+       {&lines.lower_slope, &lines.lower_bias, &lines.upper_slope, &lines.upper_bias,
+        &lines.least_slope, &lines.most_slope, &lines.below.slopes, &lines.below.biases,
+        &lines.above.slopes, &lines.above.biases}) {
     if (part->defined()) *part = part->to(type);
   }
   return lines;

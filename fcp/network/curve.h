@@ -51,17 +51,23 @@ struct Curve {
   bool straight() const;
 };
 
+// Lines on one side of a curve, slopes and intercepts [K, …]: any mean of two is on that side too.
+struct Fan {
+  torch::Tensor slopes, biases;
+};
+
 // lower_slope · x + lower_bias ≤ f(x) ≤ upper_slope · x + upper_bias for all x of the range. Where
 // least_slope < most_slope, the lower line may take any slope between them, with the same bias.
 struct Relaxation {
   torch::Tensor lower_slope, lower_bias;
   torch::Tensor upper_slope, upper_bias;
   torch::Tensor least_slope, most_slope;  // defined for a hinge
+  Fan below, above;                       // where asked for, and the curve is not a hinge
 };
 
 // `unit` is the roundoff of the network's arithmetic, whose errors are to be inside as well; 0
 // leaves them out. Both answer in the type of the range.
 Range curve_interval(const Curve& curve, const Range& range, double unit);
-Relaxation relax(const Curve& curve, const Range& range, double unit);
+Relaxation relax(const Curve& curve, const Range& range, double unit, bool fans = false);
 
 }  // namespace fcp

@@ -21,25 +21,6 @@ torch::Tensor zeros_like_shape(const torch::Tensor& like, std::vector<int64_t> s
   return torch::zeros({1}, like.options()).expand(shape).detach();
 }
 
-// Σ over everything but S and N of coefficients [S, N', …] times values [N', …].
-torch::Tensor row_sums(const torch::Tensor& coefficients, const torch::Tensor& values,
-                       int64_t rows) {
-  if (coefficients.size(1) % rows != 0) {
-    fail("linear bounds need an operator to keep rows apart, found ", coefficients.size(1),
-         " rows made of ", rows);
-  }
-  const torch::Tensor a = coefficients.reshape({coefficients.size(0), rows, -1});
-  return row_dots(a, values.expand(coefficients.sizes().slice(1)).reshape({rows, -1}));
-}
-
-// As row_sums, for values that may be infinite where nothing depends on them.
-torch::Tensor careful_row_sums(const torch::Tensor& coefficients, const torch::Tensor& values,
-                               int64_t rows) {
-  if (values.isfinite().all().item<bool>()) return row_sums(coefficients, values, rows);
-  const torch::Tensor product = (coefficients * values).masked_fill(coefficients == 0, 0);
-  return sum_rows(product.reshape({product.size(0) * rows, -1})).reshape({product.size(0), rows});
-}
-
 // Whether running S copies of the rows at once gives S copies of the outputs.
 bool copies(const Tensors& outputs, const Tensors& coefficients) {
   for (size_t i = 0; i < coefficients.size(); ++i) {
@@ -59,7 +40,7 @@ Tensors product_at_once(const LinearFunction& function, const LinearStep& step,
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!step.varies[i]) continue;
     std::vector<int64_t> shape = inputs[i].sizes().vec();
-    if (step.rule == BoundRule::kBilinear) {
+    if (step.rule == BoundRule::kBilinear || step.rule == BoundRule::kSmooth) {
       shape.insert(shape.begin(), count);
       inputs[i] = inputs[i].unsqueeze(0).expand(shape).flatten(0, 1).detach().requires_grad_();
     } else {
@@ -150,35 +131,73 @@ void add_affine_constants(const LinearStep& step, const std::vector<Coefficients
                           Biases& biases) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined()) continue;
+    const auto sums = [&](const torch::Tensor& a, const torch::Tensor& values) {
+      return careful_row_sums(a, values, step.rows);
+    };
     if (i < step.constants.size() && step.constants[i].defined()) {
-      biases.lower = biases.lower + row_sums(outputs[i].lower, step.constants[i], step.rows);
-      biases.upper = biases.upper + row_sums(outputs[i].upper, step.constants[i], step.rows);
+      biases.lower = biases.lower + sums(outputs[i].lower, step.constants[i]);
+      biases.upper = biases.upper + sums(outputs[i].upper, step.constants[i]);
     }
     if (i < step.errors.size() && step.errors[i].defined()) {
-      biases.lower = biases.lower - row_sums(outputs[i].lower.abs(), step.errors[i], step.rows);
-      biases.upper = biases.upper + row_sums(outputs[i].upper.abs(), step.errors[i], step.rows);
+      biases.lower = biases.lower - sums(outputs[i].lower.abs(), step.errors[i]);
+      biases.upper = biases.upper + sums(outputs[i].upper.abs(), step.errors[i]);
     }
   }
 }
 
+struct CurveLine {
+  torch::Tensor slope, bias;
+};
+
+// The line at a place [S, N, …] of a fan: between two neighbours, in proportion.
+CurveLine fan_line(const Fan& fan, const torch::Tensor& place) {
+  const int64_t last = fan.slopes.size(0) - 1;
+  const torch::Tensor at = place * static_cast<double>(last);
+  const torch::Tensor first = at.detach().floor().clamp(0, last - 1);
+  const torch::Tensor share = at - first, index = first.to(torch::kLong);
+  const auto mean = [&](const torch::Tensor& lines) {
+    const torch::Tensor start = lines.gather(0, index);
+    return start + (lines.gather(0, index + 1) - start) * share;
+  };
+  return {mean(fan.slopes), mean(fan.biases)};
+}
+
+CurveLine line_below(const Relaxation& lines, const FreeLines* free) {
+  if (free == nullptr) return {lines.lower_slope, lines.lower_bias};
+  if (!lines.below.slopes.defined()) return {free->below, lines.lower_bias};
+  return fan_line(lines.below, free->below);
+}
+
+CurveLine line_above(const Relaxation& lines, const FreeLines* free) {
+  if (free == nullptr || !free->above.defined()) return {lines.upper_slope, lines.upper_bias};
+  return fan_line(lines.above, free->above);
+}
+
+// Σ over everything but S and N of products [S, N', …], 0 where a is.
+torch::Tensor bias_sums(const torch::Tensor& a, const torch::Tensor& bias, int64_t rows) {
+  if (bias.dim() < a.dim()) return careful_row_sums(a, bias, rows);
+  const torch::Tensor product = (a * bias).masked_fill(a == 0, 0);
+  return sum_rows(product.reshape({a.size(0) * rows, -1})).reshape({a.size(0), rows});
+}
+
 //   Σ A·f(x) ≥ Σ (A⁺·lower_slope + A⁻·upper_slope) x + Σ (A⁺·lower_bias + A⁻·upper_bias)
 Coefficients through_curve(const LinearStep& step, const Coefficients& output, Biases& biases,
-                           const FreeSlopes* free) {
-  const Relaxation& lines = step.lines;
-  const torch::Tensor lower_plus = output.lower.clamp_min(0);
-  const torch::Tensor lower_minus = output.lower.clamp_max(0);
-  const torch::Tensor upper_plus = output.upper.clamp_min(0);
-  const torch::Tensor upper_minus = output.upper.clamp_max(0);
-  const auto sums = [&](const torch::Tensor& a, const torch::Tensor& bias) {
-    return careful_row_sums(a, bias, step.rows);
+                           const FreeStep* free) {
+  const auto one_side = [&](const torch::Tensor& a, torch::Tensor& bias, double sign,
+                            const FreeLines* lines) {
+    const CurveLine below = line_below(step.lines, lines), above = line_above(step.lines, lines);
+    const CurveLine& at_plus = sign > 0 ? below : above;
+    const CurveLine& at_minus = sign > 0 ? above : below;
+    const torch::Tensor plus = a.clamp_min(0), minus = a.clamp_max(0);
+    bias = bias + bias_sums(plus, at_plus.bias, step.rows) +
+           bias_sums(minus, at_minus.bias, step.rows);
+    return plus * at_plus.slope + minus * at_minus.slope;
   };
-  biases.lower =
-      biases.lower + sums(lower_plus, lines.lower_bias) + sums(lower_minus, lines.upper_bias);
-  biases.upper =
-      biases.upper + sums(upper_plus, lines.upper_bias) + sums(upper_minus, lines.lower_bias);
-  return {
-      lower_plus * (free ? free->for_lower : lines.lower_slope) + lower_minus * lines.upper_slope,
-      upper_plus * lines.upper_slope + upper_minus * (free ? free->for_upper : lines.lower_slope)};
+  const torch::Tensor lower =
+      one_side(output.lower, biases.lower, 1, free != nullptr ? &free->for_lower : nullptr);
+  const torch::Tensor upper =
+      one_side(output.upper, biases.upper, -1, free != nullptr ? &free->for_upper : nullptr);
+  return {lower, upper};
 }
 
 //   x_winner ≤ max x ≤ x_winner where it is sure to win, else the largest upper end.
@@ -187,8 +206,8 @@ std::vector<Coefficients> through_largest(const Op& op, const LinearStep& step,
   const bool smallest = step.rule == BoundRule::kSmallest;  // min x = −max(−x)
   const torch::Tensor lower = smallest ? -given.lower : given.lower;
   const torch::Tensor upper = smallest ? -given.upper : given.upper;
-  biases.lower = biases.lower + row_sums(lower.clamp_max(0), step.largest, step.rows);
-  biases.upper = biases.upper + row_sums(upper.clamp_min(0), step.largest, step.rows);
+  biases.lower = biases.lower + careful_row_sums(lower.clamp_max(0), step.largest, step.rows);
+  biases.upper = biases.upper + careful_row_sums(upper.clamp_min(0), step.largest, step.rows);
   Coefficients chosen = {lower.clamp_min(0).unsqueeze(-1) * step.winner +
                              lower.clamp_max(0).unsqueeze(-1) * step.sure_winner,
                          upper.clamp_min(0).unsqueeze(-1) * step.sure_winner +
@@ -199,6 +218,41 @@ std::vector<Coefficients> through_largest(const Op& op, const LinearStep& step,
     return Tensors{op.candidates(inputs)};
   };
   return through_affine(gather, step, {chosen}, nullptr);
+}
+
+// Planes of some outputs go along the tangent, f'(m)(x − m): by the gradient at m, and −f'(m)m.
+std::vector<Coefficients> through_planes(const Op& op, const LinearStep& step,
+                                         const std::vector<Coefficients>& outputs, Biases& biases) {
+  std::vector<Coefficients> along;
+  bool any = false;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    along.push_back(outputs[i].defined()
+                        ? between_planes(step.planes[i], outputs[i], step.rows, biases)
+                        : Coefficients());
+    any = any || along.back().defined();
+  }
+  if (!any) return std::vector<Coefficients>(step.inputs.size());
+  const LinearFunction forward = [&op](const Tensors& inputs) { return op.forward(inputs); };
+  std::vector<Coefficients> inputs = through_affine(forward, step, along, nullptr);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) continue;
+    for (torch::Tensor* side : {&inputs[i].lower, &inputs[i].upper}) {
+      // No number where f has no tangent; none of the outputs there goes along it.
+      *side = side->masked_fill(side->isnan(), 0);
+    }
+    biases.lower = biases.lower - careful_row_sums(inputs[i].lower, step.inputs[i], step.rows);
+    biases.upper = biases.upper - careful_row_sums(inputs[i].upper, step.inputs[i], step.rows);
+  }
+  return inputs;
+}
+
+Tensors middles_of(const std::vector<Range>& inputs) {
+  Tensors middles;
+  for (const Range& input : inputs) {
+    const bool one = is_constant(input);
+    middles.push_back(one ? input.lower : input.lower / 2 + input.upper / 2);
+  }
+  return middles;
 }
 
 void prepare_bilinear(const Op& op, const std::vector<Range>& inputs, double unit,
@@ -237,16 +291,8 @@ void prepare_largest(const Op& op, const std::vector<Range>& inputs, LinearStep&
 
 }  // namespace
 
-Coefficients& Coefficients::operator+=(const Coefficients& other) {
-  if (!defined()) return *this = other;
-  const bool same = lower.is_same(upper) && other.lower.is_same(other.upper);
-  lower = lower + other.lower;
-  upper = same ? lower : upper + other.upper;
-  return *this;
-}
-
 LinearStep make_linear_step(const Op& op, BoundRule rule, const std::vector<Range>& inputs,
-                            double unit) {
+                            const std::vector<Range>& outputs, double unit, bool fans) {
   LinearStep step;
   step.rule = rule;
   for (const Range& input : inputs) {
@@ -257,7 +303,7 @@ LinearStep make_linear_step(const Op& op, BoundRule rule, const std::vector<Rang
                                  : input.lower);
   }
   if (rule == BoundRule::kCurve) {
-    step.lines = relax(op.curve(lower_ends(inputs)), inputs[0], unit);
+    step.lines = relax(op.curve(lower_ends(inputs)), inputs[0], unit, fans);
   } else if (rule == BoundRule::kAffine) {
     step.constants = op.forward(step.inputs);
     for (torch::Tensor& constant : step.constants) {
@@ -266,6 +312,17 @@ LinearStep make_linear_step(const Op& op, BoundRule rule, const std::vector<Rang
     step.errors = affine_errors(op, inputs, unit);
   } else if (rule == BoundRule::kBilinear) {
     prepare_bilinear(op, inputs, unit, step);
+  } else if (rule == BoundRule::kInterval) {
+    for (const Range& output : outputs) {
+      if (output.lower.defined() && output.lower.size(0) % step.rows != 0) {
+        fail("linear bounds need an operator to keep rows apart, found ", output.lower.size(0),
+             " rows made of ", step.rows);
+      }
+      step.planes.push_back(constant_planes(output));
+    }
+  } else if (rule == BoundRule::kSmooth) {
+    step.inputs = middles_of(inputs);
+    step.planes = {tangent_planes(op, inputs, step.inputs, outputs[0], unit)};
   } else {
     prepare_largest(op, inputs, step);
   }
@@ -274,12 +331,13 @@ LinearStep make_linear_step(const Op& op, BoundRule rule, const std::vector<Rang
 
 std::vector<Coefficients> step_back(const Op& op, const LinearStep& step,
                                     const std::vector<Coefficients>& outputs, Biases& biases,
-                                    const FreeSlopes* free) {
+                                    const FreeStep* free) {
   if (step.rule == BoundRule::kCurve) {
     std::vector<Coefficients> inputs(step.inputs.size());
     inputs[0] = through_curve(step, outputs[0], biases, free);
     return inputs;
   }
+  if (!step.planes.empty()) return through_planes(op, step, outputs, biases);
   const bool affine = step.rule == BoundRule::kAffine;
   if (!affine && step.rule != BoundRule::kBilinear) {
     return through_largest(op, step, outputs[0], biases);

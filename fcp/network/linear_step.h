@@ -10,7 +10,8 @@
 //
 // (the mean of McCormick's two planes on either side). A maximum is replaced by the
 // candidate that is the largest for sure; else from below by the one with the largest lower end and
-// from above by a constant. Rounding is treated as in bound_rules.h.
+// from above by a constant. Of any other operator planes are known (planes.h): its interval's ends,
+// or its tangent moved by what it may be off. Rounding is treated as in bound_rules.h.
 //
 // Cost: a forward and a backward of the operator for S · N rows. Reference: Xu et al., "Automatic
 // Perturbation Analysis for Scalable Certified Robustness and Beyond", 2020.
@@ -20,47 +21,43 @@
 #include <vector>
 
 #include "fcp/network/bound_rules.h"
+#include "fcp/network/planes.h"
 
 namespace fcp {
-
-// Σ lower · x + … ≤ what is bounded ≤ Σ upper · x + …, for S bounded numbers of N rows:
-// [S, N, …] with the shape of x. One tensor may serve as both. Undefined: x does not matter.
-struct Coefficients {
-  torch::Tensor lower, upper;
-
-  bool defined() const { return lower.defined(); }
-  Coefficients& operator+=(const Coefficients& other);
-};
-
-// [S, N]: the constants that gather on the way back.
-struct Biases {
-  torch::Tensor lower, upper;
-};
 
 // What the backward step of one operator needs of the ranges, made once for a batch of rows.
 struct LinearStep {
   BoundRule rule = BoundRule::kNone;
   int64_t rows = 0;
-  Tensors inputs;  // zeros in place of what varies; kBilinear: the middles
+  Tensors inputs;  // zeros in place of what varies; kBilinear, kSmooth: the middles
   std::vector<bool> varies;
   Tensors constants;          // kAffine: the outputs where the input is 0; undefined: 0
   Tensors errors;             // what rounding may do, and kBilinear r_x r_y; undefined: nothing
   Relaxation lines;           // kCurve
+  std::vector<Planes> planes;  // kInterval, kSmooth
   torch::Tensor winner;       // kLargest: 1 at the candidate of the largest lower end
   torch::Tensor sure_winner;  // the same, 0 where another one might be larger
   torch::Tensor largest;      // there, the largest upper end; else 0
 };
+// `outputs` are the ranges by interval_of; `fans` asks for those of curves that are not hinges.
 LinearStep make_linear_step(const Op& op, BoundRule rule, const std::vector<Range>& inputs,
-                            double unit);
+                            const std::vector<Range>& outputs, double unit, bool fans = false);
 
-// Slopes [S, N, …] of the line below a curve, one for either bound, in place of the fixed ones.
-struct FreeSlopes {
-  torch::Tensor for_lower, for_upper;
+// Which line below a curve, and above it, to take in place of the fixed ones, for one bound; each
+// [S, N, …]. Of a hinge, `below` is the slope and `above` undefined; of a fan, both are places
+// between 0, its first line, and 1, its last.
+struct FreeLines {
+  torch::Tensor below, above;
+};
+struct FreeStep {
+  FreeLines for_lower, for_upper;
+
+  bool defined() const { return for_lower.below.defined(); }
 };
 
 // From coefficients of the outputs to coefficients of the inputs; adds to the biases.
 std::vector<Coefficients> step_back(const Op& op, const LinearStep& step,
                                     const std::vector<Coefficients>& outputs, Biases& biases,
-                                    const FreeSlopes* free = nullptr);
+                                    const FreeStep* free = nullptr);
 
 }  // namespace fcp

@@ -32,6 +32,8 @@ torch::Tensor Op::magnitude(const Tensors&) const { return {}; }
 torch::Tensor Op::pull_back(const torch::Tensor&, const Tensors&) const { return {}; }
 Op::BallOutput Op::over_ball(const BallInput&, const Tensors&) const { return {}; }
 double Op::workspace(const Tensors&, const Tensors&) const { return 0; }
+Remainder Op::remainder(const std::vector<Range>&, const Tensors&, double) const { return {}; }
+int64_t Op::unit_sum(int64_t) const { return -1; }
 Curve Op::curve(const Tensors&) const { return {}; }
 torch::Tensor Op::candidates(const Tensors&) const { return {}; }
 

@@ -27,6 +27,7 @@ enum class BoundRule {
   kNone,      // not known
   kShape,     // by the inputs' shapes alone
   kInterval,  // by interval(), and nothing else is known
+  kSmooth,    // by interval(), and near its tangent: remainder(), one output
   kAffine,    // every number is a weighted sum of the inputs' numbers plus a constant: interval()
               // where a larger input may make a smaller output, roundings() where it computes
   kBilinear,  // a product of two varying inputs: linear in each of them, no terms beside;
@@ -36,9 +37,16 @@ enum class BoundRule {
   kSmallest,  // … the smallest
 };
 
-// What follows for an operator: no ranges, an interval of its output from intervals of its inputs,
-// or also linear functions of its inputs between which its output lies.
+// What follows for an operator: no ranges, an interval of its output from intervals of its inputs
+// (which linear bounds take as two constants), or also linear functions of its inputs between which
+// its output lies.
 enum class BoundSupport { kNone, kInterval, kLinear };
+
+// How far an output may be from its tangent, and what rounding adds to that.
+struct Remainder {
+  Range exact;             // of f(x) − f(m) − f'(m)(x − m); NaN where nothing is known
+  torch::Tensor rounding;  // undefined: nothing
+};
 
 class Op {
  public:
@@ -83,6 +91,13 @@ class Op {
     torch::Tensor center, reach;  // [N, …], [1, …]
   };
   virtual BallOutput over_ball(const BallInput& ball, const Tensors& inputs) const;
+
+  // kSmooth: the remainder of the output over the inputs' ranges, at their middles m (constants
+  // stand among both), where forward() is differentiable; and rounding with this roundoff.
+  // unit_sum() is the axis along which the exact outputs always add up to 1; -1: none.
+  virtual Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
+                              double unit) const;
+  virtual int64_t unit_sum(int64_t rank) const;
 
   // kCurve: the function, with the constants among the inputs.
   virtual Curve curve(const Tensors& inputs) const;

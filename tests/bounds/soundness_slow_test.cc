@@ -1,5 +1,7 @@
 // Millions of points on thousands of random heads.
+#include "tests/bounds/operators.h"
 #include "tests/bounds/soundness.h"
+#include "tests/network/transformer.h"
 
 namespace fcp {
 namespace {
@@ -20,6 +22,30 @@ TEST(SoundnessSlow, MillionsOfPoints) {
     if (testing::Test::HasFailure()) break;
   }
   RecordProperty("points", static_cast<int>(points));
+}
+
+// A million for each operator that has planes, in balls from small to large.
+TEST(SoundnessSlow, MillionPointsForEachSmoothOperator) {
+  torch::manual_seed(19);
+  for (const NamedGraph& named : smooth_cases()) {
+    int64_t points = 0;
+    for (const double radius : {0.01, 0.3, 3.0}) {
+      points += check_soundness(named, 4096, {24, 3, radius});
+    }
+    EXPECT_GT(points, 1000000) << named.name;
+    if (testing::Test::HasFailure()) break;
+  }
+}
+
+TEST(SoundnessSlow, BlocksOfTransformers) {
+  torch::manual_seed(20);
+  for (int round = 0; round < 6; ++round) {
+    TransformerShape shape;
+    shape.norm_first = round % 2 == 0;
+    shape.masked = round % 3 == 0 ? -1e4 : 0;
+    const SoundnessEffort effort = {60, 4, round < 3 ? 0.05 : 1.0};
+    check_soundness({concat("transformer ", round), make_transformer(shape)}, 24, effort);
+  }
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "fcp/conformal/rank.h"
 #include "fcp/scores/score.h"
 
+#include "tests/network/transformer.h"
 #include "tests/reference/conformal_reference.h"
 #include "tests/scores/heads.h"
 #include "tests/scores/label_heads.h"
@@ -82,7 +83,7 @@ double expect_beta_coverage(const ScoreOptions& options, const std::shared_ptr<c
     }
     coverage.push_back(coverage_of[radius]);
   }
-  const double limit = std::sqrt(std::log(2e6 * 24) / (2.0 * kCalibrations));
+  const double limit = std::sqrt(std::log(2e6 * 26) / (2.0 * kCalibrations));
   const size_t rank = conformal_rank(level, kDrawn);
   EXPECT_LT(beta_distance(coverage, rank), limit);
   EXPECT_GT(beta_distance(coverage, rank - 1), limit) << "the test cannot tell neighbouring ranks";
@@ -132,6 +133,20 @@ TEST(Coverage, NestedByIbp) {
     options.floor = floor;
     options.slope = 2;
     expect_beta_coverage(options, deep_head(20), 21);
+  }
+}
+
+// The feature is what enters the last block.
+TEST(Coverage, NestedBeforeTheLastBlockOfATransformer) {
+  for (const bool norm_first : {true, false}) {
+    torch::manual_seed(26);
+    const TransformerShape shape = {.tokens = 2,
+                                    .width = 4,
+                                    .heads = 2,
+                                    .hidden = 6,
+                                    .norm_first = norm_first,
+                                    .flat_input = true};
+    expect_beta_coverage({}, network_of(make_transformer(shape)), 27);
   }
 }
 

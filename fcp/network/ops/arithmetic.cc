@@ -116,9 +116,31 @@ class DivOp : public FoldOp {
 
   // A constant divisor: affine; else the ends of the quotient, or nothing where it may divide by 0.
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
-    return constant[1] ? BoundRule::kAffine : BoundRule::kInterval;
+    return constant[1] ? BoundRule::kAffine : BoundRule::kSmooth;
   }
   double roundings(const Tensors&) const override { return 1; }
+  // At the middles a₀ and b₀, a = a₀ + α and b = b₀ + β:
+  //   a/b − tangent = a₀β² / (b₀²b) − αβ / (b₀b)
+  Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
+                      double unit) const override {
+    const Tensors pair = broadcast_inputs(middles, node_);
+    const auto wide = [](const torch::Tensor& x) { return x.to(torch::kDouble); };
+    const torch::Tensor a = wide(pair[0]), b = wide(pair[1]);
+    const auto reach = [&](const Range& range, const torch::Tensor& m) {
+      return torch::maximum(wide(range.upper) - m, m - wide(range.lower));
+    };
+    const torch::Tensor moved = reach(inputs[0], a), turned = reach(inputs[1], b);
+    const torch::Tensor least = b.abs() - turned;  // |b| at least
+    const torch::Tensor mixed = moved * turned / (b.abs() * least);
+    const torch::Tensor bent = a / b * turned.square() / (b.abs() * least);
+    const torch::Tensor unknown = (least <= 0).logical_or(mixed.isnan());
+    const torch::Tensor lower = (bent.clamp_max(0) - mixed).masked_fill(unknown, NAN);
+    const torch::Tensor upper = (bent.clamp_min(0) + mixed).masked_fill(unknown, NAN);
+    const torch::Tensor size = ((a.abs() + moved) / least.clamp_min(0)).nan_to_num(0, 0, 0);
+    const torch::Tensor rounding =
+        size * (b.abs() / least + 1) * (16 * unit) + std::numeric_limits<float>::min();
+    return {{lower, upper}, rounding.masked_fill(unknown, 0)};
+  }
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
     const auto& [a, b] = std::pair(inputs[0], inputs[1]);
     const auto quotient = [&](const torch::Tensor& x, const torch::Tensor& y) {

@@ -51,29 +51,41 @@ class GroupNormalization : public Op {
   }
 
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
-    return affine_in_first(constant) == BoundRule::kAffine ? BoundRule::kInterval
-                                                           : BoundRule::kNone;
+    return affine_in_first(constant) == BoundRule::kAffine ? BoundRule::kSmooth : BoundRule::kNone;
   }
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
     const torch::Tensor& like = inputs[0].lower;
-    const auto grouped = [&](const torch::Tensor& x) {
-      return x.reshape({x.size(0), groups_, -1});
-    };
-    const Range unscaled = centered_interval({grouped(like), grouped(inputs[0].upper)}, 1, epsilon_,
-                                             /*centers=*/true, unit);
-    std::vector<int64_t> shape(static_cast<size_t>(like.dim()), 1);
-    shape[1] = -1;
-    const auto weight = [&](size_t i) {
-      const torch::Tensor given = inputs[i].lower;
-      const int64_t times = per_group_ ? like.size(1) / groups_ : 1;
-      return given.repeat_interleave(times).reshape(shape);
-    };
+    const Range unscaled =
+        centered_interval({grouped(like), grouped(inputs[0].upper)}, 1, epsilon_,
+                          /*centers=*/true, unit);
     return {scaled_interval(
-        {unscaled.lower.reshape(like.sizes()), unscaled.upper.reshape(like.sizes())}, weight(1),
-        weight(2), unit)};
+        {unscaled.lower.reshape(like.sizes()), unscaled.upper.reshape(like.sizes())},
+        per_channel(inputs, 1), per_channel(inputs, 2), unit)};
+  }
+  Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
+                      double unit) const override {
+    const torch::Tensor& like = inputs[0].lower;
+    CenteredRemainder z = centered_remainder({grouped(like), grouped(inputs[0].upper)},
+                                             grouped(middles[0]), 1, epsilon_,
+                                             /*centers=*/true, unit);
+    for (torch::Tensor* part : {&z.exact.lower, &z.exact.upper, &z.rounding, &z.size}) {
+      *part = part->reshape(like.sizes());
+    }
+    return scaled_remainder(z, per_channel(inputs, 1), per_channel(inputs, 2), unit);
   }
 
  private:
+  torch::Tensor grouped(const torch::Tensor& x) const {
+    return x.reshape({x.size(0), groups_, -1});
+  }
+
+  torch::Tensor per_channel(const std::vector<Range>& inputs, size_t index) const {
+    std::vector<int64_t> shape(static_cast<size_t>(inputs[0].lower.dim()), 1);
+    shape[1] = -1;
+    const int64_t times = per_group_ ? inputs[0].lower.size(1) / groups_ : 1;
+    return inputs[index].lower.repeat_interleave(times).reshape(shape);
+  }
+
   Node node_;
   int64_t groups_;
   double epsilon_;
@@ -103,14 +115,21 @@ class RmsNormalization : public Op {
   }
 
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
-    return affine_in_first(constant) == BoundRule::kAffine ? BoundRule::kInterval
-                                                           : BoundRule::kNone;
+    return affine_in_first(constant) == BoundRule::kAffine ? BoundRule::kSmooth : BoundRule::kNone;
   }
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
     const int64_t axis = normalize_axis(axis_, inputs[0].lower.dim(), node_);
     const Range unscaled = centered_interval(inputs[0], inputs[0].lower.dim() - axis, epsilon_,
                                              /*centers=*/false, unit);
     return {scaled_interval(unscaled, inputs[1].lower, {}, unit)};
+  }
+  Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
+                      double unit) const override {
+    const int64_t rank = inputs[0].lower.dim();
+    const CenteredRemainder z =
+        centered_remainder(inputs[0], middles[0], rank - normalize_axis(axis_, rank, node_),
+                           epsilon_, /*centers=*/false, unit);
+    return scaled_remainder(z, inputs[1].lower, {}, unit);
   }
 
  private:

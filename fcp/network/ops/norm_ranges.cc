@@ -25,6 +25,13 @@ torch::Tensor sum_of_others(const torch::Tensor& x) {
   return before + after.flip({-1});
 }
 
+// What rounding may do to each c.
+torch::Tensor centering_error(const torch::Tensor& low, const torch::Tensor& high, double unit) {
+  const auto n = static_cast<double>(low.size(-1));
+  const torch::Tensor size = torch::maximum(low.abs(), high.abs());
+  return (size + size.mean(-1, true)) * ((n + 8) * unit) + std::numeric_limits<float>::min();
+}
+
 Range centered_box(const torch::Tensor& low, const torch::Tensor& high, bool centers, double unit) {
   const auto n = static_cast<double>(low.size(-1));
   Range c = {low, high};
@@ -32,13 +39,86 @@ Range centered_box(const torch::Tensor& low, const torch::Tensor& high, bool cen
     c = {low * (1 - 1 / n) - sum_of_others(high) / n, high * (1 - 1 / n) - sum_of_others(low) / n};
   }
   if (unit == 0) return c;
-  const torch::Tensor size = torch::maximum(low.abs(), high.abs());
-  const torch::Tensor error =
-      (size + size.mean(-1, true)) * ((n + 8) * unit) + std::numeric_limits<float>::min();
+  const torch::Tensor error = centering_error(low, high, unit);
   return {c.lower - error, c.upper + error};
 }
 
+// How far the numbers c of a box may be from those of its middle, and what follows for s and ρ.
+struct Neighbourhood {
+  torch::Tensor c, reach, error;    // c₀, |d| and its part by rounding, [..., n]
+  torch::Tensor s, t, q, least;     // s₀, |t|, the largest q and the least s, [..., 1]
+  torch::Tensor root, slope;        // ρ₀ and |ρ'₀|
+};
+
+Neighbourhood neighbourhood(const torch::Tensor& low, const torch::Tensor& high,
+                            const torch::Tensor& m, double epsilon, bool centers, double unit) {
+  const auto n = static_cast<double>(low.size(-1));
+  const torch::Tensor r = torch::maximum(high - m, m - low);
+  Neighbourhood near;
+  near.c = centers ? m - m.mean(-1, true) : m;
+  near.error = unit > 0 ? centering_error(low, high, unit) : torch::zeros_like(m);
+  const torch::Tensor moved = centers ? r * (1 - 2 / n) + r.mean(-1, true) : r;
+  near.reach = moved + near.error;
+  // Taking the mean out lengthens no vector.
+  const torch::Tensor length =
+      r.square().sum(-1, true).sqrt() + near.error.square().sum(-1, true).sqrt();
+  const torch::Tensor square = near.c.square().mean(-1, true);
+  near.s = square + epsilon;
+  near.t = (near.c.abs() * (r + near.error)).mean(-1, true) * 2;
+  near.q = length.square() / n;
+  const torch::Tensor by_length = (square.sqrt() - length / std::sqrt(n)).clamp_min(0).square();
+  const torch::Tensor by_numbers = (near.c.abs() - near.reach).clamp_min(0).square().mean(-1, true);
+  near.least = torch::maximum(by_length, by_numbers) + epsilon;
+  near.root = near.s.rsqrt();
+  near.slope = near.root / near.s / 2;
+  return near;
+}
+
 }  // namespace
+
+CenteredRemainder centered_remainder(const Range& given, const torch::Tensor& middle, int64_t axes,
+                                     double epsilon, bool centers, double unit) {
+  const torch::Tensor low = given.lower.to(torch::kDouble).flatten(-axes);
+  const torch::Tensor high = given.upper.to(torch::kDouble).flatten(-axes);
+  const torch::Tensor m = middle.to(torch::kDouble).flatten(-axes);
+  const Neighbourhood near = neighbourhood(low, high, m, epsilon, centers, unit);
+  const auto bent = [&](const torch::Tensor& t) {
+    return (torch::maximum(near.s + t, near.least).rsqrt() - near.root + near.slope * t)
+        .clamp_min(0);
+  };
+  const torch::Tensor above =
+      torch::maximum(bent(torch::maximum(-near.t, near.least - near.s)), bent(near.t));
+  const torch::Tensor below = -near.slope * near.q;
+  const torch::Tensor change = torch::maximum(
+      near.least.rsqrt() - near.root, near.root - (near.s + near.t + near.q).rsqrt());
+  const torch::Tensor product = near.reach * change;
+  const torch::Tensor plus = near.c.clamp_min(0), minus = near.c.clamp_max(0);
+  const torch::Tensor lower = plus * below + minus * above - product;
+  const torch::Tensor upper = plus * above + minus * below + product;
+  const torch::Tensor z = near.c.abs() * near.root;
+  const torch::Tensor size = z + near.reach * near.root + near.c.abs() * near.slope * near.t +
+                             torch::maximum(lower.abs(), upper.abs());
+  const torch::Tensor of_errors = (near.c.abs() * near.error).mean(-1, true) * 2;
+  // The walk's own products f'(m)m round as well.
+  const torch::Tensor walked = (m.abs() + m.abs().mean(-1, true)) * near.root +
+                               z * near.root * (z * m.abs()).mean(-1, true);
+  const double slack = (static_cast<double>(m.size(-1)) + 16) * unit;
+  const torch::Tensor rounding = near.error * near.root + near.c.abs() * near.slope * of_errors +
+                                 (size + walked + 1e-3) * slack +
+                                 std::numeric_limits<float>::min();
+  const auto shaped = [&](const torch::Tensor& x) { return x.reshape(given.lower.sizes()); };
+  return {{shaped(lower), shaped(upper)}, shaped(rounding), shaped(size)};
+}
+
+Remainder scaled_remainder(const CenteredRemainder& z, const torch::Tensor& scale,
+                           const torch::Tensor& bias, double unit) {
+  const torch::Tensor plus = scale.clamp_min(0), minus = scale.clamp_max(0);
+  torch::Tensor size = z.size * scale.abs();
+  if (bias.defined()) size = size + bias.abs();
+  return {{z.exact.lower * plus + z.exact.upper * minus,
+           z.exact.upper * plus + z.exact.lower * minus},
+          z.rounding * scale.abs() + size * (16 * unit) + std::numeric_limits<float>::min()};
+}
 
 double read_epsilon(OpArguments& arguments) {
   const double epsilon = arguments.number("epsilon", 1e-5);

@@ -20,6 +20,25 @@ double read_epsilon(OpArguments& arguments);  // 1e-5 where the node does not sa
 // Monotone in the range. Cost: linear.
 Range centered_interval(const Range& x, int64_t axes, double epsilon, bool centers, double unit);
 
+// What z differs from its tangent at the middle m of the box by. With c = c₀ + d, s = mean c² + ε
+// and ρ = 1/√s, where s = s₀ + t + q, t = 2 mean(c₀d) and q = mean d² ≥ 0,
+//
+//   z − tangent = c₀ (ρ − ρ₀ − ρ'₀ t) + d (ρ − ρ₀)
+//
+// and, ρ being convex and falling, −|ρ'₀| q ≤ ρ − ρ₀ − ρ'₀ t ≤ ρ(s₀ + t) − ρ₀ − ρ'₀ t, which is
+// largest at an end of t. d may be off by what rounding does to c. Cost: linear.
+struct CenteredRemainder {
+  Range exact;
+  torch::Tensor rounding;
+  torch::Tensor size;  // at most |z|
+};
+CenteredRemainder centered_remainder(const Range& x, const torch::Tensor& middle, int64_t axes,
+                                     double epsilon, bool centers, double unit);
+
+// The same of z · scale + bias.
+Remainder scaled_remainder(const CenteredRemainder& z, const torch::Tensor& scale,
+                           const torch::Tensor& bias, double unit);
+
 // z · scale + bias; an undefined bias adds nothing.
 Range scaled_interval(const Range& z, const torch::Tensor& scale, const torch::Tensor& bias,
                       double unit);

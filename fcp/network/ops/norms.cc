@@ -6,6 +6,7 @@
 // Rounding: n + 8 roundoffs of the sum of the terms' magnitudes, before the last function.
 // Cost: linear in the input. Reference: ONNX operator specification.
 // Tested by tests/parity/op_cases_test.cc and tests/bounds/rules_test.cc.
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -42,7 +43,7 @@ class NormOp : public Op {
 
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
     const bool known = kind_ != NormKind::kProduct && affine_in_first(constant) != BoundRule::kNone;
-    return known ? BoundRule::kInterval : BoundRule::kNone;
+    return known ? BoundRule::kSmooth : BoundRule::kNone;
   }
 
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
@@ -76,11 +77,64 @@ class NormOp : public Op {
     return {{range.lower.to(type), range.upper.to(type)}};
   }
 
+  // At the middle m, x = m + d with |d| ≤ r:
+  //   |x| is off its tangent by 0, and by up to 2 min(|l|, u) where l < 0 < u;
+  //   Σx² by Σd² ≤ Σr², and √Σx² by no more than Σr² / 2√Σm², the root being concave;
+  //   ln Σ exp x by what softmax.cc says; ln Σx by ln(1 + t) − t with |t| ≤ Σr / Σm.
+  Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
+                      double unit) const override {
+    Tensors arguments = middles;
+    const std::vector<int64_t> axes = axes_.of(arguments);
+    const torch::Tensor low = inputs[0].lower.to(torch::kDouble);
+    const torch::Tensor high = inputs[0].upper.to(torch::kDouble);
+    const torch::Tensor m = middles[0].to(torch::kDouble);
+    const torch::Tensor r = torch::maximum(high - m, m - low);
+    const Range exact = exact_remainder(low, high, m, r, axes);
+    if (unit == 0) return {exact, {}};
+    // As many roundings of the sum's magnitude as the sum has terms, through the last function.
+    const Range wide = interval(inputs, unit)[0], narrow = interval(inputs, 0)[0];
+    const double terms = static_cast<double>(count(low, axes)) + 16;
+    const torch::Tensor size = torch::maximum(low.abs(), high.abs());
+    const torch::Tensor walked = kind_ == NormKind::kLogSum ? torch::ones_like(narrow.lower)
+                                 : kind_ == NormKind::kSumSquare ? sum(size.square(), axes) * 4
+                                                                 : sum(size, axes) * 2;
+    return {exact, torch::maximum(narrow.lower - wide.lower, wide.upper - narrow.upper)
+                           .to(torch::kDouble) *
+                       2 + walked.to(torch::kDouble) * (terms * unit)};
+  }
+
   double flops(const Tensors& inputs, const Tensors&) const override {
     return 2 * static_cast<double>(inputs[0].numel());
   }
 
  private:
+  Range exact_remainder(const torch::Tensor& low, const torch::Tensor& high,
+                        const torch::Tensor& m, const torch::Tensor& r,
+                        const std::vector<int64_t>& axes) const {
+    const torch::Tensor none = torch::zeros_like(sum(m, axes));
+    if (kind_ == NormKind::kL1) {
+      return {none, sum(torch::minimum(-low, high).clamp_min(0), axes) * 2};
+    }
+    if (kind_ == NormKind::kSumSquare) return {none, sum(r.square(), axes)};
+    if (kind_ == NormKind::kL2) {
+      const torch::Tensor above = sum(r.square(), axes) / (sum(m.square(), axes).sqrt() * 2);
+      return {none, above};
+    }
+    if (kind_ == NormKind::kLogSum) {
+      const torch::Tensor t = sum(r, axes) / sum(m, axes);
+      const torch::Tensor known = (t >= 0).logical_and(t < 1);
+      return {torch::where(known, torch::log1p(-t) + t, torch::full_like(t, NAN)), none};
+    }
+    const torch::Tensor largest = axes.empty() ? m : m.amax(axes, /*keepdim=*/true);
+    const torch::Tensor shares = (m - largest).exp();
+    const auto mean = [&](const torch::Tensor& x) {
+      return sum(shares * x, axes) / sum(shares, axes);
+    };
+    const torch::Tensor most = axes.empty() ? r : r.amax(axes, axes_.keep_dimensions());
+    return {none, torch::minimum(torch::minimum(mean(torch::expm1(r) - r), most.square() / 2),
+                                 most + mean(r))};
+  }
+
   static int64_t count(const torch::Tensor& x, const std::vector<int64_t>& axes) {
     int64_t elements = 1;
     for (const int64_t axis : axes) elements *= x.size(axis);

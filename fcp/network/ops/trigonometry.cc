@@ -1,7 +1,8 @@
-// Sine and cosine, their relatives and inverses. Sine and cosine have intervals: the ends' values,
-// and 1 or −1 where the range holds a crest or a trough. Those that bend once have every bound.
+// Sine and cosine, their relatives and inverses. Intervals of sine and cosine: the ends' values, and
+// 1 or −1 where the range holds a crest or a trough. Those that bend once are curves.
 // Reference: ONNX operator specification. Tested by tests/network/ops_jumps_test.cc.
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,19 @@ class WaveOp : public Op {
     }
     return {cosine_ ? torch::cos(inputs[0]) : torch::sin(inputs[0])};
   }
-  BoundRule bound_rule(const std::vector<bool>&) const override { return BoundRule::kInterval; }
+  BoundRule bound_rule(const std::vector<bool>&) const override { return BoundRule::kSmooth; }
+
+  // −f is its own second derivative: off the tangent by −f(ξ)d²/2.
+  Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
+                      double unit) const override {
+    const torch::Tensor m = middles[0].to(torch::kDouble);
+    const torch::Tensor r = torch::maximum(inputs[0].upper.to(torch::kDouble) - m,
+                                           m - inputs[0].lower.to(torch::kDouble));
+    const Range wave = interval(inputs, unit)[0];
+    const torch::Tensor bend = r.square() / 2;
+    return {{-bend * wave.upper.clamp_min(0), -bend * wave.lower.clamp_max(0)},
+            (m.abs() + r + 1) * (16 * unit) + std::numeric_limits<float>::min()};
+  }
 
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
     const torch::ScalarType type = inputs[0].lower.scalar_type();

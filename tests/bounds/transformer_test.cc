@@ -1,0 +1,80 @@
+// Heads that begin before the last block of a transformer.
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "fcp/network/cut.h"
+
+#include "tests/bounds/soundness.h"
+#include "tests/network/transformer.h"
+
+namespace fcp {
+namespace {
+
+NamedGraph last_block(const std::string& name, TransformerShape shape) {
+  shape.blocks = 2;
+  CutGraph parts = cut(make_transformer(shape), "block1");
+  declare_feature(parts, {torch::zeros({1, shape.tokens, shape.width})});
+  return {name, parts.head};
+}
+
+double mean_width(const std::shared_ptr<const Network>& head, BoundMethod method, double radius) {
+  BoundOptions options;
+  options.method = method;
+  options.outward = false;
+  options.iterations = 5;
+  std::vector<int64_t> shape = head->inputs()[0].shape;
+  shape[0] = 4;
+  torch::manual_seed(77);
+  const Ball ball = {torch::randn(shape), torch::full({4}, radius), Norm::kInf, {}};
+  const Range range = make_bounds(head, options)->ranges(ball)[0];
+  return (range.upper - range.lower).mean().item<double>();
+}
+
+TEST(Transformer, BoundsOfTheLastBlockHold) {
+  torch::manual_seed(31);
+  const TransformerShape small = {.tokens = 2, .width = 4, .hidden = 5};
+  for (const double radius : {0.02, 0.4}) {
+    const SoundnessEffort effort = {8, 2, radius};
+    check_soundness(last_block("norm first", small), 3, effort);
+    TransformerShape last = small;
+    last.norm_first = false;
+    last.masked = -1e4;
+    check_soundness(last_block("norm last", last), 3, effort);
+  }
+}
+
+// The mask that exporters write for "never": the least float, with which sums overflow.
+TEST(Transformer, MasksOfTheLeastFloat) {
+  torch::manual_seed(32);
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  for (const double masked : {-3.4028234663852886e38, kNever}) {
+    const NamedGraph named = last_block("masked", {.tokens = 3, .width = 4, .hidden = 4, .masked = masked});
+    check_soundness(named, 2, {4, 1, 0.05});
+    const auto head = head_of(named.graph);
+    const double width = mean_width(head, BoundMethod::kCrown, 0.01);
+    EXPECT_TRUE(std::isfinite(width)) << masked;
+  }
+}
+
+// In small balls planes follow the head where intervals forget it, and all shrink with the radius.
+TEST(Transformer, PlanesAreTighterThanIntervals) {
+  torch::manual_seed(33);
+  for (const bool first : {true, false}) {
+    const auto head = head_of(last_block("", {.tokens = 2, .width = 4, .hidden = 5, .norm_first = first}).graph);
+    const double ibp = mean_width(head, BoundMethod::kIbp, 0.01);
+    const double mixed = mean_width(head, BoundMethod::kCrownIbp, 0.01);
+    const double crown = mean_width(head, BoundMethod::kCrown, 0.01);
+    const double smaller = mean_width(head, BoundMethod::kCrown, 0.001);
+    EXPECT_LE(mixed, ibp);
+    EXPECT_LT(crown, 0.2 * ibp);
+    EXPECT_LT(smaller, 0.11 * crown);
+  }
+}
+
+}  // namespace
+}  // namespace fcp

@@ -5,6 +5,11 @@
 #include <string>
 #include <vector>
 
+#include <ATen/ThreadLocalState.h>
+
+#include "fcp/base/parallel.h"
+#include "fcp/network/single_thread.h"
+
 namespace fcp {
 namespace {
 
@@ -22,7 +27,9 @@ const std::set<std::string>& batch_free_ops() {
       "Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Expand",
       "EyeLike", "Flatten", "Gather", "GatherElements", "GatherND", "GlobalMaxPool", "MaxPool",
       "OneHot", "Pad", "Range", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Size", "Slice",
-      "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze"};
+      "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze",
+      // Sums of each row in a fixed order.
+      "LogSoftmax", "ReduceMean", "ReduceSum", "Softmax"};
   return ops;
 }
 
@@ -78,13 +85,24 @@ Tensors run_apart(const Network& network, const Tensors& inputs) {
   const bool together =
       one_row || !network.device().is_cpu() || network.fixed_batch() > 1 || is_batch_free(network);
   if (together) return network.run_rows(inputs);
-  std::vector<Tensors> parts(network.outputs().size());
-  for (int64_t row = 0; row < inputs[0].size(0); ++row) {
-    Tensors one;
-    for (const torch::Tensor& input : inputs) one.push_back(input.narrow(0, row, 1));
-    const Tensors results = network.run(one);
-    for (size_t i = 0; i < results.size(); ++i) parts[i].push_back(results[i]);
-  }
+  const auto rows = static_cast<size_t>(inputs[0].size(0));
+  std::vector<Tensors> parts(network.outputs().size(), Tensors(rows));
+  constexpr size_t kThreadRows = 4;
+  const auto threads = static_cast<size_t>(at::get_num_threads());
+  const SingleThread one_thread;
+  const at::ThreadLocalState caller;  // whether gradients are wanted
+  parallel_rows(rows, kThreadRows, threads, [&](size_t first, size_t last) {
+    const at::ThreadLocalStateGuard as_caller(caller);
+    at::set_num_threads(1);  // of this thread
+    for (size_t row = first; row < last; ++row) {
+      Tensors one;
+      for (const torch::Tensor& input : inputs) {
+        one.push_back(input.narrow(0, static_cast<int64_t>(row), 1));
+      }
+      const Tensors results = network.run(one);
+      for (size_t i = 0; i < results.size(); ++i) parts[i][row] = results[i];
+    }
+  });
   Tensors outputs;
   for (const Tensors& part : parts) outputs.push_back(torch::cat(part));
   return outputs;

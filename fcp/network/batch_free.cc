@@ -7,6 +7,7 @@
 
 #include <ATen/ThreadLocalState.h>
 
+#include "fcp/base/memory.h"
 #include "fcp/base/parallel.h"
 #include "fcp/network/single_thread.h"
 
@@ -80,6 +81,32 @@ bool is_batch_free(const Network& network) {
   });
 }
 
+namespace {
+
+Tensors row_of(const Tensors& inputs, size_t row) {
+  Tensors one;
+  for (const torch::Tensor& input : inputs) {
+    one.push_back(input.narrow(0, static_cast<int64_t>(row), 1));
+  }
+  return one;
+}
+
+// Runs the first row, and counts all that it made: as many rows at once as fit the budget.
+Tensors run_first(const Network& network, const Tensors& inputs, size_t& rows_at_once) {
+  double bytes = 1;
+  const auto count = [&](const Step&, const Tensors&, const Tensors& results) {
+    for (const torch::Tensor& result : results) {
+      if (result.defined()) bytes += static_cast<double>(result.nbytes());
+    }
+  };
+  Tensors results = network.run(row_of(inputs, 0), count);
+  rows_at_once = static_cast<size_t>(
+      std::max(1.0, static_cast<double>(memory_budget() / memory_sharers()) / bytes));
+  return results;
+}
+
+}  // namespace
+
 Tensors run_apart(const Network& network, const Tensors& inputs) {
   const bool one_row = inputs.empty() || inputs[0].dim() == 0 || inputs[0].size(0) < 2;
   const bool together =
@@ -87,21 +114,19 @@ Tensors run_apart(const Network& network, const Tensors& inputs) {
   if (together) return network.run_rows(inputs);
   const auto rows = static_cast<size_t>(inputs[0].size(0));
   std::vector<Tensors> parts(network.outputs().size(), Tensors(rows));
+  const auto keep = [&](size_t row, const Tensors& results) {
+    for (size_t i = 0; i < results.size(); ++i) parts[i][row] = results[i];
+  };
   constexpr size_t kThreadRows = 4;
-  const auto threads = static_cast<size_t>(at::get_num_threads());
+  size_t threads = static_cast<size_t>(at::get_num_threads()), affordable = 1;
   const SingleThread one_thread;
+  keep(0, run_first(network, inputs, affordable));
+  threads = std::min(threads, affordable);
   const at::ThreadLocalState caller;  // whether gradients are wanted
-  parallel_rows(rows, kThreadRows, threads, [&](size_t first, size_t last) {
+  parallel_rows(rows - 1, kThreadRows, threads, [&](size_t first, size_t last) {
     const at::ThreadLocalStateGuard as_caller(caller);
     at::set_num_threads(1);  // of this thread
-    for (size_t row = first; row < last; ++row) {
-      Tensors one;
-      for (const torch::Tensor& input : inputs) {
-        one.push_back(input.narrow(0, static_cast<int64_t>(row), 1));
-      }
-      const Tensors results = network.run(one);
-      for (size_t i = 0; i < results.size(); ++i) parts[i][row] = results[i];
-    }
+    for (size_t i = first; i < last; ++i) keep(i + 1, network.run(row_of(inputs, i + 1)));
   });
   Tensors outputs;
   for (const Tensors& part : parts) outputs.push_back(torch::cat(part));

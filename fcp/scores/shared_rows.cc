@@ -8,6 +8,7 @@
 #include <ATen/ThreadLocalState.h>
 
 #include "fcp/base/infinity.h"
+#include "fcp/base/memory.h"
 #include "fcp/base/parallel.h"
 #include "fcp/network/single_thread.h"
 
@@ -23,6 +24,7 @@ void on_shares(int64_t rows, size_t shares,
   const at::ThreadLocalState caller;  // whether gradients are wanted
   parallel_rows(shares, 1, shares, [&](size_t begin, size_t end) {
     const at::ThreadLocalStateGuard as_caller(caller);
+    const MemoryShare part(shares);
     at::set_num_threads(1);  // of this thread
     for (size_t share = begin; share < end; ++share) {
       const auto count = static_cast<int64_t>(shares), number = static_cast<int64_t>(share);

@@ -10,6 +10,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/blas_threads.h"
+#include "fcp/base/memory.h"
 #include "fcp/network/batch_free.h"
 #include "fcp/network/network.h"
 
@@ -214,6 +215,13 @@ TEST(RunApart, RowsSharedAmongThreadsHaveTheSameBitsAndGradients) {
     EXPECT_FALSE(run_apart(network, {x})[0].requires_grad());
     EXPECT_EQ(at::get_num_threads(), threads) << "the caller's threads come back";
     EXPECT_EQ(blas_threads(), blas);
+  }
+  {
+    // Memory for one row at a time.
+    const torch::NoGradGuard no_gradients;
+    set_memory_budget(size_t{1} << 16);
+    EXPECT_TRUE(torch::equal(run_apart(network, {rows})[0], answers[0]));
+    set_memory_budget(0);
   }
   at::set_num_threads(before);
   set_blas_threads(blas_before);

@@ -2,8 +2,8 @@
 //
 //   bound_widths NETWORK.onnx CENTERS.npy RADIUS METHOD ITERATIONS REPEATS OUT.npy
 //
-// ℓ∞ balls, plain arithmetic, one thread. Prints the median seconds of processor time of a walk over
-// all rows and writes lower and upper ends [2, N, K].
+// ℓ∞ balls, plain arithmetic, one thread. Prints the median seconds of processor time of a walk
+// over all rows and writes lower and upper ends [2, N, K].
 #include <algorithm>
 #include <ctime>
 #include <iostream>

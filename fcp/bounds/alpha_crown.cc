@@ -50,8 +50,8 @@ void ascend(Choice& choice, const torch::Tensor& gradient, int step, double rate
 // The choices of all steps for both bounds.
 struct Choices {
   std::vector<size_t> steps;
-  std::vector<Choice> all;    // those of a step one after the other, for the lower bound first
-  std::vector<bool> is_fan;   // by step of `steps`
+  std::vector<Choice> all;   // those of a step one after the other, for the lower bound first
+  std::vector<bool> is_fan;  // by step of `steps`
 
   bool fans() const { return std::find(is_fan.begin(), is_fan.end(), true) != is_fan.end(); }
 };

@@ -48,8 +48,8 @@ std::vector<SlotNeed> slot_needs(const PreparedHead& head) {
                            rule == BoundRule::kSmallest || rule == BoundRule::kSmooth ||
                            rule == BoundRule::kBilinear;
     if (!nonlinear) continue;
-    const SlotNeed need = rule == BoundRule::kCurve && is_hinge(head, steps[i]) ? SlotNeed::kSign
-                                                                               : SlotNeed::kRange;
+    const SlotNeed need =
+        rule == BoundRule::kCurve && is_hinge(head, steps[i]) ? SlotNeed::kSign : SlotNeed::kRange;
     for (const int slot : steps[i].inputs) {
       if (slot < 0) continue;
       SlotNeed& known = needs[static_cast<size_t>(slot)];
@@ -76,8 +76,7 @@ void refine_slot(const LinearHead& linear, int slot, SlotNeed need, const BoundW
   const auto tightened = [&](const torch::Tensor& end, const torch::Tensor& by, bool lower) {
     const torch::Tensor flat = end.flatten(1), old = flat.index_select(1, numbers);
     const torch::Tensor tight = lower ? torch::fmax(old, by) : torch::fmin(old, by);
-    const torch::Tensor taken =
-        torch::where(open.flatten(1).index_select(1, numbers), tight, old);
+    const torch::Tensor taken = torch::where(open.flatten(1).index_select(1, numbers), tight, old);
     return flat.index_copy(1, numbers, taken).view(end.sizes());
   };
   range = {tightened(range.lower, found.lower, true), tightened(range.upper, found.upper, false)};
@@ -130,7 +129,8 @@ Range bound_numbers(const LinearHead& linear, int slot, const torch::Tensor& num
   const auto at = [&](int s) -> Coefficients& { return coefficients[static_cast<size_t>(s)]; };
   const torch::Tensor& like = linear.ranges[static_cast<size_t>(slot)].lower;
   at(slot) = identity(like, numbers);
-  const torch::Tensor zero = torch::zeros({numbers.size(0), linear.ball.center.size(0)}, like.options());
+  const torch::Tensor zero =
+      torch::zeros({numbers.size(0), linear.ball.center.size(0)}, like.options());
   Biases biases = {zero, zero};
   for (size_t i = linear.steps.size(); i-- > 0;) {
     const Step& step = steps[i];

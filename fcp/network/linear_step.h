@@ -31,13 +31,13 @@ struct LinearStep {
   int64_t rows = 0;
   Tensors inputs;  // zeros in place of what varies; kBilinear, kSmooth: the middles
   std::vector<bool> varies;
-  Tensors constants;          // kAffine: the outputs where the input is 0; undefined: 0
-  Tensors errors;             // what rounding may do, and kBilinear r_x r_y; undefined: nothing
-  Relaxation lines;           // kCurve
+  Tensors constants;           // kAffine: the outputs where the input is 0; undefined: 0
+  Tensors errors;              // what rounding may do, and kBilinear r_x r_y; undefined: nothing
+  Relaxation lines;            // kCurve
   std::vector<Planes> planes;  // kInterval, kSmooth
-  torch::Tensor winner;       // kLargest: 1 at the candidate of the largest lower end
-  torch::Tensor sure_winner;  // the same, 0 where another one might be larger
-  torch::Tensor largest;      // there, the largest upper end; else 0
+  torch::Tensor winner;        // kLargest: 1 at the candidate of the largest lower end
+  torch::Tensor sure_winner;   // the same, 0 where another one might be larger
+  torch::Tensor largest;       // there, the largest upper end; else 0
 };
 // `outputs` are the ranges by interval_of; `fans` asks for those of curves that are not hinges.
 LinearStep make_linear_step(const Op& op, BoundRule rule, const std::vector<Range>& inputs,

@@ -3,9 +3,9 @@
 //
 //   f(m) + f'(m)(x − m) + e_lower  ≤  f(x)  ≤  f(m) + f'(m)(x − m) + e_upper
 //
-// with e from Op::remainder; or the ends of f's interval. Each number takes on either side the plane
-// that is closer at the middle, and so on average over the box: the tangent where ranges are small,
-// the constant where they are large.
+// with e from Op::remainder; or the ends of f's interval. Each number takes on either side the
+// plane that is closer at the middle, and so on average over the box: the tangent where ranges are
+// small, the constant where they are large.
 //
 // Outputs that add up to 1, as those of a softmax do, are weighed by a − κ in place of a: for any κ
 //
@@ -46,11 +46,11 @@ torch::Tensor careful_row_sums(const torch::Tensor& coefficients, const torch::T
                                int64_t rows);
 
 struct Planes {
-  Range middle;                    // their values at m
-  torch::Tensor along_lower;       // 1 where the plane goes along the tangent, else 0;
-  torch::Tensor along_upper;       // undefined: nowhere
-  torch::Tensor rounding;          // what rounding adds to that; undefined: nothing
-  int64_t unit_sum = -1;           // the axis along which the outputs add up to 1
+  Range middle;               // their values at m
+  torch::Tensor along_lower;  // 1 where the plane goes along the tangent, else 0;
+  torch::Tensor along_upper;  // undefined: nowhere
+  torch::Tensor rounding;     // what rounding adds to that; undefined: nothing
+  int64_t unit_sum = -1;      // the axis along which the outputs add up to 1
 };
 Planes constant_planes(const Range& output);
 Planes tangent_planes(const Op& op, const std::vector<Range>& inputs, const Tensors& middles,

@@ -16,7 +16,8 @@ using Ints = std::vector<int64_t>;
 inline torch::Tensor ints(const Ints& values) { return torch::tensor(values, torch::kLong); }
 
 // x joined with a copy of it that went through Tanh, so that two different tensors meet.
-inline Graph joined(const std::string& op, const std::map<std::string, Attribute>& attributes = {}) {
+inline Graph joined(const std::string& op,
+                    const std::map<std::string, Attribute>& attributes = {}) {
   Graph graph = single(op, {3, 4}, attributes);
   graph.nodes.insert(graph.nodes.begin(), make_node("Tanh", {"x"}, {"t"}));
   graph.nodes[1].inputs = {"x", "t"};

@@ -230,7 +230,8 @@ TEST(Rules, SmoothOpsFollowTheirTangents) {
     const torch::Tensor center = torch::randn(shape, torch::kDouble).to(torch::kFloat);
     const torch::Tensor x = center.clone().requires_grad_();
     const torch::Tensor first = head->forward(x).flatten(1).select(1, 0);
-    const torch::Tensor slope = torch::autograd::grad({first.sum()}, {x})[0].abs().flatten(1).sum(1);
+    const torch::Tensor slope =
+        torch::autograd::grad({first.sum()}, {x})[0].abs().flatten(1).sum(1);
     BoundOptions options;
     options.method = BoundMethod::kCrown;
     const auto excess = [&](double radius) {

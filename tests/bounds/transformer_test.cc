@@ -1,4 +1,6 @@
 // Heads that begin before the last block of a transformer.
+#include "tests/network/transformer.h"
+
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -10,7 +12,6 @@
 #include "fcp/network/cut.h"
 
 #include "tests/bounds/soundness.h"
-#include "tests/network/transformer.h"
 
 namespace fcp {
 namespace {
@@ -53,7 +54,8 @@ TEST(Transformer, MasksOfTheLeastFloat) {
   torch::manual_seed(32);
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   for (const double masked : {-3.4028234663852886e38, kNever}) {
-    const NamedGraph named = last_block("masked", {.tokens = 3, .width = 4, .hidden = 4, .masked = masked});
+    const NamedGraph named =
+        last_block("masked", {.tokens = 3, .width = 4, .hidden = 4, .masked = masked});
     check_soundness(named, 2, {4, 1, 0.05});
     const auto head = head_of(named.graph);
     const double width = mean_width(head, BoundMethod::kCrown, 0.01);
@@ -65,7 +67,8 @@ TEST(Transformer, MasksOfTheLeastFloat) {
 TEST(Transformer, PlanesAreTighterThanIntervals) {
   torch::manual_seed(33);
   for (const bool first : {true, false}) {
-    const auto head = head_of(last_block("", {.tokens = 2, .width = 4, .hidden = 5, .norm_first = first}).graph);
+    const auto head =
+        head_of(last_block("", {.tokens = 2, .width = 4, .hidden = 5, .norm_first = first}).graph);
     const double ibp = mean_width(head, BoundMethod::kIbp, 0.01);
     const double mixed = mean_width(head, BoundMethod::kCrownIbp, 0.01);
     const double crown = mean_width(head, BoundMethod::kCrown, 0.01);

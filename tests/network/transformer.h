@@ -103,7 +103,8 @@ class TransformerWriter {
     }
     node("Softmax", {scores}, name + "_shares", {{"axis", int64_t{-1}}});
     node("MatMul", {name + "_shares", v}, name + "_mixed");
-    node("Transpose", {name + "_mixed"}, name + "_back", {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+    node("Transpose", {name + "_mixed"}, name + "_back",
+         {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
     reshape(name + "_back", name + "_joined", {0, shape_.tokens, shape_.width});
     return linear(name + "_joined", name + "_out", shape_.width, shape_.width);
   }

@@ -55,9 +55,8 @@ class GroupNormalization : public Op {
   }
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
     const torch::Tensor& like = inputs[0].lower;
-    const Range unscaled =
-        centered_interval({grouped(like), grouped(inputs[0].upper)}, 1, epsilon_,
-                          /*centers=*/true, unit);
+    const Range unscaled = centered_interval({grouped(like), grouped(inputs[0].upper)}, 1, epsilon_,
+                                             /*centers=*/true, unit);
     return {scaled_interval(
         {unscaled.lower.reshape(like.sizes()), unscaled.upper.reshape(like.sizes())},
         per_channel(inputs, 1), per_channel(inputs, 2), unit)};

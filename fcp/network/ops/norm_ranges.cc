@@ -45,9 +45,9 @@ Range centered_box(const torch::Tensor& low, const torch::Tensor& high, bool cen
 
 // How far the numbers c of a box may be from those of its middle, and what follows for s and ρ.
 struct Neighbourhood {
-  torch::Tensor c, reach, error;    // c₀, |d| and its part by rounding, [..., n]
-  torch::Tensor s, t, q, least;     // s₀, |t|, the largest q and the least s, [..., 1]
-  torch::Tensor root, slope;        // ρ₀ and |ρ'₀|
+  torch::Tensor c, reach, error;  // c₀, |d| and its part by rounding, [..., n]
+  torch::Tensor s, t, q, least;   // s₀, |t|, the largest q and the least s, [..., 1]
+  torch::Tensor root, slope;      // ρ₀ and |ρ'₀|
 };
 
 Neighbourhood neighbourhood(const torch::Tensor& low, const torch::Tensor& high,
@@ -89,8 +89,8 @@ CenteredRemainder centered_remainder(const Range& given, const torch::Tensor& mi
   const torch::Tensor above =
       torch::maximum(bent(torch::maximum(-near.t, near.least - near.s)), bent(near.t));
   const torch::Tensor below = -near.slope * near.q;
-  const torch::Tensor change = torch::maximum(
-      near.least.rsqrt() - near.root, near.root - (near.s + near.t + near.q).rsqrt());
+  const torch::Tensor change = torch::maximum(near.least.rsqrt() - near.root,
+                                              near.root - (near.s + near.t + near.q).rsqrt());
   const torch::Tensor product = near.reach * change;
   const torch::Tensor plus = near.c.clamp_min(0), minus = near.c.clamp_max(0);
   const torch::Tensor lower = plus * below + minus * above - product;
@@ -100,12 +100,11 @@ CenteredRemainder centered_remainder(const Range& given, const torch::Tensor& mi
                              torch::maximum(lower.abs(), upper.abs());
   const torch::Tensor of_errors = (near.c.abs() * near.error).mean(-1, true) * 2;
   // The walk's own products f'(m)m round as well.
-  const torch::Tensor walked = (m.abs() + m.abs().mean(-1, true)) * near.root +
-                               z * near.root * (z * m.abs()).mean(-1, true);
+  const torch::Tensor walked =
+      (m.abs() + m.abs().mean(-1, true)) * near.root + z * near.root * (z * m.abs()).mean(-1, true);
   const double slack = (static_cast<double>(m.size(-1)) + 16) * unit;
   const torch::Tensor rounding = near.error * near.root + near.c.abs() * near.slope * of_errors +
-                                 (size + walked + 1e-3) * slack +
-                                 std::numeric_limits<float>::min();
+                                 (size + walked + 1e-3) * slack + std::numeric_limits<float>::min();
   const auto shaped = [&](const torch::Tensor& x) { return x.reshape(given.lower.sizes()); };
   return {{shaped(lower), shaped(upper)}, shaped(rounding), shaped(size)};
 }
@@ -115,9 +114,9 @@ Remainder scaled_remainder(const CenteredRemainder& z, const torch::Tensor& scal
   const torch::Tensor plus = scale.clamp_min(0), minus = scale.clamp_max(0);
   torch::Tensor size = z.size * scale.abs();
   if (bias.defined()) size = size + bias.abs();
-  return {{z.exact.lower * plus + z.exact.upper * minus,
-           z.exact.upper * plus + z.exact.lower * minus},
-          z.rounding * scale.abs() + size * (16 * unit) + std::numeric_limits<float>::min()};
+  return {
+      {z.exact.lower * plus + z.exact.upper * minus, z.exact.upper * plus + z.exact.lower * minus},
+      z.rounding * scale.abs() + size * (16 * unit) + std::numeric_limits<float>::min()};
 }
 
 double read_epsilon(OpArguments& arguments) {

@@ -95,12 +95,14 @@ class NormOp : public Op {
     const Range wide = interval(inputs, unit)[0], narrow = interval(inputs, 0)[0];
     const double terms = static_cast<double>(count(low, axes)) + 16;
     const torch::Tensor size = torch::maximum(low.abs(), high.abs());
-    const torch::Tensor walked = kind_ == NormKind::kLogSum ? torch::ones_like(narrow.lower)
+    const torch::Tensor walked = kind_ == NormKind::kLogSum      ? torch::ones_like(narrow.lower)
                                  : kind_ == NormKind::kSumSquare ? sum(size.square(), axes) * 4
                                                                  : sum(size, axes) * 2;
-    return {exact, torch::maximum(narrow.lower - wide.lower, wide.upper - narrow.upper)
-                           .to(torch::kDouble) *
-                       2 + walked.to(torch::kDouble) * (terms * unit)};
+    return {
+        exact,
+        torch::maximum(narrow.lower - wide.lower, wide.upper - narrow.upper).to(torch::kDouble) *
+                2 +
+            walked.to(torch::kDouble) * (terms * unit)};
   }
 
   double flops(const Tensors& inputs, const Tensors&) const override {
@@ -108,9 +110,8 @@ class NormOp : public Op {
   }
 
  private:
-  Range exact_remainder(const torch::Tensor& low, const torch::Tensor& high,
-                        const torch::Tensor& m, const torch::Tensor& r,
-                        const std::vector<int64_t>& axes) const {
+  Range exact_remainder(const torch::Tensor& low, const torch::Tensor& high, const torch::Tensor& m,
+                        const torch::Tensor& r, const std::vector<int64_t>& axes) const {
     const torch::Tensor none = torch::zeros_like(sum(m, axes));
     if (kind_ == NormKind::kL1) {
       return {none, sum(torch::minimum(-low, high).clamp_min(0), axes) * 2};

@@ -10,6 +10,7 @@
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
+#include "fcp/network/row_product.h"
 
 namespace fcp {
 namespace {
@@ -51,13 +52,13 @@ class Softmax : public Op {
              range.upper.to(like.scalar_type()).view(like.sizes())}};
   }
 
-  // At the middle m let p be the output, and x = m + d with |d| ≤ r. Then ln Σ p e^d = Σ p d + e with
+  // At the middle m let p be the output, and x = m + d with |d| ≤ r. Then ln Σ p e^d = Σ p d + e,
   //
   //   0 ≤ e ≤ E,   E the least of Σ p (e^r − 1 − r), max r² / 2 (Hoeffding) and max r + Σ p r
   //
   // and the logarithm of an output, d_i − Σ p d − e more than at m, is off its tangent by −e. The
-  // output itself is p_i exp(a − e) for a = d_i − Σ p d, |a| ≤ A, and off its tangent p_i (1 + a) by
-  // p_i times something in [−E, e^A − 1 − A].
+  // output itself is p_i exp(a − e) for a = d_i − Σ p d, |a| ≤ A, and off its tangent p_i (1 + a)
+  // by p_i times something in [−E, e^A − 1 − A].
   Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
                       double unit) const override {
     const torch::Tensor& like = inputs[0].lower;
@@ -124,7 +125,11 @@ class Softmax : public Op {
   }
 
   torch::Tensor along(const torch::Tensor& x, int64_t axis) const {
-    return logarithm_ ? torch::log_softmax(x, axis) : torch::softmax(x, axis);
+    const torch::Tensor shifted = x - x.detach().amax(axis, /*keepdim=*/true);
+    const torch::Tensor terms = each_alike([](const torch::Tensor& t) { return t.exp(); }, shifted);
+    const torch::Tensor sum = sum_along(terms, {axis}, /*keep_axes=*/true);
+    if (!logarithm_) return terms / sum;
+    return shifted - each_alike([](const torch::Tensor& t) { return t.log(); }, sum);
   }
 
   Node node_;

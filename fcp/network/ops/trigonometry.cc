@@ -1,5 +1,5 @@
-// Sine and cosine, their relatives and inverses. Intervals of sine and cosine: the ends' values, and
-// 1 or −1 where the range holds a crest or a trough. Those that bend once are curves.
+// Sine and cosine, their relatives and inverses. Intervals of sine and cosine: the ends' values,
+// and 1 or −1 where the range holds a crest or a trough. Those that bend once are curves.
 // Reference: ONNX operator specification. Tested by tests/network/ops_jumps_test.cc.
 #include <cmath>
 #include <limits>

@@ -53,7 +53,10 @@ std::vector<Range> interval_of(const Op& op, BoundRule rule, const std::vector<R
   if (rule != BoundRule::kAffine) return outputs;
   const Tensors errors = affine_errors(op, inputs, unit);
   for (size_t i = 0; i < errors.size(); ++i) {
-    outputs[i] = {outputs[i].lower - errors[i], outputs[i].upper + errors[i]};
+    // −∞, of a mask, stays −∞, though its error is infinite too.
+    const auto& [lower, upper] = outputs[i];
+    outputs[i] = {torch::where(lower.isinf(), lower, lower - errors[i]),
+                  torch::where(upper.isinf(), upper, upper + errors[i])};
   }
   return outputs;
 }

@@ -38,12 +38,12 @@ double mean_width(const std::shared_ptr<const Network>& head, BoundMethod method
 
 TEST(Transformer, BoundsOfTheLastBlockHold) {
   torch::manual_seed(31);
-  const TransformerShape small = {.tokens = 2, .width = 4, .hidden = 5};
-  check_soundness(last_block("norm first", small), 3, {8, 2, 0.02});
+  const TransformerShape small = {.tokens = 2, .width = 4, .heads = 1, .hidden = 3};
+  check_soundness(last_block("norm first", small), 2, {6, 1, 0.02});
   TransformerShape last = small;
   last.norm_first = false;
   last.masked = -1e4;
-  check_soundness(last_block("norm last", last), 3, {8, 2, 0.4});
+  check_soundness(last_block("norm last", last), 2, {6, 1, 0.4});
 }
 
 // The mask that exporters write for "never": the least float, with which sums overflow.
@@ -52,8 +52,8 @@ TEST(Transformer, MasksOfTheLeastFloat) {
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   for (const double masked : {-3.4028234663852886e38, kNever}) {
     const NamedGraph named =
-        last_block("masked", {.tokens = 3, .width = 4, .hidden = 4, .masked = masked});
-    check_soundness(named, 2, {4, 1, 0.05});
+        last_block("masked", {.tokens = 2, .width = 2, .heads = 1, .hidden = 2, .masked = masked});
+    check_soundness(named, 1, {3, 1, 0.05});
     const auto head = head_of(named.graph);
     const double width = mean_width(head, BoundMethod::kCrown, 0.01);
     EXPECT_TRUE(std::isfinite(width)) << masked;

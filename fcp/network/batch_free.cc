@@ -1,9 +1,14 @@
 #include "fcp/network/batch_free.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include <ATen/Parallel.h>
+
+#include "fcp/base/error.h"
 
 namespace fcp {
 namespace {
@@ -73,21 +78,86 @@ bool is_batch_free(const Network& network) {
   });
 }
 
+namespace {
+
+// Rows of the inputs one by one, or several at a time, and their results.
+class RowRunner {
+ public:
+  RowRunner(const Network& network, const Tensors& inputs)
+      : network_(network), inputs_(inputs), parts_(network.outputs().size()) {}
+
+  Tensors run(int64_t first, int64_t count) const {
+    Tensors rows;
+    for (const torch::Tensor& input : inputs_) rows.push_back(input.narrow(0, first, count));
+    return network_.run(rows);
+  }
+  void keep(int64_t first, int64_t count) {
+    const Tensors results = run(first, count);
+    for (size_t i = 0; i < results.size(); ++i) parts_[i].push_back(results[i]);
+  }
+
+  // Whether the first rows together give the bits that they have given alone.
+  bool same_together() const {
+    const auto kept = static_cast<int64_t>(parts_.at(0).size());
+    Tensors together;
+    try {
+      together = run(0, kept);
+    } catch (const Error&) {  // it takes single rows alone, or there is too little memory for more
+      return false;
+    }
+    for (size_t i = 0; i < together.size(); ++i) {
+      if (!torch::equal(together[i], torch::cat(parts_[i]))) return false;
+    }
+    return true;
+  }
+
+  Tensors outputs() const {
+    Tensors all;
+    for (const Tensors& part : parts_) all.push_back(torch::cat(part));
+    return all;
+  }
+
+ private:
+  const Network& network_;
+  const Tensors& inputs_;
+  std::vector<Tensors> parts_;
+};
+
+// What decides which instructions libtorch runs: the shapes and types of a row, and the threads.
+std::string kind_of_rows(const Tensors& inputs) {
+  std::string text = std::to_string(at::get_num_threads());
+  for (const torch::Tensor& input : inputs) {
+    text += c10::toString(input.scalar_type());
+    for (const int64_t size : input.sizes().slice(1)) {
+      text += ' ';
+      text += std::to_string(size);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
 Tensors run_apart(const Network& network, const Tensors& inputs) {
   const bool one_row = inputs.empty() || inputs[0].dim() == 0 || inputs[0].size(0) < 2;
   const bool together =
       one_row || !network.device().is_cpu() || network.fixed_batch() > 1 || is_batch_free(network);
   if (together) return network.run_rows(inputs);
-  std::vector<Tensors> parts(network.outputs().size());
-  for (int64_t row = 0; row < inputs[0].size(0); ++row) {
-    Tensors one;
-    for (const torch::Tensor& input : inputs) one.push_back(input.narrow(0, row, 1));
-    const Tensors results = network.run(one);
-    for (size_t i = 0; i < results.size(); ++i) parts[i].push_back(results[i]);
+  const int64_t rows = inputs[0].size(0);
+  RowRunner runner(network, inputs);
+  const std::string kind = kind_of_rows(inputs);
+  std::optional<bool> same = network.row_memo().find(kind);
+  int64_t done = 0;
+  if (!same && rows > kRowsTogether && network.fixed_batch() == kDynamic) {
+    for (; done < kRowsTogether; ++done) runner.keep(done, 1);
+    same = runner.same_together();
+    network.row_memo().keep(kind, *same);
   }
-  Tensors outputs;
-  for (const Tensors& part : parts) outputs.push_back(torch::cat(part));
-  return outputs;
+  for (; same.value_or(false) && done + kRowsTogether <= rows; done += kRowsTogether) {
+    runner.keep(done, kRowsTogether);
+  }
+  for (; done < rows; ++done) runner.keep(done, 1);
+  return runner.outputs();
 }
 
 }  // namespace fcp

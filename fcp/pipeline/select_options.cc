@@ -226,8 +226,15 @@ class OptionSelector {
     }
   }
 
+  // Of a score that is not chosen yet, the plainest stands for it.
+  CutChoice default_place() const {
+    ScoreOptions score = chosen_.score;
+    if (open_.score) score.name = labels_ ? "lac" : "residual";
+    return default_cut(chosen_.network, score);
+  }
+
   void take_default() {
-    const CutChoice choice = default_cut(chosen_.network, chosen_.score);
+    const CutChoice choice = default_place();
     chosen_.cut = choice.cut;
     if (!choice.note.empty()) context_.observer->note(choice.note);
   }
@@ -242,7 +249,7 @@ class OptionSelector {
 
   void take_default_cut(size_t rows) {
     open_.cut = false;
-    chosen_.cut = default_cut(chosen_.network, chosen_.score).cut;
+    chosen_.cut = default_place().cut;
     context_.observer->note(
         concat("cut: ", rows, " rows are too few to choose one; taking ", chosen_.cut));
   }
@@ -250,8 +257,7 @@ class OptionSelector {
   // Heads on the features of a network that has none, from rows of their own.
   void fit_heads(size_t rows, size_t selection) {
     const auto* place = std::get_if<std::string>(&settings_.method.cut);
-    const std::string cut =
-        place != nullptr ? *place : default_cut(chosen_.network, chosen_.score).cut;
+    const std::string cut = place != nullptr ? *place : default_place().cut;
     const size_t count = std::min(share_of(kHeadShare, rows), most_learned());
     Rows fitting;
     if (settings_.head_rows != nullptr) {

@@ -30,7 +30,7 @@ import warnings
 
 import numpy as np
 
-ROWS = 48
+ROWS = 60
 ALPHA = "0.2"
 MEMORY = 8 << 30
 SECONDS = 600
@@ -430,7 +430,7 @@ class Trial:
         done = subprocess.run([self.program, *map(str, arguments), "--threads", "1", "--quiet"],
                               cwd=self.folder, capture_output=True, text=True)
         if done.returncode:
-            raise RuntimeError((done.stderr.strip() or f"exit {done.returncode}").splitlines()[-1])
+            raise RuntimeError((done.stderr.strip() or f"exit {done.returncode}").splitlines()[0])
         return done.stdout
 
     def session(self, file):
@@ -471,9 +471,9 @@ class Trial:
         for name in self.inputs:
             file = f"in{len(arguments)}.npy"
             np.save(self.path(file), self.rows[name])
-            arguments.append(f"{name}={file}")
+            arguments += ["--data", f"{name}={file}"]
         out = [f"{self.output}=out.npy"] if len(names) > 1 else ["out.npy"]
-        self.fcp("run", "model.onnx", "--data", *arguments, "--out", *out)
+        self.fcp("run", "model.onnx", *arguments, "--out", *out)
         found = np.load(self.path("out.npy")).reshape(expected.shape)
         self.answers = expected.reshape(len(expected), -1)
         distance = np.abs(found - expected).max() / max(1.0, np.abs(expected).max())

@@ -1,14 +1,15 @@
 #include "fcp/network/batch_free.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include <ATen/Parallel.h>
+#include <ATen/ThreadLocalState.h>
 
-#include "fcp/base/error.h"
+#include "fcp/base/memory.h"
+#include "fcp/base/parallel.h"
+#include "fcp/network/single_thread.h"
 
 namespace fcp {
 namespace {
@@ -27,7 +28,9 @@ const std::set<std::string>& batch_free_ops() {
       "Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Expand",
       "EyeLike", "Flatten", "Gather", "GatherElements", "GatherND", "GlobalMaxPool", "MaxPool",
       "OneHot", "Pad", "Range", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Size", "Slice",
-      "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze"};
+      "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze",
+      // Sums of each row in a fixed order.
+      "LogSoftmax", "ReduceMean", "ReduceSum", "Softmax"};
   return ops;
 }
 
@@ -80,60 +83,26 @@ bool is_batch_free(const Network& network) {
 
 namespace {
 
-// Rows of the inputs one by one, or several at a time, and their results.
-class RowRunner {
- public:
-  RowRunner(const Network& network, const Tensors& inputs)
-      : network_(network), inputs_(inputs), parts_(network.outputs().size()) {}
-
-  Tensors run(int64_t first, int64_t count) const {
-    Tensors rows;
-    for (const torch::Tensor& input : inputs_) rows.push_back(input.narrow(0, first, count));
-    return network_.run(rows);
-  }
-  void keep(int64_t first, int64_t count) {
-    const Tensors results = run(first, count);
-    for (size_t i = 0; i < results.size(); ++i) parts_[i].push_back(results[i]);
-  }
-
-  // Whether the first rows together give the bits that they have given alone.
-  bool same_together() const {
-    const auto kept = static_cast<int64_t>(parts_.at(0).size());
-    Tensors together;
-    try {
-      together = run(0, kept);
-    } catch (const Error&) {  // it takes single rows alone, or there is too little memory for more
-      return false;
-    }
-    for (size_t i = 0; i < together.size(); ++i) {
-      if (!torch::equal(together[i], torch::cat(parts_[i]))) return false;
-    }
-    return true;
-  }
-
-  Tensors outputs() const {
-    Tensors all;
-    for (const Tensors& part : parts_) all.push_back(torch::cat(part));
-    return all;
-  }
-
- private:
-  const Network& network_;
-  const Tensors& inputs_;
-  std::vector<Tensors> parts_;
-};
-
-// What decides which instructions libtorch runs: the shapes and types of a row, and the threads.
-std::string kind_of_rows(const Tensors& inputs) {
-  std::string text = std::to_string(at::get_num_threads());
+Tensors row_of(const Tensors& inputs, size_t row) {
+  Tensors one;
   for (const torch::Tensor& input : inputs) {
-    text += c10::toString(input.scalar_type());
-    for (const int64_t size : input.sizes().slice(1)) {
-      text += ' ';
-      text += std::to_string(size);
-    }
+    one.push_back(input.narrow(0, static_cast<int64_t>(row), 1));
   }
-  return text;
+  return one;
+}
+
+// Runs the first row, and counts all that it made: as many rows at once as fit the budget.
+Tensors run_first(const Network& network, const Tensors& inputs, size_t& rows_at_once) {
+  double bytes = 1;
+  const auto count = [&](const Step&, const Tensors&, const Tensors& results) {
+    for (const torch::Tensor& result : results) {
+      if (result.defined()) bytes += static_cast<double>(result.nbytes());
+    }
+  };
+  Tensors results = network.run(row_of(inputs, 0), count);
+  rows_at_once = static_cast<size_t>(
+      std::max(1.0, static_cast<double>(memory_budget() / memory_sharers()) / bytes));
+  return results;
 }
 
 }  // namespace
@@ -143,21 +112,25 @@ Tensors run_apart(const Network& network, const Tensors& inputs) {
   const bool together =
       one_row || !network.device().is_cpu() || network.fixed_batch() > 1 || is_batch_free(network);
   if (together) return network.run_rows(inputs);
-  const int64_t rows = inputs[0].size(0);
-  RowRunner runner(network, inputs);
-  const std::string kind = kind_of_rows(inputs);
-  std::optional<bool> same = network.row_memo().find(kind);
-  int64_t done = 0;
-  if (!same && rows > kRowsTogether && network.fixed_batch() == kDynamic) {
-    for (; done < kRowsTogether; ++done) runner.keep(done, 1);
-    same = runner.same_together();
-    network.row_memo().keep(kind, *same);
-  }
-  for (; same.value_or(false) && done + kRowsTogether <= rows; done += kRowsTogether) {
-    runner.keep(done, kRowsTogether);
-  }
-  for (; done < rows; ++done) runner.keep(done, 1);
-  return runner.outputs();
+  const auto rows = static_cast<size_t>(inputs[0].size(0));
+  std::vector<Tensors> parts(network.outputs().size(), Tensors(rows));
+  const auto keep = [&](size_t row, const Tensors& results) {
+    for (size_t i = 0; i < results.size(); ++i) parts[i][row] = results[i];
+  };
+  constexpr size_t kThreadRows = 4;
+  size_t threads = static_cast<size_t>(at::get_num_threads()), affordable = 1;
+  const SingleThread one_thread;
+  keep(0, run_first(network, inputs, affordable));
+  threads = std::min(threads, affordable);
+  const at::ThreadLocalState caller;  // whether gradients are wanted
+  parallel_rows(rows - 1, kThreadRows, threads, [&](size_t first, size_t last) {
+    const at::ThreadLocalStateGuard as_caller(caller);
+    at::set_num_threads(1);  // of this thread
+    for (size_t i = first; i < last; ++i) keep(i + 1, network.run(row_of(inputs, i + 1)));
+  });
+  Tensors outputs;
+  for (const Tensors& part : parts) outputs.push_back(torch::cat(part));
+  return outputs;
 }
 
 }  // namespace fcp

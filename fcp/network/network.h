@@ -11,8 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,24 +34,6 @@ struct Step {
   std::vector<int> inputs;     // -1: absent
   std::vector<int> outputs;    // -1: not wanted
   std::vector<int> last_read;  // slots that no later step reads
-};
-
-// What was found out about rows of one kind (batch_free.h). Any number of threads may use it.
-class RowMemo {
- public:
-  std::optional<bool> find(const std::string& kind) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto known = known_.find(kind);
-    return known == known_.end() ? std::nullopt : std::optional<bool>(known->second);
-  }
-  void keep(const std::string& kind, bool found) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    known_.emplace(kind, found);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::map<std::string, bool> known_;
 };
 
 class Network {
@@ -83,7 +63,6 @@ class Network {
   const std::vector<int>& input_slots() const { return input_slots_; }
   const std::vector<int>& output_slots() const { return output_slots_; }
   torch::Device device() const { return device_; }
-  RowMemo& row_memo() const { return *row_memo_; }
 
   // The graph that runs, constants and normalisations folded: to cut and change it once more.
   Graph graph() const;
@@ -100,7 +79,6 @@ class Network {
   torch::Device device_;
   int64_t opset_ = 0;
   std::map<std::string, int64_t> domains_;
-  std::shared_ptr<RowMemo> row_memo_ = std::make_shared<RowMemo>();
 };
 
 }  // namespace fcp

@@ -96,8 +96,8 @@ inline Graph make_conv_head(int64_t inputs, int64_t outputs, int64_t kernel, int
   return graph;
 }
 
-// ids [N, ?] int64, scale [N, 2] float, flag [N] bool: the sum of the embedded ids where the flag is
-// set, and the scales, through two layers to y [N, 1].
+// ids [N, ?] int64, scale [N, 2] float, flag [N] bool: the sum of the embedded ids where the flag
+// is set, and the scales, through two layers to y [N, 1].
 inline Graph make_several_inputs() {
   Graph graph;
   graph.inputs = {make_info("ids", {kDynamic, kDynamic}), make_info("scale", {kDynamic, 2}),

@@ -19,6 +19,7 @@
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
 #include "fcp/network/simplify.h"
+#include "fcp/network/tensor_memory.h"
 #include "fcp/scores/cqr.h"
 #include "fcp/scores/head_outputs.h"
 #include "fcp/scores/outputs.h"
@@ -114,7 +115,7 @@ std::optional<int64_t> feature_numbers(const Graph& graph, const std::string& te
                        std::find(shape.begin() + 1, shape.end(), kDynamic) == shape.end();
     if (!known) return std::nullopt;
     if (shape[0] == kDynamic) shape[0] = 1;
-    inputs.push_back(torch::zeros(shape, input.type));
+    inputs.push_back(declared_zeros(shape, input.type, input.name));
   }
   const torch::NoGradGuard no_gradients;
   const torch::Tensor feature = Network(backbone).run(inputs)[0];

@@ -225,7 +225,7 @@ void check_first_rows(const Graph& network, RowSource& source, const CalibrateSe
   constexpr size_t kTried = 3;
   Rows rows;
   source.rewind();
-  const bool some = source.next(kTried, rows);
+  const bool some = source.next(std::min(kTried, source.usual_batch().value_or(kTried)), rows);
   source.rewind();
   if (!some || rows.x.rows() < 2) return;
   NetworkOptions options;

@@ -165,7 +165,8 @@ CutChoice default_cut(const Graph& network, const ScoreOptions& score) {
     }
     fail("the network has no tensor at which it can be cut");
   };
-  const size_t wanted = std::min<size_t>(predicts_labels(score.name) ? 1 : 2, count_layers(folded));
+  const bool by_margin = predicts_labels(score.name) && score.name != "feature_sampled";
+  const size_t wanted = std::min<size_t>(by_margin ? 1 : 2, count_layers(folded));
   const std::string usual = last_with(wanted);
   if (wanted < 2) return {usual};
   const std::optional<int64_t> numbers = feature_numbers(folded, usual);

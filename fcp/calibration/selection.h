@@ -19,9 +19,9 @@
 
 namespace fcp {
 
-// The cut where none is asked for. For scores of labels the last valid one that leaves a layer to
-// the head, which is then one linear layer as a rule. For intervals the last one that leaves two,
-// or one where the feature would have more than kLargestFeature numbers per row.
+// The cut where none is asked for. For scores of labels but feature_sampled the last valid one that
+// leaves a layer to the head, which is then one linear layer as a rule. Otherwise the last one that
+// leaves two, or one where the feature would have more than kLargestFeature numbers per row.
 inline constexpr int64_t kLargestFeature = 4096;
 struct CutChoice {
   std::string cut;

@@ -11,6 +11,7 @@
 #include "fcp/calibration/recalibration.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/network_inputs.h"
 #include "fcp/pipeline/shared_batches.h"
 
 #include "cli/common.h"
@@ -94,6 +95,7 @@ void run_calibrate(CalibrateOptions& options) {
   if (options.common.ranks->size() > 1) {
     check_same_bytes(*options.common.ranks, options.model, serialize_onnx(network));
   }
+  pack_for_rows(data, network);
   const auto source = open_data(data, &network, *context.observer);
   remember_images(data, *source, network);
   const auto shifted = open_further(options.shifted, false, options, network);
@@ -134,8 +136,10 @@ void add_calibrate(CLI::App& app) {
       "0.05,0.1 --out calibrated.onnx\n"
       "The rows must not have been used to train the network.");
   verb->add_option("model", options->model, "ONNX file")->required();
-  verb->add_option("--data", options->data.data,
-                   "Calibration rows: CSV, .npy, .npz:entry, or a folder of images")
+  verb->add_option(
+          "--data", options->data.data,
+          "Calibration rows: CSV, .npy, .npz:entry, or a folder of images; an .npz with one "
+          "entry per input where the network has several")
       ->required();
   verb->add_option("--out", options->out, "Calibrated predictor to write")->required();
   add_option_flags(*verb, options->settings.method);

@@ -76,7 +76,10 @@ std::vector<std::unique_ptr<RowSource>> open_inputs(const RunVerbOptions& option
     DataOptions data = data_options(options.data);
     data.data = file->second;
     // The columns that training knew are those of the network's input, not of its features.
-    sources.push_back(open_data(data, options.from.empty() ? &graph : nullptr));
+    Graph alone;
+    alone.inputs = {input};
+    if (options.from.empty()) alone.metadata = graph.metadata;
+    sources.push_back(open_data(data, &alone));
   }
   return sources;
 }

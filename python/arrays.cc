@@ -11,6 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/record.h"
+#include "fcp/pipeline/input_numbers.h"
 #include "fcp/pipeline/open_data.h"
 
 namespace fcp {
@@ -92,12 +93,16 @@ torch::Tensor from_dlpack(const py::object& array, const std::string& name) {
   return tensor;
 }
 
-// Rows as float32 on the host, in memory of their own.
-Array staged(const torch::Tensor& rows) {
+// Rows as float32, and as double where that is asked for, on the host in memory of their own.
+Array staged(const torch::Tensor& rows, bool exact = false) {
   Array array;
   array.shape = rows.sizes().vec();
   array.values.resize(static_cast<size_t>(rows.numel()));
   torch::from_blob(array.values.data(), array.shape, torch::kFloat).copy_(rows);
+  if (exact) {
+    array.exact.resize(array.values.size());
+    torch::from_blob(array.exact.data(), array.shape, torch::kDouble).copy_(rows);
+  }
   return array;
 }
 
@@ -147,7 +152,15 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-TensorRows::TensorRows(torch::Tensor x, torch::Tensor y) : x_(as_rows(x, "X")), y_(std::move(y)) {
+torch::Tensor input_rows(const torch::Tensor& x, const Graph& network, int64_t before) {
+  const torch::Tensor rows = x.to(wants_exact(network) ? torch::kDouble : torch::kFloat);
+  check_input_numbers(rows, network,
+                      [&](int64_t row) { return concat("X: row ", before + row, " (from 0)"); });
+  return rows;
+}
+
+TensorRows::TensorRows(torch::Tensor x, torch::Tensor y, const Graph& network)
+    : x_(as_rows(x, "X")), y_(std::move(y)), network_(network) {
   const std::vector<int64_t> shape = x_.sizes().vec();
   row_shape_.assign(shape.begin() + 1, shape.end());
   if (!y_.defined()) return;
@@ -165,7 +178,7 @@ bool TensorRows::next(size_t count, Rows& out) {
   const int64_t rows = std::min<int64_t>(static_cast<int64_t>(count), x_.size(0) - next_);
   if (rows <= 0) return false;
   out.first_row = static_cast<size_t>(next_);
-  out.x = staged(x_.narrow(0, next_, rows));
+  out.x = staged(input_rows(x_.narrow(0, next_, rows), network_, next_), wants_exact(network_));
   out.y = y_.defined() ? staged(y_.narrow(0, next_, rows)) : Array();
   next_ += rows;
   return true;

@@ -25,11 +25,13 @@ pybind11::object array_of(const torch::Tensor& tensor);
 void bind_arrays(pybind11::module_& module);
 
 // Rows x [N, …] and their answers y [N] or [N, K] as the steps read them: one batch at a time is
-// converted to float32 in host memory. Between batches Python's signals are looked at, so that
-// Ctrl-C ends long work. An undefined y: there are no answers.
+// converted to float32 in host memory, and kept in doubles beside where the network's input wants
+// that; numbers that are not of the input's type are an Error. Between batches Python's signals are
+// looked at, so that Ctrl-C ends long work. An undefined y: there are no answers. The network must
+// outlive the rows.
 class TensorRows : public RowSource {
  public:
-  TensorRows(torch::Tensor x, torch::Tensor y);
+  TensorRows(torch::Tensor x, torch::Tensor y, const Graph& network);
 
   bool next(size_t count, Rows& out) override;
   void rewind() override { next_ = 0; }
@@ -42,6 +44,7 @@ class TensorRows : public RowSource {
 
  private:
   torch::Tensor x_, y_;
+  const Graph& network_;
   std::vector<int64_t> row_shape_;
   std::vector<std::string> no_names_;
   int64_t next_ = 0;
@@ -49,6 +52,10 @@ class TensorRows : public RowSource {
 
 // x as rows: [N] becomes [N, 1], and a single number is an Error.
 torch::Tensor as_rows(const torch::Tensor& x, const std::string& name);
+
+// Rows of x as the network's input takes them: float32, or double where that is not enough. An
+// Error where a number is not of the input's type. `before`: how many rows came before x.
+torch::Tensor input_rows(const torch::Tensor& x, const Graph& network, int64_t before = 0);
 
 // An Error where X holds NaN, which says the row, unless the network reads missing values.
 // `before`: how many rows came before these.

@@ -36,13 +36,14 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
                                                   const py::object& shifted,
                                                   const py::object& fit_data) {
   check_no_nan(tensor_of(array, "X"), network.graph());
-  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"));
+  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), network.graph());
   CalibrateSettings settings = settings_of(options);
   settings.facts = facts_of(given);
   settings.provenance["network"] = std::filesystem::path(network.name()).filename().string();
   std::unique_ptr<TensorRows> shifted_rows;
   if (!shifted.is_none()) {
-    shifted_rows = std::make_unique<TensorRows>(tensor_of(shifted, "shifted"), torch::Tensor());
+    shifted_rows = std::make_unique<TensorRows>(tensor_of(shifted, "shifted"), torch::Tensor(),
+                                                network.graph());
     settings.shifted = shifted_rows.get();
   }
   std::unique_ptr<TensorRows> head_rows;
@@ -50,7 +51,7 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
     const py::tuple pair = fit_data;
     check_no_nan(tensor_of(pair[0], "fit_data"), network.graph());
     head_rows = std::make_unique<TensorRows>(tensor_of(pair[0], "fit_data"),
-                                             tensor_of(pair[1], "fit_data"));
+                                             tensor_of(pair[1], "fit_data"), network.graph());
     settings.head_rows = head_rows.get();
   }
   const auto device = options["device"].cast<std::string>();

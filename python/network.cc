@@ -7,9 +7,11 @@
 #include "fcp/base/error.h"
 #include "fcp/calibration/selection.h"
 #include "fcp/network/cut.h"
+#include "fcp/network/input_layout.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/pipeline/context.h"
+#include "fcp/pipeline/input_numbers.h"
 
 #include "python/arrays.h"
 #include "python/module.h"
@@ -41,10 +43,12 @@ py::tuple run_network_rows(const LoadedNetwork& loaded, const py::object& array)
   {
     py::gil_scoped_release unlocked;
     torch::NoGradGuard no_grad;
-    const auto batch = static_cast<int64_t>(Context().batch_for(TensorRows(x, {})));
+    const auto batch = static_cast<int64_t>(Context().batch_for(TensorRows(x, {}, loaded.graph())));
     for (int64_t first = 0; first < x.size(0); first += batch) {
       check_signals();
       const torch::Tensor rows = x.narrow(0, first, std::min(batch, x.size(0) - first));
+      check_input_numbers(rows, loaded.graph(),
+                          [&](int64_t row) { return concat("X: row ", first + row, " (from 0)"); });
       parts.push_back(loaded.network().run_rows({rows}));
     }
   }
@@ -56,6 +60,16 @@ py::tuple run_network_rows(const LoadedNetwork& loaded, const py::object& array)
     outputs[i] = array_of(same.size() == 1 ? same[0] : torch::cat(same));
   }
   return outputs;
+}
+
+// Name and row shape of each input of a network that is packed, and whether rows are double;
+// nothing of one that is not.
+std::pair<Shapes, bool> layout_shapes(const LoadedNetwork& self) {
+  Shapes shapes;
+  if (!is_packed(self.graph())) return {shapes, false};
+  const InputLayout layout = *layout_of(self.graph());
+  for (const InputPlace& place : layout.places) shapes.emplace_back(place.input.name, place.shape);
+  return {shapes, layout.wide()};
 }
 
 }  // namespace
@@ -98,10 +112,22 @@ void bind_network(py::module_& module) {
           "write",
           [](const LoadedNetwork& self, const std::string& path) {
             py::gil_scoped_release unlocked;
-            write_onnx(self.graph(), path);
+            write_onnx(unpack_inputs(self.graph()), path);
           },
           py::arg("path"))
       .def("run", run_network_rows, py::arg("x"))
+      .def(
+          "packed",
+          [](const LoadedNetwork& self, const std::vector<std::vector<int64_t>>& shapes) {
+            if (shapes.size() != self.graph().inputs.size()) {
+              fail("the network has ", self.graph().inputs.size(), " inputs, found ",
+                   shapes.size());
+            }
+            return std::make_shared<LoadedNetwork>(
+                pack_inputs(self.graph(), layout_of(self.graph().inputs, shapes)), self.name());
+          },
+          py::arg("shapes"))
+      .def("layout", layout_shapes)
       .def("cuts", [](const LoadedNetwork& self) { return valid_cuts(self.graph()); })
       .def(
           "resolve_cut",
@@ -109,11 +135,12 @@ void bind_network(py::module_& module) {
             return cut(self.graph(), where).feature;
           },
           py::arg("where"))
-      .def("default_cut", [](const LoadedNetwork& self) { return default_cut(self.graph()); })
+      .def("default_cut",
+           [](const LoadedNetwork& self) { return default_cut(self.graph(), ScoreOptions()).cut; })
       .def("layers", [](const LoadedNetwork& self) { return count_layers(self.graph()); })
       .def_property_readonly("name", &LoadedNetwork::name)
       .def_property_readonly(
-          "inputs", [](const LoadedNetwork& self) { return shapes_of(self.graph().inputs); })
+          "inputs", [](const LoadedNetwork& self) { return shapes_of(own_inputs(self.graph())); })
       .def_property_readonly(
           "outputs", [](const LoadedNetwork& self) { return shapes_of(self.graph().outputs); });
 }

@@ -105,7 +105,7 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
   {
     py::gil_scoped_release unlocked;
     torch::NoGradGuard no_grad;
-    const TensorRows source(x, {});
+    const TensorRows source(x, {}, artifact_.network);
     const int64_t total = x.size(0);
     if (total == 0) fail("X: has no rows");
     check_facts(facts, static_cast<size_t>(total));
@@ -117,8 +117,8 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
           side_information(facts, artifact_.rows.group_names.size(), static_cast<size_t>(first),
                            static_cast<size_t>(count));
       known.first += static_cast<uint64_t>(before);
-      const TestInputs rows =
-          predictor_.describe(x.narrow(0, first, count).to(torch::kFloat), known);
+      const TestInputs rows = predictor_.describe(
+          input_rows(x.narrow(0, first, count), artifact_.network, before + first), known);
       for (size_t a = 0; a < levels.size(); ++a) {
         const Regions regions = predictor_.region(rows, levels[a]);
         check_answers(regions, source, static_cast<size_t>(before + first));
@@ -134,7 +134,7 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
 py::tuple LoadedPredictor::check(const py::object& array, const py::object& answers,
                                  const py::object& alpha, const py::dict& given) const {
   check_no_nan(tensor_of(array, "X"), artifact_.network);
-  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"));
+  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), artifact_.network);
   const CheckOptions options{.level = level_of(alpha), .facts = facts_of(given)};
   std::vector<double> scores, p_values;
   const auto total = static_cast<int64_t>(*rows.size());
@@ -157,7 +157,7 @@ std::string LoadedPredictor::evaluate(const py::object& array, const py::object&
                                       const py::object& alpha, const py::dict& given,
                                       const std::string& report, bool verbose) const {
   check_no_nan(tensor_of(array, "X"), artifact_.network);
-  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"));
+  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), artifact_.network);
   const RowFacts facts = facts_of(given);
   const Level level = level_of(alpha);
   StderrObserver observer(verbose);

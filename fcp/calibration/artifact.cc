@@ -10,6 +10,7 @@
 #include "fcp/base/error.h"
 #include "fcp/calibration/artifact_settings.h"
 #include "fcp/calibration/kept_levels.h"
+#include "fcp/network/input_layout.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
 
@@ -113,7 +114,7 @@ torch::Tensor tensor_on(const std::vector<Number>& numbers, int64_t columns = 0)
 
 // The artifact, whose lists are those of `calibrated` itself: scores may be many.
 Graph artefact_on(const CalibrationArtifact& artifact) {
-  Graph graph = artifact.network;
+  Graph graph = unpack_inputs(artifact.network);
   const CalibrationScores& rows = artifact.rows;
   auto& tensors = graph.initializers;
   tensors[kScores] = tensor_on(rows.scores, rows.sides);
@@ -167,6 +168,9 @@ CalibrationArtifact artifact_from_graph(Graph artefact, const std::string& name)
     artifact.score.scale = numbers_of<double>(take(artifact.network, kScale, torch::kDouble, 1));
     artifact.baseline = take_baseline(artifact.network, artifact.rows);
     make_calibration(artifact.calibration, artifact.rows);  // complains of what does not fit
+    if (const auto layout = layout_of(artifact.network)) {
+      artifact.network = pack_inputs(artifact.network, *layout);
+    }
     if (!metadata.contains(kProvenance)) fail("its calibration has no '", kProvenance, "'");
     artifact.provenance =
         Json::parse(metadata.at(kProvenance)).get<std::map<std::string, std::string>>();

@@ -74,12 +74,14 @@ std::vector<Option> make_table() {
           {.name = "normalize",
            .scope = {.scores = {"residual"}},
            .help = "The output that estimates the spread of the answer"}),
-      of_score<&ScoreOptions::low>({.name = "low",
-                                    .scope = {.scores = ends},
-                                    .help = "The output that is the low quantile"}),
-      of_score<&ScoreOptions::high>({.name = "high",
-                                     .scope = {.scores = ends},
-                                     .help = "The output that is the high quantile"}),
+      of_score<&ScoreOptions::low>(
+          {.name = "low",
+           .scope = {.scores = ends},
+           .help = "The output that is the low quantile, or a column of one: y:0"}),
+      of_score<&ScoreOptions::high>(
+          {.name = "high",
+           .scope = {.scores = ends},
+           .help = "The output that is the high quantile, or a column: y:2"}),
       of_score<&ScoreOptions::asymmetric>(
           {.name = "asymmetric",
            .scope = {.scores = quantiles},

@@ -102,7 +102,9 @@ HalfMeasures measure_features(const ContestRows& rows, ScoreCandidate& entry) {
 HalfMeasures measure_labels(const ContestRows& rows, ScoreCandidate& entry) {
   const bool by_features = uses_features(entry.name);
   if (by_features) entry.cut = rows.options.cut;
-  if (by_features && entry.cut.empty()) entry.cut = default_cut(rows.network);
+  if (by_features && entry.cut.empty()) {
+    entry.cut = default_cut(rows.network, entry.score).cut;
+  }
   const std::string cut = by_features ? entry.cut : last_cut(rows.network, entry.score);
   const ScoredNetwork scored(rows.network, entry.score, cut, rows.options.device);
   const LabelledFeatures labelled{scored.features(rows.x), rows.y};

@@ -6,6 +6,7 @@
 #include <limits>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <torch/utils.h>
@@ -16,7 +17,9 @@
 #include "fcp/calibration/scored_network.h"
 #include "fcp/conformal/following_quantile.h"
 #include "fcp/network/cut.h"
+#include "fcp/network/network.h"
 #include "fcp/network/simplify.h"
+#include "fcp/network/tensor_memory.h"
 #include "fcp/scores/cqr.h"
 #include "fcp/scores/head_outputs.h"
 #include "fcp/scores/outputs.h"
@@ -102,6 +105,23 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// The numbers of one row of the tensor; nothing where the file does not tell all shapes.
+std::optional<int64_t> feature_numbers(const Graph& graph, const std::string& tensor) {
+  const Graph backbone = cut(graph, tensor).backbone;
+  Tensors inputs;
+  for (const TensorInfo& input : backbone.inputs) {
+    std::vector<int64_t> shape = input.shape;
+    const bool known = input.known_rank && !shape.empty() &&
+                       std::find(shape.begin() + 1, shape.end(), kDynamic) == shape.end();
+    if (!known) return std::nullopt;
+    if (shape[0] == kDynamic) shape[0] = 1;
+    inputs.push_back(declared_zeros(shape, input.type, input.name));
+  }
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor feature = Network(backbone).run(inputs)[0];
+  return feature.dim() == 0 ? 1 : feature.numel() / std::max<int64_t>(1, feature.size(0));
+}
+
 }  // namespace
 
 torch::Tensor spread_rows(const torch::Tensor& all, int64_t most) {
@@ -135,15 +155,29 @@ void check_time(const Score& score, const torch::Tensor& features, const torch::
   }
 }
 
-std::string default_cut(const Graph& network) {
-  Graph folded = without_heads(network);
+CutChoice default_cut(const Graph& network, const ScoreOptions& score) {
+  Graph folded = graph_for_score(without_heads(network), score);
   fold_constants(folded);
-  const size_t wanted = std::min<size_t>(2, count_layers(folded));
   const std::vector<std::string> cuts = valid_cuts(folded);
-  for (auto tensor = cuts.rbegin(); tensor != cuts.rend(); ++tensor) {
-    if (count_layers(cut(folded, *tensor).head) >= wanted) return *tensor;
-  }
-  fail("the network has no tensor at which it can be cut");
+  const auto last_with = [&](size_t layers) -> std::string {
+    for (auto tensor = cuts.rbegin(); tensor != cuts.rend(); ++tensor) {
+      if (count_layers(cut(folded, *tensor).head) >= layers) return *tensor;
+    }
+    fail("the network has no tensor at which it can be cut");
+  };
+  const bool by_margin = predicts_labels(score.name) && score.name != "feature_sampled";
+  const size_t wanted = std::min<size_t>(by_margin ? 1 : 2, count_layers(folded));
+  const std::string usual = last_with(wanted);
+  if (wanted < 2) return {usual};
+  const std::optional<int64_t> numbers = feature_numbers(folded, usual);
+  if (!numbers || *numbers <= kLargestFeature) return {usual};
+  const std::string later = last_with(1);
+  const std::optional<int64_t> fewer = feature_numbers(folded, later);
+  if (!fewer || *fewer >= *numbers) return {usual};
+  return {later,
+          concat("cut: taking '", later, "' with ", *fewer,
+                 " numbers per row, before the last layer; the feature before the last two, '",
+                 usual, "', has ", *numbers)};
 }
 
 double measure_slope(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,

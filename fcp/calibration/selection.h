@@ -19,8 +19,15 @@
 
 namespace fcp {
 
-// The cut where none is asked for: the last valid one that leaves at least two layers to the head.
-std::string default_cut(const Graph& network);
+// The cut where none is asked for. For scores of labels but feature_sampled the last valid one that
+// leaves a layer to the head, which is then one linear layer as a rule. Otherwise the last one that
+// leaves two, or one where the feature would have more than kLargestFeature numbers per row.
+inline constexpr int64_t kLargestFeature = 4096;
+struct CutChoice {
+  std::string cut;
+  std::string note{};  // what was taken instead of what usually is; empty: nothing
+};
+CutChoice default_cut(const Graph& network, const ScoreOptions& score);
 
 // One way to cut and widen, judged on the selection rows: radius from one half of them, length and
 // coverage on the other, both ways round.

@@ -5,6 +5,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/row_hash.h"
 #include "fcp/network/batch_free.h"
+#include "fcp/scores/labels.h"
 #include "fcp/scores/outputs.h"
 
 namespace fcp {
@@ -30,7 +31,10 @@ std::vector<int64_t> predicted_labels(const ScoredNetwork& predictor, const std:
   const Network& head = *predictor.shared_head();
   const torch::Tensor answer =
       output_matrix(run_apart(head, {features})[output_index(head, output)]);
-  const torch::Tensor labels = answer.argmax(1).to(torch::kCPU).contiguous();
+  const torch::Tensor numbers =
+      answer.size(1) > 1 ? answer
+                         : logits_of(logit_head(predictor.shared_head(), output), features);
+  const torch::Tensor labels = numbers.argmax(1).to(torch::kCPU).contiguous();
   return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
 }
 

@@ -46,18 +46,46 @@ Array zeros(std::vector<int64_t> shape) {
   return {std::move(shape), std::vector<float>(count)};
 }
 
+void append_rows(const Array& some, Array& all) {
+  if (all.shape.empty()) {
+    all = some;
+    return;
+  }
+  all.shape[0] += some.shape[0];
+  all.values.insert(all.values.end(), some.values.begin(), some.values.end());
+  all.exact.insert(all.exact.end(), some.exact.begin(), some.exact.end());
+}
+
+Array slice_rows(const Array& array, size_t first, size_t count) {
+  Array part{array.shape, {}};
+  part.shape[0] = static_cast<int64_t>(count);
+  const auto begin = static_cast<std::ptrdiff_t>(first * array.row_size());
+  const auto end = begin + static_cast<std::ptrdiff_t>(count * array.row_size());
+  part.values.assign(array.values.begin() + begin, array.values.begin() + end);
+  if (!array.exact.empty()) {
+    part.exact.assign(array.exact.begin() + begin, array.exact.begin() + end);
+  }
+  return part;
+}
+
 Array take_rows(const Array& array, std::span<const size_t> indices) {
   const size_t size = array.row_size();
   Array taken = array.shape.empty() ? Array{{0}, {}} : Array{array.shape, {}};
   taken.shape[0] = static_cast<int64_t>(indices.size());
-  taken.values.reserve(indices.size() * size);
-  for (const size_t index : indices) {
-    if (index >= array.rows()) {
-      fail("row ", index, " asked of an array of ", array.rows(), " rows");
+  const auto take = [&](const auto& from, auto& to) {
+    if (from.empty()) return;
+    to.reserve(indices.size() * size);
+    for (const size_t index : indices) {
+      const auto first = from.begin() + static_cast<std::ptrdiff_t>(index * size);
+      to.insert(to.end(), first, first + static_cast<std::ptrdiff_t>(size));
     }
-    const auto first = array.values.begin() + static_cast<std::ptrdiff_t>(index * size);
-    taken.values.insert(taken.values.end(), first, first + static_cast<std::ptrdiff_t>(size));
+  };
+  for (const size_t index : indices) {
+    if (index < array.rows()) continue;
+    fail("row ", index, " asked of an array of ", array.rows(), " rows");
   }
+  take(array.values, taken.values);
+  take(array.exact, taken.exact);
   return taken;
 }
 

@@ -45,7 +45,7 @@ size_t CsvEncoding::feature_count() const {
 }
 
 CsvReader::CsvReader(const std::string& path, const std::string& target, const CsvOptions& options)
-    : records_(open_bytes(path), options.separator) {
+    : records_(open_bytes(path), options.separator), exact_(options.exact) {
   // A file read through an encoding learned by name must have those names, so its first row is no
   // matter of guessing.
   head_ = read_head(records_, options.header, options.encoding && options.encoding->header);
@@ -192,7 +192,7 @@ void CsvReader::learn(bool impute, bool keep_missing) {
         continue;
       }
       if (!is_category(i)) {
-        sums[i] += number(cells_[i], formats_[i]);
+        sums[i] += static_cast<float>(number(cells_[i], formats_[i]));
       } else if (is_missing(cell)) {
         fail_cell(cells_[i], CellProblem::Kind::kMissing,
                   concat("missing value ", in_quotes(cell), ", expected a category"));
@@ -258,7 +258,7 @@ void CsvReader::fail_cell(size_t cell, CellProblem::Kind kind, const std::string
   throw CellProblem(concat(records_.name(), ": ", where), where, cell, kind);
 }
 
-float CsvReader::number(size_t cell, const CellFormat& format) const {
+double CsvReader::number(size_t cell, const CellFormat& format) const {
   const std::string_view text = records_.cells()[cell];
   double value;
   if (!parse_cell(text, format, value)) {
@@ -275,13 +275,13 @@ float CsvReader::number(size_t cell, const CellFormat& format) const {
     fail_cell(cell, CellProblem::Kind::kTooLarge,
               concat(in_quotes(text), " is too large for a float32"));
   }
-  return rounded;
+  return value;
 }
 
 // A number, or the label of a class.
 float CsvReader::target(size_t index) const {
   const size_t cell = target_cells_[index];
-  if (class_index_.empty()) return number(cell, target_formats_[index]);
+  if (class_index_.empty()) return static_cast<float>(number(cell, target_formats_[index]));
   const std::string_view text = records_.cells()[cell];
   const auto found = class_index_.find(trimmed(text));
   if (found != class_index_.end()) return static_cast<float>(found->second);
@@ -295,7 +295,7 @@ float CsvReader::target(size_t index) const {
 }
 
 // Writes what the column's cell becomes at `out` and moves `out` behind it.
-void CsvReader::encode(size_t column, float*& out) {
+void CsvReader::encode(size_t column, double*& out) {
   const CellFormat& format = formats_[column];
   if (format.kind == ColumnKind::kCategory) {
     encode_category(column, out);
@@ -307,7 +307,7 @@ void CsvReader::encode(size_t column, float*& out) {
   double value;
   const bool missing =
       !encoding_.means.empty() && !parse_cell(text, format, value) && is_missing(text);
-  *out = missing ? encoding_.means[column] : number(cell, format);
+  *out = missing ? static_cast<double>(encoding_.means[column]) : number(cell, format);
   if (missing && schema_ == std::nullopt && !std::isnan(*out) && !encoding_.formats.empty()) {
     ++oddities_[column].imputed;
   }
@@ -317,7 +317,7 @@ void CsvReader::encode(size_t column, float*& out) {
   }
 }
 
-void CsvReader::encode_category(size_t column, float* out) {
+void CsvReader::encode_category(size_t column, double* out) {
   const size_t cell = cells_[column];
   const std::string_view text = records_.cells()[cell];
   const auto& index = category_index_[column];
@@ -345,7 +345,7 @@ size_t CsvReader::skip(size_t count) {
   return rows;
 }
 
-void CsvReader::read_row(float* x, std::vector<float>* y) {
+void CsvReader::read_row(double* x, std::vector<float>* y) {
   for (size_t i = 0; i < cells_.size(); ++i) encode(i, x);
   for (size_t i = 0; i < target_cells_.size(); ++i) y->push_back(target(i));
 }
@@ -354,12 +354,16 @@ bool CsvReader::next(size_t count, Array& x, Array& y) {
   const size_t width = feature_names_.size();
   const size_t targets = target_cells_.size();
   x.values.clear();
+  x.exact.clear();
   y.values.clear();
+  std::vector<double> row(width);
   size_t rows = 0;
   try {
     while (rows < count && next_row()) {
-      x.values.resize((rows + 1) * width);
-      read_row(x.values.data() + rows * width, &y.values);
+      std::fill(row.begin(), row.end(), 0);  // categories set one number each
+      read_row(row.data(), &y.values);
+      for (const double value : row) x.values.push_back(static_cast<float>(value));
+      if (exact_) x.exact.insert(x.exact.end(), row.begin(), row.end());
       ++rows;
     }
   } catch (const CellProblem&) {  // where there is one there may be more
@@ -390,9 +394,9 @@ bool CsvReader::check_row(TableProblems& problems, CellProblem& first) {
     }
   };
   for (size_t i = 0; i < target_cells_.size(); ++i) attempt([&] { target(i); });
-  std::vector<float> features(feature_names_.size());
+  std::vector<double> features(feature_names_.size());
   for (size_t i = 0; i < cells_.size(); ++i) {
-    float* out = features.data();
+    double* out = features.data();
     attempt([&] { encode(i, out); });
     if (formats_[i].kind == ColumnKind::kCategory) std::fill(features.begin(), features.end(), 0);
   }

@@ -83,6 +83,7 @@ struct CsvOptions {
   std::vector<std::string> categorical = {};  // columns to one-hot
   bool impute = false;                        // missing features become the column's mean
   bool keep_missing = false;                  // … become NaN, in files that have some
+  bool exact = false;                         // x.exact is filled too
   // Read through this encoding instead of learning one; drop, categorical, impute and keep_missing
   // are then not looked at. With headers the columns are found by name, in any order, and others
   // are ignored; without, a row must have as many cells as the training file or as there are
@@ -150,12 +151,12 @@ class CsvReader {
   void learn_classes();
   bool next_row();
   bool advance();
-  void read_row(float* x, std::vector<float>* y);
+  void read_row(double* x, std::vector<float>* y);
   bool check_row(TableProblems& problems, CellProblem& first);
-  float number(size_t cell, const CellFormat& format) const;
+  double number(size_t cell, const CellFormat& format) const;
   float target(size_t index) const;
-  void encode(size_t column, float*& out);
-  void encode_category(size_t column, float* out);
+  void encode(size_t column, double*& out);
+  void encode_category(size_t column, double* out);
   [[noreturn]] void fail_cell(size_t cell, CellProblem::Kind kind, const std::string& what) const;
 
   CsvRecords records_;
@@ -172,6 +173,7 @@ class CsvReader {
   std::vector<std::string> target_names_;
   std::vector<Oddities> oddities_;
   std::vector<size_t> refused_;
+  bool exact_ = false;
   size_t next_refused_ = 0;
   std::optional<size_t> size_;
   size_t rows_read_ = 0;

@@ -181,21 +181,23 @@ Word load_word(const char* bytes, bool big_endian) {
   return word;
 }
 
-// `count` numbers at `bytes` to floats; `to_float` turns one word of the file into its value.
-template <typename Word, typename ToFloat>
-void convert(const char* bytes, size_t count, bool big_endian, float* out, ToFloat to_float) {
+// `count` numbers at `bytes` to floats or doubles; `to_float` turns one word of the file into its
+// value.
+template <typename Word, typename Out, typename ToFloat>
+void convert(const char* bytes, size_t count, bool big_endian, Out* out, ToFloat to_float) {
   for (size_t i = 0; i < count; ++i) {
     out[i] = to_float(load_word<Word>(bytes + i * sizeof(Word), big_endian));
   }
 }
 
-template <typename Word, typename Number>
-void convert_as(const char* bytes, size_t count, bool big_endian, float* out) {
+template <typename Word, typename Number, typename Out>
+void convert_as(const char* bytes, size_t count, bool big_endian, Out* out) {
   convert<Word>(bytes, count, big_endian, out,
-                [](Word word) { return static_cast<float>(std::bit_cast<Number>(word)); });
+                [](Word word) { return static_cast<Out>(std::bit_cast<Number>(word)); });
 }
 
-void convert_numbers(const NpyType& type, const char* bytes, size_t count, float* out) {
+template <typename Out>
+void convert_numbers(const NpyType& type, const char* bytes, size_t count, Out* out) {
   const bool big = type.big_endian;
   switch (type.kind << 8 | type.size) {
     case 'f' << 8 | 2:
@@ -233,13 +235,14 @@ bool is_float_of_machine(const NpyType& type) {
 
 // Column-major to row-major: walks the output in order, counting its multi-index up like an
 // odometer and keeping the place in the input beside it.
-std::vector<float> to_row_major(const std::vector<float>& in, std::span<const int64_t> shape) {
+template <typename Number>
+std::vector<Number> to_row_major(const std::vector<Number>& in, std::span<const int64_t> shape) {
   const size_t axes = shape.size();
   std::vector<size_t> stride(axes, 1), index(axes, 0);
   for (size_t a = 1; a < axes; ++a) stride[a] = stride[a - 1] * static_cast<size_t>(shape[a - 1]);
-  std::vector<float> out(in.size());
+  std::vector<Number> out(in.size());
   size_t place = 0;
-  for (float& value : out) {
+  for (Number& value : out) {
     value = in[place];
     for (size_t a = axes; a-- > 0;) {
       place += stride[a];
@@ -288,10 +291,12 @@ void NpyReader::check_range(const char* bytes, const float* converted, size_t co
 
 // Fills `out` with the next `count` numbers. Memory grows with what the file really holds, so a
 // header that promises too much of a packed file (whose size is not known beforehand) does no harm.
-void NpyReader::read_numbers(size_t count, std::vector<float>& out) {
+void NpyReader::read_numbers(size_t count, Array& array) {
+  std::vector<float>& out = array.values;
   const size_t item = static_cast<size_t>(header_.type.size);
   const bool as_is = is_float_of_machine(header_.type);
   if (out.size() > count) out.resize(count);
+  array.exact.clear();
   for (size_t done = 0, some = 0; done < count; done += some) {
     some = std::min(count - done, kBlock / item);
     if (out.size() < done + some) out.resize(done + some);
@@ -303,6 +308,8 @@ void NpyReader::read_numbers(size_t count, std::vector<float>& out) {
     }
     if (!as_is) convert_numbers(header_.type, bytes, some, out.data() + done);
     if (!as_is) check_range(bytes, out.data() + done, some);
+    if (exact_) array.exact.resize(done + some);
+    if (exact_) convert_numbers(header_.type, bytes, some, array.exact.data() + done);
     next_number_ += some;
   }
   if (next_number_ == element_count(header_.shape)) check_npy_end(*bytes_);
@@ -311,9 +318,10 @@ void NpyReader::read_numbers(size_t count, std::vector<float>& out) {
 Array NpyReader::read_all() {
   rewind();
   Array array{header_.shape, {}};
-  read_numbers(element_count(header_.shape), array.values);
+  read_numbers(element_count(header_.shape), array);
   if (header_.fortran_order && header_.shape.size() > 1) {
     array.values = to_row_major(array.values, header_.shape);
+    if (exact_) array.exact = to_row_major(array.exact, header_.shape);
   }
   return array;
 }
@@ -328,15 +336,12 @@ bool NpyReader::next(size_t count, Array& out) {
     loaded_ = true;
   }
   const size_t some = std::min(count, static_cast<size_t>(header_.shape[0]) - next_row_);
-  out.shape = header_.shape;
-  out.shape[0] = static_cast<int64_t>(some);
-  const size_t numbers = element_count(out.shape);
   if (loaded_) {
-    const auto first =
-        whole_.values.begin() + static_cast<std::ptrdiff_t>(next_row_ * whole_.row_size());
-    out.values.assign(first, first + static_cast<std::ptrdiff_t>(numbers));
+    out = slice_rows(whole_, next_row_, some);
   } else {
-    read_numbers(numbers, out.values);
+    out.shape = header_.shape;
+    out.shape[0] = static_cast<int64_t>(some);
+    read_numbers(element_count(out.shape), out);
   }
   next_row_ += some;
   return some > 0;

@@ -52,6 +52,9 @@ class NpyReader {
   const std::vector<int64_t>& shape() const { return header_.shape; }
   const NpyHeader& header() const { return header_; }
 
+  // From now on arrays have their numbers as doubles too (Array::exact).
+  void keep_exact() { exact_ = true; }
+
   // The next rows, at most `count`, into `out`; false when there are none left.
   bool next(size_t count, Array& out);
   void skip(size_t count);  // rows; fewer at the end
@@ -59,15 +62,16 @@ class NpyReader {
   void rewind();
 
  private:
-  void read_numbers(size_t count, std::vector<float>& out);
+  void read_numbers(size_t count, Array& out);
   void check_range(const char* bytes, const float* converted, size_t count) const;
 
   std::unique_ptr<ByteSource> bytes_;
   NpyHeader header_;
   size_t next_row_ = 0;
   size_t next_number_ = 0;  // in the order of the file
-  bool loaded_ = false;     // whole_ is filled
-  Array whole_;             // Fortran order only
+  bool exact_ = false;
+  bool loaded_ = false;  // whole_ is filled
+  Array whole_;          // Fortran order only
   std::vector<char> buffer_;
 };
 

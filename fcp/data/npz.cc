@@ -200,9 +200,18 @@ bool is_npz(const std::string& path) {
   return magic == "PK\x03\x04" || magic == "PK\x05\x06";
 }
 
+size_t entry_colon(const std::string& path) {
+  if (std::filesystem::exists(path)) return std::string::npos;
+  size_t colon = path.find(':');
+  while (colon != std::string::npos && !std::filesystem::exists(path.substr(0, colon))) {
+    colon = path.find(':', colon + 1);
+  }
+  return colon;
+}
+
 std::unique_ptr<ByteSource> open_array_bytes(const std::string& path) {
-  const size_t colon = path.rfind(':');
-  if (!std::filesystem::exists(path) && colon != std::string::npos) {
+  const size_t colon = entry_colon(path);
+  if (colon != std::string::npos) {
     const std::string archive = path.substr(0, colon);
     if (!is_npz(archive)) fail(archive, ": not an .npz archive, but an entry of it is asked for");
     return open_npz_entry(archive, path.substr(colon + 1));

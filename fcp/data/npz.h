@@ -25,6 +25,10 @@ Array read_npz(const std::string& path, const std::string& entry);
 // The bytes of one .npy: "array.npy", "archive.npz:entry", or "archive.npz" with a single entry.
 std::unique_ptr<ByteSource> open_array_bytes(const std::string& path);
 
+// Where the colon of "archive.npz:entry" stands: behind the first part that is a file; npos where
+// the whole is a file, or no part of it. Names of entries may have colons themselves.
+size_t entry_colon(const std::string& path);
+
 // Whether the file begins as a zip archive does.
 bool is_npz(const std::string& path);
 

@@ -16,8 +16,8 @@ class JoinedRows : public RowSource {
     while (out.x.rows() < count && current_ + 1 < parts_.size()) {
       Rows more;
       parts_[++current_]->next(count - out.x.rows(), more);
-      add(more.x, out.x);
-      if (!out.y.shape.empty()) add(more.y, out.y);
+      append_rows(more.x, out.x);
+      if (!out.y.shape.empty()) append_rows(more.y, out.y);
     }
     out.first_row = next_row_;
     next_row_ += out.x.rows();
@@ -78,17 +78,26 @@ class JoinedRows : public RowSource {
   }
 
  private:
-  static void add(const Array& some, Array& all) {
-    all.shape[0] += some.shape[0];
-    all.values.insert(all.values.end(), some.values.begin(), some.values.end());
-  }
-
   std::vector<std::unique_ptr<RowSource>> parts_;
   size_t current_ = 0;
   size_t next_row_ = 0;
 };
 
 }  // namespace
+
+std::unique_ptr<RowSource> join_rows(std::vector<std::unique_ptr<RowSource>> parts,
+                                     const std::vector<std::string>& names) {
+  const RowSource& first = *parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const RowSource& part = *parts[i];
+    if (part.row_shape() != first.row_shape() || part.target_count() != first.target_count()) {
+      fail(names[i], ": rows of shape ", shape_text(part.row_shape()), " with ",
+           part.target_count(), " targets, expected ", shape_text(first.row_shape()), " with ",
+           first.target_count(), " as in ", names[0]);
+    }
+  }
+  return std::make_unique<JoinedRows>(std::move(parts));
+}
 
 std::unique_ptr<RowSource> join_files(const std::vector<std::string>& files,
                                       const std::string& target, const RowOptions& options) {
@@ -101,15 +110,9 @@ std::unique_ptr<RowSource> join_files(const std::vector<std::string>& files,
   std::vector<std::unique_ptr<RowSource>> parts;
   for (size_t i = 0; i < files.size(); ++i) {
     parts.push_back(open_rows(files[i], targets.size() > 1 ? targets[i] : target, each));
-    const RowSource &first = *parts[0], &part = *parts[i];
-    if (part.row_shape() != first.row_shape() || part.target_count() != first.target_count()) {
-      fail(files[i], ": rows of shape ", shape_text(part.row_shape()), " with ",
-           part.target_count(), " targets, expected ", shape_text(first.row_shape()), " with ",
-           first.target_count(), " as in ", files[0]);
-    }
-    if (first.encoding() != nullptr) each.encoding = *first.encoding();
+    if (parts[0]->encoding() != nullptr) each.encoding = *parts[0]->encoding();
   }
-  return std::make_unique<JoinedRows>(std::move(parts));
+  return join_rows(std::move(parts), files);
 }
 
 }  // namespace fcp

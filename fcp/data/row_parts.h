@@ -12,6 +12,10 @@
 
 namespace fcp {
 
+// `names`: of the parts, for an Error where the rows of two do not fit together.
+std::unique_ptr<RowSource> join_rows(std::vector<std::unique_ptr<RowSource>> parts,
+                                     const std::vector<std::string>& names);
+
 // As open_rows; an Error names two files whose rows do not fit together.
 std::unique_ptr<RowSource> join_files(const std::vector<std::string>& files,
                                       const std::string& target, const RowOptions& options);

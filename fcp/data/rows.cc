@@ -64,7 +64,8 @@ class CsvRows : public RowSource {
 
 class NpyRows : public RowSource {
  public:
-  NpyRows(const std::string& data, const std::string& target) : x_(data) {
+  NpyRows(const std::string& data, const std::string& target, bool exact) : x_(data) {
+    if (exact) x_.keep_exact();
     const std::vector<int64_t>& shape = x_.shape();
     if (shape.empty()) fail(x_.name(), ": holds a single number, expected rows");
     row_shape_.assign(shape.begin() + 1, shape.end());
@@ -137,20 +138,7 @@ class NpyRows : public RowSource {
   size_t next_row_ = 0;
 };
 
-bool names_entry(const std::string& path) {
-  const size_t colon = path.rfind(':');
-  return !std::filesystem::exists(path) && colon != std::string::npos &&
-         std::filesystem::exists(path.substr(0, colon));
-}
-
-void append(Array& all, const Array& some) {
-  if (all.shape.empty()) {
-    all = some;
-    return;
-  }
-  all.shape[0] += some.shape[0];
-  all.values.insert(all.values.end(), some.values.begin(), some.values.end());
-}
+bool names_entry(const std::string& path) { return entry_colon(path) != std::string::npos; }
 
 }  // namespace
 
@@ -194,15 +182,15 @@ std::unique_ptr<RowSource> open_rows(const std::string& data, const std::string&
   if (!target.empty() && !names_entry(target) && !std::filesystem::exists(target)) {
     fail(target, ": no such file; with .npy data the target is an .npy too");
   }
-  return std::make_unique<NpyRows>(data, target);
+  return std::make_unique<NpyRows>(data, target, options.exact);
 }
 
 Rows read_all(RowSource& source) {
   source.rewind();
   Rows all, some;
   while (source.next(kRowsAtOnce, some)) {
-    append(all.x, some.x);
-    if (!some.y.shape.empty()) append(all.y, some.y);
+    append_rows(some.x, all.x);
+    if (!some.y.shape.empty()) append_rows(some.y, all.y);
   }
   if (all.x.shape.empty()) all.x = some.x;  // no rows, but their shape
   if (all.y.shape.empty()) all.y = some.y;

@@ -10,6 +10,7 @@
 #include "fcp/calibration/scored_network.h"
 #include "fcp/export/intervals.h"
 #include "fcp/export/labels.h"
+#include "fcp/network/input_layout.h"
 #include "fcp/scores/cross_labels.h"
 #include "fcp/scores/head_outputs.h"
 
@@ -165,7 +166,7 @@ Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& 
   }
   Graph graph = std::move(builder).finish();
   graph.metadata[kExported] = export_settings(artifact, options);
-  return graph;
+  return unpack_inputs(graph);
 }
 
 }  // namespace fcp

@@ -13,6 +13,7 @@
 #include "fcp/facade/state.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/pipeline/context.h"
+#include "fcp/pipeline/network_inputs.h"
 #include "fcp/pipeline/open_data.h"
 
 namespace fcp {
@@ -116,6 +117,7 @@ ConformalPredictor calibrate(const std::string& model, const std::string& data,
                              const std::string& target, const Settings& settings) {
   Graph network = read_onnx(model);
   const DataOptions rows{.data = data, .target = target, .needs_target = true};
+  pack_for_rows(rows, network);
   const auto source = open_data(rows, &network);
   remember_images(rows, *source, network);
   CalibrateSettings asked;

@@ -202,6 +202,22 @@ Graph select_outputs(const Graph& graph, const std::vector<std::string>& names) 
 
 size_t count_layers(const Graph& graph) { return layer_nodes(graph).size(); }
 
+namespace {
+
+// The layers whose input separates the graph; all of them where none does.
+std::vector<size_t> layers_behind_cuts(const Graph& graph) {
+  const std::vector<std::string> cuts = valid_cuts(graph);
+  const std::set<std::string> separating(cuts.begin(), cuts.end());
+  const std::vector<size_t> all = layer_nodes(graph);
+  std::vector<size_t> some;
+  for (const size_t layer : all) {
+    if (separating.contains(layer_input(graph, layer))) some.push_back(layer);
+  }
+  return some.empty() ? all : some;
+}
+
+}  // namespace
+
 std::string resolve_cut(const Graph& graph, const std::string& where) {
   if (tensor_exists(graph, where)) return where;
   for (const Node& node : graph.nodes) {
@@ -212,13 +228,15 @@ std::string resolve_cut(const Graph& graph, const std::string& where) {
     fail("cut '", where,
          "': the network has no tensor or node of that name; `fcp inspect` lists them");
   }
-  const std::vector<size_t> layers = layer_nodes(graph);
+  const std::vector<size_t> layers = layers_behind_cuts(graph);
   const auto count = static_cast<int64_t>(layers.size());
   // Both ways of counting name the first layer that belongs to the head.
   const int64_t first = *number < 0 ? count + *number : *number;
   if (first < 0 || first >= count) {
-    fail("cut '", where, "': the network has ", count, " layers, so a cut is a number from ",
-         -count, " to ", count - 1);
+    const bool all = layers.size() == count_layers(graph);
+    fail("cut '", where, "': the network has ", count, " layers",
+         all ? "" : " before which it can be cut", ", so a cut is a number from ", -count, " to ",
+         count - 1);
   }
   return layer_input(graph, layers[static_cast<size_t>(first)]);
 }

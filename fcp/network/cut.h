@@ -31,7 +31,8 @@ struct CutGraph {
 // Cuts at `where`: the name of a tensor, the name of a node (its first output), or a number of
 // layers. A layer is a node with learned weights that multiply (Gemm, MatMul, Conv,
 // ConvTranspose); "-2" leaves the last two layers to the head, "2" gives the first two, and what
-// follows each of them, to the backbone, so "0" cuts before the first layer. An Error names a
+// follows each of them, to the backbone, so "0" cuts before the first layer. Where other paths run
+// past a layer, as a skip connection does, it is not counted. An Error names a
 // tensor that leaks past the cut. A shape is not a leak where the file fixes all dimensions but the
 // rows: what the head needs to know of shapes before the cut becomes constants, or follows from the
 // number of the feature's rows; the backbone then runs on zeros, once for 1 row and once for 2.

@@ -135,22 +135,28 @@ OutputMeaning output_meaning(const Graph& graph, const std::string& output) {
   return MeaningReader(graph).read(output);
 }
 
-Graph logits_graph(const Graph& graph, const std::string& output) {
-  const OutputMeaning meaning = output_meaning(graph, output);
+Graph logits_graph(const Graph& graph, const std::string& output, bool one_logit) {
+  OutputMeaning meaning = output_meaning(graph, output);
+  if (one_logit && meaning.kind == OutputKind::kPlain) {
+    meaning = {OutputKind::kProbability, output};
+  }
   TensorInfo info = output_info(graph, output);
   Graph changed = graph;
   if (meaning.kind == OutputKind::kProbability) {
-    if (info.known_rank && !info.shape.empty() && info.shape.back() != 1) {
+    if (info.known_rank && info.shape.size() > 1 && info.shape.back() != 1) {
       return extract(graph, graph.inputs, {info});  // many sigmoids: labels of their own
     }
-    changed.initializers[output + "/zero"] = torch::zeros({1}, torch::kFloat);
-    Node zero = simple_node("Mul", meaning.logits, output + "/zeros");
+    changed.initializers[output + "/zero"] = torch::zeros({1}, info.type);
+    changed.initializers[output + "/column"] =
+        torch::tensor({int64_t{-1}, int64_t{1}}, torch::kLong);
+    Node column = simple_node("Reshape", meaning.logits, output + "/logit");  // of [N] too
+    column.inputs.push_back(output + "/column");
+    Node zero = simple_node("Mul", output + "/logit", output + "/zeros");
     zero.inputs.push_back(output + "/zero");
     Node both = simple_node("Concat", output + "/zeros", output + "/logits");
-    both.inputs.push_back(meaning.logits);
+    both.inputs.push_back(output + "/logit");
     both.attributes["axis"] = int64_t{-1};
-    changed.nodes.push_back(zero);
-    changed.nodes.push_back(both);
+    changed.nodes.insert(changed.nodes.end(), {column, zero, both});
     info.name = output + "/logits";
     info.known_rank = false;
     info.shape.clear();

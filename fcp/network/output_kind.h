@@ -27,7 +27,8 @@ OutputMeaning output_meaning(const Graph& graph, const std::string& output);
 
 // The graph with the one output whose softmax over the last axis is what `output` says: the logits
 // where they are known, the logarithm of probabilities, otherwise `output` itself. For a
-// probability of one class, [0, logit]. Same inputs.
-Graph logits_graph(const Graph& graph, const std::string& output);
+// probability of one class, and for one number per row where `one_logit` says that it is a logit,
+// [0, logit]. Same inputs.
+Graph logits_graph(const Graph& graph, const std::string& output, bool one_logit = false);
 
 }  // namespace fcp

@@ -8,6 +8,7 @@
 #include "fcp/calibration/artifact_settings.h"
 #include "fcp/conformal/cross_guarantee.h"
 #include "fcp/data/encoding_text.h"
+#include "fcp/network/input_layout.h"
 
 namespace fcp {
 namespace {
@@ -42,7 +43,7 @@ ArtifactFacts artifact_facts(const CalibrationArtifact& artifact) {
   facts.groups = artifact.rows.group_names;
   facts.settings = settings_text(artifact);
   facts.provenance = artifact.provenance;
-  for (const TensorInfo& input : artifact.network.inputs) {
+  for (const TensorInfo& input : own_inputs(artifact.network)) {
     facts.inputs.push_back(tensor_text(input));
   }
   for (const TensorInfo& output : artifact.network.outputs) {

@@ -15,12 +15,17 @@
 #include "fcp/calibration/recalibration.h"
 #include "fcp/calibration/weighted.h"
 #include "fcp/distributed/packing.h"
+#include "fcp/network/network.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/network/rows_apart.h"
 #include "fcp/pipeline/candidates.h"
 #include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/open_data.h"
 #include "fcp/pipeline/score_collector.h"
 #include "fcp/pipeline/select_options.h"
 #include "fcp/pipeline/shared_batches.h"
+#include "fcp/scores/column_outputs.h"
+#include "fcp/scores/head_outputs.h"
 
 namespace fcp {
 namespace {
@@ -214,6 +219,21 @@ std::vector<std::string> radius_warnings(const CalibrationArtifact& artifact, co
   return warnings;
 }
 
+// A network whose rows depend on each other is refused; a few rows tell.
+void check_first_rows(const Graph& network, RowSource& source, const CalibrateSettings& settings,
+                      const Context& context) {
+  constexpr size_t kTried = 3;
+  Rows rows;
+  source.rewind();
+  const bool some = source.next(std::min(kTried, source.usual_batch().value_or(kTried)), rows);
+  source.rewind();
+  if (!some || rows.x.rows() < 2) return;
+  NetworkOptions options;
+  options.device = context.device;
+  const Network whole(graph_for_score(without_heads(network), settings.method.score), options);
+  check_rows_apart(whole, view(rows.x));
+}
+
 // The artifact before it has rows.
 CalibrationArtifact begin_artifact(const SelectedOptions& options, const ScoredNetwork& predictor,
                                    const CalibrateSettings& settings) {
@@ -239,7 +259,9 @@ CalibrateResult calibrate(const Graph& network, RowSource& source,
     context.observer->warning(
         "the network carries a calibration of its own, whose settings and scores are not used");
   }
-  const SelectedOptions options = select_options(network, source, settings, context);
+  const Graph named = with_column_outputs(network, settings.method.score);
+  check_first_rows(named, source, settings, context);
+  const SelectedOptions options = select_options(named, source, settings, context);
   check_same_files(ranks);  // all have chosen on the same rows
   return calibrate_selected(options, source, settings, context);
 }

@@ -11,6 +11,10 @@
 #include "fcp/images/folder.h"
 #include "fcp/images/image_rows.h"
 #include "fcp/images/image_text.h"
+#include "fcp/network/input_layout.h"
+#include "fcp/pipeline/image_inputs.h"
+#include "fcp/pipeline/input_numbers.h"
+#include "fcp/pipeline/network_inputs.h"
 
 namespace fcp {
 namespace {
@@ -45,7 +49,10 @@ bool are_images(const DataOptions& options) { return options.images || is_folder
 
 ImageTransform transform_for(const DataOptions& options, const Graph* network) {
   if (options.transform) return *options.transform;
-  if (network == nullptr || !network->metadata.contains(kImagesKey)) return {};
+  const bool known = network != nullptr && network->metadata.contains(kImagesKey);
+  const bool pixels =
+      network != nullptr && network->inputs.size() == 1 && takes_pixels(network->inputs[0]);
+  if (!known) return pixels ? pixel_transform() : ImageTransform();
   return parse_transform(network->metadata.at(kImagesKey));
 }
 
@@ -99,7 +106,11 @@ Refusals refuse_rows(const DataOptions& options, const CsvOptions& csv, Observer
 
 std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* network,
                                      Observer& observer) {
-  if (are_images(options)) return open_image_data(options, network);
+  if (are_images(options)) {
+    auto images = open_image_data(options, network);
+    if (network == nullptr || network->inputs.size() != 1) return images;
+    return with_checked_numbers(images_for_input(std::move(images), network->inputs[0]), *network);
+  }
   if (options.needs_target && options.target.empty()) fail_option("target", "is required");
   CsvOptions csv = options.csv;
   if (network != nullptr && network->metadata.contains(kEncodingKey)) {
@@ -114,9 +125,12 @@ std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* ne
     refuse_rows(options, csv, observer);
     csv.refused = options.refused;
   }
-  auto source = open_rows(options.data, options.target, csv);
+  csv.exact = network != nullptr && wants_exact(*network);
+  auto source = network != nullptr && is_packed(*network)
+                    ? open_packed(options, *network, csv)
+                    : open_rows(options.data, options.target, csv);
   for (const std::string& note : source->notes()) observer.note(note);
-  return source;
+  return network == nullptr ? std::move(source) : with_checked_numbers(std::move(source), *network);
 }
 
 std::string data_file_names(const DataOptions& options) {
@@ -129,6 +143,9 @@ std::string data_file_names(const DataOptions& options) {
 }
 
 torch::Tensor view(const Array& array) {
+  if (!array.exact.empty()) {
+    return torch::from_blob(const_cast<double*>(array.exact.data()), array.shape, torch::kDouble);
+  }
   return torch::from_blob(const_cast<float*>(array.values.data()), array.shape, torch::kFloat);
 }
 

@@ -18,7 +18,8 @@
 namespace fcp {
 
 struct DataOptions {
-  std::string data;           // CSV, .npy, .npz:entry or a folder of images; several: a,b
+  std::string data;           // CSV, .npy, .npz:entry or a folder of images; several: a,b. An
+                              // .npz where the network has several inputs (network_inputs.h)
   std::string target;         // CSV columns, or .npy files; folders of images name it themselves
   bool needs_target = false;  // an Error where there is none
   CsvOptions csv = {};
@@ -58,7 +59,7 @@ std::vector<std::string> target_names_of(const Graph& network, size_t outputs);
 // The names of the files of the data, without their folders.
 std::string data_file_names(const DataOptions& options);
 
-// The array without a copy; it must outlive the tensor.
+// The array without a copy, in doubles where it has them; it must outlive the tensor.
 torch::Tensor view(const Array& array);
 
 }  // namespace fcp

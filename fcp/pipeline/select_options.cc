@@ -19,6 +19,7 @@
 #include "fcp/conformal/rank.h"
 #include "fcp/images/image_text.h"
 #include "fcp/network/cut.h"
+#include "fcp/network/output_kind.h"
 #include "fcp/scores/head_outputs.h"
 
 namespace fcp {
@@ -81,15 +82,31 @@ struct OpenOptions {
   }
 };
 
+// Whether the first targets are all 0 or 1, and both are there.
+bool has_two_labels(RowSource& source) {
+  constexpr size_t kLookedAt = 1000;
+  source.rewind();
+  Rows rows;
+  source.next(kLookedAt, rows);
+  source.rewind();
+  const std::vector<float>& y = rows.y.values;
+  const auto zeros = std::count(y.begin(), y.end(), 0.0f),
+             ones = std::count(y.begin(), y.end(), 1.0f);
+  return source.target_count() == 1 && zeros > 0 && ones > 0 &&
+         zeros + ones == static_cast<std::ptrdiff_t>(y.size());
+}
+
 // Whether the network's answer is a number for each class: it says so, or it has several numbers
-// where the rows have one target.
-bool answers_labels(const Graph& network, const std::string& output, const RowSource& source) {
+// where the rows have one target, or one sigmoid where the targets are 0 and 1.
+bool answers_labels(const Graph& network, const std::string& output, RowSource& source) {
   if (network.metadata.contains(kClassesKey) || !source.class_names().empty()) return true;
   for (const TensorInfo& info : network.outputs) {
     if (is_head_output(info.name) || (!output.empty() && info.name != output)) continue;
     if (info.name == "logits") return true;
     const bool several = info.known_rank && info.shape.size() == 2 && info.shape[1] > 1;
-    return several && source.target_count() == 1;
+    if (several) return source.target_count() == 1;
+    const bool sigmoid = output_meaning(network, info.name).kind == OutputKind::kProbability;
+    return sigmoid && has_two_labels(source);
   }
   return false;
 }
@@ -205,8 +222,21 @@ class OptionSelector {
     const bool by_features = (!open_.score && uses_features(score.name)) || localized;
     if (place != nullptr && (localized || !reads_heads(score.name))) chosen_.cut = *place;
     if (std::holds_alternative<DefaultCut>(method.cut) && by_features) {
-      chosen_.cut = default_cut(chosen_.network);
+      take_default();
     }
+  }
+
+  // Of a score that is not chosen yet, the plainest stands for it.
+  CutChoice default_place() const {
+    ScoreOptions score = chosen_.score;
+    if (open_.score) score.name = labels_ ? "lac" : "residual";
+    return default_cut(chosen_.network, score);
+  }
+
+  void take_default() {
+    const CutChoice choice = default_place();
+    chosen_.cut = choice.cut;
+    if (!choice.note.empty()) context_.observer->note(choice.note);
   }
 
   // Too few rows to choose from: the plainest score, and every row calibrates.
@@ -219,7 +249,7 @@ class OptionSelector {
 
   void take_default_cut(size_t rows) {
     open_.cut = false;
-    chosen_.cut = default_cut(chosen_.network);
+    chosen_.cut = default_place().cut;
     context_.observer->note(
         concat("cut: ", rows, " rows are too few to choose one; taking ", chosen_.cut));
   }
@@ -227,7 +257,7 @@ class OptionSelector {
   // Heads on the features of a network that has none, from rows of their own.
   void fit_heads(size_t rows, size_t selection) {
     const auto* place = std::get_if<std::string>(&settings_.method.cut);
-    const std::string cut = place != nullptr ? *place : default_cut(chosen_.network);
+    const std::string cut = place != nullptr ? *place : default_place().cut;
     const size_t count = std::min(share_of(kHeadShare, rows), most_learned());
     Rows fitting;
     if (settings_.head_rows != nullptr) {

@@ -9,10 +9,12 @@
 namespace fcp {
 namespace {
 
-Graph keeping_heads(const Graph& network, const std::set<std::string>& heads) {
+// With the head outputs that are read, and of the others all, or those alone that are read.
+Graph keeping_outputs(const Graph& network, const std::set<std::string>& read, bool all_others) {
   std::vector<TensorInfo> kept;
   for (const TensorInfo& output : network.outputs) {
-    if (!is_head_output(output.name) || heads.contains(output.name)) kept.push_back(output);
+    const bool other = !is_head_output(output.name);
+    if ((other && all_others) || read.contains(output.name)) kept.push_back(output);
   }
   if (kept.size() == network.outputs.size()) return network;
   Graph graph = extract(network, network.inputs, kept);
@@ -49,9 +51,12 @@ Graph graph_for_score(const Graph& network, const ScoreOptions& options) {
   if (options.name == kCrossScore) read.insert({kCrossLowOutput, kCrossHighOutput});
   if (options.name == kCrossLabelScore) read.insert(kCrossMarginsOutput);
   if (!options.rectifier.empty()) read.insert(options.rectifier);
-  return keeping_heads(network, read);
+  // A name that is not there is complained of where it is looked up.
+  const bool named = has_output(network, options.output) ||
+                     (has_output(network, options.low) && has_output(network, options.high));
+  return keeping_outputs(network, read, !named);
 }
 
-Graph without_heads(const Graph& network) { return keeping_heads(network, {}); }
+Graph without_heads(const Graph& network) { return keeping_outputs(network, {}, true); }
 
 }  // namespace fcp

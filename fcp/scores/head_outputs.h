@@ -37,8 +37,9 @@ bool has_output(const Graph& network, const std::string& output);
 std::string spread_output(const ScoreOptions& options);
 std::string quantiles_output(const ScoreOptions& options);
 
-// The network without the head outputs that the score does not read, and without what only they
-// need. A network without head outputs is given back as it is.
+// The network without the head outputs that the score does not read, and where the options name
+// outputs without all others, and without what only those need: cuts, bounds and gradients of
+// other outputs do not matter. Where all outputs are read the network is given back as it is.
 Graph graph_for_score(const Graph& network, const ScoreOptions& options);
 
 // The network as it was before heads were added.

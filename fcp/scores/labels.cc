@@ -43,22 +43,28 @@ int64_t classes_by_running(const Network& network, const TensorInfo& output) {
   return output_matrix(network.run({declared_zeros(shape, input.type, input.name)})[0]).size(1);
 }
 
-}  // namespace
-
-LogitHead logit_head(const std::shared_ptr<const Network>& head, const std::string& output) {
-  const size_t index = output_index(*head, output);
-  const Graph logits = logits_graph(head->graph(), head->outputs()[index].name);
+LogitHead head_of_logits(const std::shared_ptr<const Network>& head, const Graph& logits,
+                         const std::string& output) {
   const TensorInfo& wanted = logits.outputs[0];
   LogitHead result{head, declared_classes(wanted)};
-  if (head->outputs().size() > 1 || wanted.name != head->outputs()[index].name) {
+  if (head->outputs().size() > 1 || wanted.name != output) {
     NetworkOptions options;
     options.device = head->device();
     result.network = std::make_shared<const Network>(logits, options);
   }
   if (result.classes == 0) result.classes = classes_by_running(*result.network, wanted);
+  return result;
+}
+
+}  // namespace
+
+LogitHead logit_head(const std::shared_ptr<const Network>& head, const std::string& output) {
+  const size_t index = output_index(*head, output);
+  const std::string& name = head->outputs()[index].name;
+  LogitHead result = head_of_logits(head, logits_graph(head->graph(), name), name);
+  // One number per row is the logit of the second of two classes.
   if (result.classes < 2) {
-    fail("output '", head->outputs()[index].name, "' has ", result.classes,
-         " number per row; a score of labels needs one for each of at least 2 classes");
+    result = head_of_logits(head, logits_graph(head->graph(), name, /*one_logit=*/true), name);
   }
   return result;
 }

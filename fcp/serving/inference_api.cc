@@ -233,14 +233,16 @@ HttpResponse InferenceApi::server_facts() const {
 }
 
 HttpResponse InferenceApi::model_facts(const ServedModel& model) const {
-  const auto tensor = [](const std::string& name, const char* type,
+  const auto tensor = [](const std::string& name, const std::string& type,
                          const std::vector<int64_t>& shape) {
     return Json{{"name", name}, {"datatype", type}, {"shape", shape}};
   };
   Json json = {{"name", model.name()},
                {"versions", models_.versions(model.name())},
                {"platform", "fcp_onnx"}};
-  json["inputs"] = {tensor(model.input_name(), "FP32", model.input_shape())};
+  for (const ServedModel::Input& input : model.inputs()) {
+    json["inputs"].push_back(tensor(input.name, input.datatype, input.shape));
+  }
   const auto outputs = static_cast<int64_t>(model.outputs());
   if (model.classes() == 0) {
     for (const char* name : {"prediction", "lower", "upper"}) {

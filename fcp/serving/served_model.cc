@@ -19,18 +19,57 @@
 namespace fcp {
 namespace {
 
-std::vector<int64_t> closed_row_shape(const Graph& network, const std::string& path) {
+// The network's own inputs, whose shapes must be known but for the rows.
+InputLayout closed_layout(const Graph& network, const std::string& path) {
+  if (is_packed(network)) return *layout_of(network);
   const TensorInfo& input = network.inputs.at(0);
   if (!input.known_rank || input.shape.empty()) {
     fail(path, ": input '", input.name, "' has no shape; rows cannot be told apart");
   }
-  std::vector<int64_t> shape(input.shape.begin() + 1, input.shape.end());
-  for (const int64_t size : shape) {
-    if (size == kDynamic) {
-      fail(path, ": input '", input.name, "' has an open dimension besides the batch");
-    }
+  const std::vector<int64_t> shape(input.shape.begin() + 1, input.shape.end());
+  if (std::find(shape.begin(), shape.end(), kDynamic) != shape.end()) {
+    fail(path, ": input '", input.name, "' has an open dimension besides the batch");
   }
-  return shape;
+  return layout_of({input}, {shape});
+}
+
+std::vector<int64_t> row_shape_of(const Graph& network, const InputLayout& layout) {
+  if (is_packed(network)) return {layout.columns()};
+  return layout.places[0].shape;
+}
+
+// As the Open Inference Protocol calls it.
+const char* protocol_type(torch::ScalarType type) {
+  switch (type) {
+    case torch::kDouble:
+      return "FP64";
+    case torch::kLong:
+      return "INT64";
+    case torch::kInt:
+      return "INT32";
+    case torch::kShort:
+      return "INT16";
+    case torch::kChar:
+      return "INT8";
+    case torch::kByte:
+      return "UINT8";
+    case torch::kBool:
+      return "BOOL";
+    default:
+      return "FP32";
+  }
+}
+
+// What is wrong with a number of an input of this type; empty: nothing. Rows are float32 here: a
+// number of more digits would reach the network as another.
+std::string number_complaint(double value, torch::ScalarType type, bool missing_allowed) {
+  if (std::isnan(value)) return missing_allowed ? "" : "found NaN, expected a number";
+  if (!c10::isFloatingType(type) && value != std::floor(value)) {
+    return concat("found ", value, ", expected a whole number");
+  }
+  const bool same = static_cast<double>(static_cast<float>(value)) == value;
+  if (!is_wide(type) || same || std::abs(value) < 0x1p24) return "";
+  return concat("found about ", value, ", which has more than the 24 bits that the server keeps");
 }
 
 std::string column_of_groups(const CalibrationArtifact& artifact, const std::string& path) {
@@ -82,10 +121,16 @@ ServedModel::ServedModel(std::string name, const std::string& path, torch::Devic
       artifact_(read_artifact(path)),
       facts_(artifact_facts(artifact_)),
       predictor_(artifact_, device),
-      row_shape_(closed_row_shape(artifact_.network, path)),
+      layout_(closed_layout(artifact_.network, path)),
+      row_shape_(row_shape_of(artifact_.network, layout_)),
       group_column_(column_of_groups(artifact_, path)) {
   torch::NoGradGuard no_grad;
   for (const int64_t size : row_shape_) row_size_ *= static_cast<size_t>(size);
+  for (const InputPlace& place : layout_.places) {
+    std::vector<int64_t> shape = place.shape;
+    shape.insert(shape.begin(), -1);
+    inputs_.push_back({place.input.name, protocol_type(place.input.type), std::move(shape)});
+  }
   const auto found = artifact_.network.metadata.find(kEncodingKey);
   if (found != artifact_.network.metadata.end()) encoding_ = parse_encoding(found->second);
   missing_allowed_ = encoding_ && accepts_missing(*encoding_);
@@ -99,12 +144,6 @@ ServedModel::ServedModel(std::string name, const std::string& path, torch::Devic
   const TestInputs inputs = describe(zero);
   const Level level = artifact_.rows.levels.empty() ? Level(0.5) : artifact_.rows.levels.back();
   outputs_ = static_cast<size_t>(predictor_.region(inputs, level).prediction.size(1));
-}
-
-std::vector<int64_t> ServedModel::input_shape() const {
-  std::vector<int64_t> shape = {-1};
-  shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
-  return shape;
 }
 
 std::vector<Level> ServedModel::levels(const std::string& alpha, const Level& otherwise) const {
@@ -126,41 +165,65 @@ std::vector<Level> ServedModel::levels(const std::string& alpha, const Level& ot
 }
 
 ServedRows ServedModel::rows_of(const TensorRequest& request) const {
-  const bool tensor =
-      request.inputs.size() == 1 && request.inputs[0].name == input_name() &&
-      !(encoding_ && encoding_->columns.size() == 1 && encoding_->columns[0] == input_name());
-  return tensor ? rows_of_tensor(request.inputs[0]) : rows_of_columns(request);
+  return names_inputs(request) ? rows_of_tensors(request) : rows_of_columns(request);
 }
 
-ServedRows ServedModel::rows_of_tensor(const RequestTensor& tensor) const {
+// Whether the request has the network's inputs, and not a column of a table that is called alike.
+bool ServedModel::names_inputs(const TensorRequest& request) const {
+  if (encoding_ && encoding_->columns.size() == 1 && encoding_->columns[0] == inputs_[0].name) {
+    return false;
+  }
+  if (inputs_.size() == 1 && request.inputs.size() > 1) return false;
+  return std::any_of(request.inputs.begin(), request.inputs.end(), [&](const RequestTensor& one) {
+    return std::any_of(inputs_.begin(), inputs_.end(),
+                       [&](const Input& input) { return input.name == one.name; });
+  });
+}
+
+ServedRows ServedModel::rows_of_tensors(const TensorRequest& request) const {
   if (!group_column_.empty()) {
     fail("the predictor was calibrated by the column '", group_column_,
          "'; send columns by name instead of a tensor");
   }
-  const auto* numbers = std::get_if<std::vector<double>>(&tensor.data);
-  if (numbers == nullptr) fail("input '", tensor.name, "': found BYTES, expected numbers");
-  ServedRows rows{.rows = tensor.rows(), .x = {}, .groups = {}};
-  std::vector<int64_t> expected = row_shape_;
-  expected.insert(expected.begin(), tensor.shape[0]);
-  if (tensor.shape != expected || rows.rows == 0) {
-    fail("input '", tensor.name, "': found the shape ", shape_text(tensor.shape), ", expected ",
-         shape_text(input_shape()), " with at least one row");
-  }
-  rows.x.reserve(numbers->size());
-  for (size_t i = 0; i < numbers->size(); ++i) {
-    const auto value = static_cast<float>((*numbers)[i]);
-    if (std::isnan(value) && !missing_allowed_) {
-      fail("input '", tensor.name, "': row ", i / row_size_, " (from 0) has NaN in column ",
-           i % row_size_, ", expected a number");
+  ServedRows rows{.rows = request.inputs[0].rows(), .x = {}, .groups = {}};
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const auto found =
+        std::find_if(request.inputs.begin(), request.inputs.end(),
+                     [&](const RequestTensor& one) { return one.name == inputs_[i].name; });
+    if (found == request.inputs.end()) fail("input '", inputs_[i].name, "' is missing");
+    const auto* numbers = std::get_if<std::vector<double>>(&found->data);
+    if (numbers == nullptr) fail("input '", found->name, "': found BYTES, expected numbers");
+    std::vector<int64_t> expected = inputs_[i].shape;
+    expected[0] = static_cast<int64_t>(rows.rows);
+    if (found->shape != expected || rows.rows == 0) {
+      fail("input '", found->name, "': found the shape ", shape_text(found->shape), ", expected ",
+           shape_text(inputs_[i].shape), " with ",
+           i == 0 ? "at least one row" : concat(rows.rows, " rows"));
     }
-    rows.x.push_back(value);
+    rows.x.resize(rows.rows * row_size_);  // whose numbers are there, by their shape
+    const InputPlace& place = layout_.places[i];
+    const auto width = static_cast<size_t>(place.columns);
+    for (size_t k = 0; k < numbers->size(); ++k) {
+      const double value = (*numbers)[k];
+      const size_t row = k / width, column = k % width;
+      const std::string complaint = number_complaint(value, place.input.type, missing_allowed_);
+      if (!complaint.empty()) {
+        fail("input '", found->name, "': row ", row, ", column ", column,
+             " (both from 0): ", complaint);
+      }
+      rows.x[row * row_size_ + static_cast<size_t>(place.first) + column] =
+          static_cast<float>(value);
+    }
+  }
+  if (request.inputs.size() != inputs_.size()) {
+    fail("found ", request.inputs.size(), " inputs, expected ", inputs_.size());
   }
   return rows;
 }
 
 ServedRows ServedModel::rows_of_columns(const TensorRequest& request) const {
   if (!encoding_) {
-    fail("found input '", request.inputs[0].name, "', expected '", input_name(),
+    fail("found input '", request.inputs[0].name, "', expected '", inputs_[0].name,
          "'; the network does not say how its columns are called");
   }
   ServedRows rows{.rows = request.inputs[0].rows(), .x = {}, .groups = {}};

@@ -14,6 +14,7 @@
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/level.h"
 #include "fcp/data/csv.h"
+#include "fcp/network/input_layout.h"
 #include "fcp/pipeline/artifact_facts.h"
 #include "fcp/serving/tensor_message.h"
 
@@ -66,9 +67,12 @@ class ServedModel {
   size_t classes() const { return classes_.size(); }
   const std::vector<std::string>& class_names() const { return classes_; }
   const std::vector<std::string>& columns() const { return facts_.columns; }
-  // Name and shape of the tensor input; the first size is −1.
-  const std::string& input_name() const { return artifact_.network.inputs.at(0).name; }
-  std::vector<int64_t> input_shape() const;
+  // The network's inputs: name, type as the protocol calls it, and shape, whose first size is −1.
+  struct Input {
+    std::string name, datatype;
+    std::vector<int64_t> shape;
+  };
+  const std::vector<Input>& inputs() const { return inputs_; }
 
   // Whether rows of several requests may run together: not where a row's place in the batch
   // matters.
@@ -77,7 +81,7 @@ class ServedModel {
   // The levels that a request asks for, or the default. An Error where one is not there.
   std::vector<Level> levels(const std::string& alpha, const Level& otherwise) const;
 
-  // One tensor named like the network's input, or columns by name. An Error names the input, row
+  // One tensor for each of the network's inputs, or columns by name. An Error names the input, row
   // and column.
   ServedRows rows_of(const TensorRequest& request) const;
 
@@ -97,7 +101,8 @@ class ServedModel {
  private:
   TestInputs describe(const ServedRows& rows) const;
   int64_t judged_group(const TestInputs& inputs, const std::vector<float>& truth) const;
-  ServedRows rows_of_tensor(const RequestTensor& tensor) const;
+  ServedRows rows_of_tensors(const TensorRequest& request) const;
+  bool names_inputs(const TensorRequest& request) const;
   ServedRows rows_of_columns(const TensorRequest& request) const;
   int64_t group_of(const std::map<std::string, std::string>& record, size_t row) const;
   std::vector<ResponseTensor> all_tensors(const ServedAnswer& answer,
@@ -108,6 +113,8 @@ class ServedModel {
   CalibrationArtifact artifact_;
   ArtifactFacts facts_;
   TensorPredictor predictor_;
+  InputLayout layout_;  // of the tensors that clients send
+  std::vector<Input> inputs_;
   std::vector<int64_t> row_shape_;
   size_t row_size_ = 1;
   size_t outputs_ = 1;

@@ -177,6 +177,7 @@ class Estimator(Parameters):
             kind = type(self.model).__name__
             raise _fcp.Error(f"model: found a {kind}; fcp.wrap takes fitted estimators")
         model = self.model if isinstance(self.model, Model) else load(self.model)
+        model = model.packed_for(X)
         return model, model.cut if self.cut is None else self.cut
 
     def _facts(

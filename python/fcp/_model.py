@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from . import _arrays, _fcp, _frames
-from ._packing import OneInput, Packing, is_several
+from ._packing import OneInput, Packing, input_parts, is_several
 
 
 class Model:
@@ -27,7 +27,7 @@ class Model:
     ):
         self._network = network
         self._cut = network.resolve_cut(cut) if cut is not None else None
-        self._packing = packing
+        self._packing = packing or Packing.known(network)
         self._columns = _fcp.columns(network)
         self._classes = _class_labels(_fcp.class_names(network))
 
@@ -63,8 +63,16 @@ class Model:
 
     @property
     def several_inputs(self) -> bool:
-        """Whether the network was made by `from_torch` from a dict or tuple of inputs."""
-        return self._packing is not None
+        """Whether X is a dict or tuple of inputs."""
+        return self._packing is not None or len(self.inputs) > 1
+
+    def packed_for(self, X: Any) -> "Model":
+        """The same network for rows of the shapes of X, which its inputs may leave open."""
+        if self._packing is not None or len(self.inputs) < 2:
+            return self
+        names = tuple(name for name, _ in self.inputs)
+        shapes = [np.shape(part)[1:] for part in input_parts(X, names)]
+        return Model(self._network.packed(shapes), self._cut)
 
     def rows(self, X: Any) -> Any:
         """X as the network and files written from it take it: the columns of a table by name, as
@@ -84,6 +92,8 @@ class Model:
 
     def __call__(self, X: Any) -> Union[np.ndarray, Tuple[np.ndarray, ...]]:
         """The network's output for each row; a tuple where it has several."""
+        if self._packing is None and self.several_inputs:
+            return self.packed_for(X)(X)
         outputs = self._network.run(self.rows(X))
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -108,7 +118,8 @@ def _class_labels(names: Sequence[str]) -> Optional[np.ndarray]:
 
 
 def load(path: Union[str, os.PathLike], cut: Optional[str] = None) -> Model:
-    """Reads an ONNX file.
+    """Reads an ONNX file. Where the network has several inputs, X is a dict of arrays by their
+    names, or a tuple in their order.
 
     cut: where estimators cut the network unless told otherwise: the name of a tensor or node, or a
     number of layers as text ("-2" leaves the last two to the head).

@@ -11,7 +11,8 @@ import torch
 
 from . import _arrays, _fcp
 
-_LARGEST = 2**24  # whole numbers up to this one are exact in float32
+_LARGEST = 2**53  # whole numbers up to this one are exact in float64
+_WIDE = (torch.int32, torch.int64, torch.float64)  # what float32 does not hold
 
 
 class Packing(NamedTuple):
@@ -19,7 +20,8 @@ class Packing(NamedTuple):
 
     names: Optional[Tuple[str, ...]]  # of a dict; None: a tuple
     shapes: Tuple[Tuple[int, ...], ...]  # of one row
-    types: Tuple[torch.dtype, ...]
+    types: Optional[Tuple[torch.dtype, ...]]  # None: the network knows
+    wide: bool  # rows are float64
 
     @classmethod
     def of(cls, example: Any, floats: Optional[torch.dtype]) -> "Packing":
@@ -27,17 +29,26 @@ class Packing(NamedTuple):
         names = tuple(example) if isinstance(example, collections.abc.Mapping) else None
         parts = [_tensor(part) for part in _parts(example, names)]
         shapes = tuple(tuple(part.shape[1:]) for part in parts)
-        types = (floats if floats and part.is_floating_point() else part.dtype for part in parts)
-        return cls(names, shapes, tuple(types))
+        types = tuple(
+            floats if floats and part.is_floating_point() else part.dtype for part in parts
+        )
+        return cls(names, shapes, types, any(kind in _WIDE for kind in types))
+
+    @classmethod
+    def known(cls, network: _fcp.Network) -> Optional["Packing"]:
+        """Of a network whose inputs lie in rows already; None where they do not."""
+        layout, wide = network.layout()
+        if not layout:
+            return None
+        names = tuple(name for name, _ in layout)
+        return cls(names, tuple(tuple(shape) for _, shape in layout), None, wide)
 
     def rows(self, X: Any) -> np.ndarray:
         """The inputs of rows as one array [N, numbers]."""
         if self.names is None and (not isinstance(X, (tuple, list)) or len(X) != len(self.shapes)):
             raise _fcp.Error(f"X: the network takes a tuple of {len(self.shapes)} inputs")
-        if self.names is not None and not isinstance(X, collections.abc.Mapping):
-            raise _fcp.Error(f"X: the network takes a dict of the inputs {', '.join(self.names)}")
         flat = []
-        for place, part in enumerate(_parts(X, self.names)):
+        for place, part in enumerate(input_parts(X, self.names)):
             name = f"X[{self.names[place]!r}]" if self.names else f"X[{place}]"
             flat.append(self._flat(_arrays.plain(part, name), place, name))
         if len({len(part) for part in flat}) > 1:
@@ -49,11 +60,16 @@ class Packing(NamedTuple):
             raise _fcp.Error(f"{name}: has rows of {part.shape[1:]}, expected {self.shapes[place]}")
         if part.dtype.kind in "iu" and part.size and np.abs(part).max() > _LARGEST:
             raise _fcp.Error(f"{name}: holds {np.abs(part).max()}, expected at most {_LARGEST}")
-        return part.reshape(len(part), -1).astype(np.float32)
+        flat = part.reshape(len(part), -1).astype(np.float64 if self.wide else np.float32)
+        whole = self.types is not None and not self.types[place].is_floating_point
+        if whole and (flat != np.floor(flat)).any():
+            raise _fcp.Error(f"{name}: holds fractions, expected whole numbers")
+        return flat
 
     def inputs(self, rows: torch.Tensor) -> Union[Dict[str, torch.Tensor], List[torch.Tensor]]:
         """The inputs again."""
         found, first = [], 0
+        assert self.types is not None
         for shape, kind in zip(self.shapes, self.types):
             last = first + int(np.prod(shape, dtype=int))
             found.append(rows[:, first:last].reshape((-1, *shape)).to(kind))
@@ -72,6 +88,19 @@ class OneInput(torch.nn.Module):
     def forward(self, rows: torch.Tensor) -> Any:
         inputs = self.packing.inputs(rows)
         return self.module(**inputs) if isinstance(inputs, dict) else self.module(*inputs)
+
+
+def input_parts(X: Any, names: Optional[Tuple[str, ...]]) -> List[Any]:
+    """The inputs in the order of their names; a tuple has them in order already."""
+    if names is None:
+        return list(X)
+    if isinstance(X, tuple):
+        if len(X) != len(names):
+            raise _fcp.Error(f"X: has {len(X)} inputs, expected {', '.join(names)}")
+        return list(X)
+    if not isinstance(X, collections.abc.Mapping):
+        raise _fcp.Error(f"X: the network takes a dict of the inputs {', '.join(names)}")
+    return _parts(X, names)
 
 
 def is_several(X: Any) -> bool:

@@ -21,12 +21,36 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 TEST(DefaultCut, LeavesTwoLayersToTheHead) {
-  EXPECT_EQ(default_cut(make_mlp({3, 4, 4, 4, 1})), "h2");
-  EXPECT_EQ(default_cut(make_mlp({3, 4, 4, 1})), "h1");
-  EXPECT_EQ(default_cut(make_mlp({3, 4, 1})), "x");
-  EXPECT_EQ(default_cut(make_mlp({3, 1})), "x");
+  const auto usual = [](const Graph& network) { return default_cut(network, {}).cut; };
+  EXPECT_EQ(usual(make_mlp({3, 4, 4, 4, 1})), "h2");
+  EXPECT_EQ(usual(make_mlp({3, 4, 4, 1})), "h1");
+  EXPECT_EQ(usual(make_mlp({3, 4, 1})), "x");
+  EXPECT_EQ(usual(make_mlp({3, 1})), "x");
   // Behind its first convolution only one layer is left.
-  EXPECT_EQ(default_cut(make_residual_network()), "x");
+  EXPECT_EQ(usual(make_residual_network()), "x");
+}
+
+TEST(DefaultCut, OfLabelsIsBeforeTheLastLayer) {
+  EXPECT_EQ(default_cut(make_mlp({3, 4, 4, 5}), {.name = "feature_margin"}).cut, "h2");
+  EXPECT_EQ(default_cut(make_mlp({3, 5}), {.name = "feature_margin"}).cut, "x");
+}
+
+TEST(DefaultCut, TakesASmallerFeatureAndSaysSo) {
+  const CutChoice choice = default_cut(make_mlp({3, kLargestFeature + 1, 8, 1}), {});
+  EXPECT_EQ(choice.cut, "h2");
+  EXPECT_EQ(
+      choice.note,
+      "cut: taking 'h2' with 8 numbers per row, before the last layer; the feature before the "
+      "last two, 'h1', has 4097");
+  EXPECT_EQ(default_cut(make_mlp({3, kLargestFeature, 8, 1}), {}).note, "");
+}
+
+TEST(DefaultCut, LooksAtTheOutputThatIsAskedFor) {
+  Graph graph = make_mlp({3, 4, 4, 4, 1});
+  graph.nodes.push_back(make_node("Add", {"h1", "h2"}, {"other"}));
+  graph.outputs.push_back(make_info("other", {kDynamic, 4}));
+  EXPECT_EQ(default_cut(graph, {.output = "y"}).cut, "h2");
+  EXPECT_EQ(default_cut(graph, {.output = "other"}).cut, "x");
 }
 
 // z1 = (x0, 100 x1), y = relu(z1_0) + relu(z1_1), and noise only where x0 > 0.

@@ -96,4 +96,33 @@ inline Graph make_conv_head(int64_t inputs, int64_t outputs, int64_t kernel, int
   return graph;
 }
 
+// ids [N, ?] int64, scale [N, 2] float, flag [N] bool: the sum of the embedded ids where the flag
+// is set, and the scales, through two layers to y [N, 1].
+inline Graph make_several_inputs() {
+  Graph graph;
+  graph.inputs = {make_info("ids", {kDynamic, kDynamic}), make_info("scale", {kDynamic, 2}),
+                  make_info("flag", {kDynamic})};
+  graph.inputs[0].type = torch::kLong;
+  graph.inputs[0].dimension_names = {"batch", "length"};
+  graph.inputs[2].type = torch::kBool;
+  graph.outputs = {make_info("y", {kDynamic, 1})};
+  graph.initializers["table"] = torch::arange(10, torch::kFloat) * 0.5;
+  graph.initializers["axes"] = torch::tensor({int64_t{1}}, torch::kLong);
+  graph.initializers["w1"] = torch::randn({4, 3});
+  graph.initializers["b1"] = torch::randn({4});
+  graph.initializers["w2"] = torch::randn({1, 4});
+  graph.nodes = {
+      make_node("Gather", {"table", "ids"}, {"found"}),
+      make_node("ReduceSum", {"found", "axes"}, {"sum"}, {{"keepdims", int64_t{1}}}),
+      make_node("Cast", {"flag"}, {"on"}, {{"to", int64_t{1}}}),
+      make_node("Unsqueeze", {"on", "axes"}, {"column"}),
+      make_node("Mul", {"sum", "column"}, {"kept"}),
+      make_node("Concat", {"kept", "scale"}, {"all"}, {{"axis", int64_t{1}}}),
+      make_node("Gemm", {"all", "w1", "b1"}, {"z1"}, {{"transB", int64_t{1}}}),
+      make_node("Relu", {"z1"}, {"h1"}),
+      make_node("Gemm", {"h1", "w2"}, {"y"}, {{"transB", int64_t{1}}}),
+  };
+  return graph;
+}
+
 }  // namespace fcp

@@ -155,8 +155,6 @@ TEST(Labels, WrongInputIsNamed) {
               HasSubstr("row 1: found label 0.5"));
   EXPECT_THAT(message([&] { score->score(rows, torch::zeros({2, 2})); }), HasSubstr("one label"));
   EXPECT_THAT(message([&] { score->region(rows, torch::zeros({2, 2})); }), HasSubstr("radius"));
-  EXPECT_THAT(message([&] { make_score({.name = "lac"}, logits_as_features(1)); }),
-              HasSubstr("at least 2 classes"));
   const auto hot = make_score({.name = "lac", .temperature = 0}, logits_as_features(3));
   EXPECT_THAT(message([&] { hot->score(rows, torch::zeros({2, 1})); }), HasSubstr("temperature"));
   EXPECT_THAT(

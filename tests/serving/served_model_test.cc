@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/network.h"
 
+#include "tests/network/graphs.h"
 #include "tests/serving/served_files.h"
 
 namespace fcp {
@@ -42,7 +44,7 @@ TEST(ServedModel, AnswersWithIntervals) {
   EXPECT_EQ(model->row_size(), 2u);
   EXPECT_EQ(model->outputs(), 1u);
   const double radius = model->artifact().radius(Level(0.1)).at(0);
-  TensorRequest request = request_of({2, 2}, {1, 2, 3, 4}, model->input_name());
+  TensorRequest request = request_of({2, 2}, {1, 2, 3, 4}, model->inputs()[0].name);
   const auto levels = model->levels("0.1,0.5", Level(0.2));
   ASSERT_EQ(levels.size(), 2u);
   const ServedAnswer answer = model->answer(model->rows_of(request), levels);
@@ -111,16 +113,49 @@ TEST(ServedModel, TellsTheGroupOfATruth) {
   EXPECT_EQ(plain->judge(row, {1}, Level(0.1)).group, 0);
 }
 
+TEST(ServedModel, TakesATensorPerInput) {
+  const Folder folder;
+  CalibrationArtifact artifact = testing::line_artifact(testing::line_rows(99, 1));
+  const Graph several = make_several_inputs();
+  artifact.network = pack_inputs(several, layout_of(several.inputs, {{3}, {2}, {}}));
+  artifact.score = {.name = "residual"};
+  artifact.cut.clear();
+  write_artifact(artifact, folder.path("several.onnx"));
+  const ServedModel model("several", folder.path("several.onnx"), torch::kCPU);
+  ASSERT_EQ(model.inputs().size(), 3u);
+  EXPECT_EQ(model.inputs()[0].datatype, "INT64");
+  EXPECT_THAT(model.inputs()[0].shape, ElementsAre(-1, 3));
+  TensorRequest request;
+  request.inputs.push_back({"flag", {1}, "BOOL", std::vector<double>{1}});
+  request.inputs.push_back({"ids", {1, 3}, "INT64", std::vector<double>{1, 2, 3}});
+  request.inputs.push_back({"scale", {1, 2}, "FP32", std::vector<double>{0.5, 0.25}});
+  const ServedRows rows = model.rows_of(request);
+  EXPECT_THAT(rows.x, ElementsAre(1, 2, 3, 0.5f, 0.25f, 1));
+  const torch::Tensor expected =
+      Network(several).run({torch::tensor({{1, 2, 3}}, torch::kLong),
+                            torch::tensor({{0.5f, 0.25f}}), torch::tensor({true})})[0];
+  EXPECT_NEAR(model.answer(rows, {Level(0.1)}).prediction[0], expected.item<float>(), 1e-5);
+  const auto complaint = [&] { return served_complaint([&] { model.rows_of(request); }); };
+  request.inputs[1].data = std::vector<double>{1, 2, 3.5};
+  EXPECT_THAT(complaint(), HasSubstr("input 'ids': row 0, column 2 (both from 0): found 3.5"));
+  request.inputs[1].data = std::vector<double>{1, 2, 16777217};
+  EXPECT_THAT(complaint(), HasSubstr("more than the 24 bits that the server keeps"));
+  request.inputs.pop_back();
+  request.inputs[1].data = std::vector<double>{1, 2, 3};
+  EXPECT_THAT(complaint(), HasSubstr("input 'scale' is missing"));
+}
+
 TEST(ServedModel, SaysWhatIsWrongWithARequest) {
   const Folder folder;
   const auto model = served_line(folder.path("line.onnx"));
-  const std::string x = model->input_name();
+  const std::string x = model->inputs()[0].name;
   const auto complaint = [&](const TensorRequest& request) {
     return served_complaint([&] { model->rows_of(request); });
   };
   EXPECT_THAT(complaint(request_of({1, 3}, {1, 2, 3}, x)), HasSubstr("found the shape [1, 3]"));
   EXPECT_THAT(complaint(request_of({0, 2}, {}, x)), HasSubstr("at least one row"));
-  EXPECT_THAT(complaint(request_of({1, 2}, {1, NAN}, x)), HasSubstr("has NaN in column 1"));
+  EXPECT_THAT(complaint(request_of({1, 2}, {1, NAN}, x)),
+              HasSubstr("row 0, column 1 (both from 0): found NaN"));
   EXPECT_THAT(complaint(request_of({1}, {1}, "other")), HasSubstr("expected '" + x + "'"));
   EXPECT_THAT(served_complaint([&] { model->levels("0.1,2", Level(0.1)); }), HasSubstr("2"));
   EXPECT_THAT(served_complaint([&] { model->levels("0.1,", Level(0.1)); }), HasSubstr("number"));

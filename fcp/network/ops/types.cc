@@ -34,4 +34,11 @@ torch::ScalarType type_of_number(int64_t type, const Node& node) {
        "float16 (10), double (11) or bfloat16 (16)");
 }
 
+int64_t number_of_type(torch::ScalarType type) {
+  for (const int64_t number : {1, 2, 3, 5, 6, 7, 9, 10, 11, 16}) {
+    if (type_of_number(number, Node{}) == type) return number;
+  }
+  fail("ONNX has no element type ", c10::toString(type));
+}
+
 }  // namespace fcp

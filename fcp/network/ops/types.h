@@ -12,4 +12,7 @@ namespace fcp {
 // An Error names the node where the type is not one that fcp has.
 torch::ScalarType type_of_number(int64_t type, const Node& node);
 
+// The other way round.
+int64_t number_of_type(torch::ScalarType type);
+
 }  // namespace fcp

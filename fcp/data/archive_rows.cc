@@ -1,0 +1,118 @@
+#include "fcp/data/archive_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/data/npy.h"
+#include "fcp/data/npz.h"
+
+namespace fcp {
+namespace {
+
+std::string entry_of(const std::string& archive, const std::string& entry) {
+  return archive + ":" + entry;
+}
+
+// Entries side by side, each of them rows of its own.
+class ArchiveRows : public RowSource {
+ public:
+  ArchiveRows(std::string archive, std::vector<std::unique_ptr<RowSource>> parts)
+      : archive_(std::move(archive)), parts_(std::move(parts)) {
+    int64_t columns = 0;
+    for (const auto& part : parts_)
+      columns += static_cast<int64_t>(element_count(part->row_shape()));
+    row_shape_ = {columns};
+  }
+
+  bool next(size_t count, Rows& out) override {
+    std::vector<Rows> read(parts_.size());
+    for (size_t i = 0; i < parts_.size(); ++i) parts_[i]->next(count, read[i]);
+    const size_t rows = read[0].x.rows();
+    out.first_row = next_row_;
+    out.y = std::move(read[0].y);
+    out.x.shape = {static_cast<int64_t>(rows), row_shape_[0]};
+    join(read, &Array::values, rows, out.x);
+    join(read, &Array::exact, rows, out.x);
+    next_row_ += rows;
+    return rows > 0;
+  }
+  size_t skip(size_t count) override {
+    size_t done = 0;
+    for (const auto& part : parts_) done = part->skip(count);
+    next_row_ += done;
+    return done;
+  }
+  void rewind() override {
+    for (const auto& part : parts_) part->rewind();
+    next_row_ = 0;
+  }
+  std::optional<size_t> size() const override { return parts_[0]->size(); }
+  const std::vector<std::string>& column_names() const override {
+    return parts_[0]->column_names();  // of arrays: none
+  }
+  const std::vector<std::string>& target_names() const override {
+    return parts_[0]->target_names();
+  }
+  const std::vector<int64_t>& row_shape() const override { return row_shape_; }
+  size_t target_count() const override { return parts_[0]->target_count(); }
+  std::string row_place(size_t row) const override {
+    return concat(archive_, ": ", RowSource::row_place(row));
+  }
+
+ private:
+  template <typename Numbers>
+  static void join(const std::vector<Rows>& read, Numbers Array::*numbers, size_t rows, Array& x) {
+    Numbers& all = x.*numbers;
+    all.clear();
+    if ((read[0].x.*numbers).empty()) return;
+    all.reserve(rows * x.row_size());
+    for (size_t row = 0; row < rows; ++row) {
+      for (const Rows& part : read) {
+        const auto width = static_cast<std::ptrdiff_t>(part.x.row_size());
+        const auto first = (part.x.*numbers).begin() + static_cast<std::ptrdiff_t>(row) * width;
+        all.insert(all.end(), first, first + width);
+      }
+    }
+  }
+
+  std::string archive_;
+  std::vector<std::unique_ptr<RowSource>> parts_;
+  std::vector<int64_t> row_shape_;
+  size_t next_row_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> archive_row_shapes(const std::string& archive,
+                                                     const std::vector<std::string>& entries) {
+  std::vector<std::vector<int64_t>> shapes;
+  int64_t rows = 0;
+  for (const std::string& entry : entries) {
+    const auto bytes = open_npz_entry(archive, entry);
+    const std::vector<int64_t> shape = read_npy_header(*bytes).shape;
+    if (shape.empty()) fail(bytes->name(), ": holds a single number, expected rows");
+    if (shapes.empty()) rows = shape[0];
+    if (shape[0] != rows) {
+      fail(bytes->name(), ": found ", shape[0], " rows, expected ", rows, " as in ", entries[0]);
+    }
+    shapes.emplace_back(shape.begin() + 1, shape.end());
+  }
+  return shapes;
+}
+
+std::unique_ptr<RowSource> open_archive(const std::string& archive,
+                                        const std::vector<std::string>& entries,
+                                        const std::string& target, const RowOptions& options) {
+  archive_row_shapes(archive, entries);
+  const std::vector<std::string> all = npz_entries(archive);
+  const bool own = std::find(all.begin(), all.end(), target) != all.end();
+  std::vector<std::unique_ptr<RowSource>> parts;
+  for (const std::string& entry : entries) {
+    const std::string answers = own ? entry_of(archive, target) : target;
+    parts.push_back(open_rows(entry_of(archive, entry), parts.empty() ? answers : "", options));
+  }
+  return std::make_unique<ArchiveRows>(archive, std::move(parts));
+}
+
+}  // namespace fcp

@@ -1,0 +1,28 @@
+// Rows of data for networks with several inputs, which lie side by side in them (input_layout.h).
+//
+// A network with several inputs takes its rows from
+//   an .npz archive with one entry per input, named like it, [N, …];
+//   the columns of a CSV file: `mask` is the input of one number a row, `ids_0`, `ids_1`, … are the
+//   numbers of the input `ids`; where the columns have other names, all of them in the order of the
+//   inputs, whose shapes the network must then fix.
+//
+// Tested by tests/pipeline/network_inputs_test.cc, tests/python/test_inputs.py.
+#pragma once
+
+#include <memory>
+
+#include "fcp/data/rows.h"
+#include "fcp/network/graph.h"
+#include "fcp/pipeline/open_data.h"
+
+namespace fcp {
+
+// Packs the inputs of a network that has several (input_layout.h), by the shapes that its file and
+// these rows tell; leaves a network with one as it is.
+void pack_for_rows(const DataOptions& options, Graph& network);
+
+// The rows of a network that is packed.
+std::unique_ptr<RowSource> open_packed(const DataOptions& options, const Graph& network,
+                                       CsvOptions csv);
+
+}  // namespace fcp

@@ -1,0 +1,35 @@
+#include "fcp/scores/column_outputs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fcp/base/error.h"
+#include "fcp/network/network.h"
+
+#include "tests/network/graphs.h"
+
+namespace fcp {
+namespace {
+
+TEST(ColumnOutputs, AreOutputsOfTheirOwn) {
+  torch::manual_seed(0);
+  const Graph graph = make_mlp({3, 5, 4});
+  const Graph columns = with_column_outputs(graph, {.low = "y:0", .high = "y:3"});
+  ASSERT_EQ(columns.outputs.size(), 3u);
+  const Tensors outputs = Network(columns).run({torch::randn({6, 3})});
+  EXPECT_TRUE(torch::equal(outputs[1], outputs[0].narrow(1, 0, 1)));
+  EXPECT_TRUE(torch::equal(outputs[2], outputs[0].narrow(1, 3, 1)));
+  // Those that are there already are not made again; other names are left to others.
+  EXPECT_EQ(with_column_outputs(columns, {.low = "y:0", .high = "y:3"}).outputs.size(), 3u);
+  EXPECT_EQ(with_column_outputs(graph, {.low = "z:0", .high = "y"}).outputs.size(), 1u);
+}
+
+TEST(ColumnOutputs, AColumnThatIsNotThereIsNamed) {
+  const Graph graph = make_mlp({3, 5, 4});
+  EXPECT_THAT([&] { with_column_outputs(graph, {.low = "y:4"}); },
+              ::testing::ThrowsMessage<Error>(
+                  ::testing::StrEq("output 'y' has no column 4 (from 0); it has 4")));
+}
+
+}  // namespace
+}  // namespace fcp

@@ -281,7 +281,7 @@ class State(ServeCase):
         finally:
             stop.set()
             thread.join()
-        for text in ("calibrated, version 1", "level now, target 10.0 %", "coverage as answered",
+        for text in ("calibrated, version 1", "level now, target 10.0&nbsp;%", "coverage as answered",
                      "Last truths", "order-", "Coverage by hour", "Try a row"):
             self.assertIn(text, done.stdout)
         self.assertNotIn("NaN", done.stdout)

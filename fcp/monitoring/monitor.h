@@ -134,8 +134,9 @@ class Monitor {
   // In the order in which they were raised.
   const std::vector<MonitorAlarm>& alarms() const { return so_far_.alarms; }
 
-  // All that it has seen, for a monitor of the same options, calibration and inputs, which then goes
-  // on as this one would. An Error where the bytes are not such a state; nothing is changed then.
+  // All that it has seen, for a monitor of the same options, calibration and inputs, which goes on
+  // from there as this one would. An Error where the bytes are not such a state; nothing is changed
+  // then.
   std::string state();
   void restore(std::string_view state);
 

@@ -1,11 +1,12 @@
 // The conformal transducer: from scores in the order of time to p-values that are independent and
 // uniform as long as the scores are exchangeable.
 //
-//   p_t = (#{i ∈ B : s_i > s_t} + U_t (1 + #{i ∈ B : s_i = s_t})) / (|B| + 1),   U_t uniform in (0, 1]
+//   p_t = (#{i ∈ B : s_i > s_t} + U_t (1 + #{i ∈ B : s_i = s_t})) / (|B| + 1)
 //
-// over the bag B of scores before: those of calibration and those that came since. Unlike the
-// p-values of a fixed calibration set, which share its luck for ever, these are exactly uniform and
-// independent, ties included, which is what a martingale needs. Randomness follows from the seed.
+// with U_t uniform in (0, 1], over the bag B of scores before: those of calibration and those that
+// came since. Unlike the p-values of a fixed calibration set, which share its luck for ever, these
+// are exactly uniform and independent, ties included, which is what a martingale needs. Randomness
+// follows from the seed.
 //
 // Memory is bounded: a bag that has more than `most` scores, the newest included, loses one of
 // them, each with the same probability. That keeps p-values exact. Proof: which scores are in the

@@ -1,6 +1,7 @@
 // What a server must not forget: predictions that wait for their truth, truths with what came of
-// them, and levels and monitors that follow the truths. In SQLite in a folder for one server, or in PostgreSQL
-// for several: what commit() returned from survives a kill of the process and of the machine.
+// them, and levels and monitors that follow the truths. In SQLite in a folder for one server, or in
+// PostgreSQL for several: what commit() returned from survives a kill of the process and of the
+// machine.
 //
 // Bounded: at most so many waiting predictions and so many truths; the oldest go.
 // Tested by tests/serving/feedback_store_test.cc and tests/cli/test_serve_state.py.

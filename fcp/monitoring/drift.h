@@ -2,9 +2,9 @@
 //
 // The strangeness of a row for a column is its value; the transducer compares it with the values
 // before (those of `reference` rows, where there are some, and 20,000 of the rows since). The mean
-// of the columns' capitals is a martingale again, so that one threshold serves all of them, and the column
-// whose capital is largest is named. No truths are needed. A missing value (NaN) says nothing, and
-// its column is passed over.
+// of the columns' capitals is a martingale again, so that one threshold serves all of them, and the
+// column whose capital is largest is named. No truths are needed. A missing value (NaN) says
+// nothing, and its column is passed over.
 //
 // Rows of more than 64 numbers are watched through 32 sums of their numbers with random signs, by
 // the seed.

@@ -22,6 +22,10 @@ void CoverageAlarm::step(bool covered) {
   for (Jumper& jumper : jumpers_) jumper.step(covered ? if_covered_ : if_missed_);
 }
 
+void CoverageAlarm::exchange(SavedState& state) {
+  for (Jumper& jumper : jumpers_) jumper.exchange(state);
+}
+
 std::optional<double> allowed_miss_rate(const Level& level, size_t calibration_rows, double delta) {
   const size_t rank = conformal_rank(level, calibration_rows);
   if (rank > calibration_rows) return std::nullopt;

@@ -33,6 +33,8 @@ class CoverageAlarm {
   double log_capital() const { return log_mean_capital(jumpers_); }
   double allowed_miss_rate() const { return allowed_; }
 
+  void exchange(SavedState& state);
+
  private:
   double allowed_;
   std::vector<double> if_missed_, if_covered_;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMostColumns = 64;
 constexpr size_t kProjections = 32;
+constexpr size_t kMostValues = 20'000;  // of a column, to compare with
 
 }  // namespace
 
@@ -61,7 +62,7 @@ void Drift::add_reference(std::span<const float> row) {
 
 void Drift::begin() {
   for (size_t i = 0; i < reference_.size(); ++i) {
-    transducers_.emplace_back(std::move(reference_[i]), seed_ + 1 + i);
+    transducers_.emplace_back(std::move(reference_[i]), seed_ + 1 + i, kMostValues);
   }
   reference_.clear();
 }
@@ -72,6 +73,13 @@ void Drift::step(std::span<const float> row) {
   for (size_t i = 0; i < values_.size(); ++i) {
     if (!std::isnan(values_[i])) martingales_[i].step(transducers_[i].next(values_[i]));
   }
+}
+
+void Drift::exchange(SavedState& state) {
+  if (!reference_.empty()) begin();
+  state.expect(transducers_.size(), "columns");
+  for (Transducer& transducer : transducers_) transducer.exchange(state);
+  for (Martingale& martingale : martingales_) martingale.exchange(state);
 }
 
 double Drift::log_capital() const {

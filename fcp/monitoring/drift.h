@@ -1,10 +1,10 @@
 // Drift of the inputs themselves: one conformal test martingale per column, and their mean.
 //
 // The strangeness of a row for a column is its value; the transducer compares it with the values
-// before (those of `reference` rows, where there are some, and all rows since). The mean of the
-// columns' capitals is a martingale again, so that one threshold serves all of them, and the column
-// whose capital is largest is named. No truths are needed. A missing value (NaN) says nothing, and
-// its column is passed over.
+// before (those of `reference` rows, where there are some, and 20,000 of the rows since). The mean
+// of the columns' capitals is a martingale again, so that one threshold serves all of them, and the
+// column whose capital is largest is named. No truths are needed. A missing value (NaN) says
+// nothing, and its column is passed over.
 //
 // Rows of more than 64 numbers are watched through 32 sums of their numbers with random signs, by
 // the seed.
@@ -37,6 +37,8 @@ class Drift {
   // The name of the column whose capital is largest; "" where none is watched.
   std::string strangest() const;
   const std::vector<std::string>& names() const { return names_; }
+
+  void exchange(SavedState& state);
 
  private:
   void look_at(std::span<const float> row);

@@ -41,6 +41,13 @@ double Jumper::log_capital() const {
   return std::max(purse, table) + std::log1p(std::exp(-std::abs(purse - table)));
 }
 
+void Jumper::exchange(SavedState& state) {
+  state.expect(table_.size(), "bets");
+  for (double& money : table_) state.number(money);
+  state.number(scale_);
+  state.number(rounds_);
+}
+
 double log_mean_exp(std::span<const double> logs) {
   const double largest = *std::max_element(logs.begin(), logs.end());
   double sum = 0;

@@ -26,6 +26,8 @@
 #include <span>
 #include <vector>
 
+#include "fcp/monitoring/saved_state.h"
+
 namespace fcp {
 
 class Jumper {
@@ -37,6 +39,8 @@ class Jumper {
   void step(std::span<const double> factors);
 
   double log_capital() const;
+
+  void exchange(SavedState& state);
 
  private:
   std::vector<double> table_;  // times exp(scale_)

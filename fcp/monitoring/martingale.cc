@@ -33,6 +33,10 @@ void Martingale::step(double p_value) {
   }
 }
 
+void Martingale::exchange(SavedState& state) {
+  for (Jumper& jumper : jumpers_) jumper.exchange(state);
+}
+
 CapitalWatch::CapitalWatch(double false_alarms) : log_threshold_(-std::log(false_alarms)) {
   if (!(false_alarms > 0 && false_alarms < 1)) {
     fail("found the rate of false alarms ", false_alarms, ", expected a number in (0, 1)");
@@ -49,6 +53,13 @@ bool CapitalWatch::see(size_t row, double log_capital) {
   crossed_ = true;
   row_ = row;
   return true;
+}
+
+void CapitalWatch::exchange(SavedState& state) {
+  state.number(lowest_);
+  state.count(since_);
+  state.count(row_);
+  state.flag(crossed_);
 }
 
 }  // namespace fcp

@@ -29,6 +29,8 @@ class Martingale {
   void step(double p_value);
   double log_capital() const { return log_mean_capital(jumpers_); }
 
+  void exchange(SavedState& state);
+
  private:
   std::vector<Jumper> jumpers_;  // of slope, then of spread
 };
@@ -46,6 +48,8 @@ class CapitalWatch {
   size_t row() const { return row_; }      // where it crossed
   size_t since() const { return since_; }  // where it had last been lowest before
   double log_threshold() const { return log_threshold_; }
+
+  void exchange(SavedState& state);
 
  private:
   double log_threshold_;

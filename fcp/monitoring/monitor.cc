@@ -12,6 +12,8 @@ namespace fcp {
 namespace {
 
 constexpr size_t kMostShownGroups = 1000;  // beyond them: "(others)"
+constexpr size_t kMostScores = 100'000;    // per side, to compare with; groups share them
+constexpr size_t kLeastScores = 1'000;     // of a group nevertheless
 
 std::vector<double> log_capitals(const std::vector<Martingale>& martingales) {
   std::vector<double> logs;
@@ -50,6 +52,7 @@ Monitor::Monitor(const MonitorOptions& options, MonitoredCalibration calibration
   if (groups.empty() || groups[0].empty()) fail("a monitor needs the scores of a calibration");
   const size_t sides = groups[0].size();
   const double share = options.false_alarms / 3 / static_cast<double>(groups.size()) / 2;
+  const size_t most = std::max(kLeastScores, kMostScores / groups.size());
   uint64_t seed = options.seed;
   for (size_t g = 0; g < groups.size(); ++g) {
     const auto allowed = allowed_for(groups[g].at(0).size(), sides, share);
@@ -58,12 +61,12 @@ Monitor::Monitor(const MonitorOptions& options, MonitoredCalibration calibration
     if (allowed) tests_.back() = GroupTest{name, CoverageAlarm(*allowed), CapitalWatch(share), 0};
     transducers_.emplace_back();
     for (std::vector<double>& scores : groups[g]) {
-      transducers_.back().emplace_back(std::move(scores), seed++);
+      transducers_.back().emplace_back(std::move(scores), seed++, most);
     }
   }
   transducers_.emplace_back();
   for (size_t side = 0; side < sides; ++side) {
-    transducers_.back().emplace_back(std::vector<double>(), seed++);
+    transducers_.back().emplace_back(std::vector<double>(), seed++, most);
   }
   by_side_.resize(sides);
   so_far_.options = options;
@@ -136,6 +139,8 @@ void Monitor::count(const MonitoredRow& row, const std::string& period,
   auto& timeline = so_far_.timeline;
   if (timeline.empty() || timeline.back().label != period) {
     timeline.push_back({.label = period, .first_row = so_far_.rows});
+    const bool too_many = options_.periods > 0 && timeline.size() > options_.periods;
+    if (too_many) timeline.erase(timeline.begin());
   }
   TimelinePoint& point = timeline.back();
   for (RateCount* rate : {&so_far_.covered, &point.covered}) rate->add(row.covered);

@@ -9,6 +9,9 @@
 // nothing has changed is at most `false_alarms`: a third for each of the three, coverage's shared
 // by the groups that have a radius of their own.
 //
+// Memory does not grow with the rows: 100,000 scores per side, which groups share, 20,000 values
+// per column and 1,000 groups to show; only the timeline does, where all of its periods are kept.
+//
 // Tested by tests/monitoring/monitor_test.cc.
 #pragma once
 
@@ -17,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fcp/conformal/interval.h"
@@ -24,6 +28,8 @@
 #include "fcp/monitoring/coverage_alarm.h"
 #include "fcp/monitoring/drift.h"
 #include "fcp/monitoring/martingale.h"
+#include "fcp/monitoring/saved_state.h"
+#include "fcp/monitoring/transducer.h"
 
 namespace fcp {
 
@@ -31,6 +37,7 @@ struct MonitorOptions {
   Level level = Level(0.1);
   double false_alarms = 0.01;
   uint64_t seed = 0;
+  size_t periods = 0;  // of the timeline, the newest, to keep; 0: all
 };
 
 // What the monitor must know of the calibration.
@@ -127,6 +134,12 @@ class Monitor {
   // In the order in which they were raised.
   const std::vector<MonitorAlarm>& alarms() const { return so_far_.alarms; }
 
+  // All that it has seen, for a monitor of the same options, calibration and inputs, which goes on
+  // from there as this one would. An Error where the bytes are not such a state; nothing is changed
+  // then.
+  std::string state();
+  void restore(std::string_view state);
+
  private:
   struct GroupTest {
     std::string name;
@@ -144,6 +157,7 @@ class Monitor {
   void count(const MonitoredRow& row, const std::string& period,
              const std::optional<AdaptedRow>& adapted);
   void count_shown(const MonitoredRow& row);
+  void exchange(SavedState& state);
 
   MonitorOptions options_;
   MonitoredCalibration calibration_;

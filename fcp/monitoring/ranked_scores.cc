@@ -39,14 +39,30 @@ void RankedScores::insert(double score) {
     blocks_.push_back({score});
     return;
   }
-  const size_t at = std::min(block_of(score), blocks_.size() - 1);
+  size_t at = std::min(block_of(score), blocks_.size() - 1);
+  if (blocks_[at].size() == kLargestBlock) {
+    split(at);
+    if (blocks_[at].back() < score) ++at;
+  }
   std::vector<double>& block = blocks_[at];
   block.insert(std::lower_bound(block.begin(), block.end(), score), score);
-  if (block.size() <= kLargestBlock) return;
+}
+
+void RankedScores::split(size_t at) {
+  std::vector<double>& block = blocks_[at];
   const auto middle = block.begin() + kLargestBlock / 2;
   std::vector<double> upper(middle, block.end());
   block.erase(middle, block.end());
   blocks_.insert(blocks_.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(upper));
+}
+
+void RankedScores::join_with_next(size_t at) {
+  if (at + 1 >= blocks_.size()) return;
+  std::vector<double>& block = blocks_[at];
+  const std::vector<double>& next = blocks_[at + 1];
+  if (block.size() + next.size() > kLargestBlock / 2) return;
+  block.insert(block.end(), next.begin(), next.end());
+  blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at) + 1);
 }
 
 void RankedScores::erase(double score) {
@@ -57,12 +73,12 @@ void RankedScores::erase(double score) {
   if (*found != score) fail("the score ", score, " is not there to be taken away");
   block.erase(found);
   --size_;
-  if (block.empty()) blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at));
-}
-
-void RankedScores::clear() {
-  blocks_.clear();
-  size_ = 0;
+  if (block.empty()) {
+    blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at));
+    return;
+  }
+  join_with_next(at);
+  if (at > 0) join_with_next(at - 1);
 }
 
 size_t RankedScores::count_below(double score) const {
@@ -86,6 +102,14 @@ size_t RankedScores::count_at_most(double score) const {
            static_cast<size_t>(std::upper_bound(block.begin(), block.end(), score) - block.begin());
   }
   return count;
+}
+
+std::vector<double> RankedScores::sorted() const {
+  std::vector<double> all;
+  all.reserve(size_);
+  for (const std::vector<double>& block : blocks_)
+    all.insert(all.end(), block.begin(), block.end());
+  return all;
 }
 
 double RankedScores::kth(size_t k) const {

@@ -26,7 +26,7 @@ class ReplayPeriods {
   ReplayPeriods(const ReplayOptions& options, const RowSource& source) : times_(&options.times) {
     check_times(options.times);
     if (!options.period.empty()) {
-      if (options.times.empty()) fail_option("period", "needs --time: the column of the times");
+      if (options.times.empty()) fail_option("period", "needs time, the column of the times");
       calendar_ = calendar_periods(options.times, options.period);
     }
     const size_t rows = source.size().value_or(options.times.size());

@@ -1,42 +1,25 @@
 #include "fcp/serving/feedback_store.h"
 
 #include "fcp/base/error.h"
+#include "fcp/serving/feedback_schema.h"
 #include "fcp/serving/sql_database.h"
 
 namespace fcp {
 namespace {
-
-std::string schema_in(const SqlWords& words) {
-  const std::string key = concat("seq ", words.serial,
-                                 ", model TEXT NOT NULL, id TEXT NOT NULL, line BIGINT NOT NULL, "
-                                 "sha256 TEXT NOT NULL, asked DOUBLE PRECISION NOT NULL, part "
-                                 "BIGINT NOT NULL, x ",
-                                 words.bytes, " NOT NULL, level DOUBLE PRECISION NOT NULL, ");
-  return concat(
-      "CREATE TABLE IF NOT EXISTS fcp_waiting (", key, "UNIQUE (model, id, line));",
-      "CREATE TABLE IF NOT EXISTS fcp_truths (", key, "time DOUBLE PRECISION NOT NULL, truth ",
-      words.bytes, " NOT NULL, scores ", words.bytes,
-      " NOT NULL, p_value DOUBLE PRECISION NOT NULL, covered BIGINT NOT NULL, size DOUBLE "
-      "PRECISION NOT NULL, adapted_size DOUBLE PRECISION NOT NULL, UNIQUE (model, id, line));",
-      "CREATE INDEX IF NOT EXISTS fcp_truths_of ON fcp_truths (model, sha256, seq);",
-      "CREATE TABLE IF NOT EXISTS fcp_levels (model TEXT NOT NULL, sha256 TEXT NOT NULL, method "
-      "TEXT NOT NULL, target DOUBLE PRECISION NOT NULL, level DOUBLE PRECISION NOT NULL, seq "
-      "BIGINT NOT NULL, state ",
-      words.bytes, " NOT NULL, PRIMARY KEY (model, sha256, method, target));");
-}
 
 class SqlFeedbackStore : public FeedbackStore {
  public:
   SqlFeedbackStore(std::unique_ptr<SqlDatabase> database, const std::optional<StoreLimits>& limits)
       : limits_(limits.value_or(StoreLimits())), database_(std::move(database)) {
     if (limits) {
-      database_->begin();
-      database_->execute(schema_in(database_->words()));
-      database_->commit();
+      make_schema(*database_);
+    } else {
+      check_schema(*database_);
     }
     prepare_predictions();
     prepare_truths();
     prepare_levels();
+    prepare_monitors();
   }
 
   void begin() override { database_->begin(); }
@@ -80,7 +63,8 @@ class SqlFeedbackStore : public FeedbackStore {
     const WaitingPrediction& asked = one.prediction;
     put_prediction(*add_truth_, asked);
     add_truth_->put(one.time).put_numbers(one.truth).put_numbers(one.scores).put(one.p_value);
-    add_truth_->put(int64_t{one.covered}).put(one.size).put(one.adapted_size).run();
+    add_truth_->put(int64_t{one.covered}).put(one.size).put(one.adapted_size);
+    add_truth_->put(one.alpha).run();
     end_waiting_->start().put(asked.model).put(asked.id).put(asked.row).run();
   }
 
@@ -99,7 +83,8 @@ class SqlFeedbackStore : public FeedbackStore {
       one.covered = found.integer(10) != 0;
       one.size = found.number(11);
       one.adapted_size = found.number(12);
-      one.number = found.integer(13);
+      one.alpha = found.number(13);
+      one.number = found.integer(14);
       take(one);
     }
     found.end();
@@ -130,6 +115,21 @@ class SqlFeedbackStore : public FeedbackStore {
     return levels;
   }
 
+  std::optional<StoredMonitor> find_monitor(const MonitorKey& key) override {
+    SqlStatement& found = find_monitor_->start().put(key.model).put(key.sha256).put(key.options);
+    if (!found.step()) return std::nullopt;
+    StoredMonitor monitor{found.integer(0), std::string(found.bytes(1))};
+    found.end();
+    return monitor;
+  }
+
+  void put_monitor(const MonitorKey& key, const StoredMonitor& monitor) override {
+    put_monitor_->start().put(key.model).put(key.sha256).put(key.options);
+    put_monitor_->put(monitor.number).put_bytes(monitor.state).run();
+    forget_monitors_->start().put(key.model).run();
+  }
+
+  size_t most_truths() const override { return limits_.truths; }
   size_t waiting() override { return count(*count_waiting_); }
   size_t truths() override { return count(*count_truths_); }
   bool is_shared() const override { return database_->is_shared(); }
@@ -153,12 +153,12 @@ class SqlFeedbackStore : public FeedbackStore {
         database_->prepare("SELECT seq FROM fcp_truths WHERE model = $1 AND id = $2 AND line = $3");
     add_truth_ = database_->prepare(
         "INSERT INTO fcp_truths (model, id, line, sha256, asked, part, x, level, time, truth, "
-        "scores, p_value, covered, size, adapted_size) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, "
-        "$10, $11, $12, $13, $14, $15)");
+        "scores, p_value, covered, size, adapted_size, alpha) VALUES ($1, $2, $3, $4, $5, $6, $7, "
+        "$8, $9, $10, $11, $12, $13, $14, $15, $16)");
     each_truth_ = database_->prepare(
         "SELECT id, line, asked, part, x, level, time, truth, scores, p_value, covered, size, "
-        "adapted_size, seq FROM fcp_truths WHERE model = $1 AND sha256 = $2 AND seq > $3 ORDER BY "
-        "seq");
+        "adapted_size, alpha, seq FROM fcp_truths WHERE model = $1 AND sha256 = $2 AND seq > $3 "
+        "ORDER BY seq");
     count_truths_ = database_->prepare("SELECT COUNT(*) FROM fcp_truths");
   }
 
@@ -173,6 +173,19 @@ class SqlFeedbackStore : public FeedbackStore {
     levels_of_ = database_->prepare(
         "SELECT model, method, target, level, seq FROM fcp_levels WHERE sha256 = $1 ORDER BY seq "
         "DESC");
+  }
+
+  // The newest four of a model: its versions, and levels that were tried.
+  void prepare_monitors() {
+    find_monitor_ = database_->prepare(
+        "SELECT seq, state FROM fcp_monitors WHERE model = $1 AND sha256 = $2 AND options = $3");
+    put_monitor_ = database_->prepare(
+        "INSERT INTO fcp_monitors (model, sha256, options, seq, state) VALUES ($1, $2, $3, $4, $5) "
+        "ON CONFLICT (model, sha256, options) DO UPDATE SET seq = excluded.seq, state = "
+        "excluded.state WHERE excluded.seq > fcp_monitors.seq");
+    forget_monitors_ = database_->prepare(
+        "DELETE FROM fcp_monitors WHERE model = $1 AND seq < (SELECT MIN(seq) FROM (SELECT seq "
+        "FROM fcp_monitors WHERE model = $1 ORDER BY seq DESC LIMIT 4) AS newest)");
   }
 
   static void put_prediction(SqlStatement& statement, const WaitingPrediction& one) {
@@ -206,6 +219,7 @@ class SqlFeedbackStore : public FeedbackStore {
   StatementPointer add_waiting_, find_waiting_, end_waiting_, count_waiting_;
   StatementPointer has_truth_, add_truth_, each_truth_, count_truths_;
   StatementPointer find_level_, put_level_, levels_of_;
+  StatementPointer find_monitor_, put_monitor_, forget_monitors_;
 };
 
 std::unique_ptr<SqlDatabase> open_database(const std::string& where, bool exclusive) {

@@ -1,6 +1,7 @@
 // What a server must not forget: predictions that wait for their truth, truths with what came of
-// them, and levels that follow the truths. In SQLite in a folder for one server, or in PostgreSQL
-// for several: what commit() returned from survives a kill of the process and of the machine.
+// them, and levels and monitors that follow the truths. In SQLite in a folder for one server, or in
+// PostgreSQL for several: what commit() returned from survives a kill of the process and of the
+// machine.
 //
 // Bounded: at most so many waiting predictions and so many truths; the oldest go.
 // Tested by tests/serving/feedback_store_test.cc and tests/cli/test_serve_state.py.
@@ -42,6 +43,7 @@ struct StoredTruth {
   bool covered = false;
   double size = 0;
   double adapted_size = 0;  // of the region that was answered, where its level was adapted
+  double alpha = 0;         // the level of `covered` and `size`
   int64_t number = 0;       // given by the store, growing; only each_truth() tells it
 };
 
@@ -57,6 +59,18 @@ struct StoredLevel {
   double level = 0;
   int64_t number = 0;         // of the last truth it knows
   std::vector<double> state;  // as AdaptiveLevel has it
+};
+
+// A monitor of a file's truths.
+struct MonitorKey {
+  std::string model;
+  std::string sha256;
+  std::string options;  // all that its state depends on besides the truths
+};
+
+struct StoredMonitor {
+  int64_t number = 0;  // of the last truth it knows
+  std::string state;   // as Monitor has it
 };
 
 class FeedbackStore {
@@ -86,6 +100,12 @@ class FeedbackStore {
   // All that were ever kept for a file, the one with the newest truth first.
   virtual std::vector<std::pair<LevelKey, StoredLevel>> levels_of(const std::string& sha256) = 0;
 
+  virtual std::optional<StoredMonitor> find_monitor(const MonitorKey& key) = 0;
+  // Of each model only the newest few are kept. One that knows fewer truths than what is there
+  // changes nothing.
+  virtual void put_monitor(const MonitorKey& key, const StoredMonitor& monitor) = 0;
+
+  virtual size_t most_truths() const = 0;  // that are kept
   virtual size_t waiting() = 0;
   virtual size_t truths() = 0;
   // Whether other servers may add to it meanwhile.

@@ -63,7 +63,8 @@ class HttpServer {
   // ten times a second, from this thread.
   void run(const std::function<void()>& tick);
 
-  // No new connections; answers what is in work, then ends. From any thread.
+  // No new connections; hears out requests that have begun to come, answers what is in work, then
+  // ends. From any thread.
   void drain();
 
  private:
@@ -87,6 +88,8 @@ class HttpServer {
   struct Answers;
 
   void accept_all();
+  bool is_busy() const;
+  void epoll_set(int what, int socket, uint64_t id, uint32_t events) const;
   bool has_room(const std::string& client);
   void refuse(int socket, const std::string& why) const;
   void serve(uint64_t id, uint32_t events);

@@ -55,6 +55,26 @@ std::string next_part(std::string& path) {
   return part;
 }
 
+// A label by its name, where it has one.
+Json truth_json(const StoredTruth& one, const std::vector<std::string>& classes) {
+  Json truth = Json::array();
+  for (const float value : one.truth) {
+    const bool named = !classes.empty() && value >= 0 && value < static_cast<float>(classes.size());
+    if (named) {
+      truth.push_back(classes[static_cast<size_t>(value)]);
+    } else {
+      truth.push_back(json_number(value));
+    }
+  }
+  return {{"time", one.time},
+          {"id", one.prediction.id},
+          {"row", one.prediction.row},
+          {"truth", truth},
+          {"p_value", one.p_value},
+          {"covered", one.covered},
+          {"size", json_number(one.size)}};
+}
+
 HttpResponse plain(const std::string& type, std::string body) {
   return {.type = type, .body = std::move(body)};
 }
@@ -212,7 +232,7 @@ void InferenceApi::feedback(const HttpRequest& request,
                             const CallPointer& call) {
   call->what = "feedback";
   if (state_ == nullptr) {
-    return finish(*call, error_response(404, "feedback is not kept; start fcp serve with --state"));
+    return finish(*call, error_response(404, "feedback is not kept: the server has no state"));
   }
   auto told = std::make_shared<std::vector<TruthReport>>(
       parse_feedback(request.body, model->class_names(), options_.limits.rows));
@@ -275,8 +295,14 @@ HttpResponse InferenceApi::status() const {
     const auto level =
         state_ == nullptr ? std::optional<Level>() : state_->adapted_level(*batcher->model());
     if (level) one["level"] = level->value();
-    const auto report = state_ == nullptr ? std::optional<MonitorReport>() : state_->report(name);
-    if (report) one["monitor"] = monitor_json(*report);
+    const auto live = state_ == nullptr ? std::optional<LiveReport>() : state_->live_report(name);
+    if (live) {
+      one["monitor"] = monitor_json(live->monitor);
+      one["recent"] = Json::array();
+      for (const StoredTruth& truth : live->recent) {
+        one["recent"].push_back(truth_json(truth, batcher->model()->class_names()));
+      }
+    }
     json["models"].push_back(std::move(one));
   }
   return json_response(json);

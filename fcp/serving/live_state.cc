@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <ctime>
 #include <exception>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/pipeline/replay.h"
 
 namespace fcp {
 namespace {
@@ -16,19 +13,11 @@ namespace {
 constexpr size_t kMostTasks = 10'000;   // waiting
 constexpr size_t kTasksAtOnce = 1'000;  // in one transaction
 constexpr std::chrono::milliseconds kBetweenReports(500);
+constexpr size_t kMostPeriods = 1'000;     // hours of a timeline: six weeks
+constexpr size_t kTruthsBetween = 10'000;  // a monitor's state is kept and kept again
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-// "2026-11-16T05", in UTC.
-std::string hour_of(double seconds) {
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  gmtime_r(&time, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H", &parts);
-  return text;
 }
 
 }  // namespace
@@ -36,6 +25,7 @@ std::string hour_of(double seconds) {
 LiveState::LiveState(std::unique_ptr<FeedbackStore> store, const ModelStore& models,
                      const LiveOptions& options, std::function<void(const std::string&)> heard)
     : store_(std::move(store)), models_(models), options_(options), heard_(std::move(heard)) {
+  options_.monitor.periods = kMostPeriods;
   store_->begin();
   watch_newest();
   store_->commit();
@@ -50,62 +40,6 @@ LiveState::~LiveState() {
   }
   wake_.notify_all();
   thread_.join();
-}
-
-// At the start of a transaction: what was not committed is not heard of.
-void LiveState::watch_newest() {
-  for (const std::string& name : models_.names()) watch(models_.find(name)->model());
-}
-
-// The monitor of this very file, replayed from what is kept where it is a new one.
-void LiveState::watch(const std::shared_ptr<const ServedModel>& model) {
-  const auto known = by_model_.find(model->name());
-  if (known != by_model_.end() && known->second.model->sha256() == model->sha256()) return;
-  const size_t row_size = model->row_size();
-  const auto& columns = model->facts().columns;
-  Watched made;
-  made.model = model;
-  made.monitor = std::make_unique<Monitor>(
-      options_.monitor, monitored_calibration(model->artifact()),
-      watched_inputs(row_size, columns.size() == row_size ? columns : std::vector<std::string>(),
-                     {}, options_.monitor.seed));
-  store_->each_truth(model->name(), model->sha256(), 0,
-                     [&](const StoredTruth& truth) { watch_truth(made, truth); });
-  made.alarms = made.monitor->alarms().size();  // they were told when they were raised
-  if (options_.adapt) made.level = replayed_level(*model);
-  by_model_.insert_or_assign(model->name(), std::move(made));
-  hear({});
-}
-
-LevelKey LiveState::level_key(const ServedModel& model) const {
-  return {model.name(), model.sha256(), adapting_text(*options_.adapt),
-          options_.monitor.level.value()};
-}
-
-// From where it was kept, or from the target through all truths that are.
-AdaptiveLevel LiveState::replayed_level(const ServedModel& model) {
-  AdaptiveLevel level(options_.monitor.level, *options_.adapt);
-  const std::optional<StoredLevel> kept = store_->find_level(level_key(model));
-  if (kept) level.restore(kept->state);
-  store_->each_truth(model.name(), model.sha256(), kept ? kept->number : 0,
-                     [&](const StoredTruth& truth) { level.see(truth.p_value); });
-  return level;
-}
-
-void LiveState::watch_truth(Watched& watched, const StoredTruth& truth) {
-  const WaitingPrediction& asked = truth.prediction;
-  const MonitoredRow row{.scores = truth.scores,
-                         .covered = truth.covered,
-                         .size = truth.size,
-                         .group = asked.group,
-                         .shown = {},
-                         .x = asked.x};
-  std::optional<AdaptedRow> adapted;
-  if (asked.level > 0) {
-    adapted = AdaptedRow{asked.level, truth.p_value > asked.level, truth.adapted_size};
-  }
-  watched.monitor->take(row, hour_of(truth.time), adapted);
-  watched.last = truth.number;
 }
 
 bool LiveState::put(Task task) {
@@ -169,6 +103,27 @@ void LiveState::run(const std::vector<Task>& tasks) {
   hear(fresh);
   owed_ = owed_ || !tasks.empty() || !fresh.empty();
   for (const Task& task : tasks) task.tell(error);
+  if (error.empty()) keep_monitors();
+}
+
+// In a transaction of its own: where there is no room for it, truths are taken nevertheless.
+void LiveState::keep_monitors() {
+  const size_t often = std::min(kTruthsBetween, store_->most_truths() / 4 + 1);
+  for (auto& [name, watched] : by_model_) {
+    if (watched.not_kept < often) continue;
+    watched.not_kept = 0;
+    try {
+      store_->begin();
+      store_->put_monitor(monitor_key(*watched.model), {watched.last, watched.monitor->state()});
+      store_->commit();
+    } catch (const std::exception& problem) {
+      heard_(concat("state: ", name, ": its monitor was not kept: ", problem.what()));
+      try {
+        store_->undo();
+      } catch (const std::exception&) {  // begin() connects again
+      }
+    }
+  }
 }
 
 // Once when it begins and once when it ends.
@@ -247,17 +202,25 @@ void LiveState::publish() {
     note_trouble(problem.what());
     owed_ = true;
   }
-  std::map<std::string, MonitorReport> reports;
-  for (const auto& [name, found] : by_model_) reports[name] = found.monitor->report();
+  std::map<std::string, LiveReport> reports;
+  for (const auto& [name, found] : by_model_) {
+    reports[name] = {found.monitor->report(), {found.recent.begin(), found.recent.end()}};
+  }
   const std::lock_guard lock(reports_mutex_);
   reports_ = std::move(reports);
 }
 
-std::optional<MonitorReport> LiveState::report(const std::string& model) const {
+std::optional<LiveReport> LiveState::live_report(const std::string& model) const {
   const std::lock_guard lock(reports_mutex_);
   const auto found = reports_.find(model);
   if (found == reports_.end()) return std::nullopt;
   return found->second;
+}
+
+std::optional<MonitorReport> LiveState::report(const std::string& model) const {
+  std::optional<LiveReport> found = live_report(model);
+  if (!found) return std::nullopt;
+  return std::move(found->monitor);
 }
 
 bool LiveState::remember(std::shared_ptr<const ServedModel> model, std::string id, ServedRows rows,
@@ -306,8 +269,9 @@ TruthResult LiveState::take_truth(const std::string& name, const TruthReport& to
     } catch (const Error& error) {
       return {.status = "wrong", .error = error.what()};
     }
-    StoredTruth stored{*waiting,       now_seconds(),  told.truth,  judged.scores,
-                       judged.p_value, judged.covered, judged.size, judged.answered_size};
+    StoredTruth stored{*waiting,      now_seconds(),        told.truth,
+                       judged.scores, judged.p_value,       judged.covered,
+                       judged.size,   judged.answered_size, options_.monitor.level.value()};
     stored.prediction.group = judged.group;
     store_->add_truth(stored);
     return {

@@ -2,8 +2,10 @@
 // hears of every truth. One thread does it all; whatever waits when it is free becomes one
 // transaction, and callers hear of it when it is on the disk.
 //
-// After a restart the monitors are as they were: they are replayed from the truths that are kept.
-// A new version of a model starts a new monitor, because its calibration is another.
+// After a restart the monitors are as they were, however many truths the store has forgotten: their
+// state is kept from time to time, before truths that it does not know of are forgotten, and the
+// truths since then are replayed. A new version of a model starts a new monitor, because its
+// calibration is another; so does another level or rate of false alarms.
 //
 // Where levels are adapted, the level at which requests are answered follows the truths in the
 // order in which the store numbers them, and is kept in the same transaction. Servers that share a
@@ -41,6 +43,11 @@ struct LiveOptions {
   std::optional<AdaptOptions> adapt{};  // none: levels stay
 };
 
+struct LiveReport {
+  MonitorReport monitor;
+  std::vector<StoredTruth> recent;  // the last few truths, the newest first
+};
+
 class LiveState {
  public:
   // `heard`: of alarms and of trouble with the store, in one line each, from the state's thread.
@@ -65,6 +72,7 @@ class LiveState {
   // What the monitor of the newest version has found; none before the model is known. At most half
   // a second older than what callers were told.
   std::optional<MonitorReport> report(const std::string& model) const;
+  std::optional<LiveReport> live_report(const std::string& model) const;
   size_t waiting() const { return waiting_; }
   size_t truths() const { return truths_; }
 
@@ -74,7 +82,9 @@ class LiveState {
     std::unique_ptr<Monitor> monitor;
     std::optional<AdaptiveLevel> level;
     size_t alarms = 0;
-    int64_t last = 0;  // number of the last truth that was heard of
+    int64_t last = 0;     // number of the last truth that was heard of
+    size_t not_kept = 0;  // truths since the monitor was kept
+    std::deque<StoredTruth> recent;
   };
   // Truths that a model's monitor has not heard of yet, and the level after them.
   struct Fresh {
@@ -94,15 +104,20 @@ class LiveState {
   std::vector<Fresh> read_fresh();
   void hear(const std::vector<Fresh>& fresh);
   void tell_alarms();
+  void keep_monitors();
   std::vector<Task> wait_for_tasks();
   void publish_if_due();
   void publish();
   void watch_newest();
   void watch(const std::shared_ptr<const ServedModel>& model);
+  std::unique_ptr<Monitor> new_monitor(const ServedModel& model) const;
+  void replay_monitor(Watched& watched);
   AdaptiveLevel replayed_level(const ServedModel& model);
   LevelKey level_key(const ServedModel& model) const;
+  MonitorKey monitor_key(const ServedModel& model) const;
   TruthResult take_truth(const std::string& model, const TruthReport& truth);
-  static void watch_truth(Watched& watched, const StoredTruth& truth);
+  void watch_truth(Watched& watched, const StoredTruth& truth) const;
+  static void show_truth(Watched& watched, const StoredTruth& truth);
 
   std::unique_ptr<FeedbackStore> store_;
   const ModelStore& models_;
@@ -110,7 +125,7 @@ class LiveState {
   std::function<void(const std::string&)> heard_;
   std::map<std::string, Watched> by_model_;
   mutable std::mutex reports_mutex_;
-  std::map<std::string, MonitorReport> reports_;
+  std::map<std::string, LiveReport> reports_;
   std::map<std::string, std::pair<std::string, double>>
       levels_;           // by model: hash of its file, level
   std::string trouble_;  // with the store, the last; "": none

@@ -175,9 +175,16 @@ class PostgresqlDatabase : public SqlDatabase {
     }
   }
 
+  std::string name() const override { return "postgresql"; }
   SqlWords words() const override { return {"BIGSERIAL PRIMARY KEY", "BYTEA"}; }
   bool is_shared() const override { return true; }
 
+  bool has_table(const std::string& name) override {
+    const auto asked = prepare("SELECT 1 WHERE to_regclass($1) IS NOT NULL");
+    const bool found = asked->start().put(name).step();
+    asked->end();
+    return found;
+  }
   void execute(const std::string& text) override { connection_.execute(text); }
   std::unique_ptr<SqlStatement> prepare(const std::string& text) override {
     return std::make_unique<PostgresqlStatement>(connection_, concat("fcp_", statements_++), text);

@@ -66,11 +66,13 @@ struct SqlWords {
 class SqlDatabase {
  public:
   virtual ~SqlDatabase() = default;
+  virtual std::string name() const = 0;  // for messages: the file, or "postgresql"
   virtual SqlWords words() const = 0;
   // Whether other servers may write to it meanwhile. Their transactions and ours come one after the
   // other, so that serial keys grow in the order in which they can be seen.
   virtual bool is_shared() const = 0;
 
+  virtual bool has_table(const std::string& name) = 0;
   virtual void execute(const std::string& text) = 0;
   virtual std::unique_ptr<SqlStatement> prepare(const std::string& text) = 0;
 

@@ -116,9 +116,16 @@ class SqliteDatabase : public SqlDatabase {
   SqliteDatabase(const SqliteDatabase&) = delete;
   SqliteDatabase& operator=(const SqliteDatabase&) = delete;
 
+  std::string name() const override { return file_; }
   SqlWords words() const override { return {"INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB"}; }
   bool is_shared() const override { return false; }
 
+  bool has_table(const std::string& name) override {
+    const auto asked = prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name = $1");
+    const bool found = asked->start().put(name).step();
+    asked->end();
+    return found;
+  }
   void execute(const std::string& text) override {
     char* message = nullptr;
     if (sqlite3_exec(database_.get(), text.c_str(), nullptr, nullptr, &message) == SQLITE_OK) {

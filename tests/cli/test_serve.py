@@ -6,9 +6,11 @@ import json
 import os
 import shutil
 import signal
+import socket
 import ssl
 import struct
 import subprocess
+import threading
 import time
 import unittest
 
@@ -201,7 +203,7 @@ class Serve(ServeCase):
                  "no output 'z'"),
                 ("POST", infer, {"inputs": self.columns(1)[1:]}, 400, "row 0 (from 0)"),
                 ("POST", infer, "x" * 2_000_000, 413, "at most"),
-                ("POST", "/v2/models/calibrated/feedback", {"feedback": []}, 404, "--state")):
+                ("POST", "/v2/models/calibrated/feedback", {"feedback": []}, 404, "has no state")):
             with self.subTest(path=path, message=message):
                 found, answer = server.json(method, path, body)
                 self.assertEqual(found, status, answer)
@@ -252,15 +254,32 @@ class Serve(ServeCase):
         server = self.serve("--reload-seconds", "0.1", models=["live.onnx"])
         self.fcp("update", "live.onnx", "--data", self.made("test.csv"), "--target", TARGET,
                  "--out", "next.onnx")
+        body = {"inputs": self.columns(2)}
+        answers, stop = [[] for _ in range(4)], threading.Event()
+
+        def client(found):
+            while not stop.is_set():
+                status, answer = server.json("POST", "/v2/models/live/infer", body)
+                found.append((status, answer.get("model_version")))
+
+        def wait_for(version):
+            until = time.monotonic() + 60
+            while time.monotonic() < until and not all(
+                    found and found[-1] == (200, version) for found in answers):
+                time.sleep(0.01)
+
+        threads = [threading.Thread(target=client, args=(found,)) for found in answers]
+        for thread in threads:
+            thread.start()
+        wait_for("1")
         os.replace(self.path("next.onnx"), self.path("live.onnx"))
-        versions = []
-        until = time.time() + 60
-        while time.time() < until and (not versions or versions[-1] == "1"):
-            status, answer = server.json("POST", "/v2/models/live/infer",
-                                         {"inputs": self.columns(2)})
-            self.assertEqual(status, 200, answer)
-            versions.append(answer["model_version"])
-        self.assertEqual(versions[-1], "2")
+        wait_for("2")
+        stop.set()
+        for thread in threads:
+            thread.join()
+        for found in answers:
+            self.assertEqual(found, sorted(found))  # all 200, version 1 and then version 2
+            self.assertEqual((found[0], found[-1]), ((200, "1"), (200, "2")))
         self.assertEqual(server.json("GET", "/v2/models/live")[1]["versions"], ["1", "2"])
         self.assertEqual(server.ask("GET", "/v2/models/live/versions/1/ready")[0], 200)
         self.write("live.onnx", "not a network")
@@ -269,11 +288,24 @@ class Serve(ServeCase):
                                      {"inputs": self.columns(2)})[0], 200)
 
     def test_sigterm_drains(self):
+        """A request of which half has come is heard out and answered; new ones are not."""
         server = self.serve()
-        server.process.send_signal(signal.SIGTERM)
-        server.event("draining")
+        body = json.dumps({"inputs": self.columns(5)}).encode()
+        with socket.create_connection(("127.0.0.1", server.port), program.LONGEST) as client:
+            client.sendall(b"POST /v2/models/calibrated/infer HTTP/1.1\r\nHost: x\r\n"
+                           b"Content-Length: %d\r\n\r\n" % len(body) + body[:100])
+            server.process.send_signal(signal.SIGTERM)
+            server.event("draining")
+            client.sendall(body[100:])
+            answer = b"".join(iter(lambda: client.recv(65536), b""))
+        head, _, text = answer.partition(b"\r\n\r\n")
+        self.assertTrue(head.startswith(b"HTTP/1.1 200 "), head)
+        self.assertIn(b"connection: close", head.lower())
+        self.assertEqual(len(outputs_of(json.loads(text))["lower"]), 5)
         server.event("ended")
-        self.assertEqual(server.process.wait(30), 0)
+        self.assertEqual(server.process.wait(program.LONGEST), 0)
+        with self.assertRaises(OSError):
+            server.ask("GET", "/v2")
 
     def test_what_cannot_be_served_is_said_at_once(self):
         self.write("bad.onnx", "nothing")

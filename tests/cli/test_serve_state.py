@@ -1,11 +1,14 @@
 """fcp serve --state: feedback, duplicates, alarms, and that what was acknowledged survives kill -9."""
 import http.client
+import itertools
 import json
 import os
 import random
 import resource
+import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 
@@ -184,38 +187,105 @@ class State(ServeCase):
         # A truth that was kept but whose answer was lost is the only excess: one per client and kill.
         self.assertLessEqual(rows, len(accepted) + 3 * KILLS)
 
-    def test_full_disk(self):
-        """Files may grow no further: 503 and nothing kept of it; what was accepted before is there,
-        and when there is room again the server goes on."""
-        server = self.serve("--state", "state", restore_signals=False)  # SIGXFSZ stays ignored
+    def check_full(self, server, fill, free):
+        """503 and nothing kept of it while there is no room; what was accepted before is there, and
+        when there is room again the server goes on."""
         threading.Thread(target=server.process.stderr.read, daemon=True).start()
-        accepted, refused = [], []
+        accepted, refused, answers = [], [], []
 
         def go_on(enough):
             for i in range(len(accepted) + len(refused), 20_000):
                 name = f"r{i}"
-                status = self.infer(server, [i % 20], name)[0]
+                status, answer = self.infer(server, [i % 20], name)
                 if status == 200:
-                    status, told = self.tell(server, [{"id": name, "truth": 1.0}])
+                    status, answer = self.tell(server, [{"id": name, "truth": 1.0}])
+                self.assertIn(status, (200, 503), answer)
                 (accepted if status == 200 else refused).append(name)
-                self.assertIn(status, (200, 503))
+                if status == 503:
+                    answers.append(answer["error"])
                 if enough():
                     return
 
         go_on(lambda: len(accepted) >= 5)
-        size = os.path.getsize(self.path("state/feedback.db-wal"))
-        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE,
-                         (size + 100_000, resource.RLIM_INFINITY))
+        fill()
         go_on(lambda: len(refused) >= 5)
         self.assertEqual(len(refused), 5)
+        for text in answers:
+            self.assertRegex(text, r"^\S*state/feedback\.db: (database or disk is full|disk I/O error)$")
         self.assertEqual(server.ask("GET", "/v2/health/ready")[0], 200)
-        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE,
-                         (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        free()
         before = len(accepted)
         go_on(lambda: len(accepted) >= before + 5)
         for names, wanted in ((accepted, {"duplicate"}), (refused, {"unknown", "accepted"})):
             told = self.tell(server, [{"id": name, "truth": 1.0} for name in names])[1]
             self.assertLessEqual({one["status"] for one in told["results"]}, wanted)
+        return len(accepted)
+
+    def test_files_that_may_not_grow(self):
+        server = self.serve("--state", "state", restore_signals=False)  # SIGXFSZ stays ignored
+
+        def limit(size):
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE,
+                             (size, resource.RLIM_INFINITY))
+
+        self.check_full(
+            server, lambda: limit(os.path.getsize(self.path("state/feedback.db-wal")) + 100_000),
+            lambda: limit(resource.RLIM_INFINITY))
+
+    def test_full_disk(self):
+        """A file system of 3 MiB, of which another file takes all but 200 KiB for a while."""
+        disk = self.path("disk")
+        os.mkdir(disk)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "fcp-test", disk],
+                              stderr=subprocess.DEVNULL, check=False)
+        if done.returncode != 0:
+            self.skipTest("a file system of its own needs the right to mount one")
+        self.addCleanup(subprocess.run, ["umount", disk], check=False)
+        server = self.serve("--state", "disk/state")
+
+        def fill():
+            found = os.statvfs(disk)
+            with open(disk + "/other", "wb") as file:
+                file.write(bytes(found.f_bavail * found.f_frsize - 200 * 1024))
+
+        kept = self.check_full(server, fill, lambda: os.remove(disk + "/other"))
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+        again = self.serve("--state", "disk/state")
+        self.assertGreaterEqual(self.monitor(again, kept)["rows"], kept)
+
+    def test_page_while_traffic_flows(self):
+        """In a browser, under --adapt: tiles, charts, the last truths, and nothing to complain of."""
+        browser = shutil.which("chromium") or shutil.which("google-chrome")
+        if not browser:
+            self.skipTest("no browser")
+        server = self.serve("--state", "state", "--adapt", "dtaci")
+        stop, truth = threading.Event(), self.truth()
+
+        def traffic():
+            for i in itertools.count():
+                if stop.is_set():
+                    return
+                self.infer(server, [i % 20], f"order-{i}")
+                self.tell(server, [{"id": f"order-{i}", "truth": truth[i % 20]}])
+
+        thread = threading.Thread(target=traffic)
+        thread.start()
+        try:
+            self.assertGreaterEqual(self.monitor(server, 20)["rows"], 20)
+            done = subprocess.run(
+                [browser, "--headless", "--no-sandbox", "--disable-gpu",
+                 "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom",
+                 "--user-data-dir=" + self.path("profile"), f"http://127.0.0.1:{server.port}/"],
+                capture_output=True, text=True, timeout=program.LONGEST, check=False)
+        finally:
+            stop.set()
+            thread.join()
+        for text in ("calibrated, version 1", "level now, target 10.0&nbsp;%", "coverage as answered",
+                     "Last truths", "order-", "Coverage by hour", "Try a row"):
+            self.assertIn(text, done.stdout)
+        self.assertNotIn("NaN", done.stdout)
+        self.assertNotIn("CONSOLE", done.stderr)
 
 
 if __name__ == "__main__":

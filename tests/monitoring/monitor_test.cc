@@ -1,6 +1,8 @@
 #include "fcp/monitoring/monitor.h"
 
 #include <cmath>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -108,6 +110,99 @@ TEST(Monitor, WatchesGroupsWithRadiiOfTheirOwn) {
   ASSERT_EQ(report.alarms.size(), 1u);
   EXPECT_EQ(report.alarms[0].kind, "coverage");
   EXPECT_NE(report.alarms[0].what.find("'b'"), std::string::npos);
+}
+
+// A monitor of two sides and groups, with everything in its state that can be.
+struct Stream {
+  Monitor monitor;
+  Random random{3};
+
+  Stream()
+      : monitor({.level = Level(0.2), .periods = 5}, calibration(),
+                Drift(2, {0, 1}, {"a", "b"}, 4)) {}
+
+  static MonitoredCalibration calibration() {
+    Random random(2);
+    MonitoredCalibration made{.groups = {"g", "few"}, .scores = {{{}, {}}, {{1.0}, {1.0}}}};
+    for (int i = 0; i < 300; ++i) {
+      for (auto& side : made.scores[0]) side.push_back(random.normal());
+    }
+    return made;
+  }
+
+  void take(size_t rows, double shift) {
+    for (size_t i = 0; i < rows; ++i) {
+      const std::vector<double> scores = {random.normal() + shift, random.normal()};
+      const std::vector<float> x = {static_cast<float>(random.normal() + shift), 1};
+      MonitoredRow row;
+      row.scores = scores;
+      row.covered = scores[0] < 1;
+      row.size = scores[1] > 2 ? std::numeric_limits<double>::infinity() : 1;
+      row.group = static_cast<int64_t>(random.below(3)) - 1;
+      row.shown = row.covered ? "in" : "out";
+      row.x = x;
+      monitor.take(row, std::to_string(monitor.rows() / 100), AdaptedRow{0.1, row.covered, 2});
+    }
+  }
+};
+
+TEST(Monitor, GoesOnFromItsState) {
+  for (const double shift : {0.0, 3.0}) {  // without alarms, and with two
+    Stream one, other;
+    one.take(700, shift);
+    const std::string state = one.monitor.state();
+    other.monitor.restore(state);
+    other.random = one.random;
+    EXPECT_EQ(other.monitor.state(), state);
+    EXPECT_EQ(other.monitor.alarms().size(), shift > 0 ? 2u : 0u);
+    one.take(500, 0);
+    other.take(500, 0);
+    EXPECT_EQ(other.monitor.state(), one.monitor.state());
+    const MonitorReport a = one.monitor.report(), b = other.monitor.report();
+    EXPECT_EQ(a.rows, 1200u);
+    EXPECT_EQ(b.sequence, a.sequence);
+    ASSERT_EQ(b.timeline.size(), 5u);
+    EXPECT_EQ(b.timeline[0].label, "7");
+    EXPECT_EQ(b.timeline[4].first_row, 1100u);
+    EXPECT_EQ(b.timeline[4].so_far.rows, 1200u);
+  }
+}
+
+TEST(Monitor, RefusesTheStateOfAnother) {
+  Stream stream;
+  stream.take(100, 0);
+  const std::string state = stream.monitor.state();
+  EXPECT_THROW(stream.monitor.restore(state.substr(1)), Error);
+  EXPECT_THROW(stream.monitor.restore(state.substr(0, state.size() - 1)), Error);
+  EXPECT_THROW(stream.monitor.restore(state + "x"), Error);
+  EXPECT_THROW(stream.monitor.restore(""), Error);
+  EXPECT_EQ(stream.monitor.state(), state);
+  Monitor plain({}, {.scores = {{{1, 2, 3}}}}, std::nullopt);
+  EXPECT_THROW(plain.restore(state), Error);
+}
+
+// Once 1,000 scores of a group (of 100 that share 100,000) and 20,000 values of a column are there.
+TEST(Monitor, DoesNotGrowWithTheRows) {
+  const MonitoredCalibration calibration{.groups = std::vector<std::string>(100, "g"),
+                                         .scores = {100, {{1.0}}}};
+  Monitor monitor({}, calibration, Drift(1, {0}, {}, 4));
+  Random random(5);
+  const auto size_after = [&](size_t rows) {
+    while (monitor.rows() < rows) {
+      const double score = random.normal();
+      const auto x = static_cast<float>(random.normal());
+      MonitoredRow row;
+      row.scores = {&score, 1};
+      row.covered = true;
+      row.group = -1;
+      row.x = {&x, 1};
+      monitor.take(row, "");
+    }
+    return monitor.state().size();
+  };
+  const size_t early = size_after(100), full = size_after(20'001);
+  EXPECT_EQ(full - early, (900 + 19'900) * sizeof(double));
+  EXPECT_EQ(size_after(30'000), full);
 }
 
 TEST(Monitor, WatchesOnlyWhatHasALaw) {

@@ -57,9 +57,22 @@ TEST(RankedScores, RefuseWhatIsNotThere) {
   EXPECT_THROW(ranked.kth(3), Error);
   EXPECT_THROW(ranked.insert(std::nan("")), Error);
   EXPECT_THROW(RankedScores({1, std::nan("")}), Error);
-  ranked.clear();
-  EXPECT_EQ(ranked.size(), 0u);
-  EXPECT_EQ(ranked.count_at_most(kFar), 0u);
+}
+
+// A bag of 5,000 whose scores only grow, each new one for an old one at random: blocks that have
+// lost most of their scores are joined.
+TEST(RankedScores, NeedNoMoreBlocksThanScoresWarrant) {
+  Random random(2);
+  RankedScores ranked;
+  for (int step = 0; step < 100'000; ++step) {
+    ranked.insert(step);
+    if (ranked.size() > 5'000) ranked.erase(ranked.kth(random.below(ranked.size())));
+    ASSERT_LE(ranked.blocks(), ranked.size() / 256 + 1);
+  }
+  const std::vector<double> sorted = ranked.sorted();
+  EXPECT_EQ(sorted.size(), 5'000u);
+  EXPECT_TRUE(std::is_sorted(sorted.begin(), sorted.end()));
+  for (size_t i = 0; i < sorted.size(); i += 999) EXPECT_EQ(ranked.kth(i), sorted[i]);
 }
 
 }  // namespace

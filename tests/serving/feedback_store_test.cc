@@ -1,11 +1,13 @@
 #include "fcp/serving/feedback_store.h"
 
 #include <cstdlib>
+#include <functional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
+#include "fcp/serving/sql_database.h"
 
 #include "tests/support/files.h"
 
@@ -19,7 +21,7 @@ WaitingPrediction waiting(const std::string& id, int64_t row = 0) {
 }
 
 StoredTruth truth_of(const WaitingPrediction& asked, double p_value) {
-  return {asked, 13.5, {4.5f}, {0.25, 0.5}, p_value, true, 2.5, 3.5};
+  return {asked, 13.5, {4.5f}, {0.25, 0.5}, p_value, true, 2.5, 3.5, 0.125};
 }
 
 // In a folder, and where FCP_POSTGRESQL says; tests/cli/postgresql.py sets it.
@@ -96,6 +98,7 @@ TEST_P(FeedbackStoreTest, KeepsWhatItWasGiven) {
     EXPECT_TRUE(one.covered);
     EXPECT_EQ(one.size, 2.5);
     EXPECT_EQ(one.adapted_size, 3.5);
+    EXPECT_EQ(one.alpha, 0.125);
     EXPECT_EQ(one.prediction.level, 0.0625);
   });
   EXPECT_EQ(seen, 1u);
@@ -141,6 +144,25 @@ TEST_P(FeedbackStoreTest, KeepsLevels) {
   EXPECT_TRUE(store->levels_of("nobody's").empty());
 }
 
+TEST_P(FeedbackStoreTest, KeepsTheNewestMonitors) {
+  const std::string sha = concat("sha of ", GetParam());
+  const std::string state("a\0b", 3);
+  const auto store = open_feedback_store(state_, {});
+  store->begin();
+  for (int64_t i = 1; i <= 5; ++i) store->put_monitor({"m", sha, std::to_string(i)}, {i, state});
+  store->put_monitor({"other", sha, "1"}, {1, "x"});
+  store->put_monitor({"m", sha, "5"}, {7, "new"});
+  store->put_monitor({"m", sha, "5"}, {6, "late"});
+  store->commit();
+  EXPECT_FALSE(store->find_monitor({"m", sha, "1"}));
+  EXPECT_FALSE(store->find_monitor({"m", "another", "5"}));
+  ASSERT_TRUE(store->find_monitor({"m", sha, "2"}));
+  EXPECT_EQ(store->find_monitor({"m", sha, "2"})->state, state);
+  EXPECT_EQ(store->find_monitor({"m", sha, "5"})->number, 7);
+  EXPECT_EQ(store->find_monitor({"m", sha, "5"})->state, "new");
+  EXPECT_TRUE(store->find_monitor({"other", sha, "1"}));
+}
+
 TEST_P(FeedbackStoreTest, TakesAnyTextAsAnId) {
   const auto store = open_feedback_store(state_, {});
   for (const std::string id : {"'; DROP TABLE fcp_truths; --", "ä€𝄞", "", "$1", "\\x00"}) {
@@ -149,6 +171,81 @@ TEST_P(FeedbackStoreTest, TakesAnyTextAsAnId) {
     store->commit();
     EXPECT_TRUE(store->find_waiting("m", id, 0)) << id;
     EXPECT_FALSE(store->find_waiting("m", id + " ", 0)) << id;
+  }
+}
+
+std::string error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The tables that the version before had, with a truth and a level in them.
+void make_first_version(SqlDatabase& database) {
+  const std::string key =
+      "seq INTEGER PRIMARY KEY AUTOINCREMENT, model TEXT NOT NULL, id TEXT NOT NULL, line BIGINT "
+      "NOT NULL, sha256 TEXT NOT NULL, asked DOUBLE PRECISION NOT NULL, part BIGINT NOT NULL, x "
+      "BLOB NOT NULL, level DOUBLE PRECISION NOT NULL, ";
+  database.execute("CREATE TABLE fcp_waiting (" + key + "UNIQUE (model, id, line))");
+  database.execute(
+      "CREATE TABLE fcp_truths (" + key +
+      "time DOUBLE PRECISION NOT NULL, truth BLOB NOT NULL, scores BLOB NOT NULL, p_value DOUBLE "
+      "PRECISION NOT NULL, covered BIGINT NOT NULL, size DOUBLE PRECISION NOT NULL, adapted_size "
+      "DOUBLE PRECISION NOT NULL, UNIQUE (model, id, line))");
+  database.execute(
+      "CREATE TABLE fcp_levels (model TEXT NOT NULL, sha256 TEXT NOT NULL, method TEXT NOT NULL, "
+      "target DOUBLE PRECISION NOT NULL, level DOUBLE PRECISION NOT NULL, seq BIGINT NOT NULL, "
+      "state BLOB NOT NULL, PRIMARY KEY (model, sha256, method, target))");
+  database.execute(
+      "INSERT INTO fcp_truths VALUES (7, 'm', 'a', 0, 'sha', 1, 0, x'', 0, 2, x'', x'', 0.5, 1, 3, "
+      "0)");
+  database.execute("INSERT INTO fcp_levels VALUES ('m', 'sha', 'dtaci', 0.1, 0.07, 7, x'')");
+}
+
+TEST(FeedbackStore, BringsOlderTablesUpToDate) {
+  const Folder folder;
+  const std::string state = folder.path("state");
+  make_first_version(*open_sqlite(state, /*exclusive=*/true));
+  EXPECT_EQ(error_of([&] { read_feedback_store(state); }),
+            state +
+                "/feedback.db: an older fcp has made its tables; fcp serve brings them up to "
+                "date");
+  for (int time = 0; time < 2; ++time) {
+    const auto store = open_feedback_store(state, {});
+    EXPECT_TRUE(store->has_truth("m", "a", 0));
+    EXPECT_EQ(store->find_level({"m", "sha", "dtaci", 0.1})->level, 0.07);
+    store->each_truth("m", "sha", 0, [](const StoredTruth& one) {
+      EXPECT_EQ(one.number, 7);
+      EXPECT_EQ(one.alpha, 0);
+    });
+    store->begin();
+    store->put_monitor({"m", "sha", "o"}, {7, "x"});
+    store->commit();
+  }
+  EXPECT_EQ(read_feedback_store(state)->truths(), 1u);
+}
+
+TEST(FeedbackStore, RefusesTablesItDoesNotKnow) {
+  const Folder folder;
+  const std::string advice =
+      ", this one reads version 2; give another folder or database as the state, or use the fcp "
+      "that made it";
+  const std::string oldest = folder.path("oldest"), newer = folder.path("newer");
+  open_sqlite(oldest, /*exclusive=*/true)
+      ->execute("CREATE TABLE waiting (seq INTEGER); CREATE TABLE truths (seq INTEGER)");
+  EXPECT_EQ(error_of([&] { open_feedback_store(oldest, {}); }),
+            oldest + "/feedback.db: an older fcp has made its tables" + advice);
+  EXPECT_EQ(error_of([&] { read_feedback_store(oldest); }),
+            oldest + "/feedback.db: found no tables of a server" + advice);
+  open_sqlite(newer, /*exclusive=*/true)
+      ->execute("CREATE TABLE fcp_schema (version BIGINT); INSERT INTO fcp_schema VALUES (3)");
+  for (const auto& open : {+[](const std::string& where) { open_feedback_store(where, {}); },
+                           +[](const std::string& where) { read_feedback_store(where); }}) {
+    EXPECT_EQ(error_of([&] { open(newer); }),
+              newer + "/feedback.db: a newer fcp has made its tables, version 3" + advice);
   }
 }
 

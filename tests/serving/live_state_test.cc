@@ -29,7 +29,7 @@ class LiveStateTest : public ::testing::Test {
   void start() {
     state_.reset();
     state_ = std::make_unique<LiveState>(
-        open_feedback_store(folder_.path("state"), {}), *models_, options_,
+        open_feedback_store(folder_.path("state"), limits_), *models_, options_,
         [this](const std::string& text) { heard_.push_back(text); });
   }
 
@@ -57,7 +57,26 @@ class LiveStateTest : public ::testing::Test {
   std::unique_ptr<ModelStore> models_;
   std::unique_ptr<LiveState> state_;
   std::vector<std::string> heard_;
+  // The report once it has that many rows; reports are made twice a second.
+  MonitorReport report_of(size_t rows) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (state_->report("line")->rows < rows && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return state_->report("line").value();
+  }
+
+  void tell_truths(size_t first, size_t last) {
+    Random random(first);
+    for (size_t i = first; i < last; ++i) {
+      const std::string id = std::to_string(i);
+      remember(id, line_row(static_cast<float>(random.normal()), 0));
+      EXPECT_EQ(learn({id, 0, {static_cast<float>(random.normal())}}).status, "accepted");
+    }
+  }
+
   LiveOptions options_;
+  StoreLimits limits_;
 };
 
 TEST_F(LiveStateTest, AnswersTruthsClearly) {
@@ -78,24 +97,14 @@ TEST_F(LiveStateTest, ReportsTheLastTruth) {
     remember(id, line_row(1, 0));
     EXPECT_EQ(learn({id, 0, {2}}).status, "accepted");
   }
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (state_->report("line")->rows < 3 && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_EQ(state_->report("line")->rows, 3u);
+  EXPECT_EQ(report_of(3).rows, 3u);
   EXPECT_EQ(state_->truths(), 3u);
   EXPECT_EQ(state_->waiting(), 0u);
 }
 
 TEST_F(LiveStateTest, IsTheSameAfterARestart) {
-  Random random(1);
-  for (int i = 0; i < 60; ++i) {
-    const std::string id = std::to_string(i);
-    remember(id, line_row(static_cast<float>(random.normal()), 0));
-    EXPECT_EQ(learn({id, 0, {static_cast<float>(random.normal())}}).status, "accepted");
-  }
-  start();
-  const MonitorReport before = state_->report("line").value();
+  tell_truths(0, 60);
+  const MonitorReport before = report_of(60);
   EXPECT_EQ(before.rows, 60u);
   start();
   const MonitorReport after = state_->report("line").value();
@@ -104,6 +113,64 @@ TEST_F(LiveStateTest, IsTheSameAfterARestart) {
   EXPECT_EQ(after.log_exchangeability, before.log_exchangeability);
   EXPECT_EQ(after.log_drift, before.log_drift);
   EXPECT_EQ(learn({"7", 0, {1}}).status, "duplicate");
+}
+
+// Of 100 truths the store keeps 20, and the monitor knows all of them.
+TEST_F(LiveStateTest, IsTheSameAfterARestartThoughTruthsAreForgotten) {
+  limits_.truths = 20;
+  start();
+  tell_truths(0, 100);
+  const MonitorReport before = report_of(100);
+  ASSERT_EQ(before.rows, 100u);
+  ASSERT_EQ(state_->truths(), 20u);
+  start();
+  const MonitorReport after = state_->report("line").value();
+  EXPECT_EQ(after.rows, 100u);
+  EXPECT_EQ(after.alarms.size(), before.alarms.size());
+  EXPECT_EQ(state_->live_report("line")->recent.at(0).prediction.id, "99");
+  EXPECT_EQ(after.covered.hits, before.covered.hits);
+  EXPECT_EQ(after.size.sum, before.size.sum);
+  EXPECT_EQ(after.log_exchangeability, before.log_exchangeability);
+  EXPECT_EQ(after.log_drift, before.log_drift);
+  EXPECT_EQ(after.timeline.size(), before.timeline.size());
+  tell_truths(100, 110);
+  EXPECT_EQ(report_of(110).rows, 110u);
+}
+
+// Whether a region covered the truth was judged at a level; at another one there is a new monitor.
+TEST_F(LiveStateTest, BeginsAnewAtAnotherLevel) {
+  tell_truths(0, 20);
+  EXPECT_EQ(report_of(20).rows, 20u);
+  options_.monitor.level = Level(0.2);
+  start();
+  EXPECT_EQ(state_->report("line")->rows, 0u);
+  EXPECT_EQ(learn({"7", 0, {1}}).status, "duplicate");
+  tell_truths(20, 25);
+  EXPECT_EQ(report_of(5).rows, 5u);
+  options_.monitor.level = Level(0.1);
+  start();
+  EXPECT_EQ(state_->report("line")->rows, 20u);
+}
+
+// A state that cannot be read is said, and what is kept is replayed.
+TEST_F(LiveStateTest, ReplaysWhereItsStateIsDamaged) {
+  limits_.truths = 40;
+  start();
+  tell_truths(0, 60);
+  EXPECT_EQ(report_of(60).rows, 60u);
+  state_.reset();
+  heard_.clear();
+  {
+    const auto store = open_feedback_store(folder_.path("state"), limits_);
+    const std::string sha = models_->find("line")->model()->sha256();
+    store->begin();
+    store->put_monitor({"line", sha, "level 0.1, false alarms 0.01, seed 0"}, {1'000, "damaged"});
+    store->commit();
+  }
+  start();
+  ASSERT_FALSE(heard_.empty());
+  EXPECT_THAT(heard_[0], ::testing::HasSubstr("state: line: its monitor begins anew: "));
+  EXPECT_EQ(state_->report("line")->rows, 40u);
 }
 
 // The level goes where AdaptiveLevel goes with the same p-values, and stays there after a restart

@@ -1,18 +1,14 @@
-#include "fcp/serving/tensor_message.h"
-
-#include <bit>
-#include <cmath>
-#include <cstring>
+// From the body of an infer request to a TensorRequest.
 #include <limits>
 
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/serving/tensor_bytes.h"
+#include "fcp/serving/tensor_message.h"
 
 namespace fcp {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "tensors are sent as they lie in memory");
 
 using Json = nlohmann::json;
 
@@ -111,59 +107,6 @@ void read_json_data(const Json& json, RequestTensor& tensor, size_t count,
   tensor.data = std::move(texts);
 }
 
-template <typename Number>
-std::vector<double> numbers_in(std::string_view bytes, size_t count, const std::string& where) {
-  if (bytes.size() != count * sizeof(Number)) {
-    fail(where, ": found ", bytes.size(), " bytes, its shape needs ", count * sizeof(Number));
-  }
-  std::vector<double> numbers(count);
-  for (size_t i = 0; i < count; ++i) {
-    Number value;
-    std::memcpy(&value, bytes.data() + i * sizeof(Number), sizeof(Number));
-    numbers[i] = static_cast<double>(value);
-  }
-  return numbers;
-}
-
-std::vector<std::string> texts_in(std::string_view bytes, size_t count, const std::string& where) {
-  std::vector<std::string> texts;
-  while (!bytes.empty()) {
-    uint32_t size = 0;
-    if (bytes.size() < sizeof size) fail(where, ": its bytes end in the middle of a length");
-    std::memcpy(&size, bytes.data(), sizeof size);
-    bytes.remove_prefix(sizeof size);
-    if (size > bytes.size()) fail(where, ": its bytes end in the middle of a text");
-    texts.emplace_back(bytes.substr(0, size));
-    bytes.remove_prefix(size);
-    if (texts.size() > count) break;
-  }
-  if (texts.size() != count) fail(where, ": found other than the ", count, " texts of its shape");
-  return texts;
-}
-
-void read_binary_data(std::string_view bytes, RequestTensor& tensor, size_t count,
-                      const std::string& where) {
-  const std::string& type = tensor.datatype;
-  if (type == "BYTES") {
-    tensor.data = texts_in(bytes, count, where);
-    return;
-  }
-  const auto read = [&]<typename Number>(Number) {
-    tensor.data = numbers_in<Number>(bytes, count, where);
-  };
-  if (type == "FP32") return read(float{});
-  if (type == "FP64") return read(double{});
-  if (type == "INT64") return read(int64_t{});
-  if (type == "INT32") return read(int32_t{});
-  if (type == "INT16") return read(int16_t{});
-  if (type == "INT8") return read(int8_t{});
-  if (type == "UINT64") return read(uint64_t{});
-  if (type == "UINT32") return read(uint32_t{});
-  if (type == "UINT16") return read(uint16_t{});
-  if (type == "UINT8" || type == "BOOL") return read(uint8_t{});
-  fail(where, ": the datatype '", type, "' is not understood");
-}
-
 bool known_datatype(const std::string& type) {
   for (const char* known : {"FP32", "FP64", "INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32",
                             "UINT16", "UINT8", "BOOL", "BYTES"}) {
@@ -246,49 +189,6 @@ Json parse_json(std::string_view text) {
   return json;
 }
 
-Json data_json(const ResponseTensor& tensor) {
-  Json data = Json::array();
-  if (const auto* numbers = std::get_if<std::vector<float>>(&tensor.data)) {
-    for (const float value : *numbers) {
-      if (std::isinf(value)) {
-        data.push_back(value > 0 ? "inf" : "-inf");
-      } else {
-        data.push_back(value);
-      }
-    }
-  } else if (const auto* flags = std::get_if<std::vector<uint8_t>>(&tensor.data)) {
-    for (const uint8_t value : *flags) data.push_back(value != 0);
-  } else if (const auto* integers = std::get_if<std::vector<int64_t>>(&tensor.data)) {
-    data = *integers;
-  } else {
-    data = std::get<std::vector<std::string>>(tensor.data);
-  }
-  return data;
-}
-
-template <typename Number>
-void append_numbers(const std::vector<Number>& numbers, std::string& out) {
-  out.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number));
-}
-
-std::string data_bytes(const ResponseTensor& tensor) {
-  std::string bytes;
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&tensor.data)) {
-    for (const std::string& text : *texts) {
-      const auto size = static_cast<uint32_t>(text.size());
-      bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
-      bytes += text;
-    }
-  } else if (const auto* numbers = std::get_if<std::vector<float>>(&tensor.data)) {
-    append_numbers(*numbers, bytes);
-  } else if (const auto* integers = std::get_if<std::vector<int64_t>>(&tensor.data)) {
-    append_numbers(*integers, bytes);
-  } else {
-    append_numbers(std::get<std::vector<uint8_t>>(tensor.data), bytes);
-  }
-  return bytes;
-}
-
 }  // namespace
 
 void check_id(const std::string& id) {
@@ -323,37 +223,6 @@ TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> 
     request.outputs = read_outputs(*outputs, request.binary_outputs);
   }
   return request;
-}
-
-const char* datatype_of(const ResponseTensor& tensor) {
-  constexpr const char* kNames[] = {"FP32", "INT64", "BOOL", "BYTES"};
-  return kNames[tensor.data.index()];
-}
-
-TensorText tensor_response_text(const TensorResponse& response) {
-  nlohmann::ordered_json json = {{"model_name", response.model},
-                                 {"model_version", response.version}};
-  if (!response.id.empty()) json["id"] = response.id;
-  if (response.level) json["parameters"] = {{"level", *response.level}};
-  json["outputs"] = nlohmann::ordered_json::array();
-  std::string bytes;
-  bool binary = false;
-  for (const ResponseTensor& output : response.outputs) {
-    nlohmann::ordered_json one = {
-        {"name", output.name}, {"datatype", datatype_of(output)}, {"shape", output.shape}};
-    if (output.binary) {
-      const std::string data = data_bytes(output);
-      one["parameters"] = {{"binary_data_size", data.size()}};
-      bytes += data;
-      binary = true;
-    } else {
-      one["data"] = data_json(output);
-    }
-    json["outputs"].push_back(std::move(one));
-  }
-  const std::string head = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (!binary) return {head, std::nullopt};
-  return {head + bytes, head.size()};
 }
 
 }  // namespace fcp

@@ -1,0 +1,82 @@
+#include "fcp/serving/feedback_schema.h"
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+constexpr int64_t kSchema = 2;
+
+// x: a row; part: its group; level: the adapted one of the answer; alpha: of `covered` and `size`.
+std::string tables_in(const SqlWords& words) {
+  const std::string key = concat("seq ", words.serial,
+                                 ", model TEXT NOT NULL, id TEXT NOT NULL, line BIGINT NOT NULL, "
+                                 "sha256 TEXT NOT NULL, asked DOUBLE PRECISION NOT NULL, part "
+                                 "BIGINT NOT NULL, x ",
+                                 words.bytes, " NOT NULL, level DOUBLE PRECISION NOT NULL, ");
+  return concat(
+      "CREATE TABLE fcp_waiting (", key, "UNIQUE (model, id, line));", "CREATE TABLE fcp_truths (",
+      key, "time DOUBLE PRECISION NOT NULL, truth ", words.bytes, " NOT NULL, scores ", words.bytes,
+      " NOT NULL, p_value DOUBLE PRECISION NOT NULL, covered BIGINT NOT NULL, size DOUBLE "
+      "PRECISION NOT NULL, adapted_size DOUBLE PRECISION NOT NULL, UNIQUE (model, id, line));",
+      "CREATE INDEX fcp_truths_of ON fcp_truths (model, sha256, seq);",
+      "CREATE TABLE fcp_levels (model TEXT NOT NULL, sha256 TEXT NOT NULL, method TEXT NOT NULL, "
+      "target DOUBLE PRECISION NOT NULL, level DOUBLE PRECISION NOT NULL, seq BIGINT NOT NULL, "
+      "state ",
+      words.bytes, " NOT NULL, PRIMARY KEY (model, sha256, method, target));");
+}
+
+// From version 1. What level its truths were judged at is not known: 0.
+std::string second_version_in(const SqlWords& words) {
+  return concat(
+      "ALTER TABLE fcp_truths ADD COLUMN alpha DOUBLE PRECISION NOT NULL DEFAULT 0;",
+      "CREATE TABLE fcp_monitors (model TEXT NOT NULL, sha256 TEXT NOT NULL, options TEXT NOT "
+      "NULL, seq BIGINT NOT NULL, state ",
+      words.bytes, " NOT NULL, PRIMARY KEY (model, sha256, options));",
+      "CREATE TABLE fcp_schema (version BIGINT NOT NULL); INSERT INTO fcp_schema VALUES (2)");
+}
+
+// 0: there are no tables.
+int64_t version_of(SqlDatabase& database) {
+  if (!database.has_table("fcp_schema")) return database.has_table("fcp_truths") ? 1 : 0;
+  const auto asked = database.prepare("SELECT version FROM fcp_schema");
+  const int64_t version = asked->start().step() ? asked->integer(0) : 0;
+  asked->end();
+  return version;
+}
+
+[[noreturn]] void fail_schema(const SqlDatabase& database, const std::string& found) {
+  fail(database.name(), ": ", found, ", this one reads version ", kSchema,
+       "; give another folder or database as the state, or use the fcp that made it");
+}
+
+int64_t known_version(SqlDatabase& database) {
+  const int64_t version = version_of(database);
+  if (version > kSchema) {
+    fail_schema(database, concat("a newer fcp has made its tables, version ", version));
+  }
+  return version;
+}
+
+}  // namespace
+
+void make_schema(SqlDatabase& database) {
+  database.begin();
+  const int64_t version = known_version(database);
+  const bool is_oldest = !database.is_shared() && version == 0 && database.has_table("truths") &&
+                         database.has_table("waiting");
+  if (is_oldest) fail_schema(database, "an older fcp has made its tables");
+  if (version < 1) database.execute(tables_in(database.words()));
+  if (version < 2) database.execute(second_version_in(database.words()));
+  database.commit();
+}
+
+void check_schema(SqlDatabase& database) {
+  const int64_t version = known_version(database);
+  if (version == 0) fail_schema(database, "found no tables of a server");
+  if (version < kSchema) {
+    fail(database.name(), ": an older fcp has made its tables; fcp serve brings them up to date");
+  }
+}
+
+}  // namespace fcp

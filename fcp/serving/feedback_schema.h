@@ -1,0 +1,19 @@
+// The tables of a feedback store, and what becomes of those that another version of fcp has made.
+//
+// `fcp_schema` names the version of the tables. Version 1 had no such table; it is brought up to
+// date where a server opens it, and its truths are kept. What came before it, and what a newer fcp
+// has made, is refused in one line.
+// Tested by tests/serving/feedback_store_test.cc.
+#pragma once
+
+#include "fcp/serving/sql_database.h"
+
+namespace fcp {
+
+// Makes the tables, or brings them up to date, in one transaction.
+void make_schema(SqlDatabase& database);
+
+// An Error where the tables are not those of this version.
+void check_schema(SqlDatabase& database);
+
+}  // namespace fcp

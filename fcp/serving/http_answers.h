@@ -1,0 +1,29 @@
+// Where the answers of an HttpServer come in, from any thread; the descriptor wakes its epoll.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "fcp/serving/http_server.h"
+
+namespace fcp {
+
+struct HttpServer::Answers {
+  int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  std::mutex mutex{};
+  std::vector<std::pair<uint64_t, HttpResponse>> list{};
+
+  ~Answers() { ::close(event); }
+
+  void wake() const {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(event, &one, sizeof one);
+  }
+};
+
+}  // namespace fcp

@@ -1,0 +1,128 @@
+// What a LiveState knows of each model: as the store has it, and on from there.
+#include <charconv>
+#include <ctime>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/pipeline/replay.h"
+#include "fcp/serving/live_state.h"
+
+namespace fcp {
+namespace {
+
+constexpr size_t kShownTruths = 10;
+constexpr int64_t kLookBack = 200;  // numbers among which truths to show are looked for
+
+// The fewest digits that are read back as the same number.
+std::string shortest(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+// "2026-11-16T05", in UTC.
+std::string hour_of(double seconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H", &parts);
+  return text;
+}
+
+}  // namespace
+
+// At the start of a transaction: what was not committed is not heard of.
+void LiveState::watch_newest() {
+  for (const std::string& name : models_.names()) watch(models_.find(name)->model());
+}
+
+// The monitor of this very file, replayed from what is kept where it is a new one.
+void LiveState::watch(const std::shared_ptr<const ServedModel>& model) {
+  const auto known = by_model_.find(model->name());
+  if (known != by_model_.end() && known->second.model->sha256() == model->sha256()) return;
+  Watched made;
+  made.model = model;
+  made.monitor = new_monitor(*model);
+  replay_monitor(made);
+  made.alarms = made.monitor->alarms().size();  // they were told when they were raised
+  if (options_.adapt) made.level = replayed_level(*model);
+  by_model_.insert_or_assign(model->name(), std::move(made));
+  hear({});
+}
+
+std::unique_ptr<Monitor> LiveState::new_monitor(const ServedModel& model) const {
+  const size_t row_size = model.row_size();
+  const auto& columns = model.facts().columns;
+  return std::make_unique<Monitor>(
+      options_.monitor, monitored_calibration(model.artifact()),
+      watched_inputs(row_size, columns.size() == row_size ? columns : std::vector<std::string>(),
+                     {}, options_.monitor.seed));
+}
+
+// From where it was kept, through the truths since then.
+void LiveState::replay_monitor(Watched& watched) {
+  const ServedModel& model = *watched.model;
+  if (const auto kept = store_->find_monitor(monitor_key(model))) {
+    try {
+      watched.monitor->restore(kept->state);
+      watched.last = kept->number;
+    } catch (const Error& error) {
+      heard_(concat("state: ", model.name(), ": its monitor begins anew: ", error.what()));
+    }
+  }
+  const int64_t known = watched.last;
+  store_->each_truth(model.name(), model.sha256(), known - kLookBack,
+                     [&](const StoredTruth& truth) {
+                       if (truth.number > known) return watch_truth(watched, truth);
+                       show_truth(watched, truth);
+                     });
+}
+
+void LiveState::show_truth(Watched& watched, const StoredTruth& truth) {
+  watched.recent.push_front(truth);
+  if (watched.recent.size() > kShownTruths) watched.recent.pop_back();
+}
+
+MonitorKey LiveState::monitor_key(const ServedModel& model) const {
+  const MonitorOptions& options = options_.monitor;
+  return {model.name(), model.sha256(),
+          concat("level ", shortest(options.level.value()), ", false alarms ",
+                 shortest(options.false_alarms), ", seed ", options.seed)};
+}
+
+LevelKey LiveState::level_key(const ServedModel& model) const {
+  return {model.name(), model.sha256(), adapting_text(*options_.adapt),
+          options_.monitor.level.value()};
+}
+
+// From where it was kept, or from the target through all truths that are.
+AdaptiveLevel LiveState::replayed_level(const ServedModel& model) {
+  AdaptiveLevel level(options_.monitor.level, *options_.adapt);
+  const std::optional<StoredLevel> kept = store_->find_level(level_key(model));
+  if (kept) level.restore(kept->state);
+  store_->each_truth(model.name(), model.sha256(), kept ? kept->number : 0,
+                     [&](const StoredTruth& truth) { level.see(truth.p_value); });
+  return level;
+}
+
+// A truth that was judged at another level says nothing about coverage at this one.
+void LiveState::watch_truth(Watched& watched, const StoredTruth& truth) const {
+  watched.last = truth.number;
+  show_truth(watched, truth);
+  if (truth.alpha != options_.monitor.level.value()) return;
+  ++watched.not_kept;
+  const WaitingPrediction& asked = truth.prediction;
+  const MonitoredRow row{.scores = truth.scores,
+                         .covered = truth.covered,
+                         .size = truth.size,
+                         .group = asked.group,
+                         .shown = {},
+                         .x = asked.x};
+  std::optional<AdaptedRow> adapted;
+  if (asked.level > 0) {
+    adapted = AdaptedRow{asked.level, truth.p_value > asked.level, truth.adapted_size};
+  }
+  watched.monitor->take(row, hour_of(truth.time), adapted);
+}
+
+}  // namespace fcp

@@ -1,0 +1,91 @@
+#include "fcp/serving/tensor_bytes.h"
+
+#include <bit>
+#include <cstring>
+
+#include "fcp/base/error.h"
+
+namespace fcp {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensors are sent as they lie in memory");
+
+template <typename Number>
+std::vector<double> numbers_in(std::string_view bytes, size_t count, const std::string& where) {
+  if (bytes.size() != count * sizeof(Number)) {
+    fail(where, ": found ", bytes.size(), " bytes, its shape needs ", count * sizeof(Number));
+  }
+  std::vector<double> numbers(count);
+  for (size_t i = 0; i < count; ++i) {
+    Number value;
+    std::memcpy(&value, bytes.data() + i * sizeof(Number), sizeof(Number));
+    numbers[i] = static_cast<double>(value);
+  }
+  return numbers;
+}
+
+std::vector<std::string> texts_in(std::string_view bytes, size_t count, const std::string& where) {
+  std::vector<std::string> texts;
+  while (!bytes.empty()) {
+    uint32_t size = 0;
+    if (bytes.size() < sizeof size) fail(where, ": its bytes end in the middle of a length");
+    std::memcpy(&size, bytes.data(), sizeof size);
+    bytes.remove_prefix(sizeof size);
+    if (size > bytes.size()) fail(where, ": its bytes end in the middle of a text");
+    texts.emplace_back(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+    if (texts.size() > count) break;
+  }
+  if (texts.size() != count) fail(where, ": found other than the ", count, " texts of its shape");
+  return texts;
+}
+
+template <typename Number>
+void append_numbers(const std::vector<Number>& numbers, std::string& out) {
+  out.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number));
+}
+
+}  // namespace
+
+void read_binary_data(std::string_view bytes, RequestTensor& tensor, size_t count,
+                      const std::string& where) {
+  const std::string& type = tensor.datatype;
+  if (type == "BYTES") {
+    tensor.data = texts_in(bytes, count, where);
+    return;
+  }
+  const auto read = [&]<typename Number>(Number) {
+    tensor.data = numbers_in<Number>(bytes, count, where);
+  };
+  if (type == "FP32") return read(float{});
+  if (type == "FP64") return read(double{});
+  if (type == "INT64") return read(int64_t{});
+  if (type == "INT32") return read(int32_t{});
+  if (type == "INT16") return read(int16_t{});
+  if (type == "INT8") return read(int8_t{});
+  if (type == "UINT64") return read(uint64_t{});
+  if (type == "UINT32") return read(uint32_t{});
+  if (type == "UINT16") return read(uint16_t{});
+  if (type == "UINT8" || type == "BOOL") return read(uint8_t{});
+  fail(where, ": the datatype '", type, "' is not understood");
+}
+
+std::string data_bytes(const ResponseTensor& tensor) {
+  std::string bytes;
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&tensor.data)) {
+    for (const std::string& text : *texts) {
+      const auto size = static_cast<uint32_t>(text.size());
+      bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
+      bytes += text;
+    }
+  } else if (const auto* numbers = std::get_if<std::vector<float>>(&tensor.data)) {
+    append_numbers(*numbers, bytes);
+  } else if (const auto* integers = std::get_if<std::vector<int64_t>>(&tensor.data)) {
+    append_numbers(*integers, bytes);
+  } else {
+    append_numbers(std::get<std::vector<uint8_t>>(tensor.data), bytes);
+  }
+  return bytes;
+}
+
+}  // namespace fcp

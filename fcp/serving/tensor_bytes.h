@@ -1,0 +1,21 @@
+// Tensors as the bytes of the binary extension: little-endian, BYTES preceded by their length in
+// four bytes.
+// Tested by tests/serving/tensor_message_test.cc and fuzz/fuzz_request.cc.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "fcp/serving/tensor_message.h"
+
+namespace fcp {
+
+// The data of a tensor whose datatype is known and whose shape has `count` elements. An Error
+// begins with `where`.
+void read_binary_data(std::string_view bytes, RequestTensor& tensor, size_t count,
+                      const std::string& where);
+
+std::string data_bytes(const ResponseTensor& tensor);
+
+}  // namespace fcp

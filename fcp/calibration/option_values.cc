@@ -41,6 +41,10 @@ bool in_range(const Option& option, double value) {
   return !low && value <= option.most && std::isfinite(value);
 }
 
+bool contains_choice(const std::vector<std::string>& choices, const std::string& text) {
+  return std::find(choices.begin(), choices.end(), text) != choices.end();
+}
+
 bool fits(const Option& option, const OptionValue& value) {
   if (std::holds_alternative<AutoValue>(value)) return option.may_be_auto;
   const auto* whole = std::get_if<uint64_t>(&value);
@@ -56,10 +60,7 @@ bool fits(const Option& option, const OptionValue& value) {
       return number != nullptr && in_range(option, *number);
     case OptionKind::kChoice:
       if (text == nullptr) return false;
-      for (const std::string& choice : option.choices) {
-        if (choice == *text) return true;
-      }
-      return false;
+      return contains_choice(option.choices, *text) || contains_choice(option.only_made, *text);
     case OptionKind::kText:
       return text != nullptr;
     case OptionKind::kNumbers:

@@ -59,6 +59,7 @@ struct Option {
   bool may_be_auto = false;          // AutoValue is allowed
   std::optional<double> harmless{};  // a value that is not refused where nothing looks at it
   std::vector<std::string> choices{};
+  std::vector<std::string> only_made{};  // more choices, of files that fcp fit makes; not offered
   OptionAccess access = OptionAccess::kAsked;
   OptionStorage storage = OptionStorage::kAlways;
   std::string key{};            // in the artifact; empty: the name

@@ -183,6 +183,23 @@ TEST(Options, Contradictions) {
   EXPECT_EQ(complaint({.score = {.name = "nice"}}).substr(0, 28), "score: found nice, expected ");
 }
 
+// A file of fcp fit may have them, and a request that has them says who makes them.
+TEST(Options, WhatFitAloneMakesIsReadAndNotOffered) {
+  for (const auto& [name, made] : std::vector<std::pair<std::string, std::string>>{
+           {"score", "cross"}, {"score", "cross_labels"}, {"calibration", "cross"}}) {
+    const Option& option = find_option(name);
+    EXPECT_EQ(std::count(option.choices.begin(), option.choices.end(), made), 0) << made;
+    EXPECT_EQ(expected_value(option).find("cross"), std::string::npos);
+    EXPECT_NO_THROW(check_value(option, made));
+    MethodRequest request;
+    set_option(request, option, made);
+    EXPECT_NE(complaint(request).find(name + ": cross calibrates a network by the rows that train"),
+              std::string::npos)
+        << complaint(request);
+  }
+  EXPECT_THROW(check_value(find_option("score"), "crossed"), OptionError);
+}
+
 TEST(Options, ValuesOutOfRange) {
   const auto said = [](const char* name, const std::string& text) -> std::string {
     try {

@@ -41,7 +41,7 @@ tsan: deps
 	cd build/tsan && setarch $$(uname -m) -R ctest --parallel $(JOBS) --output-on-failure \
 	  --tests-regex '^(base|data|distributed)_test$$'
 
-# The rooms without libtorch by clang: their tests under the address and undefined-behaviour
+# The rooms that read files, by clang: their tests under the address and undefined-behaviour
 # sanitizers, and their fuzzing targets from a fixed seed, so that a run repeats the one before.
 rooms: deps
 	CMAKE_OPTIONS="$(CMAKE_OPTIONS)" scripts/check-rooms.sh $(JOBS) $(FUZZ_SECONDS)

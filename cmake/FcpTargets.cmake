@@ -63,7 +63,7 @@ endfunction()
 function(fcp_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   if(NOT TEST_TIMEOUT)
-    set(TEST_TIMEOUT 300)
+    set(TEST_TIMEOUT 900)  # a busy machine included
   endif()
   add_executable(${name} ${TEST_SOURCES})
   fcp_unite(${name} 8)

@@ -21,13 +21,19 @@ step() { printf '\n=== %s\n' "$*"; }
 
 root=${FCP_ROOT:-$(mktemp -d /var/tmp/fcp-root.XXXXXX)}
 packages=$(mktemp -d)
-trap 'rm -rf "$packages"; [ -n "${FCP_ROOT:-}" ] || rm -rf --one-file-system "$root"' EXIT
+leave() {
+  ! mountpoint -q "$root/proc" || umount "$root/proc"
+  rm -rf "$packages"
+  [ -n "${FCP_ROOT:-}" ] || rm -rf --one-file-system "$root"
+}
+trap leave EXIT
 
 step "packages"
 cpack -G DEB --config "$build/CPackConfig.cmake" -B "$packages"
 step "a clean root at $root"
 [ -d "$root/usr" ] || debootstrap --variant=minbase bookworm "$root" "$mirror"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
+mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"  # libtorch counts processors there
 in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root "$@"; }
 apt_get() { in_root DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "$@"; }
 

@@ -41,8 +41,10 @@ bool in_range(const Option& option, double value) {
   return !low && value <= option.most && std::isfinite(value);
 }
 
-bool contains_choice(const std::vector<std::string>& choices, const std::string& text) {
-  return std::find(choices.begin(), choices.end(), text) != choices.end();
+std::vector<std::string> every_choice(const Option& option) {
+  std::vector<std::string> choices = option.choices;
+  choices.insert(choices.end(), option.only_made.begin(), option.only_made.end());
+  return choices;
 }
 
 bool fits(const Option& option, const OptionValue& value) {
@@ -60,7 +62,10 @@ bool fits(const Option& option, const OptionValue& value) {
       return number != nullptr && in_range(option, *number);
     case OptionKind::kChoice:
       if (text == nullptr) return false;
-      return contains_choice(option.choices, *text) || contains_choice(option.only_made, *text);
+      for (const std::string& choice : every_choice(option)) {
+        if (choice == *text) return true;
+      }
+      return false;
     case OptionKind::kText:
       return text != nullptr;
     case OptionKind::kNumbers:
@@ -139,7 +144,7 @@ std::string expected_value(const Option& option, bool resolved) {
     case OptionKind::kNumber:
       return open + "a number" + range_text(option);
     case OptionKind::kChoice:
-      return open + joined_choices(option.choices, " or ");
+      return open + joined_choices(resolved ? every_choice(option) : option.choices, " or ");
     case OptionKind::kText:
       return open + "text";
     case OptionKind::kNumbers:

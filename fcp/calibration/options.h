@@ -95,7 +95,7 @@ OptionValue parse_option(const Option& option, const std::string& text);
 std::string option_text(const OptionValue& value);
 
 // "a number of at least 0", "'auto' or a whole number from 1 to 2147483647", …; once the options
-// are resolved nothing is 'auto'.
+// are resolved, as in a file, nothing is 'auto', and what fcp fit alone makes is among the choices.
 std::string expected_value(const Option& option, bool resolved = false);
 
 // "nested, linearized and feature_cqr without paper"; empty: everything.

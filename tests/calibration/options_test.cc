@@ -36,6 +36,7 @@ OptionValue other_value(const Option& option) {
     case OptionKind::kNumbers:
       return std::vector<double>{2, 0.5};
     case OptionKind::kChoice:
+      if (!option.only_made.empty()) return option.only_made.back();
       return option.choices.back() == option_text(usual) ? option.choices[0]
                                                          : option.choices.back();
     case OptionKind::kText:

@@ -17,7 +17,7 @@ TEST(Law, NestedByIbp) { EXPECT_GT(expect_nested_law(BoundMethod::kIbp, 60, 10, 
 
 TEST(Law, NestedByCrownIbp) { EXPECT_GT(expect_nested_law(BoundMethod::kCrownIbp, 5, 2, 2), 700); }
 
-TEST(Law, NestedByCrown) { EXPECT_GT(expect_nested_law(BoundMethod::kCrown, 2, 1, 3), 150); }
+TEST(Law, NestedByCrown) { EXPECT_GT(expect_nested_law(BoundMethod::kCrown, 3, 2, 2), 400); }
 
 TEST(Law, NestedByAlphaCrown) {
   EXPECT_GT(expect_nested_law(BoundMethod::kAlphaCrown, 1, 1, 4), 80);
@@ -271,7 +271,7 @@ TEST(Law, FeatureCqrByIbp) {
 }
 
 TEST(Law, FeatureCqrByCrownIbp) {
-  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrownIbp, 2, 1, 15), 50);
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrownIbp, 2, 2, 16), 80);
 }
 
 TEST(Law, FeatureCqrByCrown) {

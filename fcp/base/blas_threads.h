@@ -1,11 +1,21 @@
 // OpenBLAS keeps threads of its own, of which libtorch tells it nothing: they would take a second
 // core for one thread, wait for each other by yielding on a busy one, and their number can change
 // the last bits of a product. For the whole process; without OpenBLAS nothing happens.
+// Tested by tests/training/ensemble_fit_test.cc and tests/network/row_product_test.cc.
 #pragma once
 
 namespace fcp {
 
 void set_blas_threads(int threads);
 int blas_threads();  // 0 without OpenBLAS
+
+// OpenBLAS has one thread while any of these is in scope, on whatever threads they are.
+class SingleBlasThread {
+ public:
+  SingleBlasThread();
+  ~SingleBlasThread();
+  SingleBlasThread(const SingleBlasThread&) = delete;
+  SingleBlasThread& operator=(const SingleBlasThread&) = delete;
+};
 
 }  // namespace fcp

@@ -11,6 +11,7 @@ namespace fcp {
 namespace {
 
 std::atomic<size_t> given_budget = 0;
+thread_local size_t sharers_here = 1;
 
 }  // namespace
 
@@ -39,5 +40,10 @@ size_t memory_budget() {
 }
 
 void set_memory_budget(size_t bytes) { given_budget = bytes; }
+
+MemoryShare::MemoryShare(size_t sharers) : before_(sharers_here) { sharers_here *= sharers; }
+MemoryShare::~MemoryShare() { sharers_here = before_; }
+
+size_t memory_sharers() { return sharers_here; }
 
 }  // namespace fcp

@@ -18,4 +18,19 @@ size_t available_memory();
 size_t memory_budget();
 void set_memory_budget(size_t bytes);
 
+// While in scope, this thread is one of `sharers` that work side by side and have a part of the
+// memory each, of this budget and of those that options give.
+class MemoryShare {
+ public:
+  explicit MemoryShare(size_t sharers);
+  ~MemoryShare();
+  MemoryShare(const MemoryShare&) = delete;
+  MemoryShare& operator=(const MemoryShare&) = delete;
+
+ private:
+  size_t before_;
+};
+
+size_t memory_sharers();  // 1 outside of any share
+
 }  // namespace fcp

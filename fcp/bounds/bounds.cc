@@ -66,6 +66,12 @@ class WalkedBounds : public HeadBounds {
     return available > 0 ? available / 2 : kFallbackMemory;
   }
 
+  // This thread's part; or all of it, for one thread after the other, where a row needs more.
+  size_t memory_for(const WalkCost& cost) const {
+    const size_t part = memory_ / memory_sharers();
+    return cost.least(linear()) > static_cast<double>(part) ? memory_ : part;
+  }
+
   // Counted once for each shape of feature.
   WalkCost cost_of(const Ball& ball) const {
     const std::vector<int64_t> shape = ball.center.sizes().slice(1).vec();
@@ -89,9 +95,10 @@ class WalkedBounds : public HeadBounds {
   std::vector<RowChunk> chunks_of(const Ball& ball, const WalkCost& cost) const {
     const int64_t rows = ball.center.size(0);
     const int64_t fixed = head_.network->fixed_batch();
-    const int64_t affordable = affordable_rows(cost, linear(), memory_);
+    const int64_t affordable = affordable_rows(cost, linear(), memory_for(cost));
     const int64_t size = fixed != kDynamic ? fixed : std::min(affordable, rows);
     std::vector<RowChunk> chunks;
+    const double most_kept = static_cast<double>(memory_ / memory_sharers()) / 4;
     double kept = 0;
     for (int64_t first = 0; first < rows; first += size) {
       RowChunk chunk;
@@ -100,13 +107,13 @@ class WalkedBounds : public HeadBounds {
       chunk.ball = ball;
       const int64_t count = fixed != kDynamic ? fixed : chunk.present;
       chunk.ball.center = select_rows(ball.center, first, chunk.present, count);
-      if (kept <= static_cast<double>(memory_) / 4) {
+      if (kept <= most_kept) {
         chunk.outputs = first_outputs(head_, chunk.ball);
         for (const Op::BallOutput& output : chunk.outputs) {
           if (!output.center.defined()) continue;
           kept += static_cast<double>(output.center.nbytes() + output.reach.nbytes());
         }
-        if (kept > static_cast<double>(memory_) / 4) chunk.outputs.clear();
+        if (kept > most_kept) chunk.outputs.clear();
       }
       chunks.push_back(std::move(chunk));
     }
@@ -116,6 +123,8 @@ class WalkedBounds : public HeadBounds {
   std::vector<Range> ranges_of(const Ball& ball, const std::vector<RowChunk>& chunks,
                                const WalkCost& cost, const torch::Tensor& given) const {
     const torch::NoGradGuard no_gradients;
+    std::unique_lock<std::mutex> alone(whole_, std::defer_lock);
+    if (memory_for(cost) > memory_ / memory_sharers()) alone.lock();
     const torch::Tensor radius = prepare_radius(head_, ball, given);
     std::vector<Tensors> lower(outputs()), upper(outputs());
     for (const RowChunk& chunk : chunks) {
@@ -148,7 +157,7 @@ class WalkedBounds : public HeadBounds {
     }
     const LinearHead linear =
         make_linear_head(head_, ball, first, options_.method != BoundMethod::kCrownIbp,
-                         affordable_numbers(cost, ball.center.size(0), memory_));
+                         affordable_numbers(cost, ball.center.size(0), memory_for(cost)));
     for (const int slot : head_.network->output_slots()) {
       const Range& interval = linear.ranges[static_cast<size_t>(slot)];
       const Range range =
@@ -164,6 +173,7 @@ class WalkedBounds : public HeadBounds {
   PreparedHead head_;
   BoundOptions options_;
   size_t memory_;
+  mutable std::mutex whole_;  // held by the thread that takes all of the memory
   mutable std::mutex mutex_;
   mutable std::map<std::vector<int64_t>, WalkCost> costs_;
 };

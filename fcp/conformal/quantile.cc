@@ -8,6 +8,7 @@
 #include "fcp/base/infinity.h"
 #include "fcp/conformal/kth_smallest.h"
 #include "fcp/conformal/rank.h"
+#include "fcp/conformal/sort_scores.h"
 #include "fcp/conformal/weight_sum.h"
 
 namespace fcp {
@@ -54,7 +55,7 @@ double conformal_quantile_sorted(std::span<const double> sorted, const Level& le
 
 std::vector<double> sorted_scores(std::vector<double> scores) {
   check_scores(scores);
-  std::sort(scores.begin(), scores.end());
+  sort_scores(scores);
   return scores;
 }
 

@@ -5,6 +5,12 @@
 #include <string>
 #include <vector>
 
+#include <ATen/ThreadLocalState.h>
+
+#include "fcp/base/memory.h"
+#include "fcp/base/parallel.h"
+#include "fcp/network/single_thread.h"
+
 namespace fcp {
 namespace {
 
@@ -22,7 +28,9 @@ const std::set<std::string>& batch_free_ops() {
       "Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Expand",
       "EyeLike", "Flatten", "Gather", "GatherElements", "GatherND", "GlobalMaxPool", "MaxPool",
       "OneHot", "Pad", "Range", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Size", "Slice",
-      "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze"};
+      "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze",
+      // Sums of each row in a fixed order.
+      "LogSoftmax", "ReduceMean", "ReduceSum", "Softmax"};
   return ops;
 }
 
@@ -73,18 +81,53 @@ bool is_batch_free(const Network& network) {
   });
 }
 
+namespace {
+
+Tensors row_of(const Tensors& inputs, size_t row) {
+  Tensors one;
+  for (const torch::Tensor& input : inputs) {
+    one.push_back(input.narrow(0, static_cast<int64_t>(row), 1));
+  }
+  return one;
+}
+
+// Runs the first row, and counts all that it made: as many rows at once as fit the budget.
+Tensors run_first(const Network& network, const Tensors& inputs, size_t& rows_at_once) {
+  double bytes = 1;
+  const auto count = [&](const Step&, const Tensors&, const Tensors& results) {
+    for (const torch::Tensor& result : results) {
+      if (result.defined()) bytes += static_cast<double>(result.nbytes());
+    }
+  };
+  Tensors results = network.run(row_of(inputs, 0), count);
+  rows_at_once = static_cast<size_t>(
+      std::max(1.0, static_cast<double>(memory_budget() / memory_sharers()) / bytes));
+  return results;
+}
+
+}  // namespace
+
 Tensors run_apart(const Network& network, const Tensors& inputs) {
   const bool one_row = inputs.empty() || inputs[0].dim() == 0 || inputs[0].size(0) < 2;
   const bool together =
       one_row || !network.device().is_cpu() || network.fixed_batch() > 1 || is_batch_free(network);
   if (together) return network.run_rows(inputs);
-  std::vector<Tensors> parts(network.outputs().size());
-  for (int64_t row = 0; row < inputs[0].size(0); ++row) {
-    Tensors one;
-    for (const torch::Tensor& input : inputs) one.push_back(input.narrow(0, row, 1));
-    const Tensors results = network.run(one);
-    for (size_t i = 0; i < results.size(); ++i) parts[i].push_back(results[i]);
-  }
+  const auto rows = static_cast<size_t>(inputs[0].size(0));
+  std::vector<Tensors> parts(network.outputs().size(), Tensors(rows));
+  const auto keep = [&](size_t row, const Tensors& results) {
+    for (size_t i = 0; i < results.size(); ++i) parts[i][row] = results[i];
+  };
+  constexpr size_t kThreadRows = 4;
+  size_t threads = static_cast<size_t>(at::get_num_threads()), affordable = 1;
+  const SingleThread one_thread;
+  keep(0, run_first(network, inputs, affordable));
+  threads = std::min(threads, affordable);
+  const at::ThreadLocalState caller;  // whether gradients are wanted
+  parallel_rows(rows - 1, kThreadRows, threads, [&](size_t first, size_t last) {
+    const at::ThreadLocalStateGuard as_caller(caller);
+    at::set_num_threads(1);  // of this thread
+    for (size_t i = first; i < last; ++i) keep(i + 1, network.run(row_of(inputs, i + 1)));
+  });
   Tensors outputs;
   for (const Tensors& part : parts) outputs.push_back(torch::cat(part));
   return outputs;

@@ -217,7 +217,7 @@ torch::Tensor tile_of(const std::function<torch::Tensor(const torch::Tensor&)>& 
 template <typename Number>
 void sum_each_row(const torch::Tensor& x, torch::Tensor& sums) {
   const int64_t width = x.size(1);
-  for (int64_t row = 0; row < x.size(0); ++row) {
+  const auto sum_one = [&](int64_t row) {
     const Number* from = x.data_ptr<Number>() + row * width;
     Number parts[8] = {};
     int64_t i = 0;
@@ -227,7 +227,13 @@ void sum_each_row(const torch::Tensor& x, torch::Tensor& sums) {
     for (; i < width; ++i) parts[i % 8] += from[i];
     sums.data_ptr<Number>()[row] = ((parts[0] + parts[4]) + (parts[2] + parts[6])) +
                                    ((parts[1] + parts[5]) + (parts[3] + parts[7]));
-  }
+  };
+  const auto rows = static_cast<size_t>(x.size(0));
+  const size_t least = (size_t{1} << 17) / static_cast<size_t>(width + 1) + 1;
+  parallel_rows(rows, least, static_cast<size_t>(at::get_num_threads()),
+                [&](size_t first, size_t last) {
+                  for (size_t row = first; row < last; ++row) sum_one(static_cast<int64_t>(row));
+                });
 }
 
 }  // namespace
@@ -291,6 +297,24 @@ torch::Tensor sum_rows(const torch::Tensor& x) {
   else
     sum_each_row<double>(plain, sums);
   return sums;
+}
+
+torch::Tensor sum_along(const torch::Tensor& x, const std::vector<int64_t>& axes, bool keep_axes) {
+  if (!takes_own_path(x) || axes.empty() || x.numel() == 0) return x.sum(axes, keep_axes);
+  std::vector<int64_t> order, shape;
+  for (int64_t i = 0; i < x.dim(); ++i) {
+    const bool summed = std::binary_search(axes.begin(), axes.end(), i);
+    if (!summed) order.push_back(i);
+    if (!summed || keep_axes) shape.push_back(summed ? 1 : x.size(i));
+  }
+  const size_t kept = order.size();
+  order.insert(order.end(), axes.begin(), axes.end());
+  const torch::Tensor last = x.permute(order);
+  const torch::Tensor rows =
+      kept == 0
+          ? last.reshape({1, -1})
+          : last.flatten(static_cast<int64_t>(kept)).flatten(0, static_cast<int64_t>(kept) - 1);
+  return sum_rows(rows).reshape(shape);
 }
 
 torch::Tensor row_dots(const torch::Tensor& a, const torch::Tensor& b) {

@@ -7,7 +7,7 @@
 //
 //   row_product   y = a · b        Σ_k a_ik b_kj, k rising, in tiles of registers
 //   each_alike    y_i = f(x_i)     libtorch's f on tiles that its vectors fill without a remainder
-//   sum_rows      y_i = Σ_j x_ij   in a fixed order
+//   sum_rows      y_i = Σ_j x_ij   in a fixed order; sum_along the same along any axes
 //
 // On the CPU, in float and double; elsewhere they are libtorch's own. Gradients flow through all of
 // them, and the products of the way back are row products too.
@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include <torch/types.h>
 
@@ -48,6 +49,9 @@ torch::Tensor each_alike(const std::function<torch::Tensor(const torch::Tensor&)
 
 // The sum of each row of x [N, …] → [N].
 torch::Tensor sum_rows(const torch::Tensor& x);
+
+// The sum of x along `axes`, which are sorted and counted from the front.
+torch::Tensor sum_along(const torch::Tensor& x, const std::vector<int64_t>& axes, bool keep_axes);
 
 // Σ_d a_snd b_nd of a [S, N, D] and b [N, D] → [S, N].
 torch::Tensor row_dots(const torch::Tensor& a, const torch::Tensor& b);

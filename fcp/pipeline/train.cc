@@ -1,6 +1,7 @@
 #include "fcp/pipeline/train.h"
 
 #include <optional>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -51,9 +52,10 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
                           const Context& context) {
   const Rows rows = read_all(source);
   std::optional<Stage> stage;  // how long it is becomes known with the first step
+  int64_t done = 0;
   TabularResult result = train_tabular(rows.x, rows.y, options, [&](const EnsembleStep& step) {
     if (!stage) stage.emplace(context, "train", static_cast<size_t>(step.steps));
-    stage->advance(1, [&] {
+    stage->advance(static_cast<size_t>(step.step - std::exchange(done, step.step)), [&] {
       return concat("epoch ", step.epoch, " of ", step.epochs, ", hold-out loss ", step.loss);
     });
   });

@@ -18,6 +18,7 @@
 #include "fcp/scores/quantiles.h"
 #include "fcp/scores/rectified.h"
 #include "fcp/scores/residual.h"
+#include "fcp/scores/shared_rows.h"
 #include "fcp/scores/spread.h"
 #include "fcp/scores/surrogate.h"
 
@@ -93,8 +94,12 @@ std::unique_ptr<Score> make_score(const ScoreOptions& options,
     fail(options.name, ": a share of the pixels (", options.pixels,
          ") can be asked of residual, nested and lac alone");
   }
-  if (!options.rectifier.empty()) return make_rectified(options, std::move(head));
-  return entry(options.name).make(options, std::move(head));
+  std::unique_ptr<Score> score = options.rectifier.empty() ? entry(options.name).make(options, head)
+                                                           : make_rectified(options, head);
+  // Images are few and large, a search of surrogates shares its rows itself, and scores of labels
+  // are asked for more than a Score has.
+  const bool shared = options.pixels == 0 && score->classes() == 0 && !searches_surrogate(options);
+  return shared ? share_rows(std::move(score), head) : std::move(score);
 }
 
 }  // namespace fcp

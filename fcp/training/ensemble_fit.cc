@@ -1,18 +1,24 @@
 #include "fcp/training/ensemble_fit.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <mutex>
 #include <numbers>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/training/single_thread.h"
+#include "fcp/base/parallel.h"
+#include "fcp/network/single_thread.h"
 #include "fcp/training/stack_adam.h"
 
 namespace fcp {
@@ -37,65 +43,124 @@ struct HoldoutBlock {
   torch::Tensor weight;  // [S, n], 1 / length of the network's own
 };
 
-class EnsembleRun {
+// What all networks share: the length of an epoch, and seeds of their own for each.
+struct FitPlan {
+  FitPlan(const std::vector<FitRows>& rows, const EnsembleFitOptions& options) {
+    size_t shortest = rows[0].training.size();
+    for (const FitRows& own : rows) shortest = std::min(shortest, own.training.size());
+    batch = std::min<int64_t>(options.batch, static_cast<int64_t>(shortest));
+    batches = static_cast<int64_t>(shortest) / batch;
+    Random random(options.seed);
+    for (std::vector<uint64_t>* seeds : {&weights, &orders, &masks}) {
+      for (size_t s = 0; s < rows.size(); ++s) seeds->push_back(random.bits());
+    }
+  }
+
+  int64_t batch = 1;
+  int64_t batches = 1;
+  std::vector<uint64_t> weights, orders, masks;
+};
+
+// Counts the steps of all networks and reports them, one thread at a time.
+class FitReport {
  public:
-  EnsembleRun(const torch::Tensor& x, const torch::Tensor& y, const std::vector<FitRows>& rows,
-              const StackLoss& loss, int64_t outputs, const EnsembleFitOptions& options)
+  FitReport(size_t networks, int64_t epochs, int64_t batches, const EnsembleProgress& progress)
+      : progress_(progress),
+        epochs_(epochs),
+        steps_(static_cast<int64_t>(networks) * epochs * batches),
+        losses_(networks, std::numeric_limits<double>::quiet_NaN()),
+        start_(std::chrono::steady_clock::now()) {}
+
+  void advance(int64_t networks) {
+    const std::lock_guard lock(mutex_);
+    done_ += networks;
+    if (!progress_) return;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+    const double each = elapsed.count() / static_cast<double>(done_);
+    progress_({1 + (done_ - 1) * epochs_ / steps_, epochs_, done_, steps_, mean_loss(),
+               each * static_cast<double>(steps_ - done_)});
+  }
+
+  void set_loss(size_t network, double loss) {
+    const std::lock_guard lock(mutex_);
+    losses_[network] = loss;
+  }
+
+ private:
+  double mean_loss() const {
+    double sum = 0, count = 0;
+    for (const double loss : losses_) {
+      if (std::isnan(loss)) continue;
+      sum += loss;
+      ++count;
+    }
+    return sum / count;  // NaN before the first epoch is over
+  }
+
+  std::mutex mutex_;
+  const EnsembleProgress& progress_;
+  int64_t epochs_, steps_, done_ = 0;
+  std::vector<double> losses_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+std::vector<uint64_t> seeds_of(const std::vector<uint64_t>& seeds,
+                               const std::vector<int64_t>& networks) {
+  std::vector<uint64_t> own;
+  for (const int64_t s : networks) own.push_back(seeds[static_cast<size_t>(s)]);
+  return own;
+}
+
+// Trains some of the networks as one stack. Results go to `fit`, at the places of its networks.
+class StackRun {
+ public:
+  StackRun(const torch::Tensor& x, const torch::Tensor& y, const std::vector<FitRows>& rows,
+           const StackLoss& loss, const EnsembleFitOptions& options, const FitPlan& plan,
+           std::vector<int64_t> networks, EnsembleFit& fit)
       : x_(x),
         y_(y),
         rows_(rows),
         loss_(loss),
         options_(options),
-        shape_{x.size(1), options.hidden, outputs},
-        random_(options.seed),
-        stack_(shape_, initial_stack(shape_, draw_seeds(rows.size())).to(x.device())),
-        adam_(stack_.parameters(), shape_.inputs, kScaleFactor),
+        plan_(plan),
+        fit_(fit),
+        stack_(fit.shape,
+               initial_stack(fit.shape, seeds_of(plan.weights, networks)).to(x.device())),
+        adam_(stack_.parameters(), fit.shape.inputs, kScaleFactor),
         best_(stack_.parameters().clone()),
-        best_loss_(rows.size(), std::numeric_limits<double>::infinity()),
-        curves_(rows.size()) {
-    size_t shortest = rows[0].training.size();
-    for (size_t s = 0; s < rows.size(); ++s) {
-      active_.push_back(static_cast<int64_t>(s));
-      shortest = std::min(shortest, rows[s].training.size());
-      orders_.emplace_back(random_.bits());
+        best_loss_(networks.size(), std::numeric_limits<double>::infinity()),
+        networks_(std::move(networks)) {
+    active_.resize(networks_.size());
+    std::iota(active_.begin(), active_.end(), 0);
+    for (const uint64_t seed : seeds_of(plan.orders, networks_)) orders_.emplace_back(seed);
+    if (loss_.shares.defined()) {
+      loss_.shares = loss_.shares.index_select(0, index_tensor(networks_).to(x.device()));
     }
-    batch_ = std::min<int64_t>(options.batch, static_cast<int64_t>(shortest));
-    batches_ = static_cast<int64_t>(shortest) / batch_;
     const int64_t widest = *std::max_element(options.hidden.begin(), options.hidden.end());
-    masks_.emplace(options.dropout, static_cast<int64_t>(rows.size()) * batch_ * widest,
-                   random_.bits(), x.device());
+    masks_.emplace(options.dropout, stack_.networks() * plan.batch * widest,
+                   plan.masks[static_cast<size_t>(networks_[0])], x.device());
     holdout_ = holdout_block();
   }
 
-  EnsembleFit run(const EnsembleProgress& progress) {
-    const torch::NoGradGuard no_gradients;
-    constexpr double kWorthSharing = 1 << 26;  // multiplications of a step
-    const SingleThread one_thread(static_cast<double>(batch_ * best_.numel()) < kWorthSharing);
-    start_ = std::chrono::steady_clock::now();
+  void run(FitReport& report) {
     for (int64_t epoch = 1; epoch <= options_.epochs && !active_.empty(); ++epoch) {
-      const torch::Tensor trained = train_epoch(epoch, progress);
-      take_losses(epoch, trained, holdout_losses());
+      const torch::Tensor trained = train_epoch(report);
+      take_losses(epoch, trained, holdout_losses(), report);
     }
     check_trained();
-    return {shape_, best_.to(torch::kCPU), std::move(curves_)};
+    fit_.parameters.index_copy_(0, index_tensor(networks_), best_.to(torch::kCPU));
   }
 
  private:
-  std::vector<uint64_t> draw_seeds(size_t count) {
-    std::vector<uint64_t> seeds;
-    for (size_t s = 0; s < count; ++s) seeds.push_back(random_.bits());
-    return seeds;
-  }
-
   HoldoutBlock holdout_block() const {
     int64_t longest = 0;
     for (const int64_t s : active_) {
-      longest = std::max<int64_t>(longest, static_cast<int64_t>(holdout_rows_of(s).size()));
+      longest = std::max<int64_t>(longest, static_cast<int64_t>(rows_of(s).holdout.size()));
     }
     std::vector<int64_t> indices;
     std::vector<float> weights;
     for (const int64_t s : active_) {
-      const std::vector<int64_t>& own = holdout_rows_of(s);
+      const std::vector<int64_t>& own = rows_of(s).holdout;
       for (size_t i = 0; i < static_cast<size_t>(longest); ++i) {
         indices.push_back(own[std::min(i, own.size() - 1)]);
         weights.push_back(i < own.size() ? 1 / static_cast<float>(own.size()) : 0);
@@ -106,51 +171,43 @@ class EnsembleRun {
             torch::tensor(weights, torch::kFloat).view({networks, longest}).to(x_.device())};
   }
 
-  const std::vector<int64_t>& holdout_rows_of(int64_t network) const {
-    return rows_[static_cast<size_t>(network)].holdout;
+  const FitRows& rows_of(int64_t place) const {
+    return rows_[static_cast<size_t>(networks_[static_cast<size_t>(place)])];
   }
 
   // [S, batches · batch]: each network's own rows in an order of their own.
   torch::Tensor shuffled_rows() {
     std::vector<int64_t> indices;
     for (const int64_t s : active_) {
-      const std::vector<int64_t>& own = rows_[static_cast<size_t>(s)].training;
+      const std::vector<int64_t>& own = rows_of(s).training;
       const std::vector<size_t> order = orders_[static_cast<size_t>(s)].permutation(own.size());
-      for (int64_t i = 0; i < batches_ * batch_; ++i) {
+      for (int64_t i = 0; i < plan_.batches * plan_.batch; ++i) {
         indices.push_back(own[order[static_cast<size_t>(i)]]);
       }
     }
     return index_tensor(indices)
-        .view({static_cast<int64_t>(active_.size()), batches_ * batch_})
+        .view({static_cast<int64_t>(active_.size()), plan_.batches * plan_.batch})
         .to(x_.device());
   }
 
   // One pass over the rows; the mean loss of each active network, on the device.
-  torch::Tensor train_epoch(int64_t epoch, const EnsembleProgress& progress) {
+  torch::Tensor train_epoch(FitReport& report) {
     const torch::Tensor order = shuffled_rows();
     torch::Tensor total = torch::zeros({stack_.networks()}, x_.options());
-    for (int64_t batch = 0; batch < batches_; ++batch) {
+    for (int64_t batch = 0; batch < plan_.batches; ++batch) {
       check_interrupted();
-      const torch::Tensor rows = order.narrow(1, batch * batch_, batch_);
+      const torch::Tensor rows = order.narrow(1, batch * plan_.batch, plan_.batch);
       const torch::Tensor y = rows_at(y_, rows);
       const torch::Tensor outputs = stack_.forward(rows_at(x_, rows), *masks_);
       total += loss_.row_losses(outputs, y).mean(1);
       stack_.backward(loss_.gradient(outputs, y));
-      const double all = static_cast<double>(options_.epochs * batches_);
+      const double all = static_cast<double>(options_.epochs * plan_.batches);
       const double done = (static_cast<double>(steps_) + 0.5) / all;
       adam_.step(stack_.parameters(), stack_.gradient(), options_.rate * one_cycle(done));
       ++steps_;
-      if (progress) progress(progress_step(epoch));
+      report.advance(stack_.networks());
     }
-    return total / static_cast<double>(batches_);
-  }
-
-  EnsembleStep progress_step(int64_t epoch) const {
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    const int64_t steps = options_.epochs * batches_;
-    const double each = elapsed.count() / static_cast<double>(steps_);
-    return {epoch, options_.epochs, steps_,
-            steps, last_loss_,      each * static_cast<double>(steps - steps_)};
+    return total / static_cast<double>(plan_.batches);
   }
 
   torch::Tensor holdout_losses() const {
@@ -166,17 +223,18 @@ class EnsembleRun {
   }
 
   // Keeps the weights of networks at their best and lets go of those out of patience.
-  void take_losses(int64_t epoch, const torch::Tensor& trained, const torch::Tensor& held) {
+  void take_losses(int64_t epoch, const torch::Tensor& trained, const torch::Tensor& held,
+                   FitReport& report) {
     const torch::Tensor both = torch::stack({trained, held}).to(torch::kCPU, torch::kDouble);
     std::vector<int64_t> going_on;  // places in the stack
-    double sum = 0;
     for (size_t i = 0; i < active_.size(); ++i) {
       const size_t s = static_cast<size_t>(active_[i]);
       const int64_t place = static_cast<int64_t>(i);
-      FitCurve& curve = curves_[s];
+      const auto network = static_cast<size_t>(networks_[s]);
+      FitCurve& curve = fit_.curves[network];
       curve.training_loss.push_back(both[0][place].item<double>());
       curve.holdout_loss.push_back(both[1][place].item<double>());
-      sum += curve.holdout_loss.back();
+      report.set_loss(network, curve.holdout_loss.back());
       if (curve.holdout_loss.back() < best_loss_[s]) {
         best_loss_[s] = curve.holdout_loss.back();
         curve.best_epoch = epoch;
@@ -185,7 +243,6 @@ class EnsembleRun {
       const bool finite = std::isfinite(curve.training_loss.back());
       if (finite && epoch - curve.best_epoch < options_.patience) going_on.push_back(place);
     }
-    last_loss_ = sum / static_cast<double>(active_.size());
     if (going_on.size() < active_.size()) leave_out(going_on);
   }
 
@@ -210,26 +267,39 @@ class EnsembleRun {
 
   torch::Tensor x_;
   torch::Tensor y_;
-  const std::vector<FitRows>& rows_;
+  const std::vector<FitRows>& rows_;  // of all networks, like plan_ and fit_
   StackLoss loss_;
   const EnsembleFitOptions& options_;
-  StackShape shape_;
-  Random random_;
+  const FitPlan& plan_;
+  EnsembleFit& fit_;
   MemberStack stack_;
   StackAdam adam_;
-  torch::Tensor best_;             // [all networks, P]
-  std::vector<double> best_loss_;  // of all networks
-  std::vector<FitCurve> curves_;
-  std::vector<int64_t> active_;  // networks in the stack, in its order
-  std::vector<Random> orders_;   // of all networks
+  torch::Tensor best_;             // [networks of this run, P]
+  std::vector<double> best_loss_;  // of these
+  std::vector<int64_t> networks_;  // their places among all
+  std::vector<int64_t> active_;    // places in networks_ of those in the stack, in its order
+  std::vector<Random> orders_;
   std::optional<DropoutMasks> masks_;
   HoldoutBlock holdout_;
-  int64_t batch_ = 1;
-  int64_t batches_ = 1;
   int64_t steps_ = 0;
-  double last_loss_ = std::numeric_limits<double>::quiet_NaN();
-  std::chrono::steady_clock::time_point start_;
 };
+
+// A network per thread at a time. Inside of them nothing is shared: threads that share a product of
+// this size wait for each other longer than they compute, and on a busy machine ten times as long.
+void train_side_by_side(int64_t networks, const std::function<void(int64_t)>& train) {
+  const auto threads = static_cast<size_t>(std::min<int64_t>(networks, at::get_num_threads()));
+  const SingleThread one_thread;
+  std::atomic<int64_t> next{0};
+  parallel_rows(threads, 1, threads, [&](size_t, size_t) {
+    at::set_num_threads(1);  // of this thread
+    try {
+      for (int64_t network = next++; network < networks; network = next++) train(network);
+    } catch (...) {
+      next = networks;  // the others begin no more
+      throw;
+    }
+  });
+}
 
 }  // namespace
 
@@ -243,7 +313,28 @@ double one_cycle(double done) {
 EnsembleFit fit_ensemble(const torch::Tensor& x, const torch::Tensor& y,
                          const std::vector<FitRows>& rows, const StackLoss& loss, int64_t outputs,
                          const EnsembleFitOptions& options, const EnsembleProgress& progress) {
-  return EnsembleRun(x, y, rows, loss, outputs, options).run(progress);
+  const FitPlan plan(rows, options);
+  const StackShape shape{x.size(1), options.hidden, outputs};
+  const auto networks = static_cast<int64_t>(rows.size());
+  EnsembleFit fit{shape, torch::empty({networks, shape.parameters()}, torch::kFloat),
+                  std::vector<FitCurve>(rows.size())};
+  FitReport report(rows.size(), options.epochs, plan.batches, progress);
+  const auto train = [&](std::vector<int64_t> own) {
+    const torch::NoGradGuard no_gradients;
+    StackRun(x, y, rows, loss, options, plan, std::move(own), fit).run(report);
+  };
+  if (x.is_cpu() && networks > 1) {
+    train_side_by_side(networks, [&](int64_t network) { train({network}); });
+  } else {
+    std::vector<int64_t> all(rows.size());
+    std::iota(all.begin(), all.end(), 0);
+    constexpr double kWorthSharing = 1 << 26;  // multiplications of a step
+    const bool short_steps =
+        static_cast<double>(plan.batch * fit.parameters.numel()) < kWorthSharing;
+    const SingleThread one_thread(short_steps);
+    train(std::move(all));
+  }
+  return fit;
 }
 
 torch::Tensor network_outputs(const EnsembleFit& fit, int64_t network, const torch::Tensor& x,

@@ -5,7 +5,9 @@
 // best epoch are kept, and a network that has not improved for `patience` epochs leaves the stack,
 // so that the rest goes on faster. Adam; the scales of the inputs learn ten times as fast.
 //
-// Deterministic by seed for a device and thread count. On a GPU the host waits once per epoch.
+// On a CPU each network is a stack of its own, and a thread trains one at a time; elsewhere all are
+// one stack, and the host waits once per epoch. Deterministic by seed for a device; where there is
+// one network alone, for a thread count too.
 // Cost: 6 · epochs · rows · weights multiplications per network, at most.
 // Tested by tests/training/ensemble_fit_test.cc.
 #pragma once
@@ -50,13 +52,13 @@ struct EnsembleFit {
   std::vector<FitCurve> curves;  // one per network
 };
 
-// After every step.
+// After a step of one network, or of a stack of them; from any thread, one at a time.
 struct EnsembleStep {
-  int64_t epoch = 0;   // from 1
-  int64_t epochs = 0;  // at most
-  int64_t step = 0;    // of all epochs, from 1
-  int64_t steps = 0;   // at most
-  double loss = 0;     // hold-out loss after the last epoch, the mean of the networks; NaN before
+  int64_t epoch = 0;        // from 1, as if the networks took turns
+  int64_t epochs = 0;       // at most
+  int64_t step = 0;         // of all networks and epochs, from 1
+  int64_t steps = 0;        // at most
+  double loss = 0;          // hold-out loss, the mean of the networks' last epochs; NaN before
   double seconds_left = 0;  // at most, by the time that steps took
 };
 using EnsembleProgress = std::function<void(const EnsembleStep&)>;

@@ -11,7 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
-#include "fcp/training/single_thread.h"
+#include "fcp/network/single_thread.h"
 
 namespace fcp {
 namespace {
@@ -185,7 +185,6 @@ TensorList train_weights(TensorList weights, const ShuffledRows& rows, const Per
   constexpr double kWorthSharing = 1e8;
   const bool too_short = static_cast<double>(batch * weights[0].numel()) < kWorthSharing;
   const SingleThread one_thread(too_short);
-  const SingleBlasThread one_blas_thread(too_short);
   const int64_t steps = rows.fewest() / batch, epochs = epochs_for(rows, options.hidden);
   int64_t since_better = 0;
   for (int64_t epoch = 0; epoch < epochs && since_better < options.patience; ++epoch) {

@@ -9,9 +9,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/network/single_thread.h"
 #include "fcp/training/export.h"
 #include "fcp/training/mlp.h"
-#include "fcp/training/single_thread.h"
 #include "fcp/training/training_data.h"
 
 namespace fcp {

@@ -1,5 +1,7 @@
 // A limit of memory changes no range, and one that is too low is said. That walks keep to it is
 // tested by memory_slow_test.cc.
+#include "fcp/base/memory.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -55,6 +57,22 @@ TEST(Memory, BudgetsChangeNothingOnTheWayBack) {
       EXPECT_TRUE(contains(parts, head->forward(sample_ball(ball, i % 2)))) << bound_name(method);
     }
   }
+}
+
+// A part of the memory changes the pieces; a row that does not fit its part gets all there is.
+TEST(Memory, SharesOfItChangeNothing) {
+  torch::manual_seed(33);
+  const auto head = head_of(make_dense_head(6, 8, 19, 8, 16));
+  const Ball ball = {torch::randn({5, 6, 8, 16}), torch::rand({5}) * 0.3, Norm::kInf, {}};
+  const Range whole = ranges_within(head, ball, BoundMethod::kIbp, true, 40 * kMegabyte);
+  for (const size_t sharers : {2, 1000}) {
+    const MemoryShare share(sharers);
+    EXPECT_EQ(memory_sharers(), sharers);
+    const Range part = ranges_within(head, ball, BoundMethod::kIbp, true, 40 * kMegabyte);
+    EXPECT_TRUE(torch::equal(part.lower, whole.lower)) << sharers;
+    EXPECT_TRUE(torch::equal(part.upper, whole.upper)) << sharers;
+  }
+  EXPECT_EQ(memory_sharers(), 1u);
 }
 
 TEST(Memory, TooLittleIsSaidBeforeAnyWork) {

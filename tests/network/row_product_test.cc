@@ -3,11 +3,14 @@
 
 #include <limits>
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "fcp/base/blas_threads.h"
+#include "fcp/base/memory.h"
 #include "fcp/network/batch_free.h"
 #include "fcp/network/network.h"
 
@@ -82,6 +85,47 @@ TEST(RowProduct, BitsOfARowDoNotDependOnItsBatch) {
   }
 }
 
+TEST(SumAlong, EqualsTheSumInDoublePrecisionAlongAnyAxes) {
+  torch::manual_seed(8);
+  const torch::Tensor x = torch::randn({4, 3, 70, 2});
+  for (const std::vector<int64_t>& axes : std::vector<std::vector<int64_t>>{
+           {0}, {1}, {2}, {3}, {1, 2}, {1, 3}, {2, 3}, {1, 2, 3}, {0, 1, 2, 3}}) {
+    for (const bool keep : {false, true}) {
+      const torch::Tensor exact = x.to(torch::kDouble).sum(axes, keep);
+      const torch::Tensor found = sum_along(x, axes, keep);
+      ASSERT_EQ(found.sizes(), exact.sizes());
+      EXPECT_TRUE(torch::allclose(found.to(torch::kDouble), exact, 1e-5, 1e-5));
+      const torch::Tensor wide = x.to(torch::kDouble).requires_grad_();
+      const torch::Tensor slope =
+          torch::autograd::grad({sum_along(wide, axes, keep).square().sum()}, {wide})[0];
+      EXPECT_TRUE(torch::allclose(slope, (2 * x.to(torch::kDouble).sum(axes, true)).expand_as(x)));
+    }
+  }
+}
+
+TEST(RunApart, SumsAndSoftmaxAreBatchFree) {
+  torch::manual_seed(9);
+  for (const std::string op : {"ReduceMean", "ReduceSum", "Softmax", "LogSoftmax"}) {
+    Graph graph;
+    graph.opset = 17;
+    graph.inputs = {make_info("x", {kDynamic, 5, 19})};
+    graph.outputs = {make_info("y", {kDynamic, kDynamic, kDynamic})};
+    if (op == "ReduceSum") graph.initializers["axes"] = torch::tensor({1}, torch::kLong);
+    const bool softmax = op.find("Softmax") != std::string::npos;
+    const std::map<std::string, Attribute> attributes =
+        softmax              ? std::map<std::string, Attribute>{{"axis", int64_t{1}}}
+        : op == "ReduceMean" ? std::map<std::string, Attribute>{{"axes", std::vector<int64_t>{2}}}
+                             : std::map<std::string, Attribute>{};
+    std::vector<std::string> inputs = {"x"};
+    if (op == "ReduceSum") inputs.push_back("axes");
+    graph.nodes = {make_node(op, inputs, {"y"}, attributes)};
+    const Network network(graph);
+    EXPECT_TRUE(is_batch_free(network)) << op;
+    expect_equal_bits([&](const torch::Tensor& x) { return network.forward(x); },
+                      torch::randn({300, 5, 19}) * 3, op);
+  }
+}
+
 TEST(EachAlike, BitsOfANumberDoNotDependOnItsPlace) {
   torch::manual_seed(4);
   const std::vector<std::pair<std::string, std::map<std::string, Attribute>>> functions = {
@@ -152,6 +196,37 @@ TEST(RunApart, OtherNetworksRunRowByRow) {
   EXPECT_FALSE(is_batch_free(network));
   expect_equal_bits([&](const torch::Tensor& x) { return run_apart(network, {x})[0]; },
                     torch::randn({40, 3, 6, 6}), "convolutions");
+}
+
+TEST(RunApart, RowsSharedAmongThreadsHaveTheSameBitsAndGradients) {
+  torch::manual_seed(7);
+  const Network network(make_residual_network());
+  const int before = at::get_num_threads(), blas_before = blas_threads();
+  std::vector<torch::Tensor> answers, slopes;
+  const torch::Tensor rows = torch::randn({40, 3, 6, 6});
+  for (const int threads : {1, 3}) {
+    at::set_num_threads(threads);
+    set_blas_threads(threads);
+    const int blas = blas_threads();
+    const torch::Tensor x = rows.detach().clone().requires_grad_();
+    answers.push_back(run_apart(network, {x})[0]);
+    slopes.push_back(torch::autograd::grad({answers.back().square().sum()}, {x})[0]);
+    const torch::NoGradGuard no_gradients;
+    EXPECT_FALSE(run_apart(network, {x})[0].requires_grad());
+    EXPECT_EQ(at::get_num_threads(), threads) << "the caller's threads come back";
+    EXPECT_EQ(blas_threads(), blas);
+  }
+  {
+    // Memory for one row at a time.
+    const torch::NoGradGuard no_gradients;
+    set_memory_budget(size_t{1} << 16);
+    EXPECT_TRUE(torch::equal(run_apart(network, {rows})[0], answers[0]));
+    set_memory_budget(0);
+  }
+  at::set_num_threads(before);
+  set_blas_threads(blas_before);
+  EXPECT_TRUE(torch::equal(answers[0], answers[1]));
+  EXPECT_TRUE(torch::equal(slopes[0], slopes[1]));
 }
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
 
 #include "tests/training/training_examples.h"
@@ -94,14 +96,40 @@ TEST(EnsembleFitTest, SameSeedSameBits) {
   EXPECT_FALSE(torch::equal(first.parameters, example.run().parameters));
 }
 
+TEST(EnsembleFitTest, AnyNumberOfThreadsGivesTheSameBits) {
+  FitExample example = fit_example(false);
+  example.options.epochs = 3;
+  example.options.dropout = 0.2;
+  const int before = at::get_num_threads(), blas_before = blas_threads();
+  at::set_num_threads(1);
+  const EnsembleFit one = example.run();
+  at::set_num_threads(3);
+  set_blas_threads(2);
+  const int blas = blas_threads();
+  const EnsembleFit three = example.run();
+  EXPECT_EQ(at::get_num_threads(), 3) << "the caller's threads come back";
+  EXPECT_EQ(blas_threads(), blas);
+  at::set_num_threads(before);
+  set_blas_threads(blas_before);
+  EXPECT_TRUE(torch::equal(one.parameters, three.parameters));
+}
+
+TEST(EnsembleFitTest, WhatProgressThrowsEndsIt) {
+  FitExample example = fit_example(false);
+  const auto stop = [](const EnsembleStep& step) {
+    if (step.step >= 5) fail("enough");
+  };
+  EXPECT_THROW(example.run(stop), Error);
+}
+
 TEST(EnsembleFitTest, ReportsEveryStep) {
   FitExample example = fit_example(false);
   example.options.epochs = 3;
   std::vector<EnsembleStep> steps;
   example.run([&](const EnsembleStep& step) { steps.push_back(step); });
-  ASSERT_EQ(steps.size(), 12u);  // 200 rows, batches of 50
-  EXPECT_EQ(steps.back().step, 12);
-  EXPECT_EQ(steps.back().steps, 12);
+  ASSERT_EQ(steps.size(), 24u);  // two networks, 200 rows, batches of 50
+  for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i].step, static_cast<int64_t>(i) + 1);
+  EXPECT_EQ(steps.back().steps, 24);
   EXPECT_EQ(steps.back().epoch, 3);
   EXPECT_EQ(steps.back().seconds_left, 0);
   EXPECT_TRUE(std::isnan(steps.front().loss));

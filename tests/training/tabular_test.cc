@@ -19,8 +19,9 @@
 namespace fcp {
 namespace {
 
+using testing::Each;
 using testing::HasSubstr;
-using testing::IsEmpty;
+using testing::Not;
 
 // Small enough for a test: the recipe is the same.
 TabularOptions quick() {
@@ -170,7 +171,7 @@ TEST(TabularTest, LearnsClasses) {
   EXPECT_EQ(trained.graph.outputs[0].name, "logits");
   EXPECT_EQ(trained.graph.outputs[0].shape[1], 5);
   EXPECT_GT(trained.error.accuracy, 0.9);
-  EXPECT_THAT(trained.warnings, IsEmpty());
+  EXPECT_THAT(trained.warnings, Each(Not(HasSubstr("no better")))) << "40 epochs may be few";
 }
 
 TEST(TabularTest, SameSeedSameBits) {

@@ -12,6 +12,7 @@
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/reductions.h"
 #include "fcp/network/ops/shared.h"
+#include "fcp/network/row_product.h"
 
 namespace fcp {
 namespace {
@@ -73,11 +74,14 @@ class Reduce : public Op {
     }
     switch (reduction_) {
       case Reduction::kMean: {
-        if (x.is_floating_point()) return x.mean(axes, axes_.keep_dimensions());
+        if (x.is_floating_point()) {
+          return sum_along(x, axes, axes_.keep_dimensions()) / static_cast<double>(count);
+        }
         const torch::Tensor sum = x.sum(axes, axes_.keep_dimensions(), x.scalar_type());
         return torch::div(sum, count, "trunc");
       }
       case Reduction::kSum:
+        if (x.is_floating_point()) return sum_along(x, axes, axes_.keep_dimensions());
         return x.sum(axes, axes_.keep_dimensions(), x.scalar_type());
       case Reduction::kMax:
         return x.amax(axes, axes_.keep_dimensions());

@@ -10,6 +10,7 @@
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
+#include "fcp/network/row_product.h"
 
 namespace fcp {
 namespace {
@@ -70,7 +71,11 @@ class Softmax : public Op {
   }
 
   torch::Tensor along(const torch::Tensor& x, int64_t axis) const {
-    return logarithm_ ? torch::log_softmax(x, axis) : torch::softmax(x, axis);
+    const torch::Tensor shifted = x - x.detach().amax(axis, /*keepdim=*/true);
+    const torch::Tensor terms = each_alike([](const torch::Tensor& t) { return t.exp(); }, shifted);
+    const torch::Tensor sum = sum_along(terms, {axis}, /*keep_axes=*/true);
+    if (!logarithm_) return terms / sum;
+    return shifted - each_alike([](const torch::Tensor& t) { return t.log(); }, sum);
   }
 
   Node node_;

@@ -11,8 +11,8 @@
 #include "fcp/base/random.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
+#include "fcp/network/single_thread.h"
 #include "fcp/training/rising_quantiles.h"
-#include "fcp/training/single_thread.h"
 
 #include "tests/network/graphs.h"
 
@@ -252,7 +252,7 @@ TEST(SingleThread, IsOneThreadInScopeWhereWanted) {
   for (const bool wanted : {true, false}) {
     {
       const SingleThread one_thread(wanted);
-      const SingleBlasThread one_blas_thread(wanted);
+      { const SingleThread again(wanted); }  // the outer one is still in scope
       EXPECT_EQ(at::get_num_threads(), wanted ? 1 : 2);
       EXPECT_EQ(blas_threads(), wanted && blas > 0 ? 1 : blas);
     }

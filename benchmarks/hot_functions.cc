@@ -25,6 +25,7 @@
 #include "fcp/conformal/quantile.h"
 #include "fcp/network/network.h"
 #include "fcp/search/surrogate_search.h"
+#include "fcp/training/heads.h"
 
 #include "tests/network/graphs.h"
 
@@ -213,6 +214,18 @@ void quantile_of_scores(benchmark::State& state) {
   set_rate(state, "of_copy", kScores * sizeof(double), copy_peak());
 }
 BENCHMARK(quantile_of_scores)->Unit(benchmark::kMillisecond);
+
+// Spread and quantiles on 512 features of each row, of which the first says how large errors are.
+void fit_feature_heads(benchmark::State& state) {
+  torch::manual_seed(7);
+  HeadMember member;
+  member.features = torch::randn({kRows, 512});
+  member.prediction = torch::randn({kRows, 1});
+  member.residual = member.features.narrow(1, 0, 1).exp() * torch::randn({kRows, 1});
+  for (auto _ : state) benchmark::DoNotOptimize(fit_heads({member}).spread_floor);
+  set_rows(state, kRows);
+}
+BENCHMARK(fit_feature_heads)->Unit(benchmark::kSecond)->Iterations(1);
 
 }  // namespace
 }  // namespace fcp

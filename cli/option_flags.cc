@@ -34,6 +34,15 @@ std::string help_text(const Option& option) {
   return text.empty() ? option.help : text + ": " + option.help;
 }
 
+// What is offered is said; what fcp fit alone makes is let through, for check_options to say so.
+CLI::Validator offered_choices(const Option& option) {
+  const CLI::IsMember offered(option.choices);
+  const auto check = [offered, made = option.only_made](std::string& text) {
+    return std::find(made.begin(), made.end(), text) == made.end() ? offered(text) : std::string();
+  };
+  return CLI::Validator(check, offered.get_description());
+}
+
 }  // namespace
 
 std::string flag_name(const std::string& option) {
@@ -60,7 +69,7 @@ CLI::Option* add_option_flag(CLI::App& verb, MethodRequest& request, const Optio
     }
   };
   CLI::Option* made = verb.add_option_function<std::string>(flag, put, help_text(option));
-  if (!option.choices.empty()) return made->check(CLI::IsMember(option.choices));
+  if (!option.choices.empty()) return made->check(offered_choices(option));
   return made->type_name(type_text(option));
 }
 

@@ -124,6 +124,7 @@ void add_method_flags(CLI::App& verb, SegmentCalibrateOptions& options) {
   options.settings.method.score.name = "nested";
   Option score = find_option("score");
   score.choices = {"nested", "residual", "surrogate", "lac"};
+  score.only_made.clear();
   score.help =
       "nested, residual: bands; lac: a set of labels for each pixel; surrogate: the paper's";
   add(score)->default_str("nested");

@@ -17,6 +17,22 @@ if(FCP_WERROR)
   target_compile_options(fcp_warnings INTERFACE -Werror)
 endif()
 
+# Seconds of the longest tests: ctest starts these first, so that no core waits for one at the end.
+# The first line are fast tests, the others slow ones.
+set(FCP_COSTS
+    scores_test=50 cli_fast=30 bounds_test=25 cli_manual=25 calibration_test=20 training_test=18
+    networks_parity_test=18 python_interface_test=16 package_examples=14 export_test=12
+    cli_road=257 cli_ranks=206 python_guide_test=112 cli_bad_input=110 cli_calibration=106 cli_fit=94
+    cli_export=90 cli_console=84 cli_production=77 cli_segment=74 cli_kill=61 cli_levels=61
+    cli_changes=59 package_install=51 cli_promises=50 cli_numbers=49 cli_miniature=45 cli_labels=39)
+function(fcp_cost test)
+  foreach(pair IN LISTS FCP_COSTS)
+    if(pair MATCHES "^${test}=([0-9]+)$")
+      set_tests_properties(${test} PROPERTIES COST ${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+endfunction()
+
 # With FCP_UNITY, so many files of one target are compiled together: what costs is what a file
 # includes, libtorch's templates above all, and twenty files then pay for it once. Names in anonymous
 # namespaces must be unique among the files of a target.
@@ -47,11 +63,14 @@ endfunction()
 function(fcp_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   if(NOT TEST_TIMEOUT)
-    set(TEST_TIMEOUT 300)
+    set(TEST_TIMEOUT 900)  # a busy machine included
   endif()
   add_executable(${name} ${TEST_SOURCES})
   fcp_unite(${name} 8)
   fcp_cold(${name})
+  if(FCP_BUILD_FUZZERS)
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/fuzz/fill_bits.cc)
+  endif()
   target_link_libraries(${name} PRIVATE fcp_warnings ${TEST_LIBRARIES} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set(environment OMP_WAIT_POLICY=passive)  # spinning threads make a busy machine crawl
@@ -61,4 +80,5 @@ function(fcp_test name)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}"
                                           ENVIRONMENT "${environment}")
+  fcp_cost(${name})
 endfunction()

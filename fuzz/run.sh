@@ -4,6 +4,9 @@
 # FOLDER/crashes and ends with exit code 1.
 #
 #   fuzz/run.sh [FOLDER] [SECONDS] [TARGET…]
+#
+# FUZZ_SEED fixes the seed, so that a run repeats the beginning of a longer one; FUZZ_RUNS ends it
+# after so many inputs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export build=${1:-build/fuzz}
@@ -31,7 +34,7 @@ fuzz() {
   local most=512
   [ "$target" = onnx ] && most=2200
   if nice -n 19 "$build/fuzz/fuzz_$target" "$corpus" "$build/seeds/$target" $(kept "$target") \
-    -max_total_time="$seconds" -max_len=2048 -len_control=0 -timeout=60 \
+    -seed="${FUZZ_SEED:-0}" -runs="${FUZZ_RUNS:--1}" -max_total_time="$seconds" -max_len=2048 -len_control=0 -timeout=60 \
     -malloc_limit_mb=$most -rss_limit_mb=5000 \
     -detect_leaks=0 -artifact_prefix="$build/crashes/${target}_" >"$log" 2>&1; then
     echo "$target: $(grep -E 'cov:' "$log" | tail -1 | tr -s '\t ' ' ')"

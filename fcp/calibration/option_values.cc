@@ -41,6 +41,12 @@ bool in_range(const Option& option, double value) {
   return !low && value <= option.most && std::isfinite(value);
 }
 
+std::vector<std::string> every_choice(const Option& option) {
+  std::vector<std::string> choices = option.choices;
+  choices.insert(choices.end(), option.only_made.begin(), option.only_made.end());
+  return choices;
+}
+
 bool fits(const Option& option, const OptionValue& value) {
   if (std::holds_alternative<AutoValue>(value)) return option.may_be_auto;
   const auto* whole = std::get_if<uint64_t>(&value);
@@ -56,7 +62,7 @@ bool fits(const Option& option, const OptionValue& value) {
       return number != nullptr && in_range(option, *number);
     case OptionKind::kChoice:
       if (text == nullptr) return false;
-      for (const std::string& choice : option.choices) {
+      for (const std::string& choice : every_choice(option)) {
         if (choice == *text) return true;
       }
       return false;
@@ -138,7 +144,7 @@ std::string expected_value(const Option& option, bool resolved) {
     case OptionKind::kNumber:
       return open + "a number" + range_text(option);
     case OptionKind::kChoice:
-      return open + joined_choices(option.choices, " or ");
+      return open + joined_choices(resolved ? every_choice(option) : option.choices, " or ");
     case OptionKind::kText:
       return open + "text";
     case OptionKind::kNumbers:

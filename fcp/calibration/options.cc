@@ -34,8 +34,6 @@ using OptionNames = std::vector<std::string>;
 OptionNames scores_and_auto() {
   OptionNames names = score_names();
   names.emplace_back(kAutoScore);
-  names.emplace_back(kCrossScore);
-  names.emplace_back(kCrossLabelScore);
   return names;
 }
 
@@ -58,9 +56,9 @@ std::vector<Option> make_table() {
       of_score<&ScoreOptions::name>(
           {.name = "score",
            .help = "How strange an answer is; 'auto' takes the one with the shortest intervals, or "
-                   "the smallest sets, on a slice of the rows; 'cross' and 'cross_labels' are made "
-                   "by fcp fit",
-           .choices = scores_and_auto()}),
+                   "the smallest sets, on a slice of the rows",
+           .choices = scores_and_auto(),
+           .only_made = {kCrossScore, kCrossLabelScore}}),
       field<&MethodRequest::cut>(
           {.name = "cut",
            .scope = {.scores = cut_at, .calibrations = {"localized"}},
@@ -207,9 +205,9 @@ std::vector<Option> make_table() {
           {.name = "calibration",
            .help = "split: one radius; grouped: one for each group; localized: rows near the new "
                    "one in feature space count more; weighted: for rows of another distribution; "
-                   "rectified: a learned quantile of the score evens out coverage; cross: by the "
-                   "training rows, which fcp fit does",
-           .choices = {"split", "grouped", "localized", "weighted", kRectified, kCrossScore},
+                   "rectified: a learned quantile of the score evens out coverage",
+           .choices = {"split", "grouped", "localized", "weighted", kRectified},
+           .only_made = {kCrossScore},
            .key = "name"}),
       of_calibration<&CalibrationOptions::group>(
           {.name = "group",

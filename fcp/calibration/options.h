@@ -59,6 +59,7 @@ struct Option {
   bool may_be_auto = false;          // AutoValue is allowed
   std::optional<double> harmless{};  // a value that is not refused where nothing looks at it
   std::vector<std::string> choices{};
+  std::vector<std::string> only_made{};  // more choices, of files that fcp fit makes; not offered
   OptionAccess access = OptionAccess::kAsked;
   OptionStorage storage = OptionStorage::kAlways;
   std::string key{};            // in the artifact; empty: the name
@@ -94,7 +95,7 @@ OptionValue parse_option(const Option& option, const std::string& text);
 std::string option_text(const OptionValue& value);
 
 // "a number of at least 0", "'auto' or a whole number from 1 to 2147483647", …; once the options
-// are resolved nothing is 'auto'.
+// are resolved, as in a file, nothing is 'auto', and what fcp fit alone makes is among the choices.
 std::string expected_value(const Option& option, bool resolved = false);
 
 // "nested, linearized and feature_cqr without paper"; empty: everything.

@@ -28,6 +28,7 @@ TEST(Chunks, OfRowsAndOutputsChangeNothing) {
   for (const BoundMethod method : kAllMethods) {
     BoundOptions options;
     options.method = method;
+    options.iterations = 4;
     const Range whole = make_bounds(head, options)->ranges(ball)[0];
     for (const size_t memory : {size_t{10000}, size_t{20000}, size_t{60000}}) {
       options.memory = memory;

@@ -76,19 +76,15 @@ TEST(Curve, LinesAreTightInTheMiddle) {
     // The hull at the middle: the best chord between points left and right of it, on a grid.
     const torch::Tensor middle = (range.lower + range.upper) / 2;
     const int grid = 60;
-    torch::Tensor lowest = test.curve.value(middle), highest = lowest;
-    for (int i = 0; i < grid; ++i) {
-      for (int j = 0; j < grid; ++j) {
-        const double a = i / (2.0 * grid), b = 1 - j / (2.0 * grid);
-        const torch::Tensor left = range.lower * (1 - a) + range.upper * a;
-        const torch::Tensor right = range.lower * (1 - b) + range.upper * b;
-        const double weight = (0.5 - a) / (b - a);
-        const torch::Tensor chord =
-            test.curve.value(left) * (1 - weight) + test.curve.value(right) * weight;
-        lowest = torch::minimum(lowest, chord);
-        highest = torch::maximum(highest, chord);
-      }
-    }
+    const torch::Tensor a = torch::arange(grid, torch::kDouble).reshape({-1, 1, 1}) / (2.0 * grid);
+    const torch::Tensor b = 1 - a.reshape({1, -1, 1});
+    const torch::Tensor left = test.curve.value(range.lower * (1 - a) + range.upper * a);
+    const torch::Tensor right = test.curve.value(range.lower * (1 - b) + range.upper * b);
+    const torch::Tensor weight = (0.5 - a) / (b - a);
+    const torch::Tensor chords = left * (1 - weight) + right * weight;  // [grid, grid, ranges]
+    const torch::Tensor at_middle = test.curve.value(middle);
+    const torch::Tensor lowest = torch::minimum(chords.amin({0, 1}), at_middle);
+    const torch::Tensor highest = torch::maximum(chords.amax({0, 1}), at_middle);
     const torch::Tensor size = (highest - lowest).abs() + 1e-6;
     const torch::Tensor low_gap = (lowest - (lines.lower_slope * middle + lines.lower_bias)) / size;
     const torch::Tensor high_gap = (lines.upper_slope * middle + lines.upper_bias - highest) / size;

@@ -173,6 +173,10 @@ void check(const NamedGraph& named, const std::vector<BoundMethod>& methods) {
   shape[0] = 3;
   for (const Norm norm : kAllNorms) {
     const Ball ball = {torch::randn(shape), torch::tensor({0.0f, 0.3f, 2.0f}), norm, {}};
+    std::vector<torch::Tensor> answers;
+    for (int i = 0; i < 24; ++i) {
+      answers.push_back(head->forward(sample_ball(ball, i % 2)).to(torch::kFloat));
+    }
     for (const BoundMethod method : methods) {
       for (const bool outward : {true, false}) {
         BoundOptions options;
@@ -180,8 +184,7 @@ void check(const NamedGraph& named, const std::vector<BoundMethod>& methods) {
         options.outward = outward;
         options.iterations = 4;
         const Range range = make_bounds(head, options)->ranges(ball)[0];
-        for (int i = 0; i < 24; ++i) {
-          const torch::Tensor y = head->forward(sample_ball(ball, i % 2)).to(torch::kFloat);
+        for (const torch::Tensor& y : answers) {
           ASSERT_EQ(range.lower.sizes(), y.sizes()) << named.name;
           const double slack = outward ? 0 : 1e-5;  // plain arithmetic may be off by its rounding
           const Range wide = {range.lower - slack * (1 + y.abs()),

@@ -36,6 +36,7 @@ OptionValue other_value(const Option& option) {
     case OptionKind::kNumbers:
       return std::vector<double>{2, 0.5};
     case OptionKind::kChoice:
+      if (!option.only_made.empty()) return option.only_made.back();
       return option.choices.back() == option_text(usual) ? option.choices[0]
                                                          : option.choices.back();
     case OptionKind::kText:
@@ -181,6 +182,23 @@ TEST(Options, Contradictions) {
   EXPECT_EQ(complaint({.score = {.name = "raps", .rank_free = 2}}),
             "rank_free: is chosen together with rank_weight; give both or neither");
   EXPECT_EQ(complaint({.score = {.name = "nice"}}).substr(0, 28), "score: found nice, expected ");
+}
+
+// A file of fcp fit may have them, and a request that has them says who makes them.
+TEST(Options, WhatFitAloneMakesIsReadAndNotOffered) {
+  for (const auto& [name, made] : std::vector<std::pair<std::string, std::string>>{
+           {"score", "cross"}, {"score", "cross_labels"}, {"calibration", "cross"}}) {
+    const Option& option = find_option(name);
+    EXPECT_EQ(std::count(option.choices.begin(), option.choices.end(), made), 0) << made;
+    EXPECT_EQ(expected_value(option).find("cross"), std::string::npos);
+    EXPECT_NO_THROW(check_value(option, made));
+    MethodRequest request;
+    set_option(request, option, made);
+    EXPECT_NE(complaint(request).find(name + ": cross calibrates a network by the rows that train"),
+              std::string::npos)
+        << complaint(request);
+  }
+  EXPECT_THROW(check_value(find_option("score"), "crossed"), OptionError);
 }
 
 TEST(Options, ValuesOutOfRange) {

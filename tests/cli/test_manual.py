@@ -17,6 +17,7 @@ class Manual(program.Case):
         for verb in re.findall(r"^  ([a-z_]+) ", cls.help[""].split("Subcommands:")[1], re.M):
             cls.help[verb] = cls.text(verb, "--help")
         assert len(cls.help) > 10, cls.help.keys()
+        cls.script = cls.text("completion", "bash")
 
     @staticmethod
     def text(*arguments, environment=None):
@@ -32,9 +33,9 @@ class Manual(program.Case):
 
     def complete(self, *words):
         """What bash offers for the last word, by the script itself."""
-        script = ('source <("$0" completion bash); COMP_WORDS=(fcp "$@"); COMP_CWORD=$#; _fcp; '
-                  'printf "%s\\n" "${COMPREPLY[@]}"')
-        done = subprocess.run(["bash", "-uc", script, program.PROGRAM, *words], check=True,
+        script = self.script + ('COMP_WORDS=(fcp "$@"); COMP_CWORD=$#; _fcp; '
+                                'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-uc", script, "fcp", *words], check=True,
                               env=program.ENVIRONMENT, stdout=subprocess.PIPE, text=True)
         return done.stdout.split()
 
@@ -52,6 +53,10 @@ class Manual(program.Case):
         self.assertEqual(self.complete("calibrate", "m.onnx", "--device", ""), ["cpu", "cuda"])
         self.assertEqual(self.complete("calibrate", "--score", "feature_s"), ["feature_sampled"])
         self.assertIn("regression", self.complete("reproduce", "r"))
+        # fcp fit alone makes cross, cross_labels and the calibration cross.
+        self.assertEqual(self.complete("calibrate", "--score", "c"), ["cqr"])
+        self.assertEqual(self.complete("calibrate", "--calibration", "c"), [])
+        self.assertNotIn("cross", self.help["calibrate"])
         # Nothing of ours, so that bash offers files.
         self.assertEqual(self.complete("calibrate", ""), [])
         self.assertEqual(self.complete("calibrate", "--data", ""), [])

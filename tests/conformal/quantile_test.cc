@@ -125,7 +125,9 @@ TEST(Quantile, TrueCoverageFollowsTheBetaLaw) {
   constexpr size_t kCalibrations = 2000;
   const double limit = std::sqrt(std::log(8e6) / (2.0 * kCalibrations));
   Random random(2);
-  for (const auto& [n, alpha] : {Setting{9, 0.1}, {19, 0.05}, {100, 0.1}, {999, 0.2}}) {
+  for (const Setting& setting : {Setting{9, 0.1}, {19, 0.05}, {100, 0.1}, {999, 0.2}}) {
+    const size_t n = setting.n;
+    const double alpha = setting.alpha;
     const Level level(alpha);
     const size_t k = conformal_rank(level, n);
     std::vector<double> coverage(kCalibrations);

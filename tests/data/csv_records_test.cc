@@ -87,7 +87,7 @@ TEST(CsvRecords, RefusesTablesOfOtherPrograms) {
         {"ARROW1", "an Arrow file"},
         {"PK\x03\x04", "a workbook"}}) {
     EXPECT_THAT(
-        [&] { table_of(start); },
+        [&start = start] { table_of(start); },
         testing::ThrowsMessage<Error>(testing::HasSubstr("/t: is " + kind +
                                                          ", which fcp does not read; write it as "
                                                          "CSV first, as by pandas: pandas.read_")));

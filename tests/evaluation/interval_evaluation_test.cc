@@ -149,7 +149,7 @@ TEST_P(IntervalEvaluationTest, GroupsEqualCountingRowByRow) {
     const std::string names[] = {"a", "b", "2", "3"};
     auto& [hits, count] = groups[names[table.groups[row]]];
     hits += covered[row], ++count;
-    const auto response = [&](size_t r) {
+    const auto response = [&, outputs = outputs](size_t r) {
       double sum = 0;
       for (size_t k = 0; k < outputs; ++k) sum += table.truth[r * outputs + k];
       return sum;

@@ -9,6 +9,7 @@
 #include "fcp/base/error.h"
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/export/export.h"
+#include "fcp/export/intervals.h"
 
 #include "tests/bounds/heads.h"
 #include "tests/export/run_exported.h"
@@ -70,10 +71,11 @@ inline int expect_law_of_head(const std::shared_ptr<const Network>& head, uint64
   const std::unique_ptr<Score> score = make_score(options, head);
   const std::vector<double> scores = score->score(rows.features, rows.truth);
   for (const double one : scores) EXPECT_FALSE(std::isnan(one)) << "head " << seed;
-  // Beyond 2^96 squares and products on the way overflow, and bands need not grow.
-  std::vector<double> radii = {0, 1, kForever};
+  // The law is promised up to the largest ball: beyond it squares and products on the way overflow,
+  // and bands need not grow.
+  std::vector<double> radii = {0, 1, next_below(kLargestBall), kLargestBall, kForever};
   for (size_t i = 0; i < scores.size(); i += 2) {
-    if (scores[i] > 0x1p96) continue;
+    if (scores[i] > kLargestBall) continue;
     radii.push_back(scores[i]);
     radii.push_back(next_below(scores[i]));
   }

@@ -9,7 +9,7 @@ from package import BUILD, PROGRAM, run
 
 sys.path.insert(0, os.path.join(package.SOURCE, "tests", "cli"))
 sys.argv[1] = PROGRAM
-from program import read_csv, write_npy  # pylint: disable=wrong-import-position
+from program import demo_folder, read_csv, write_npy  # pylint: disable=wrong-import-position
 
 EXAMPLES = os.path.join(BUILD, "examples")
 
@@ -17,7 +17,7 @@ EXAMPLES = os.path.join(BUILD, "examples")
 class Examples(package.Case):
     def test_intervals(self):
         """What it prints is what the program says of the file that it leaves."""
-        demo = self.demo()
+        demo = demo_folder()
         shutil.copy(os.path.join(demo, "model.onnx"), self.path("model.onnx"))
         shutil.copy(os.path.join(demo, "calibration.csv"), self.path("cal.csv"))
         lower, upper = run(os.path.join(EXAMPLES, "1_intervals"), cwd=self.folder).split()
@@ -34,7 +34,7 @@ class Examples(package.Case):
         return [row[:at] + row[at + 1:] for row in rows], [row[at] for row in rows]
 
     def test_your_model_and_a_service(self):
-        demo = self.demo()
+        demo = demo_folder()
         x, y = self.rows(demo, "calibration.csv")
         write_npy(self.path("x.npy"), x)
         write_npy(self.path("y.npy"), y)

@@ -1,4 +1,7 @@
-"""The option table as the program and Python show it: the same options, defaults and sentences."""
+"""The option table as the program and Python show it: the same options, defaults and sentences.
+
+Each question to the program is a process, half a second. The fast tests ask it about some options
+(`Options`), the slow ones about all (`Every`): python test_options.py [CLASS]."""
 
 import inspect
 import os
@@ -56,7 +59,7 @@ def stranger(option):
     raise AssertionError(option)
 
 
-class Options(unittest.TestCase):
+class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
@@ -85,9 +88,10 @@ class Options(unittest.TestCase):
         self.assertIn(flag_of(option) + ": ", line)
         return line.removeprefix("fcp: ").replace(flag_of(option), option["name"], 1)
 
-    def test_program_and_python_refuse_alike(self):
+    def check_refusals(self, options):
+        """How many of the options are refused where nothing looks at them, in one sentence."""
         tried = 0
-        for option in ASKED:
+        for option in options:
             value = other_value(option)
             given = [flag_of(option)] + ([] if option["kind"] == "flag" else [text_of(value)])
             if option["scores"]:
@@ -103,10 +107,10 @@ class Options(unittest.TestCase):
                 continue
             self.assertTrue(said.startswith(f"{option['name']}: applies only to "), said)
             tried += 1
-        self.assertGreater(tried, 15)
+        return tried
 
-    def test_program_and_python_check_values_alike(self):
-        for option in ASKED:
+    def check_values(self, options):
+        for option in options:
             if option["kind"] in ("flag", "text", "choice"):  # CLI11 checks choices itself
                 continue
             said = self.refusal(option, flag_of(option), "nonsense")
@@ -119,6 +123,23 @@ class Options(unittest.TestCase):
                 estimator = kind(model_for(perceptron(3, 2)), **{name: "nonsense"})
                 estimator.conformalize(self.x, self.x[:, 0])
             self.assertEqual(str(raised.exception), said.replace("nonsense", "'nonsense'", 1))
+
+
+class Every(Case):
+    def test_program_and_python_refuse_alike(self):
+        self.assertGreater(self.check_refusals(ASKED), 15)
+
+    def test_program_and_python_check_values_alike(self):
+        self.check_values(ASKED)
+
+
+class Options(Case):
+    def test_program_and_python_refuse_alike(self):
+        some = [TABLE[name] for name in ("floor", "randomized", "steps", "bandwidth")]
+        self.assertEqual(self.check_refusals(some), len(some))
+
+    def test_program_and_python_check_values_alike(self):
+        self.check_values([TABLE[name] for name in ("floor", "steps")])
 
     def test_manual_page_and_help_have_every_option(self):
         page = run("man").stdout.replace("\\-", "-")

@@ -43,8 +43,8 @@ TEST(LabelLaw, FeatureMarginByIbp) {
 TEST(LabelLaw, FeatureMarginByCrown) {
   EXPECT_GT(label_law({.name = "feature_margin",
                        .bound = {.method = BoundMethod::kCrownIbp, .outward = false}},
-                      4, 3, 1, 5),
-            200);
+                      2, 2, 1, 5),
+            40);
 }
 
 TEST(LabelLaw, FeatureMarginOfOneLayer) {

@@ -13,11 +13,11 @@ namespace {
 constexpr std::array kNorms = {Norm::kInf, Norm::kTwo, Norm::kOne};
 
 // More heads in law_slow_test.cc.
-TEST(Law, NestedByIbp) { EXPECT_GT(expect_nested_law(BoundMethod::kIbp, 120, 10, 1), 50000); }
+TEST(Law, NestedByIbp) { EXPECT_GT(expect_nested_law(BoundMethod::kIbp, 60, 10, 1), 25000); }
 
 TEST(Law, NestedByCrownIbp) { EXPECT_GT(expect_nested_law(BoundMethod::kCrownIbp, 5, 2, 2), 700); }
 
-TEST(Law, NestedByCrown) { EXPECT_GT(expect_nested_law(BoundMethod::kCrown, 3, 2, 3), 400); }
+TEST(Law, NestedByCrown) { EXPECT_GT(expect_nested_law(BoundMethod::kCrown, 3, 2, 2), 400); }
 
 TEST(Law, NestedByAlphaCrown) {
   EXPECT_GT(expect_nested_law(BoundMethod::kAlphaCrown, 1, 1, 4), 80);
@@ -271,7 +271,7 @@ TEST(Law, FeatureCqrByIbp) {
 }
 
 TEST(Law, FeatureCqrByCrownIbp) {
-  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrownIbp, 3, 2, 15), 150);
+  EXPECT_GT(expect_feature_cqr_law(BoundMethod::kCrownIbp, 2, 2, 16), 80);
 }
 
 TEST(Law, FeatureCqrByCrown) {

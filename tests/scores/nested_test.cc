@@ -152,7 +152,7 @@ TEST(Nested, BatchesOfAnySizeGiveTheSameScores) {
 // reports is 0.
 TEST(Nested, ThePredictionHasScoreZero) {
   Random random(5);
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 3; ++i) {
     const auto head = network_of(wild_head(random, 3));
     HeadRows rows = wild_rows(random, *head, 20);
     const torch::Tensor answer = head->forward(rows.features).to(torch::kDouble);

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
+#include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
+#include "fcp/network/single_thread.h"
 #include "fcp/training/rising_quantiles.h"
 
 #include "tests/network/graphs.h"
@@ -225,6 +227,40 @@ TEST(Rectifier, TakesInfiniteScoresAndRefusesOthers) {
   EXPECT_THROW(fit_rectifier(member, 1, false), Error);
   member.residual[1][0] = std::nanf("");
   EXPECT_THROW(fit_rectifier(member, 0.9, false), Error);
+}
+
+// Short steps take one thread of libtorch and of OpenBLAS; whatever there was before comes back.
+TEST(Heads, GiveTheThreadsBack) {
+  const int torch_before = at::get_num_threads(), blas_before = blas_threads();
+  at::set_num_threads(3);
+  set_blas_threads(2);
+  const int blas = blas_threads();  // 0 without OpenBLAS
+  Random random(61);
+  fit_heads({noisy_member(random, 60, 3)});
+  EXPECT_EQ(at::get_num_threads(), 3);
+  EXPECT_EQ(blas_threads(), blas);
+  at::set_num_threads(torch_before);
+  set_blas_threads(blas_before);
+}
+
+// What the guards do while they are in scope, which the fit does not show.
+TEST(SingleThread, IsOneThreadInScopeWhereWanted) {
+  const int torch_before = at::get_num_threads(), blas_before = blas_threads();
+  at::set_num_threads(2);
+  set_blas_threads(2);
+  const int blas = blas_threads();
+  for (const bool wanted : {true, false}) {
+    {
+      const SingleThread one_thread(wanted);
+      { const SingleThread again(wanted); }  // the outer one is still in scope
+      EXPECT_EQ(at::get_num_threads(), wanted ? 1 : 2);
+      EXPECT_EQ(blas_threads(), wanted && blas > 0 ? 1 : blas);
+    }
+    EXPECT_EQ(at::get_num_threads(), 2);
+    EXPECT_EQ(blas_threads(), blas);
+  }
+  at::set_num_threads(torch_before);
+  set_blas_threads(blas_before);
 }
 
 }  // namespace

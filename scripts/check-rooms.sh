@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# The rooms that read files and need no libtorch (and numbers), built by clang with the address and
+# undefined-behaviour sanitizers: their tests, and their fuzzing targets for some seconds each from a
+# fixed seed, so that a run repeats the one before. Skips, saying why, where clang or its sanitizers
+# do not work.
+#
+#   scripts/check-rooms.sh [JOBS] [SECONDS]        all cores, 60
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=${1:-$(nproc)}
+seconds=${2:-60}
+
+# Without randomized addresses where that is allowed: the sanitizers of older compilers want their
+# addresses where randomization may have put others, and fail by chance.
+calm=()
+! setarch "$(uname -m)" -R true 2>/dev/null || calm=(setarch "$(uname -m)" -R)
+
+probe=$(mktemp -d)
+trap 'rm -rf "$probe"' EXIT
+echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' \
+  >"$probe/probe.cc"
+works() {
+  clang++ -fsanitize=fuzzer,address,undefined "$probe/probe.cc" -o "$probe/probe" || return 1
+  for _ in $(seq 20); do "${calm[@]}" "$probe/probe" -runs=1 || return 1; done
+}
+if ! works >"$probe/log" 2>&1; then
+  echo "check-rooms: skipped, because clang++ with sanitizers does not work here:"
+  tail -n 3 "$probe/log"
+  exit 0
+fi
+
+cmake --preset rooms ${CMAKE_OPTIONS:-}
+cmake --build --preset rooms --parallel "$jobs"
+(cd build/rooms && "${calm[@]}" ctest --parallel "$jobs" --output-on-failure \
+  --tests-regex '^(conformal|data|images)_test$')
+rm -rf build/rooms/corpus
+targets=(csv encoding npy schema)
+[ ! -x build/rooms/fuzz/fuzz_image ] || targets+=(image)
+FUZZ_SEED=1 "${calm[@]}" fuzz/run.sh build/rooms "$seconds" "${targets[@]}"

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# The Debian packages in a root that has nothing else: makes one with debootstrap, installs both
+# packages there by apt, which brings what they say they depend on, and uses them: the program on the
+# demo's rows, and a project that finds the library. Needs root, debootstrap, a mirror, 4 GB of disk
+# and some minutes; leaves nothing behind.
+#
+#   scripts/try-packages.sh [BUILD]        build/release; its packages are made anew
+#
+# FCP_MIRROR is the mirror (http://deb.debian.org/debian), FCP_ROOT a root of an earlier run, or the
+# place where this one is made and left.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build/release}
+mirror=${FCP_MIRROR:-http://deb.debian.org/debian}
+for needed in debootstrap cpack; do
+  command -v "$needed" >/dev/null || { echo "try-packages: there is no $needed here" >&2; exit 77; }
+done
+[ "$(id -u)" -eq 0 ] || { echo "try-packages: only root can make a root" >&2; exit 77; }
+
+step() { printf '\n=== %s\n' "$*"; }
+
+root=${FCP_ROOT:-$(mktemp -d /var/tmp/fcp-root.XXXXXX)}
+packages=$(mktemp -d)
+leave() {
+  ! mountpoint -q "$root/proc" || umount "$root/proc"
+  rm -rf "$packages"
+  [ -n "${FCP_ROOT:-}" ] || rm -rf --one-file-system "$root"
+}
+trap leave EXIT
+
+step "packages"
+cpack -G DEB --config "$build/CPackConfig.cmake" -B "$packages"
+step "a clean root at $root"
+[ -d "$root/usr" ] || debootstrap --variant=minbase bookworm "$root" "$mirror"
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"  # libtorch counts processors there
+in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root "$@"; }
+apt_get() { in_root DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "$@"; }
+
+step "install the program"
+rm -rf "$root/try" && mkdir -p "$root/try/packages"
+cp "$packages"/*.deb "$root/try/packages"
+apt_get update
+program=("$root"/try/packages/fcp_*.deb) development=("$root"/try/packages/libfcp-dev_*.deb)
+apt_get install "${program[0]#"$root"}"
+step "use the program"
+in_root fcp --version --json
+in_root sh -ec 'cd /try
+  fcp demo --out demo --threads 1
+  cd demo
+  fcp train train.csv --target minutes --recipe paper --epochs 5 --out plain.onnx --threads 1
+  fcp calibrate plain.onnx --data calibration.csv --target minutes --out calibrated.onnx
+  fcp evaluate calibrated.onnx --data test.csv --target minutes
+  fcp serve --help >/dev/null
+  fcp doctor'
+
+step "install the library"
+apt_get install "${development[0]#"$root"}" g++ cmake make
+step "use the library"
+cp -r examples tests/package/outside "$root/try"
+in_root sh -ec 'cd /try
+  cmake -S outside -B built -DFCP_EXAMPLES=/try/examples -DFCP_HEADERS=/usr/include \
+    -DCMAKE_CXX_FLAGS=-O0
+  cmake --build built
+  built/outside demo/model.onnx 0.1'
+step "both packages work in a clean root"

@@ -34,8 +34,8 @@ fuzz() {
   local most=512
   [ "$target" = onnx ] && most=2200
   if nice -n 19 "$build/fuzz/fuzz_$target" "$corpus" "$build/seeds/$target" $(kept "$target") \
-    -seed="${FUZZ_SEED:-0}" -runs="${FUZZ_RUNS:--1}" -max_total_time="$seconds" -max_len=2048 -len_control=0 -timeout=60 \
-    -malloc_limit_mb=$most -rss_limit_mb=5000 \
+    -seed="${FUZZ_SEED:-0}" -runs="${FUZZ_RUNS:--1}" -max_total_time="$seconds" \
+    -max_len=2048 -len_control=0 -timeout=60 -malloc_limit_mb=$most -rss_limit_mb=5000 \
     -detect_leaks=0 -artifact_prefix="$build/crashes/${target}_" >"$log" 2>&1; then
     echo "$target: $(grep -E 'cov:' "$log" | tail -1 | tr -s '\t ' ' ')"
   else

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The rooms that read files and need no libtorch (and numbers), built by clang with the address and
-# undefined-behaviour sanitizers: their tests, and their fuzzing targets for some seconds each from a
-# fixed seed, so that a run repeats the one before. Skips, saying why, where clang or its sanitizers
-# do not work.
+# undefined-behaviour sanitizers: their tests, and their fuzzing targets on FUZZ_RUNS (700) inputs each
+# from a fixed seed, or for some seconds, so that a run repeats the one before: what is new is looked
+# for by `make fuzz`. Skips, saying why, where clang or its sanitizers do not work.
 #
 #   scripts/check-rooms.sh [JOBS] [SECONDS]        all cores, 60
 set -euo pipefail
@@ -36,4 +36,4 @@ cmake --build --preset rooms --parallel "$jobs"
 rm -rf build/rooms/corpus
 targets=(csv encoding npy schema)
 [ ! -x build/rooms/fuzz/fuzz_image ] || targets+=(image)
-FUZZ_SEED=1 "${calm[@]}" fuzz/run.sh build/rooms "$seconds" "${targets[@]}"
+FUZZ_SEED=1 FUZZ_RUNS=${FUZZ_RUNS:-700} "${calm[@]}" fuzz/run.sh build/rooms "$seconds" "${targets[@]}"

@@ -20,6 +20,10 @@
 namespace fcp {
 namespace {
 
+torch::Tensor numbers_from(int64_t first, int64_t count) {
+  return torch::arange(first, first + count, torch::kLong);
+}
+
 constexpr size_t kMegabyte = size_t{1} << 20;
 
 BoundOptions plain_options(BoundMethod method, bool outward, size_t memory) {
@@ -56,10 +60,12 @@ void walk_some(BoundMethod method, size_t budget) {
   const WalkCost cost = walk_cost(prepared, method, ready.center);
   ASSERT_EQ(affordable_rows(cost, true, budget) >= 1, true);
   const int64_t chunk = std::min<int64_t>(affordable_numbers(cost, 1, budget), 400);
+  HiddenRanges hidden;
+  hidden.refine = true;
   const LinearHead linear =
-      make_linear_head(prepared, ready, first_outputs(prepared, ready), true, chunk);
+      make_linear_head(prepared, ready, first_outputs(prepared, ready), hidden, chunk);
   for (int64_t i = 0; i < 3; ++i) {
-    bound_numbers(linear, head->output_slots()[0], 5000 + i * chunk, chunk);
+    bound_numbers(linear, head->output_slots()[0], numbers_from(5000 + i * chunk, chunk));
   }
 }
 
@@ -120,11 +126,12 @@ TEST(SegmentationHead, IsBoundedWithinTheBudgetAndSoundly) {
   const WalkCost cost = walk_cost(prepared, BoundMethod::kCrownIbp, ready.center);
   const int64_t chunk = affordable_numbers(cost, affordable_rows(cost, true, budget), budget);
   const LinearHead linear =
-      make_linear_head(prepared, ready, first_outputs(prepared, ready), false, chunk);
+      make_linear_head(prepared, ready, first_outputs(prepared, ready), {}, chunk);
   const int64_t first = 1000000;
   Tensors lower, upper;
   for (int64_t i = 0; i < 2; ++i) {
-    const Range part = bound_numbers(linear, head->output_slots()[0], first + i * chunk, chunk);
+    const Range part =
+        bound_numbers(linear, head->output_slots()[0], numbers_from(first + i * chunk, chunk));
     lower.push_back(part.lower);
     upper.push_back(part.upper);
   }

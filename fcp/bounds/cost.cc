@@ -17,6 +17,7 @@ double count(const torch::Tensor& tensor) {
 // Numbers that one step reads, makes and needs on the way, of all rows together.
 struct StepSize {
   double in = 0, out = 0, workspace = 0, candidates = 0;
+  bool fans = false;  // of lines below and above a curve
 };
 
 // Tensors of the size of the step's inputs and outputs that are there beside the ranges. Curves
@@ -27,8 +28,8 @@ double forward_temporaries(const StepSize& size, BoundRule rule, bool outward, d
   return outward ? 2 * each : each;
 }
 
-double kept_numbers(const StepSize& size, BoundRule rule, bool outward, bool fans) {
-  if (rule == BoundRule::kCurve) return 2 * size.out + (fans ? 42 : 6) * size.in;
+double kept_numbers(const StepSize& size, BoundRule rule, bool outward) {
+  if (rule == BoundRule::kCurve) return 2 * size.out + (size.fans ? 42 : 6) * size.in;
   if (rule == BoundRule::kSmooth) return 7 * size.out + size.in;
   return (outward ? 4 : 3) * size.out + 3 * size.candidates;
 }
@@ -60,7 +61,7 @@ class CostCounter {
     const double wide = 8.0 / static_cast<double>(torch::elementSize(head_.type));
     live_ += 2 * size.out;
     forward_ = std::max(forward_, live_ + forward_temporaries(size, plan.rule, outward, wide));
-    kept_ += kept_numbers(size, plan.rule, outward, optimizes_);
+    kept_ += kept_numbers(size, plan.rule, outward);
     workspace_ = std::max(workspace_, size.workspace);
     const double back = backward_numbers(size, plan.rule);
     number_ = std::max(number_, back);
@@ -94,6 +95,7 @@ class CostCounter {
     }
     for (const torch::Tensor& output : outputs) size.out += count(output);
     size.workspace = step.op->workspace(inputs, outputs);
+    size.fans = optimizes_ && rule == BoundRule::kCurve && !step.op->curve(inputs).hinge;
     if (rule == BoundRule::kLargest || rule == BoundRule::kSmallest) {
       size.candidates = count(step.op->candidates(inputs));
     }

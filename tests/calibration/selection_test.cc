@@ -160,7 +160,7 @@ TEST(SelectCut, TriesEveryFloor) {
 TEST(SelectCut, NamesWhatItSkips) {
   torch::manual_seed(3);
   Graph graph = make_mlp({3, 4, 1});
-  graph.nodes[1].op = "Softmax";
+  graph.nodes[1].op = "Hardmax";
   const torch::Tensor x = torch::randn({60, 3});
   const torch::Tensor y = Network(graph).forward(x) + torch::randn({60, 1});
   ScoreOptions score;
@@ -168,9 +168,8 @@ TEST(SelectCut, NamesWhatItSkips) {
   const Selection selection = select_cut(graph, score, x, y, {});
   ASSERT_EQ(selection.candidates.size(), 5U);
   const std::string reason =
-      "Softmax node 'h1_node': has no linear bounds (ibp has), use the bound ibp or cut later, "
-      "behind "
-      "it, or use a score that needs no bounds: residual, linearized";
+      "Hardmax node 'h1_node': has no bounds; cut later, behind it, or use a score that needs no "
+      "bounds: residual, linearized";
   EXPECT_EQ(selection.candidates[0].cut, "x");
   EXPECT_EQ(selection.candidates[0].skipped, reason);
   EXPECT_EQ(selection.candidates[1].cut, "z1");

@@ -5,11 +5,11 @@
 // its own. So it is with the tangents of a smooth curve, of which a fan is drawn (curve_piece.h):
 // any place between two of its lines will do. Every choice is sound, so gradient ascent on the
 // bound itself may stop anywhere: Adam, with the places put back into their interval after each
-// step and the best bound seen kept. CROWN's bound is among those seen, hence never a looser one.
+// step and the best bound seen kept. CROWN's bound is among those that bounds.cc takes, hence never
+// a looser one.
 //
 // The ranges inside the head are optimised in the same way, layer by layer, each number with lines
-// of its own. Given the ranges before it, each is then as good as it gets, which is what all of
-// them at once would come to; tighter ranges never make an optimum worse.
+// of its own.
 //
 // Cost: `iterations` walks back with their gradients, for the outputs and for those hidden numbers
 // whose ranges matter (crown.h); slots with more than kMostHidden of these keep CROWN's.

@@ -160,26 +160,37 @@ class WalkedBounds : public HeadBounds {
     }
     HiddenRanges hidden;
     hidden.refine = options_.method != BoundMethod::kCrownIbp;
+    results = linear_ranges(ball, first, cost, hidden);
     if (options_.method == BoundMethod::kAlphaCrown) {
+      // Other ranges inside make other lines, which need not be better for every output.
       hidden.improve = [this](const LinearHead& linear, int slot, const torch::Tensor& numbers) {
         return bound_numbers_optimized(linear, slot, numbers, options_.iterations, options_.rate);
       };
       hidden.most = kMostHidden;
+      const std::vector<Range> improved = linear_ranges(ball, first, cost, hidden);
+      for (size_t i = 0; i < results.size(); ++i) results[i] = tighter(results[i], improved[i]);
     }
+    for (Range& range : results) range = finished(head_, range);
+    return results;
+  }
+
+  std::vector<Range> linear_ranges(const Ball& ball, const FirstOutputs& first,
+                                   const WalkCost& cost, const HiddenRanges& hidden) const {
     const LinearHead linear =
         make_linear_head(head_, ball, first, hidden,
                          affordable_numbers(cost, ball.center.size(0), memory_for(cost)));
+    std::vector<Range> results;
     for (const int slot : head_.network->output_slots()) {
       const Range& interval = linear.ranges[static_cast<size_t>(slot)];
       Range range = interval;
       if (!is_constant(interval)) range = bound_slot(linear, slot, hidden.improve);
-      if (has_planes_) {
-        range = {torch::fmax(range.lower, interval.lower),
-                 torch::fmin(range.upper, interval.upper)};
-      }
-      results.push_back(finished(head_, range));
+      results.push_back(has_planes_ ? tighter(range, interval) : range);
     }
     return results;
+  }
+
+  static Range tighter(const Range& a, const Range& b) {
+    return {torch::fmax(a.lower, b.lower), torch::fmin(a.upper, b.upper)};
   }
 
   // Products of two tensors, softmax and the like are far from any plane over a large ball, where

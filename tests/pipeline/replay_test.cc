@@ -177,7 +177,7 @@ TEST(Replay, RefusesWhatDoesNotFit) {
     change(options);
     return replay_complaint([&] { replay(artifact, rows, options, batches_of(10)); });
   };
-  EXPECT_THAT(complaint([](auto& options) { options.period = "month"; }), HasSubstr("--time"));
+  EXPECT_THAT(complaint([](auto& options) { options.period = "month"; }), HasSubstr("needs time"));
   EXPECT_THAT(complaint([](auto& options) {
                 options.times = {"1", "2"};
               }),

@@ -88,7 +88,7 @@ class Monitor(program.Case):
         for arguments, code, message in (
                 (("--time", "nowhere"), 1, "nowhere"),
                 (("--time", "day", "--period", "hour"), 1, "expected a date that tells the hour"),
-                (("--period", "month"), 2, "--time"),
+                (("--period", "month"), 2, "needs time"),
                 (("--watch", "nothing"), 2, "no column 'nothing'"),
                 (("--window", "9"), 2, "--window applies only to --adapt"),
                 (("--alpha", "2"), 2, "--alpha")):

@@ -2,9 +2,9 @@
 //
 // A network with several inputs takes its rows from
 //   an .npz archive with one entry per input, named like it, [N, …];
-//   the columns of a CSV file: `mask` is the input of one number per row, `ids_0`, `ids_1`, … are the
-//   numbers of the input `ids`; where the columns have other names, all of them in the order of the
-//   inputs, whose shapes the network must then fix.
+//   the columns of a CSV file: `mask` is the input of one number per row, `ids_0`, `ids_1`, … are
+//   the numbers of the input `ids`; where the columns have other names, all of them in the order
+//   of the inputs, whose shapes the network must then fix.
 //
 // Tested by tests/pipeline/network_inputs_test.cc, tests/python/test_inputs.py.
 #pragma once

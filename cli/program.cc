@@ -1,0 +1,197 @@
+#include "cli/program.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <iostream>
+#include <iterator>
+#include <new>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+
+#include "fcp/base/checkpoint.h"
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+#include "fcp/base/output_file.h"
+#include "fcp/base/printable.h"
+#include "fcp/data/file_witness.h"
+#include "fcp/distributed/run_ranks.h"
+#include "fcp/network/libtorch_error.h"
+
+#include "cli/common.h"
+#include "cli/out_of_memory.h"
+#include "cli/suggestion.h"
+#include "cli/synopsis.h"
+#include "cli/verbs.h"
+#include "cli/version.h"
+
+namespace fcp::cli {
+namespace {
+
+int report(const std::string& message, int code) {
+  std::string line = message;
+  for (char& c : line) {
+    if (c == '\n') c = ' ';
+  }
+  std::cerr << "fcp: " << printable(line) << '\n';
+  return code;
+}
+
+int report_interrupted(const Interrupted& signal) {
+  const size_t files = files_written();
+  const std::string checkpoint = checkpoint_in_use();
+  if (!checkpoint.empty() && files == 0) {
+    return report(concat("interrupted; ", checkpoint, " keeps what was done, and the same ",
+                         "command goes on from it; nothing else was written"),
+                  signal.exit_code());
+  }
+  const std::string before = files == 0 ? "nothing was written"
+                                        : concat(files, files == 1 ? " file was" : " files were",
+                                                 " written before, whole; nothing else was");
+  return report("interrupted; " + before, signal.exit_code());
+}
+
+// Under mpirun all ranks find the same, and rank 0 is heard: the others wait until it has ended the
+// job. Where commands differ from rank to rank it may have found nothing, so they do not wait long.
+[[noreturn]] void fail_usage(Communicator& ranks, const std::string& message) {
+  constexpr int kTenths = 20;
+  for (int i = 0; i < kTenths && ranks.rank() > 0; ++i) {
+    check_interrupted();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  throw UsageError(message);
+}
+
+// `verb` as typed, with that of `segment` after a space.
+bool is_shared(const std::string& verb) {
+  constexpr std::string_view kShared[] = {"calibrate", "evaluate", "reproduce", "segment calibrate",
+                                          "segment evaluate"};
+  return std::find(std::begin(kShared), std::end(kShared), verb) != std::end(kShared);
+}
+
+// The verb that the command line names, as far down as it goes.
+const CLI::App& typed_verb(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  return *verb;
+}
+
+// Bad usage, or help.
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& verb,
+                 const std::vector<std::string>& arguments) {
+  const bool help = error.get_exit_code() == 0;
+  const std::string meant = help ? "" : did_you_mean(arguments, typed_verb(app));
+  const auto tell = [&] {
+    app.exit(error);
+    if (!meant.empty()) std::cerr << meant << '\n';
+    return help ? 0 : 2;
+  };
+  const bool alone = !verb.starts_with('-') && !is_shared(verb);  // by check_verb
+  if (alone) return tell();
+  return run_ranks([&](Communicator& ranks) {
+    if (ranks.size() > 1 && !help) {
+      fail_usage(ranks, concat(error.what(), meant.empty() ? "" : "; ", meant, "; see --help"));
+    }
+    if (ranks.rank() == 0) tell();
+    return help ? 0 : 2;
+  });
+}
+
+std::string other_verb(const CLI::App& app, const std::string& verb) {
+  std::vector<std::string> names;
+  for (const VerbWords& one : verbs_of(app)) names.push_back(one.name);
+  const std::string meant = nearest_word(verb, names);
+  return meant.empty() ? "; `fcp --help` lists them" : "; did you mean " + meant + "?";
+}
+
+// CLI11 would only say that a subcommand is required. And under mpirun every rank is started with
+// the same command; a verb that does not share its work would do all of it on each of them.
+void check_verb(const CLI::App& app, const std::string& verb) {
+  const std::string first = verb.substr(0, verb.find(' '));
+  const auto named = [&](const CLI::App* one) { return one->get_name() == first; };
+  const bool known = !app.get_subcommands(named).empty();
+  if (verb.starts_with('-') || (known && (is_shared(verb) || !started_by_mpirun()))) return;
+  run_ranks([&](Communicator& ranks) -> int {
+    if (!known) fail_usage(ranks, concat("unknown verb '", verb, "'", other_verb(app, verb)));
+    if (ranks.size() == 1) return 0;
+    fail_usage(ranks, concat("'", verb, "' is for one process; mpirun is for calibrate, ",
+                             "evaluate, reproduce, segment calibrate and segment evaluate"));
+  });
+}
+
+void add_verbs(CLI::App& app) {
+  for (const auto add :
+       {add_fit,       add_demo,    add_split,   add_train,      add_inspect, add_run,
+        add_calibrate, add_check,   add_predict, add_evaluate,   add_show,    add_compare,
+        add_update,    add_monitor, add_serve,   add_export,     add_segment, add_reproduce,
+        add_selftest,  add_doctor,  add_help,    add_completion, add_man}) {
+    add(app);
+  }
+}
+
+int end_output(int exit_code) {
+  std::cout.flush();
+  return std::cout ? exit_code : report("cannot write to standard output", 1);
+}
+
+int run_verb(int argc, char** argv) {
+  CLI::App app(
+      "fcp turns a trained neural network into one that says how sure it is: prediction\n"
+      "intervals that hold the truth with probability at least 1 - alpha.",
+      "fcp");
+  CLI::Option* version = app.set_version_flag(
+      "--version", [&app] { return version_text(app.count("--json") > 0); },
+      "Print the version and exit");
+  const std::string about_json = "With --version: the compiler and the libraries, as JSON";
+  app.add_flag("--json", about_json)->needs(version);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+  add_verbs(app);
+  std::string verb = argc > 1 ? argv[1] : "--help";
+  if (verb == "segment" && argc > 2) verb = concat(verb, " ", argv[2]);
+  check_verb(app, verb);
+  const OneReading reading;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, error, verb, {argv + 1, argv + argc});
+  }
+  return end_output(0);
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  catch_interrupts();
+  std::signal(SIGXFSZ, SIG_IGN);  // too large a file is then a failed write, which says so
+  try {
+    return run_verb(argc, argv);
+  } catch (const Alarm&) {
+    return end_output(3);
+  } catch (const OptionError& error) {
+    return report(flag_complaint(error), 2);
+  } catch (const UsageError& error) {
+    return report(error.what(), 2);
+  } catch (const Interrupted& signal) {
+    return report_interrupted(signal);
+  } catch (const TableError& error) {
+    return report(table_complaint(error), 1);
+  } catch (const Error& error) {
+    return report(error.what(), 1);
+  } catch (const std::bad_alloc&) {
+    end_out_of_memory();
+  } catch (const std::system_error& error) {  // a thread that could not be started, above all
+    return report(concat("the system refused what fcp needs: ", error.what()), 1);
+  } catch (const c10::Error& error) {  // its what() has a call stack of many lines
+    if (is_out_of_memory(error)) end_out_of_memory();
+    return report(concat("libtorch: ", error.what_without_backtrace()), 1);
+  } catch (const std::exception& error) {
+    return report(error.what(), 1);
+  }
+}
+
+}  // namespace fcp::cli

@@ -18,8 +18,9 @@ size_t available_memory();
 size_t memory_budget();
 void set_memory_budget(size_t bytes);
 
-// While in scope, this thread is one of `sharers` that work side by side and have a part of the
-// memory each, of this budget and of those that options give.
+// While in scope, this thread is one of `sharers` that work side by side. Bounds, and rows that run
+// one by one, then keep to a part of the memory each; one run of a network may still take all of
+// the budget, but has only a share of the rows to take it for.
 class MemoryShare {
  public:
   explicit MemoryShare(size_t sharers);

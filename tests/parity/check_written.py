@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks ONNX whether the files that fcp wrote are sound, and compares them with their originals.
 
-    check_written.py GOLDENS        (the folder with networks/, ops/ and written/)
+    check_written.py GOLDENS KIND   (the folder with networks/, ops/ and written/; one of the two)
 
 Exit code 77: a Python package is missing, or nothing was written.
 """
@@ -52,9 +52,10 @@ def differences(original, written):
 
 def main():
     goldens = pathlib.Path(sys.argv[1])
-    files = sorted((goldens / "written").rglob("*.onnx"))
+    folder = goldens / "written" / sys.argv[2]
+    files = sorted(folder.glob("*.onnx"))
     if not files:
-        print(f"skipped: nothing written in {goldens / 'written'}")
+        print(f"skipped: nothing written in {folder}")
         sys.exit(77)
     problems = []
     for file in files:

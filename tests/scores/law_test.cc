@@ -322,7 +322,7 @@ TEST(Law, NothingReachesBeyondABoundedHead) {
     const auto head = network_of(graph);
     ScoreOptions options;
     options.bound.method = method;
-    options.bound.iterations = 2;
+    options.bound.iterations = 1;
     const std::unique_ptr<Score> score = make_score(options, head);
     HeadRows made = wild_rows(random, *head, 4);
     made.truth =

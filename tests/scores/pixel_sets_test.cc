@@ -84,14 +84,14 @@ TEST(PixelSets, Law) {
       radii.push_back(std::nextafter(one, -1));
     }
     for (const double radius : radii) {
-      const torch::Tensor members = score->region(features, radius).members;
+      const torch::Tensor members = score->region(features, radius).members.contiguous();
       for (int64_t row = 0; row < 2; ++row, ++pairs) {
         int in = 0, labelled = 0;
         for (int64_t k = 0; k < 36; ++k) {
-          const auto label = static_cast<int64_t>(labels[row][k].item<float>());
+          const auto label = static_cast<int64_t>(labels.data_ptr<float>()[row * 36 + k]);
           if (label < 0) continue;
           ++labelled;
-          in += members[row][label][k].item<bool>() ? 1 : 0;
+          in += members.data_ptr<bool>()[(row * classes + label) * 36 + k] ? 1 : 0;
         }
         const bool enough = in >= std::ceil(share * labelled);
         EXPECT_EQ(enough, scores[static_cast<size_t>(row)] <= radius) << radius;

@@ -53,14 +53,16 @@ TEST(Pixels, QuantileByHand) {
 // How many pixels have all channels inside, one after the other.
 int64_t pixels_inside(const Regions& regions, const torch::Tensor& truth, int64_t row,
                       const PixelShape& shape) {
+  const torch::Tensor lower = regions.lower[row].to(torch::kDouble).contiguous();
+  const torch::Tensor upper = regions.upper[row].to(torch::kDouble).contiguous();
+  const torch::Tensor truths = truth[row].to(torch::kDouble).contiguous();
   int64_t count = 0;
   for (int64_t pixel = 0; pixel < shape.count; ++pixel) {
     bool in = true;
     for (int64_t channel = 0; channel < shape.channels; ++channel) {
       const int64_t k = channel * shape.count + pixel;
-      const double y = truth[row][k].item<double>();
-      in = in && regions.lower[row][k].item<double>() <= y &&
-           y <= regions.upper[row][k].item<double>();
+      const double y = truths.data_ptr<double>()[k];
+      in = in && lower.data_ptr<double>()[k] <= y && y <= upper.data_ptr<double>()[k];
     }
     count += in ? 1 : 0;
   }

@@ -69,12 +69,23 @@ Observer* silent_observer() {
   return &silent;
 }
 
+namespace {
+
+constexpr size_t kBatchNumbers = size_t{1} << 22, kBatchRows = 4096, kCudaBatches = 16;
+
+}  // namespace
+
+size_t usual_batch(size_t numbers) {
+  return std::clamp<size_t>(kBatchNumbers / std::max<size_t>(1, numbers), 1, kBatchRows);
+}
+
 size_t Context::batch_for(const RowSource& source) const {
   if (batch > 0) return batch;
   if (source.usual_batch()) return *source.usual_batch();
-  constexpr size_t kNumbers = size_t{1} << 22;
-  return std::clamp<size_t>(kNumbers / std::max<size_t>(1, element_count(source.row_shape())), 1,
-                            4096);
+  const size_t numbers = element_count(source.row_shape()), usual = fcp::usual_batch(numbers);
+  if (!device.is_cuda()) return usual;
+  const size_t batches = kBatchNumbers / std::max<size_t>(1, usual * numbers);
+  return usual * std::clamp<size_t>(batches, 1, kCudaBatches);
 }
 
 Stage::Stage(const Context& context, std::string_view name, size_t total)
@@ -107,7 +118,10 @@ Context start(const StartOptions& options, Communicator* ranks) {
   keep_threads_from_spinning(cores);
   at::set_num_threads(threads);
   set_blas_threads(threads);
-  return {.device = device_named(options.device), .ranks = ranks};
+  const bool choose = options.device == "auto";
+  return {.device = device_named(choose ? "cpu" : options.device),
+          .choose_device = choose,
+          .ranks = ranks};
 }
 
 }  // namespace fcp

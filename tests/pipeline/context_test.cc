@@ -6,6 +6,10 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/pipeline/device_choice.h"
+
+#include "tests/network/graphs.h"
+#include "tests/pipeline/memory_rows.h"
 
 namespace fcp {
 namespace {
@@ -15,6 +19,33 @@ TEST(DeviceNamed, KnowsTwo) {
   EXPECT_THROW(device_named("tpu"), Error);
   if (!torch::cuda::is_available()) {
     EXPECT_THROW(device_named("cuda"), Error);
+  }
+}
+
+DeviceWork work_of(double rows, double flops, double numbers, int threads) {
+  return {.rows = rows, .flops = flops, .numbers = numbers, .threads = threads};
+}
+
+TEST(DeviceChoice, TakesCudaWhereItSavesMoreThanItsStart) {
+  constexpr double kSmall = 25e3, kLarge = 8e9;  // a perceptron, a residual network
+  EXPECT_FALSE(cuda_is_faster(work_of(1e3, kSmall, 64, 1)));
+  EXPECT_FALSE(cuda_is_faster(work_of(1e6, kSmall, 64, 8)));  // half a second to start
+  EXPECT_TRUE(cuda_is_faster(work_of(1e7, kSmall, 64, 8)));
+  EXPECT_FALSE(cuda_is_faster(work_of(1, kLarge, 150e3, 8)));
+  EXPECT_TRUE(cuda_is_faster(work_of(1e3, kLarge, 150e3, 8)));
+  EXPECT_FALSE(cuda_is_faster(work_of(1e9, 1, 1e3, 1)));  // hardly any arithmetic
+  EXPECT_FALSE(cuda_is_faster(work_of(0, kLarge, 1, 1)));
+}
+
+TEST(DeviceChoice, LeavesADeviceThatWasNamed) {
+  Graph network = make_mlp({2, 3, 1});
+  MemoryRows rows(zeros({5, 2}), zeros({5, 1}));
+  for (const bool choose : {false, true}) {
+    Context context;
+    context.choose_device = choose;
+    choose_device(network, rows, context);
+    EXPECT_TRUE(context.device.is_cpu());  // named, or five rows
+    EXPECT_FALSE(context.choose_device);
   }
 }
 

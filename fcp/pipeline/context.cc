@@ -41,6 +41,32 @@ void keep_threads_from_spinning(int cores) {
   asleep.get();
 }
 
+// Threads that are waited for when the process ends, before libtorch goes.
+struct EndedThread {
+  std::thread thread;
+  ~EndedThread() {
+    if (thread.joinable()) thread.join();
+  }
+};
+
+// A CUDA device takes some tenths of a second to start, and as long again to load what the first
+// product and the first few functions need. That goes on while files are opened and networks are
+// read; whoever needs the device first waits for it.
+void start_cuda_ahead() {
+  static EndedThread ahead;
+  if (ahead.thread.joinable()) return;
+  ahead.thread = std::thread([] {
+    try {
+      const torch::NoGradGuard no_gradients;
+      const torch::Tensor some = torch::ones({64, 64}, torch::kCUDA);
+      const torch::Tensor product = torch::addmm(some[0], some, some.t()).relu();
+      (product.to(torch::kDouble) - some).abs().amax(1).cpu();
+    } catch (const std::exception&) {
+      // The next to ask the device is told.
+    }
+  });
+}
+
 // mpirun binds ranks to a few cores each. The number of threads must not follow that: it can change
 // the last bits of a score, and those are to be the same for any number of ranks.
 int cores_for(const Communicator& ranks) {
@@ -108,6 +134,7 @@ torch::Device device_named(const std::string& name) {
   // Convolutions would drop 13 of the 23 bits of every product: bounds would not hold.
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowTF32CuBLAS(false);
+  start_cuda_ahead();
   return torch::kCUDA;
 }
 

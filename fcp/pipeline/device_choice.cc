@@ -10,7 +10,7 @@ namespace fcp {
 namespace {
 
 constexpr double kCpuFlops = 1e10;  // per second, of one thread
-constexpr double kCudaFlops = 5e12, kCudaStart = 0.5, kCopiedBytes = 5e9;
+constexpr double kCudaFlops = 5e12, kCudaStart = 0.6, kCopiedBytes = 5e9;
 
 // 0 where the network cannot say.
 double flops_of_row(const Graph& network, const RowSource& source) {

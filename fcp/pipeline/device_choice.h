@@ -5,7 +5,7 @@
 // be started, and rows copied to it, before it saves arithmetic:
 //
 //   CPU   rows · flops / (threads · 10 Gflop/s)
-//   CUDA  0.5 s + rows · numbers · 4 bytes / (5 GB/s) + rows · flops / (5 Tflop/s)
+//   CUDA  0.6 s + rows · numbers · 4 bytes / (5 GB/s) + rows · flops / (5 Tflop/s)
 //
 // flops are those of the network for one row, as `inspect` counts them. CUDA is taken where its
 // time is shorter; never where the number of rows, or the shape of a row, is not known beforehand.

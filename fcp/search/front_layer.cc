@@ -9,6 +9,7 @@
 #include <torch/utils.h>
 
 #include "fcp/network/cut.h"
+#include "fcp/search/device_speed.h"
 #include "fcp/search/tile_convolution.h"
 
 namespace fcp {
@@ -35,30 +36,20 @@ torch::Tensor self_correlation(const torch::Tensor& weight) {
   return torch::conv2d(weight, weight, {}, 1, {weight.size(2) - 1, weight.size(3) - 1});
 }
 
-// A convolution that keeps the size, by tiles where they need fewer operations.
-class SameConvolution {
+// The convolution of a weight by tiles, made where it is needed first, and kept.
+class LazyTiles {
  public:
   void set(torch::Tensor weight) { weight_ = std::move(weight); }
 
-  torch::Tensor forward(const torch::Tensor& x) const {
-    return by_tiles(x) ? tiles_->forward(x) : torch::conv2d(x, weight_, {}, 1, padding());
-  }
-  torch::Tensor transpose(const torch::Tensor& g) const {
-    return by_tiles(g) ? tiles_->transpose(g)
-                       : torch::conv_transpose2d(g, weight_, {}, 1, padding());
+  // Null where the direct sum is cheaper.
+  const TileConvolution* find(const torch::Tensor& images) const {
+    const std::lock_guard lock(mutex_);
+    if (!TileConvolution::pays(weight_, images)) return nullptr;
+    if (!tiles_) tiles_.emplace(weight_);
+    return &*tiles_;
   }
 
  private:
-  int64_t padding() const { return weight_.size(2) / 2; }
-
-  // The transformed weights are made where they are needed, and kept.
-  bool by_tiles(const torch::Tensor& images) const {
-    const std::lock_guard lock(mutex_);
-    if (!TileConvolution::pays(weight_, images)) return false;
-    if (!tiles_) tiles_.emplace(weight_);
-    return true;
-  }
-
   torch::Tensor weight_;
   mutable std::mutex mutex_;
   mutable std::optional<TileConvolution> tiles_;
@@ -82,19 +73,32 @@ class ConvolutionFront : public FrontLayer {
  public:
   // weight [M, C, k, k] with k 1 or 3, bias [M] or undefined.
   ConvolutionFront(torch::Tensor weight, torch::Tensor bias)
-      : weight_(std::move(weight)), bias_(std::move(bias)) {
-    first_.set(weight_);
+      : weight_(std::move(weight)),
+        bias_(std::move(bias)),
+        exact_(has_fast_doubles(weight_.device())) {
+    front_tiles_.set(exact_ ? weight_.to(torch::kDouble) : weight_);
   }
 
+  // All steps begin at this p and keep its rounding: in double precision where that costs nothing,
+  // and as exact as a direct sum on every CUDA device.
   torch::Tensor forward(const torch::Tensor& u) const override {
-    const torch::Tensor p = first_.forward(u);
+    const TileConvolution* tiles = u.is_cpu() || exact_ ? front_tiles_.find(u) : nullptr;
+    if (!tiles) return torch::conv2d(u, weight_, bias_, 1, weight_.size(2) / 2);
+    const torch::Tensor p = tiles->forward(u);
     return bias_.defined() ? p + bias_.view({1, -1, 1, 1}) : p;
   }
-  torch::Tensor transpose(const torch::Tensor& g) const override { return first_.transpose(g); }
+
+  torch::Tensor transpose(const torch::Tensor& g) const override {
+    const TileConvolution* tiles = front_tiles_.find(g);
+    return tiles ? tiles->transpose(g)
+                 : torch::conv_transpose2d(g, weight_, {}, 1, weight_.size(2) / 2);
+  }
 
   torch::Tensor gram(const torch::Tensor& g) const override {
     std::call_once(made_, [&] { correlate(); });
-    torch::Tensor result = whole_.forward(g);
+    const TileConvolution* tiles = gram_tiles_.find(g);
+    torch::Tensor result =
+        tiles ? tiles->forward(g) : torch::conv2d(g, whole_, {}, 1, whole_.size(2) / 2);
     for (const Border& border : borders_) {
       const auto part = [&](const torch::Tensor& image) {
         torch::Tensor at = image;
@@ -119,7 +123,8 @@ class ConvolutionFront : public FrontLayer {
 
   void correlate() const {
     torch::NoGradGuard no_gradients;
-    whole_.set(self_correlation(weight_));
+    whole_ = self_correlation(weight_);
+    gram_tiles_.set(whole_);
     if (weight_.size(2) == 1) return;
     for (const int64_t row : {kAll, int64_t{0}, int64_t{2}}) {
       for (const int64_t column : {kAll, int64_t{0}, int64_t{2}}) {
@@ -134,9 +139,11 @@ class ConvolutionFront : public FrontLayer {
   }
 
   torch::Tensor weight_, bias_;
-  SameConvolution first_;
+  bool exact_;
+  LazyTiles front_tiles_;
   mutable std::once_flag made_;  // correlating costs as much as a step: not before it is needed
-  mutable SameConvolution whole_;
+  mutable torch::Tensor whole_;
+  mutable LazyTiles gram_tiles_;
   mutable std::vector<Border> borders_;
 };
 

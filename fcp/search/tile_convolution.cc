@@ -68,7 +68,7 @@ bool TileConvolution::pays(const torch::Tensor& weight, const torch::Tensor& ima
   const int64_t places = images.size(2) * images.size(3);
   const int64_t padded = tiles_along(images.size(2)) * tiles_along(images.size(3)) * kTile * kTile;
   const auto numbers = static_cast<size_t>(3 * side * side / 2 * weight.size(0) * weight.size(1));
-  return wide && padded <= 2 * places && numbers * sizeof(float) <= memory_budget() / 8;
+  return wide && padded <= 2 * places && numbers * weight.element_size() <= memory_budget() / 8;
 }
 
 TileConvolution::TileConvolution(const torch::Tensor& weight) : side_(kTile + weight.size(2) - 1) {
@@ -127,10 +127,11 @@ torch::Tensor TileConvolution::run(const torch::Tensor& x, const Stages& stages,
 torch::Tensor TileConvolution::run_some(const torch::Tensor& x, const Stages& stages,
                                         const torch::Tensor& weights) const {
   const int64_t images = x.size(0), height = x.size(2), width = x.size(3);
+  const torch::ScalarType type = weights.scalar_type();
   const int64_t down = tiles_along(height), across = tiles_along(width);
   const int64_t half = (side_ - kTile) / 2, tiles = images * down * across;
   const torch::Tensor padded = torch::constant_pad_nd(
-      x, {half, across * kTile - width + half, half, down * kTile - height + half});
+      x.to(type), {half, across * kTile - width + half, half, down * kTile - height + half});
   const torch::Tensor inputs = padded.unfold(2, side_, kTile)
                                    .unfold(3, side_, kTile)        // [N, C, down, across, P, P]
                                    .permute({4, 5, 1, 0, 2, 3})    // [P, P, C, N, down, across]
@@ -144,7 +145,7 @@ torch::Tensor TileConvolution::run_some(const torch::Tensor& x, const Stages& st
           .reshape({kTile, kTile, -1, images, down, across})
           .permute({3, 2, 4, 0, 5, 1})  // [N, M, down, 8, across, 8]
           .reshape({images, -1, down * kTile, across * kTile});
-  return results.narrow(2, 0, height).narrow(3, 0, width).contiguous();
+  return results.narrow(2, 0, height).narrow(3, 0, width).to(x.scalar_type()).contiguous();
 }
 
 }  // namespace fcp

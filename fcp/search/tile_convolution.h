@@ -20,7 +20,8 @@
 // C k² terms in place of C. The transpose takes the complex conjugates of the weights: the same V,
 // transposed, with p₂ and p₃ in each other's place.
 //
-// Assumes float32, k odd. Cost: 2 Q (C M + C P² + 64 M) operations per tile; Q C M numbers for V.
+// Computes in the precision of the weights, whatever that of the images. Assumes k odd.
+// Cost: 2 Q (C M + C P² + 64 M) operations per tile; Q C M numbers for V.
 // Reference: Vincent et al., On improving the numerical stability of Winograd convolutions, 2017,
 // for the structure; the points are Fourier's in place of small integers.
 // Tested by tests/search/tile_convolution_test.cc.

@@ -29,7 +29,7 @@ DeviceWork work_of(double rows, double flops, double numbers, int threads) {
 TEST(DeviceChoice, TakesCudaWhereItSavesMoreThanItsStart) {
   constexpr double kSmall = 25e3, kLarge = 8e9;  // a perceptron, a residual network
   EXPECT_FALSE(cuda_is_faster(work_of(1e3, kSmall, 64, 1)));
-  EXPECT_FALSE(cuda_is_faster(work_of(1e6, kSmall, 64, 8)));  // half a second to start
+  EXPECT_FALSE(cuda_is_faster(work_of(1e6, kSmall, 64, 8)));  // more than half a second to start
   EXPECT_TRUE(cuda_is_faster(work_of(1e7, kSmall, 64, 8)));
   EXPECT_FALSE(cuda_is_faster(work_of(1, kLarge, 150e3, 8)));
   EXPECT_TRUE(cuda_is_faster(work_of(1e3, kLarge, 150e3, 8)));

@@ -7,6 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/pipeline/device_choice.h"
+#include "fcp/pipeline/score_collector.h"
 
 #include "tests/network/graphs.h"
 #include "tests/pipeline/memory_rows.h"
@@ -20,6 +21,31 @@ TEST(DeviceNamed, KnowsTwo) {
   if (!torch::cuda::is_available()) {
     EXPECT_THROW(device_named("cuda"), Error);
   }
+}
+
+TEST(Context, TakesMoreSmallRowsAtATimeOnCuda) {
+  const MemoryRows small(zeros({1, 64}), zeros({1, 1})), large(zeros({1, 3, 224, 224}), Array());
+  Context cpu, cuda;
+  cuda.device = torch::kCUDA;
+  EXPECT_EQ(cpu.batch_for(small), 4096u);
+  EXPECT_EQ(cuda.batch_for(small), 65536u);
+  EXPECT_EQ(cuda.batch_for(large), cpu.batch_for(large));
+  cuda.batch = 7;
+  EXPECT_EQ(cuda.batch_for(small), 7u);
+}
+
+// What the provenance says of the rows must not depend on the device.
+TEST(HashRows, OfALargeBatchIsThatOfItsUsualOnes) {
+  Rows all{zeros({10000, 64}), zeros({10000, 1}), 0};
+  for (size_t i = 0; i < all.x.values.size(); ++i) all.x.values[i] = static_cast<float>(i % 997);
+  for (size_t i = 0; i < all.y.values.size(); ++i) all.y.values[i] = static_cast<float>(i);
+  std::string hashes;
+  for (const auto& [first, count] :
+       {std::pair<size_t, size_t>{0, 4096}, {4096, 4096}, {8192, 1808}}) {
+    hashes += hash_rows({slice_rows(all.x, first, count), slice_rows(all.y, first, count), first});
+  }
+  EXPECT_EQ(hash_rows(all), hashes);
+  EXPECT_EQ(hashes.size(), 3u * 64);
 }
 
 DeviceWork work_of(double rows, double flops, double numbers, int threads) {

@@ -2,11 +2,13 @@
 """fcp's bounds against auto_LiRPA's: widths and processor times on the same networks and balls.
 
     against_lirpa.py PROGRAM [--methods crown alpha-crown] [--nets acas mnist …] [--repeats 3]
+                     [--device cuda] [--rows 256]
 
 PROGRAM is the bound_widths that CMake builds. Networks have random weights (seed 0) and the shapes of
 known benchmarks; balls are ℓ∞. One thread each. Prints a table: width is the mean over rows and outputs
 of fcp's width over auto_LiRPA's, worst the largest such ratio of a row's mean, time fcp's processor time
-over auto_LiRPA's, which is asked for its bounds once its network is built.
+over auto_LiRPA's, which is asked for its bounds once its network is built. On a CUDA device times are
+those of the clock.
 """
 
 import argparse
@@ -88,28 +90,38 @@ def grown(network):
     return network
 
 
-def their_bounds(network, center, radius, method, repeats):
+def seconds(device):
+    if device == "cpu":
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def their_bounds(network, center, radius, method, repeats, device):
+    network, center = network.to(device), center.to(device)
     module = BoundedModule(network, torch.zeros_like(center), verbose=False, bound_opts={
-        "optimize_bound_args": {"iteration": ITERATIONS}})
+        "optimize_bound_args": {"iteration": ITERATIONS}}, device=device)
     times = []
     for turn in range(repeats + 1):
         ball = BoundedTensor(center, PerturbationLpNorm(norm=np.inf, eps=radius))
-        start = time.process_time()
+        start = seconds(device)
         lower, upper = module.compute_bounds(x=(ball,), method=THEIRS[method])
-        times += [time.process_time() - start] if turn > 0 else []
-    return statistics.median(times), lower.detach().numpy(), upper.detach().numpy()
+        times += [seconds(device) - start] if turn > 0 else []
+    return statistics.median(times), lower.detach().cpu().numpy(), upper.detach().cpu().numpy()
 
 
-def our_bounds(program, folder, radius, method, repeats):
+def our_bounds(program, folder, radius, method, repeats, device):
     out = folder / "bounds.npy"
-    words = [program, folder / "net.onnx", folder / "x.npy", radius, method, ITERATIONS, repeats, out]
+    words = [program, folder / "net.onnx", folder / "x.npy", radius, method, ITERATIONS, repeats, out,
+             device]
     done = subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True)
     ends = np.load(out)
     return float(done.stdout), ends[0], ends[1]
 
 
-def compare(program, name, methods, repeats):
-    make, shape, radius, rows = NETS[name]
+def compare(program, name, methods, repeats, device, rows):
+    make, shape, radius, usual = NETS[name]
+    rows = rows or usual
     torch.manual_seed(0)
     network = grown(make()).eval()
     center = torch.randn([rows] + shape)
@@ -117,12 +129,13 @@ def compare(program, name, methods, repeats):
         folder = pathlib.Path(place)
         torch.onnx.export(network, center, str(folder / "net.onnx"), opset_version=13,
                           input_names=["x"], output_names=["y"],
-                          dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})
+                          dynamic_axes={"x": {0: "n"}, "y": {0: "n"}},
+                          **({"dynamo": False} if int(torch.__version__.split(".")[0]) >= 2 else {}))
         np.save(folder / "x.npy", center.numpy())
         for method in methods:
-            ours = our_bounds(program, folder, radius, method, repeats)
+            ours = our_bounds(program, folder, radius, method, repeats, device)
             try:
-                theirs = their_bounds(network, center, radius, method, repeats)
+                theirs = their_bounds(network, center, radius, method, repeats, device)
             except Exception as error:
                 print(f"| {name} | {method} | auto_LiRPA: {type(error).__name__} "
                       f"{str(error)[:60]} |||||", flush=True)
@@ -142,13 +155,17 @@ def main():
                         choices=list(THEIRS))
     parser.add_argument("--nets", nargs="*", default=list(NETS), choices=list(NETS))
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--rows", type=int, default=0, help="0: as many as the table says")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
+    torch.backends.cudnn.allow_tf32 = False
     print("| network | method | width | worst | fcp ms | auto_LiRPA ms | time |")
     print("|---|---|---|---|---|---|---|")
     for name in arguments.nets:
-        compare(arguments.program, name, arguments.methods, arguments.repeats)
+        compare(arguments.program, name, arguments.methods, arguments.repeats, arguments.device,
+                arguments.rows)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include "fcp/calibration/recalibration.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/device_choice.h"
 #include "fcp/pipeline/network_inputs.h"
 #include "fcp/pipeline/shared_batches.h"
 
@@ -97,6 +98,7 @@ void run_calibrate(CalibrateOptions& options) {
   }
   pack_for_rows(data, network);
   const auto source = open_data(data, &network, *context.observer);
+  choose_device(network, *source, context);
   remember_images(data, *source, network);
   const auto shifted = open_further(options.shifted, false, options, network);
   options.settings.shifted = shifted.get();

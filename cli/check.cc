@@ -8,6 +8,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/csv_writer.h"
+#include "fcp/pipeline/device_choice.h"
 #include "fcp/pipeline/levels.h"
 
 #include "cli/common.h"
@@ -43,6 +44,7 @@ void run_check(const CheckFlags& flags) {
   say_lax_level(flags.common, level);
   const CalibrationArtifact artifact = read_artifact_for_p_values(flags.model, level);
   const auto source = open_data(data, &artifact.network, *context.observer);
+  choose_device(artifact.network, *source, context);
   const CheckOptions options{
       .level = level, .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
   CsvWriter writer(flags.out, check_columns(artifact.rows.sides));

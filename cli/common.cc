@@ -29,8 +29,10 @@ void add_common(CLI::App& verb, CommonOptions& options) {
   verb.add_option("--threads", options.threads, "Threads; 0 means all cores")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  verb.add_option("--device", options.device, "Where networks run: cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+  verb.add_option("--device", options.device,
+                  "Where networks run: cpu, cuda, or auto: cuda where it is "
+                  "expected to be faster")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
       ->capture_default_str();
   if (verb.get_option_no_throw("--memory") == nullptr) {
     verb.add_option_function<size_t>("--memory", set_memory_budget,

@@ -7,6 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/device_choice.h"
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/shared_batches.h"
 
@@ -57,6 +58,7 @@ void run_evaluate(const EvaluateFlags& flags) {
     check_same_bytes(*context.ranks, flags.model, serialize_onnx(artifact_graph(artifact)));
   }
   const auto source = open_data(data, &artifact.network, *context.observer);
+  choose_device(artifact.network, *source, context);
   if (!flags.online.calibration.empty()) {
     check_online(flags, context);
     return evaluate_online(artifact, *source, level,

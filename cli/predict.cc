@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/pipeline/device_choice.h"
 #include "fcp/pipeline/kept_columns.h"
 #include "fcp/pipeline/levels.h"
 
@@ -65,6 +66,7 @@ void run_predict(const PredictFlags& flags) {
     }
   }
   const auto source = open_data(data, &artifact.network, *context.observer);
+  choose_device(artifact.network, *source, context);
   const PredictOptions options{
       .level = levels[0],
       .facts = read_facts_for(artifact, data, flags.facts, *context.observer),

@@ -8,6 +8,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/pipeline/artifact_facts.h"
+#include "fcp/pipeline/device_choice.h"
 #include "fcp/pipeline/replay.h"
 #include "fcp/report/format.h"
 
@@ -54,6 +55,7 @@ void run_update(UpdateFlags& flags) {
   const DataOptions data = data_options(flags.data);
   const CalibrationArtifact artifact = read_artifact(flags.model);
   const auto source = open_data(data, &artifact.network, *context.observer);
+  choose_device(artifact.network, *source, context);
   UpdateOptions options = flags.update;
   options.facts = read_facts_for(artifact, data, flags.facts, *context.observer);
   if (!flags.time.empty()) options.times = read_times(data, flags.time);

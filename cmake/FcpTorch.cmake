@@ -19,6 +19,19 @@ if(TARGET torch_cuda)
   endif()
 endif()
 
+# fcp_kernels(TARGET FILES...) adds CUDA sources to a target: compiled by themselves, because the
+# flags of the C++ files are not nvcc's. Products and sums are fused only where a file says so: the
+# same arithmetic gives the same bits wherever it stands.
+function(fcp_kernels target)
+  add_library(${target}_kernels OBJECT ${ARGN})
+  target_include_directories(${target}_kernels PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${target}_kernels PRIVATE --fmad=false --expt-relaxed-constexpr)
+  set_target_properties(${target}_kernels PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "80;90"
+                                                     POSITION_INDEPENDENT_CODE ON)
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_kernels>)
+  target_link_libraries(${target} PUBLIC CUDA::cudart)
+endfunction()
+
 add_library(fcp_torch INTERFACE)
 fcp_fill_torch(fcp_torch)
 

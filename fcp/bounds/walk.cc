@@ -117,7 +117,10 @@ torch::Tensor prepare_radius(const PreparedHead& head, const Ball& ball,
   }
   const torch::Tensor radius =
       given.to(torch::TensorOptions().dtype(head.type).device(head.network->device()));
-  if (!(radius >= 0).all().item<bool>()) fail("bounds need radii of at least 0");
+  const torch::Tensor known = radius >= 0;
+  // A device is not waited for in every walk: there, the range of such a radius is not a number.
+  if (!radius.is_cpu()) return radius.masked_fill(known.logical_not(), std::nan(""));
+  if (!known.all().item<bool>()) fail("bounds need radii of at least 0");
   return radius;
 }
 

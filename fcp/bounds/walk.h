@@ -33,7 +33,8 @@ PreparedHead prepare_head(std::shared_ptr<const Network> head, const BoundOption
 // The ball in the walk's precision and on the head's device. Its radius may be absent.
 Ball prepare_ball(const PreparedHead& head, const Ball& ball);
 
-// Radii [N] for the rows of a ball that was prepared, checked.
+// Radii [N] for the rows of a ball that was prepared. One below 0 is an Error on the CPU; on a
+// device, which is not waited for, its range is not a number.
 torch::Tensor prepare_radius(const PreparedHead& head, const Ball& ball,
                              const torch::Tensor& radius);
 

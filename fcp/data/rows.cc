@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "fcp/base/error.h"
+#include "fcp/data/ahead_rows.h"
 #include "fcp/data/bytes.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/npz.h"
@@ -182,7 +183,7 @@ std::unique_ptr<RowSource> open_rows(const std::string& data, const std::string&
   if (!target.empty() && !names_entry(target) && !std::filesystem::exists(target)) {
     fail(target, ": no such file; with .npy data the target is an .npy too");
   }
-  return std::make_unique<NpyRows>(data, target, options.exact);
+  return std::make_unique<AheadRows>(std::make_unique<NpyRows>(data, target, options.exact));
 }
 
 Rows read_all(RowSource& source) {

@@ -307,7 +307,9 @@ LinearStep make_linear_step(const Op& op, BoundRule rule, const std::vector<Rang
   } else if (rule == BoundRule::kAffine) {
     step.constants = op.forward(step.inputs);
     for (torch::Tensor& constant : step.constants) {
-      if (!constant.is_floating_point() || !constant.any().item<bool>()) constant = torch::Tensor();
+      // Whether they are all 0 is asked on the CPU alone: a device would have to be waited for.
+      const bool none = constant.is_cpu() && !constant.any().item<bool>();
+      if (!constant.is_floating_point() || none) constant = torch::Tensor();
     }
     step.errors = affine_errors(op, inputs, unit);
   } else if (rule == BoundRule::kBilinear) {

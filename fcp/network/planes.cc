@@ -47,7 +47,10 @@ torch::Tensor careful_row_sums(const torch::Tensor& coefficients, const torch::T
     fail("linear bounds need an operator to keep rows apart, found ", coefficients.size(1),
          " rows made of ", rows);
   }
-  if (values.isfinite().all().item<bool>()) return row_sums(coefficients, values, rows);
+  // Not asked of a device, which would have to be waited for.
+  if (values.is_cpu() && values.isfinite().all().item<bool>()) {
+    return row_sums(coefficients, values, rows);
+  }
   const torch::Tensor product = (coefficients * values).masked_fill(coefficients == 0, 0);
   return sum_rows(product.reshape({product.size(0) * rows, -1})).reshape({product.size(0), rows});
 }
@@ -76,7 +79,7 @@ Planes tangent_planes(const Op& op, const std::vector<Range>& inputs, const Tens
   const torch::Tensor tight_upper = finite.logical_and((upper < output.upper));
   planes.middle = {torch::where(tight_lower, lower, output.lower),
                    torch::where(tight_upper, upper, output.upper)};
-  if (tight_lower.logical_or(tight_upper).any().item<bool>()) {
+  if (!lower.is_cpu() || tight_lower.logical_or(tight_upper).any().item<bool>()) {
     planes.along_lower = tight_lower.to(lower.scalar_type());
     planes.along_upper = tight_upper.to(lower.scalar_type());
   }

@@ -220,17 +220,15 @@ std::vector<std::string> radius_warnings(const CalibrationArtifact& artifact, co
 }
 
 // A network whose rows depend on each other is refused; a few rows tell.
-void check_first_rows(const Graph& network, RowSource& source, const CalibrateSettings& settings,
-                      const Context& context) {
+void check_first_rows(const Graph& network, RowSource& source, const CalibrateSettings& settings) {
   constexpr size_t kTried = 3;
   Rows rows;
   source.rewind();
   const bool some = source.next(std::min(kTried, source.usual_batch().value_or(kTried)), rows);
   source.rewind();
   if (!some || rows.x.rows() < 2) return;
-  NetworkOptions options;
-  options.device = context.device;
-  const Network whole(graph_for_score(without_heads(network), settings.method.score), options);
+  // On the CPU, whatever the device, which may still be starting.
+  const Network whole(graph_for_score(without_heads(network), settings.method.score));
   check_rows_apart(whole, view(rows.x));
 }
 
@@ -260,7 +258,7 @@ CalibrateResult calibrate(const Graph& network, RowSource& source,
         "the network carries a calibration of its own, whose settings and scores are not used");
   }
   const Graph named = with_column_outputs(network, settings.method.score);
-  check_first_rows(named, source, settings, context);
+  check_first_rows(named, source, settings);
   const SelectedOptions options = select_options(named, source, settings, context);
   check_same_files(ranks);  // all have chosen on the same rows
   return calibrate_selected(options, source, settings, context);

@@ -41,6 +41,32 @@ void keep_threads_from_spinning(int cores) {
   asleep.get();
 }
 
+// Threads that are waited for when the process ends, before libtorch goes.
+struct EndedThread {
+  std::thread thread;
+  ~EndedThread() {
+    if (thread.joinable()) thread.join();
+  }
+};
+
+// A CUDA device takes some tenths of a second to start, and as long again to load what the first
+// product and the first few functions need. That goes on while files are opened and networks are
+// read; whoever needs the device first waits for it.
+void start_cuda_ahead() {
+  static EndedThread ahead;
+  if (ahead.thread.joinable()) return;
+  ahead.thread = std::thread([] {
+    try {
+      const torch::NoGradGuard no_gradients;
+      const torch::Tensor some = torch::ones({64, 64}, torch::kCUDA);
+      const torch::Tensor product = torch::addmm(some[0], some, some.t()).relu();
+      (product.to(torch::kDouble) - some).abs().amax(1).cpu();
+    } catch (const std::exception&) {
+      // The next to ask the device is told.
+    }
+  });
+}
+
 // mpirun binds ranks to a few cores each. The number of threads must not follow that: it can change
 // the last bits of a score, and those are to be the same for any number of ranks.
 int cores_for(const Communicator& ranks) {
@@ -69,12 +95,23 @@ Observer* silent_observer() {
   return &silent;
 }
 
+namespace {
+
+constexpr size_t kBatchNumbers = size_t{1} << 22, kBatchRows = 4096, kCudaBatches = 16;
+
+}  // namespace
+
+size_t usual_batch(size_t numbers) {
+  return std::clamp<size_t>(kBatchNumbers / std::max<size_t>(1, numbers), 1, kBatchRows);
+}
+
 size_t Context::batch_for(const RowSource& source) const {
   if (batch > 0) return batch;
   if (source.usual_batch()) return *source.usual_batch();
-  constexpr size_t kNumbers = size_t{1} << 22;
-  return std::clamp<size_t>(kNumbers / std::max<size_t>(1, element_count(source.row_shape())), 1,
-                            4096);
+  const size_t numbers = element_count(source.row_shape()), usual = fcp::usual_batch(numbers);
+  if (!device.is_cuda()) return usual;
+  const size_t batches = kBatchNumbers / std::max<size_t>(1, usual * numbers);
+  return usual * std::clamp<size_t>(batches, 1, kCudaBatches);
 }
 
 Stage::Stage(const Context& context, std::string_view name, size_t total)
@@ -97,6 +134,7 @@ torch::Device device_named(const std::string& name) {
   // Convolutions would drop 13 of the 23 bits of every product: bounds would not hold.
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowTF32CuBLAS(false);
+  start_cuda_ahead();
   return torch::kCUDA;
 }
 
@@ -107,7 +145,10 @@ Context start(const StartOptions& options, Communicator* ranks) {
   keep_threads_from_spinning(cores);
   at::set_num_threads(threads);
   set_blas_threads(threads);
-  return {.device = device_named(options.device), .ranks = ranks};
+  const bool choose = options.device == "auto";
+  return {.device = device_named(choose ? "cpu" : options.device),
+          .choose_device = choose,
+          .ranks = ranks};
 }
 
 }  // namespace fcp

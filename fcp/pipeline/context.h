@@ -42,14 +42,19 @@ Communicator* serial_ranks();
 // An observer that hears nothing.
 Observer* silent_observer();
 
+// Rows of so many numbers each to run at a time on the CPU: what fits the caches.
+size_t usual_batch(size_t numbers);
+
 struct Context {
   torch::Device device = torch::kCPU;
+  bool choose_device = false;  // `device` is to be chosen when the work is known (device_choice.h)
   Communicator* ranks = serial_ranks();
   Observer* observer = silent_observer();
   uint64_t seed = 0;
   size_t batch = 0;  // rows at a time; 0: chosen by the size of a row
 
-  // Rows of `source` to run at a time.
+  // Rows of `source` to run at a time. On a CUDA device several times as many small ones as on the
+  // CPU: a batch costs the host the same time whatever its size.
   size_t batch_for(const RowSource& source) const;
 };
 
@@ -68,7 +73,7 @@ class Stage {
 };
 
 struct StartOptions {
-  std::string device = "cpu";  // or "cuda"
+  std::string device = "cpu";  // "cuda", or "auto": the CPU until choose_device
   int threads = 0;             // 0: all cores
 };
 

@@ -1,23 +1,30 @@
 #include "fcp/pipeline/score_collector.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include <ATen/Parallel.h>
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/parallel.h"
 #include "fcp/base/sha256.h"
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/distributed/packing.h"
+#include "fcp/pipeline/context.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
 namespace {
 
-std::string_view bytes_of(const std::vector<float>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+// The numbers of `count` rows from `first` on.
+std::string_view bytes_of(const Array& rows, size_t first, size_t count) {
+  const size_t width = rows.empty() ? 0 : rows.row_size();
+  return {reinterpret_cast<const char*>(rows.values.data() + first * width),
+          count * width * sizeof(float)};
 }
 
 template <typename T>
@@ -76,10 +83,22 @@ ScoredBatch ScoredBatch::unpack(std::string_view bytes) {
 }
 
 std::string hash_rows(const Rows& batch) {
-  Sha256 hash;
-  hash.add(bytes_of(batch.x.values));
-  hash.add(bytes_of(batch.y.values));
-  return hash.hex();
+  const size_t rows = batch.x.rows();
+  const size_t block = usual_batch(batch.x.empty() ? 1 : batch.x.row_size());
+  std::vector<std::string> hashes(std::max<size_t>(1, (rows + block - 1) / block));
+  parallel_rows(hashes.size(), 1, static_cast<size_t>(at::get_num_threads()),
+                [&](size_t begin, size_t end) {
+                  for (size_t i = begin; i < end; ++i) {
+                    const size_t count = std::min(block, rows - i * block);
+                    Sha256 hash;
+                    hash.add(bytes_of(batch.x, i * block, count));
+                    hash.add(bytes_of(batch.y, i * block, count));
+                    hashes[i] = hash.hex();
+                  }
+                });
+  std::string all;
+  for (const std::string& hash : hashes) all += hash;
+  return all;
 }
 
 BatchScorer::BatchScorer(const ScoredNetwork& predictor, const SelectedOptions& options,

@@ -34,7 +34,8 @@ struct ScoredBatch {
   static ScoredBatch unpack(std::string_view bytes);
 };
 
-// SHA-256 of a batch's x and y, in hexadecimal digits.
+// SHA-256 of a batch's x and y, in hexadecimal digits; of a batch that is larger than a usual one,
+// those of its usual ones one after the other, so that larger batches change no hash of all rows.
 std::string hash_rows(const Rows& batch);
 
 class BatchScorer {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/scores/density_level_set.h"
+#include "fcp/scores/monotone_cuda.h"
 #include "fcp/scores/monotone_rows.h"
 #include "fcp/scores/residual_quantiles.h"
 
@@ -146,14 +147,21 @@ class Density : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
+    if (reader_.on_cuda()) return scores_cuda(grown(features), truth);
     return monotone_scores(GrownRows{reader_.read(features)}, truth);
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    if (reader_.on_cuda()) return regions_cuda(grown(features), radius);
     return monotone_regions(GrownRows{reader_.read(features)}, radius);
   }
 
  private:
+  GrownCuda grown(const torch::Tensor& features) const {
+    const QuantileRows rows = reader_.read_cuda(features);
+    return {rows.prediction, rows.grid};
+  }
+
   QuantileReader reader_;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/scores/monotone_cuda.h"
 #include "fcp/scores/monotone_rows.h"
 #include "fcp/scores/residual_quantiles.h"
 
@@ -32,6 +33,19 @@ struct QuantilePairs {
   }
 };
 
+// The same on a CUDA device, operation by operation.
+MovedCuda moved_pairs(const QuantileRows& rows, double tail) {
+  const torch::Tensor grid =
+      rows.grid.reshape({rows.prediction.size(0), rows.prediction.size(1), rows.levels()});
+  const auto at = [&](double level) {
+    const auto [below, share] = quantile_place(static_cast<size_t>(rows.levels()), level);
+    const torch::Tensor from = grid.select(2, static_cast<int64_t>(below));
+    return from + share * (grid.select(2, static_cast<int64_t>(below) + 1) - from);
+  };
+  const torch::Tensor low = at(tail), high = at(1 - tail);
+  return {rows.prediction, rows.prediction + low, rows.prediction + high, high - low};
+}
+
 class QuantilesScore : public Score {
  public:
   QuantilesScore(const ScoreOptions& options, std::shared_ptr<const Network> head)
@@ -43,10 +57,15 @@ class QuantilesScore : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
+    if (reader_.on_cuda())
+      return scores_cuda(moved_pairs(reader_.read_cuda(features), tail_), truth);
     return monotone_scores(QuantilePairs{reader_.read(features), tail_}, truth);
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    if (reader_.on_cuda()) {
+      return regions_cuda(moved_pairs(reader_.read_cuda(features), tail_), radius);
+    }
     return monotone_regions(QuantilePairs{reader_.read(features), tail_}, radius);
   }
 

@@ -12,6 +12,7 @@
 #include "fcp/base/parallel.h"
 #include "fcp/bounds/relu_range.h"
 #include "fcp/scores/outputs.h"
+#include "fcp/scores/relu_nested_cuda.h"
 
 namespace fcp {
 namespace {
@@ -123,9 +124,10 @@ class ReluNested : public Score {
 std::unique_ptr<Score> with_relu_nested(const ScoreOptions& options, const Network& head,
                                         size_t output, std::unique_ptr<Score> general) {
   if (options.bound.method != BoundMethod::kIbp || options.bound.outward) return general;
-  if (!head.device().is_cpu()) return general;
   const std::optional<ReluHead> matched = match_relu_head(head, output);
   if (!matched) return general;
+  if (head.device().is_cuda()) return with_relu_nested_cuda(options, *matched, std::move(general));
+  if (!head.device().is_cpu()) return general;
   const size_t block = kNestedBlock * padded(static_cast<size_t>(matched->w1.size(0)));
   const size_t memory = options.bound.memory;
   if (memory > 0 && block * sizeof(float) > memory) return general;

@@ -4,8 +4,8 @@
 // too. Scores differ from the general ones by rounding only.
 //
 // The rule: ibp without outward rounding, a float32 head of that shape on the CPU, and memory for
-// the hidden units of a block of rows. Features or targets of other shapes go to the general score,
-// which says what is wrong.
+// the hidden units of a block of rows. On a CUDA device relu_nested_cuda.h takes over. Features or
+// targets of other shapes go to the general score, which says what is wrong.
 // Tested by tests/scores/law_test.cc and nested_test.cc.
 #pragma once
 

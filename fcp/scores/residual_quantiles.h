@@ -21,7 +21,7 @@
 namespace fcp {
 
 struct QuantileRows {
-  torch::Tensor prediction;  // [N, K] doubles on the CPU
+  torch::Tensor prediction;  // [N, K] doubles on the CPU, but for those of read_cuda
   torch::Tensor grid;        // [N, K · Q], ascending in each run of Q; NaN where one of the run is
 
   int64_t levels() const { return grid.size(1) / std::max<int64_t>(1, prediction.size(1)); }
@@ -42,10 +42,23 @@ class QuantileReader {
   // An Error where the grid is not a whole number of at least two quantiles for each output.
   QuantileRows read(const torch::Tensor& features) const;
 
+  // Whether the rows go through the kernels of monotone_cuda.h; the same as `read`, where they are.
+  bool on_cuda() const;
+  QuantileRows read_cuda(const torch::Tensor& features) const;
+
  private:
+  QuantileRows outputs_of(const torch::Tensor& features) const;
+
   std::shared_ptr<const Network> head_;
   size_t output_, grid_;
 };
+
+// Where a level lies among so many quantiles: a share of the way from one to the next.
+struct QuantilePlace {
+  size_t below;
+  double share;
+};
+QuantilePlace quantile_place(size_t levels, double level);
 
 // The quantile at any level of (0, 1), linear between its neighbours and the outermost one beyond
 // them. Monotone in the level.

@@ -5,6 +5,7 @@
 #include "fcp/base/error.h"
 #include "fcp/network/batch_free.h"
 #include "fcp/scores/head_outputs.h"
+#include "fcp/scores/monotone_cuda.h"
 #include "fcp/scores/monotone_rows.h"
 
 namespace fcp {
@@ -46,17 +47,27 @@ class Spread : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    return monotone_scores(rows_of(features), truth);
+    const SpreadRows rows = rows_of(features);
+    return on_cuda() ? scores_cuda(moved(rows), truth) : monotone_scores(rows, truth);
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
-    return monotone_regions(rows_of(features), radius);
+    const SpreadRows rows = rows_of(features);
+    return on_cuda() ? regions_cuda(moved(rows), radius) : monotone_regions(rows, radius);
   }
 
  private:
+  bool on_cuda() const { return head_->device().is_cuda() && has_monotone_cuda(); }
+
+  static MovedCuda moved(const SpreadRows& rows) {
+    return {rows.prediction, rows.prediction, rows.prediction, rows.spread.clamp(0, kLargestSpread),
+            /*from_zero=*/true};
+  }
+
   SpreadRows rows_of(const torch::Tensor& features) const {
     const Tensors outputs = run_apart(*head_, {features});
-    const SpreadRows rows{plain_matrix(outputs[output_]), plain_matrix(outputs[spread_])};
+    const auto matrix = on_cuda() ? output_matrix : plain_matrix;
+    const SpreadRows rows{matrix(outputs[output_]), matrix(outputs[spread_])};
     if (rows.spread.size(1) != rows.prediction.size(1)) {
       fail("spread: output '", head_->outputs()[spread_].name, "' has ", rows.spread.size(1),
            " numbers per row, the prediction ", rows.prediction.size(1), "; expected as many");

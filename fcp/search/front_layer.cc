@@ -1,6 +1,7 @@
 #include "fcp/search/front_layer.h"
 
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include <torch/utils.h>
 
 #include "fcp/network/cut.h"
+#include "fcp/search/device_speed.h"
+#include "fcp/search/tile_convolution.h"
 
 namespace fcp {
 namespace {
@@ -33,26 +36,69 @@ torch::Tensor self_correlation(const torch::Tensor& weight) {
   return torch::conv2d(weight, weight, {}, 1, {weight.size(2) - 1, weight.size(3) - 1});
 }
 
-torch::Tensor convolve_same(const torch::Tensor& g, const torch::Tensor& kernel) {
-  return torch::conv2d(g, kernel, {}, 1, {kernel.size(2) / 2, kernel.size(3) / 2});
+// The convolution of a weight by tiles, made where it is needed first, and kept.
+class LazyTiles {
+ public:
+  void set(torch::Tensor weight) { weight_ = std::move(weight); }
+
+  // Null where the direct sum is cheaper.
+  const TileConvolution* find(const torch::Tensor& images) const {
+    const std::lock_guard lock(mutex_);
+    if (!TileConvolution::pays(weight_, images)) return nullptr;
+    if (!tiles_) tiles_.emplace(weight_);
+    return &*tiles_;
+  }
+
+ private:
+  torch::Tensor weight_;
+  mutable std::mutex mutex_;
+  mutable std::optional<TileConvolution> tiles_;
+};
+
+// Along a strip of an image, [N, C, 1, L] or [N, C, L, 1], by a kernel of the same direction: as
+// one matrix product, because convolutions of strips are nobody's fast path.
+torch::Tensor convolve_strip(const torch::Tensor& strip, const torch::Tensor& kernel) {
+  const torch::Tensor taps = kernel.flatten(1);  // [M, C · k]
+  const int64_t places = kernel.size(2) * kernel.size(3);
+  const torch::Tensor line = torch::constant_pad_nd(strip.flatten(2), {places / 2, places / 2});
+  const torch::Tensor near = line.unfold(2, places, 1);  // [N, C, L, k]
+  const torch::Tensor columns = near.permute({1, 3, 0, 2}).reshape({taps.size(1), -1});
+  return taps.mm(columns)
+      .reshape({taps.size(0), strip.size(0), -1})
+      .transpose(0, 1)
+      .reshape({strip.size(0), taps.size(0), strip.size(2), strip.size(3)});
 }
 
 class ConvolutionFront : public FrontLayer {
  public:
   // weight [M, C, k, k] with k 1 or 3, bias [M] or undefined.
   ConvolutionFront(torch::Tensor weight, torch::Tensor bias)
-      : weight_(std::move(weight)), bias_(std::move(bias)), padding_(weight_.size(2) / 2) {}
-
-  torch::Tensor forward(const torch::Tensor& u) const override {
-    return torch::conv2d(u, weight_, bias_, 1, padding_);
+      : weight_(std::move(weight)),
+        bias_(std::move(bias)),
+        exact_(has_fast_doubles(weight_.device())) {
+    front_tiles_.set(exact_ ? weight_.to(torch::kDouble) : weight_);
   }
+
+  // All steps begin at this p and keep its rounding: in double precision where that costs nothing,
+  // and as exact as a direct sum on every CUDA device.
+  torch::Tensor forward(const torch::Tensor& u) const override {
+    const TileConvolution* tiles = u.is_cpu() || exact_ ? front_tiles_.find(u) : nullptr;
+    if (!tiles) return torch::conv2d(u, weight_, bias_, 1, weight_.size(2) / 2);
+    const torch::Tensor p = tiles->forward(u);
+    return bias_.defined() ? p + bias_.view({1, -1, 1, 1}) : p;
+  }
+
   torch::Tensor transpose(const torch::Tensor& g) const override {
-    return torch::conv_transpose2d(g, weight_, {}, 1, padding_);
+    const TileConvolution* tiles = front_tiles_.find(g);
+    return tiles ? tiles->transpose(g)
+                 : torch::conv_transpose2d(g, weight_, {}, 1, weight_.size(2) / 2);
   }
 
   torch::Tensor gram(const torch::Tensor& g) const override {
     std::call_once(made_, [&] { correlate(); });
-    torch::Tensor result = convolve_same(g, whole_);
+    const TileConvolution* tiles = gram_tiles_.find(g);
+    torch::Tensor result =
+        tiles ? tiles->forward(g) : torch::conv2d(g, whole_, {}, 1, whole_.size(2) / 2);
     for (const Border& border : borders_) {
       const auto part = [&](const torch::Tensor& image) {
         torch::Tensor at = image;
@@ -60,7 +106,7 @@ class ConvolutionFront : public FrontLayer {
         if (border.column != kAll) at = at.narrow(3, border.column == 0 ? 0 : image.size(3) - 1, 1);
         return at;
       };
-      part(result).sub_(convolve_same(part(g), border.kernel), border.sign);
+      part(result).sub_(convolve_strip(part(g), border.kernel), border.sign);
     }
     return result;
   }
@@ -78,7 +124,8 @@ class ConvolutionFront : public FrontLayer {
   void correlate() const {
     torch::NoGradGuard no_gradients;
     whole_ = self_correlation(weight_);
-    if (padding_ == 0) return;
+    gram_tiles_.set(whole_);
+    if (weight_.size(2) == 1) return;
     for (const int64_t row : {kAll, int64_t{0}, int64_t{2}}) {
       for (const int64_t column : {kAll, int64_t{0}, int64_t{2}}) {
         if (row == kAll && column == kAll) continue;
@@ -92,9 +139,11 @@ class ConvolutionFront : public FrontLayer {
   }
 
   torch::Tensor weight_, bias_;
-  int64_t padding_;
+  bool exact_;
+  LazyTiles front_tiles_;
   mutable std::once_flag made_;  // correlating costs as much as a step: not before it is needed
   mutable torch::Tensor whole_;
+  mutable LazyTiles gram_tiles_;
   mutable std::vector<Border> borders_;
 };
 

@@ -7,12 +7,14 @@
 // W it is a convolution by the correlation of W with itself, K, of 2k − 1 places a side, less what
 // would have gone through the padding around the image: for k = 3 and one place of padding that
 // ring is felt only at the border and there acts along it, so that the correlations of the outer
-// rows and columns of W correct the four sides, and those of its corners the four corners.
+// rows and columns of W correct the four sides, and those of its corners the four corners. Wide
+// convolutions go by tiles (tile_convolution.h), with a fifth of the multiplications.
 //
 // Assumes: Gemm with the weight second, or a 2-d Conv of kernel 1 × 1 without padding or 3 × 3 with
 // one place of it, stride, dilation and group 1; no other node reads the feature. Chosen where A Aᵀ
 // costs less than A and Aᵀ: outputs · (2k − 1)² < 2 · inputs · k².
-// Cost: 2 · outputs² · (2k − 1)² a place and step; K once, about as much as a step of one image.
+// Cost: 2 · outputs² · (2k − 1)² a place and step, by tiles about a fifth of it; K once, about as
+// much as a direct step of one image.
 // Tested by tests/search/front_layer_test.cc.
 #pragma once
 

@@ -213,7 +213,7 @@ class Faults(FaultCase):
             with self.subTest(verb):
                 done = self.run_limited((*command, "--device", "tpu"))
                 self.assertEqual(done.returncode, 2, done.stderr)
-                self.assertIn("tpu not in {cpu,cuda}", done.stderr)
+                self.assertIn("tpu not in {cpu,cuda,auto}", done.stderr)
                 if not cuda:
                     done = self.run_limited((*command, "--device", "cuda"))
                     self.assertEqual(self.check_line(done),

@@ -50,7 +50,8 @@ class Manual(program.Case):
 
     def test_completion_of_values(self):
         self.assertEqual(self.complete("cal"), ["calibrate"])
-        self.assertEqual(self.complete("calibrate", "m.onnx", "--device", ""), ["cpu", "cuda"])
+        self.assertEqual(self.complete("calibrate", "m.onnx", "--device", ""),
+                         ["cpu", "cuda", "auto"])
         self.assertEqual(self.complete("calibrate", "--score", "feature_s"), ["feature_sampled"])
         self.assertIn("regression", self.complete("reproduce", "r"))
         # fcp fit alone makes cross, cross_labels and the calibration cross.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "fcp/base/error.h"
+#include "fcp/base/utf8.h"
 #include "fcp/calibration/options.h"
 
 namespace fcp {
@@ -67,7 +68,7 @@ bool fits(const Option& option, const OptionValue& value) {
       }
       return false;
     case OptionKind::kText:
-      return text != nullptr;
+      return text != nullptr && is_utf8(*text);
     case OptionKind::kNumbers:
       break;
   }
@@ -146,7 +147,7 @@ std::string expected_value(const Option& option, bool resolved) {
     case OptionKind::kChoice:
       return open + joined_choices(resolved ? every_choice(option) : option.choices, " or ");
     case OptionKind::kText:
-      return open + "text";
+      return open + "UTF-8 text";
     case OptionKind::kNumbers:
       break;
   }

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "fcp/base/error.h"
+#include "fcp/base/utf8.h"
 #include "fcp/data/number.h"
-#include "fcp/data/utf8.h"
 
 namespace fcp {
 

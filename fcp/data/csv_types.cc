@@ -10,9 +10,9 @@
 #include <unordered_map>
 
 #include "fcp/base/error.h"
+#include "fcp/base/utf8.h"
 #include "fcp/data/csv.h"
 #include "fcp/data/number.h"
-#include "fcp/data/utf8.h"
 
 namespace fcp {
 namespace {

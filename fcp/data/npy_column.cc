@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "fcp/base/error.h"
+#include "fcp/base/utf8.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/npz.h"
-#include "fcp/data/utf8.h"
 
 namespace fcp {
 namespace {

@@ -1,6 +1,6 @@
 // Whether text is UTF-8. Names of columns and categories become metadata of a network and text of
 // reports, which are UTF-8; a file in another code is refused where such a name is read.
-// Tested by tests/data/utf8_test.cc.
+// Tested by tests/base/utf8_test.cc.
 #pragma once
 
 #include <string_view>

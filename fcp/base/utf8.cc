@@ -1,4 +1,4 @@
-#include "fcp/data/utf8.h"
+#include "fcp/base/utf8.h"
 
 #include <cstddef>
 

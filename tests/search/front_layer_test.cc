@@ -44,6 +44,14 @@ TEST(FrontLayer, ConvolutionPartsFitTogether) {
   expect_parts(make_conv_head(4, 5, 1, 0), torch::randn({2, 4, 3, 3}));
 }
 
+// By tiles, which the image does not fill.
+TEST(FrontLayer, WideConvolutionPartsFitTogether) {
+  torch::manual_seed(4);
+  Graph graph = make_conv_head(128, 64, 3, 1);
+  graph.initializers["w1"] *= 0.1;
+  expect_parts(graph, torch::randn({2, 128, 13, 17}) * 0.3);
+}
+
 TEST(FrontLayer, LeavesOtherHeadsAlone) {
   torch::manual_seed(3);
   EXPECT_FALSE(split_head(Network(make_conv_head(8, 3, 3, 0))).front);   // no padding

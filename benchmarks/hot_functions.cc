@@ -6,7 +6,9 @@
 // items/s are rows or numbers; where a function has an obvious count of bytes or operations,
 // of_copy and of_gemm say which share of the machine's own peak it reaches: a copy of 64 MB and a
 // product of 1024 × 1024 matrices, measured in the same run before everything else.
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -23,8 +25,10 @@
 #include "fcp/bounds/bounds.h"
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/quantile.h"
+#include "fcp/conformal/sort_scores.h"
 #include "fcp/network/network.h"
 #include "fcp/search/surrogate_search.h"
+#include "fcp/training/ensemble_fit.h"
 #include "fcp/training/heads.h"
 
 #include "tests/network/graphs.h"
@@ -148,6 +152,51 @@ void nested_region(benchmark::State& state) {
 }
 BENCHMARK(nested_region)->Unit(benchmark::kMillisecond);
 
+void linearized_score(benchmark::State& state) {
+  const PaperNetwork& paper = PaperNetwork::get();
+  const auto score = make_score({.name = "linearized"}, paper.head);
+  for (auto _ : state) benchmark::DoNotOptimize(score->score(paper.features, paper.truth));
+  set_rows(state, kRows);
+  set_rate(state, "of_gemm", 2.0 * kRows * 2 * 64 * 64, gemm_peak());  // forwards and backwards
+}
+BENCHMARK(linearized_score)->Unit(benchmark::kMillisecond);
+
+// Scores of the true label, and sets, of 5,000 rows and as many classes as the argument says.
+struct LabelRows {
+  explicit LabelRows(int64_t classes) {
+    torch::manual_seed(1);
+    Graph graph;
+    graph.inputs = {make_info("x", {kDynamic, classes})};
+    graph.outputs = {make_info("y", {kDynamic, classes})};
+    graph.nodes = {make_node("Neg", {"x"}, {"y"})};
+    head = std::make_shared<const Network>(graph);
+    logits = 2.5 * torch::randn({5000, classes});
+    labels = torch::randint(classes, {5000, 1}).to(torch::kFloat);
+  }
+  std::shared_ptr<const Network> head;
+  torch::Tensor logits, labels;
+};
+
+void label_score(benchmark::State& state, const char* name) {
+  const LabelRows rows(state.range(0));
+  const ScoreOptions options{.name = name, .rank_weight = 0.01, .rank_free = 5};
+  const auto score = make_score(options, rows.head);
+  for (auto _ : state) benchmark::DoNotOptimize(score->score(rows.logits, rows.labels));
+  set_rows(state, 5000);
+}
+BENCHMARK_CAPTURE(label_score, lac, "lac")->Arg(20)->Arg(1000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(label_score, raps, "raps")->Arg(20)->Arg(1000)->Unit(benchmark::kMillisecond);
+
+void label_region(benchmark::State& state, const char* name) {
+  const LabelRows rows(state.range(0));
+  const ScoreOptions options{.name = name, .rank_weight = 0.01, .rank_free = 5};
+  const auto score = make_score(options, rows.head);
+  for (auto _ : state) benchmark::DoNotOptimize(score->region(rows.logits, 0.9));
+  set_rows(state, 5000);
+}
+BENCHMARK_CAPTURE(label_region, lac, "lac")->Arg(20)->Arg(1000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(label_region, raps, "raps")->Arg(20)->Arg(1000)->Unit(benchmark::kMillisecond);
+
 void bands_of_many_radii(benchmark::State& state) {
   const PaperNetwork& paper = PaperNetwork::get();
   const auto bounds = make_bounds(paper.head, {.outward = false});
@@ -214,6 +263,48 @@ void quantile_of_scores(benchmark::State& state) {
   set_rate(state, "of_copy", kScores * sizeof(double), copy_peak());
 }
 BENCHMARK(quantile_of_scores)->Unit(benchmark::kMillisecond);
+
+// Residuals of different sizes, sorted by fcp or, with argument 1, by the standard library.
+void sort_of_scores(benchmark::State& state) {
+  const auto count = static_cast<size_t>(state.range(0));
+  Random random(1);
+  std::vector<double> made(count);
+  for (double& score : made) score = std::abs(random.normal()) * (0.2 + random.uniform());
+  for (auto _ : state) {
+    std::vector<double> scores = made;
+    state.range(1) == 0 ? sort_scores(scores) : std::sort(scores.begin(), scores.end());
+    benchmark::DoNotOptimize(scores.data());
+  }
+  set_rows(state, state.range(0));
+}
+BENCHMARK(sort_of_scores)
+    ->ArgsProduct({{20'000, 1'000'000}, {0, 1}})
+    ->Unit(benchmark::kMillisecond);
+
+// An epoch of one network, as `fcp train` has it on the CPU: of_gemm counts the products forwards
+// and backwards.
+void train_epoch(benchmark::State& state) {
+  torch::manual_seed(3);
+  const torch::Tensor x = torch::randn({kRows, 64}), y = torch::randn({kRows, 1});
+  FitRows rows;
+  rows.training.resize(kRows - 256);
+  rows.holdout.resize(256);
+  std::iota(rows.training.begin(), rows.training.end(), 0);
+  std::iota(rows.holdout.begin(), rows.holdout.end(), kRows - 256);
+  EnsembleFitOptions options;
+  options.epochs = 1;
+  StackLoss loss;
+  loss.weights = torch::ones({1});
+  loss.shares = torch::ones({1, 2});
+  int64_t weights = 0;
+  for (auto _ : state) {
+    const EnsembleFit fit = fit_ensemble(x, y, {rows}, loss, 2, options);
+    weights = fit.shape.parameters();
+  }
+  set_rows(state, kRows);
+  set_rate(state, "of_gemm", 6.0 * static_cast<double>(kRows * weights), gemm_peak());
+}
+BENCHMARK(train_epoch)->Unit(benchmark::kMillisecond);
 
 // Spread and quantiles on 512 features of each row, of which the first says how large errors are.
 void fit_feature_heads(benchmark::State& state) {

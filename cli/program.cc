@@ -22,6 +22,7 @@
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/network/libtorch_error.h"
 
+#include "cli/answers.h"
 #include "cli/common.h"
 #include "cli/out_of_memory.h"
 #include "cli/suggestion.h"
@@ -138,6 +139,24 @@ int end_output(int exit_code) {
   return std::cout ? exit_code : report("cannot write to standard output", 1);
 }
 
+constexpr std::string_view kWriteAnswers = "--write-answers";
+
+int run_verb(int argc, char** argv);
+
+// fcp-core --write-answers FILE, when fcp is built.
+int write_answers(const CLI::App& app, const std::string& path) {
+  const auto run = [](const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"fcp"};
+    all.insert(all.end(), words.begin(), words.end());
+    std::vector<char*> arguments;
+    for (std::string& word : all) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    return run_verb(static_cast<int>(all.size()), arguments.data());
+  };
+  write_file(path, answers_source(app, run));
+  return 0;
+}
+
 int run_verb(int argc, char** argv) {
   CLI::App app(
       "fcp turns a trained neural network into one that says how sure it is: prediction\n"
@@ -151,6 +170,7 @@ int run_verb(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
   add_verbs(app);
+  if (argc == 3 && argv[1] == kWriteAnswers) return write_answers(app, argv[2]);
   std::string verb = argc > 1 ? argv[1] : "--help";
   if (verb == "segment" && argc > 2) verb = concat(verb, " ", argv[2]);
   check_verb(app, verb);

@@ -42,8 +42,9 @@ install(FILES ${PROJECT_BINARY_DIR}/fcpConfig.cmake ${PROJECT_BINARY_DIR}/fcpCon
         DESTINATION ${package_dir} COMPONENT development)
 
 # The program. Where libtorch is not in a folder of the system (pip's is not), it must find it again.
-set_target_properties(fcp_program PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+set_target_properties(fcp_core PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS fcp_program RUNTIME COMPONENT program)
+install(TARGETS fcp_core RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/fcp COMPONENT program)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 # It writes its manual page and completion itself; $<…> keeps that to the moment of installation.
 install(CODE "

@@ -8,6 +8,7 @@
 
 #include <ATen/DLConvertor.h>
 
+#include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/record.h"
@@ -97,8 +98,12 @@ torch::Tensor from_dlpack(const py::object& array, const std::string& name) {
 Array staged(const torch::Tensor& rows, bool exact = false) {
   Array array;
   array.shape = rows.sizes().vec();
-  array.values.resize(static_cast<size_t>(rows.numel()));
-  torch::from_blob(array.values.data(), array.shape, torch::kFloat).copy_(rows);
+  if (rows.is_cpu() && rows.is_contiguous() && rows.scalar_type() == torch::kFloat) {
+    array.values.assign(rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
+  } else {
+    array.values.resize(static_cast<size_t>(rows.numel()));
+    torch::from_blob(array.values.data(), array.shape, torch::kFloat).copy_(rows);
+  }
   if (exact) {
     array.exact.resize(array.values.size());
     torch::from_blob(array.exact.data(), array.shape, torch::kDouble).copy_(rows);
@@ -106,9 +111,19 @@ Array staged(const torch::Tensor& rows, bool exact = false) {
   return array;
 }
 
+// Whether there is surely none, at the speed of memory.
+bool plainly_without_nan(const torch::Tensor& values) {
+  if (!values.is_cpu() || !values.is_contiguous()) return false;
+  const auto count = static_cast<size_t>(values.numel());
+  if (values.scalar_type() == torch::kFloat) return !any_nan(values.data_ptr<float>(), count);
+  if (values.scalar_type() == torch::kDouble) return !any_nan(values.data_ptr<double>(), count);
+  return false;
+}
+
 // `before` rows came in earlier batches.
 void fail_of_nan(const torch::Tensor& values, const char* name, int64_t before = 0) {
   if (values.dim() == 0 || values.numel() == 0 || !values.is_floating_point()) return;
+  if (plainly_without_nan(values)) return;
   const torch::Tensor wrong = values.isnan().reshape({values.size(0), -1}).to(torch::kCPU);
   if (!wrong.any().item<bool>()) return;
   const int64_t first = wrong.flatten().to(torch::kByte).argmax().item<int64_t>();
@@ -173,6 +188,11 @@ size_t TensorRows::target_count() const {
   return y_.defined() ? static_cast<size_t>(y_.size(1)) : 0;
 }
 
+void TensorRows::rewind() {
+  next_ = 0;
+  batches_.clear();
+}
+
 bool TensorRows::next(size_t count, Rows& out) {
   check_signals();
   const int64_t rows = std::min<int64_t>(static_cast<int64_t>(count), x_.size(0) - next_);
@@ -181,6 +201,7 @@ bool TensorRows::next(size_t count, Rows& out) {
   out.x = staged(input_rows(x_.narrow(0, next_, rows), network_, next_), wants_exact(network_));
   out.y = y_.defined() ? staged(y_.narrow(0, next_, rows)) : Array();
   next_ += rows;
+  if (keeps_) batches_.push_back(out);
   return true;
 }
 

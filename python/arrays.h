@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <pybind11/pybind11.h>
@@ -34,7 +35,7 @@ class TensorRows : public RowSource {
   TensorRows(torch::Tensor x, torch::Tensor y, const Graph& network);
 
   bool next(size_t count, Rows& out) override;
-  void rewind() override { next_ = 0; }
+  void rewind() override;
   std::optional<size_t> size() const override { return static_cast<size_t>(x_.size(0)); }
   const std::vector<std::string>& column_names() const override { return no_names_; }
   const std::vector<std::string>& target_names() const override { return no_names_; }
@@ -42,12 +43,20 @@ class TensorRows : public RowSource {
   size_t target_count() const override;
   std::string row_place(size_t row) const override { return "X: " + RowSource::row_place(row); }
 
+  // Keeps a copy of the batches that are given out from the beginning on, to be hashed when
+  // somebody asks: the caller may change the arrays meanwhile.
+  void keep_batches() { keeps_ = true; }
+  std::vector<Rows> take_batches() { return std::move(batches_); }
+  size_t bytes() const { return x_.nbytes() + (y_.defined() ? y_.nbytes() : 0); }
+
  private:
   torch::Tensor x_, y_;
   const Graph& network_;
   std::vector<int64_t> row_shape_;
   std::vector<std::string> no_names_;
   int64_t next_ = 0;
+  bool keeps_ = false;
+  std::vector<Rows> batches_;
 };
 
 // x as rows: [N] becomes [N, 1], and a single number is an Error.

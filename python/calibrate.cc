@@ -18,6 +18,9 @@ namespace {
 
 namespace py = pybind11;
 
+// The most bytes of rows that are kept for a hash that perhaps nobody asks for.
+constexpr size_t kMostKept = size_t{1} << 22;
+
 CalibrateSettings settings_of(const py::dict& options) {
   CalibrateSettings settings;
   settings.data_name = "X";
@@ -35,9 +38,12 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
                                                   const py::dict& options, const py::dict& given,
                                                   const py::object& shifted,
                                                   const py::object& fit_data) {
-  check_no_nan(tensor_of(array, "X"), network.graph());
-  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), network.graph());
+  const torch::Tensor x = tensor_of(array, "X");
+  check_no_nan(x, network.graph());
+  TensorRows rows(x, tensor_of(answers, "y"), network.graph());
   CalibrateSettings settings = settings_of(options);
+  settings.hash_later = rows.bytes() <= kMostKept;
+  if (settings.hash_later) rows.keep_batches();
   settings.facts = facts_of(given);
   settings.provenance["network"] = std::filesystem::path(network.name()).filename().string();
   std::unique_ptr<TensorRows> shifted_rows;
@@ -65,7 +71,7 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
   }
   for (const std::string& note : findings_text(result.findings)) observer.note(note);
   warn(result.warnings);
-  return std::make_shared<LoadedPredictor>(std::move(result.artifact), device);
+  return std::make_shared<LoadedPredictor>(std::move(result.artifact), device, rows.take_batches());
 }
 
 }  // namespace fcp

@@ -62,14 +62,14 @@ void bind_facts(PredictorClass& predictor) {
       .def(
           "radius",
           [](const LoadedPredictor& self, const py::object& alpha) {
-            return self.artifact().radius(level_of(alpha));
+            return self.settings().radius(level_of(alpha));
           },
           py::arg("alpha"))
       .def(
           "warning",
           [](const LoadedPredictor& self, const py::object& alpha) -> std::optional<std::string> {
             std::string all;
-            for (const std::string& one : level_warnings(self.artifact(), level_of(alpha))) {
+            for (const std::string& one : level_warnings(self.settings(), level_of(alpha))) {
               all += (all.empty() ? "" : "; ") + one;
             }
             if (all.empty()) return std::nullopt;
@@ -83,18 +83,18 @@ void bind_facts(PredictorClass& predictor) {
       .def_property_readonly("labels", &LoadedPredictor::labels)
       .def_property_readonly("classes", &LoadedPredictor::classes)
       .def_property_readonly(
-          "rows", [](const LoadedPredictor& self) { return self.artifact().rows.count(); })
-      .def_property_readonly("cut", [](const LoadedPredictor& self) { return self.artifact().cut; })
+          "rows", [](const LoadedPredictor& self) { return self.settings().rows.count(); })
+      .def_property_readonly("cut", [](const LoadedPredictor& self) { return self.settings().cut; })
       .def_property_readonly("score",
-                             [](const LoadedPredictor& self) { return self.artifact().score.name; })
+                             [](const LoadedPredictor& self) { return self.settings().score.name; })
       .def_property_readonly(
           "calibration",
-          [](const LoadedPredictor& self) { return self.artifact().calibration.name; })
+          [](const LoadedPredictor& self) { return self.settings().calibration.name; })
       .def_property_readonly(
-          "group", [](const LoadedPredictor& self) { return self.artifact().calibration.group; })
+          "group", [](const LoadedPredictor& self) { return self.settings().calibration.group; })
       .def_property_readonly(
           "group_names",
-          [](const LoadedPredictor& self) { return self.artifact().rows.group_names; })
+          [](const LoadedPredictor& self) { return self.settings().rows.group_names; })
       .def_property_readonly(
           "provenance", [](const LoadedPredictor& self) { return self.artifact().provenance; });
 }

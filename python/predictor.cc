@@ -13,6 +13,7 @@
 #include "fcp/pipeline/answers.h"
 #include "fcp/pipeline/check.h"
 #include "fcp/pipeline/evaluate.h"
+#include "fcp/pipeline/score_collector.h"
 #include "fcp/report/choices_text.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
@@ -30,6 +31,7 @@ struct RegionArrays {
   torch::Tensor answer;      // [N, K, 2, levels]; of labels [N, C, levels] bools
 
   void put(const Regions& regions, int64_t first, int64_t count, int64_t level) {
+    if (put_column(regions, first, count)) return;
     prediction.narrow(0, first, count).copy_(regions.prediction);
     const torch::Tensor part = answer.narrow(0, first, count).select(-1, level);
     if (regions.members.defined()) {
@@ -38,6 +40,27 @@ struct RegionArrays {
       part.select(-1, 0).copy_(regions.lower);
       part.select(-1, 1).copy_(regions.upper);
     }
+  }
+
+ private:
+  // The usual case, one output and one level, in one pass.
+  bool put_column(const Regions& regions, int64_t first, int64_t count) {
+    if (answer.dim() != 4 || answer.size(1) * answer.size(3) != 1) return false;
+    for (const torch::Tensor* part : {&regions.prediction, &regions.lower, &regions.upper}) {
+      if (!part->is_cpu() || !part->is_contiguous()) return false;
+      if (part->scalar_type() != torch::kDouble || part->numel() != count) return false;
+    }
+    const double* const from = regions.prediction.data_ptr<double>();
+    const double* const lower = regions.lower.data_ptr<double>();
+    const double* const upper = regions.upper.data_ptr<double>();
+    double* const means = prediction.data_ptr<double>() + first;
+    double* const ends = answer.data_ptr<double>() + 2 * first;
+    for (int64_t i = 0; i < count; ++i) {
+      means[i] = from[i];
+      ends[2 * i] = lower[i];
+      ends[2 * i + 1] = upper[i];
+    }
+    return true;
   }
 };
 
@@ -94,6 +117,13 @@ RowFacts facts_of(const py::dict& given) {
   return facts;
 }
 
+const CalibrationArtifact& LoadedPredictor::artifact() const {
+  const std::lock_guard lock(hashing_);
+  if (!unhashed_.empty()) add_hashes(unhashed_, artifact_);
+  unhashed_ = {};
+  return artifact_;
+}
+
 py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alphas,
                                    const py::dict& given, int64_t before) const {
   const torch::Tensor x = as_rows(tensor_of(array, "X"), "X");
@@ -141,7 +171,7 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
   torch::Tensor inside = torch::empty({total}, torch::kBool);
   {
     py::gil_scoped_release unlocked;
-    fcp::check(artifact_, rows, options, {.device = device_}, [&](const CheckedRow& row) {
+    fcp::check(artifact(), rows, options, {.device = device_}, [&](const CheckedRow& row) {
       scores.insert(scores.end(), row.scores.begin(), row.scores.end());
       p_values.push_back(row.p_value);
       inside.data_ptr<bool>()[row.row] = row.in;
@@ -164,7 +194,7 @@ std::string LoadedPredictor::evaluate(const py::object& array, const py::object&
   const Context context{.device = device_, .observer = &observer};
   py::gil_scoped_release unlocked;
   const EvaluationReport found = fcp::evaluate(
-      artifact_, rows, {.level = level, .all_levels = !report.empty(), .facts = facts}, context);
+      artifact(), rows, {.level = level, .all_levels = !report.empty(), .facts = facts}, context);
   if (!report.empty()) write_file(report, report_html(found));
   return json_text(report_json(found));
 }

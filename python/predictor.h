@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/level.h"
+#include "fcp/data/rows.h"
 #include "fcp/pipeline/context.h"
 #include "fcp/pipeline/row_facts.h"
 
@@ -47,12 +49,19 @@ RowFacts facts_of(const pybind11::dict& given);
 // A calibrated network with what runs it.
 class LoadedPredictor {
  public:
-  LoadedPredictor(CalibrationArtifact artifact, const std::string& device)
+  // `unhashed`: the batches it was calibrated on, where its provenance is without their hash; it is
+  // made when somebody asks for it.
+  LoadedPredictor(CalibrationArtifact artifact, const std::string& device,
+                  std::vector<Rows> unhashed = {})
       : device_(device_of(device)),
         artifact_(std::move(artifact)),
-        predictor_(artifact_, device_) {}
+        predictor_(artifact_, device_),
+        unhashed_(std::move(unhashed)) {}
 
-  const CalibrationArtifact& artifact() const { return artifact_; }
+  // With its whole provenance.
+  const CalibrationArtifact& artifact() const;
+  // The same, but perhaps without hashes.
+  const CalibrationArtifact& settings() const { return artifact_; }
   std::string device() const { return device_.is_cuda() ? "cuda" : "cpu"; }
   bool labels() const { return classes() > 0; }
 
@@ -74,8 +83,10 @@ class LoadedPredictor {
 
  private:
   torch::Device device_;
-  CalibrationArtifact artifact_;
+  mutable CalibrationArtifact artifact_;
   TensorPredictor predictor_;
+  mutable std::mutex hashing_;
+  mutable std::vector<Rows> unhashed_;
 };
 
 // Calibrates on arrays; `options` are the parameters of an estimator by name. `shifted` and

@@ -16,4 +16,25 @@ uint64_t row_hash(const Number* values, size_t count, uint64_t seed) {
   return hash;
 }
 
+// The same of each row of a matrix. Four rows at a time: a hash waits for the product before it,
+// and four of them do not wait for each other.
+template <typename Number>
+void row_hashes(const Number* values, size_t rows, size_t width, uint64_t seed, uint64_t* hashes) {
+  constexpr size_t kAtOnce = 4;
+  const size_t size = width * sizeof(Number);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(values);
+  size_t row = 0;
+  for (; row + kAtOnce <= rows; row += kAtOnce, bytes += kAtOnce * size) {
+    uint64_t hash[kAtOnce];
+    for (uint64_t& one : hash) one = row_hash(values, 0, seed);
+    for (size_t i = 0; i < size; ++i) {
+      for (size_t k = 0; k < kAtOnce; ++k) {
+        hash[k] = (hash[k] ^ bytes[k * size + i]) * 1099511628211ull;
+      }
+    }
+    for (size_t k = 0; k < kAtOnce; ++k) hashes[row + k] = hash[k];
+  }
+  for (; row < rows; ++row) hashes[row] = row_hash(values + row * width, width, seed);
+}
+
 }  // namespace fcp

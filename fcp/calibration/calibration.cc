@@ -33,9 +33,9 @@ class Split : public Calibration {
   torch::Tensor radii(const TestInputs& rows, const Level& level) const override {
     const std::optional<size_t> place = radius_place(ranked_, kept_, level);
     torch::Tensor radius = torch::empty({1, ranked_.sides}, torch::kDouble);
-    for (int64_t side = 0; side < ranked_.sides; ++side) {
-      radius[0][side] = place ? sorted_[static_cast<size_t>(side)][*place]
-                              : std::numeric_limits<double>::infinity();
+    for (size_t side = 0; side < sorted_.size(); ++side) {
+      radius.data_ptr<double>()[side] =
+          place ? sorted_[side][*place] : std::numeric_limits<double>::infinity();
     }
     return radius.expand({rows.features.size(0), ranked_.sides});
   }
@@ -76,6 +76,7 @@ void check_crossed(const CalibrationOptions& options, const CalibrationScores& r
 }  // namespace
 
 std::vector<double> side_scores(const CalibrationScores& rows, int64_t side) {
+  if (rows.sides == 1) return rows.scores;
   std::vector<double> scores;
   scores.reserve(rows.scores.size() / static_cast<size_t>(rows.sides));
   const auto sides = static_cast<size_t>(rows.sides);

@@ -11,7 +11,8 @@ namespace fcp {
 namespace {
 
 constexpr int kDigitBits = 11;
-constexpr int kDigits = 6;  // 66 bits, of which 64 are there
+constexpr int kDigits = 3;
+constexpr int kLowBits = 64 - kDigits * kDigitBits;  // in which keys of one run differ
 constexpr size_t kValues = size_t{1} << kDigitBits;
 constexpr size_t kFewest = 512;    // below, the counters cost more than they save
 constexpr size_t kMost = 1 << 22;  // above, twice the memory is not to be had for nothing
@@ -29,17 +30,44 @@ double number_of(uint64_t ordered) {
 }
 
 size_t digit_of(uint64_t key, int digit) {
-  return static_cast<size_t>(key >> (digit * kDigitBits)) & (kValues - 1);
+  return static_cast<size_t>(key >> (kLowBits + digit * kDigitBits)) & (kValues - 1);
 }
 
-using Counts = std::array<std::array<size_t, kValues>, kDigits>;
+using Counts = std::array<std::array<uint32_t, kValues>, kDigits>;
 
-Counts count_digits(const std::vector<uint64_t>& keys) {
+Counts count_digits(const std::vector<double>& scores) {
   Counts counts{};
-  for (const uint64_t key : keys) {
+  for (const double score : scores) {
+    const uint64_t key = ordered_bits(score);
     for (int digit = 0; digit < kDigits; ++digit) ++counts[digit][digit_of(key, digit)];
   }
   return counts;
+}
+
+// One pass: what `key_at` gives goes to its place by this digit, through `put`.
+template <typename KeyAt, typename Put>
+void place_by_digit(Counts& counts, int digit, size_t size, const KeyAt& key_at, const Put& put) {
+  auto& places = counts[digit];
+  uint32_t place = 0;
+  for (uint32_t& count : places) place += std::exchange(count, place);
+  for (size_t i = 0; i < size; ++i) {
+    const uint64_t key = key_at(i);
+    put(places[digit_of(key, digit)]++, key);
+  }
+}
+
+// Of keys in the order of their digits: sorts the runs of equal digits that are not sorted.
+void sort_runs(std::vector<uint64_t>& keys) {
+  for (size_t i = 1; i < keys.size(); ++i) {
+    if (keys[i - 1] <= keys[i]) continue;
+    const uint64_t digits = keys[i] >> kLowBits;
+    size_t first = i - 1, last = i + 1;
+    while (first > 0 && keys[first - 1] >> kLowBits == digits) --first;
+    while (last < keys.size() && keys[last] >> kLowBits == digits) ++last;
+    std::sort(keys.begin() + static_cast<std::ptrdiff_t>(first),
+              keys.begin() + static_cast<std::ptrdiff_t>(last));
+    i = last;
+  }
 }
 
 }  // namespace
@@ -49,17 +77,18 @@ void sort_scores(std::vector<double>& scores) {
   if (scores.size() < kFewest || scores.size() > kMost) {
     return std::sort(scores.begin(), scores.end());
   }
-  std::vector<uint64_t> keys(scores.size()), next(scores.size());
-  std::transform(scores.begin(), scores.end(), keys.begin(), ordered_bits);
-  Counts counts = count_digits(keys);
-  for (int digit = 0; digit < kDigits; ++digit) {
-    auto& places = counts[digit];
-    if (places[digit_of(keys[0], digit)] == keys.size()) continue;  // the same in all
-    size_t place = 0;
-    for (size_t& count : places) place += std::exchange(count, place);
-    for (const uint64_t key : keys) next[places[digit_of(key, digit)]++] = key;
-    keys.swap(next);
-  }
+  // There and back and there again: the scores themselves hold the keys between.
+  Counts counts = count_digits(scores);
+  std::vector<uint64_t> keys(scores.size());
+  const auto put_key = [&](size_t place, uint64_t key) { keys[place] = key; };
+  const auto score_key = [&](size_t i) { return ordered_bits(scores[i]); };
+  static_assert(kDigits == 3);
+  place_by_digit(counts, 0, scores.size(), score_key, put_key);
+  place_by_digit(
+      counts, 1, scores.size(), [&](size_t i) { return keys[i]; },
+      [&](size_t place, uint64_t key) { scores[place] = number_of(key); });
+  place_by_digit(counts, 2, scores.size(), score_key, put_key);
+  sort_runs(keys);
   std::transform(keys.begin(), keys.end(), scores.begin(), number_of);
 }
 

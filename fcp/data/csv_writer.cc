@@ -1,5 +1,6 @@
 #include "fcp/data/csv_writer.h"
 
+#include <charconv>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -36,12 +37,14 @@ void CsvWriter::separate() {
 
 void CsvWriter::cell(float value) {
   separate();
-  buffer_ += number_text(value);
+  char text[kNumberLength];
+  buffer_.append(text, write_number(value, text));
 }
 
 void CsvWriter::cell(int64_t value) {
   separate();
-  buffer_ += std::to_string(value);
+  char text[24];
+  buffer_.append(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
 void CsvWriter::cell(std::string_view text) {

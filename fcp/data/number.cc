@@ -97,11 +97,14 @@ bool is_missing(std::string_view text) {
   return std::find(kMarks.begin(), kMarks.end(), text) != kMarks.end();
 }
 
+char* write_number(float value, char* out) {
+  if (std::isnan(value)) return std::copy_n("nan", 3, out);
+  return std::to_chars(out, out + kNumberLength, value).ptr;
+}
+
 std::string number_text(float value) {
-  if (std::isnan(value)) return "nan";
-  std::array<char, 32> text;
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
-  return std::string(text.data(), end);
+  std::array<char, kNumberLength> text;
+  return std::string(text.data(), write_number(value, text.data()));
 }
 
 }  // namespace fcp

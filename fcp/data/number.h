@@ -8,6 +8,7 @@
 // Tested by tests/data/number_test.cc.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -23,5 +24,9 @@ bool is_missing(std::string_view text);
 
 // The shortest decimal that reads back as the same float; "inf", "-inf", "nan".
 std::string number_text(float value);
+
+// The same written at `out`, where there is room for kNumberLength letters; returns its end.
+constexpr size_t kNumberLength = 32;
+char* write_number(float value, char* out);
 
 }  // namespace fcp

@@ -2,25 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <new>
 #include <thread>
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/distributed/declared_ranks.h"
 
 namespace fcp {
 namespace {
-
-// The number of ranks as the starter says it: OpenMPI, or others that speak PMI. 0: not started so.
-// PMIx (srun --mpi=pmix) tells a process its rank but not their number: several, to be safe.
-int declared_ranks() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    if (const char* text = std::getenv(name)) return std::max(1, std::atoi(text));
-  }
-  return std::getenv("PMIX_RANK") != nullptr ? 2 : 0;
-}
 
 [[noreturn]] void end_job(Communicator& ranks, std::string message, int exit_code) {
   // libtorch's errors have their call stack behind the first lines.

@@ -13,6 +13,10 @@ namespace {
 
 // Fills in the median of each output and of all intervals. lengths is [rows × outputs].
 void add_medians(std::vector<double> lengths, size_t outputs, IntervalEvaluation* result) {
+  if (outputs == 1) {
+    result->length.median = result->output_length[0].median = median_of(lengths);
+    return;
+  }
   std::vector<double> column(lengths.size() / outputs);
   for (size_t k = 0; k < outputs; ++k) {
     for (size_t row = 0; row < column.size(); ++row) column[row] = lengths[row * outputs + k];
@@ -139,7 +143,7 @@ void IntervalEvaluator::add_row(const IntervalBatch& batch, size_t row) {
     row_length += length;
     volume = length == 0 || volume == 0 ? 0 : volume * length;  // an empty side empties the row
     output_covered_[k] += inside;
-    if (options_.medians) lengths_.push_back(length);
+    if (options_.medians && outputs_ > 1) lengths_.push_back(length);
     if (weighted_) {
       const double weight = batch.weights[at];
       if (!(weight >= 0) || std::isinf(weight)) {
@@ -175,7 +179,9 @@ IntervalEvaluation IntervalEvaluator::finish() const {
   }
   result.length = all.summary();
   for (const PointSums& sums : output_error_) result.output_error.push_back(sums.error());
-  if (options_.medians) add_medians(lengths_, outputs_, &result);
+  if (options_.medians) {
+    add_medians(outputs_ > 1 ? lengths_ : row_length_, outputs_, &result);
+  }
   if (weighted_) result.weighted_length = weighted_sum_ / rows;
   if (outputs_ > 1) result.volume = volume_sum_ / rows;
   result.interval_score = score_sum_ / (rows * static_cast<double>(outputs_));

@@ -7,8 +7,8 @@
 //   IntervalEvaluation result = evaluator.finish();
 //
 // N rows of K outputs each. A row is covered if all of its K outputs lie inside their intervals.
-// Memory: 17 bytes per row, and 8 bytes for each of the N · K intervals unless options.medians is
-// off. Tested by tests/evaluation/interval_evaluation_test.cc.
+// Memory: 17 bytes per row, and of several outputs 8 bytes for each of the N · K intervals unless
+// options.medians is off. Tested by tests/evaluation/interval_evaluation_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -116,11 +116,11 @@ class IntervalEvaluator {
   bool weighted_ = false;
   bool grouped_ = false;
 
-  std::vector<uint8_t> covered_;         // [rows]
-  std::vector<double> response_;         // [rows]
-  std::vector<double> row_length_;       // [rows]
-  std::vector<double> lengths_;          // [rows × outputs] if options_.medians
-  std::vector<size_t> output_covered_;   // [outputs]
+  std::vector<uint8_t> covered_;        // [rows]
+  std::vector<double> response_;        // [rows]
+  std::vector<double> row_length_;      // [rows]
+  std::vector<double> lengths_;         // [rows × outputs] of several outputs, if options_.medians
+  std::vector<size_t> output_covered_;  // [outputs]
   std::vector<LengthSums> output_sums_;  // [outputs]
   std::vector<PointSums> output_error_;  // [outputs] where predictions are given
   GroupCounts groups_;

@@ -21,6 +21,7 @@ bool is_quantized(const Network& network) {
 // Whether two tensors of one shape differ by more than this share of their largest number.
 bool far_apart(const torch::Tensor& a, const torch::Tensor& b, double limit) {
   if (!a.is_floating_point() || a.sizes() != b.sizes() || a.numel() == 0) return false;
+  if (torch::equal(a, b)) return false;
   const torch::Tensor scale = torch::maximum(a.abs().max(), b.abs().max());
   const double distance = (a - b).abs().max().to(torch::kDouble).item<double>();
   return distance > limit * scale.to(torch::kDouble).item<double>();  // false of NaN

@@ -59,7 +59,8 @@ void check_groups(const CalibrationOptions& calibration, const ScoredNetwork& pr
 
 // What a reader of a report wants to know.
 std::map<std::string, std::string> provenance_of(const CalibrationArtifact& artifact,
-                                                 const ScoreCollector& collector, uint64_t seed) {
+                                                 const ScoreCollector& collector, uint64_t seed,
+                                                 bool hashed) {
   const ScoreOptions& score = artifact.score;
   const size_t kept = artifact.rows.count();
   std::map<std::string, std::string> facts;
@@ -69,8 +70,10 @@ std::map<std::string, std::string> provenance_of(const CalibrationArtifact& arti
   facts["cut"] = artifact.cut.empty() ? "network input" : artifact.cut;
   facts["calibration rows"] = std::to_string(kept);
   facts["rows left out for choices"] = std::to_string(collector.seen() - kept);
-  facts["calibration data sha256"] = collector.sha256();
-  facts["network sha256"] = sha256_hex(serialize_onnx(artifact.network));
+  if (hashed) {
+    facts[kDataHash] = collector.sha256();
+    facts[kNetworkHash] = sha256_hex(serialize_onnx(artifact.network));
+  }
   facts["seed"] = std::to_string(seed);
   if (score.pixels > 0) facts["pixels"] = format_number(score.pixels);
   if (searches_surrogate(score)) facts["steps"] = std::to_string(score.steps);
@@ -143,6 +146,7 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
           return ScoredBatch{.sha256 = hash_rows(rows), .seen = rows.x.rows()}.pack();
         }
         ScoredBatch fresh = scorer.score(rows);
+        if (!settings.hash_later) fresh.sha256 = hash_rows(rows);
         if (!settings.levels.empty()) {
           collected.keep(fresh);
           if (!settings.checkpoint) fresh.scores = fresh.baseline = {};
@@ -287,7 +291,7 @@ CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& so
   if (ranks.rank() != 0) return result;
 
   result.findings = findings_of(collected, artifact);
-  artifact.provenance = provenance_of(artifact, collected, context.seed);
+  artifact.provenance = provenance_of(artifact, collected, context.seed, !settings.hash_later);
   artifact.provenance.insert(settings.provenance.begin(), settings.provenance.end());
   add_findings(result.findings, artifact);
   if (result.choices.scores) {

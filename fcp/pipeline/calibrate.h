@@ -35,6 +35,8 @@ struct CalibrateSettings {
   RowSource* shifted = nullptr;      // rows of the distribution that weighted calibration is for
   Level level = Level(0.1);          // for which lengths are compared where something is chosen
   std::vector<Level> levels{};       // split: whose radii are kept, ascending; empty: all scores
+  bool hash_later = false;           // the provenance gets no hashes: the caller adds them
+                                     // (score_collector.h)
   bool keep_row_scores = false;      // in the result, in the order of the rows
   std::optional<std::string> checkpoint{};          // file to go on from and to keep batches in
   std::map<std::string, std::string> provenance{};  // of the caller: file names

@@ -21,7 +21,7 @@ size_t provenance_count(const CalibrationArtifact& artifact, const std::string& 
 }  // namespace
 
 OverlapCheck::OverlapCheck(const CalibrationArtifact& artifact, const RowSource& source) {
-  const auto found = artifact.provenance.find("calibration data sha256");
+  const auto found = artifact.provenance.find(kDataHash);
   if (found == artifact.provenance.end()) return;
   const size_t rows = provenance_count(artifact, "calibration rows") +
                       provenance_count(artifact, "rows left out for choices");

@@ -1,5 +1,6 @@
 #include "fcp/pipeline/region_tensors.h"
 
+#include <cmath>
 #include <limits>
 
 namespace fcp {
@@ -12,21 +13,46 @@ std::span<const double> numbers(const torch::Tensor& tensor) {
   return {tensor.data_ptr<double>(), static_cast<size_t>(tensor.numel())};
 }
 
-FloatEnds float_ends(const torch::Tensor& lower, const torch::Tensor& upper) {
-  const auto inside = [](const torch::Tensor& end, bool up) {
-    const torch::Tensor nearest = end.to(torch::kFloat);
-    const torch::Tensor limit =
-        torch::full_like(nearest, up ? std::numeric_limits<float>::infinity()
-                                     : -std::numeric_limits<float>::infinity());
-    const torch::Tensor outside =
-        up ? nearest.to(torch::kDouble) < end : nearest.to(torch::kDouble) > end;
-    return torch::where(outside, torch::nextafter(nearest, limit), nearest);
-  };
-  const FloatEnds ends{inside(lower, true), inside(upper, false)};
+FloatInterval float_interval(double lower, double upper) {
+  constexpr float kMost = std::numeric_limits<float>::infinity();
+  FloatInterval found{static_cast<float>(lower), static_cast<float>(upper)};
+  if (found.lower < lower) found.lower = std::nextafter(found.lower, kMost);
+  if (found.upper > upper) found.upper = std::nextafter(found.upper, -kMost);
   // No float lies between them: the nearest ones say where the interval is.
-  const torch::Tensor between = (ends.lower > ends.upper).logical_and(lower <= upper);
-  return {torch::where(between, lower.to(torch::kFloat), ends.lower),
-          torch::where(between, upper.to(torch::kFloat), ends.upper)};
+  if (found.lower > found.upper && lower <= upper) {
+    return {static_cast<float>(lower), static_cast<float>(upper)};
+  }
+  return found;
+}
+
+FloatEnds float_ends(const torch::Tensor& lower, const torch::Tensor& upper) {
+  const torch::Tensor low = host_doubles(lower), high = host_doubles(upper);
+  FloatEnds ends{torch::empty(low.sizes(), torch::kFloat),
+                 torch::empty(low.sizes(), torch::kFloat)};
+  const std::span<const double> from = numbers(low), to = numbers(high);
+  float* const first = ends.lower.data_ptr<float>();
+  float* const last = ends.upper.data_ptr<float>();
+  for (size_t i = 0; i < from.size(); ++i) {
+    const FloatInterval one = float_interval(from[i], to[i]);
+    first[i] = one.lower;
+    last[i] = one.upper;
+  }
+  return ends;
+}
+
+torch::Tensor interval_numbers(const Regions& regions) {
+  const torch::Tensor mean = host_doubles(regions.prediction);
+  const torch::Tensor low = host_doubles(regions.lower), high = host_doubles(regions.upper);
+  torch::Tensor all = torch::empty({mean.size(0), mean.size(1), 3}, torch::kFloat);
+  const std::span<const double> middle = numbers(mean), from = numbers(low), to = numbers(high);
+  float* out = all.data_ptr<float>();
+  for (size_t i = 0; i < middle.size(); ++i) {
+    const FloatInterval one = float_interval(from[i], to[i]);
+    *out++ = static_cast<float>(middle[i]);
+    *out++ = one.lower;
+    *out++ = one.upper;
+  }
+  return all;
 }
 
 torch::Tensor host_members(const Regions& regions) {

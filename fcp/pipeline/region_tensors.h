@@ -18,13 +18,22 @@ torch::Tensor host_doubles(const torch::Tensor& tensor);
 // The numbers of a tensor of doubles on the host, which must outlive them.
 std::span<const double> numbers(const torch::Tensor& tensor);
 
-// Ends as float32 numbers, between which lie the same float32 numbers as between the doubles. All
-// data are read as float32: a truth is in the one exactly where it is in the other, and an end that
-// is read back as a truth is in.
+// The ends of an interval as float32 numbers, between which lie the same float32 numbers as between
+// the doubles. All data are read as float32: a truth is in the one exactly where it is in the
+// other, and an end that is read back as a truth is in.
+struct FloatInterval {
+  float lower, upper;
+};
+FloatInterval float_interval(double lower, double upper);
+
+// Those of tensors of one shape, on the host.
 struct FloatEnds {
   torch::Tensor lower, upper;
 };
 FloatEnds float_ends(const torch::Tensor& lower, const torch::Tensor& upper);
+
+// Prediction, lower and upper ends as float32 numbers, [N, K, 3] on the host.
+torch::Tensor interval_numbers(const Regions& regions);
 
 // The members [N, C] as bytes on the host.
 torch::Tensor host_members(const Regions& regions);

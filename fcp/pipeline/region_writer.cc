@@ -72,14 +72,6 @@ std::span<const bool> flags(const torch::Tensor& tensor) {
   return {tensor.data_ptr<bool>(), static_cast<size_t>(tensor.numel())};
 }
 
-// Prediction, lower and upper ends, [N, K, 3] on the host.
-torch::Tensor interval_numbers(const Regions& regions) {
-  const FloatEnds ends = float_ends(regions.lower, regions.upper);
-  return torch::stack({regions.prediction.to(torch::kFloat), ends.lower, ends.upper}, 2)
-      .to(torch::kCPU)
-      .contiguous();
-}
-
 // Opened when the first rows say how many outputs or classes there are.
 class RegionFile : public RegionWriter {
  public:

@@ -7,12 +7,14 @@
 #include <ATen/Parallel.h>
 #include <torch/utils.h>
 
+#include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
 #include "fcp/base/parallel.h"
 #include "fcp/base/sha256.h"
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/distributed/packing.h"
+#include "fcp/network/onnx_writer.h"
 #include "fcp/pipeline/context.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/search/surrogate_search.h"
@@ -101,6 +103,13 @@ std::string hash_rows(const Rows& batch) {
   return all;
 }
 
+void add_hashes(std::span<const Rows> batches, CalibrationArtifact& artifact) {
+  Sha256 hash;
+  for (const Rows& batch : batches) hash.add(hash_rows(batch));
+  artifact.provenance[kDataHash] = hash.hex();
+  artifact.provenance[kNetworkHash] = sha256_hex(serialize_onnx(artifact.network));
+}
+
 BatchScorer::BatchScorer(const ScoredNetwork& predictor, const SelectedOptions& options,
                          const RowFacts& facts, const RowSource& source)
     : predictor_(predictor),
@@ -118,7 +127,7 @@ BatchScorer::BatchScorer(const ScoredNetwork& predictor, const SelectedOptions& 
 }
 
 ScoredBatch BatchScorer::score(const Rows& batch, bool check_search) const {
-  ScoredBatch out{.sha256 = hash_rows(batch), .seen = batch.x.rows()};
+  ScoredBatch out{.seen = batch.x.rows()};
   out.trained = training_.find(batch.x, batch.y);
   // What is wrong with a row that is alone in its batch and has a name, as an image does, is said
   // with that name.
@@ -139,22 +148,16 @@ ScoredBatch BatchScorer::score(const Rows& batch, bool check_search) const {
 void BatchScorer::score_rows_of(const Rows& batch, bool check_search, ScoredBatch& out) const {
   const torch::Tensor y = view(batch.y);
   const torch::Tensor features = predictor_.features(view(batch.x));
-  const std::vector<double> scores = predictor_.score().score(features, y);
-  check_numbers(scores, predictor_.score().sides(), batch.first_row);
-  const std::vector<int64_t> kept = kept_rows(batch);
   const int64_t sides = predictor_.score().sides();
-  // + 0.0 makes −0.0 the 0.0 that it equals: which of the two is the k-th is then no question.
-  for (const int64_t row : kept) {
-    for (int64_t i = row * sides; i < (row + 1) * sides; ++i) {
-      out.scores.push_back(scores[static_cast<size_t>(i)] + 0.0);
-    }
-  }
+  std::vector<double> scores = predictor_.score().score(features, y);
+  check_numbers(scores, sides, batch.first_row);
+  out.scores = kept_scores(std::move(scores), sides, batch);
   if (baseline_) {
-    const std::vector<double> plain = baseline_->score(features, y);
+    std::vector<double> plain = baseline_->score(features, y);
     check_numbers(plain, 1, batch.first_row);
-    for (const int64_t row : kept) out.baseline.push_back(plain[static_cast<size_t>(row)] + 0.0);
+    out.baseline = kept_scores(std::move(plain), 1, batch);
   }
-  add_facts(batch, features, kept, out);
+  if (options_.calibration.name != "split") add_facts(batch, features, out);
   if (check_search && options_.score.name == "surrogate") {
     out.reached = count_reached(predictor_, options_.score, features, y);
   }
@@ -162,6 +165,7 @@ void BatchScorer::score_rows_of(const Rows& batch, bool check_search, ScoredBatc
 
 void BatchScorer::check_numbers(const std::vector<double>& scores, int64_t score_sides,
                                 size_t first_row) const {
+  if (!any_nan(scores.data(), scores.size())) return;
   const auto sides = static_cast<size_t>(score_sides);
   for (size_t i = 0; i < scores.size(); ++i) {
     if (!std::isnan(scores[i])) continue;
@@ -180,8 +184,23 @@ std::vector<int64_t> BatchScorer::kept_rows(const Rows& batch) const {
   return kept;
 }
 
+// Those of the rows that are calibrated on. + 0.0 makes −0.0 the 0.0 that it equals: which of the
+// two is the k-th is then no question.
+std::vector<double> BatchScorer::kept_scores(std::vector<double> all, int64_t sides,
+                                             const Rows& batch) const {
+  for (double& score : all) score += 0.0;
+  if (options_.left_out.empty()) return all;
+  std::vector<double> scores;
+  for (const int64_t row : kept_rows(batch)) {
+    const auto first = all.begin() + row * sides;
+    scores.insert(scores.end(), first, first + sides);
+  }
+  return scores;
+}
+
 void BatchScorer::add_facts(const Rows& batch, const torch::Tensor& features,
-                            const std::vector<int64_t>& kept, ScoredBatch& out) const {
+                            ScoredBatch& out) const {
+  const std::vector<int64_t> kept = kept_rows(batch);
   const CalibrationOptions& calibration = options_.calibration;
   if (calibration.name == "localized") {
     const torch::Tensor some = features.flatten(1)

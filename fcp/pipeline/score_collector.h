@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,8 @@ namespace fcp {
 
 // Of one batch; the lists are those of CalibrationScores, of the rows that are calibrated on.
 struct ScoredBatch {
-  std::string sha256;  // of x and y
-  uint64_t seen = 0;   // rows, those left out included
+  std::string sha256{};  // of x and y, where that is wanted
+  uint64_t seen = 0;     // rows, those left out included
   std::vector<double> scores{};
   std::vector<double> baseline{};
   std::vector<int64_t> groups{};
@@ -38,6 +39,14 @@ struct ScoredBatch {
 // those of its usual ones one after the other, so that larger batches change no hash of all rows.
 std::string hash_rows(const Rows& batch);
 
+// What the provenance calls the SHA-256 of those of all batches, and that of the network.
+inline constexpr char kDataHash[] = "calibration data sha256";
+inline constexpr char kNetworkHash[] = "network sha256";
+
+// Both hashes, for a calibration that was told to leave them out (CalibrateSettings::hash_later) on
+// these batches.
+void add_hashes(std::span<const Rows> batches, CalibrationArtifact& artifact);
+
 class BatchScorer {
  public:
   // All must outlive this. `source` names rows.
@@ -52,8 +61,8 @@ class BatchScorer {
   void check_numbers(const std::vector<double>& scores, int64_t score_sides,
                      size_t first_row) const;
   std::vector<int64_t> kept_rows(const Rows& batch) const;
-  void add_facts(const Rows& batch, const torch::Tensor& features, const std::vector<int64_t>& kept,
-                 ScoredBatch& out) const;
+  std::vector<double> kept_scores(std::vector<double> all, int64_t sides, const Rows& batch) const;
+  void add_facts(const Rows& batch, const torch::Tensor& features, ScoredBatch& out) const;
   std::vector<int64_t> groups_for(const Rows& batch, const torch::Tensor& features) const;
 
   const ScoredNetwork& predictor_;

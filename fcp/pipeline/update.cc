@@ -10,12 +10,12 @@
 #include "fcp/conformal/quantile.h"
 #include "fcp/monitoring/periods.h"
 #include "fcp/pipeline/levels.h"
+#include "fcp/pipeline/score_collector.h"
 #include "fcp/pipeline/select_options.h"
 
 namespace fcp {
 namespace {
 
-constexpr char kDataHash[] = "calibration data sha256";
 constexpr char kHistory[] = "history";
 constexpr char kVersion[] = "version";
 

@@ -1,47 +1,127 @@
 #include "fcp/scores/aps.h"
 
-#include <tuple>
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <vector>
 
 #include "fcp/base/random.h"
 #include "fcp/base/row_hash.h"
-#include "fcp/scores/labels.h"
-#include "fcp/scores/lac.h"
+#include "fcp/scores/share_score.h"
 
 namespace fcp {
 namespace {
 
-class Aps : public LabelScore {
+// Probabilities in units of 2^-62, so that their sums are exact and the same in any order: the
+// score of one label needs no sort, and is the one that the sorted row gives, to the last bit.
+constexpr double kUnits = 0x1p62;
+
+int64_t units_of(double share) { return static_cast<int64_t>(share * kUnits); }
+double share_of(int64_t units) { return static_cast<double>(units) / kUnits; }
+
+// Ascending keys are labels by their logits, the largest first; of equal ones the lower label comes
+// first.
+uint64_t rank_key(float logit, size_t label) {
+  constexpr uint32_t kSignBit = uint32_t{1} << 31;
+  const auto bits = std::bit_cast<uint32_t>(logit + 0.0f);  // −0 is 0
+  const uint32_t ascending = (bits & kSignBit) != 0 ? ~bits : bits | kSignBit;
+  return uint64_t{~ascending} << 32 | label;
+}
+
+size_t label_of(uint64_t key) { return key & 0xffffffffu; }
+
+class Aps : public ShareScore {
  public:
   Aps(const ScoreOptions& options, const std::shared_ptr<const Network>& head, const RankTerm& term)
-      : LabelScore(options, head),
-        temperature_(options.temperature),
+      : ShareScore(options, head),
         randomized_(options.randomized),
         seed_(options.seed),
         term_(term) {}
 
-  using LabelScore::label_scores;
-  torch::Tensor label_scores(const torch::Tensor& features,
-                             const torch::Tensor& logits) const override {
-    const torch::Tensor order = std::get<1>(torch::sort(logits, /*stable=*/true, 1, true));
-    const torch::Tensor sorted = probabilities(logits, temperature_).gather(1, order);
-    const int64_t last = classes() - 1;
-    const torch::Tensor none = torch::zeros({logits.size(0), 1}, sorted.options());
-    torch::Tensor scores;
-    if (randomized_) {
-      const torch::Tensor above = torch::cat({none, sorted.narrow(1, 0, last).cumsum(1)}, 1);
-      scores = above + random_shares(features, seed_) * sorted;
-    } else {
-      // All but what comes after, so that the last label has 1 exactly, whatever was rounded.
-      const torch::Tensor after = sorted.narrow(1, 1, last).flip(1).cumsum(1).flip(1);
-      scores = 1 - torch::cat({after, none}, 1);
+ protected:
+  torch::Tensor randoms(const torch::Tensor& features) const override {
+    return randomized_ ? random_shares(features, seed_) : torch::Tensor();
+  }
+
+  double score_of(const Row& row, int64_t label) const override {
+    const auto own = static_cast<size_t>(label);
+    const float logit = row.logits[own];
+    int64_t above = 0, rank = 1;
+    const auto count = [&](size_t k, bool before) {
+      above += before ? units_of(row.shares[k]) : 0;
+      rank += before;
+    };
+    for (size_t k = 0; k < own; ++k) count(k, row.logits[k] >= logit);
+    for (size_t k = own + 1; k < row.logits.size(); ++k) count(k, row.logits[k] > logit);
+    return score_at(row, own, above, total_of(row), rank);
+  }
+
+  void scores_of(const Row& row, double* scores) const override {
+    begin_ranks(row);
+    std::sort(row.room.begin(), row.room.end());
+    const int64_t total = total_of(row);
+    int64_t above = 0, rank = 1;
+    for (const uint64_t key : row.room) {
+      const size_t label = label_of(key);
+      scores[label] = score_at(row, label, above, total, rank++);
+      above += units_of(row.shares[label]);
     }
-    const torch::Tensor ranks = torch::arange(1, classes() + 1, torch::kLong);
-    scores = scores + rank_terms(ranks, term_);
-    return torch::empty_like(scores).scatter_(1, order, scores);
+  }
+
+  // Scores ascend with the rank (score_at), so that members are the first labels. As many are
+  // ranked as are needed: a few more than the last row had, then four times as many.
+  void find_members(const Row& row, double radius, bool* members) const override {
+    begin_ranks(row);
+    const auto at = [&](size_t place) { return row.room.begin() + static_cast<ptrdiff_t>(place); };
+    const size_t classes = row.room.size();
+    const int64_t total = total_of(row);
+    int64_t above = 0;
+    const size_t at_first = 16 + row.expected + row.expected / 4;
+    row.expected = classes;
+    for (size_t place = 0, ranked = 0; place < classes; ++place) {
+      if (place == ranked) {
+        ranked = std::min(classes, ranked == 0 ? at_first : 4 * ranked);
+        if (ranked < classes) std::nth_element(at(place), at(ranked), row.room.end());
+        std::sort(at(place), at(ranked));
+      }
+      const size_t label = label_of(row.room[place]);
+      const auto rank = static_cast<int64_t>(place + 1);
+      if (!(score_at(row, label, above, total, rank) <= radius)) {
+        row.expected = place;
+        return;
+      }
+      members[label] = true;
+      above += units_of(row.shares[label]);
+    }
   }
 
  private:
-  double temperature_;
+  static void begin_ranks(const Row& row) {
+    row.room.resize(row.logits.size());
+    for (size_t k = 0; k < row.room.size(); ++k) row.room[k] = rank_key(row.logits[k], k);
+  }
+
+  int64_t total_of(const Row& row) const {
+    int64_t total = 0;
+    if (randomized_) return total;  // not looked at
+    for (const double share : row.shares) total += units_of(share);
+    return total;
+  }
+
+  // above: of the labels before this one. Rounded once before the rank term, hence ascending where
+  // `above` is: all but what comes after, so that the last label has 1 exactly; or with a share of
+  // its own probability, which is no more than all of it.
+  double score_at(const Row& row, size_t label, int64_t above, int64_t total, int64_t rank) const {
+    const int64_t own = units_of(row.shares[label]);
+    const double plain = randomized_ ? share_of(above + drawn_part(row.random, own))
+                                     : 1 - share_of(total - above - own);
+    return plain + term_.of(rank);
+  }
+
+  static int64_t drawn_part(double random, int64_t own) {
+    return std::min(own, static_cast<int64_t>(random * static_cast<double>(own)));
+  }
+
   bool randomized_;
   uint64_t seed_;
   RankTerm term_;
@@ -53,12 +133,12 @@ torch::Tensor random_shares(const torch::Tensor& features, uint64_t seed) {
   const int64_t rows = features.size(0);
   const torch::Tensor plain =
       features.to(torch::kCPU, torch::kFloat).reshape({rows, -1}).contiguous();
-  const float* numbers = plain.data_ptr<float>();
+  const auto width = static_cast<size_t>(plain.size(1));
+  std::vector<uint64_t> hashes(static_cast<size_t>(rows));
+  row_hashes(plain.data_ptr<float>(), hashes.size(), width, seed, hashes.data());
   torch::Tensor shares = torch::empty({rows, 1}, torch::kDouble);
   for (int64_t row = 0; row < rows; ++row) {
-    const uint64_t hash =
-        row_hash(numbers + row * plain.size(1), static_cast<size_t>(plain.size(1)), seed);
-    shares.data_ptr<double>()[row] = Random(hash).uniform();
+    shares.data_ptr<double>()[row] = Random(hashes[static_cast<size_t>(row)]).uniform();
   }
   return shares;
 }

@@ -11,10 +11,13 @@
 // probabilities make the score of the truth uniform (of aps). Randomised sets may be empty.
 // Equal logits: the lower label comes first (labels.h).
 //
-// Cost: one forward and a sort of C numbers per row. Reference: Romano, Sesia, Candès,
-// Classification with Valid and Adaptive Coverage, 2020; Angelopoulos, Bates, Malik, Jordan,
-// Uncertainty Sets for Image Classifiers using Conformal Prediction, 2021. Tested by
-// tests/scores/labels_test.cc and label_law_test.cc.
+// The score of one label is a sum over the labels before it and needs no sort; a set ranks the
+// labels only as far as it goes.
+//
+// Cost: one forward, C exponentials per row. Reference: Romano, Sesia, Candès, Classification with
+// Valid and Adaptive Coverage, 2020; Angelopoulos, Bates, Malik, Jordan, Uncertainty Sets for Image
+// Classifiers using Conformal Prediction, 2021. Tested by tests/scores/labels_test.cc and
+// label_law_test.cc.
 #pragma once
 
 #include <memory>

@@ -2,15 +2,53 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/network/batch_free.h"
 #include "fcp/scores/head_outputs.h"
+#include "fcp/scores/number_column.h"
 #include "fcp/scores/outputs.h"
 
 namespace fcp {
 namespace {
+
+// A low and a high quantile per row, the lower one first; NaN where either is.
+struct QuantileColumns {
+  Column<float> low, high;
+
+  std::pair<double, double> operator[](int64_t row) const {
+    const double a = low[row], b = high[row];
+    if (a <= b) return {a, b};
+    if (b < a) return {b, a};
+    return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
+  }
+};
+
+// None where there are several numbers per row, or elsewhere than on the host.
+std::optional<QuantileColumns> quantile_columns(const Tensors& outputs,
+                                                const QuantileOutputs& which) {
+  const auto low = column_of<float>(outputs[which.low]);
+  const auto high = column_of<float>(outputs[which.high]);
+  if (!low || !high || outputs[which.low].size(0) != outputs[which.high].size(0)) return {};
+  return QuantileColumns{*low, *high};
+}
+
+// quantile + sign · radius, rounded outwards by a little more than the sum and the score were
+// rounded, so that a row whose score is the radius itself lies in its own interval.
+double reach(double quantile, double radius, double sign) {
+  const double end = quantile + sign * radius;
+  const double slack = (std::abs(quantile) + std::abs(radius)) * 0x1p-51;
+  return std::isinf(radius) ? end : end + sign * slack;
+}
+
+// The same of matrices.
+torch::Tensor reach(const torch::Tensor& quantile, const torch::Tensor& radius, double sign) {
+  const torch::Tensor end = quantile + sign * radius;
+  const torch::Tensor slack = (quantile.abs() + radius.abs()) * 0x1p-51;
+  return torch::where(radius.isinf(), end, end + sign * slack);
+}
 
 class Cqr : public Score {
  public:
@@ -23,7 +61,13 @@ class Cqr : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    const Quantiles quantiles = predict(features);
+    const Tensors outputs = run_apart(*head_, {features});
+    const auto columns = quantile_columns(outputs, outputs_);
+    const auto answers = column_of<float>(truth);
+    if (columns && answers && truth.size(0) == outputs[outputs_.low].size(0)) {
+      return column_scores(*columns, *answers, truth.size(0));
+    }
+    const Quantiles quantiles = predict(outputs);
     const torch::Tensor y = truth_matrix(truth, quantiles.low);
     const torch::Tensor below = (quantiles.low - y).amax(1);   // [N]
     const torch::Tensor above = (y - quantiles.high).amax(1);  // [N]
@@ -32,8 +76,13 @@ class Cqr : public Score {
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
-    const Quantiles quantiles = predict(features);
+    const Tensors outputs = run_apart(*head_, {features});
     check_radii(radius, features.size(0), sides());
+    const auto columns = quantile_columns(outputs, outputs_);
+    if (columns && outputs[outputs_.low].size(0) == radius.size(0)) {
+      return column_regions(*columns, radius.to(torch::kCPU, torch::kDouble));
+    }
+    const Quantiles quantiles = predict(outputs);
     const torch::Tensor radii = radius.to(quantiles.low.device(), torch::kDouble);
     return {(quantiles.low + quantiles.high) / 2,
             reach(quantiles.low, radii.narrow(1, 0, 1), -1),
@@ -42,18 +91,41 @@ class Cqr : public Score {
   }
 
  private:
-  Quantiles predict(const torch::Tensor& features) const {
-    const auto [low, high] = quantiles_of(run_apart(*head_, {features}), outputs_);
-    return {torch::minimum(low, high), torch::maximum(low, high)};
+  std::vector<double> column_scores(const QuantileColumns& quantiles, const Column<float>& answers,
+                                    int64_t rows) const {
+    std::vector<double> scores(static_cast<size_t>(rows * sides()));
+    double* out = scores.data();
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto [low, high] = quantiles[row];
+      const double below = low - answers[row], above = answers[row] - high;
+      if (asymmetric_) *out++ = below;
+      *out++ = !asymmetric_ && below > above ? below : above;
+    }
+    return scores;
   }
 
-  // quantile + sign · radius, rounded outwards by a little more than the sum and the score were
-  // rounded, so that a row whose score is the radius itself lies in its own interval.
-  static torch::Tensor reach(const torch::Tensor& quantile, const torch::Tensor& radius,
-                             double sign) {
-    const torch::Tensor end = quantile + sign * radius;
-    const torch::Tensor slack = (quantile.abs() + radius.abs()) * 0x1p-51;
-    return torch::where(radius.isinf(), end, end + sign * slack);
+  Regions column_regions(const QuantileColumns& quantiles, const torch::Tensor& radii) const {
+    const int64_t rows = radii.size(0), last = (sides() - 1) * radii.stride(1);
+    Regions found{torch::empty({rows, 1}, torch::kDouble),
+                  torch::empty({rows, 1}, torch::kDouble),
+                  torch::empty({rows, 1}, torch::kDouble),
+                  {}};
+    double* const prediction = found.prediction.data_ptr<double>();
+    double* const lower = found.lower.data_ptr<double>();
+    double* const upper = found.upper.data_ptr<double>();
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto [low, high] = quantiles[row];
+      const double* const radius = radii.data_ptr<double>() + row * radii.stride(0);
+      prediction[row] = (low + high) / 2;
+      lower[row] = reach(low, radius[0], -1);
+      upper[row] = reach(high, radius[last], +1);
+    }
+    return found;
+  }
+
+  Quantiles predict(const Tensors& outputs) const {
+    const auto [low, high] = quantiles_of(outputs, outputs_);
+    return {torch::minimum(low, high), torch::maximum(low, high)};
   }
 
   std::shared_ptr<const Network> head_;

@@ -8,8 +8,9 @@
 // too small for hard rows as too large for easy ones. A set may be empty. With a share of pixels
 // asked for (ScoreOptions::pixels) every pixel of an image has its set: pixel_sets.h.
 //
-// Cost: one forward. Reference: Sadinle, Lei, Wasserman, Least Ambiguous Set-Valued Classifiers
-// With Bounded Error Levels, 2019. Tested by tests/scores/labels_test.cc and label_law_test.cc.
+// Cost: one forward and C exponentials per row. Reference: Sadinle, Lei, Wasserman, Least Ambiguous
+// Set-Valued Classifiers With Bounded Error Levels, 2019. Tested by tests/scores/labels_test.cc and
+// label_law_test.cc.
 #pragma once
 
 #include <memory>
@@ -19,8 +20,5 @@
 namespace fcp {
 
 std::unique_ptr<Score> make_lac(const ScoreOptions& options, std::shared_ptr<const Network> head);
-
-// softmax(logits / temperature), [N, C, …] doubles. An Error where the temperature is not positive.
-torch::Tensor probabilities(const torch::Tensor& logits, double temperature);
 
 }  // namespace fcp

@@ -11,6 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/network/batch_free.h"
 #include "fcp/scores/outputs.h"
+#include "fcp/scores/relu_linearized.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
@@ -75,7 +76,9 @@ class Linearized : public Score {
 
 std::unique_ptr<Score> make_linearized(const ScoreOptions& options,
                                        std::shared_ptr<const Network> head) {
-  return std::make_unique<Linearized>(options, std::move(head));
+  const size_t output = output_index(*head, options.output);
+  std::unique_ptr<Score> general = std::make_unique<Linearized>(options, head);
+  return with_relu_linearized(options, *head, output, std::move(general));
 }
 
 }  // namespace fcp

@@ -9,7 +9,8 @@
 // rows that are not calibrated on, avoids that. The law holds up to the
 // rounding of the ends, which is outwards: score ≤ r always means y ∈ region.
 //
-// Assumes a differentiable head. Cost: one forward and K backwards.
+// Assumes a differentiable head. Cost: one forward and K backwards; heads Linear–ReLU–Linear have a
+// fast form (relu_linearized.h).
 // Reference: Fast Feature CP, arXiv 2412.00653. Tested by tests/scores/law_test.cc and
 // linearized_test.cc.
 #pragma once

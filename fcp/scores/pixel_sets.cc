@@ -8,9 +8,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/batch_free.h"
-#include "fcp/scores/lac.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/scores/pixels.h"
+#include "fcp/scores/share_score.h"
 
 namespace fcp {
 namespace {
@@ -59,7 +59,9 @@ class PixelSets : public Score {
     const torch::NoGradGuard no_gradients;
     const torch::Tensor output = run_apart(*head_, {features})[output_].to(torch::kDouble);
     const torch::Tensor flat = output.flatten(2);
-    return 1 - (double_log_ ? flat.exp().neg().exp() : probabilities(flat, temperature_));
+    if (double_log_) return 1 - flat.exp().neg().exp();
+    check_temperature(temperature_);
+    return 1 - torch::softmax(flat / temperature_, 1);
   }
 
   // [N, P] int64; an Error names what is not a label.

@@ -1,16 +1,49 @@
 #include "fcp/scores/residual.h"
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/network/batch_free.h"
+#include "fcp/scores/number_column.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/scores/pixels.h"
 
 namespace fcp {
 namespace {
+
+// Scores of one number per row; none where there are several, or elsewhere than on the host.
+std::optional<std::vector<double>> column_distances(const torch::Tensor& output,
+                                                    const torch::Tensor& truth) {
+  const auto mean = column_of<float>(output), y = column_of<float>(truth);
+  if (!mean || !y || output.size(0) != truth.size(0)) return std::nullopt;
+  std::vector<double> distances(static_cast<size_t>(output.size(0)));
+  for (size_t i = 0; i < distances.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    distances[i] = std::abs((*y)[row] - (*mean)[row]);
+  }
+  return distances;
+}
+
+// The interval μ ± r of each row; μ is a matrix [N, 1].
+Regions column_intervals(const Column<float>& mean, const Column<double>& radius, int64_t rows) {
+  Regions found{torch::empty({rows, 1}, torch::kDouble),
+                torch::empty({rows, 1}, torch::kDouble),
+                torch::empty({rows, 1}, torch::kDouble),
+                {}};
+  double* const prediction = found.prediction.data_ptr<double>();
+  double* const lower = found.lower.data_ptr<double>();
+  double* const upper = found.upper.data_ptr<double>();
+  for (int64_t row = 0; row < rows; ++row) {
+    const double r = radius[row], margin = r < 0 ? -std::numeric_limits<double>::infinity() : r;
+    prediction[row] = mean[row];
+    lower[row] = mean[row] - margin;
+    upper[row] = mean[row] + margin;
+  }
+  return found;
+}
 
 class Residual : public Score {
  public:
@@ -20,14 +53,25 @@ class Residual : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    const Answer answer = predict(features);
+    const Tensors outputs = run_apart(*head_, {features});
+    if (!spread_ && share_ == 1) {
+      if (auto scores = column_distances(outputs[output_], truth)) return *std::move(scores);
+    }
+    const Answer answer = predict(outputs);
     torch::Tensor distance = (truth_matrix(truth, answer.mean) - answer.mean).abs();  // [N, K]
     if (spread_) distance = distance / answer.spread;
     return plain_scores(pixel_quantile(distance, answer.pixels, share_));
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
-    const Answer answer = predict(features);
+    const Tensors outputs = run_apart(*head_, {features});
+    const auto mean = column_of<float>(outputs[output_]);
+    const auto radii = column_of<double>(radius);
+    if (!spread_ && mean && radii) {
+      check_radii(radius, outputs[output_].size(0), 1);
+      return column_intervals(*mean, *radii, radius.size(0));
+    }
+    const Answer answer = predict(outputs);
     const torch::Tensor column = radius_column(radius, answer.mean);
     // Rounding must not bring the prediction back into the region of a negative radius.
     const torch::Tensor margin =
@@ -43,8 +87,7 @@ class Residual : public Score {
     PixelShape pixels;
   };
 
-  Answer predict(const torch::Tensor& features) const {
-    const Tensors outputs = run_apart(*head_, {features});
+  Answer predict(const Tensors& outputs) const {
     Answer answer{output_matrix(outputs[output_]), {}, pixel_shape(outputs[output_])};
     if (!spread_) return answer;
     answer.spread = output_matrix(outputs[*spread_]).expand_as(answer.mean);

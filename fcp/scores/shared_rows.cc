@@ -5,12 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/ThreadLocalState.h>
+#include <ATen/Parallel.h>
 
 #include "fcp/base/infinity.h"
 #include "fcp/base/memory.h"
-#include "fcp/base/parallel.h"
-#include "fcp/network/single_thread.h"
+#include "fcp/network/parallel_alone.h"
 
 namespace fcp {
 namespace {
@@ -20,12 +19,8 @@ constexpr size_t kThreadRows = 32;  // at least, of one thread
 // Calls work(share, first row, rows) of consecutive shares, each on a thread of its own.
 void on_shares(int64_t rows, size_t shares,
                const std::function<void(size_t, int64_t, int64_t)>& work) {
-  const SingleThread one_thread;
-  const at::ThreadLocalState caller;  // whether gradients are wanted
-  parallel_rows(shares, 1, shares, [&](size_t begin, size_t end) {
-    const at::ThreadLocalStateGuard as_caller(caller);
+  parallel_alone(shares, 1, shares, [&](size_t begin, size_t end) {
     const MemoryShare part(shares);
-    at::set_num_threads(1);  // of this thread
     for (size_t share = begin; share < end; ++share) {
       const auto count = static_cast<int64_t>(shares), number = static_cast<int64_t>(share);
       const int64_t first = rows * number / count, last = rows * (number + 1) / count;

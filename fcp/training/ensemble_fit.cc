@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <mutex>
 #include <numbers>
 #include <numeric>
 #include <optional>
@@ -17,8 +15,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/base/parallel.h"
+#include "fcp/network/parallel_alone.h"
 #include "fcp/network/single_thread.h"
+#include "fcp/training/fit_plan.h"
+#include "fcp/training/fit_report.h"
 #include "fcp/training/stack_adam.h"
 
 namespace fcp {
@@ -41,67 +41,6 @@ torch::Tensor rows_at(const torch::Tensor& x, const torch::Tensor& indices) {
 struct HoldoutBlock {
   torch::Tensor rows;    // [S, n]
   torch::Tensor weight;  // [S, n], 1 / length of the network's own
-};
-
-// What all networks share: the length of an epoch, and seeds of their own for each.
-struct FitPlan {
-  FitPlan(const std::vector<FitRows>& rows, const EnsembleFitOptions& options) {
-    size_t shortest = rows[0].training.size();
-    for (const FitRows& own : rows) shortest = std::min(shortest, own.training.size());
-    batch = std::min<int64_t>(options.batch, static_cast<int64_t>(shortest));
-    batches = static_cast<int64_t>(shortest) / batch;
-    Random random(options.seed);
-    for (std::vector<uint64_t>* seeds : {&weights, &orders, &masks}) {
-      for (size_t s = 0; s < rows.size(); ++s) seeds->push_back(random.bits());
-    }
-  }
-
-  int64_t batch = 1;
-  int64_t batches = 1;
-  std::vector<uint64_t> weights, orders, masks;
-};
-
-// Counts the steps of all networks and reports them, one thread at a time.
-class FitReport {
- public:
-  FitReport(size_t networks, int64_t epochs, int64_t batches, const EnsembleProgress& progress)
-      : progress_(progress),
-        epochs_(epochs),
-        steps_(static_cast<int64_t>(networks) * epochs * batches),
-        losses_(networks, std::numeric_limits<double>::quiet_NaN()),
-        start_(std::chrono::steady_clock::now()) {}
-
-  void advance(int64_t networks) {
-    const std::lock_guard lock(mutex_);
-    done_ += networks;
-    if (!progress_) return;
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    const double each = elapsed.count() / static_cast<double>(done_);
-    progress_({1 + (done_ - 1) * epochs_ / steps_, epochs_, done_, steps_, mean_loss(),
-               each * static_cast<double>(steps_ - done_)});
-  }
-
-  void set_loss(size_t network, double loss) {
-    const std::lock_guard lock(mutex_);
-    losses_[network] = loss;
-  }
-
- private:
-  double mean_loss() const {
-    double sum = 0, count = 0;
-    for (const double loss : losses_) {
-      if (std::isnan(loss)) continue;
-      sum += loss;
-      ++count;
-    }
-    return sum / count;  // NaN before the first epoch is over
-  }
-
-  std::mutex mutex_;
-  const EnsembleProgress& progress_;
-  int64_t epochs_, steps_, done_ = 0;
-  std::vector<double> losses_;
-  std::chrono::steady_clock::time_point start_;
 };
 
 std::vector<uint64_t> seeds_of(const std::vector<uint64_t>& seeds,
@@ -288,10 +227,8 @@ class StackRun {
 // this size wait for each other longer than they compute, and on a busy machine ten times as long.
 void train_side_by_side(int64_t networks, const std::function<void(int64_t)>& train) {
   const auto threads = static_cast<size_t>(std::min<int64_t>(networks, at::get_num_threads()));
-  const SingleThread one_thread;
   std::atomic<int64_t> next{0};
-  parallel_rows(threads, 1, threads, [&](size_t, size_t) {
-    at::set_num_threads(1);  // of this thread
+  parallel_alone(threads, 1, threads, [&](size_t, size_t) {
     try {
       for (int64_t network = next++; network < networks; network = next++) train(network);
     } catch (...) {

@@ -50,6 +50,23 @@ TEST(SortScores, EndsOfTheRange) {
   EXPECT_EQ(scores, expected);
 }
 
+// Numbers that differ in their last bits alone, in runs of all lengths.
+TEST(SortScores, NeighbouringNumbers) {
+  Random random(2);
+  std::vector<double> scores;
+  for (const size_t run : {1, 2, 3, 10, 100, 3000}) {
+    for (size_t i = 0; i < run; ++i) {
+      scores.push_back(static_cast<double>(run) *
+                       (1 + 0x1p-52 * std::floor(500 * random.uniform())));
+      scores.push_back(-scores.back());
+    }
+  }
+  std::vector<double> expected = scores;
+  std::sort(expected.begin(), expected.end());
+  sort_scores(scores);
+  EXPECT_EQ(scores, expected);
+}
+
 TEST(SortScores, EqualScoresStayAsTheyAre) {
   std::vector<double> scores(1000, 0.25);
   sort_scores(scores);

@@ -1,6 +1,7 @@
 """The Debian packages: what is in them, what they depend on, and that the unpacked program runs."""
 import glob
 import shutil
+import subprocess
 import sys
 
 import package
@@ -21,6 +22,9 @@ class Deb(package.Case):
         root = self.path("root")
         run("dpkg-deb", "--extract", program, root)
         self.assertEqual(run(root + "/usr/bin/fcp", "--version"), run(PROGRAM, "--version"))
+        self.assertIn("libtorch", run(root + "/usr/libexec/fcp/fcp-core", "--version", "--json"))
+        handed_on = subprocess.run([root + "/usr/bin/fcp", "bogus"], text=True, capture_output=True)
+        self.assertIn("unknown verb", handed_on.stderr)
         run("dpkg-deb", "--extract", development, root)
         for file in ("/usr/share/man/man1/fcp.1", "/usr/share/bash-completion/completions/fcp",
                      "/usr/include/fcp/fcp.h"):

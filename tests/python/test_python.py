@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import math
+import pickle
 import signal
 import threading
 import time
@@ -168,6 +169,24 @@ class Calibrations(Case):
         regressor.conformalize(x, y)
         self.assertEqual(regressor.predictor_.rows, 240)
         self.assertEqual(regressor.predictor_.provenance["rows left out for choices"], "60")
+
+    def test_the_hash_is_that_of_the_rows_at_calibration(self):
+        """It is made when somebody asks for it; the arrays may have changed since."""
+        x, y = regression_rows(200000)
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="residual")
+        regressor.conformalize(x.astype(np.float64), y)  # too many bytes to keep: hashed at once
+        expected = regressor.predictor_.provenance
+        self.assertRegex(expected["calibration data sha256"], "^[0-9a-f]{64}$")
+        self.assertRegex(expected["network sha256"], "^[0-9a-f]{64}$")
+        regressor.conformalize(x, y)
+        regressor.predict_interval(x)
+        x[:] = 0
+        y[:] = 0
+        again = pickle.loads(pickle.dumps(regressor))
+        self.assertEqual(regressor.predictor_.provenance, expected)
+        self.assertEqual(again.predictor_.provenance, expected)
+        regressor.conformalize(x[:100], y[:100])
+        self.assertNotEqual(regressor.predictor_.provenance, expected)
 
 
 class Arrays(Case):

@@ -36,6 +36,7 @@ class Wheel(networks.Case):
         said = self.run_command(self.path("bin/fcp"), "--version")
         self.assertIn(fcp.__version__, said)
         self.assertIn("calibrate", self.run_command(self.path("bin/fcp"), "--help"))
+        self.assertEqual(self.run_command(self.path("bin/fcp-core"), "--version"), said)
 
     def test_the_package_is_whole(self):
         program = "import fcp, os; print(os.path.dirname(fcp.__file__), *fcp.__all__)"

@@ -35,6 +35,23 @@ TEST(LabelLaw, Aps) { EXPECT_GT(label_law({.name = "aps"}, 60, 20, 10, 2), 50000
 
 TEST(LabelLaw, Raps) { EXPECT_GT(label_law({.name = "raps"}, 60, 20, 10, 3), 50000); }
 
+// Sets that rank their labels in several rounds, with equal logits among them.
+TEST(LabelLaw, ManyClasses) {
+  constexpr int64_t kClasses = 300;
+  Random random(7);
+  const torch::Tensor features = (random_normal(random, {4, kClasses}) * 4).round() / 2;
+  int pairs = 0;
+  for (const char* name : {"lac", "aps", "raps"}) {
+    for (const bool randomized : {false, true}) {
+      const ScoreOptions options{
+          .name = name, .randomized = randomized, .rank_weight = 0.01, .rank_free = 5};
+      pairs += expect_label_law(*make_score(options, logits_as_features(kClasses)), features,
+                                random, 20);
+    }
+  }
+  EXPECT_GT(pairs, 300000);
+}
+
 // A quarter of the heads are linear; the others go through bounds.
 TEST(LabelLaw, FeatureMarginByIbp) {
   EXPECT_GT(label_law({.name = "feature_margin"}, 40, 10, 4, 4), 8000);

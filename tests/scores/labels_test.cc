@@ -2,6 +2,7 @@
 #include "fcp/scores/labels.h"
 
 #include <limits>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,6 +58,37 @@ TEST(Labels, RapsByHand) {
   options.randomized = true;
   const double u = random_shares(kLogits.unsqueeze(0), 0).item<double>();
   EXPECT_THAT(scores_of_row(options, kLogits), near(0.7 + 0.3 * u, 0.1 + 0.5 * u, 1.1 + 0.2 * u));
+}
+
+// As written: sort, add up, and pick.
+TEST(Labels, ApsIsTheSumOfSortedProbabilities) {
+  constexpr int64_t kClasses = 100;
+  Random random(11);
+  const torch::Tensor logits = (random_normal(random, {30, kClasses}) * 6).round() / 2;  // ties
+  const torch::Tensor order = std::get<1>(torch::sort(logits, /*stable=*/true, 1, true));
+  const torch::Tensor sorted = torch::softmax(logits.to(torch::kDouble), 1).gather(1, order);
+  const torch::Tensor ranks = torch::arange(1, kClasses + 1, torch::kDouble);
+  for (const bool randomized : {false, true}) {
+    const ScoreOptions options{
+        .name = "raps", .randomized = randomized, .rank_weight = 0.02, .rank_free = 3};
+    const torch::Tensor share =
+        randomized ? random_shares(logits, options.seed) : torch::ones({30, 1}, torch::kDouble);
+    const torch::Tensor expected =
+        sorted.cumsum(1) - (1 - share) * sorted + options.rank_weight * (ranks - 3).clamp_min(0);
+    const auto score = make_score(options, logits_as_features(kClasses));
+    const torch::Tensor found = all_label_scores(*score, logits).gather(1, order);
+    EXPECT_LT((found - expected).abs().max().item<double>(), 1e-13);
+  }
+}
+
+TEST(Labels, RandomSharesAreThoseOfEachRowAlone) {
+  Random random(12);
+  const torch::Tensor features = random_normal(random, {11, 7});  // not a multiple of four rows
+  const torch::Tensor all = random_shares(features, 5);
+  for (int64_t row = 0; row < features.size(0); ++row) {
+    const torch::Tensor alone = random_shares(features.narrow(0, row, 1), 5);
+    EXPECT_EQ(all[row].item<double>(), alone.item<double>()) << row;
+  }
 }
 
 TEST(Labels, OfEqualLogitsTheLowerLabelComesFirst) {

@@ -1,5 +1,7 @@
 #include "fcp/scores/linearized.h"
 
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,6 +70,41 @@ TEST(Linearized, MatchesNumericGradients) {
         }
         EXPECT_NEAR(scores[static_cast<size_t>(i)], expected, 1e-4 * (1 + expected));
       }
+    }
+  }
+}
+
+// The fast form of Linear–ReLU–Linear heads, and the general one: the same head with two changes of
+// sign behind it, which the fast form does not know.
+TEST(Linearized, FastFormEqualsTheGeneralOne) {
+  Random random(4);
+  for (const auto& [inputs, hidden, outputs] :
+       {std::array{5, 7, 1}, std::array{64, 64, 1}, std::array{33, 20, 3}}) {
+    Graph graph = make_mlp({inputs, hidden, outputs});
+    for (auto& [name, tensor] : graph.initializers) {
+      tensor = random_normal(random, tensor.sizes().vec());
+    }
+    Graph general = graph;
+    const std::string last = general.outputs[0].name;
+    for (Node& node : general.nodes) {
+      for (std::string& output : node.outputs) output = output == last ? "before" : output;
+    }
+    general.nodes.push_back(make_node("Neg", {"before"}, {"negative"}));
+    general.nodes.push_back(make_node("Neg", {"negative"}, {last}));
+    const torch::Tensor v = random_normal(random, {100, inputs});
+    const torch::Tensor y = random_normal(random, {100, outputs}) * 10;
+    const torch::Tensor radius = random_normal(random, {100, 1}).abs().to(torch::kDouble);
+    for (const Norm norm : {Norm::kInf, Norm::kTwo, Norm::kOne}) {
+      ScoreOptions options{.name = "linearized", .norm = norm, .floor = 0.25};
+      options.slope = 2;
+      const auto fast = make_score(options, network_of(graph));
+      const auto slow = make_score(options, network_of(general));
+      const torch::Tensor found = torch::tensor(fast->score(v, y), torch::kDouble);
+      const torch::Tensor expected = torch::tensor(slow->score(v, y), torch::kDouble);
+      EXPECT_TRUE(torch::allclose(found, expected, 1e-5, 1e-6));
+      const Regions a = fast->region(v, radius), b = slow->region(v, radius);
+      EXPECT_TRUE(torch::allclose(a.prediction, b.prediction, 1e-5, 1e-4));
+      EXPECT_TRUE(torch::allclose(a.upper - a.lower, b.upper - b.lower, 1e-5, 1e-6));
     }
   }
 }

@@ -1,0 +1,32 @@
+// One float32 number per row in the memory of the host, as most networks answer: plain scores go
+// over it in one loop, where tensors would go over it once for each operation. The numbers are
+// computed with as doubles, in the same order as the tensors would, so that the bits are the same.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <torch/types.h>
+
+namespace fcp {
+
+template <typename Number>
+struct Column {
+  const Number* first;
+  int64_t step;
+
+  double operator[](int64_t row) const { return static_cast<double>(first[row * step]); }
+};
+
+// [N], [N, 1], …; none where it is of another type or device, or has several numbers per row.
+template <typename Number>
+std::optional<Column<Number>> column_of(const torch::Tensor& numbers) {
+  constexpr torch::ScalarType kType =
+      sizeof(Number) == sizeof(float) ? torch::kFloat : torch::kDouble;
+  const bool plain = numbers.is_cpu() && numbers.scalar_type() == kType && numbers.dim() > 0 &&
+                     numbers.numel() == numbers.size(0) && !numbers.requires_grad();
+  if (!plain) return std::nullopt;
+  return Column<Number>{numbers.data_ptr<Number>(), numbers.stride(0)};
+}
+
+}  // namespace fcp

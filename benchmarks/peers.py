@@ -344,8 +344,8 @@ def compare_raps(table, data, answers, numbers_of):
 
 
 def many_labels(table, rows, has, classes):
-    """Of so many labels not every score is looked at: a few in 100,000 may be in or out by
-    rounding, or because MAPIE lets in what misses the radius by 1e-8."""
+    """Of so many labels not every score is looked at: one in 10,000 may be in or out by rounding,
+    which is TorchCP's in float32, or because MAPIE lets in what misses the radius by 1e-8."""
     logits, y = label_data(2 * rows, classes)
     data = logits[:rows], y[:rows], logits[rows:]
     rank = dict(rank_weight=0.01, rank_free=5)
@@ -366,7 +366,7 @@ def many_labels(table, rows, has, classes):
     for name, peer, options, theirs in peers:
         ours, theirs = fcp_sets(*data, **options), theirs()
         different = int((ours.result != theirs.result).sum())
-        if different > 5e-5 * ours.result.size:
+        if different > 1e-4 * ours.result.size:
             sys.exit(f"{name}, {classes} classes: fcp and {peer} differ in {different} labels")
         changed = f"{different} of {ours.result.size} labels"
         table.add(f"{name}, {classes} classes", peer, *ours.beside(theirs), changed)

@@ -43,18 +43,15 @@ struct PlaneShape {
 // What is in `rows` where no number of the input belongs stays there: the padding.
 void copy_plane(const PlaneShape& shape, const float* in, float* rows) {
   const size_t part = shape.part(), step = shape.stride_x;
-  for (size_t y = 0; y < shape.height; ++y) {
-    if (y + shape.begin_y >= shape.rows()) break;
+  const size_t room = step * part - std::min(step * part, shape.begin_x);
+  const size_t most = std::min(shape.width, room);
+  for (size_t y = 0; y < shape.height && y + shape.begin_y < shape.rows(); ++y) {
     float* to = rows + (y + shape.begin_y) * step * part;
     const float* from = in + y * shape.width;
-    const size_t most = std::min(shape.width, step * part - std::min(step * part, shape.begin_x));
-    if (step == 1) {
-      std::copy_n(from, most, to + shape.begin_x);
-      continue;
-    }
-    for (size_t x = 0; x < most; ++x) {
-      const size_t at = x + shape.begin_x;
-      to[(at % step) * part + at / step] = from[x];
+    for (size_t first = 0; first < std::min(step, most); ++first) {
+      const size_t at = first + shape.begin_x;  // then every step-th number, side by side
+      float* side_by_side = to + at % step * part + at / step;
+      for (size_t x = first, i = 0; x < most; x += step, ++i) side_by_side[i] = from[x];
     }
   }
 }
@@ -63,38 +60,46 @@ void copy_plane(const PlaneShape& shape, const float* in, float* rows) {
 struct PlaneWork {
   PlaneShape shape;
   const float* rows;
+  const size_t* offsets;  // of the window's places from its first
   const float* weights;
   float bias;
   float* out;
 };
+
+std::vector<size_t> window_offsets(const PlaneShape& shape) {
+  std::vector<size_t> offsets;
+  for (size_t y = 0; y < shape.kernel_y; ++y) {
+    for (size_t x = 0; x < shape.kernel_x; ++x) {
+      const size_t side = x % shape.stride_x, place = x / shape.stride_x;
+      offsets.push_back((y * shape.stride_x + side) * shape.part() + place);
+    }
+  }
+  return offsets;
+}
 
 // kParts vectors of outputs from `first` on in the row whose window begins at `rows`.
 template <typename Floats, size_t kParts, bool kLargest>
 FCP_KERNEL void window_places(const PlaneWork& work, const float* rows, float* out, size_t first) {
   typedef typename Floats::Type Vector;
   constexpr size_t kStep = kFloatsIn<Floats>;
-  const PlaneShape& shape = work.shape;
-  const size_t part = shape.part(), step = shape.stride_x;
+  const size_t taps = work.shape.kernel_y * work.shape.kernel_x;
   Vector sum[kParts];
 #pragma GCC unroll 4
   for (size_t i = 0; i < kParts; ++i) sum[i] = Vector{} + work.bias;
-  for (size_t dy = 0; dy < shape.kernel_y; ++dy) {
-    const float* row = rows + dy * step * part + first;
-    for (size_t dx = 0; dx < shape.kernel_x; ++dx) {
-      const float* from = row + (dx % step) * part + dx / step;
-      const float weight = kLargest ? 0 : work.weights[dy * shape.kernel_x + dx];
+  for (size_t tap = 0; tap < taps; ++tap) {
+    const float* from = rows + work.offsets[tap] + first;
+    const float weight = kLargest ? 0 : work.weights[tap];
 #pragma GCC unroll 4
-      for (size_t i = 0; i < kParts; ++i) {
-        const Vector x = floats<Floats>(from + i * kStep);
-        if constexpr (kLargest) {
-          sum[i] = x > sum[i] ? x : x == x ? sum[i] : x;  // NaN stays
-        } else {
-          sum[i] += weight * x;
-        }
+    for (size_t i = 0; i < kParts; ++i) {
+      const Vector x = floats<Floats>(from + i * kStep);
+      if constexpr (kLargest) {
+        sum[i] = x > sum[i] ? x : x == x ? sum[i] : x;  // NaN stays
+      } else {
+        sum[i] += weight * x;
       }
     }
   }
-  const size_t left = shape.out_width - first;
+  const size_t left = work.shape.out_width - first;
 #pragma GCC unroll 4
   for (size_t i = 0; i < kParts; ++i) {
     if ((i + 1) * kStep <= left) {
@@ -140,7 +145,8 @@ torch::Tensor walk_planes(const torch::Tensor& x, const PlaneShape& shape, const
   const bool largest = weights == nullptr;
   const float start = largest ? -std::numeric_limits<float>::infinity() : 0.0f;
   const size_t channels = size_of(x, 1), planes = channels * size_of(x, 0);
-  const size_t taps = shape.kernel_y * shape.kernel_x;
+  const std::vector<size_t> offsets = window_offsets(shape);
+  const size_t taps = offsets.size();
   const size_t out_places = shape.out_height * shape.out_width;
   const float* from = in.data_ptr<float>();
   float* to = out.data_ptr<float>();
@@ -156,7 +162,8 @@ torch::Tensor walk_planes(const torch::Tensor& x, const PlaneShape& shape, const
                     copy_plane(shape, from + i * shape.height * shape.width, rows.data());
                     const float* own = largest ? nullptr : weights + channel * taps;
                     const float add = bias == nullptr ? start : bias[channel];
-                    (largest ? most : filter)({shape, rows.data(), own, add, to + i * out_places});
+                    (largest ? most : filter)(
+                        {shape, rows.data(), offsets.data(), own, add, to + i * out_places});
                   }
                 });
   return out;
@@ -197,8 +204,8 @@ torch::Tensor pointwise_conv(const torch::Tensor& x, const torch::Tensor& w,
   shape[1] = w.size(0);
   torch::Tensor out = torch::empty(shape, x.options());
   const size_t places = static_cast<size_t>(x.numel()) / size_of(x, 0) / channels;
-  // Places at a time: whole panels of any processor, whose numbers fit the second cache.
-  constexpr size_t kBlockNumbers = 1 << 16, kPanel = 64;
+  // Places at a time: whole panels of any processor, whose numbers fit the caches.
+  constexpr size_t kBlockNumbers = 1 << 14, kPanel = 64;
   const size_t wide = std::max(kPanel, kBlockNumbers / channels / kPanel * kPanel);
   const size_t blocks = (places + wide - 1) / wide;
   const float* from = in.data_ptr<float>();

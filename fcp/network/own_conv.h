@@ -2,7 +2,7 @@
 // that nobody reads), done where the numbers lie, in float32 on the CPU:
 //
 //   pointwise    1 × 1, stride 1, one group: y[m, p] = Σ_c w[m, c] x[c, p] + b[m], a matrix product
-//                (packed_product.h) over blocks of places p that fit the second cache
+//                (packed_product.h) over blocks of places p that fit the caches
 //   depthwise    one filter per channel, two spatial axes: each plane is copied once into padded
 //                rows, split by stride, so that every tap is a vector added to registers
 //

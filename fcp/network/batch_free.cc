@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ThreadLocalState.h>
 
+#include "fcp/base/error.h"
 #include "fcp/base/memory.h"
 #include "fcp/base/parallel.h"
 #include "fcp/network/single_thread.h"
@@ -30,7 +32,7 @@ const std::set<std::string>& batch_free_ops() {
       "OneHot", "Pad", "Range", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Size", "Slice",
       "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze",
       // Sums of each row in a fixed order.
-      "LogSoftmax", "ReduceMean", "ReduceSum", "Softmax"};
+      "LayerNormalization", "LogSoftmax", "ReduceMean", "ReduceSum", "Softmax"};
   return ops;
 }
 
@@ -52,12 +54,13 @@ bool is_constant_slot(const Tensors& constants, int slot) {
   return slot < 0 || constants[static_cast<size_t>(slot)].defined();
 }
 
-// A product whose right factor is a constant matrix or vector.
+// A product of matrices that is not left to libtorch: of stacks of them (stack_product.h), or with
+// a constant matrix or vector on the right.
 bool multiplies_rows(const Step& step, const Tensors& constants) {
   if (step.inputs.size() < 2 || step.inputs[0] < 0 || step.inputs[1] < 0) return false;
   const torch::Tensor& weight = constants[static_cast<size_t>(step.inputs[1])];
+  if (step.node.op == "MatMul") return !weight.defined() || weight.is_floating_point();
   if (!weight.defined() || weight.dim() > 2 || !weight.is_floating_point()) return false;
-  if (step.node.op == "MatMul") return true;
   const auto transposed = step.node.attributes.find("transA");
   const bool rows =
       transposed == step.node.attributes.end() || std::get<int64_t>(transposed->second) == 0;
@@ -83,54 +86,117 @@ bool is_batch_free(const Network& network) {
 
 namespace {
 
-Tensors row_of(const Tensors& inputs, size_t row) {
-  Tensors one;
+Tensors rows_of(const Tensors& inputs, size_t first, size_t count) {
+  Tensors some;
   for (const torch::Tensor& input : inputs) {
-    one.push_back(input.narrow(0, static_cast<int64_t>(row), 1));
+    some.push_back(input.narrow(0, static_cast<int64_t>(first), static_cast<int64_t>(count)));
   }
-  return one;
+  return some;
 }
 
-// Runs the first row, and counts all that it made: as many rows at once as fit the budget.
-Tensors run_first(const Network& network, const Tensors& inputs, size_t& rows_at_once) {
-  double bytes = 1;
+// Attention and what is built around it make far more numbers than a row has: such rows run
+// together, but only as many at a time as fit into the caches.
+bool runs_in_pieces(const Network& network) {
+  const std::vector<Step>& steps = network.steps();
+  return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+    if (step.node.op == "LayerNormalization") return true;
+    return step.node.op == "MatMul" && !is_constant_slot(network.constants(), step.inputs[0]) &&
+           !is_constant_slot(network.constants(), step.inputs[1]);
+  });
+}
+
+// Runs the first row, and counts the bytes of all that it made.
+Tensors run_first(const Network& network, const Tensors& inputs, double& bytes) {
+  bytes = 1;
   const auto count = [&](const Step&, const Tensors&, const Tensors& results) {
     for (const torch::Tensor& result : results) {
       if (result.defined()) bytes += static_cast<double>(result.nbytes());
     }
   };
-  Tensors results = network.run(row_of(inputs, 0), count);
-  rows_at_once = static_cast<size_t>(
-      std::max(1.0, static_cast<double>(memory_budget() / memory_sharers()) / bytes));
-  return results;
+  return network.run(rows_of(inputs, 0, 1), count);
 }
+
+// Rows in pieces, each on one thread; the first row runs alone, to tell what a row takes.
+class PieceRunner {
+ public:
+  PieceRunner(const Network& network, const Tensors& inputs)
+      : network_(network),
+        inputs_(inputs),
+        rows_(static_cast<size_t>(inputs[0].size(0))),
+        threads_(static_cast<size_t>(at::get_num_threads())) {}
+
+  Tensors run(bool alone) {
+    const SingleThread one_thread;
+    double bytes = 1;
+    std::vector<Tensors> done = {run_first(network_, inputs_, bytes)};
+    size_t next = 1;
+    const size_t piece = alone ? 1 : piece_rows(bytes);
+    if (piece > 1) next += try_piece(piece, done);
+    run_rest(next, next == 1 ? 1 : piece, bytes, done);
+    Tensors outputs;
+    for (size_t i = 0; i < network_.outputs().size(); ++i) {
+      Tensors parts;
+      for (const Tensors& results : done) parts.push_back(results[i]);
+      outputs.push_back(torch::cat(parts));
+    }
+    return outputs;
+  }
+
+ private:
+  static double budget() { return static_cast<double>(memory_budget() / memory_sharers()); }
+
+  size_t piece_rows(double bytes) const {
+    constexpr double kPieceBytes = 1 << 25;
+    const double most = std::min(kPieceBytes, budget() / static_cast<double>(threads_));
+    return std::min(rows_ - 1, static_cast<size_t>(std::max(1.0, most / bytes)));
+  }
+
+  // The rows it took: none where the network, whatever its file says, takes one row at a time.
+  size_t try_piece(size_t piece, std::vector<Tensors>& done) const {
+    try {
+      Tensors results = network_.run(rows_of(inputs_, 1, piece));
+      for (const torch::Tensor& result : results) {
+        if (result.dim() == 0 || result.size(0) != static_cast<int64_t>(piece)) return 0;
+      }
+      done.push_back(std::move(results));
+      return piece;
+    } catch (const Error&) {
+      return 0;
+    }
+  }
+
+  void run_rest(size_t from, size_t piece, double bytes, std::vector<Tensors>& done) const {
+    constexpr size_t kThreadRows = 4;
+    const size_t before = done.size(), count = (rows_ - from + piece - 1) / piece;
+    const double affordable = std::max(1.0, budget() / (bytes * static_cast<double>(piece)));
+    const size_t threads = std::min(threads_, static_cast<size_t>(affordable));
+    done.resize(before + count);
+    const at::ThreadLocalState caller;  // whether gradients are wanted
+    parallel_rows(count, piece > 1 ? 1 : kThreadRows, threads, [&](size_t first, size_t last) {
+      const at::ThreadLocalStateGuard as_caller(caller);
+      at::set_num_threads(1);  // of this thread
+      for (size_t i = first; i < last; ++i) {
+        const size_t row = from + i * piece;
+        done[before + i] = network_.run(rows_of(inputs_, row, std::min(piece, rows_ - row)));
+      }
+    });
+  }
+
+  const Network& network_;
+  const Tensors& inputs_;
+  size_t rows_, threads_;
+};
 
 }  // namespace
 
 Tensors run_apart(const Network& network, const Tensors& inputs) {
   const bool one_row = inputs.empty() || inputs[0].dim() == 0 || inputs[0].size(0) < 2;
-  const bool together =
-      one_row || !network.device().is_cpu() || network.fixed_batch() > 1 || is_batch_free(network);
-  if (together) return network.run_rows(inputs);
-  const auto rows = static_cast<size_t>(inputs[0].size(0));
-  std::vector<Tensors> parts(network.outputs().size(), Tensors(rows));
-  const auto keep = [&](size_t row, const Tensors& results) {
-    for (size_t i = 0; i < results.size(); ++i) parts[i][row] = results[i];
-  };
-  constexpr size_t kThreadRows = 4;
-  size_t threads = static_cast<size_t>(at::get_num_threads()), affordable = 1;
-  const SingleThread one_thread;
-  keep(0, run_first(network, inputs, affordable));
-  threads = std::min(threads, affordable);
-  const at::ThreadLocalState caller;  // whether gradients are wanted
-  parallel_rows(rows - 1, kThreadRows, threads, [&](size_t first, size_t last) {
-    const at::ThreadLocalStateGuard as_caller(caller);
-    at::set_num_threads(1);  // of this thread
-    for (size_t i = first; i < last; ++i) keep(i + 1, network.run(row_of(inputs, i + 1)));
-  });
-  Tensors outputs;
-  for (const Tensors& part : parts) outputs.push_back(torch::cat(part));
-  return outputs;
+  if (one_row || !network.device().is_cpu() || network.fixed_batch() > 1) {
+    return network.run_rows(inputs);
+  }
+  const bool free = is_batch_free(network);
+  if (free && !runs_in_pieces(network)) return network.run_rows(inputs);
+  return PieceRunner(network, inputs).run(/*alone=*/!free || network.fixed_batch() == 1);
 }
 
 }  // namespace fcp

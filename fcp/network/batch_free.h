@@ -3,12 +3,13 @@
 // operations, whatever the shape around it. That is true of
 //
 //   operators that move, choose or compare numbers, and of exact arithmetic (+ − · ÷ √ max min);
-//   functions of one number, which run by each_alike (row_product.h);
+//   functions of one number, which run by each_alike (row_product.h) or row_functions.h;
 //   products with a constant matrix on the right, which run by row_product;
-//   sums and means over axes and softmax, which run by sum_along.
+//   products of two stacks of matrices, which run by stack_product;
+//   sums and means over axes, softmax and layer normalisation: sum_along, row_functions.h.
 //
-// Everything else (convolutions, norms, attention, recurrent layers, sines) is left to libtorch,
-// whose order of summation depends on the batch: run_apart runs such rows one by one, shared among
+// Everything else (convolutions, other norms, recurrent layers, sines) is left to libtorch, whose
+// order of summation depends on the batch: run_apart runs such rows one by one, shared among
 // threads. Tested by tests/network/row_product_test.cc.
 #pragma once
 
@@ -19,8 +20,9 @@ namespace fcp {
 bool is_batch_free(const Network& network);
 
 // As Network::run_rows, and the bits of a row do not depend on the rows beside it: on the CPU, the
-// rows of a network that is not batch-free run one by one, each on one thread. Exempt is such a
-// network with a fixed batch above 1.
+// rows of a network that is not batch-free run one by one, each on one thread; those of one with
+// attention in pieces that fit into the caches. Exempt is a network with a fixed batch above 1 that
+// is not batch-free.
 Tensors run_apart(const Network& network, const Tensors& inputs);
 
 }  // namespace fcp

@@ -8,163 +8,64 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/utils.h>
 
-#include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
+#include "fcp/network/packed_product.h"
 
 namespace fcp {
 
-// The columns padded with zeros to a multiple of kLanes.
 struct PackedMatrix {
-  int64_t inputs = 0, outputs = 0;
-  size_t width = 0;
   torch::ScalarType type = torch::kFloat;
-  FloatRows floats;
-  std::vector<double, LineAllocator<double>> doubles;
+  PackedPanels<float> floats;
+  PackedPanels<double> doubles;
 
   template <typename Number>
-  const Number* rows() const {
+  PackedPanels<Number>& panels() {
     if constexpr (sizeof(Number) == sizeof(float))
-      return floats.data();
+      return floats;
     else
-      return doubles.data();
+      return doubles;
   }
 };
 
 namespace {
 
-// Vectors of kBytes bytes, which may lie anywhere among numbers.
-template <typename T, size_t kBytes>
-struct VectorsOf {
-  using Number = T;
-  typedef T Type __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
-};
-
-template <typename Number>
-struct ProductWork {
-  const PackedMatrix* matrix;
-  const Number* in;  // [rows, inputs]
-  Number* out;       // [rows, outputs]
-  size_t rows;
-};
-
-// Rows `row` … `row + kRows − 1`, and kParts vectors of outputs from `first` on. The last row
-// stands for those behind it, so that every row goes through the same instructions.
-template <typename Vectors, size_t kRows, size_t kParts>
-FCP_KERNEL void product_tile(const ProductWork<typename Vectors::Number>& work, size_t row,
-                             size_t first) {
-  using Number = typename Vectors::Number;
-  using Vector = typename Vectors::Type;
-  constexpr size_t kStep = sizeof(Vector) / sizeof(Number);
-  const auto inputs = static_cast<size_t>(work.matrix->inputs);
-  const auto outputs = static_cast<size_t>(work.matrix->outputs);
-  const Number* weights = work.matrix->template rows<Number>() + first;
-  const Number* in[kRows];
-  Vector sum[kRows][kParts];
-  for (size_t i = 0; i < kRows; ++i) {
-    in[i] = work.in + std::min(row + i, work.rows - 1) * inputs;
-    for (size_t part = 0; part < kParts; ++part) sum[i][part] = Vector{};
-  }
-  for (size_t k = 0; k < inputs; ++k, weights += work.matrix->width) {
-    for (size_t i = 0; i < kRows; ++i) {
-      const Number input = in[i][k];
-      for (size_t part = 0; part < kParts; ++part) {
-        sum[i][part] += input * *reinterpret_cast<const Vector*>(weights + part * kStep);
-      }
-    }
-  }
-  for (size_t i = 0; i < kRows && row + i < work.rows; ++i) {
-    Number* out = work.out + (row + i) * outputs + first;
-    const auto* from = reinterpret_cast<const Number*>(&sum[i][0]);
-    std::copy_n(from, std::min(kParts * kStep, outputs - first), out);
-  }
-}
-
-template <typename Vectors, size_t kRows, size_t kParts>
-FCP_KERNEL void product_rows(const ProductWork<typename Vectors::Number>& work) {
-  constexpr size_t kStep = sizeof(typename Vectors::Type) / sizeof(typename Vectors::Number);
-  constexpr size_t kWide = kParts * kStep;
-  const auto outputs = static_cast<size_t>(work.matrix->outputs);
-  // The tiles of a column of the packed matrix stay in the second cache for all rows.
-  size_t first = 0;
-  for (; first + kWide <= work.matrix->width && first < outputs; first += kWide) {
-    for (size_t row = 0; row < work.rows; row += kRows) {
-      product_tile<Vectors, kRows, kParts>(work, row, first);
-    }
-  }
-  for (; first < outputs; first += kStep) {
-    for (size_t row = 0; row < work.rows; row += kRows) {
-      product_tile<Vectors, kRows, 1>(work, row, first);
-    }
-  }
-}
-
-FCP_AVX512 void product_avx512(const ProductWork<float>& work) {
-  product_rows<VectorsOf<float, 64>, 6, 4>(work);
-}
-FCP_AVX512 void product_avx512(const ProductWork<double>& work) {
-  product_rows<VectorsOf<double, 64>, 6, 2>(work);
-}
-FCP_AVX2 void product_avx2(const ProductWork<float>& work) {
-  product_rows<VectorsOf<float, 32>, 3, 4>(work);
-}
-FCP_AVX2 void product_avx2(const ProductWork<double>& work) {
-  product_rows<VectorsOf<double, 32>, 3, 4>(work);
-}
-void product_plain(const ProductWork<float>& work) {
-  product_rows<VectorsOf<float, 16>, 3, 4>(work);
-}
-void product_plain(const ProductWork<double>& work) {
-  product_rows<VectorsOf<double, 16>, 3, 4>(work);
-}
-
-template <typename Number>
-void run_product(const ProductWork<Number>& work) {
-  const int width = simd_width();
-  if (width == 512) return product_avx512(work);
-  if (width == 256) return product_avx2(work);
-  product_plain(work);
-}
-
 constexpr size_t kThreadProducts = size_t{1} << 21;  // below, a thread costs more than it does
 
+// b [K, M] with any strides.
 template <typename Number>
-torch::Tensor multiplied(const torch::Tensor& a, const PackedMatrix& matrix) {
-  torch::Tensor result = torch::empty({a.size(0), matrix.outputs}, a.options());
+MatrixView<const Number> matrix_view(const torch::Tensor& b) {
+  return {b.data_ptr<Number>(), static_cast<size_t>(b.size(0)), static_cast<size_t>(b.size(1)),
+          b.stride(0), b.stride(1)};
+}
+
+// a [N, K] without gaps; bias [M] or undefined.
+template <typename Number>
+torch::Tensor multiplied(const torch::Tensor& a, const PackedPanels<Number>& matrix,
+                         const torch::Tensor& bias) {
   const auto rows = static_cast<size_t>(a.size(0));
-  if (rows == 0 || matrix.outputs == 0) return result;
-  const auto inputs = static_cast<size_t>(matrix.inputs);
-  const auto outputs = static_cast<size_t>(matrix.outputs);
+  const size_t inputs = matrix.inputs(), outputs = matrix.outputs();
+  torch::Tensor result = torch::empty({a.size(0), static_cast<int64_t>(outputs)}, a.options());
+  if (rows == 0 || outputs == 0) return result;
   const Number* from = a.data_ptr<Number>();
   Number* to = result.data_ptr<Number>();
+  const ProductBias<Number> add = {bias.defined() ? bias.data_ptr<Number>() : nullptr, nullptr};
   const size_t least = std::max<size_t>(6, kThreadProducts / (inputs * outputs + 1));
+  const auto in_step = static_cast<ptrdiff_t>(inputs), out_step = static_cast<ptrdiff_t>(outputs);
   parallel_rows(
       rows, least, static_cast<size_t>(at::get_num_threads()), [&](size_t first, size_t last) {
-        run_product<Number>({&matrix, from + first * inputs, to + first * outputs, last - first});
+        multiply_panels<Number>({from + first * inputs, last - first, inputs, in_step, 1}, matrix,
+                                {to + first * outputs, last - first, outputs, out_step, 1}, add);
       });
   return result;
 }
 
-std::shared_ptr<const PackedMatrix> pack(const torch::Tensor& b) {
+std::shared_ptr<PackedMatrix> pack(const torch::Tensor& b) {
   auto matrix = std::make_shared<PackedMatrix>();
-  matrix->inputs = b.size(0);
-  matrix->outputs = b.size(1);
-  matrix->width = padded(static_cast<size_t>(b.size(1)));
   matrix->type = b.scalar_type();
-  const auto numbers = static_cast<size_t>(b.size(0)) * matrix->width;
-  void* place = nullptr;
-  if (matrix->type == torch::kFloat) {
-    matrix->floats.resize(numbers);
-    place = matrix->floats.data();
-  } else {
-    matrix->doubles.resize(numbers);
-    place = matrix->doubles.data();
-  }
-  if (b.numel() > 0) {
-    const auto width = static_cast<int64_t>(matrix->width);
-    torch::from_blob(place, {b.size(0), width}, b.options().requires_grad(false))
-        .narrow(1, 0, b.size(1))
-        .copy_(b.detach());
-  }
+  if (matrix->type == torch::kFloat)
+    matrix->floats.pack(matrix_view<float>(b));
+  else
+    matrix->doubles.pack(matrix_view<double>(b));
   return matrix;
 }
 
@@ -172,13 +73,15 @@ bool takes_own_path(const torch::Tensor& a) {
   return a.is_cpu() && (a.scalar_type() == torch::kFloat || a.scalar_type() == torch::kDouble);
 }
 
-torch::Tensor plain_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache* cache) {
+torch::Tensor plain_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache* cache,
+                            const torch::Tensor& bias = {}) {
   const torch::Tensor plain = a.detach();
   const torch::Tensor rows =
       (a.dim() == 1 ? plain.unsqueeze(0) : plain.flatten(0, a.dim() - 2)).contiguous();
   const std::shared_ptr<const PackedMatrix> matrix = cache != nullptr ? cache->packed(b) : pack(b);
-  torch::Tensor result = matrix->type == torch::kFloat ? multiplied<float>(rows, *matrix)
-                                                       : multiplied<double>(rows, *matrix);
+  torch::Tensor result = matrix->type == torch::kFloat
+                             ? multiplied<float>(rows, matrix->floats, bias)
+                             : multiplied<double>(rows, matrix->doubles, bias);
   std::vector<int64_t> shape = a.sizes().vec();
   shape.back() = b.size(1);
   return result.reshape(shape);
@@ -254,18 +157,26 @@ std::shared_ptr<const PackedMatrix> PackedCache::packed(const torch::Tensor& mat
   return packed_;
 }
 
-torch::Tensor row_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache* cache) {
+torch::Tensor row_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache* cache,
+                          const torch::Tensor& bias) {
   const bool own = takes_own_path(a) && b.is_cpu() && b.scalar_type() == a.scalar_type() &&
                    !b.requires_grad() && a.dim() > 0 && a.size(-1) == b.size(0);
-  if (!own) return torch::matmul(a, b);
-  if (a.requires_grad() && torch::GradMode::is_enabled()) return RowProduct::apply(a, b);
-  return plain_product(a, b, cache);
+  const bool graph = a.requires_grad() && torch::GradMode::is_enabled();
+  const bool adds = own && !graph && bias.defined() && bias.is_contiguous() && bias.dim() == 1 &&
+                    bias.size(0) == b.size(1) && bias.scalar_type() == a.scalar_type();
+  if (adds) return plain_product(a, b, cache, bias);
+  const torch::Tensor product = !own    ? torch::matmul(a, b)
+                                : graph ? RowProduct::apply(a, b)
+                                        : plain_product(a, b, cache);
+  return bias.defined() ? product + bias : product;
 }
 
 torch::Tensor each_alike(const std::function<torch::Tensor(const torch::Tensor&)>& f,
                          const torch::Tensor& x) {
   const int64_t numbers = x.numel();
-  const bool whole = numbers <= kFullTile && numbers % kTileUnit == 0 && x.is_contiguous();
+  // One thread of libtorch takes any number of full vectors in one piece.
+  const bool whole = (numbers <= kFullTile || at::get_num_threads() == 1) &&
+                     numbers % kTileUnit == 0 && x.is_contiguous();
   if (!x.is_cpu() || !x.is_floating_point() || whole) return f(x);
   const torch::Tensor flat = x.reshape({-1});
   std::vector<torch::Tensor> tiles(static_cast<size_t>((numbers + kFullTile - 1) / kFullTile));

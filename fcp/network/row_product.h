@@ -5,15 +5,15 @@
 //
 // Here every number is computed by one sequence of operations, whatever the shape around it:
 //
-//   row_product   y = a · b        Σ_k a_ik b_kj, k rising, in tiles of registers
+//   row_product   y = a · b        Σ_k a_ik b_kj, k rising (packed_product.h)
 //   each_alike    y_i = f(x_i)     libtorch's f on tiles that its vectors fill without a remainder
 //   sum_rows      y_i = Σ_j x_ij   in a fixed order; sum_along the same along any axes
 //
 // On the CPU, in float and double; elsewhere they are libtorch's own. Gradients flow through all of
 // them, and the products of the way back are row products too.
 //
-// Cost: 2 N K M operations, at about half the speed of the processor's multipliers. Packing a
-// factor costs K M; a PackedCache keeps it. Tested by tests/network/row_product_test.cc.
+// Cost: 2 N K M operations. Packing a right factor costs K M; a PackedCache keeps it. Tested by
+// tests/network/row_product_test.cc.
 #pragma once
 
 #include <functional>
@@ -39,9 +39,9 @@ class PackedCache {
   std::shared_ptr<const PackedMatrix> packed_;
 };
 
-// a [..., K] · b [K, M] → [..., M].
+// a [..., K] · b [K, M] + bias → [..., M]; bias undefined or something that broadcasts.
 torch::Tensor row_product(const torch::Tensor& a, const torch::Tensor& b,
-                          PackedCache* cache = nullptr);
+                          PackedCache* cache = nullptr, const torch::Tensor& bias = {});
 
 // f, which computes each number by itself, of x.
 torch::Tensor each_alike(const std::function<torch::Tensor(const torch::Tensor&)>& f,

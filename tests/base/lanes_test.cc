@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "fcp/base/lane_functions.h"
 #include "fcp/base/random.h"
 
 namespace fcp {
@@ -58,6 +60,41 @@ TEST(Lanes, Transposed) {
   for (size_t i = 0; i < kLanes; ++i) {
     for (size_t j = 0; j < kLanes; ++j) EXPECT_EQ(columns[j * kLanes + i], rows[i * kStride + j]);
   }
+}
+
+// In units of the last place of the exact answer.
+double units_off(float found, double exact) {
+  const auto size = static_cast<float>(std::fabs(exact));
+  return std::fabs(found - exact) / (std::nextafter(size, 1e30f) - size);
+}
+
+TEST(LaneFunctions, ExpAndErfAreExactToTwoUnits) {
+  constexpr size_t kStep = kFloatsIn<Floats4>;
+  for (int i = 0; i < 400000; ++i) {
+    const float x = -87.0f + 175.0f * static_cast<float>(i) / 400000, t = x / 20;
+    float e[kStep] = {x, 0, x, x}, f[kStep] = {t, t, 0, t};
+    exp_floats<Floats4>(floats<Floats4>(e));
+    erf_floats<Floats4>(floats<Floats4>(f));
+    ASSERT_LT(units_off(e[0], std::exp(static_cast<double>(x))), 2) << x;
+    ASSERT_LT(units_off(f[0], std::erf(static_cast<double>(t))), 2) << t;
+    ASSERT_EQ(e[0], e[2]);
+    ASSERT_EQ(f[0], f[3]);
+  }
+}
+
+TEST(LaneFunctions, FarOutAndNotNumbers) {
+  const float infinite = std::numeric_limits<float>::infinity();
+  float e[4] = {infinite, -infinite, NAN, -100}, f[4] = {infinite, -infinite, NAN, -0.0f};
+  exp_floats<Floats4>(floats<Floats4>(e));
+  erf_floats<Floats4>(floats<Floats4>(f));
+  EXPECT_EQ(e[0], infinite);
+  EXPECT_EQ(e[1], 0);
+  EXPECT_TRUE(std::isnan(e[2]));
+  EXPECT_EQ(e[3], 0);
+  EXPECT_EQ(f[0], 1);
+  EXPECT_EQ(f[1], -1);
+  EXPECT_TRUE(std::isnan(f[2]));
+  EXPECT_TRUE(std::signbit(f[3]));
 }
 
 TEST(Lanes, WeightedRows) {

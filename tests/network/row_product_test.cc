@@ -10,6 +10,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/blas_threads.h"
+#include "fcp/base/error.h"
 #include "fcp/base/memory.h"
 #include "fcp/network/batch_free.h"
 #include "fcp/network/network.h"
@@ -188,6 +189,61 @@ TEST(RunApart, PerceptronsAreBatchFree) {
     expect_equal_bits([&](const torch::Tensor& x) { return run_apart(network, {x})[0]; },
                       torch::randn({100, 2}), op);
   }
+}
+
+// x [N, 6, 8] through layer normalisation, attention and GELU. `rows` of the first reshape: 0 keeps
+// what comes in, any other number is what a careless export wrote down.
+Graph make_attention(int64_t rows) {
+  Graph graph;
+  graph.opset = 17;
+  graph.inputs = {make_info("x", {kDynamic, 6, 8})};
+  graph.outputs = {make_info("y", {kDynamic, 6, 8})};
+  graph.initializers["scale"] = torch::randn({8});
+  graph.initializers["shift"] = torch::randn({8});
+  graph.initializers["w"] = torch::randn({8, 8}) * 0.5;
+  graph.initializers["split"] = torch::tensor({rows, int64_t{6}, int64_t{2}, int64_t{4}});
+  graph.initializers["join"] = torch::tensor({int64_t{0}, int64_t{6}, int64_t{8}});
+  const auto axes = [](std::vector<int64_t> order) {
+    return std::map<std::string, Attribute>{{"perm", std::move(order)}};
+  };
+  graph.nodes = {make_node("LayerNormalization", {"x", "scale", "shift"}, {"n"}),
+                 make_node("MatMul", {"n", "w"}, {"m"}),
+                 make_node("Reshape", {"m", "split"}, {"h"}),
+                 make_node("Transpose", {"h"}, {"q"}, axes({0, 2, 1, 3})),
+                 make_node("Transpose", {"h"}, {"k"}, axes({0, 2, 3, 1})),
+                 make_node("MatMul", {"q", "k"}, {"s"}),
+                 make_node("Softmax", {"s"}, {"p"}),
+                 make_node("MatMul", {"p", "q"}, {"a"}),
+                 make_node("Transpose", {"a"}, {"t"}, axes({0, 2, 1, 3})),
+                 make_node("Reshape", {"t", "join"}, {"j"}),
+                 make_node("Erf", {"j"}, {"e"}),
+                 make_node("Add", {"x", "e"}, {"y"})};
+  return graph;
+}
+
+TEST(RunApart, AttentionIsBatchFreeAndRunsInPieces) {
+  torch::manual_seed(11);
+  const Network network(make_attention(0));
+  EXPECT_TRUE(is_batch_free(network));
+  const torch::Tensor rows = torch::randn({60, 6, 8});
+  const auto run = [&](const torch::Tensor& x) { return run_apart(network, {x})[0]; };
+  expect_equal_bits(run, rows, "attention");
+  EXPECT_TRUE(torch::equal(run(rows), network.forward(rows)));
+  set_memory_budget(size_t{1} << 16);  // a few rows at a time
+  const torch::Tensor pieces = run(rows);
+  set_memory_budget(0);
+  EXPECT_TRUE(torch::equal(pieces, network.forward(rows)));
+}
+
+TEST(RunApart, AttentionWrittenForOneRowRunsRowByRow) {
+  torch::manual_seed(12);
+  const Graph graph = make_attention(1);
+  const Network network(graph);
+  const torch::Tensor rows = torch::randn({9, 6, 8});
+  EXPECT_THROW(network.forward(rows), Error);
+  std::vector<torch::Tensor> alone;
+  for (int64_t i = 0; i < 9; ++i) alone.push_back(network.forward(rows.narrow(0, i, 1)));
+  EXPECT_TRUE(torch::equal(run_apart(network, {rows})[0], torch::cat(alone)));
 }
 
 TEST(RunApart, OtherNetworksRunRowByRow) {

@@ -14,6 +14,8 @@
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
 #include "fcp/network/ops/window.h"
+#include "fcp/network/own_conv.h"
+#include "fcp/network/slope_of.h"
 
 namespace fcp {
 namespace {
@@ -112,21 +114,18 @@ class Conv : public Convolution {
            shape_text(w.sizes()), " with group = ", group_, " expects ", w.size(1) * group_);
     }
     const torch::Tensor bias = checked_bias(inputs, w.size(0), node_);
-    Window window = padded_window(x, w);
+    const Window window = padded_window(x, w);
     std::vector<int64_t> shape = window_positions(window, spatial_shape(x), false, node_);
+    const ConvPlan plan = {window.strides, window.dilations, window.begins, window.ends, shape,
+                           group_};
     shape.insert(shape.begin(), {x.size(0), w.size(0)});
     check_sample(shape, node_);
-
-    std::vector<int64_t> common(window.axes());
-    for (size_t i = 0; i < window.axes(); ++i) {
-      common[i] = std::min(window.begins[i], window.ends[i]);
-      window.begins[i] -= common[i];
-      window.ends[i] -= common[i];
-    }
-    const torch::Tensor padded = pad_spatial(x, window.begins, window.ends, 0, node_);
-    const std::vector<int64_t> none(window.axes(), 0);
-    return {torch::convolution(padded, w, bias, window.strides, common, window.dilations,
-                               /*transposed=*/false, none, group_)};
+    const bool pointwise = is_pointwise(x, w, plan);
+    if (!pointwise && !is_depthwise(x, w, plan)) return {by_libtorch(x, w, bias, window)};
+    const torch::Tensor numbers = x.detach();
+    const torch::Tensor own =
+        pointwise ? pointwise_conv(numbers, w, bias) : depthwise_conv(numbers, w, bias, plan);
+    return {wants_slope(x) ? with_slope_of(by_libtorch(x, w, bias, window), own) : own};
   }
 
   // The transposed convolution of the coefficients. A bounded output far behind sees but a few
@@ -168,6 +167,20 @@ class Conv : public Convolution {
   }
 
  private:
+  torch::Tensor by_libtorch(const torch::Tensor& x, const torch::Tensor& w,
+                            const torch::Tensor& bias, Window window) const {
+    std::vector<int64_t> common(window.axes());
+    for (size_t i = 0; i < window.axes(); ++i) {
+      common[i] = std::min(window.begins[i], window.ends[i]);
+      window.begins[i] -= common[i];
+      window.ends[i] -= common[i];
+    }
+    const torch::Tensor padded = pad_spatial(x, window.begins, window.ends, 0, node_);
+    const std::vector<int64_t> none(window.axes(), 0);
+    return torch::convolution(padded, w, bias, window.strides, common, window.dilations,
+                              /*transposed=*/false, none, group_);
+  }
+
   Window padded_window(const torch::Tensor& x, const torch::Tensor& w) const {
     Window window = make_window(attributes_, spatial_shape(w), node_);
     apply_auto_pad(window, attributes_.auto_pad, spatial_shape(x));

@@ -1,6 +1,6 @@
 // Matrix products: Gemm, Y = α·A'·B' + β·C, and MatMul with numpy's rules for ranks and batches.
-// A matrix on the right multiplies row by row (row_product.h), so that a row's bits do not depend
-// on its batch; stacks of matrices are libtorch's. Cost: 2·M·K·N.
+// A matrix on the right multiplies row by row (row_product.h), stacks of matrices one by one
+// (stack_product.h), so that a row's bits do not depend on its batch. Cost: 2·M·K·N.
 // Reference: ONNX operator specification. Tested by tests/network/ops_linear_test.cc.
 #include <algorithm>
 
@@ -11,6 +11,7 @@
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
 #include "fcp/network/row_product.h"
+#include "fcp/network/stack_product.h"
 
 namespace fcp {
 namespace {
@@ -36,13 +37,15 @@ class Gemm : public Op {
            shape_text(b.sizes()), transpose_a_ || transpose_b_ ? " (after transposing)" : "");
     }
     checked_elements({a.size(0), b.size(1)}, node_);
+    const torch::Tensor c = inputs.size() < 3 ? torch::Tensor() : inputs[2];
+    if (c.defined()) {
+      expect_type_of(a, c, node_, "C");
+      expect_broadcast(c, {a.size(0), b.size(1)}, node_, "C");
+    }
+    if (alpha_ == 1 && beta_ == 1) return {row_product(a, b, &weights_, c)};
     torch::Tensor product = row_product(a, b, &weights_);
     if (alpha_ != 1) product = product * alpha_;
-    if (inputs.size() < 3 || !inputs[2].defined()) return {product};
-    const torch::Tensor& c = inputs[2];
-    expect_type_of(a, c, node_, "C");
-    expect_broadcast(c, {a.size(0), b.size(1)}, node_, "C");
-    return {product + (beta_ == 1 ? c : c * beta_)};
+    return {c.defined() ? product + (beta_ == 1 ? c : c * beta_) : product};
   }
 
   // Rows are kept apart when A varies and is not transposed.
@@ -142,7 +145,8 @@ class MatMul : public Op {
     checked_elements(product_shape(a, b), node_);
     if (b.dim() == 2) return {row_product(a, b, &weights_)};
     if (b.dim() == 1) return {row_product(a, b.unsqueeze(1), &weights_).squeeze(-1)};
-    return {torch::matmul(a, b)};
+    if (a.dim() == 1) return {stack_product(a.unsqueeze(0), b).squeeze(-2)};
+    return {stack_product(a, b)};
   }
 
   BoundRule bound_rule(const std::vector<bool>& constant) const override {

@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include <torch/types.h>
 
@@ -18,6 +20,9 @@
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
+#include "fcp/network/row_functions.h"
+#include "fcp/network/row_product.h"
+#include "fcp/network/slope_of.h"
 
 namespace fcp {
 namespace {
@@ -170,14 +175,22 @@ class LayerNormalization : public Op {
     if (x.numel() == 0) {
       fail(describe(node_), ": X has shape ", shape_text(x.sizes()), ", expected some elements");
     }
-    auto [y, mean, inverse] =
-        fused ? torch::native_layer_norm(x, normalized, inputs[1], bias, epsilon_)
-              : torch::native_layer_norm(x, normalized, torch::Tensor(), torch::Tensor(), epsilon_);
-    if (!fused) {
-      y = y * inputs[1];
-      if (bias.defined()) y = y + bias;
+    const torch::Tensor scale = fused ? inputs[1] : torch::Tensor();
+    const torch::Tensor shift = fused ? bias : torch::Tensor();
+    const bool wide = x.is_cpu() && x.scalar_type() == torch::kDouble;
+    NormedRows rows;
+    if (has_row_functions(x)) rows = by_rows(x, normalized, scale, shift);
+    if (wide) rows = by_sums(x, axis, scale, shift);
+    if (!rows.y.defined() || (wants_slope(x) && !wide)) {
+      auto [y, mean, inverse] = torch::native_layer_norm(x, normalized, scale, shift, epsilon_);
+      const bool both = rows.y.defined();
+      rows = {both ? with_slope_of(y, rows.y) : y, mean, inverse};
     }
-    return {y, mean.to(stash_), inverse.to(stash_)};
+    if (!fused) {
+      rows.y = rows.y * inputs[1];
+      if (bias.defined()) rows.y = rows.y + bias;
+    }
+    return {rows.y, rows.mean.to(stash_), rows.inverse.to(stash_)};
   }
 
   // Where nobody reads mean and deviation.
@@ -211,6 +224,34 @@ class LayerNormalization : public Op {
     if (type == 16) return torch::kBFloat16;
     fail(describe(arguments.node()), ": stash_type is ", type,
          ", expected 1 (float) or 16 (bfloat16)");
+  }
+
+  // In double precision, where speed matters less; its sums keep rows apart as well.
+  NormedRows by_sums(const torch::Tensor& x, int64_t axis, const torch::Tensor& scale,
+                     const torch::Tensor& shift) const {
+    std::vector<int64_t> axes(static_cast<size_t>(x.dim() - axis));
+    std::iota(axes.begin(), axes.end(), axis);
+    const auto mean_of = [&](const torch::Tensor& t) {
+      const torch::Tensor sum = sum_along(t, axes, /*keep_axes=*/true);
+      return sum * (static_cast<double>(sum.numel()) / static_cast<double>(t.numel()));
+    };
+    const torch::Tensor mean = mean_of(x), centered = x - mean;
+    const torch::Tensor inverse =
+        torch::reciprocal(torch::sqrt(mean_of(centered.square()) + epsilon_));
+    torch::Tensor y = centered * inverse;
+    if (scale.defined()) y = y * scale;
+    if (shift.defined()) y = y + shift;
+    return {y, mean, inverse};
+  }
+
+  NormedRows by_rows(const torch::Tensor& x, torch::IntArrayRef normalized,
+                     const torch::Tensor& scale, const torch::Tensor& shift) const {
+    std::vector<int64_t> ones = x.sizes().vec();
+    std::fill(ones.end() - static_cast<ptrdiff_t>(normalized.size()), ones.end(), 1);
+    NormedRows rows = norm_rows(x, c10::multiply_integers(normalized), scale, shift, epsilon_);
+    rows.mean = rows.mean.view(ones);
+    rows.inverse = rows.inverse.view(ones);
+    return rows;
   }
 
   // Whether the tensor has the normalised shape; if not, it must at least broadcast to X.

@@ -20,6 +20,8 @@
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
 #include "fcp/network/ops/window.h"
+#include "fcp/network/own_conv.h"
+#include "fcp/network/slope_of.h"
 
 namespace fcp {
 namespace {
@@ -159,6 +161,9 @@ class MaxPool : public Pool {
  private:
   torch::Tensor pool(const torch::Tensor& x, const Window& window,
                      const std::vector<int64_t>& positions) const override {
+    const ConvPlan plan = {window.strides, window.dilations, window.begins,
+                           window.ends,    positions,        1};
+    if (!wants_slope(x) && has_planes(x, plan)) return largest_in_windows(x, window.kernel, plan);
     if (libtorch_pads(window)) return run(x, window, window.begins, ceil_);
     const double lowest = -std::numeric_limits<double>::infinity();
     const std::vector<int64_t> none(window.axes(), 0);

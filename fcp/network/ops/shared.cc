@@ -33,13 +33,20 @@ std::unique_ptr<Op> unary_op(UnaryFunction function, Curve curve, BoundRule rule
 }
 
 std::unique_ptr<Op> floating_unary_op(OpArguments& arguments, UnaryFunction function, Curve curve) {
+  const auto alike = [function = std::move(function)](const torch::Tensor& x) {
+    return each_alike(function, x);
+  };
+  return alike_unary_op(arguments, alike, std::move(curve));
+}
+
+std::unique_ptr<Op> alike_unary_op(OpArguments& arguments, UnaryFunction function, Curve curve) {
   arguments.expect_inputs(1, 1);
   return unary_op(
       [where = describe(arguments.node()), function = std::move(function)](const torch::Tensor& x) {
         if (!x.is_floating_point()) {
           fail(where, ": input is ", x.scalar_type(), ", expected floating-point numbers");
         }
-        return each_alike(function, x);
+        return function(x);
       },
       std::move(curve));
 }

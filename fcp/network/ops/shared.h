@@ -21,6 +21,9 @@ std::unique_ptr<Op> unary_op(UnaryFunction function, Curve curve,
 // floating-point numbers, are an error as in ONNX.
 std::unique_ptr<Op> floating_unary_op(OpArguments& arguments, UnaryFunction function, Curve curve);
 
+// The same of a function that treats every number alike by itself, and needs no each_alike.
+std::unique_ptr<Op> alike_unary_op(OpArguments& arguments, UnaryFunction function, Curve curve);
+
 // A curve whose value is the operator's own function. `bends` has one more element than `knots`.
 Curve make_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> bends,
                  std::vector<double> knots = {});

@@ -10,6 +10,7 @@
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
+#include "fcp/network/row_functions.h"
 #include "fcp/network/row_product.h"
 
 namespace fcp {
@@ -125,6 +126,8 @@ class Softmax : public Op {
   }
 
   torch::Tensor along(const torch::Tensor& x, int64_t axis) const {
+    const bool rows = !logarithm_ && axis == x.dim() - 1 && x.numel() > 0 && has_row_functions(x);
+    if (rows) return softmax_rows(x);
     const torch::Tensor shifted = x - x.detach().amax(axis, /*keepdim=*/true);
     const torch::Tensor terms = each_alike([](const torch::Tensor& t) { return t.exp(); }, shifted);
     const torch::Tensor sum = sum_along(terms, {axis}, /*keep_axes=*/true);

@@ -7,6 +7,7 @@
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
 #include "fcp/network/ops/types.h"
+#include "fcp/network/row_functions.h"
 
 namespace fcp {
 namespace {
@@ -61,11 +62,10 @@ class CastLikeOp : public Op {
 }  // namespace
 
 OpPointer make_erf(OpArguments& arguments) {
-  const auto erf = [](const torch::Tensor& x) { return torch::erf(x); };
   const auto slope = [](const torch::Tensor& x) {
     return torch::exp(-x.square()) * 1.1283791670955126;  // 2/√π
   };
-  return floating_unary_op(arguments, erf, make_rising_curve(erf, slope, {1, -1}, {0}));
+  return alike_unary_op(arguments, erf_of, make_rising_curve(erf_of, slope, {1, -1}, {0}));
 }
 
 OpPointer make_exp(OpArguments& arguments) {

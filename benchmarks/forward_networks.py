@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Makes the networks whose forward against_onnxruntime.py measures: random weights, real sizes.
+
+    forward_networks.py FOLDER [NAME …]
+
+Writes FOLDER/NAME/model.onnx and, for each of its inputs, FOLDER/NAME/INPUT.npy. Needs PyTorch 2,
+torchvision, timm, transformers, onnxscript; for the forest scikit-learn and skl2onnx. Files that
+are there already are left alone.
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+
+
+def images(rows, side=224):
+    return {"x": np.random.default_rng(0).normal(size=(rows, 3, side, side)).astype(np.float32)}
+
+
+def fill_batch_norms(module):
+    import torch
+
+    for layer in module.modules():
+        if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm):
+            layer.running_mean.normal_(0, 0.2)
+            layer.running_var.uniform_(0.8, 1.5)
+    return module
+
+
+def export(module, inputs, path, exporter="old"):
+    import torch
+
+    module = fill_batch_norms(module.eval())
+    example = tuple(torch.from_numpy(rows[:2]) for rows in inputs.values())
+    names = list(inputs)
+    if exporter == "old":
+        torch.onnx.export(module, example, path, dynamo=False, opset_version=17, input_names=names,
+                          output_names=["y"],
+                          dynamic_axes={name: {0: "batch"} for name in names + ["y"]})
+        return
+    batch = torch.export.Dim("batch", min=1, max=4096)
+    torch.onnx.export(module, example, path, dynamo=True, input_names=names, output_names=["y"],
+                      verbose=False, external_data=False,
+                      dynamic_shapes=tuple({0: batch} for _ in names))
+
+
+def torchvision_network(name, rows, side=224):
+    def make(path):
+        import torchvision
+
+        inputs = images(rows, side)
+        export(getattr(torchvision.models, name)(weights=None), inputs, path)
+        return inputs
+
+    return make
+
+
+def deeplab(path):
+    import torch
+    import torchvision
+
+    class Classes(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.network = torchvision.models.segmentation.deeplabv3_resnet50(
+                weights=None, weights_backbone=None)
+
+        def forward(self, x):
+            return self.network(x)["out"]
+
+    inputs = images(2)
+    export(Classes(), inputs, path)
+    return inputs
+
+
+def timm_network(name, rows, exporter="old"):
+    def make(path):
+        import timm
+
+        inputs = images(rows)
+        export(timm.create_model(name, pretrained=False), inputs, path, exporter)
+        return inputs
+
+    return make
+
+
+def bert(exporter):
+    def make(path):
+        import torch
+        import transformers
+
+        class Logits(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                config = transformers.BertConfig(num_labels=2, attn_implementation="eager")
+                self.network = transformers.BertForSequenceClassification(config)
+
+            def forward(self, input_ids, attention_mask):
+                return self.network(input_ids=input_ids, attention_mask=attention_mask).logits
+
+        ids = np.random.default_rng(0).integers(30522, size=(4, 64))
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        export(Logits(), inputs, path, exporter)
+        return inputs
+
+    return make
+
+
+def ft_transformer(path, columns=20, width=192, blocks=3):
+    import torch
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(columns, width))
+            self.bias = torch.nn.Parameter(torch.randn(columns, width))
+            self.first = torch.nn.Parameter(torch.randn(1, 1, width))
+            layer = torch.nn.TransformerEncoderLayer(width, 8, 2 * width, activation="gelu",
+                                                     dropout=0.0, batch_first=True,
+                                                     norm_first=True)
+            self.blocks = torch.nn.TransformerEncoder(layer, blocks, enable_nested_tensor=False)
+            self.head = torch.nn.Sequential(torch.nn.LayerNorm(width), torch.nn.ReLU(),
+                                            torch.nn.Linear(width, 1))
+
+        def forward(self, x):
+            tokens = x.unsqueeze(-1) * self.weight + self.bias
+            first = self.first.expand(x.shape[0], -1, -1)
+            return self.head(self.blocks(torch.cat([first, tokens], 1))[:, 0])
+
+    inputs = {"x": np.random.default_rng(0).normal(size=(64, columns)).astype(np.float32)}
+    export(Network(), inputs, path)
+    return inputs
+
+
+def forest(path, trees=500, columns=20):
+    import skl2onnx
+    from sklearn.ensemble import RandomForestRegressor
+
+    random = np.random.default_rng(0)
+    x = random.normal(size=(4096, columns)).astype(np.float32)
+    y = x[:, 0] * x[:, 1] + np.sin(2 * x[:, 2]) + 0.3 * random.normal(size=len(x))
+    model = RandomForestRegressor(trees, max_depth=12, n_jobs=-1, random_state=0).fit(x, y)
+    kinds = [("x", skl2onnx.common.data_types.FloatTensorType([None, columns]))]
+    pathlib.Path(path).write_bytes(
+        skl2onnx.to_onnx(model, initial_types=kinds, target_opset=17).SerializeToString())
+    return {"x": x}
+
+
+NETWORKS = {
+    "resnet50": torchvision_network("resnet50", 4),
+    "deeplab": deeplab,
+    "densenet121": torchvision_network("densenet121", 4),
+    "ft_transformer": ft_transformer,
+    "mobilenet_v3": torchvision_network("mobilenet_v3_large", 8),
+    "bert": bert("old"),
+    "bert_new": bert("new"),
+    "convnext": timm_network("convnext_tiny", 4),
+    "vit_tiny": timm_network("vit_tiny_patch16_224", 8),
+    "vit_tiny_new": timm_network("vit_tiny_patch16_224", 8, "new"),
+    "forest": forest,
+}
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    for name in sys.argv[2:] or NETWORKS:
+        target = folder / name
+        if (target / "model.onnx").exists():
+            continue
+        target.mkdir(parents=True, exist_ok=True)
+        if name != "forest":
+            import torch
+
+            torch.manual_seed(0)
+        for key, rows in NETWORKS[name](str(target / "part.onnx")).items():
+            np.save(target / f"{key}.npy", rows)
+        (target / "part.onnx").rename(target / "model.onnx")
+        print(f"{name}: made", flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main()

@@ -1,0 +1,30 @@
+#include "fcp/network/slope_of.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/utils.h>
+
+namespace fcp {
+namespace {
+
+struct SlopeOf : public torch::autograd::Function<SlopeOf> {
+  static torch::Tensor forward(torch::autograd::AutogradContext*, const torch::Tensor&,
+                               const torch::Tensor& value) {
+    return value.detach();
+  }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext*,
+                                               torch::autograd::tensor_list gradients) {
+    return {gradients[0], torch::Tensor()};
+  }
+};
+
+}  // namespace
+
+bool wants_slope(const torch::Tensor& x) {
+  return torch::GradMode::is_enabled() && x.requires_grad();
+}
+
+torch::Tensor with_slope_of(const torch::Tensor& differentiable, const torch::Tensor& value) {
+  return SlopeOf::apply(differentiable, value);
+}
+
+}  // namespace fcp

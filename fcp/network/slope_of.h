@@ -1,0 +1,17 @@
+// Operators whose loops are ours and whose slope libtorch knows: where gradients are wanted both
+// run, ours for the numbers and libtorch's for the way back. A network then gives the same bits
+// with and without gradients. Tested by tests/network/row_functions_test.cc.
+#pragma once
+
+#include <torch/types.h>
+
+namespace fcp {
+
+// Whether gradients are wanted of x.
+bool wants_slope(const torch::Tensor& x);
+
+// `value` to whoever reads numbers; gradients go to `differentiable`, which is the same function up
+// to rounding.
+torch::Tensor with_slope_of(const torch::Tensor& differentiable, const torch::Tensor& value);
+
+}  // namespace fcp

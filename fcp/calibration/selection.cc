@@ -106,19 +106,14 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The tensor for two rows, or as many as the file fixes; undefined where it does not tell all
-// shapes.
-torch::Tensor example_feature(const Graph& backbone, int64_t& rows) {
+// The tensor for so many rows; undefined where the file fixes another number of them, or does not
+// tell all shapes.
+torch::Tensor example_feature(const Graph& backbone, int64_t rows) {
   Tensors inputs;
-  rows = 2;
-  for (const TensorInfo& input : backbone.inputs) {
-    if (input.known_rank && !input.shape.empty() && input.shape[0] != kDynamic) {
-      rows = input.shape[0];
-    }
-  }
   for (const TensorInfo& input : backbone.inputs) {
     std::vector<int64_t> shape = input.shape;
     const bool known = input.known_rank && !shape.empty() &&
+                       (shape[0] == kDynamic || shape[0] == rows) &&
                        std::find(shape.begin() + 1, shape.end(), kDynamic) == shape.end();
     if (!known) return {};
     shape[0] = rows;
@@ -130,8 +125,9 @@ torch::Tensor example_feature(const Graph& backbone, int64_t& rows) {
 
 // The numbers of one row of the tensor; nothing where the file does not tell all shapes.
 std::optional<int64_t> feature_numbers(const Graph& graph, const std::string& tensor) {
-  int64_t rows = 0;
-  const torch::Tensor feature = example_feature(cut(graph, tensor).backbone, rows);
+  const Graph backbone = cut(graph, tensor).backbone;
+  const int64_t fixed = Network(backbone).fixed_batch();
+  const torch::Tensor feature = example_feature(backbone, fixed == kDynamic ? 1 : fixed);
   if (!feature.defined()) return std::nullopt;
   return feature.dim() == 0 ? 1 : feature.numel() / std::max<int64_t>(1, feature.size(0));
 }
@@ -142,9 +138,11 @@ bool can_be_feature(const Graph& graph, const std::string& tensor, size_t layers
   try {
     const CutGraph parts = cut(graph, tensor);
     if (count_layers(parts.head) < layers) return false;
-    int64_t rows = 0;
-    const torch::Tensor feature = example_feature(parts.backbone, rows);
-    return !feature.defined() || (feature.dim() > 0 && feature.size(0) == rows);
+    for (const int64_t rows : {1, 2}) {  // one of them alone may be the length of another axis
+      const torch::Tensor feature = example_feature(parts.backbone, rows);
+      if (feature.defined() && (feature.dim() == 0 || feature.size(0) != rows)) return false;
+    }
+    return true;
   } catch (const Error&) {
     return false;
   }

@@ -40,8 +40,8 @@ TEST(DefaultCut, OfLabelsIsBehindAReluThatFollowsTheLastLayer) {
   Graph graph = make_conv_head(2, 4, 3, 1);
   graph.nodes[2].outputs = {"z"};
   graph.nodes.push_back(make_node("Relu", {"z"}, {"r"}));
-  graph.nodes.push_back(make_node("GlobalAveragePool", {"r"}, {"p"}));
-  graph.nodes.push_back(make_node("Flatten", {"p"}, {"y"}));
+  graph.nodes.push_back(make_node("GlobalAveragePool", {"r"}, {"pooled"}));
+  graph.nodes.push_back(make_node("Flatten", {"pooled"}, {"y"}));
   graph.outputs = {make_info("y", {kDynamic, 3})};
   graph.inputs[0].shape = {kDynamic, 2, 6, 6};
   EXPECT_EQ(default_cut(graph, {.name = "feature_margin"}).cut, "r");

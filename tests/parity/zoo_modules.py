@@ -208,7 +208,7 @@ def autoencoder():
         def forward(self, x):
             code = self.code(x)
             error = (self.back(code) - x).square().mean(1, keepdim=True).sqrt()
-            return self.head(torch.cat([code, torch.log1p(error)], 1))
+            return self.head(torch.cat([code, torch.log(1 + error)], 1))
 
     return Coded()
 

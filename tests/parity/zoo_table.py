@@ -37,9 +37,12 @@ def note(lines):
     """What does not work, as fcp or the exporter says it, once."""
     texts = []
     for found in lines:
+        if found.get("made") is False:
+            found = {"why": "the exporter: " + found["why"].split(":")[0]}
         for text in (found.get("refused", ""), found.get("why", "")):
             text = text.replace("fcp: ", "").replace("|", "/").strip()
-            if text and text[:60] not in [other[:60] for other in texts]:
+            text = text.split("; cut later")[0]
+            if text and text[:20] not in [other[:20] for other in texts]:
                 texts.append(text[:160])
     return "; ".join(texts)
 

@@ -20,8 +20,10 @@
 namespace fcp {
 
 // The cut where none is asked for. For scores of labels but feature_sampled the last valid one that
-// leaves a layer to the head, which is then one linear layer as a rule. Otherwise the last one that
-// leaves two, or one where the feature would have more than kLargestFeature numbers per row.
+// leaves a layer to the head, which is then one linear layer as a rule; where more than that is
+// behind it, the first one with nothing but affine nodes behind it. Otherwise the last one that
+// leaves two, or one where the feature would have more than kLargestFeature numbers per row. The
+// feature's first axis is that of the rows.
 inline constexpr int64_t kLargestFeature = 4096;
 struct CutChoice {
   std::string cut;

@@ -1,12 +1,33 @@
 #include "fcp/export/graph_builder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fcp/base/error.h"
 
 namespace fcp {
 
+namespace {
+
+// A node whose meaning, or whose attributes, operator set 9 changed.
+bool changed_by_nine(const Node& node) {
+  if (!node.domain.empty()) return false;
+  return node.op == "Upsample" || node.op == "Scan" || node.attributes.contains("spatial");
+}
+
+// Operator sets 7 and 8 say the same as 9 of all other nodes. Initializers that are not inputs too,
+// as those that export adds, need version 4 of the format.
+void raise_to_nine(Graph& graph) {
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), changed_by_nine)) {
+    graph.opset = std::max<int64_t>(graph.opset, kLeastExportOpset);
+  }
+  graph.ir_version = std::max<int64_t>(graph.ir_version, 4);
+}
+
+}  // namespace
+
 GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
+  raise_to_nine(graph_);
   if (graph_.opset < kLeastExportOpset) {
     fail("the network is of ONNX operator set ", graph_.opset, ", export needs ", kLeastExportOpset,
          " or later");

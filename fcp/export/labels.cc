@@ -110,9 +110,13 @@ class LabelWriter {
     return builder_.add("Mul", {shares, builder_.add("Add", {part, doubles({1})})});
   }
 
-  // max_j |z_j|, [N, 1] doubles.
+  // max_j |z_j| over the finite ones, [N, 1] doubles: a probability of 0 has the logit −∞.
   std::string largest_logit() {
-    return builder_.reduce("ReduceMax", builder_.add("Abs", {wide_}), 1, true);
+    const std::string size = builder_.add("Abs", {wide_});
+    const std::string finite =
+        builder_.add("Less", {size, doubles({std::numeric_limits<double>::infinity()})});
+    const std::string kept = builder_.add("Where", {finite, size, doubles({0})});
+    return builder_.reduce("ReduceMax", kept, 1, true);
   }
 
   // The labels by rank, [N, C]: TopK puts the lower label first where logits are equal.

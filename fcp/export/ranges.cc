@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <set>
+#include <type_traits>
 
 #include "fcp/base/error.h"
+#include "fcp/export/special_ends.h"
 
 namespace fcp {
 namespace {
@@ -105,6 +107,8 @@ std::vector<Ends> RangeWriter::step_ends(size_t index, const std::vector<Ends>& 
   const Node& node = step.node;
   if (head_.plans[index].rule == BoundRule::kCurve) return curve(step, inputs);
   if (multiplies(node)) return product(step, inputs);
+  if (node.op == "LayerNormalization" || node.op == "Softmax") return {normalized(step, inputs)};
+  if (node.op == "Sin" || node.op == "Cos") return {sine_ends(builder_, node, inputs[0])};
   if (node.op == "Sub") {
     return {{builder_.add("Sub", {inputs[0].lower, inputs[1].upper}),
              builder_.add("Sub", {inputs[0].upper, inputs[1].lower})}};
@@ -128,9 +132,33 @@ std::vector<Ends> RangeWriter::at_both_ends(const Node& node, const std::vector<
   return outputs;
 }
 
+// LayerNormalization along the last axis with constant parameters, and Softmax.
+Ends RangeWriter::normalized(const Step& step, const std::vector<Ends>& inputs) {
+  const Node& node = step.node;
+  const auto constant = [&](size_t input) {
+    const int slot = input < step.inputs.size() ? step.inputs[input] : -1;
+    return slot < 0 ? torch::Tensor() : head_.constants[static_cast<size_t>(slot)];
+  };
+  const auto number_of = [&](const std::string& name, const auto& fallback) {
+    const auto found = node.attributes.find(name);
+    return found == node.attributes.end()
+               ? fallback
+               : std::get<std::decay_t<decltype(fallback)>>(found->second);
+  };
+  if (node.op == "Softmax") {
+    if (builder_.graph().opset < 13) refuse_range(node);
+    return softmax_ends(builder_, inputs[0], number_of("axis", int64_t{-1}));
+  }
+  const torch::Tensor scale = constant(1), bias = constant(2);
+  const bool several = inputs.size() > 2 && !inputs[2].lower.empty() && !bias.defined();
+  if (!scale.defined() || scale.dim() != 1 || several) refuse_range(node);
+  return layer_norm_ends(builder_, inputs[0], scale, bias, number_of("epsilon", 1e-5f));
+}
+
 //   W [c − ρ, c + ρ] + b = (W c + b) ± |W| ρ
 std::vector<Ends> RangeWriter::product(const Step& step, const std::vector<Ends>& inputs) {
   const size_t varying = inputs[0].fixed() ? 1 : 0;
+  if (!inputs[1 - varying].fixed()) refuse_range(step.node);
   const Ends& x = inputs[varying];
   const std::string half = number(0.5);
   std::vector<std::string> names;

@@ -7,6 +7,7 @@
 //   other curves  the least and the largest of f at both ends and at the turns inside [l, u]
 //   Sub           l − u', u − l'
 //   Mul, Div      by anything, by a constant: the least and the largest of the corners
+//   LayerNormalization, Softmax, Sin, Cos   special_ends.h
 //
 // An operator beyond these is refused by its name. Cost: two products a layer beside the network's
 // own, none for the first layer; the file grows by |W| of the later layers.
@@ -51,6 +52,7 @@ class RangeWriter {
                                 const std::string& factor);
   std::vector<Ends> step_ends(size_t index, const std::vector<Ends>& inputs);
   std::vector<Ends> at_both_ends(const Node& node, const std::vector<Ends>& inputs);
+  Ends normalized(const Step& step, const std::vector<Ends>& inputs);
   std::vector<Ends> product(const Step& step, const std::vector<Ends>& inputs);
   std::vector<Ends> curve(const Step& step, const std::vector<Ends>& inputs);
   std::vector<Ends> corners(const Node& node, const std::vector<Ends>& inputs);

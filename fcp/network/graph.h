@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,8 +13,14 @@
 
 namespace fcp {
 
+struct Graph;
+
+// A graph inside a node: the branches of If, the body of Loop and Scan. Its inputs are its own and,
+// after them, one for each tensor of the graph around it that it reads (Node::captured).
+using Subgraph = std::shared_ptr<const Graph>;
+
 using Attribute = std::variant<int64_t, float, std::string, torch::Tensor, std::vector<int64_t>,
-                               std::vector<float>, std::vector<std::string>>;
+                               std::vector<float>, std::vector<std::string>, Subgraph>;
 
 struct Node {
   std::string name;                  // may be empty in the file
@@ -22,6 +29,7 @@ struct Node {
   std::vector<std::string> inputs;   // "" stands for an optional input that is absent
   std::vector<std::string> outputs;  // "" stands for an optional output nobody wants
   std::map<std::string, Attribute> attributes;
+  size_t captured = 0;  // the last of the inputs: what its graphs read from around the node
 };
 
 constexpr int64_t kDynamic = -1;
@@ -29,7 +37,7 @@ constexpr int64_t kDynamic = -1;
 // Name, type and shape of an input or output; a dimension of kDynamic is known only when running.
 struct TensorInfo {
   std::string name;
-  torch::ScalarType type = torch::kFloat;
+  torch::ScalarType type = torch::kFloat;  // Undefined, inside nodes only: what it is given
   bool known_rank = true;  // false: the file says nothing about the shape, which is then empty
   std::vector<int64_t> shape;
   std::vector<std::string> dimension_names;  // "batch", or "" where the file gives a number

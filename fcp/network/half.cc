@@ -1,7 +1,9 @@
 #include "fcp/network/half.h"
 
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace fcp {
 namespace {
@@ -23,6 +25,11 @@ const std::set<std::string>& type_attributes() {
 }  // namespace
 
 void widen_half(Graph& graph) {
+  const auto widen_inside = [](Subgraph& inner) {
+    Graph wide = *inner;
+    widen_half(wide);
+    inner = std::make_shared<const Graph>(std::move(wide));
+  };
   for (auto& [name, tensor] : graph.initializers) widen(tensor);
   for (auto* infos : {&graph.inputs, &graph.outputs}) {
     for (TensorInfo& info : *infos) {
@@ -32,6 +39,7 @@ void widen_half(Graph& graph) {
   for (Node& node : graph.nodes) {
     for (auto& [name, value] : node.attributes) {
       if (auto* tensor = std::get_if<torch::Tensor>(&value)) widen(*tensor);
+      if (auto* inner = std::get_if<Subgraph>(&value)) widen_inside(*inner);
       auto* type = std::get_if<int64_t>(&value);
       const bool names_type = type != nullptr && type_attributes().contains(name);
       if (names_type && (*type == kOnnxHalf || *type == kOnnxBrainFloat)) *type = kOnnxFloat;

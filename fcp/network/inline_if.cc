@@ -15,8 +15,8 @@ bool is_if(const onnx::NodeProto& node) {
   return node.op_type() == "If" && (node.domain().empty() || node.domain() == "ai.onnx");
 }
 
-int first_if(const onnx::GraphProto& graph) {
-  for (int i = 0; i < graph.node_size(); ++i) {
+int next_if(const onnx::GraphProto& graph, int first) {
+  for (int i = first; i < graph.node_size(); ++i) {
     if (is_if(graph.node(i))) return i;
   }
   return -1;
@@ -27,6 +27,7 @@ void rename_node(onnx::NodeProto& node, const Names& names);
 // In a graph inside a node, names from outside are renamed; its own stay.
 void rename_inside(onnx::GraphProto& graph, const Names& names) {
   Names outside = names;
+  for (const auto& input : graph.input()) outside.erase(input.name());
   for (const auto& tensor : graph.initializer()) outside.erase(tensor.name());
   for (const auto& node : graph.node()) {
     for (const std::string& output : node.output()) outside.erase(output);
@@ -96,14 +97,15 @@ std::vector<onnx::NodeProto> nodes_of(onnx::GraphProto branch, const onnx::NodeP
 }  // namespace
 
 void inline_if(onnx::GraphProto& graph, const std::string& file, const KnownTruth& truth) {
-  for (int place = first_if(graph); place >= 0; place = first_if(graph)) {
+  int left = 0;  // of the nodes looked at, those that stay
+  for (int place = next_if(graph, 0); place >= 0; place = next_if(graph, left)) {
     const onnx::NodeProto node = graph.node(place);
     const std::string owner = concat(file, ": If node '", node.name(), "'");
     if (node.input_size() != 1 || node.output_size() < 1) fail(owner, ": expected one condition");
     const std::optional<bool> taken = truth(graph, node.input(0), place);
     if (!taken) {
-      fail(owner, ": its condition '", node.input(0),
-           "' depends on the inputs' numbers, which is not supported; export without it");
+      left = place + 1;
+      continue;
     }
     std::vector<onnx::NodeProto> nodes;
     for (int i = 0; i < place; ++i) nodes.push_back(std::move(*graph.mutable_node(i)));

@@ -15,8 +15,8 @@ namespace fcp {
 using KnownTruth =
     std::function<std::optional<bool>(const onnx::GraphProto&, const std::string&, int end)>;
 
-// Replaces every If from the first on, those inside a chosen branch too. An Error names the If
-// whose condition is not known. Tensors inside a branch get names of their own.
+// Replaces every If from the first on, those inside a chosen branch too; an If whose condition is
+// not known stays. Tensors inside a branch get names of their own.
 // Tested by tests/network/onnx_test.cc.
 void inline_if(onnx::GraphProto& graph, const std::string& file, const KnownTruth& truth);
 

@@ -131,7 +131,9 @@ Tensors Network::run(const Tensors& inputs, const Observer& observe) const {
   Tensors values = constants_;
   for (size_t i = 0; i < inputs.size(); ++i) {
     check_input(inputs_[i], inputs[i]);
-    values[static_cast<size_t>(input_slots_[i])] = inputs[i].to(device_, inputs_[i].type);
+    const bool typed = inputs_[i].type != torch::ScalarType::Undefined;
+    values[static_cast<size_t>(input_slots_[i])] =
+        typed ? inputs[i].to(device_, inputs_[i].type) : inputs[i];
   }
   TensorMemory memory(values.size());
   Tensors arguments;

@@ -14,52 +14,11 @@
 #include "fcp/base/error.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/inline_if.h"
+#include "fcp/network/onnx_nodes.h"
 #include "fcp/network/onnx_tensor.h"
 
 namespace fcp {
 namespace {
-
-Attribute read_attribute(const onnx::AttributeProto& message, const std::string& owner,
-                         const std::string& folder) {
-  using Proto = onnx::AttributeProto;
-  switch (message.type()) {
-    case Proto::INT:
-      return message.i();
-    case Proto::FLOAT:
-      return message.f();
-    case Proto::STRING:
-      return message.s();
-    case Proto::TENSOR:
-      return tensor_from_onnx(message.t(), concat(owner, ", attribute '", message.name(), "'"),
-                              folder);
-    case Proto::INTS:
-      return std::vector<int64_t>(message.ints().begin(), message.ints().end());
-    case Proto::FLOATS:
-      return std::vector<float>(message.floats().begin(), message.floats().end());
-    case Proto::STRINGS:
-      return std::vector<std::string>(message.strings().begin(), message.strings().end());
-    default:
-      fail(owner, ": attribute '", message.name(),
-           "' holds a graph or another type that is not supported");
-  }
-}
-
-Node read_node(const onnx::NodeProto& message, const std::string& file, const std::string& folder) {
-  Node node;
-  node.name = message.name();
-  node.op = message.op_type();
-  node.domain = message.domain() == "ai.onnx" ? "" : message.domain();
-  node.inputs.assign(message.input().begin(), message.input().end());
-  node.outputs.assign(message.output().begin(), message.output().end());
-  for (const auto& attribute : message.attribute()) {
-    const std::string owner = concat(file, ": ", describe(node));
-    if (!node.attributes.emplace(attribute.name(), read_attribute(attribute, owner, folder))
-             .second) {
-      fail(owner, ": attribute '", attribute.name(), "' appears twice");
-    }
-  }
-  return node;
-}
 
 TensorInfo read_info(const onnx::ValueInfoProto& message, const std::string& file) {
   TensorInfo info;
@@ -206,7 +165,7 @@ std::optional<std::set<std::string>> needed_tensors(const onnx::GraphProto& grap
     if (name.empty() || !needed.insert(name).second) continue;
     const auto maker = made_by.find(name);
     if (maker == made_by.end()) continue;
-    open.insert(open.end(), maker->second->input().begin(), maker->second->input().end());
+    for (std::string& read : tensors_read(*maker->second)) open.push_back(std::move(read));
   }
   return needed;
 }
@@ -247,8 +206,8 @@ Graph graph_before(const onnx::GraphProto& message, const std::string& tensor, i
                      [&](const std::string& name) { return wanted.contains(name); })) {
       continue;
     }
-    wanted.insert(node.input().begin(), node.input().end());
     graph.nodes.insert(graph.nodes.begin(), read_node(node, file, folder));
+    wanted.insert(graph.nodes[0].inputs.begin(), graph.nodes[0].inputs.end());
   }
   for (const auto& each : message.initializer()) {
     if (!wanted.contains(each.name())) continue;

@@ -1,5 +1,6 @@
 #include "fcp/network/onnx_writer.h"
 
+#include <cstddef>
 #include <limits>
 #include <string_view>
 #include <vector>
@@ -13,9 +14,13 @@ namespace {
 
 using Proto = onnx::AttributeProto;
 
+void write_inside(const Graph& inner, const std::vector<std::string>& captured,
+                  onnx::GraphProto& message);
+
 // One overload a kind of attribute.
 struct AttributeWriter {
   Proto& message;
+  const std::vector<std::string>& captured;  // the tensors around the node that its graphs read
 
   void operator()(int64_t value) const {
     message.set_type(Proto::INT);
@@ -45,10 +50,15 @@ struct AttributeWriter {
     message.set_type(Proto::STRINGS);
     for (const std::string& value : values) message.add_strings(value);
   }
+  void operator()(const Subgraph& inner) const {
+    message.set_type(Proto::GRAPH);
+    write_inside(*inner, captured, *message.mutable_g());
+  }
 };
 
 void write_info(const TensorInfo& info, onnx::ValueInfoProto& message) {
   message.set_name(info.name);
+  if (info.type == torch::ScalarType::Undefined) return;
   auto* tensor = message.mutable_type()->mutable_tensor_type();
   tensor->set_elem_type(*onnx_type(info.type));
   if (!info.known_rank) return;
@@ -67,13 +77,37 @@ void write_node(const Node& node, onnx::NodeProto& message) {
   message.set_name(node.name);
   message.set_op_type(node.op);
   if (!node.domain.empty()) message.set_domain(node.domain);
-  for (const std::string& input : node.inputs) message.add_input(input);
+  const auto own = node.inputs.end() - static_cast<std::ptrdiff_t>(node.captured);
+  const std::vector<std::string> captured(own, node.inputs.end());
+  for (auto input = node.inputs.begin(); input != own; ++input) message.add_input(*input);
   for (const std::string& output : node.outputs) message.add_output(output);
   for (const auto& [name, value] : node.attributes) {
     Proto& attribute = *message.add_attribute();
     attribute.set_name(name);
-    std::visit(AttributeWriter{attribute}, value);
+    std::visit(AttributeWriter{attribute, captured}, value);
   }
+}
+
+// A graph inside a node reads tensors around it by their names, which may have changed since the
+// file was read: an Identity then leads from the new name to the old one.
+void write_inside(const Graph& inner, const std::vector<std::string>& captured,
+                  onnx::GraphProto& message) {
+  message.set_name(inner.name.empty() ? "inside" : inner.name);
+  const size_t own = inner.inputs.size() - captured.size();
+  for (size_t i = 0; i < own; ++i) write_info(inner.inputs[i], *message.add_input());
+  for (size_t i = 0; i < captured.size(); ++i) {
+    const std::string& name = inner.inputs[own + i].name;
+    if (name == captured[i]) continue;
+    onnx::NodeProto& node = *message.add_node();
+    node.set_op_type("Identity");
+    node.add_input(captured[i]);
+    node.add_output(name);
+  }
+  for (const Node& node : inner.nodes) write_node(node, *message.add_node());
+  for (const auto& [name, tensor] : inner.initializers) {
+    tensor_to_onnx(name, tensor, *message.add_initializer());
+  }
+  for (const TensorInfo& output : inner.outputs) write_info(output, *message.add_output());
 }
 
 // What stands before the bytes of a field whose length is told: protobuf's own encoding.

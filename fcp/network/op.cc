@@ -85,6 +85,12 @@ torch::Tensor OpArguments::tensor(const std::string& name) {
   return get<torch::Tensor>(name, "a tensor", {});
 }
 
+const Graph& OpArguments::graph(const std::string& name) {
+  const Subgraph inner = get<Subgraph>(name, "a graph", nullptr);
+  if (inner == nullptr) fail(describe(node_), ": has no graph '", name, "'");
+  return *std::get<Subgraph>(node_.attributes.at(name));
+}
+
 void OpArguments::ignore(const std::string& name) { read_.insert(name); }
 
 void OpArguments::expect_inputs(size_t least, size_t most) const {

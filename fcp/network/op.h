@@ -130,7 +130,8 @@ class OpArguments {
   std::vector<float> numbers(const std::string& name);
   std::vector<std::string> texts(const std::string& name);
   torch::Tensor tensor(const std::string& name);
-  void ignore(const std::string& name);  // has no effect on inference, by its definition
+  const Graph& graph(const std::string& name);  // must be there
+  void ignore(const std::string& name);         // has no effect on inference, by its definition
 
   // Checks the number of inputs, and that the first `least` of them are present.
   void expect_inputs(size_t least, size_t most) const;

@@ -102,8 +102,10 @@ class MeaningReader {
         transform == node.attributes.end() ? nullptr : std::get_if<std::string>(&transform->second);
     const std::string name = text == nullptr ? "NONE" : *text;
     if (name == "SOFTMAX" || name == "LOGISTIC") return {OutputKind::kProbabilities, ""};
-    // A forest's leaves hold shares that add up to 1; linear scores are no probabilities.
-    if (name == "NONE" && node.op == "TreeEnsembleClassifier") {
+    // A forest's leaves hold shares that add up to 1, and so do the coupled pairs of an SVM; linear
+    // scores are no probabilities.
+    if (name == "NONE" &&
+        (node.op == "TreeEnsembleClassifier" || node.attributes.contains("prob_a"))) {
       return {OutputKind::kProbabilities, ""};
     }
     return {};
@@ -158,9 +160,9 @@ Graph logits_graph(const Graph& graph, const std::string& output, bool one_logit
     both.attributes["axis"] = int64_t{-1};
     changed.nodes.insert(changed.nodes.end(), {column, zero, both});
     info.name = output + "/logits";
-    info.known_rank = false;
-    info.shape.clear();
-    info.dimension_names.clear();
+    info.known_rank = true;
+    info.shape = {kDynamic, 2};
+    info.dimension_names.assign(2, "");
   } else if (!meaning.logits.empty()) {
     info.name = meaning.logits;
   } else if (meaning.kind == OutputKind::kProbabilities) {

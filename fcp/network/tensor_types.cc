@@ -1,5 +1,6 @@
 #include "fcp/network/tensor_types.h"
 
+#include <optional>
 #include <set>
 
 #include "fcp/network/ops/types.h"
@@ -27,12 +28,26 @@ size_t typed_input(const std::string& op) {
   return op == "OneHot" || op == "QuantizeLinear" ? 2 : 0;
 }
 
+// Of If, Loop and Scan, as the graph inside says; Loop's has the condition before its outputs.
+std::optional<torch::ScalarType> type_inside(const Node& node, size_t output) {
+  for (const auto& [name, value] : node.attributes) {
+    const auto* inner = std::get_if<Subgraph>(&value);
+    const size_t place = node.op == "Loop" ? output + 1 : output;
+    if (inner == nullptr || place >= (*inner)->outputs.size()) continue;
+    const torch::ScalarType type = (*inner)->outputs[place].type;
+    if (type != torch::ScalarType::Undefined) return type;
+  }
+  return std::nullopt;
+}
+
 torch::ScalarType type_of_output(const Node& node, size_t output, const Types& types) {
   if (node.domain == "ai.onnx.ml") {
     const bool label = output == 0 && node.op.ends_with("Classifier");
     const bool keeps = node.op == "ArrayFeatureExtractor" || node.op == "Binarizer";
     if (!keeps) return label ? torch::kLong : torch::kFloat;
   }
+  if (const auto type = type_inside(node, output)) return *type;
+  if (node.op == "EmbedLayerNormalization") return output == 1 ? torch::kInt : torch::kFloat;
   if (gives_truth(node.op)) return torch::kBool;
   if (gives_integers(node.op, output)) return torch::kLong;
   for (const char* name : {"to", "dtype", "output_dtype"}) {

@@ -72,6 +72,12 @@ OutputWriters open_writers(const Network& network,
   return writers;
 }
 
+// A file of one number per row has the shape [N, 1]; an input may declare [N] instead.
+torch::Tensor as_declared(const torch::Tensor& rows, const TensorInfo& input) {
+  const bool flat = input.known_rank && input.shape.size() == 1;
+  return flat && rows.dim() == 2 && rows.size(1) == 1 ? rows.squeeze(1) : rows;
+}
+
 // The next rows of every source; false at the end.
 bool next_rows(const std::vector<std::unique_ptr<RowSource>>& sources, size_t batch,
                std::vector<Rows>& rows) {
@@ -98,7 +104,9 @@ size_t run_network(const Network& network, const std::vector<std::unique_ptr<Row
   while (next_rows(sources, batch, rows)) {
     check_interrupted();
     Tensors inputs;
-    for (Rows& one : rows) inputs.push_back(view(one.x));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      inputs.push_back(as_declared(view(rows[i].x), network.inputs()[i]));
+    }
     const Tensors outputs = network.run_rows(inputs);
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (!writers[i]) continue;

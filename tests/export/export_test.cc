@@ -344,6 +344,43 @@ TEST(Export, NestedOverArithmetic) {
   expect_same_intervals(calibrated_on_noise(graph, {}, "", 0.2));
 }
 
+TEST(Export, NestedOverSines) {
+  torch::manual_seed(16);
+  for (const std::string op : {"Sin", "Cos"}) {
+    Graph graph = make_mlp({3, 6, 5, 2});
+    for (Node& node : graph.nodes) {
+      if (node.op == "Relu") node.op = op;
+    }
+    for (const float spread : {0.5f, 4.0f}) {  // over a part of a period, and over several
+      graph.initializers["w2"] = graph.initializers["w2"] * spread;
+      for (const std::string cut : {"", "z1"}) {
+        expect_same_intervals(calibrated_on_noise(graph, {}, cut, 0.1));
+      }
+    }
+  }
+}
+
+// LayerNormalization with scales of both signs, and a softmax that gates.
+TEST(Export, NestedOverNormalisations) {
+  torch::manual_seed(8);
+  for (const int64_t opset : {17, 18}) {
+    for (const bool biased : {false, true}) {
+      Graph graph = make_mlp({4, 6, 6, 2});
+      graph.opset = opset;
+      graph.initializers["scale"] = torch::randn({6});
+      graph.initializers["shift"] = torch::randn({6});
+      std::vector<std::string> inputs = {"z1", "scale"};
+      if (biased) inputs.push_back("shift");
+      graph.nodes[1] = make_node("LayerNormalization", inputs, {"h1"}, {{"epsilon", 1e-3f}});
+      graph.nodes[3] = make_node("Softmax", {"z2"}, {"share"}, {{"axis", int64_t{-1}}});
+      graph.nodes.insert(graph.nodes.begin() + 4, make_node("Mul", {"share", "z2"}, {"h2"}));
+      for (const std::string cut : {"", "z1", "h1"}) {
+        expect_same_intervals(calibrated_on_noise(graph, {}, cut, 0.1));
+      }
+    }
+  }
+}
+
 TEST(Export, FeatureCqrAlsoWithNegativeRadii) {
   torch::manual_seed(8);
   for (const bool asymmetric : {false, true}) {
@@ -466,6 +503,24 @@ TEST(Export, LabelSets) {
   }
 }
 
+// A forest gives classes the probability 0, whose logarithm is infinite.
+TEST(Export, ProbabilitiesOfZeroAreCompared) {
+  torch::manual_seed(15);
+  Graph graph = make_mlp({4, 8, 6});
+  graph.initializers["axis"] = torch::tensor({int64_t{1}}, torch::kLong);
+  graph.initializers["least"] = torch::tensor({1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f});
+  graph.nodes.push_back(make_node("Max", {"y", "least"}, {"plus"}));
+  graph.nodes.push_back(make_node("ReduceSum", {"plus", "axis"}, {"sum"}));
+  graph.nodes.push_back(make_node("Div", {"plus", "sum"}, {"p"}));
+  graph.nodes.push_back(make_node("Log", {"p"}, {"logarithm"}));
+  graph.outputs = {make_info("logarithm", {kDynamic, 6})};
+  for (const std::string name : {"lac", "aps"}) {
+    ScoreOptions score = score_named(name);
+    score.randomized = false;
+    expect_same_sets(calibrated_on_labels(graph, score, ""));
+  }
+}
+
 // Equal logits: the lower label has the better rank, as everywhere.
 TEST(Export, RanksEqualLogitsAlike) {
   torch::manual_seed(12);
@@ -582,7 +637,7 @@ void expect_refused(const CalibrationArtifact& artifact, const std::string& why)
 // Axes are attributes or inputs, C of Gemm is optional or not.
 TEST(Export, SpeaksEveryOperatorSet) {
   torch::manual_seed(14);
-  for (const int64_t opset : {9, 11, 13, 18, 21}) {
+  for (const int64_t opset : {7, 9, 11, 13, 18, 21}) {
     SCOPED_TRACE(opset);
     Graph graph = make_mlp({4, 16, 16, 3});
     graph.opset = opset;
@@ -626,6 +681,23 @@ TEST(Export, KeepsTheNetworkAndNamesItsOutputs) {
               ElementsAre("y", "y_lower_0.1", "y_upper_0.1", "y_lower_0.05", "y_upper_0.05"));
 }
 
+// As in attention: both factors vary with the feature.
+TEST(Export, RefusesProductsOfTwoVaryingTensors) {
+  torch::manual_seed(17);
+  Graph graph = make_mlp({3, 4, 4, 1});
+  graph.initializers["shape"] = torch::tensor({-1, 2, 2}, torch::kLong);
+  graph.initializers["flat"] = torch::tensor({-1, 4}, torch::kLong);
+  graph.nodes[3].outputs = {"r"};
+  graph.nodes[4].inputs[0] = "product";
+  const std::vector<Node> nodes = {
+      make_node("Reshape", {"r", "shape"}, {"a"}),
+      make_node("Transpose", {"a"}, {"b"}, {{"perm", std::vector<int64_t>{0, 2, 1}}}),
+      make_node("MatMul", {"a", "b"}, {"m"}), make_node("Reshape", {"m", "flat"}, {"product"})};
+  graph.nodes.insert(graph.nodes.begin() + 4, nodes.begin(), nodes.end());
+  expect_refused(calibrated_on_noise(graph, {}, "h1", 0.1),
+                 "MatMul node 'm_node': its interval cannot be written as ONNX nodes");
+}
+
 TEST(Export, SaysWhyNot) {
   torch::manual_seed(13);
   const Graph graph = make_mlp({3, 5, 4, 2});
@@ -653,6 +725,9 @@ TEST(Export, SaysWhyNot) {
   expect_refused(bad, "behind more than one linear layer");
   bad = good;
   bad.network.opset = 8;
+  bad.network.nodes[1] =
+      make_node("Upsample", {bad.network.nodes[1].inputs[0]}, bad.network.nodes[1].outputs,
+                {{"scales", std::vector<float>{1, 1}}});
   expect_refused(bad, "is of ONNX operator set 8, export needs 9 or later");
   bad = good;
   bad.network.inputs[0].shape[1] = kDynamic;

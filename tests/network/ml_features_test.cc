@@ -113,5 +113,39 @@ TEST(Svm, SumsItsKernels) {
   }
 }
 
+// Three classes on a line with one support vector each at −1, 0 and 1, and a linear kernel.
+Node svm_of_three(std::map<std::string, Attribute> more = {}) {
+  std::map<std::string, Attribute> attributes = {{"support_vectors", Floats{-1, 0, 1}},
+                                                 {"vectors_per_class", Integers{1, 1, 1}},
+                                                 {"coefficients", Floats{2, 3, 5, 7, 11, 13}},
+                                                 {"rho", Floats{0.5f, -0.25f, 0.125f}},
+                                                 {"classlabels_ints", Integers{4, 5, 6}}};
+  attributes.merge(more);
+  return ml_node("SVMClassifier", 1, attributes);
+}
+
+TEST(Svm, EveryTwoClassesAreCompared) {
+  // k = (−x, 0, x): s01 = 2 k0 + 3 k1 + 0.5, s02 = 7 k0 + 5 k2 − 0.25, s12 = 11 k1 + 13 k2 + 0.125.
+  const Tensors found = make_op(svm_of_three(), 17)->forward({matrix({1, -1}, 1)});
+  EXPECT_TRUE(
+      torch::allclose(found[1], matrix({-1.5f, -2.25f, 13.125f, 2.5f, 1.75f, -12.875f}, 3)));
+  EXPECT_TRUE(torch::equal(found[0], torch::tensor({5, 4}, torch::kLong)));
+}
+
+// Where r_ab = p_a / (p_a + p_b) holds for some p, coupling finds it, up to where it stops.
+TEST(Svm, CoupledChancesAreTheProbabilitiesBehindThem) {
+  const double p[] = {0.5, 0.3, 0.2};
+  const auto logit = [&](int a, int b) { return static_cast<float>(std::log(p[b] / p[a])); };
+  const Node made = svm_of_three(
+      {{"prob_a", Floats{0, 0, 0}}, {"prob_b", Floats{logit(0, 1), logit(0, 2), logit(1, 2)}}});
+  const torch::Tensor found = make_op(made, 17)->forward({matrix({1, -1}, 1)})[1];
+  EXPECT_TRUE(torch::allclose(found.sum(1), torch::ones({2})));
+  for (int64_t a = 0; a < 3; ++a) {
+    EXPECT_NEAR(found[1][a].item<double>(), p[static_cast<size_t>(a)], 0.01);
+  }
+  EXPECT_THAT(error_of(svm_of_three({{"prob_a", Floats{0, 0, 0}}}), {matrix({1}, 1)}),
+              HasSubstr("has one of prob_a and prob_b"));
+}
+
 }  // namespace
 }  // namespace fcp

@@ -18,7 +18,7 @@ try:
     import onnxruntime
     import skl2onnx
     import sklearn
-    from sklearn import (compose, ensemble, impute, linear_model, naive_bayes,
+    from sklearn import (compose, ensemble, impute, linear_model, naive_bayes, neighbors,
                          neural_network, pipeline, preprocessing, svm, tree)
 except ImportError as missing:
     print(f"skipped: {missing}; the cases need skl2onnx, scikit-learn and onnxruntime")
@@ -42,6 +42,7 @@ def regressors():
     yield "hist_boosting", ensemble.HistGradientBoostingRegressor(random_state=0)
     yield "svr", pipeline.make_pipeline(preprocessing.MinMaxScaler(), svm.SVR())
     yield "svr_poly", svm.SVR(kernel="poly")
+    yield "neighbors", neighbors.KNeighborsRegressor(3)
     network = {"hidden_layer_sizes": (20,), "max_iter": 300, "random_state": 0}
     yield "mlp", pipeline.make_pipeline(scale(), neural_network.MLPRegressor(**network))
     yield "imputed", pipeline.make_pipeline(impute.SimpleImputer(), scale(),
@@ -62,6 +63,9 @@ def classifiers():
     yield "mlp_classes", neural_network.MLPClassifier(hidden_layer_sizes=(20,), max_iter=300,
                                                       random_state=0)
     yield "naive_bayes", naive_bayes.GaussianNB()
+    yield "svc", svm.SVC(probability=True, random_state=0)
+    yield "svc_poly", svm.SVC(kernel="poly", decision_function_shape="ovo")
+    yield "neighbors_classes", neighbors.KNeighborsClassifier(5)
 
 
 def foreign_models(x, y, labels):

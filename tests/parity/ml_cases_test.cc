@@ -1,5 +1,5 @@
-// Models of scikit-learn, LightGBM and XGBoost, exported to ONNX, give ONNX Runtime's answers
-// (make_ml_cases.py).
+// Models of scikit-learn, LightGBM and XGBoost, exported to ONNX, and operators of domain
+// com.microsoft give ONNX Runtime's answers (make_ml_cases.py, make_contrib_cases.py).
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -33,11 +33,7 @@ void expect_answers(const nlohmann::json& entry, const Network& network, const T
   }
 }
 
-TEST(MlCases, AnswersAreThoseOfOnnxRuntime) {
-  const std::string root = goldens_folder("ml");
-  const nlohmann::json index = read_index(root);
-  if (index.is_null()) GTEST_SKIP() << "no cases in " << root << "; see make_ml_cases.py";
-  ASSERT_GT(index.size(), 25u);
+void expect_cases(const nlohmann::json& index, const std::string& root) {
   const torch::NoGradGuard no_gradients;
   for (const auto& entry : index) {
     const std::string name = entry["name"], folder = root + "/" + name;
@@ -45,14 +41,33 @@ TEST(MlCases, AnswersAreThoseOfOnnxRuntime) {
     try {
       const Graph graph = read_onnx(folder + "/model.onnx");
       const Network network(graph);
-      const torch::Tensor x = read_tensor(folder + "/input_0.npy");
-      expect_answers(entry, network, network.run({x}), folder);
+      Tensors inputs;
+      for (size_t k = 0; k < entry["inputs"].size(); ++k) {
+        inputs.push_back(read_tensor(concat(folder, "/input_", k, ".npy")));
+      }
+      expect_answers(entry, network, network.run(inputs), folder);
       const Network again(parse_onnx(serialize_onnx(graph), "again"));
-      EXPECT_TRUE(torch::equal(again.run({x}).back(), network.run({x}).back()));
+      EXPECT_TRUE(torch::equal(again.run(inputs).back(), network.run(inputs).back()));
     } catch (const std::exception& problem) {
       ADD_FAILURE() << problem.what();
     }
   }
+}
+
+TEST(MlCases, AnswersAreThoseOfOnnxRuntime) {
+  const std::string root = goldens_folder("ml");
+  const nlohmann::json index = read_index(root);
+  if (index.is_null()) GTEST_SKIP() << "no cases in " << root << "; see make_ml_cases.py";
+  ASSERT_GT(index.size(), 25u);
+  expect_cases(index, root);
+}
+
+TEST(ContribCases, AnswersAreThoseOfOnnxRuntime) {
+  const std::string root = goldens_folder("contrib");
+  const nlohmann::json index = read_index(root);
+  if (index.is_null()) GTEST_SKIP() << "no cases in " << root << "; see make_contrib_cases.py";
+  ASSERT_GT(index.size(), 20u);
+  expect_cases(index, root);
 }
 
 }  // namespace

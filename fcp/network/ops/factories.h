@@ -16,6 +16,13 @@ using OpPointer = std::unique_ptr<Op>;
 // The operators of domain ai.onnx.ml by name: ops/ml/.
 const std::map<std::string, OpFactory>& ml_ops();
 
+// Those of domain com.microsoft: contrib.cc.
+const std::map<std::string, OpFactory>& contrib_ops();
+
+// contrib_attention.cc
+OpPointer make_contrib_attention(OpArguments& arguments);
+OpPointer make_multi_head_attention(OpArguments& arguments);
+
 // gemm.cc
 OpPointer make_gemm(OpArguments& arguments);
 OpPointer make_matmul(OpArguments& arguments);
@@ -136,6 +143,11 @@ OpPointer make_upsample(OpArguments& arguments);
 OpPointer make_attention(OpArguments& arguments);
 OpPointer make_rotary_embedding(OpArguments& arguments);
 
+// control_flow.cc
+OpPointer make_if(OpArguments& arguments);
+OpPointer make_loop(OpArguments& arguments);
+OpPointer make_scan(OpArguments& arguments);
+
 // einsum.cc
 OpPointer make_einsum(OpArguments& arguments);
 
@@ -221,7 +233,10 @@ OpPointer make_label_encoder(OpArguments& arguments);
 // ml/linear.cc
 OpPointer make_linear_regressor(OpArguments& arguments);
 OpPointer make_linear_classifier(OpArguments& arguments);
+
+// ml/svm.cc
 OpPointer make_svm_regressor(OpArguments& arguments);
+OpPointer make_svm_classifier(OpArguments& arguments);
 
 // ml/trees.cc
 OpPointer make_tree_ensemble_regressor(OpArguments& arguments);

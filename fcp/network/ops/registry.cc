@@ -65,6 +65,7 @@ const std::map<std::string, OpFactory>& table() {
       {"HardSigmoid", make_hard_sigmoid},
       {"HardSwish", make_hard_swish},
       {"Hardmax", make_hardmax},
+      {"If", make_if},
       {"Identity", make_identity},
       {"InstanceNormalization", make_instance_normalization},
       {"IsInf", make_is_inf},
@@ -77,6 +78,7 @@ const std::map<std::string, OpFactory>& table() {
       {"LessOrEqual", make_less_or_equal},
       {"Log", make_log},
       {"LogSoftmax", make_log_softmax},
+      {"Loop", make_loop},
       {"MatMul", make_matmul},
       {"MatMulInteger", make_matmul_integer},
       {"Max", make_max},
@@ -115,6 +117,7 @@ const std::map<std::string, OpFactory>& table() {
       {"Resize", make_resize},
       {"RotaryEmbedding", make_rotary_embedding},
       {"Round", make_round},
+      {"Scan", make_scan},
       {"Scatter", make_scatter_elements},
       {"ScatterElements", make_scatter_elements},
       {"ScatterND", make_scatter_nd},
@@ -151,18 +154,24 @@ const std::map<std::string, OpFactory>& table() {
   return ops;
 }
 
+// Null where nothing is known of it. ONNX Runtime writes one operator of its own in ONNX's domain.
+const OpFactory* factory_of(const Node& node) {
+  const bool plain = node.domain.empty() || node.domain == "ai.onnx";
+  const bool stray = plain && node.op == "SimplifiedLayerNormalization";
+  const std::map<std::string, OpFactory>* ops = nullptr;
+  if (plain) ops = &table();
+  if (node.domain == "ai.onnx.ml") ops = &ml_ops();
+  if (node.domain == "com.microsoft" || stray) ops = &contrib_ops();
+  if (ops == nullptr) return nullptr;
+  const auto found = ops->find(node.op);
+  return found == ops->end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 std::unique_ptr<Op> make_op(const Node& node, int64_t opset) {
   const std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
-  const OpFactory* factory = nullptr;
-  if (domain == "ai.onnx") {
-    const auto found = table().find(node.op);
-    if (found != table().end()) factory = &found->second;
-  } else if (domain == "ai.onnx.ml") {
-    const auto found = ml_ops().find(node.op);
-    if (found != ml_ops().end()) factory = &found->second;
-  }
+  const OpFactory* factory = factory_of(node);
   if (factory == nullptr) {
     fail(describe(node), ": operator ", node.op, " of domain '", domain,
          "' is not supported; docs/networks.md lists what is");
@@ -180,8 +189,7 @@ std::vector<std::string> unsupported_nodes(const Graph& graph) {
     try {
       make_op(node, graph.opset);
     } catch (const Error& error) {
-      const bool known =
-          node.domain.empty() ? table().contains(node.op) : ml_ops().contains(node.op);
+      const bool known = factory_of(node) != nullptr;
       const std::string key = known ? describe(node) : node.domain + "/" + node.op;
       const auto [entry, fresh] = seen.emplace(key, std::pair(messages.size(), size_t{0}));
       if (fresh) messages.emplace_back(error.what());
@@ -205,6 +213,7 @@ std::vector<std::string> supported_ops() {
   std::vector<std::string> names;
   for (const auto& [name, factory] : table()) names.push_back(name);
   for (const auto& [name, factory] : ml_ops()) names.push_back("ai.onnx.ml." + name);
+  for (const auto& [name, factory] : contrib_ops()) names.push_back("com.microsoft." + name);
   return names;
 }
 

@@ -1,9 +1,7 @@
-// LinearRegressor and LinearClassifier, X Wᵀ + b with a transform, and SVMRegressor,
-// Σ c_i k(x, v_i) + ρ over the support vectors v_i. Gradients flow to X; a LinearRegressor without
-// a transform has every bound.
+// LinearRegressor and LinearClassifier, X Wᵀ + b with a transform. Gradients flow to X; a
+// LinearRegressor without a transform has every bound.
 // Cost: one product with the weights. Reference: ONNX operator specification of ai.onnx.ml.
 // Tested by tests/network/ml_features_test.cc.
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,72 +125,6 @@ class LinearClassifier : public Op {
   PostTransform transform_;
 };
 
-class SvmRegressor : public Op {
- public:
-  explicit SvmRegressor(OpArguments& arguments)
-      : node_(arguments.node()),
-        kernel_(arguments.text("kernel_type", "LINEAR")),
-        one_class_(arguments.integer("one_class", 0) != 0),
-        transform_(read_post_transform(arguments, "post_transform")) {
-    arguments.expect_inputs(1, 1);
-    const int64_t supports = arguments.integer("n_supports", 0);
-    const std::vector<float> parameters = arguments.numbers("kernel_params");
-    for (size_t i = 0; i < parameters.size() && i < 3; ++i) parameters_[i] = parameters[i];
-    const std::vector<float> rho = arguments.numbers("rho");
-    shift_ = rho.empty() ? 0 : rho[0];
-    const std::vector<float> weights = arguments.numbers("coefficients");
-    const std::vector<float> vectors = arguments.numbers("support_vectors");
-    weight_ = torch::tensor(weights, torch::kFloat);
-    if (kernel_ != "LINEAR" && kernel_ != "POLY" && kernel_ != "RBF" && kernel_ != "SIGMOID") {
-      fail(describe(node_), ": kernel_type is '", kernel_,
-           "', expected LINEAR, POLY, RBF or SIGMOID");
-    }
-    if (supports == 0) return;  // linear: the coefficients are those of X
-    if (weights.size() != static_cast<size_t>(supports) || vectors.empty() ||
-        vectors.size() % weights.size() != 0) {
-      fail(describe(node_), ": has ", supports, " support vectors of ", vectors.size(),
-           " numbers in all and ", weights.size(), " coefficients");
-    }
-    vectors_ = torch::tensor(vectors, torch::kFloat).reshape({supports, -1});
-  }
-
-  Tensors forward(const Tensors& inputs) const override {
-    const torch::Tensor x = linear_rows(inputs[0], node_).to(torch::kDouble);
-    const int64_t features = vectors_.defined() ? vectors_.size(1) : weight_.numel();
-    if (x.size(1) != features) {
-      fail(describe(node_), ": X has shape ", shape_text(inputs[0].sizes()), ", expected ",
-           features, " columns");
-    }
-    const torch::Tensor near = vectors_.defined() ? kernel(x) : x;
-    torch::Tensor y = torch::matmul(near, weight_.to(near.options())).unsqueeze(1) + shift_;
-    if (one_class_) y = torch::where(y > 0, torch::ones_like(y), -torch::ones_like(y));
-    return {fcp::apply(transform_, y).to(torch::kFloat)};
-  }
-  bool differentiable() const override { return !one_class_; }
-
- private:
-  // [N, supports]; the parameters are γ, the constant and the degree.
-  torch::Tensor kernel(const torch::Tensor& x) const {
-    const torch::Tensor v = vectors_.to(x.options());
-    if (kernel_ == "RBF") {
-      const torch::Tensor distance = (x.unsqueeze(1) - v.unsqueeze(0)).square().sum(-1);
-      return torch::exp(distance * -parameters_[0]);
-    }
-    const torch::Tensor product = torch::mm(x, v.t());
-    if (kernel_ == "LINEAR") return product;
-    const torch::Tensor shifted = product * parameters_[0] + parameters_[1];
-    return kernel_ == "POLY" ? torch::pow(shifted, parameters_[2]) : torch::tanh(shifted);
-  }
-
-  Node node_;
-  std::string kernel_;
-  bool one_class_;
-  PostTransform transform_;
-  double parameters_[3] = {0, 0, 0};
-  double shift_ = 0;
-  torch::Tensor weight_, vectors_;
-};
-
 }  // namespace
 
 OpPointer make_linear_regressor(OpArguments& arguments) {
@@ -201,10 +133,6 @@ OpPointer make_linear_regressor(OpArguments& arguments) {
 
 OpPointer make_linear_classifier(OpArguments& arguments) {
   return std::make_unique<LinearClassifier>(arguments);
-}
-
-OpPointer make_svm_regressor(OpArguments& arguments) {
-  return std::make_unique<SvmRegressor>(arguments);
 }
 
 }  // namespace fcp

@@ -16,6 +16,7 @@ const std::map<std::string, OpFactory>& ml_ops() {
       {"LinearRegressor", make_linear_regressor},
       {"Normalizer", make_normalizer},
       {"OneHotEncoder", make_one_hot_encoder},
+      {"SVMClassifier", make_svm_classifier},
       {"SVMRegressor", make_svm_regressor},
       {"Scaler", make_scaler},
       {"TreeEnsemble", make_tree_ensemble},

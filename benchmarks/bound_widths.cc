@@ -14,6 +14,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "fcp/base/memory.h"
 #include "fcp/bounds/bounds.h"
 #include "fcp/data/npy.h"
 #include "fcp/network/onnx_reader.h"
@@ -27,6 +28,7 @@ double processor_seconds() {
 
 int run(const std::vector<std::string>& words) {
   at::set_num_threads(1);
+  keep_freed_memory();  // as the program does
   const auto network = std::make_shared<const Network>(read_onnx(words[0]));
   const Array rows = read_npy(words[1]);
   const torch::Tensor center = torch::tensor(rows.values).view(rows.shape).to(torch::kFloat);

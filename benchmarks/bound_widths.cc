@@ -18,6 +18,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "fcp/base/memory.h"
 #include "fcp/bounds/bounds.h"
 #include "fcp/data/npy.h"
 #include "fcp/network/onnx_reader.h"
@@ -36,6 +37,7 @@ double seconds_on(torch::Device device) {
 
 int run(const std::vector<std::string>& words) {
   at::set_num_threads(1);
+  keep_freed_memory();  // as the program does
   const torch::Device device(words.size() > 7 ? words[7] : "cpu");
   at::globalContext().setAllowTF32CuDNN(false);
   const auto network =

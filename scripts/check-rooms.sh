@@ -32,7 +32,7 @@ fi
 cmake --preset rooms ${CMAKE_OPTIONS:-}
 cmake --build --preset rooms --parallel "$jobs"
 (cd build/rooms && "${calm[@]}" ctest --parallel "$jobs" --output-on-failure \
-  --tests-regex '^(conformal|data|images)_test$')
+  --tests-regex '^(base|conformal|data|images)_test$')
 rm -rf build/rooms/corpus
 targets=(csv encoding npy schema)
 [ ! -x build/rooms/fuzz/fuzz_image ] || targets+=(image)

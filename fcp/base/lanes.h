@@ -10,7 +10,9 @@
 //   …
 //   simd_width() == 512 ? walk_avx512(work) : simd_width() == 256 ? walk_avx2(work) : walk(work);
 //
-// Lanes are never passed by value: that would depend on the instruction set. Loops that keep many
+// Lanes are never passed by value: that would depend on the instruction set. Nor by reference: they
+// may lie anywhere among numbers, but clang takes a function's reference to mean a vector that lies
+// at a multiple of its size. Pointers it takes as they are. Loops that keep many
 // vectors at a time take Floats16, Floats8 or Floats4 by the instruction set instead: where Lanes
 // are wider than its registers, they are taken apart in memory. Tested by tests/base/lanes_test.cc.
 #pragma once
@@ -76,26 +78,28 @@ using FloatRows = std::vector<float, LineAllocator<float>>;
 
 constexpr size_t padded(size_t numbers) { return (numbers + kLanes - 1) / kLanes * kLanes; }
 
-FCP_KERNEL Lanes& lanes(float* at) { return *reinterpret_cast<Lanes*>(at); }
-FCP_KERNEL const Lanes& lanes(const float* at) { return *reinterpret_cast<const Lanes*>(at); }
+FCP_KERNEL Lanes* lanes(float* at) { return reinterpret_cast<Lanes*>(at); }
+FCP_KERNEL const Lanes* lanes(const float* at) { return reinterpret_cast<const Lanes*>(at); }
 
 template <typename Floats>
-FCP_KERNEL typename Floats::Type& floats(float* at) {
-  return *reinterpret_cast<typename Floats::Type*>(at);
+FCP_KERNEL typename Floats::Type* floats(float* at) {
+  return reinterpret_cast<typename Floats::Type*>(at);
 }
 template <typename Floats>
-FCP_KERNEL const typename Floats::Type& floats(const float* at) {
-  return *reinterpret_cast<const typename Floats::Type*>(at);
+FCP_KERNEL const typename Floats::Type* floats(const float* at) {
+  return reinterpret_cast<const typename Floats::Type*>(at);
 }
 
 // Folded in halves, always in the same order.
-FCP_KERNEL float sum_of(const Lanes& v) {
+FCP_KERNEL float sum_of(const Lanes* of) {
+  const Lanes v = *of;
   Lanes s = v + __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
   s += __builtin_shufflevector(s, s, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3);
   return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
-FCP_KERNEL float largest_of(const Lanes& v) {
+FCP_KERNEL float largest_of(const Lanes* of) {
+  const Lanes v = *of;
   Lanes s = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
   s = v > s ? v : s;
   const Lanes t = __builtin_shufflevector(s, s, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -104,7 +108,8 @@ FCP_KERNEL float largest_of(const Lanes& v) {
   return even > odd ? even : odd;
 }
 
-FCP_KERNEL bool any_of(const LaneMask& m) {
+FCP_KERNEL bool any_of(const LaneMask* of) {
+  const LaneMask m = *of;
   LaneMask s =
       m | __builtin_shufflevector(m, m, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
   s |= __builtin_shufflevector(s, s, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -113,18 +118,18 @@ FCP_KERNEL bool any_of(const LaneMask& m) {
 
 // Swaps the blocks of `kSide` numbers off the diagonal of the two rows' squares.
 template <size_t kSide, size_t... kLane>
-FCP_KERNEL void swap_blocks(Lanes& a, Lanes& b, std::index_sequence<kLane...>) {
+FCP_KERNEL void swap_blocks(Lanes* a, Lanes* b, std::index_sequence<kLane...>) {
   const Lanes first =
-      __builtin_shufflevector(a, b, ((kLane & kSide) == 0 ? kLane : kLanes + kLane - kSide)...);
-  b = __builtin_shufflevector(a, b, ((kLane & kSide) == 0 ? kLane + kSide : kLanes + kLane)...);
-  a = first;
+      __builtin_shufflevector(*a, *b, ((kLane & kSide) == 0 ? kLane : kLanes + kLane - kSide)...);
+  *b = __builtin_shufflevector(*a, *b, ((kLane & kSide) == 0 ? kLane + kSide : kLanes + kLane)...);
+  *a = first;
 }
 
 template <size_t kSide>
 FCP_KERNEL void swap_all_blocks(Lanes* rows) {
   for (size_t i = 0; i < kLanes; ++i) {
     if ((i & kSide) == 0) {
-      swap_blocks<kSide>(rows[i], rows[i + kSide], std::make_index_sequence<kLanes>());
+      swap_blocks<kSide>(rows + i, rows + i + kSide, std::make_index_sequence<kLanes>());
     }
   }
 }
@@ -132,12 +137,12 @@ FCP_KERNEL void swap_all_blocks(Lanes* rows) {
 // Sixteen rows that begin every `stride` numbers become sixteen columns, without gaps.
 FCP_KERNEL void transpose_lanes(const float* from, size_t stride, float* to) {
   Lanes rows[kLanes];
-  for (size_t i = 0; i < kLanes; ++i) rows[i] = lanes(from + i * stride);
+  for (size_t i = 0; i < kLanes; ++i) rows[i] = *lanes(from + i * stride);
   swap_all_blocks<8>(rows);
   swap_all_blocks<4>(rows);
   swap_all_blocks<2>(rows);
   swap_all_blocks<1>(rows);
-  for (size_t i = 0; i < kLanes; ++i) lanes(to + i * kLanes) = rows[i];
+  for (size_t i = 0; i < kLanes; ++i) *lanes(to + i * kLanes) = rows[i];
 }
 
 // Some rows of a matrix, each with a weight.
@@ -152,13 +157,14 @@ struct WeightedRows {
 template <size_t kParts>
 FCP_KERNEL void add_parts(float* sum, const float* matrix, size_t width, const WeightedRows& some) {
   Lanes parts[kParts];
-  for (size_t part = 0; part < kParts; ++part) parts[part] = lanes(sum + part * kLanes);
+  for (size_t part = 0; part < kParts; ++part) parts[part] = *lanes(sum + part * kLanes);
   for (size_t i = 0; i < some.count; ++i) {
     const float* row = matrix + some.rows[i] * width;
     const float weight = some.weights[i];
-    for (size_t part = 0; part < kParts; ++part) parts[part] += weight * lanes(row + part * kLanes);
+    for (size_t part = 0; part < kParts; ++part)
+      parts[part] += weight * *lanes(row + part * kLanes);
   }
-  for (size_t part = 0; part < kParts; ++part) lanes(sum + part * kLanes) = parts[part];
+  for (size_t part = 0; part < kParts; ++part) *lanes(sum + part * kLanes) = parts[part];
 }
 
 FCP_KERNEL void add_rows(float* sum, const float* matrix, size_t width, const WeightedRows& some) {

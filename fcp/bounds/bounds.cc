@@ -176,9 +176,13 @@ class WalkedBounds : public HeadBounds {
 
   std::vector<Range> linear_ranges(const Ball& ball, const FirstOutputs& first,
                                    const WalkCost& cost, const HiddenRanges& hidden) const {
-    const LinearHead linear =
-        make_linear_head(head_, ball, first, hidden,
-                         affordable_numbers(cost, ball.center.size(0), memory_for(cost)));
+    const int64_t rows = ball.center.size(0);
+    int64_t numbers = affordable_numbers(cost, rows, memory_for(cost));
+    // An optimisation, with its many small steps, is best done for all numbers at once.
+    if (ball.center.is_cpu() && !hidden.improve) {
+      numbers = std::min(numbers, cached_numbers(cost, rows));
+    }
+    const LinearHead linear = make_linear_head(head_, ball, first, hidden, numbers);
     std::vector<Range> results;
     for (const int slot : head_.network->output_slots()) {
       const Range& interval = linear.ranges[static_cast<size_t>(slot)];

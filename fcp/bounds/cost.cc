@@ -134,6 +134,12 @@ int64_t affordable_rows(const WalkCost& cost, bool linear, size_t memory) {
   return std::max<int64_t>(1, static_cast<int64_t>(kWalkShare * budget / each));
 }
 
+int64_t cached_numbers(const WalkCost& cost, int64_t rows) {
+  constexpr double kCache = 8 << 20;  // of the estimate, which is above what loops touch
+  const double each = cost.number * static_cast<double>(rows);
+  return std::max<int64_t>(1, static_cast<int64_t>(kCache / each));
+}
+
 int64_t affordable_numbers(const WalkCost& cost, int64_t rows, size_t memory) {
   const auto count = static_cast<double>(rows);
   const double left = kWalkShare * static_cast<double>(memory) - count * cost.kept;

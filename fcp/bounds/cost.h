@@ -31,7 +31,9 @@ WalkCost walk_cost(const PreparedHead& head, BoundMethod method, const torch::Te
 // walks. An Error where not even one fits.
 int64_t affordable_rows(const WalkCost& cost, bool linear, size_t memory);
 
-// How many numbers of each of these rows to walk back at once.
+// How many numbers of each of these rows to walk back at once; and at most so many that what a walk
+// on the CPU goes over again and again stays in a processor's cache.
+int64_t cached_numbers(const WalkCost& cost, int64_t rows);
 int64_t affordable_numbers(const WalkCost& cost, int64_t rows, size_t memory);
 
 }  // namespace fcp

@@ -9,6 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/libtorch_error.h"
+#include "fcp/network/line_rows.h"
 #include "fcp/network/row_product.h"
 
 namespace fcp {
@@ -65,30 +66,49 @@ torch::Tensor is_open(const Range& range, SlotNeed need) {
   return (range.lower < 0).logical_and(range.upper > 0);
 }
 
+// The places of a slot's numbers [N, …] as they are walked: of images place by place, so that those
+// which go together see the same few places of a convolution's input.
+torch::Tensor walking_order(const torch::Tensor& like) {
+  const torch::Tensor all = torch::arange(like.numel() / like.size(0), like.device());
+  return like.dim() < 3 ? all : all.view({like.size(1), -1}).t().reshape({-1});
+}
+
+// Of each row its open numbers [N, D] in that order, then others up to the longest row: [S, N].
+torch::Tensor open_numbers(const torch::Tensor& open, const torch::Tensor& order) {
+  const int64_t most = open.sum(1).max().item<int64_t>();
+  const torch::Tensor closed = open.index_select(1, order).logical_not().to(torch::kLong);
+  const torch::Tensor place = torch::arange(order.size(0), order.device());
+  const torch::Tensor first =
+      (closed * order.size(0) + place).argsort(int64_t{1}).narrow(1, 0, most);
+  return order.index_select(0, first.reshape({-1})).view({open.size(0), most}).t();
+}
+
 // The range of a slot, made smaller where it is open by what `way` finds. Which other rows are open
 // does not change a row.
 void refine_slot(const LinearHead& linear, int slot, SlotNeed need, const BoundWay& way,
                  int64_t most, Range& range) {
-  const torch::Tensor open = is_open(range, need);
-  const torch::Tensor numbers = open.flatten(1).any(0).nonzero().squeeze(1);
-  if (numbers.numel() == 0 || (most > 0 && numbers.numel() > most)) return;
+  const torch::Tensor open = is_open(range, need).flatten(1);
+  const torch::Tensor numbers = open_numbers(open, walking_order(range.lower));
+  if (numbers.size(0) == 0 || (most > 0 && numbers.size(0) > most)) return;
   const Range found = bound_in_chunks(linear, slot, numbers, way);
+  const torch::Tensor places = numbers.t(), wanted = open.gather(1, places);
   const auto tightened = [&](const torch::Tensor& end, const torch::Tensor& by, bool lower) {
-    const torch::Tensor flat = end.flatten(1), old = flat.index_select(1, numbers);
+    const torch::Tensor flat = end.flatten(1), old = flat.gather(1, places);
     const torch::Tensor tight = lower ? torch::fmax(old, by) : torch::fmin(old, by);
-    const torch::Tensor taken = torch::where(open.flatten(1).index_select(1, numbers), tight, old);
-    return flat.index_copy(1, numbers, taken).view(end.sizes());
+    return flat.scatter(1, places, torch::where(wanted, tight, old)).view(end.sizes());
   };
   range = {tightened(range.lower, found.lower, true), tightened(range.upper, found.upper, false)};
 }
 
-// The identity of some numbers [S] of a tensor like `like` [N, …]: [S, N, …].
+// The identity of some numbers [S], or [S, N], of a tensor like `like` [N, …]: [S, N, …].
 Coefficients identity(const torch::Tensor& like, const torch::Tensor& numbers) {
   const int64_t rows = like.size(0), count = numbers.size(0);
-  const torch::Tensor one = torch::zeros({count, like.numel() / rows}, like.options())
-                                .scatter_(1, numbers.unsqueeze(1), 1);
+  const bool alike = numbers.dim() == 1;  // for all rows
+  const torch::Tensor one =
+      torch::zeros({count, alike ? 1 : rows, like.numel() / rows}, like.options())
+          .scatter_(2, alike ? numbers.view({-1, 1, 1}) : numbers.unsqueeze(2), 1);
   std::vector<int64_t> shape = like.sizes().vec();
-  shape[0] = 1;
+  shape[0] = alike ? 1 : rows;
   shape.insert(shape.begin(), count);
   const torch::Tensor tensor = one.view(shape);
   shape[1] = rows;
@@ -96,24 +116,38 @@ Coefficients identity(const torch::Tensor& like, const torch::Tensor& numbers) {
   return {all, all};
 }
 
+// Of one side of the coefficients [S, N, D]: A·v, its reach ‖A·scale‖* · r, and Σ |A·v|.
+struct Concrete {
+  torch::Tensor value, reach, size;  // the last undefined where nobody asks
+};
+Concrete over_ball(const Ball& ball, const torch::Tensor& flat, bool with_size) {
+  const int64_t count = flat.size(0), rows = flat.size(1);
+  const torch::Tensor center = ball.center.reshape({rows, -1});
+  const torch::Tensor scale =
+      ball.scale.defined() ? row_scale(ball).reshape({-1}) : torch::Tensor();
+  if (ball.norm == Norm::kInf && takes_loops(flat)) {
+    const RowReach sums = row_reach(flat, center, scale, with_size);
+    return {sums.value, sums.reach * ball.radius, sums.size};
+  }
+  const torch::Tensor scaled = scale.defined() ? flat * scale : flat;
+  const torch::Tensor norms =
+      dual_norm(scaled.reshape({count * rows, -1}), ball.norm).view({count, rows});
+  return {row_dots(flat, center), norms * ball.radius,
+          with_size ? row_dots(flat.abs(), center.abs()) : torch::Tensor()};
+}
+
 // A·v + b ∓ r‖A·scale‖*, as [N, S]. With outward rounding, sums in double precision are allowed
 // a relative error of 2⁻⁴⁶ and a bit for their length.
 Range concretize(const LinearHead& linear, const Coefficients& coefficients, const Biases& biases) {
-  const Ball& ball = linear.ball;
   if (!coefficients.defined()) return {biases.lower.t(), biases.upper.t()};
+  const bool outward = linear.head->unit > 0;
   const auto side = [&](const torch::Tensor& a, const torch::Tensor& bias, double sign) {
-    const int64_t count = a.size(0), rows = a.size(1);
-    const torch::Tensor flat = a.reshape({count, rows, -1});
-    const torch::Tensor center = ball.center.reshape({rows, -1});
-    const torch::Tensor scaled = ball.scale.defined() ? flat * row_scale(ball).reshape({-1}) : flat;
-    const torch::Tensor reach =
-        dual_norm(scaled.reshape({count * rows, -1}), ball.norm).view({count, rows}) * ball.radius;
-    const torch::Tensor value = row_dots(flat, center) + bias;
-    torch::Tensor result = value + reach * sign;
-    if (linear.head->unit > 0) {
+    const torch::Tensor flat = a.reshape({a.size(0), a.size(1), -1});
+    const Concrete at = over_ball(linear.ball, flat, outward);
+    torch::Tensor result = at.value + bias + at.reach * sign;
+    if (outward) {
       const double slack = std::ldexp(64.0 + static_cast<double>(flat.size(2)), -52);
-      const torch::Tensor size = row_dots(flat.abs(), center.abs());
-      result = result + (size + bias.abs() + reach) * (sign * slack);
+      result = result + (at.size + bias.abs() + at.reach) * (sign * slack);
     }
     return result.t();
   };

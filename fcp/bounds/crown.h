@@ -43,7 +43,7 @@ struct LinearHead {
 // Lines to use instead of the fixed ones, by step; empty: none.
 using FreeSteps = std::vector<FreeStep>;
 
-// Linear bounds of some numbers [S] of each row of a slot, as [N, S].
+// Linear bounds of some numbers of each row of a slot, [S] for all rows or [S, N], as [N, S].
 Range bound_numbers(const LinearHead& linear, int slot, const torch::Tensor& numbers,
                     const FreeSteps& free = {});
 

@@ -28,10 +28,10 @@ struct RangeBlock {
 // Adds what unit i contributes to E, in the lanes from `at` on.
 template <typename Floats>
 FCP_KERNEL void add_unit(const RangeBlock& block, size_t i, size_t at,
-                         const typename Floats::Type& t, typename Floats::Type& sum) {
+                         const typename Floats::Type* t, typename Floats::Type* sum) {
   using Vector = typename Floats::Type;
-  const Vector unit = floats<Floats>(block.hidden + i * kLanes + at) + t * block.moves[i];
-  sum += block.weights[i] * (unit <= 0 ? Vector{} : unit);
+  const Vector unit = *floats<Floats>(block.hidden + i * kLanes + at) + *t * block.moves[i];
+  *sum += block.weights[i] * (unit <= 0 ? Vector{} : unit);
 }
 
 // E of each lane at its own t. Four sums take turns, because each has to wait for its last
@@ -40,31 +40,31 @@ template <typename Floats>
 FCP_KERNEL void sum_ends(const RangeBlock& block, const float* t, float* ends) {
   using Vector = typename Floats::Type;
   for (size_t at = 0; at < kLanes; at += kFloatsIn<Floats>) {
-    const Vector own = floats<Floats>(t + at);
+    const Vector own = *floats<Floats>(t + at);
     Vector a{}, b{}, c{}, d{};
     size_t i = 0;
     for (; i + 4 <= block.units; i += 4) {
-      add_unit<Floats>(block, i, at, own, a);
-      add_unit<Floats>(block, i + 1, at, own, b);
-      add_unit<Floats>(block, i + 2, at, own, c);
-      add_unit<Floats>(block, i + 3, at, own, d);
+      add_unit<Floats>(block, i, at, &own, &a);
+      add_unit<Floats>(block, i + 1, at, &own, &b);
+      add_unit<Floats>(block, i + 2, at, &own, &c);
+      add_unit<Floats>(block, i + 3, at, &own, &d);
     }
-    for (; i < block.units; ++i) add_unit<Floats>(block, i, at, own, a);
-    floats<Floats>(ends + at) = ((a + b) + (c + d)) + block.shift;
+    for (; i < block.units; ++i) add_unit<Floats>(block, i, at, &own, &a);
+    *floats<Floats>(ends + at) = ((a + b) + (c + d)) + block.shift;
   }
 }
 
 // Adds what unit i contributes to the straight piece of E around t: shift + slope · t.
 template <typename Floats>
 FCP_KERNEL void add_line(const RangeBlock& block, size_t i, size_t at,
-                         const typename Floats::Type& t, typename Floats::Type& shift,
-                         typename Floats::Type& slope) {
+                         const typename Floats::Type* t, typename Floats::Type* shift,
+                         typename Floats::Type* slope) {
   using Vector = typename Floats::Type;
-  const Vector& unit = floats<Floats>(block.hidden + i * kLanes + at);
+  const Vector unit = *floats<Floats>(block.hidden + i * kLanes + at);
   const Vector steep = Vector{} + block.weights[i] * block.moves[i];
-  const auto on = unit + t * block.moves[i] > 0;
-  shift += on ? block.weights[i] * unit : Vector{};
-  slope += on ? steep : Vector{};
+  const auto on = unit + *t * block.moves[i] > 0;
+  *shift += on ? block.weights[i] * unit : Vector{};
+  *slope += on ? steep : Vector{};
 }
 
 // E, up to rounding, and its slope.
@@ -72,17 +72,17 @@ template <typename Floats>
 FCP_KERNEL void sum_tangents(const RangeBlock& block, const float* t, float* ends, float* slopes) {
   using Vector = typename Floats::Type;
   for (size_t at = 0; at < kLanes; at += kFloatsIn<Floats>) {
-    const Vector own = floats<Floats>(t + at);
+    const Vector own = *floats<Floats>(t + at);
     Vector shift{}, slope{}, more_shift{}, more_slope{};
     size_t i = 0;
     for (; i + 2 <= block.units; i += 2) {
-      add_line<Floats>(block, i, at, own, shift, slope);
-      add_line<Floats>(block, i + 1, at, own, more_shift, more_slope);
+      add_line<Floats>(block, i, at, &own, &shift, &slope);
+      add_line<Floats>(block, i + 1, at, &own, &more_shift, &more_slope);
     }
-    for (; i < block.units; ++i) add_line<Floats>(block, i, at, own, shift, slope);
+    for (; i < block.units; ++i) add_line<Floats>(block, i, at, &own, &shift, &slope);
     slope += more_slope;
-    floats<Floats>(ends + at) = shift + more_shift + slope * own + block.shift;
-    floats<Floats>(slopes + at) = slope;
+    *floats<Floats>(ends + at) = shift + more_shift + slope * own + block.shift;
+    *floats<Floats>(slopes + at) = slope;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
 #include "fcp/network/libtorch_error.h"
+#include "fcp/network/lower_attention.h"
 
 namespace fcp {
 namespace {
@@ -76,7 +77,8 @@ std::vector<Range> step_outputs(const PreparedHead& head, size_t index,
 
 }  // namespace
 
-PreparedHead prepare_head(std::shared_ptr<const Network> network, const BoundOptions& options) {
+PreparedHead prepare_head(std::shared_ptr<const Network> given, const BoundOptions& options) {
+  std::shared_ptr<const Network> network = with_attention_lowered(std::move(given));
   if (network->inputs().size() != 1) {
     fail("bounds need a head with one input, found ", network->inputs().size());
   }

@@ -36,13 +36,14 @@ FCP_KERNEL void make_tile(const AffineWork& work, size_t row, size_t first) {
     const size_t own = std::min(row + i, work.rows - 1);
     in[i] = work.in + own * work.stride;
     out[i] = work.out + own * width + first;
-    for (size_t part = 0; part < kParts; ++part) sum[i][part] = floats<Floats>(bias + part * kStep);
+    for (size_t part = 0; part < kParts; ++part)
+      sum[i][part] = *floats<Floats>(bias + part * kStep);
   }
   for (size_t k = 0; k < inputs; ++k, weights += width) {
     for (size_t i = 0; i < kRows; ++i) {
       const float input = in[i][k];
       for (size_t part = 0; part < kParts; ++part) {
-        sum[i][part] += input * floats<Floats>(weights + part * kStep);
+        sum[i][part] += input * *floats<Floats>(weights + part * kStep);
       }
     }
   }
@@ -50,7 +51,7 @@ FCP_KERNEL void make_tile(const AffineWork& work, size_t row, size_t first) {
   for (size_t i = 0; i < kRows; ++i) {
     for (size_t part = 0; part < kParts; ++part) {
       const Vector& value = sum[i][part];
-      floats<Floats>(out[i] + part * kStep) = value < least ? Vector{} + least : value;
+      *floats<Floats>(out[i] + part * kStep) = value < least ? Vector{} + least : value;
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "fcp/network/bound_support.h"
 
+#include "fcp/network/lower_attention.h"
+
 namespace fcp {
 
 std::vector<BoundPlan> plan_bounds(const Network& network) {
@@ -28,6 +30,12 @@ std::vector<BoundPlan> plan_bounds(const Network& network) {
 std::vector<BoundSupport> bound_support(const Network& network) {
   std::vector<BoundSupport> result;
   for (const BoundPlan& plan : plan_bounds(network)) result.push_back(plan.support);
+  for (size_t i = 0; i < result.size(); ++i) {
+    const Node& node = network.steps()[i].node;
+    const bool apart = result[i] == BoundSupport::kNone && node.op == "Attention" &&
+                       can_lower(node, network.graph().initializers);
+    if (apart) result[i] = BoundSupport::kLinear;  // of its parts
+  }
   return result;
 }
 

@@ -16,7 +16,7 @@ struct BoundPlan {
 };
 std::vector<BoundPlan> plan_bounds(const Network& network);
 
-// The support alone.
+// The support alone, with what an operator gets that bounds take apart (lower_attention.h).
 std::vector<BoundSupport> bound_support(const Network& network);
 
 const char* support_name(BoundSupport support);  // "none", "interval", "linear"

@@ -6,6 +6,7 @@
 
 #include "fcp/base/infinity.h"
 #include "fcp/network/curve_piece.h"
+#include "fcp/network/curve_touch.h"
 
 namespace fcp {
 namespace {
@@ -77,23 +78,39 @@ void replace_unknown(torch::Tensor& slope, torch::Tensor& bias, const torch::Ten
 Relaxation best_lines(const Curve& curve, const Piece& piece, torch::ScalarType type,
                       bool crossing) {
   const torch::Tensor middle = (piece.l + piece.u) / 2;
+  torch::Tensor slopes = torch::stack(slopes_to_try(curve, piece, crossing));
+  slopes = slopes.to(type).to(torch::kDouble);  // the very slopes that the walk will use
+  slopes = slopes.masked_fill(slopes.isfinite().logical_not(), 0);
+  const Range biases = intercepts(curve, piece, slopes, crossing ? kBisections : 0);
+  const auto best = [&](const torch::Tensor& bias, bool below) {
+    torch::Tensor height = slopes * middle + bias;
+    if (!below) height = -height;
+    return height.masked_fill(height.isnan(), -kInfinity).argmax(0, /*keepdim=*/true);
+  };
+  const auto taken = [](const torch::Tensor& each, const torch::Tensor& index) {
+    return each.gather(0, index).squeeze(0);
+  };
+  const torch::Tensor lower = best(biases.lower, true), upper = best(biases.upper, false);
   Relaxation lines;
-  for (torch::Tensor slope : slopes_to_try(curve, piece, crossing)) {
-    slope = slope.to(type).to(torch::kDouble);  // the very slope that the walk will use
-    slope = slope.masked_fill(slope.isfinite().logical_not(), 0);
-    const Range biases = intercepts(curve, piece, slope, crossing ? kBisections : 0);
-    if (!lines.lower_slope.defined()) {
-      lines = {slope, biases.lower, slope, biases.upper, {}, {}, {}, {}};
-      continue;
-    }
-    const torch::Tensor higher =
-        slope * middle + biases.lower > lines.lower_slope * middle + lines.lower_bias;
-    lines.lower_slope = torch::where(higher, slope, lines.lower_slope);
-    lines.lower_bias = torch::where(higher, biases.lower, lines.lower_bias);
-    const torch::Tensor below =
-        slope * middle + biases.upper < lines.upper_slope * middle + lines.upper_bias;
-    lines.upper_slope = torch::where(below, slope, lines.upper_slope);
-    lines.upper_bias = torch::where(below, biases.upper, lines.upper_bias);
+  lines.lower_slope = taken(slopes, lower);
+  lines.lower_bias = taken(biases.lower, lower);
+  lines.upper_slope = taken(slopes, upper);
+  lines.upper_bias = taken(biases.upper, upper);
+  return lines;
+}
+
+// Of pieces with a knot inside: lines that touch, where they are known, else of slopes tried.
+Relaxation crossing_lines(const Curve& curve, const Piece& piece, torch::ScalarType type) {
+  const auto [below, above] = touching_lines(curve, piece, type);
+  Relaxation lines;
+  if (!below || !above) lines = best_lines(curve, piece, type, /*crossing=*/true);
+  if (below) {
+    lines.lower_slope = below->slope;
+    lines.lower_bias = below->bias;
+  }
+  if (above) {
+    lines.upper_slope = above->slope;
+    lines.upper_bias = above->bias;
   }
   return lines;
 }
@@ -129,7 +146,7 @@ Relaxation smooth_lines(const Curve& curve, const Piece& piece, torch::ScalarTyp
   for (size_t i = 1; i < curve.knots.size(); ++i) crossing = crossing.logical_or(piece.inside[i]);
   const Range few = {piece.l.masked_select(crossing), piece.u.masked_select(crossing)};
   if (few.lower.numel() == 0) return lines;
-  const Relaxation better = best_lines(curve, make_piece(curve, few), type, /*crossing=*/true);
+  const Relaxation better = crossing_lines(curve, make_piece(curve, few), type);
   lines.lower_slope = lines.lower_slope.masked_scatter(crossing, better.lower_slope);
   lines.lower_bias = lines.lower_bias.masked_scatter(crossing, better.lower_bias);
   lines.upper_slope = lines.upper_slope.masked_scatter(crossing, better.upper_slope);

@@ -99,16 +99,15 @@ std::vector<Fan> make_fans(const Curve& curve, const Piece& piece, torch::Scalar
   for (const bool below : {true, false}) {
     const torch::Tensor first = below ? least_from : most_from;
     const torch::Tensor last = below ? most_to : least_to;
-    std::vector<torch::Tensor> slopes, biases;
+    std::vector<torch::Tensor> between;
     for (int k = 0; k < kFanLines; ++k) {
       const double share = static_cast<double>(k) / (kFanLines - 1);
-      torch::Tensor slope = (first + (last - first) * share).to(type).to(torch::kDouble);
-      slope = slope.masked_fill(slope.isfinite().logical_not(), 0);
-      const Range ends = intercepts(curve, piece, slope, kBisections);
-      slopes.push_back(slope);
-      biases.push_back(below ? ends.lower : ends.upper);
+      between.push_back(first + (last - first) * share);
     }
-    fans.push_back({torch::stack(slopes), torch::stack(biases)});
+    torch::Tensor slopes = torch::stack(between).to(type).to(torch::kDouble);
+    slopes = slopes.masked_fill(slopes.isfinite().logical_not(), 0);
+    const Range ends = intercepts(curve, piece, slopes, kBisections);
+    fans.push_back({slopes, below ? ends.lower : ends.upper});
   }
   return fans;
 }

@@ -23,7 +23,8 @@ struct Piece {
 // `ends_only`: without the knots and turns where f never falls.
 Piece make_piece(const Curve& curve, const Range& range, bool ends_only = false);
 
-// The extrema of f(x) − a·x on the piece: intercepts of the lines of slope a below and above f.
+// The extrema of f(x) − a·x on the piece: intercepts of the lines of slopes a [K, …] below and
+// above f.
 Range intercepts(const Curve& curve, const Piece& piece, const torch::Tensor& a, int bisections);
 
 // The slope of the tangent, at a point of the region between two knots, that goes through f at the

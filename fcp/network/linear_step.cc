@@ -4,9 +4,12 @@
 #include <limits>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/line_rows.h"
 #include "fcp/network/row_product.h"
 
 namespace fcp {
@@ -131,16 +134,19 @@ void add_affine_constants(const LinearStep& step, const std::vector<Coefficients
                           Biases& biases) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined()) continue;
-    const auto sums = [&](const torch::Tensor& a, const torch::Tensor& values) {
-      return careful_row_sums(a, values, step.rows);
+    const auto& [lower, upper] = outputs[i];
+    const auto sums = [&](const torch::Tensor& values, bool magnitude) {
+      const torch::Tensor low = careful_row_sums(lower, values, step.rows, magnitude);
+      return Biases{
+          low, lower.is_same(upper) ? low : careful_row_sums(upper, values, step.rows, magnitude)};
     };
     if (i < step.constants.size() && step.constants[i].defined()) {
-      biases.lower = biases.lower + sums(outputs[i].lower, step.constants[i]);
-      biases.upper = biases.upper + sums(outputs[i].upper, step.constants[i]);
+      const Biases constants = sums(step.constants[i], false);
+      biases = {biases.lower + constants.lower, biases.upper + constants.upper};
     }
     if (i < step.errors.size() && step.errors[i].defined()) {
-      biases.lower = biases.lower - sums(outputs[i].lower.abs(), step.errors[i]);
-      biases.upper = biases.upper + sums(outputs[i].upper.abs(), step.errors[i]);
+      const Biases errors = sums(step.errors[i], true);
+      biases = {biases.lower - errors.lower, biases.upper + errors.upper};
     }
   }
 }
@@ -188,6 +194,10 @@ Coefficients through_curve(const LinearStep& step, const Coefficients& output, B
     const CurveLine below = line_below(step.lines, lines), above = line_above(step.lines, lines);
     const CurveLine& at_plus = sign > 0 ? below : above;
     const CurveLine& at_minus = sign > 0 ? above : below;
+    if (lines == nullptr && takes_loops(a) && a.size(1) % step.rows == 0) {
+      return along_lines(a, {at_plus.slope, at_plus.bias, at_minus.slope, at_minus.bias}, step.rows,
+                         bias);
+    }
     const torch::Tensor plus = a.clamp_min(0), minus = a.clamp_max(0);
     bias = bias + bias_sums(plus, at_plus.bias, step.rows) +
            bias_sums(minus, at_minus.bias, step.rows);

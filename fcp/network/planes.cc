@@ -4,6 +4,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/line_rows.h"
 #include "fcp/network/row_product.h"
 
 namespace fcp {
@@ -41,12 +42,14 @@ Coefficients& Coefficients::operator+=(const Coefficients& other) {
   return *this;
 }
 
-torch::Tensor careful_row_sums(const torch::Tensor& coefficients, const torch::Tensor& values,
-                               int64_t rows) {
-  if (coefficients.size(1) % rows != 0) {
-    fail("linear bounds need an operator to keep rows apart, found ", coefficients.size(1),
+torch::Tensor careful_row_sums(const torch::Tensor& given, const torch::Tensor& values,
+                               int64_t rows, bool magnitude) {
+  if (given.size(1) % rows != 0) {
+    fail("linear bounds need an operator to keep rows apart, found ", given.size(1),
          " rows made of ", rows);
   }
+  if (takes_loops(given)) return weighted_sums(given, values, rows, magnitude);
+  const torch::Tensor coefficients = magnitude ? given.abs() : given;
   // Not asked of a device, which would have to be waited for.
   if (values.is_cpu() && values.isfinite().all().item<bool>()) {
     return row_sums(coefficients, values, rows);
@@ -94,8 +97,8 @@ Coefficients between_planes(const Planes& planes, Coefficients output, int64_t r
     return careful_row_sums(a, values, rows);
   };
   if (planes.rounding.defined()) {
-    biases.lower = biases.lower - sums(output.lower.abs(), planes.rounding);
-    biases.upper = biases.upper + sums(output.upper.abs(), planes.rounding);
+    biases.lower = biases.lower - careful_row_sums(output.lower, planes.rounding, rows, true);
+    biases.upper = biases.upper + careful_row_sums(output.upper, planes.rounding, rows, true);
   }
   if (planes.unit_sum >= 0) {
     const torch::Tensor lower = sum_shift(output.lower, planes);

@@ -40,10 +40,11 @@ struct Biases {
   torch::Tensor lower, upper;
 };
 
-// Σ over everything but S and N of coefficients [S, N', …] times values [N', …], of N rows; the
-// values may be infinite where nothing depends on them.
+// Σ over everything but S and N of coefficients [S, N', …], or of their magnitudes, times values
+// [N', …], of N rows; the values may be infinite where nothing depends on them, and are not
+// negative where magnitudes are taken.
 torch::Tensor careful_row_sums(const torch::Tensor& coefficients, const torch::Tensor& values,
-                               int64_t rows);
+                               int64_t rows, bool magnitude = false);
 
 struct Planes {
   Range middle;               // their values at m

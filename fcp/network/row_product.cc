@@ -141,20 +141,43 @@ void sum_each_row(const torch::Tensor& x, torch::Tensor& sums) {
 
 }  // namespace
 
+KnownTensor::KnownTensor(const torch::Tensor& tensor)
+    : tensor_(tensor), version_(static_cast<uint32_t>(tensor._version())) {}
+
+bool KnownTensor::is(const torch::Tensor& tensor) const {
+  return tensor_.defined() && tensor_.data_ptr() == tensor.data_ptr() &&
+         tensor_.sizes() == tensor.sizes() && tensor_.strides() == tensor.strides() &&
+         tensor_.scalar_type() == tensor.scalar_type() && version_ == tensor._version();
+}
+
 std::shared_ptr<const PackedMatrix> PackedCache::packed(const torch::Tensor& matrix) {
-  constexpr int64_t kMostKept = 1 << 22;  // numbers: a copy of small weights only
+  constexpr int64_t kMostKept = 1 << 22;  // numbers: copies of small weights only
+  constexpr size_t kMostEntries = 3;
   if (matrix.numel() > kMostKept) return pack(matrix);
   const std::lock_guard lock(mutex_);
-  // Views such as a transpose are new tensors at every call: known by what they look at.
-  const bool known = packed_ != nullptr && source_.data_ptr() == matrix.data_ptr() &&
-                     source_.sizes() == matrix.sizes() && source_.strides() == matrix.strides() &&
-                     source_.scalar_type() == matrix.scalar_type() && version_ == matrix._version();
-  if (!known) {
-    packed_ = pack(matrix);
-    source_ = matrix;  // held, so that nothing else comes to lie at its place
-    version_ = static_cast<uint32_t>(matrix._version());
+  int64_t kept = matrix.numel();
+  for (const Entry& entry : entries_) {
+    if (entry.source.is(matrix)) return entry.packed;
+    kept += entry.numbers;
   }
-  return packed_;
+  while (!entries_.empty() && (kept > kMostKept || entries_.size() >= kMostEntries)) {
+    kept -= entries_.front().numbers;
+    entries_.erase(entries_.begin());
+  }
+  entries_.push_back({KnownTensor(matrix), matrix.numel(), pack(matrix)});
+  return entries_.back().packed;
+}
+
+SignedParts SignedCache::parts(const torch::Tensor& weight) {
+  constexpr int64_t kMostKept = 1 << 20;
+  const auto made = [&] { return SignedParts{weight.clamp_min(0), weight.clamp_max(0)}; };
+  if (weight.numel() > kMostKept) return made();
+  const std::lock_guard lock(mutex_);
+  if (!source_.is(weight)) {
+    parts_ = made();
+    source_ = KnownTensor(weight);
+  }
+  return parts_;
 }
 
 torch::Tensor row_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache* cache,

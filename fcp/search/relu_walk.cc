@@ -45,11 +45,11 @@ FCP_KERNEL void flip(const ReluWalk& walk, const float* p, WalkScratch& scratch)
   size_t count = 0;
   for (size_t j = 0; j < head.hidden_width; j += kLanes) {
     LaneMask& active = *reinterpret_cast<LaneMask*>(&scratch.active[j]);
-    const LaneMask now = lanes(p + j) > 0;
+    const LaneMask now = *lanes(p + j) > 0;
     const LaneMask flipped = now ^ active;
-    if (!any_of(flipped)) continue;
+    if (!any_of(&flipped)) continue;
     active = now;
-    const Lanes weights = now ? lanes(&head.w2[j]) : -lanes(&head.w2[j]);
+    const Lanes weights = now ? *lanes(&head.w2[j]) : -*lanes(&head.w2[j]);
     for (size_t lane = 0; lane < kLanes; ++lane) {
       scratch.units[count] = static_cast<uint32_t>(j + lane);
       scratch.weights[count] = weights[lane];
@@ -66,10 +66,10 @@ FCP_KERNEL void flip(const ReluWalk& walk, const float* p, WalkScratch& scratch)
 FCP_KERNEL float answer(const ReluRows& head, const float* p) {
   Lanes sum{};
   for (size_t j = 0; j < head.hidden_width; j += kLanes) {
-    const Lanes& unit = lanes(p + j);
-    sum += lanes(&head.w2[j]) * (unit <= 0 ? Lanes{} : unit);
+    const Lanes unit = *lanes(p + j);
+    sum += *lanes(&head.w2[j]) * (unit <= 0 ? Lanes{} : unit);
   }
-  return sum_of(sum) + head.b2[0];
+  return sum_of(&sum) + head.b2[0];
 }
 
 struct Stretch {
@@ -80,20 +80,22 @@ struct Stretch {
 FCP_KERNEL Stretch straight_stretch(const float* p, const float* q, size_t width) {
   Lanes high = Lanes{} + kFar, back = Lanes{} + kFar;  // back: −low
   for (size_t j = 0; j < width; j += kLanes) {
-    const Lanes at = lanes(p + j) / lanes(q + j);  // not a number for padding: 0 / 0
+    const Lanes at = *lanes(p + j) / *lanes(q + j);  // not a number for padding: 0 / 0
     const Lanes behind = -at;
     const Lanes ahead = at >= 0 ? at : Lanes{} + kFar;
     const Lanes past = at < 0 ? behind : Lanes{} + kFar;
     high = ahead < high ? ahead : high;
     back = past < back ? past : back;
   }
-  return {largest_of(-back), -largest_of(-high)};
+  back = -back;
+  high = -high;
+  return {largest_of(&back), -largest_of(&high)};
 }
 
 FCP_KERNEL float squared(const float* z, size_t width) {
   Lanes sum{};
-  for (size_t j = 0; j < width; j += kLanes) sum += lanes(z + j) * lanes(z + j);
-  return sum_of(sum);
+  for (size_t j = 0; j < width; j += kLanes) sum += *lanes(z + j) * *lanes(z + j);
+  return sum_of(&sum);
 }
 
 // ‖moved − T z‖
@@ -101,7 +103,7 @@ FCP_KERNEL float distance(const float* moved, const float* z, float t, size_t wi
                           DistanceOrder order) {
   Lanes result{};
   for (size_t j = 0; j < width; j += kLanes) {
-    const Lanes at = lanes(moved + j) - t * lanes(z + j);
+    const Lanes at = *lanes(moved + j) - t * *lanes(z + j);
     if (order == DistanceOrder::kEuclidean) {
       result += at * at;
       continue;
@@ -113,8 +115,8 @@ FCP_KERNEL float distance(const float* moved, const float* z, float t, size_t wi
       result = result > size ? result : size;  // size where it is not a number
     }
   }
-  if (order == DistanceOrder::kLargest) return largest_of(result);
-  return order == DistanceOrder::kSum ? sum_of(result) : std::sqrt(sum_of(result));
+  if (order == DistanceOrder::kLargest) return largest_of(&result);
+  return order == DistanceOrder::kSum ? sum_of(&result) : std::sqrt(sum_of(&result));
 }
 
 constexpr Lanes kLaneNumbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -129,11 +131,11 @@ FCP_KERNEL Peak peak_at(const float* moved, const float* z, float t, size_t widt
   const float size = distance(moved, z, t, width, DistanceOrder::kLargest);
   Lanes place = Lanes{} - 1;
   for (size_t j = 0; j < width; j += kLanes) {
-    const Lanes at = lanes(moved + j) - t * lanes(z + j);
+    const Lanes at = *lanes(moved + j) - t * *lanes(z + j);
     const Lanes here = kLaneNumbers + static_cast<float>(j);
     place = (at < 0 ? -at : at) == size ? here : place;
   }
-  const float found = largest_of(place);
+  const float found = largest_of(&place);
   if (!(found >= 0)) return {width, false};
   const auto feature = static_cast<size_t>(found);
   return {feature, moved[feature] - t * z[feature] < 0};
@@ -159,7 +161,7 @@ FCP_KERNEL void largest_distances(const float* moved, const float* z, const doub
 }
 
 FCP_KERNEL void advance(float* from, const float* direction, float t, size_t width) {
-  for (size_t j = 0; j < width; j += kLanes) lanes(from + j) -= t * lanes(direction + j);
+  for (size_t j = 0; j < width; j += kLanes) *lanes(from + j) -= t * *lanes(direction + j);
 }
 
 // The distances after the steps of a stretch, the first of which has the number `done`. Steps that

@@ -31,11 +31,12 @@ TEST(Lanes, SumAndLargest) {
 }
 
 TEST(Lanes, AnyOf) {
-  EXPECT_FALSE(any_of(LaneMask{}));
+  const LaneMask none{};
+  EXPECT_FALSE(any_of(&none));
   for (size_t lane = 0; lane < kLanes; ++lane) {
     LaneMask mask{};
     mask[lane] = -1;
-    EXPECT_TRUE(any_of(mask)) << lane;
+    EXPECT_TRUE(any_of(&mask)) << lane;
   }
 }
 

@@ -8,6 +8,7 @@
 #include "fcp/base/random.h"
 
 #include "tests/bounds/heads.h"
+#include "tests/bounds/operators.h"
 
 namespace fcp {
 namespace {
@@ -33,6 +34,7 @@ std::vector<NamedGraph> monotone_heads() {
   product.nodes[2].inputs = {"x", "u"};
   heads.push_back({"MatMul of two", product});
   for (const char* op : {"Sin", "Cos", "Floor"}) heads.push_back({op, single(op, {6})});
+  for (NamedGraph& each : attention_cases()) heads.push_back(std::move(each));
   for (const char* op : {"ReduceL1", "ReduceL2", "ReduceLogSumExp"}) {
     heads.push_back({op, single(op, {6}, {{"axes", std::vector<int64_t>{1}}})});
   }

@@ -47,8 +47,40 @@ inline std::vector<NamedGraph> normalizing_cases() {
   return cases;
 }
 
+// Attention of x, its keys and values being other functions of x; and rotations of x.
+inline std::vector<NamedGraph> attention_cases() {
+  std::vector<NamedGraph> cases;
+  const auto attention = [&](const std::string& name, std::map<std::string, Attribute> more,
+                             const torch::Tensor& mask = {}) {
+    more["q_num_heads"] = more["kv_num_heads"] = int64_t{2};
+    Graph graph = single("Attention", {3, 4}, more, {}, 23);
+    graph.nodes.insert(graph.nodes.begin(), make_node("Tanh", {"x"}, {"t"}));
+    graph.nodes[1].inputs = {"x", "t", "x"};
+    if (mask.defined()) {
+      graph.initializers["mask"] = mask;
+      graph.nodes[1].inputs.push_back("mask");
+    }
+    cases.push_back({name, graph});
+  };
+  attention("Attention", {});
+  attention("Attention, causal", {{"is_causal", int64_t{1}}, {"scale", 0.9f}});
+  torch::Tensor seen = torch::ones({3, 3}, torch::kBool);
+  seen.select(1, 2).fill_(false);
+  attention("Attention, masked", {{"softcap", 1.5f}}, seen);
+  const torch::Tensor angle = torch::randn({1, 3, 2});
+  for (const int64_t interleaved : {0, 1}) {
+    cases.push_back({concat("RotaryEmbedding ", interleaved),
+                     single("RotaryEmbedding", {2, 3, 6},
+                            {{"interleaved", interleaved}, {"rotary_embedding_dim", int64_t{4}}},
+                            {{"a", angle.cos()}, {"b", angle.sin()}}, 23)});
+  }
+  return cases;
+}
+
 inline std::vector<NamedGraph> smooth_cases() {
   std::vector<NamedGraph> cases = normalizing_cases();
+  for (NamedGraph& each : attention_cases()) cases.push_back(std::move(each));
+  cases.push_back({"Mul of two", joined("Mul")});
   cases.push_back({"Softmax", single("Softmax", {5})});
   cases.push_back({"Softmax of the first axis", single("Softmax", {4, 2}, {{"axis", int64_t{1}}})});
   cases.push_back({"Softmax of old", single("Softmax", {2, 5}, {}, {}, 11)});

@@ -11,7 +11,13 @@ struct SoundnessEffort {
   int samples = 20;  // batches of points
   int searches = 3;  // steps of gradient ascent for each output and end
   double radius = 0.5;
+  int64_t copies = 1;  // points of each ball in a batch
 };
+
+// Each row of the tensor so many times, one after the other; an undefined tensor stays so.
+inline torch::Tensor row_copies(const torch::Tensor& rows, int64_t copies) {
+  return copies == 1 || !rows.defined() ? rows : rows.repeat_interleave(copies, 0);
+}
 
 // Counts the points tried. Also that α-CROWN is never looser than CROWN.
 // What the network computes, and what it would compute without rounding (nearly: in double
@@ -42,13 +48,18 @@ inline int64_t check_soundness(const NamedGraph& named, int64_t rows,
     const auto try_points = [&](const torch::Tensor& x) {
       const torch::Tensor y = head->forward(x).detach();
       const torch::Tensor true_y = exact->forward(x.detach().to(torch::kDouble)).detach();
-      points += rows;
+      points += x.size(0);
+      const int64_t copies = x.size(0) / rows;
       for (size_t i = 0; i < kAllMethods.size(); ++i) {
-        EXPECT_TRUE(contains(ranges[i], y) && contains(ranges[i], true_y))
+        const Range range = {row_copies(ranges[i].lower, copies),
+                             row_copies(ranges[i].upper, copies)};
+        EXPECT_TRUE(contains(range, y) && contains(range, true_y))
             << named.name << " " << bound_name(kAllMethods[i]) << " norm " << norm_name(norm);
       }
     };
-    for (int i = 0; i < effort.samples; ++i) try_points(sample_ball(ball, i % 2));
+    const Ball many = {row_copies(ball.center, effort.copies),
+                       row_copies(ball.radius, effort.copies), norm, scale};
+    for (int i = 0; i < effort.samples; ++i) try_points(sample_ball(many, i % 2));
     const int64_t outputs = std::min<int64_t>(ranges[0].lower.numel() / rows, 4);
     for (int64_t k = 0; k < outputs; ++k) {
       for (const double sign : {-1.0, 1.0}) {

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "fcp/network/bound_support.h"
 #include "fcp/network/cut.h"
 
 #include "tests/bounds/soundness.h"
@@ -57,6 +58,31 @@ TEST(Transformer, MasksOfTheLeastFloat) {
     const auto head = head_of(named.graph);
     const double width = mean_width(head, BoundMethod::kCrown, 0.01);
     EXPECT_TRUE(std::isfinite(width)) << masked;
+  }
+}
+
+// Attention as one operator has the bounds of the operators it means.
+TEST(Transformer, AttentionAsOneOperatorHasTheBoundsOfItsParts) {
+  TransformerShape shape = {.tokens = 2, .width = 4, .heads = 2, .hidden = 3};
+  for (const double masked : {0.0, -1e4}) {
+    shape.masked = masked;
+    torch::manual_seed(34);
+    shape.one_operator = false;
+    const auto parts = head_of(last_block("parts", shape).graph);
+    torch::manual_seed(34);
+    shape.one_operator = true;
+    const NamedGraph whole = last_block("whole", shape);
+    const auto head = head_of(whole.graph);
+    const torch::Tensor x = torch::randn({3, 2, 4});
+    ASSERT_TRUE(torch::allclose(head->forward(x), parts->forward(x), 1e-5, 1e-6));
+    for (const BoundMethod method : kAllMethods) {
+      const double ratio = mean_width(head, method, 0.02) / mean_width(parts, method, 0.02);
+      EXPECT_NEAR(ratio, 1, 0.01) << bound_name(method);
+    }
+    for (const BoundSupport support : bound_support(*head)) {
+      EXPECT_EQ(support, BoundSupport::kLinear);
+    }
+    check_soundness(whole, 2, {6, 1, 0.05});
   }
 }
 

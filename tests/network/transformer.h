@@ -16,9 +16,10 @@ namespace fcp {
 
 struct TransformerShape {
   int64_t tokens = 3, width = 8, heads = 2, hidden = 12, blocks = 1, outputs = 1;
-  bool norm_first = true;   // as in a ViT; else after the sum, as in BERT
-  bool flat_input = false;  // [N, tokens · width] instead of [N, tokens, width]
-  double masked = 0;        // added to the scores of the last key, as for padding; 0: no mask
+  bool norm_first = true;     // as in a ViT; else after the sum, as in BERT
+  bool flat_input = false;    // [N, tokens · width] instead of [N, tokens, width]
+  double masked = 0;          // added to the scores of the last key, as for padding; 0: no mask
+  bool one_operator = false;  // attention as the operator of operator set 23
 };
 
 // Writes the nodes of a graph one after the other.
@@ -26,7 +27,7 @@ class TransformerWriter {
  public:
   explicit TransformerWriter(const TransformerShape& shape) : shape_(shape) {
     graph_.name = "transformer";
-    graph_.opset = 20;
+    graph_.opset = shape.one_operator ? 23 : 20;
   }
 
   // x → blocks "block1", "block2", … → the first token → y.
@@ -87,7 +88,28 @@ class TransformerWriter {
     return node("Transpose", {to + "_heads"}, to + "_turned", {{"perm", std::move(order)}});
   }
 
+  // [1, 1, 1, tokens], or "" for none.
+  std::string mask(const std::string& name) {
+    if (shape_.masked == 0) return "";
+    torch::Tensor mask = torch::zeros({1, 1, 1, shape_.tokens});
+    mask.select(3, shape_.tokens - 1).fill_(shape_.masked);
+    graph_.initializers[name + "_mask"] = mask;
+    return name + "_mask";
+  }
+
+  std::string one_attention(const std::string& from, const std::string& name) {
+    std::vector<std::string> inputs;
+    for (const char* what : {"_q", "_k", "_v"}) {
+      inputs.push_back(linear(from, name + what, shape_.width, shape_.width));
+    }
+    inputs.push_back(mask(name));
+    node("Attention", inputs, name + "_joined",
+         {{"q_num_heads", shape_.heads}, {"kv_num_heads", shape_.heads}});
+    return linear(name + "_joined", name + "_out", shape_.width, shape_.width);
+  }
+
   std::string attention(const std::string& from, const std::string& name) {
+    if (shape_.one_operator) return one_attention(from, name);
     const std::string q = heads(from, name + "_q", {0, 2, 1, 3});
     const std::string k = heads(from, name + "_k", {0, 2, 3, 1});
     const std::string v = heads(from, name + "_v", {0, 2, 1, 3});
@@ -95,11 +117,8 @@ class TransformerWriter {
     graph_.initializers[name + "_root"] = torch::tensor(static_cast<float>(std::sqrt(size)));
     node("MatMul", {q, k}, name + "_scores");
     std::string scores = node("Div", {name + "_scores", name + "_root"}, name + "_scaled");
-    if (shape_.masked != 0) {
-      torch::Tensor mask = torch::zeros({1, 1, 1, shape_.tokens});
-      mask.select(3, shape_.tokens - 1).fill_(shape_.masked);
-      graph_.initializers[name + "_mask"] = mask;
-      scores = node("Add", {scores, name + "_mask"}, name + "_masked");
+    if (const std::string added = mask(name); !added.empty()) {
+      scores = node("Add", {scores, added}, name + "_masked");
     }
     node("Softmax", {scores}, name + "_shares", {{"axis", int64_t{-1}}});
     node("MatMul", {name + "_shares", v}, name + "_mixed");

@@ -3,7 +3,8 @@
 //
 // Q, K and V are [N, heads, T, size] or [N, T, heads·size]; a key head serves as many query heads
 // as there are for each (grouped queries). A query that may see no key gives zeros.
-// Gradients flow; there are no bounds.
+// Gradients flow. Bounds go through an Attention taken apart (lower_attention.h), and through a
+// rotation, by constant angles, as it is: every number is a sum of two products.
 // Cost: 4 · N · heads · T_q · T_k · size. Reference: ONNX operator specification, version 23.
 // Tested by tests/network/ops_attention_test.cc.
 #include <cmath>
@@ -142,27 +143,69 @@ class RotaryOp : public Op {
     expect_rank(inputs[0], 3, 4, node_, "X");
     expect_floating(inputs[0], node_, "X");
     const torch::Tensor x = by_heads(inputs[0], heads_, node_, "X");
+    const int64_t size = turned_size(x);
+    const Pairs pairs = taken_apart(x, size);
+    const torch::Tensor c = angles(inputs, 1, x, size), s = angles(inputs, 2, x, size);
+    return {put_together({pairs.a * c - pairs.b * s, pairs.a * s + pairs.b * c, pairs.rest},
+                         inputs[0].dim() == 3)};
+  }
+
+  BoundRule bound_rule(const std::vector<bool>& constant) const override {
+    return affine_in_first(constant);
+  }
+  // A negative cosine or sine exchanges the ends of what it multiplies.
+  std::vector<Range> interval(const std::vector<Range>& inputs, double) const override {
+    Tensors tables;
+    for (const Range& input : inputs) tables.push_back(input.lower);
+    const torch::Tensor low = by_heads(inputs[0].lower, heads_, node_, "X");
+    const torch::Tensor high = by_heads(inputs[0].upper, heads_, node_, "X");
+    const int64_t size = turned_size(low);
+    const torch::Tensor c = angles(tables, 1, low, size), s = angles(tables, 2, low, size);
+    const Pairs l = taken_apart(low, size), u = taken_apart(high, size);
+    const auto times = [](const torch::Tensor& least, const torch::Tensor& most,
+                          const torch::Tensor& weight) {
+      return least * weight.clamp_min(0) + most * weight.clamp_max(0);
+    };
+    const bool flat = inputs[0].lower.dim() == 3;
+    return {{put_together({times(l.a, u.a, c) - times(u.b, l.b, s),
+                           times(l.a, u.a, s) + times(l.b, u.b, c), l.rest},
+                          flat),
+             put_together({times(u.a, l.a, c) - times(l.b, u.b, s),
+                           times(u.a, l.a, s) + times(u.b, l.b, c), u.rest},
+                          flat)}};
+  }
+  double roundings(const Tensors&) const override { return 4; }
+
+ private:
+  // The two numbers of each pair, [N, heads, T, size / 2], and those that stay.
+  struct Pairs {
+    torch::Tensor a, b, rest;
+  };
+
+  int64_t turned_size(const torch::Tensor& x) const {
     const int64_t size = rotated_ > 0 ? rotated_ : x.size(3);
     if (size > x.size(3) || size % 2 != 0) {
       fail(describe(node_), ": turns ", size, " of ", x.size(3), " numbers, expected an even part");
     }
-    const torch::Tensor cosine = angles(inputs, 1, x, size), sine = angles(inputs, 2, x, size);
-    const torch::Tensor turned = x.narrow(3, 0, size);
-    torch::Tensor result;
-    if (interleaved_) {
-      const torch::Tensor pairs = turned.reshape({x.size(0), x.size(1), x.size(2), size / 2, 2});
-      const torch::Tensor a = pairs.select(4, 0), b = pairs.select(4, 1);
-      result = torch::stack({a * cosine - b * sine, a * sine + b * cosine}, 4).flatten(3);
-    } else {
-      const torch::Tensor a = turned.narrow(3, 0, size / 2),
-                          b = turned.narrow(3, size / 2, size / 2);
-      result = torch::cat({a * cosine - b * sine, a * sine + b * cosine}, 3);
-    }
-    result = torch::cat({result, x.narrow(3, size, x.size(3) - size)}, 3);
-    return {inputs[0].dim() == 3 ? result.transpose(1, 2).flatten(2) : result};
+    return size;
   }
 
- private:
+  Pairs taken_apart(const torch::Tensor& x, int64_t size) const {
+    const torch::Tensor turned = x.narrow(3, 0, size), rest = x.narrow(3, size, x.size(3) - size);
+    if (!interleaved_) {
+      return {turned.narrow(3, 0, size / 2), turned.narrow(3, size / 2, size / 2), rest};
+    }
+    const torch::Tensor pairs = turned.reshape({x.size(0), x.size(1), x.size(2), size / 2, 2});
+    return {pairs.select(4, 0), pairs.select(4, 1), rest};
+  }
+
+  torch::Tensor put_together(const Pairs& pairs, bool flat) const {
+    const torch::Tensor turned = interleaved_ ? torch::stack({pairs.a, pairs.b}, 4).flatten(3)
+                                              : torch::cat({pairs.a, pairs.b}, 3);
+    const torch::Tensor result = torch::cat({turned, pairs.rest}, 3);
+    return flat ? result.transpose(1, 2).flatten(2) : result;
+  }
+
   // [N, 1, T, size / 2], from a cache by position or as given.
   torch::Tensor angles(const Tensors& inputs, size_t index, const torch::Tensor& x,
                        int64_t size) const {

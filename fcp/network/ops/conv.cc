@@ -10,6 +10,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/line_rows.h"
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
@@ -83,7 +84,14 @@ struct PlaceSpan {
 
 // The smallest box of places outside of which a [N, C, …] is 0; the first place where all is.
 std::vector<PlaceSpan> nonzero_spans(const torch::Tensor& a) {
-  const torch::Tensor places = a.detach().ne(0).any(0).any(0);
+  torch::Tensor places;
+  if (takes_loops(a)) {
+    const std::vector<bool> used = used_places(a.flatten(2));
+    places = torch::zeros(a.sizes().slice(2), torch::kBool);
+    for (size_t i = 0; i < used.size(); ++i) places.data_ptr<bool>()[i] = used[i];
+  } else {
+    places = a.detach().ne(0).any(0).any(0);
+  }
   std::vector<PlaceSpan> spans;
   for (int64_t dim = 0; dim < places.dim(); ++dim) {
     const torch::Tensor used =

@@ -54,7 +54,7 @@ class Gemm : public Op {
     return transpose_a_ ? BoundRule::kInterval : BoundRule::kAffine;
   }
   std::vector<Range> interval(const std::vector<Range>& inputs, double) const override {
-    return product_interval(*this, inputs, alpha_);
+    return product_interval(*this, inputs, alpha_, transpose_a_ ? nullptr : &parts_);
   }
   double roundings(const Tensors& inputs) const override {
     return static_cast<double>(inputs[0].size(1)) + 3;
@@ -87,6 +87,7 @@ class Gemm : public Op {
   bool transpose_a_;
   bool transpose_b_;
   mutable PackedCache weights_;
+  mutable SignedCache parts_;
 };
 
 // How many products of the two factors' numbers are held at once.
@@ -155,7 +156,7 @@ class MatMul : public Op {
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
     const bool constant =
         inputs[0].lower.is_same(inputs[0].upper) || inputs[1].lower.is_same(inputs[1].upper);
-    if (constant) return product_interval(*this, inputs);
+    if (constant) return product_interval(*this, inputs, 1, &parts_);
     return {bilinear_interval(inputs[0], inputs[1], roundings({inputs[0].lower}), unit)};
   }
   // Of stacks of matrices on both sides, which may both vary.
@@ -199,6 +200,7 @@ class MatMul : public Op {
 
   Node node_;
   mutable PackedCache weights_;
+  mutable SignedCache parts_;
 };
 
 }  // namespace

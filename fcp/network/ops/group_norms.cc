@@ -16,7 +16,7 @@
 namespace fcp {
 namespace {
 
-class GroupNormalization : public Op {
+class GroupNormalization : public NormalizingOp {
  public:
   explicit GroupNormalization(OpArguments& arguments)
       : node_(arguments.node()),
@@ -50,48 +50,25 @@ class GroupNormalization : public Op {
     return {torch::group_norm(x, groups_, weights[0], weights[1], epsilon_)};
   }
 
-  BoundRule bound_rule(const std::vector<bool>& constant) const override {
-    return affine_in_first(constant) == BoundRule::kAffine ? BoundRule::kSmooth : BoundRule::kNone;
-  }
-  std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
-    const torch::Tensor& like = inputs[0].lower;
-    const Range unscaled = centered_interval({grouped(like), grouped(inputs[0].upper)}, 1, epsilon_,
-                                             /*centers=*/true, unit);
-    return {scaled_interval(
-        {unscaled.lower.reshape(like.sizes()), unscaled.upper.reshape(like.sizes())},
-        per_channel(inputs, 1), per_channel(inputs, 2), unit)};
-  }
-  Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
-                      double unit) const override {
-    const torch::Tensor& like = inputs[0].lower;
-    CenteredRemainder z = centered_remainder({grouped(like), grouped(inputs[0].upper)},
-                                             grouped(middles[0]), 1, epsilon_,
-                                             /*centers=*/true, unit);
-    for (torch::Tensor* part : {&z.exact.lower, &z.exact.upper, &z.rounding, &z.size}) {
-      *part = part->reshape(like.sizes());
-    }
-    return scaled_remainder(z, per_channel(inputs, 1), per_channel(inputs, 2), unit);
+  Normalized normalized(const Tensors& inputs) const override {
+    const torch::Tensor& x = inputs[0];
+    const int64_t times = per_group_ ? x.size(1) / groups_ : 1;
+    Normalized result;
+    result.groups = groups_;
+    result.epsilon = epsilon_;
+    result.scale = per_channel(inputs[1].repeat_interleave(times), x);
+    result.bias = per_channel(inputs[2].repeat_interleave(times), x);
+    return result;
   }
 
  private:
-  torch::Tensor grouped(const torch::Tensor& x) const {
-    return x.reshape({x.size(0), groups_, -1});
-  }
-
-  torch::Tensor per_channel(const std::vector<Range>& inputs, size_t index) const {
-    std::vector<int64_t> shape(static_cast<size_t>(inputs[0].lower.dim()), 1);
-    shape[1] = -1;
-    const int64_t times = per_group_ ? inputs[0].lower.size(1) / groups_ : 1;
-    return inputs[index].lower.repeat_interleave(times).reshape(shape);
-  }
-
   Node node_;
   int64_t groups_;
   double epsilon_;
   bool per_group_;
 };
 
-class RmsNormalization : public Op {
+class RmsNormalization : public NormalizingOp {
  public:
   explicit RmsNormalization(OpArguments& arguments)
       : node_(arguments.node()),
@@ -113,22 +90,14 @@ class RmsNormalization : public Op {
     return {x * torch::rsqrt(square + epsilon_) * inputs[1]};
   }
 
-  BoundRule bound_rule(const std::vector<bool>& constant) const override {
-    return affine_in_first(constant) == BoundRule::kAffine ? BoundRule::kSmooth : BoundRule::kNone;
-  }
-  std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
-    const int64_t axis = normalize_axis(axis_, inputs[0].lower.dim(), node_);
-    const Range unscaled = centered_interval(inputs[0], inputs[0].lower.dim() - axis, epsilon_,
-                                             /*centers=*/false, unit);
-    return {scaled_interval(unscaled, inputs[1].lower, {}, unit)};
-  }
-  Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
-                      double unit) const override {
-    const int64_t rank = inputs[0].lower.dim();
-    const CenteredRemainder z =
-        centered_remainder(inputs[0], middles[0], rank - normalize_axis(axis_, rank, node_),
-                           epsilon_, /*centers=*/false, unit);
-    return scaled_remainder(z, inputs[1].lower, {}, unit);
+  Normalized normalized(const Tensors& inputs) const override {
+    const int64_t rank = inputs[0].dim();
+    Normalized result;
+    result.axes = rank - normalize_axis(axis_, rank, node_);
+    result.epsilon = epsilon_;
+    result.centers = false;
+    result.scale = inputs[1];
+    return result;
   }
 
  private:

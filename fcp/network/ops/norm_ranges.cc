@@ -3,6 +3,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/ops/normalization.h"
+#include "fcp/network/ops/shared.h"
 
 namespace fcp {
 namespace {
@@ -166,6 +167,52 @@ Range scaled_interval(const Range& z, const torch::Tensor& scale, const torch::T
   if (unit == 0) return {lower, upper};
   const torch::Tensor error = size * (8 * unit) + std::numeric_limits<float>::min();
   return {lower - error, upper + error};
+}
+
+torch::Tensor per_channel(const torch::Tensor& numbers, const torch::Tensor& x) {
+  std::vector<int64_t> shape(static_cast<size_t>(x.dim()), 1);
+  shape[1] = -1;
+  return numbers.reshape(shape);
+}
+
+namespace {
+
+Tensors lower_inputs(const std::vector<Range>& inputs) {
+  Tensors lower;
+  for (const Range& input : inputs) lower.push_back(input.lower);
+  return lower;
+}
+
+torch::Tensor in_groups(const torch::Tensor& x, int64_t groups) {
+  return groups > 0 ? x.reshape({x.size(0), groups, -1}) : x;
+}
+
+}  // namespace
+
+BoundRule NormalizingOp::bound_rule(const std::vector<bool>& constant) const {
+  return affine_in_first(constant) == BoundRule::kAffine ? BoundRule::kSmooth : BoundRule::kNone;
+}
+
+std::vector<Range> NormalizingOp::interval(const std::vector<Range>& inputs, double unit) const {
+  const Normalized of = normalized(lower_inputs(inputs));
+  const auto& [lower, upper] = inputs[0];
+  const Range z = centered_interval({in_groups(lower, of.groups), in_groups(upper, of.groups)},
+                                    of.axes, of.epsilon, of.centers, unit);
+  return {scaled_interval({z.lower.reshape(lower.sizes()), z.upper.reshape(lower.sizes())},
+                          of.scale, of.bias, unit)};
+}
+
+Remainder NormalizingOp::remainder(const std::vector<Range>& inputs, const Tensors& middles,
+                                   double unit) const {
+  const Normalized of = normalized(lower_inputs(inputs));
+  const auto& [lower, upper] = inputs[0];
+  CenteredRemainder z =
+      centered_remainder({in_groups(lower, of.groups), in_groups(upper, of.groups)},
+                         in_groups(middles[0], of.groups), of.axes, of.epsilon, of.centers, unit);
+  for (torch::Tensor* part : {&z.exact.lower, &z.exact.upper, &z.rounding, &z.size}) {
+    if (part->defined()) *part = part->reshape(lower.sizes());
+  }
+  return scaled_remainder(z, of.scale, of.bias, unit);
 }
 
 }  // namespace fcp

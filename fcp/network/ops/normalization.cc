@@ -100,7 +100,7 @@ class BatchNormalization : public Op {
   bool trains_ = false;
 };
 
-class InstanceNormalization : public Op {
+class InstanceNormalization : public NormalizingOp {
  public:
   explicit InstanceNormalization(OpArguments& arguments)
       : node_(arguments.node()), epsilon_(read_epsilon(arguments)) {
@@ -125,34 +125,21 @@ class InstanceNormalization : public Op {
                                  /*cudnn_enabled=*/true)};
   }
 
-  BoundRule bound_rule(const std::vector<bool>& constant) const override {
-    return affine_in_first(constant) == BoundRule::kAffine ? BoundRule::kSmooth : BoundRule::kNone;
-  }
-  std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
-    const Range z =
-        centered_interval(inputs[0], inputs[0].lower.dim() - 2, epsilon_, /*centers=*/true, unit);
-    return {scaled_interval(z, per_channel(inputs, 1), per_channel(inputs, 2), unit)};
-  }
-  Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
-                      double unit) const override {
-    const CenteredRemainder z =
-        centered_remainder(inputs[0], middles[0], inputs[0].lower.dim() - 2, epsilon_,
-                           /*centers=*/true, unit);
-    return scaled_remainder(z, per_channel(inputs, 1), per_channel(inputs, 2), unit);
+  Normalized normalized(const Tensors& inputs) const override {
+    Normalized result;
+    result.groups = inputs[0].size(1);
+    result.epsilon = epsilon_;
+    result.scale = per_channel(inputs[1], inputs[0]);
+    result.bias = per_channel(inputs[2], inputs[0]);
+    return result;
   }
 
  private:
-  static torch::Tensor per_channel(const std::vector<Range>& inputs, size_t index) {
-    std::vector<int64_t> shape(static_cast<size_t>(inputs[0].lower.dim()), 1);
-    shape[1] = -1;
-    return inputs[index].lower.reshape(shape);
-  }
-
   Node node_;
   double epsilon_;
 };
 
-class LayerNormalization : public Op {
+class LayerNormalization : public NormalizingOp {
  public:
   explicit LayerNormalization(OpArguments& arguments)
       : node_(arguments.node()),
@@ -197,24 +184,16 @@ class LayerNormalization : public Op {
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
     const bool one = std::count_if(node_.outputs.begin(), node_.outputs.end(),
                                    [](const std::string& name) { return !name.empty(); }) == 1;
-    return one && affine_in_first(constant) == BoundRule::kAffine ? BoundRule::kSmooth
-                                                                  : BoundRule::kNone;
+    return one ? NormalizingOp::bound_rule(constant) : BoundRule::kNone;
   }
-  std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
-    const int64_t rank = inputs[0].lower.dim();
-    const Range z = centered_interval(inputs[0], rank - normalize_axis(axis_, rank, node_),
-                                      epsilon_, /*centers=*/true, unit);
-    const torch::Tensor bias = inputs.size() > 2 ? inputs[2].lower : torch::Tensor();
-    return {scaled_interval(z, inputs[1].lower, bias, unit)};
-  }
-  Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
-                      double unit) const override {
-    const int64_t rank = inputs[0].lower.dim();
-    const CenteredRemainder z =
-        centered_remainder(inputs[0], middles[0], rank - normalize_axis(axis_, rank, node_),
-                           epsilon_, /*centers=*/true, unit);
-    return scaled_remainder(z, inputs[1].lower,
-                            inputs.size() > 2 ? inputs[2].lower : torch::Tensor(), unit);
+  Normalized normalized(const Tensors& inputs) const override {
+    const int64_t rank = inputs[0].dim();
+    Normalized result;
+    result.axes = rank - normalize_axis(axis_, rank, node_);
+    result.epsilon = epsilon_;
+    result.scale = inputs[1];
+    if (inputs.size() > 2) result.bias = inputs[2];
+    return result;
   }
 
  private:

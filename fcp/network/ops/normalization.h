@@ -1,6 +1,8 @@
 // What the normalising operators share: ε, and their ranges over a box.
 #pragma once
 
+#include <vector>
+
 #include <torch/types.h>
 
 #include "fcp/network/op.h"
@@ -42,5 +44,28 @@ Remainder scaled_remainder(const CenteredRemainder& z, const torch::Tensor& scal
 // z · scale + bias; an undefined bias adds nothing.
 Range scaled_interval(const Range& z, const torch::Tensor& scale, const torch::Tensor& bias,
                       double unit);
+
+// What a normalising operator does: of which numbers mean and variance are taken, and what comes
+// after. Its bounds follow: beside forward() it says only this.
+struct Normalized {
+  int64_t axes = 1;    // over the last of these; or
+  int64_t groups = 0;  // > 0: over each of so many groups of channels, all places
+  double epsilon = 0;
+  bool centers = true;
+  torch::Tensor scale, bias;  // broadcast to x; the bias may be undefined
+};
+class NormalizingOp : public Op {
+ public:
+  BoundRule bound_rule(const std::vector<bool>& constant) const override;
+  std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const final;
+  Remainder remainder(const std::vector<Range>& inputs, const Tensors& middles,
+                      double unit) const final;
+
+ protected:
+  virtual Normalized normalized(const Tensors& inputs) const = 0;
+};
+
+// A number per channel [C] for x [N, C, …].
+torch::Tensor per_channel(const torch::Tensor& numbers, const torch::Tensor& x);
 
 }  // namespace fcp

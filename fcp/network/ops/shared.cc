@@ -112,22 +112,45 @@ BoundRule affine_in_first(const std::vector<bool>& constant) {
   return BoundRule::kAffine;
 }
 
-std::vector<Range> product_interval(const Op& op, const std::vector<Range>& inputs, double factor) {
+namespace {
+
+// Whether the rows of input 0 may be given twice: they vary, are multiplied by a matrix, and
+// nothing is added that differs between them.
+bool may_stack(const std::vector<Range>& inputs) {
+  const bool varies = !inputs[0].lower.is_same(inputs[0].upper);
+  const torch::Tensor added = inputs.size() > 2 ? inputs[2].lower : torch::Tensor();
+  return varies && inputs[0].lower.dim() >= 2 && inputs[1].lower.dim() == 2 &&
+         (!added.defined() || added.dim() < 2 || added.size(0) == 1);
+}
+
+}  // namespace
+
+std::vector<Range> product_interval(const Op& op, const std::vector<Range>& inputs, double factor,
+                                    SignedCache* cache) {
   const size_t varying = inputs[0].lower.is_same(inputs[0].upper) ? 1 : 0;
   const torch::Tensor weight = inputs[1 - varying].lower;
-  const torch::Tensor plus = weight.clamp_min(0), minus = weight.clamp_max(0);
+  const SignedParts parts = cache != nullptr
+                                ? cache->parts(weight)
+                                : SignedParts{weight.clamp_min(0), weight.clamp_max(0)};
+  const torch::Tensor& with = factor >= 0 ? parts.plus : parts.minus;
+  const torch::Tensor& against = factor >= 0 ? parts.minus : parts.plus;
   const auto sum = [&](const torch::Tensor& rising, const torch::Tensor& falling) {
     Tensors arguments(2);
     arguments[varying] = falling;
-    arguments[1 - varying] = factor >= 0 ? minus : plus;
+    arguments[1 - varying] = against;
     const torch::Tensor other = op.forward(arguments)[0];
     arguments[varying] = rising;
-    arguments[1 - varying] = factor >= 0 ? plus : minus;
+    arguments[1 - varying] = with;
     if (inputs.size() > 2) arguments.push_back(inputs[2].lower);
     return op.forward(arguments)[0] + other;
   };
   const Range& x = inputs[varying];
-  return {{sum(x.lower, x.upper), sum(x.upper, x.lower)}};
+  if (cache == nullptr || !may_stack(inputs)) {
+    return {{sum(x.lower, x.upper), sum(x.upper, x.lower)}};
+  }
+  const int64_t rows = x.lower.size(0);
+  const torch::Tensor both = sum(torch::cat({x.lower, x.upper}), torch::cat({x.upper, x.lower}));
+  return {{both.narrow(0, 0, rows), both.narrow(0, rows, rows)}};
 }
 
 Op::BallOutput product_over_ball(const Op& op, const Op::BallInput& ball, const Tensors& inputs,

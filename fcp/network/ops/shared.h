@@ -10,6 +10,8 @@
 
 namespace fcp {
 
+class SignedCache;
+
 using UnaryFunction = std::function<torch::Tensor(const torch::Tensor&)>;
 
 // An operator of one input and one output of the same shape. Bounds go through it by its curve,
@@ -47,9 +49,10 @@ BoundRule affine_in_first(const std::vector<bool>& constant);
 //   lower = W⁺l + W⁻u + b        upper = W⁺u + W⁻l + b
 //
 // are sums of the same products in the same order whatever l and u are, and rounding is monotone:
-// a larger range never gives a smaller one, to the last bit.
+// a larger range never gives a smaller one, to the last bit. With a cache, which an operator gives
+// that multiplies the rows of input 0 by a matrix, both ends go through it at once.
 std::vector<Range> product_interval(const Op& op, const std::vector<Range>& inputs,
-                                    double factor = 1);
+                                    double factor = 1, SignedCache* cache = nullptr);
 
 // Over a ball around v the product ranges over Wv + b ± r‖w‖* for each row w of the weights, times
 // the scale: ‖w‖₁ for a box, ‖w‖₂ for a round ball, and for a diamond max|w|, where `columns`

@@ -91,7 +91,7 @@ FCP_KERNEL void window_places(const PlaneWork& work, const float* rows, float* o
     const float weight = kLargest ? 0 : work.weights[tap];
 #pragma GCC unroll 4
     for (size_t i = 0; i < kParts; ++i) {
-      const Vector x = floats<Floats>(from + i * kStep);
+      const Vector x = *floats<Floats>(from + i * kStep);
       if constexpr (kLargest) {
         sum[i] = x > sum[i] ? x : x == x ? sum[i] : x;  // NaN stays
       } else {
@@ -103,7 +103,7 @@ FCP_KERNEL void window_places(const PlaneWork& work, const float* rows, float* o
 #pragma GCC unroll 4
   for (size_t i = 0; i < kParts; ++i) {
     if ((i + 1) * kStep <= left) {
-      floats<Floats>(out + first + i * kStep) = sum[i];
+      *floats<Floats>(out + first + i * kStep) = sum[i];
     } else {
       for (size_t j = i * kStep; j < left; ++j) out[first + j] = sum[i][j - i * kStep];
     }

@@ -46,8 +46,8 @@ struct Tile {
 };
 
 template <typename Vector>
-FCP_KERNEL Vector& vector_at(void* at) {
-  return *static_cast<Vector*>(at);
+FCP_KERNEL Vector* vector_at(void* at) {
+  return static_cast<Vector*>(at);
 }
 
 // A vector of which only `count` numbers lie in memory.
@@ -56,14 +56,14 @@ FCP_KERNEL void load_some(const typename Panel::Number* from, size_t count,
                           typename Panel::Vector& to) {
   typename Panel::Number edge[Panel::kStep] = {};
   for (size_t i = 0; i < count; ++i) edge[i] = from[i];
-  to = vector_at<typename Panel::Vector>(edge);
+  to = *vector_at<typename Panel::Vector>(edge);
 }
 
 template <typename Panel>
 FCP_KERNEL void store_some(const typename Panel::Vector& from, size_t count,
                            typename Panel::Number* to) {
   typename Panel::Number edge[Panel::kStep];
-  vector_at<typename Panel::Vector>(edge) = from;
+  *vector_at<typename Panel::Vector>(edge) = from;
   for (size_t i = 0; i < count; ++i) to[i] = edge[i];
 }
 
@@ -81,7 +81,7 @@ FCP_KERNEL void product_tile(const Tile<typename Panel::Number>& tile) {
       sum[i][part] = Vector{};
       if (tile.first) continue;
       if constexpr (kWhole) {
-        sum[i][part] = vector_at<Vector>(out);
+        sum[i][part] = *vector_at<Vector>(out);
       } else {
         load_some<Panel>(out, tile.columns, sum[i][part]);
       }
@@ -112,7 +112,7 @@ FCP_KERNEL void product_tile(const Tile<typename Panel::Number>& tile) {
         if (tile.bias.columns != nullptr) {
           sum[i][part] += *reinterpret_cast<const Vector*>(tile.bias.columns + part * kStep);
         }
-        vector_at<Vector>(out) = sum[i][part];
+        *vector_at<Vector>(out) = sum[i][part];
       } else {
         Vector bias = {};
         if (tile.bias.columns != nullptr) load_some<Panel>(tile.bias.columns, tile.columns, bias);

@@ -35,7 +35,7 @@ template <typename Floats>
 FCP_KERNEL void load_floats(const float* from, size_t count, float fill,
                             typename Floats::Type& to) {
   if (count >= kFloatsIn<Floats>) {
-    to = floats<Floats>(from);
+    to = *floats<Floats>(from);
     return;
   }
   to = typename Floats::Type{} + fill;
@@ -45,7 +45,7 @@ FCP_KERNEL void load_floats(const float* from, size_t count, float fill,
 template <typename Floats>
 FCP_KERNEL void store_floats(const typename Floats::Type& from, size_t count, float* to) {
   if (count >= kFloatsIn<Floats>) {
-    floats<Floats>(to) = from;
+    *floats<Floats>(to) = from;
     return;
   }
   for (size_t i = 0; i < count; ++i) to[i] = from[i];
@@ -54,7 +54,7 @@ FCP_KERNEL void store_floats(const typename Floats::Type& from, size_t count, fl
 template <typename Floats>
 FCP_KERNEL float sum_of_floats(const typename Floats::Type& v) {
   float parts[kFloatsIn<Floats>];
-  floats<Floats>(parts) = v;
+  *floats<Floats>(parts) = v;
   for (size_t half = kFloatsIn<Floats> / 2; half > 0; half /= 2) {
     for (size_t i = 0; i < half; ++i) parts[i] += parts[i + half];
   }

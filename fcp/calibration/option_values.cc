@@ -68,7 +68,7 @@ bool fits(const Option& option, const OptionValue& value) {
       }
       return false;
     case OptionKind::kText:
-      return text != nullptr && is_utf8(*text);
+      return text != nullptr;
     case OptionKind::kNumbers:
       break;
   }
@@ -120,6 +120,11 @@ std::optional<OptionValue> value_in(const Option& option, const std::string& tex
   return text;
 }
 
+// Texts become metadata of a network, which is UTF-8.
+void check_utf8(const Option& option, const std::string& text) {
+  if (!is_utf8(text)) fail_option(option.name, "found ", text, ", expected UTF-8");
+}
+
 struct TextOfValue {
   std::string operator()(const AutoValue&) const { return "auto"; }
   std::string operator()(bool value) const { return value ? "true" : "false"; }
@@ -147,7 +152,7 @@ std::string expected_value(const Option& option, bool resolved) {
     case OptionKind::kChoice:
       return open + joined_choices(resolved ? every_choice(option) : option.choices, " or ");
     case OptionKind::kText:
-      return open + "UTF-8 text";
+      return open + "text";
     case OptionKind::kNumbers:
       break;
   }
@@ -157,11 +162,13 @@ std::string expected_value(const Option& option, bool resolved) {
 std::string option_text(const OptionValue& value) { return std::visit(TextOfValue{}, value); }
 
 void check_value(const Option& option, const OptionValue& value) {
+  check_utf8(option, option_text(value));
   if (fits(option, value)) return;
   fail_option(option.name, "found ", option_text(value), ", expected ", expected_value(option));
 }
 
 OptionValue parse_option(const Option& option, const std::string& text) {
+  check_utf8(option, text);
   const std::optional<OptionValue> value = value_in(option, text);
   if (!value || !fits(option, *value)) {
     fail_option(option.name, "found ", text, ", expected ", expected_value(option));

@@ -222,7 +222,7 @@ TEST(Options, ValuesOutOfRange) {
   EXPECT_EQ(said("norm", "3"), "norm: found 3, expected inf, 2 or 1");
   EXPECT_EQ(said("loss_weights", "1,x"),
             "loss_weights: found 1,x, expected a list of numbers, each of at least 0");
-  EXPECT_EQ(said("cut", "h\x80"), "cut: found h\x80, expected UTF-8 text");
+  EXPECT_EQ(said("cut", "h\x80"), "cut: found h\x80, expected UTF-8");
 }
 
 TEST(Options, WhatIsLeftOpen) {

@@ -22,10 +22,17 @@ def attributes(node):
     return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
 
 
+def attribute_key(value):
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value).tolist()
+    if isinstance(value, onnx.GraphProto):  # the shapes of its outputs are nobody's promise
+        return (sorted(map(node_key, value.node)), [i.name for i in value.input],
+                [o.name for o in value.output], [attribute_key(t) for t in value.initializer])
+    return value
+
+
 def node_key(node):
-    values = {name: numpy_helper.to_array(value).tolist()
-              if isinstance(value, onnx.TensorProto) else value
-              for name, value in attributes(node).items()}
+    values = {name: attribute_key(value) for name, value in attributes(node).items()}
     return (node.op_type, tuple(node.input), tuple(node.output), repr(sorted(values.items())))
 
 

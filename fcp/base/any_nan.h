@@ -1,4 +1,4 @@
-// Whether there is a NaN among numbers, at nearly the speed of memory: x − x is 0 but for NaN and
+// Whether there is a NaN among numbers, at nearly the speed of memory: 0 · x is 0 but for NaN and
 // infinities, and eight sums of it, which do not wait for each other, are one vector. Only where
 // their total is not 0 the numbers are looked at one by one. Tested by tests/base/any_nan_test.cc.
 #pragma once
@@ -15,9 +15,9 @@ bool any_nan(const Number* numbers, size_t count) {
   Number sums[kSums] = {}, total = 0;
   size_t i = 0;
   for (; i + kSums <= count; i += kSums) {
-    for (size_t k = 0; k < kSums; ++k) sums[k] += numbers[i + k] - numbers[i + k];
+    for (size_t k = 0; k < kSums; ++k) sums[k] += 0 * numbers[i + k];
   }
-  for (; i < count; ++i) total += numbers[i] - numbers[i];
+  for (; i < count; ++i) total += 0 * numbers[i];
   for (const Number sum : sums) total += sum;
   if (total == 0) return false;
   return std::any_of(numbers, numbers + count, [](Number number) { return std::isnan(number); });

@@ -117,6 +117,7 @@ inline bool expect_equal_export(const Graph& graph, uint64_t seed) {
 inline HeadCounts check_random_heads(uint64_t first, uint64_t count) {
   HeadCounts counts;
   for (uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(concat("head ", seed));
     torch::manual_seed(seed);
     const Graph graph = random_head(seed);
     const auto head = head_of(graph);

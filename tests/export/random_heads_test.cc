@@ -14,5 +14,11 @@ TEST(RandomHeads, AreSoundGrowObeyTheLawAndExport) {
   EXPECT_GT(counts.law, 1500);
 }
 
+// Products overflow between the ball and a softmax or a normalisation, whose ranges are then whole.
+TEST(RandomHeads, NumbersThatOverflowOnTheWay) {
+  check_random_heads(1073, 1);
+  check_random_heads(1432, 1);
+}
+
 }  // namespace
 }  // namespace fcp

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/network/ops/normalization.h"
 #include "fcp/network/ops/shared.h"
 
@@ -139,7 +140,9 @@ Range centered_interval(const Range& given, int64_t axes, double epsilon, bool c
                                   .masked_fill((c.lower <= 0).logical_and(c.upper >= 0), 0);
   const torch::Tensor others_most = sum_of_others(most), others_least = sum_of_others(least);
   const double limit = std::sqrt(centers ? n - 1 : n), slack = (n + 16) * unit;
-  const auto finish = [&](const torch::Tensor& end, double sign) {
+  const torch::Tensor lost = (low.isfinite() & high.isfinite()).logical_not().any(-1, true);
+  const auto finish = [&](const torch::Tensor& given_end, double sign) {
+    const torch::Tensor end = given_end.masked_fill(lost, sign * kInfinity);
     // Exact arithmetic stays within the limit; rounded differences, divided by √ε, need not.
     const torch::Tensor z = unit > 0 ? end : end.clamp(-limit, limit);
     const torch::Tensor wide = z + (z.abs() + 1e-3) * (slack * sign);

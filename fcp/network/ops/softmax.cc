@@ -42,7 +42,7 @@ class Softmax : public Op {
     const torch::Tensor& like = inputs[0].lower;
     const int64_t axis = normalize_axis(axis_, like.dim(), node_);
     const torch::Tensor lower = ready(inputs[0].lower, axis), upper = ready(inputs[0].upper, axis);
-    Range range = {against(lower, upper, axis), against(upper, lower, axis)};
+    Range range = {against(lower, upper, axis, -kMasked), against(upper, lower, axis, kMasked)};
     if (unit > 0) {
       const torch::Tensor error = rounding(lower, upper, axis, unit);
       range = {range.lower - error, range.upper + error};
@@ -112,12 +112,16 @@ class Softmax : public Op {
     return (size * 2 + 1) * units + std::numeric_limits<float>::min();
   }
 
-  // The output for each element at x and all others at y.
-  torch::Tensor against(const torch::Tensor& x, const torch::Tensor& y, int64_t axis) const {
+  // The output for each element at x and all others at y; `unknown` stands for y − x where it is
+  // not a number, and nothing is masked.
+  torch::Tensor against(const torch::Tensor& x, const torch::Tensor& y, int64_t axis,
+                        double unknown) const {
     Tensors results;
     for (int64_t i = 0; i < x.size(axis); ++i) {
       const torch::Tensor difference = y - x.narrow(axis, i, 1);
-      const torch::Tensor terms = torch::exp(difference.masked_fill(difference.isnan(), kMasked));
+      const torch::Tensor lost = difference.isnan();
+      const torch::Tensor terms = torch::exp(
+          difference.masked_fill(lost, unknown).masked_fill(lost & (y == kMasked), kMasked));
       terms.narrow(axis, i, 1).zero_();
       const torch::Tensor sum = terms.sum(axis, /*keepdim=*/true);
       results.push_back(logarithm_ ? -torch::log1p(sum) : torch::reciprocal(sum + 1));

@@ -189,10 +189,11 @@ def add_timm(name, side=64, **options):
 
 for vision in ("convnext_atto", "tf_efficientnet_b0", "nf_regnet_b0", "repvgg_a0", "ghostnet_050",
                "regnetx_002", "edgenext_xx_small", "poolformer_s12", "resnet18d", "hrnet_w18_small",
-               "dla34", "res2net50_14w_8s", "seresnet18", "eca_resnet33ts", "fastvit_t8"):  # fmt: skip
+               "dla34", "res2net50_14w_8s", "seresnet18", "eca_resnet33ts", "fastvit_t8",
+               "pvt_v2_b0"):
     add_timm(vision)
 for vision in ("vit_tiny_patch16_224", "deit_tiny_patch16_224", "mixer_s32_224", "resmlp_12_224",
-               "cait_xxs24_224", "xcit_nano_12_p16_224", "pvt_v2_b0", "coat_lite_tiny"):
+               "cait_xxs24_224", "xcit_nano_12_p16_224", "coat_lite_tiny"):
     add_timm(vision, img_size=64)
 add_timm("swin_tiny_patch4_window7_224", img_size=64)
 add_timm("coatnet_nano_rw_224", img_size=64)

@@ -9,7 +9,6 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/scored_network.h"
 
 #include "tests/network/graphs.h"
 
@@ -19,69 +18,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-TEST(DefaultCut, LeavesTwoLayersToTheHead) {
-  const auto usual = [](const Graph& network) { return default_cut(network, {}).cut; };
-  EXPECT_EQ(usual(make_mlp({3, 4, 4, 4, 1})), "h2");
-  EXPECT_EQ(usual(make_mlp({3, 4, 4, 1})), "h1");
-  EXPECT_EQ(usual(make_mlp({3, 4, 1})), "x");
-  EXPECT_EQ(usual(make_mlp({3, 1})), "x");
-  // Behind its first convolution only one layer is left.
-  EXPECT_EQ(usual(make_residual_network()), "x");
-}
-
-TEST(DefaultCut, OfLabelsIsBeforeTheLastLayer) {
-  EXPECT_EQ(default_cut(make_mlp({3, 4, 4, 5}), {.name = "feature_margin"}).cut, "h2");
-  EXPECT_EQ(default_cut(make_mlp({3, 5}), {.name = "feature_margin"}).cut, "x");
-}
-
-// As SqueezeNet ends: the last layer has a ReLU behind it, and averages follow.
-TEST(DefaultCut, OfLabelsIsBehindAReluThatFollowsTheLastLayer) {
-  Graph graph = make_conv_head(2, 4, 3, 1);
-  graph.nodes[2].outputs = {"z"};
-  graph.nodes.push_back(make_node("Relu", {"z"}, {"r"}));
-  graph.nodes.push_back(make_node("GlobalAveragePool", {"r"}, {"pooled"}));
-  graph.nodes.push_back(make_node("Flatten", {"pooled"}, {"y"}));
-  graph.outputs = {make_info("y", {kDynamic, 3})};
-  graph.inputs[0].shape = {kDynamic, 2, 6, 6};
-  EXPECT_EQ(default_cut(graph, {.name = "feature_margin"}).cut, "r");
-}
-
-// Time first, as recurrent networks have it: a tensor [2, N, 3] has no rows to be a feature of.
-TEST(DefaultCut, HasTheRowsInFront) {
-  Graph graph;
-  graph.inputs = {make_info("x", {kDynamic, 6})};
-  graph.outputs = {make_info("y", {kDynamic, 1})};
-  graph.initializers = {{"shape", torch::tensor({-1, 2, 3}, torch::kLong)},
-                        {"w1", torch::randn({3, 4})},
-                        {"w2", torch::randn({4, 1})}};
-  graph.nodes = {make_node("Reshape", {"x", "shape"}, {"v"}),
-                 make_node("Transpose", {"v"}, {"t"}, {{"perm", std::vector<int64_t>{1, 0, 2}}}),
-                 make_node("MatMul", {"t", "w1"}, {"m"}),
-                 make_node("Tanh", {"m"}, {"h"}),
-                 make_node("ReduceMean", {"h"}, {"r"},
-                           {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t{0}}}),
-                 make_node("MatMul", {"r", "w2"}, {"y"})};
-  EXPECT_EQ(default_cut(graph, {}).cut, "v");
-}
-
-TEST(DefaultCut, TakesASmallerFeatureAndSaysSo) {
-  const CutChoice choice = default_cut(make_mlp({3, kLargestFeature + 1, 8, 1}), {});
-  EXPECT_EQ(choice.cut, "h2");
-  EXPECT_EQ(
-      choice.note,
-      "cut: taking 'h2' with 8 numbers per row, before the last layer; the feature before the "
-      "last two, 'h1', has 4097");
-  EXPECT_EQ(default_cut(make_mlp({3, kLargestFeature, 8, 1}), {}).note, "");
-}
-
-TEST(DefaultCut, LooksAtTheOutputThatIsAskedFor) {
-  Graph graph = make_mlp({3, 4, 4, 4, 1});
-  graph.nodes.push_back(make_node("Add", {"h1", "h2"}, {"other"}));
-  graph.outputs.push_back(make_info("other", {kDynamic, 4}));
-  EXPECT_EQ(default_cut(graph, {.output = "y"}).cut, "h2");
-  EXPECT_EQ(default_cut(graph, {.output = "other"}).cut, "x");
-}
 
 // z1 = (x0, 100 x1), y = relu(z1_0) + relu(z1_1), and noise only where x0 > 0.
 //
@@ -244,122 +180,6 @@ TEST(MeasureSlope, LinearHeadInClosedForm) {
   const std::unique_ptr<Score> nested = make_score({}, head);
   EXPECT_EQ(measure_slope(*nested, v.narrow(0, 0, 8), y.narrow(0, 0, 8), Level(0.1)), 0);
   EXPECT_EQ(measure_slope(*nested, v, head->forward(v), Level(0.1)), 0);
-}
-
-// y = v: after M steps of rate 0.1 a feature has gone the share 1 − 0.8^M of its error.
-struct Identity {
-  Identity() {
-    Graph graph = make_mlp({1, 1});
-    graph.initializers["w1"] = torch::ones({1, 1});
-    graph.initializers["b1"] = torch::zeros({1});
-    head = std::make_shared<const Network>(graph);
-    score.name = "surrogate";
-    score.step_rate = 0.1;
-    rows.calibration_features = torch::linspace(-1, 1, 19).reshape({19, 1});
-    rows.calibration_truth = rows.calibration_features + 1;
-    rows.validation_features = torch::linspace(-1, 1, 20).reshape({20, 1});
-    torch::Tensor error = torch::full({20, 1}, 0.5);
-    error[3] = -0.7;
-    error[8] = 100;
-    rows.validation_truth = rows.validation_features + error;
-  }
-
-  std::shared_ptr<const Network> head;
-  ScoreOptions score;
-  StepsFolds rows;
-};
-
-TEST(ChooseSteps, TakesTheFirstThatCoversMore) {
-  const Identity identity;
-  const StepsChoice choice = choose_steps(identity.head, identity.score, identity.rows, Level(0.1));
-  EXPECT_EQ(choice.steps, 6);  // 0.8^6 ≤ 0.3; 18 of 20 are not more than 0.9
-  EXPECT_THAT(choice.coverage, ElementsAre(0, 0, 0, 0.9, 0.9, 0.95));
-  EXPECT_EQ(choose_steps(identity.head, identity.score, identity.rows, Level(0.2)).steps, 4);
-}
-
-TEST(ChooseSteps, SaysTheBestItSaw) {
-  const Identity identity;
-  EXPECT_THAT(
-      [&] { choose_steps(identity.head, identity.score, identity.rows, Level(0.1), 5); },
-      ThrowsMessage<Error>("surrogate: after none of 5 steps do the bands cover more than 90 % of "
-                           "the validation rows (best 90 %); try another --rate, a looser --bound, "
-                           "or a score that needs no steps"));
-}
-
-TEST(ChooseSteps, RefusesToTakeNone) {
-  const Identity identity;
-  EXPECT_THAT([&] { choose_steps(identity.head, identity.score, identity.rows, Level(0.1), 0); },
-              ThrowsMessage<Error>("surrogate: at most 0 steps were allowed, expected 1 or more"));
-}
-
-// Nine calibration rows are too few for α = 0.05: everything is covered by an infinite radius,
-// unless the rank is clamped as the paper's code does.
-TEST(ChooseSteps, ClampsTheRankAsThePaperDoes) {
-  Identity identity;
-  identity.rows.calibration_features = identity.rows.calibration_features.narrow(0, 0, 9);
-  identity.rows.calibration_truth = identity.rows.calibration_truth.narrow(0, 0, 9);
-  identity.rows.validation_truth[8] = identity.rows.validation_features[8];
-  EXPECT_EQ(choose_steps(identity.head, identity.score, identity.rows, Level(0.05)).steps, 1);
-  identity.score.paper = true;
-  EXPECT_EQ(choose_steps(identity.head, identity.score, identity.rows, Level(0.05)).steps, 6);
-}
-
-// low = v − 1, high = v + 1, and the truth v + 2 in all calibration rows. After M steps of rate 0.1
-// the share s = 1 − 0.8^M of each distance is gone, so the radii are −3s and s, and the bands
-// [v − 1 + 3s, v + 1 + s].
-struct TwoQuantiles {
-  TwoQuantiles() {
-    Graph graph = make_mlp({1, 1});
-    graph.initializers["w1"] = torch::ones({1, 1});
-    graph.initializers["b1"] = torch::full({1}, -1.0f);
-    graph.initializers["b2"] = torch::ones({1});
-    graph.nodes.push_back(make_node("Gemm", {"x", "w1", "b2"}, {"high"}, {{"transB", int64_t{1}}}));
-    graph.outputs.push_back(make_info("high", {kDynamic, 1}));
-    head = std::make_shared<const Network>(graph);
-    score.name = "feature_cqr";
-    score.paper = true;
-    score.step_rate = 0.1;
-    rows.calibration_features = torch::linspace(-1, 1, 19).reshape({19, 1});
-    rows.calibration_truth = rows.calibration_features + 2;
-    rows.validation_features = torch::linspace(-1, 1, 20).reshape({20, 1});
-  }
-
-  // The first `many` truths are at distance 1.1 from the feature, in the bands from the first step
-  // on; the next two at 1.4, in them from the third on (s = 0.2, 0.36, 0.488); the others never.
-  StepsChoice choose(int64_t many, const Level& level) {
-    torch::Tensor error = torch::full({20, 1}, 100.0f);
-    error.narrow(0, 0, many).fill_(1.1);
-    error.narrow(0, many, 2).fill_(1.4);
-    rows.validation_truth = rows.validation_features + error;
-    return choose_steps(head, score, rows, level);
-  }
-
-  std::shared_ptr<const Network> head;
-  ScoreOptions score;
-  StepsFolds rows;
-};
-
-TEST(ChooseSteps, OfFeatureCqrTakesTheFirstThatCoversMore) {
-  TwoQuantiles quantiles;
-  const StepsChoice choice = quantiles.choose(17, Level(0.1));
-  EXPECT_EQ(choice.steps, 3);
-  EXPECT_THAT(choice.coverage, ElementsAre(0.85, 0.85, 0.95));
-  EXPECT_EQ(quantiles.choose(18, Level(0.1)).steps, 3);  // 18 of 20 are not more than 0.9
-  EXPECT_EQ(quantiles.choose(18, Level(0.2)).steps, 1);
-  EXPECT_EQ(quantiles.choose(4, Level(0.8)).steps, 3);  // nor are 4 more than 0.2
-  // The scores of the chosen steps are those it was chosen by.
-  quantiles.score.steps = 3;
-  const std::vector<double> scores = make_score(quantiles.score, quantiles.head)
-                                         ->score(torch::zeros({1, 1}), torch::full({1, 1}, 2.0));
-  EXPECT_NEAR(scores[0], -3 * 0.488, 1e-6);
-  EXPECT_NEAR(scores[1], 0.488, 1e-6);
-}
-
-TEST(ChooseSteps, OfFeatureCqrSaysTheBestItSaw) {
-  TwoQuantiles quantiles;
-  EXPECT_THAT([&] { quantiles.choose(5, Level(0.1)); },
-              ThrowsMessage<Error>(HasSubstr("after none of 200 steps do the bands cover more than "
-                                             "90 % of the validation rows (best 35 %)")));
 }
 
 }  // namespace

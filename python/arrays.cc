@@ -188,10 +188,7 @@ size_t TensorRows::target_count() const {
   return y_.defined() ? static_cast<size_t>(y_.size(1)) : 0;
 }
 
-void TensorRows::rewind() {
-  next_ = 0;
-  batches_.clear();
-}
+void TensorRows::rewind() { next_ = 0; }
 
 bool TensorRows::next(size_t count, Rows& out) {
   check_signals();
@@ -201,7 +198,6 @@ bool TensorRows::next(size_t count, Rows& out) {
   out.x = staged(input_rows(x_.narrow(0, next_, rows), network_, next_), wants_exact(network_));
   out.y = y_.defined() ? staged(y_.narrow(0, next_, rows)) : Array();
   next_ += rows;
-  if (keeps_) batches_.push_back(out);
   return true;
 }
 

@@ -53,6 +53,11 @@ class TensorRows : public RowSource {
   int64_t next_ = 0;
 };
 
+// How many rows to take at a time on this device: as usual, but four times as many of short rows
+// through a network of few numbers, where what a batch costs by itself counts. The bits of a row do
+// not depend on it.
+size_t batch_for(const TensorRows& rows, const Graph& network, torch::Device device);
+
 // x as rows: [N] becomes [N, 1], and a single number is an Error.
 torch::Tensor as_rows(const torch::Tensor& x, const std::string& name);
 

@@ -140,7 +140,7 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
     const int64_t total = x.size(0);
     if (total == 0) fail("X: has no rows");
     check_facts(facts, static_cast<size_t>(total));
-    const auto batch = static_cast<int64_t>(Context().batch_for(source));
+    const auto batch = static_cast<int64_t>(batch_for(source, artifact_.network, device_));
     for (int64_t first = 0; first < total; first += batch) {
       check_signals();
       const int64_t count = std::min(batch, total - first);

@@ -66,15 +66,11 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
                         .observer = &observer,
                         .seed = settings.method.score.seed,
                         .batch = batch_for(rows, network.graph(), where)};
-  const ScoreOptions& score = settings.method.score;
-  const bool all_outputs = (score.output + score.normalize + score.low + score.high).empty();
-  settings.rows_apart = all_outputs && network.rows_apart();
   CalibrateResult result;
   {
     py::gil_scoped_release unlocked;
     result = calibrate(network.graph(), rows, settings, context);
   }
-  if (all_outputs) network.remember_rows_apart();
   for (const std::string& note : findings_text(result.findings)) observer.note(note);
   warn(result.warnings);
   return std::make_shared<LoadedPredictor>(std::move(result), context.device);

@@ -1,7 +1,6 @@
 // One function for each room that has an interface in Python.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,14 +21,9 @@ class LoadedNetwork {
   const std::string& name() const { return name_; }  // of its file
   const Network& network() const;
 
-  // Whether a calibration has found that the rows of all outputs do not depend on each other.
-  bool rows_apart() const { return rows_apart_; }
-  void remember_rows_apart() const { rows_apart_ = true; }
-
  private:
   Graph graph_;
   std::string name_;
-  mutable std::atomic<bool> rows_apart_ = false;
   mutable std::once_flag made_;
   mutable std::unique_ptr<const Network> network_;
 };

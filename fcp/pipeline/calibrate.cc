@@ -283,7 +283,7 @@ CalibrateResult calibrate(const Graph& network, RowSource& source,
         "the network carries a calibration of its own, whose settings and scores are not used");
   }
   const Graph named = with_column_outputs(network, settings.method.score);
-  if (!settings.rows_apart) check_first_rows(named, source, settings);
+  check_first_rows(named, source, settings);
   const SelectedOptions options = select_options(named, source, settings, context);
   check_same_files(ranks);  // all have chosen on the same rows
   return calibrate_selected(options, source, settings, context);

@@ -41,7 +41,6 @@ struct CalibrateSettings {
   // left to finish_artifact (score_collector.h): the order of the scores, and with hash_later,
   // where one rank works without a checkpoint, the hashes.
   bool keep_predictor = false;
-  bool rows_apart = false;  // the network's rows are known not to depend on each other
   bool hash_later = false;
   bool keep_row_scores = false;                     // in the result, in the order of the rows
   std::optional<std::string> checkpoint{};          // file to go on from and to keep batches in

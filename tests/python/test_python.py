@@ -187,19 +187,6 @@ class Calibrations(Case):
                 inside = (intervals[:, 0, 0] <= y[600:]) & (y[600:] <= intervals[:, 1, 0])
                 np.testing.assert_array_equal(p_values > 0.1, inside)
 
-    def test_rows_that_meet_are_refused_every_time(self):
-        """That rows do not depend on each other is remembered of a network; that they do is not."""
-        x, y = regression_rows(50)
-
-        class Meets(torch.nn.Module):
-            def forward(self, rows):
-                return rows[:, :1] - rows.mean()
-
-        regressor = fcp.FeatureConformalRegressor(model_for(Meets()), method="residual")
-        for _ in range(2):
-            with self.assertRaisesRegex(fcp.Error, "depends on the rows beside it"):
-                regressor.conformalize(x, y)
-
     def test_the_hash_is_that_of_the_rows_at_calibration(self):
         """It is made when somebody asks for it; the arrays may have changed since."""
         x, y = regression_rows(1300000)

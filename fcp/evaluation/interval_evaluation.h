@@ -7,10 +7,9 @@
 //   IntervalEvaluation result = evaluator.finish();
 //
 // N rows of K outputs each. A row is covered if all of its K outputs lie inside their intervals.
-// Memory: 13 bytes per row where the mean response is a float32 number, as the only one of data
-// that are read as such, else 17: thirds of the response, strata and medians of lengths are those
-// of all rows, whose borders are known only at the end. Of several outputs 8 bytes more for each of
-// the N · K intervals unless options.medians is off; 8 more per row while it finishes.
+// Memory: 13 bytes per row where the mean response is a float32 number, else 17: thirds, strata and
+// medians are those of all rows, whose borders are known only at the end. Of several outputs 8
+// bytes more per interval unless options.medians is off; 8 more per row while it finishes.
 // Tested by tests/evaluation/interval_evaluation_test.cc.
 #pragma once
 

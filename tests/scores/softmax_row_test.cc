@@ -1,5 +1,6 @@
 #include "fcp/scores/softmax_row.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -37,10 +38,13 @@ TEST(SoftmaxRow, IsThatOfLongDoublesToAFewUnits) {
       std::vector<double> shares(classes);
       ASSERT_TRUE(softmax_row(logits, temperature, shares.data()));
       const std::vector<long double> expected = slow_softmax(logits, temperature);
+      const double largest = *std::max_element(logits.begin(), logits.end());
       double sum = 0;
       for (size_t k = 0; k < classes; ++k) {
-        // z / T is rounded, by which its exponential is wrong in proportion to its size.
-        const double slack = 4e-16 * (6 + std::abs(logits[k]) / temperature);
+        // z / T, m and their difference are rounded to half a unit each, by which the exponential
+        // is wrong in proportion to their sizes; exponential, sum and quotient add a few units.
+        const double slack =
+            0x1p-52 * (6 + std::abs(logits[k]) / temperature + std::abs(largest) / temperature);
         EXPECT_NEAR(shares[k] / static_cast<double>(expected[k]), 1, slack) << classes << ' ' << k;
         sum += shares[k];
       }

@@ -69,6 +69,11 @@ Graph head_behind_no_numbers(const std::string& op) {
     graph.nodes.push_back(make_node("Reshape", {"x", "shape"}, {"b"}));
     graph.nodes.push_back(make_node("MatMul", {"a", "b"}, {"c"}));
     graph.nodes.push_back(make_node("Flatten", {"c"}, {"y"}));
+  } else if (op == "QuantizeLinear") {
+    graph.initializers["step"] = torch::tensor(0.1f);
+    graph.initializers["zero"] = torch::tensor(0, torch::kChar);
+    graph.nodes.push_back(make_node(op, {"g", "step", "zero"}, {"q"}));
+    graph.nodes.push_back(make_node("DequantizeLinear", {"q", "step", "zero"}, {"y"}));
   } else {
     graph.nodes.push_back(make_node(op, {"g"}, {"y"}));
   }
@@ -77,8 +82,8 @@ Graph head_behind_no_numbers(const std::string& op) {
 
 TEST(RandomHeads, WhatIsNotANumberOnTheWaySaysNothing) {
   torch::manual_seed(4);
-  for (const char* op :
-       {"Shrink", "Sign", "ThresholdedRelu", "Mul", "Mul by a constant", "MatMul"}) {
+  for (const char* op : {"Shrink", "Sign", "ThresholdedRelu", "QuantizeLinear", "Mul",
+                         "Mul by a constant", "MatMul"}) {
     SCOPED_TRACE(op);
     const auto head = head_of(head_behind_no_numbers(op));
     const Ball ball = {torch::randn({4, 4}), torch::full({4}, kLargestBall / 3), Norm::kInf, {}};

@@ -191,6 +191,9 @@ OpPointer make_stft(OpArguments& arguments);
 // grid_sample.cc
 OpPointer make_grid_sample(OpArguments& arguments);
 
+// lp_normalization.cc
+OpPointer make_lp_normalization(OpArguments& arguments);
+
 // qlinear.cc
 OpPointer make_conv_integer(OpArguments& arguments);
 OpPointer make_qlinear_conv(OpArguments& arguments);

@@ -82,6 +82,7 @@ const std::map<std::string, OpFactory>& table() {
       {"Log", make_log},
       {"LogSoftmax", make_log_softmax},
       {"Loop", make_loop},
+      {"LpNormalization", make_lp_normalization},
       {"MatMul", make_matmul},
       {"MatMulInteger", make_matmul_integer},
       {"Max", make_max},

@@ -2,14 +2,14 @@
 """fcp's bounds against auto_LiRPA's: widths and processor times on the same networks and balls.
 
     against_lirpa.py PROGRAM [--methods crown alpha-crown] [--nets acas mnist …] [--repeats 3]
-                     [--device cuda] [--rows 256]
+                     [--device cuda] [--rows 1 256]
     against_lirpa.py PROGRAM --operators [--methods ibp crown]
 
 PROGRAM is the bound_widths that CMake builds. Networks have random weights (seed 0) and the shapes of
 known benchmarks; balls are ℓ∞. One thread each, in turns. Prints a table: width is the mean over rows and
-outputs of fcp's width over auto_LiRPA's, worst the largest such ratio of a row's mean, time fcp's processor
-time over auto_LiRPA's, which is asked for its bounds once its network is built; times are medians. On a
-CUDA device times are those of the clock.
+outputs of fcp's width over auto_LiRPA's, worst the largest such ratio of a row's mean, faster auto_LiRPA's
+processor time over fcp's, where auto_LiRPA is asked for its bounds once its network is built; times are
+medians. On a CUDA device times are those of the clock. --rows takes several batch sizes.
 With --operators the networks are one operator each between two linear layers, the ball is small (0.1) and
 large (1), and the table has the widths alone.
 """
@@ -204,15 +204,16 @@ def compare(program, name, methods, repeats, device, rows):
     make, shape, radius, usual = NETS[name]
     torch.manual_seed(0)
     network = grown(make()).eval()
-    center = torch.randn([rows or usual] + shape)
+    rows = rows or usual
+    center = torch.randn([rows] + shape)
     for method in methods:
         cell = Cell(program, network, center, radius, method, repeats, device)
         if cell.error:
-            print(f"| {name} | {method} | auto_LiRPA: {cell.error} |||||", flush=True)
+            print(f"| {name} | {rows} | {method} | auto_LiRPA: {cell.error} |||||", flush=True)
             continue
-        print(f"| {name} | {method} | {cell.width:.3f} | {cell.worst:.3f} "
+        print(f"| {name} | {rows} | {method} | {cell.width:.3f} | {cell.worst:.3f} "
               f"| {1e3 * cell.our_time:.1f} | {1e3 * cell.their_time:.1f} "
-              f"| {cell.our_time / cell.their_time:.2f} |", flush=True)
+              f"| {cell.their_time / cell.our_time:.2f} |", flush=True)
 
 
 def compare_operator(program, name, methods):
@@ -235,7 +236,8 @@ def main():
     parser.add_argument("--nets", nargs="*", default=list(NETS), choices=list(NETS))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--rows", type=int, default=0, help="0: as many as the table says")
+    parser.add_argument("--rows", type=int, nargs="*", default=[0],
+                        help="batch sizes; 0: as many rows as NETS says")
     parser.add_argument("--operators", action="store_true", help="one operator each, widths alone")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -248,11 +250,12 @@ def main():
         for name in OPERATORS:
             compare_operator(arguments.program, name, arguments.methods)
         return
-    print("| network | method | width | worst | fcp ms | auto_LiRPA ms | time |")
-    print("|---|---|---|---|---|---|---|")
+    print("| network | rows | method | width | worst | fcp ms | auto_LiRPA ms | faster |")
+    print("|---|---|---|---|---|---|---|---|")
     for name in arguments.nets:
-        compare(arguments.program, name, arguments.methods, arguments.repeats, arguments.device,
-                arguments.rows)
+        for rows in arguments.rows:
+            compare(arguments.program, name, arguments.methods, arguments.repeats,
+                    arguments.device, rows)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
 #include "fcp/calibration/scored_network.h"
-#include "fcp/calibration/selection.h"
+#include "fcp/calibration/surrogate_steps.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/data/folds.h"
 #include "fcp/data/npy.h"

@@ -13,6 +13,9 @@ import sys
 
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "parity"))
+from torch_export import export_onnx  # noqa: E402
+
 
 def images(rows, side=224):
     return {"x": np.random.default_rng(0).normal(size=(rows, 3, side, side)).astype(np.float32)}
@@ -33,16 +36,7 @@ def export(module, inputs, path, exporter="old"):
 
     module = fill_batch_norms(module.eval())
     example = tuple(torch.from_numpy(rows[:2]) for rows in inputs.values())
-    names = list(inputs)
-    if exporter == "old":
-        torch.onnx.export(module, example, path, dynamo=False, opset_version=17, input_names=names,
-                          output_names=["y"],
-                          dynamic_axes={name: {0: "batch"} for name in names + ["y"]})
-        return
-    batch = torch.export.Dim("batch", min=1, max=4096)
-    torch.onnx.export(module, example, path, dynamo=True, input_names=names, output_names=["y"],
-                      verbose=False, external_data=False,
-                      dynamic_shapes=tuple({0: batch} for _ in names))
+    export_onnx(module, example, list(inputs), path, exporter)
 
 
 def torchvision_network(name, rows, side=224):

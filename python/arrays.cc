@@ -12,6 +12,7 @@
 #include "fcp/base/error.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/record.h"
+#include "fcp/pipeline/context.h"
 #include "fcp/pipeline/input_numbers.h"
 #include "fcp/pipeline/open_data.h"
 
@@ -188,9 +189,16 @@ size_t TensorRows::target_count() const {
   return y_.defined() ? static_cast<size_t>(y_.size(1)) : 0;
 }
 
-void TensorRows::rewind() {
-  next_ = 0;
-  batches_.clear();
+void TensorRows::rewind() { next_ = 0; }
+
+size_t batch_for(const TensorRows& rows, const Graph& network, torch::Device device) {
+  constexpr int64_t kFewNumbers = 4096;
+  constexpr size_t kShortRow = 32, kMore = 4;
+  const size_t usual = Context{.device = device}.batch_for(rows);
+  int64_t numbers = 0;
+  for (const auto& [name, values] : network.initializers) numbers += values.numel();
+  const bool small = element_count(rows.row_shape()) <= kShortRow && numbers <= kFewNumbers;
+  return device.is_cpu() && small ? kMore * usual : usual;
 }
 
 bool TensorRows::next(size_t count, Rows& out) {
@@ -201,7 +209,6 @@ bool TensorRows::next(size_t count, Rows& out) {
   out.x = staged(input_rows(x_.narrow(0, next_, rows), network_, next_), wants_exact(network_));
   out.y = y_.defined() ? staged(y_.narrow(0, next_, rows)) : Array();
   next_ += rows;
-  if (keeps_) batches_.push_back(out);
   return true;
 }
 

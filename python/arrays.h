@@ -43,10 +43,6 @@ class TensorRows : public RowSource {
   size_t target_count() const override;
   std::string row_place(size_t row) const override { return "X: " + RowSource::row_place(row); }
 
-  // Keeps a copy of the batches that are given out from the beginning on, to be hashed when
-  // somebody asks: the caller may change the arrays meanwhile.
-  void keep_batches() { keeps_ = true; }
-  std::vector<Rows> take_batches() { return std::move(batches_); }
   size_t bytes() const { return x_.nbytes() + (y_.defined() ? y_.nbytes() : 0); }
 
  private:
@@ -55,9 +51,12 @@ class TensorRows : public RowSource {
   std::vector<int64_t> row_shape_;
   std::vector<std::string> no_names_;
   int64_t next_ = 0;
-  bool keeps_ = false;
-  std::vector<Rows> batches_;
 };
+
+// How many rows to take at a time on this device: as usual, but four times as many of short rows
+// through a network of few numbers, where what a batch costs by itself counts. The bits of a row do
+// not depend on it.
+size_t batch_for(const TensorRows& rows, const Graph& network, torch::Device device);
 
 // x as rows: [N] becomes [N, 1], and a single number is an Error.
 torch::Tensor as_rows(const torch::Tensor& x, const std::string& name);

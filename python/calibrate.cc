@@ -19,14 +19,13 @@ namespace {
 namespace py = pybind11;
 
 // The most bytes of rows that are kept for a hash that perhaps nobody asks for.
-constexpr size_t kMostKept = size_t{1} << 22;
+constexpr size_t kMostKept = size_t{1} << 25;
 
 CalibrateSettings settings_of(const py::dict& options) {
   CalibrateSettings settings;
   settings.data_name = "X";
   settings.level = level_of(options["alpha"]);
   settings.method = request_of(options);
-  check_options(settings.method);
   return settings;
 }
 
@@ -43,7 +42,7 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
   TensorRows rows(x, tensor_of(answers, "y"), network.graph());
   CalibrateSettings settings = settings_of(options);
   settings.hash_later = rows.bytes() <= kMostKept;
-  if (settings.hash_later) rows.keep_batches();
+  settings.keep_predictor = true;
   settings.facts = facts_of(given);
   settings.provenance["network"] = std::filesystem::path(network.name()).filename().string();
   std::unique_ptr<TensorRows> shifted_rows;
@@ -62,8 +61,11 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
   }
   const auto device = options["device"].cast<std::string>();
   StderrObserver observer(options["verbose"].cast<bool>());
-  const Context context{
-      .device = device_of(device), .observer = &observer, .seed = settings.method.score.seed};
+  const torch::Device where = device_of(device);
+  const Context context{.device = where,
+                        .observer = &observer,
+                        .seed = settings.method.score.seed,
+                        .batch = batch_for(rows, network.graph(), where)};
   CalibrateResult result;
   {
     py::gil_scoped_release unlocked;
@@ -71,7 +73,7 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
   }
   for (const std::string& note : findings_text(result.findings)) observer.note(note);
   warn(result.warnings);
-  return std::make_shared<LoadedPredictor>(std::move(result.artifact), device, rows.take_batches());
+  return std::make_shared<LoadedPredictor>(std::move(result), context.device);
 }
 
 }  // namespace fcp

@@ -62,14 +62,16 @@ void bind_facts(PredictorClass& predictor) {
       .def(
           "radius",
           [](const LoadedPredictor& self, const py::object& alpha) {
-            return self.settings().radius(level_of(alpha));
+            return self.radius(level_of(alpha));
           },
           py::arg("alpha"))
       .def(
           "warning",
           [](const LoadedPredictor& self, const py::object& alpha) -> std::optional<std::string> {
             std::string all;
-            for (const std::string& one : level_warnings(self.settings(), level_of(alpha))) {
+            const Level level = level_of(alpha);
+            for (const std::string& one :
+                 level_warnings(self.settings(), level, self.radius(level))) {
               all += (all.empty() ? "" : "; ") + one;
             }
             if (all.empty()) return std::nullopt;

@@ -5,7 +5,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/selection.h"
+#include "fcp/calibration/default_cut.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/input_layout.h"
 #include "fcp/network/onnx_reader.h"

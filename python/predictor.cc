@@ -118,8 +118,9 @@ RowFacts facts_of(const py::dict& given) {
 }
 
 const CalibrationArtifact& LoadedPredictor::artifact() const {
-  const std::lock_guard lock(hashing_);
-  if (!unhashed_.empty()) add_hashes(unhashed_, artifact_);
+  const std::lock_guard lock(finishing_);
+  if (!finished_) finish_artifact(unhashed_, artifact_);
+  finished_ = true;
   unhashed_ = {};
   return artifact_;
 }
@@ -139,7 +140,7 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
     const int64_t total = x.size(0);
     if (total == 0) fail("X: has no rows");
     check_facts(facts, static_cast<size_t>(total));
-    const auto batch = static_cast<int64_t>(Context().batch_for(source));
+    const auto batch = static_cast<int64_t>(batch_for(source, artifact_.network, device_));
     for (int64_t first = 0; first < total; first += batch) {
       check_signals();
       const int64_t count = std::min(batch, total - first);
@@ -147,10 +148,10 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
           side_information(facts, artifact_.rows.group_names.size(), static_cast<size_t>(first),
                            static_cast<size_t>(count));
       known.first += static_cast<uint64_t>(before);
-      const TestInputs rows = predictor_.describe(
+      const TestInputs rows = predictor_->describe(
           input_rows(x.narrow(0, first, count), artifact_.network, before + first), known);
       for (size_t a = 0; a < levels.size(); ++a) {
-        const Regions regions = predictor_.region(rows, levels[a]);
+        const Regions regions = predictor_->region(rows, levels[a]);
         check_answers(regions, source, static_cast<size_t>(before + first));
         if (!found.answer.defined()) found = empty_arrays(regions, total, levels.size());
         found.put(regions, first, count, static_cast<int64_t>(a));
@@ -178,7 +179,7 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
     });
   }
   const torch::Tensor all =
-      torch::tensor(scores, torch::kDouble).reshape({total, predictor_.score().sides()});
+      torch::tensor(scores, torch::kDouble).reshape({total, predictor_->score().sides()});
   return py::make_tuple(array_of(all), array_of(torch::tensor(p_values, torch::kDouble)),
                         array_of(inside));
 }

@@ -15,6 +15,7 @@
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/level.h"
 #include "fcp/data/rows.h"
+#include "fcp/pipeline/calibrate.h"
 #include "fcp/pipeline/context.h"
 #include "fcp/pipeline/row_facts.h"
 
@@ -49,23 +50,29 @@ RowFacts facts_of(const pybind11::dict& given);
 // A calibrated network with what runs it.
 class LoadedPredictor {
  public:
-  // `unhashed`: the batches it was calibrated on, where its provenance is without their hash; it is
-  // made when somebody asks for it.
-  LoadedPredictor(CalibrationArtifact artifact, const std::string& device,
-                  std::vector<Rows> unhashed = {})
+  LoadedPredictor(CalibrationArtifact artifact, const std::string& device)
       : device_(device_of(device)),
         artifact_(std::move(artifact)),
-        predictor_(artifact_, device_),
-        unhashed_(std::move(unhashed)) {}
+        predictor_(std::make_shared<const TensorPredictor>(artifact_, device_)),
+        finished_(true) {}
+
+  // Of a calibration with keep_predictor: the artifact is finished when somebody asks for it.
+  LoadedPredictor(CalibrateResult result, torch::Device device)
+      : device_(device),
+        artifact_(std::move(result.artifact)),
+        predictor_(std::move(result.predictor)),
+        finished_(false),
+        unhashed_(std::move(result.unhashed)) {}
 
   // With its whole provenance.
   const CalibrationArtifact& artifact() const;
-  // The same, but perhaps without hashes.
+  // The same, but perhaps without hashes, and the scores in any order.
   const CalibrationArtifact& settings() const { return artifact_; }
+  std::vector<double> radius(const Level& level) const { return predictor_->radius(level); }
   std::string device() const { return device_.is_cuda() ? "cuda" : "cpu"; }
   bool labels() const { return classes() > 0; }
 
-  int64_t classes() const { return predictor_.score().classes(); }  // 0: intervals
+  int64_t classes() const { return predictor_->score().classes(); }  // 0: intervals
 
   // Intervals: prediction [N, K] and ends [N, K, 2, levels]. Labels: prediction [N] and members
   // [N, C, levels]. `before`: how many rows came before these, where rows come in batches.
@@ -84,8 +91,9 @@ class LoadedPredictor {
  private:
   torch::Device device_;
   mutable CalibrationArtifact artifact_;
-  TensorPredictor predictor_;
-  mutable std::mutex hashing_;
+  std::shared_ptr<const TensorPredictor> predictor_;
+  mutable std::mutex finishing_;
+  mutable bool finished_;
   mutable std::vector<Rows> unhashed_;
 };
 

@@ -7,9 +7,11 @@
 //
 // The polynomials are minimax fits: p to 3e-9 (of exp) and 1e-9, q = −ln erfc to 1e-9 of erfc.
 // Errors: below 1.5 units in the last place each. exp is 0 below −87.3 and ∞ above 88.7. NaN stays
-// NaN. Tested by tests/base/lanes_test.cc.
+// NaN. exp_below_zero is exp of doubles, of numbers that are not positive, to 1 unit in the last
+// place. Tested by tests/base/lanes_test.cc.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "fcp/base/lanes.h"
@@ -29,6 +31,48 @@ FCP_KERNEL void polynomial(const float (&constants)[kTerms], const typename Floa
   sum = typename Floats::Type{} + constants[0];
 #pragma GCC unroll 16
   for (size_t i = 1; i < kTerms; ++i) sum = sum * x + constants[i];
+}
+
+// Doubles, as many as the width of a vector has.
+struct Doubles8 {
+  typedef double Type __attribute__((vector_size(64), aligned(8), may_alias));
+  typedef int64_t Ints __attribute__((vector_size(64), may_alias));
+  typedef float Floats __attribute__((vector_size(32), aligned(4), may_alias));  // as many of them
+};
+struct Doubles4 {
+  typedef double Type __attribute__((vector_size(32), aligned(8), may_alias));
+  typedef int64_t Ints __attribute__((vector_size(32), may_alias));
+  typedef float Floats __attribute__((vector_size(16), aligned(4), may_alias));
+};
+struct Doubles2 {
+  typedef double Type __attribute__((vector_size(16), aligned(8), may_alias));
+  typedef int64_t Ints __attribute__((vector_size(16), may_alias));
+  typedef float Floats __attribute__((vector_size(8), aligned(4), may_alias));
+};
+
+// exp(x) for x ≤ 0; 0 below −708.3, where numbers begin to lose bits.
+template <typename Doubles>
+FCP_KERNEL void exp_below_zero(typename Doubles::Type& x) {
+  typedef typename Doubles::Type Vector;
+  constexpr double kLeast = -708.3;
+  constexpr double kRound = 6755399441055744.0;  // 1.5 · 2⁵²: adding it rounds to an integer
+  constexpr size_t kCount = 10;
+  constexpr double kTerms[kCount] = {2.510038549551032e-08,  2.7620088445409746e-07,
+                                     2.7557268459997064e-06, 2.4801521295954376e-05,
+                                     0.00019841269863053618, 0.0013888888917213717,
+                                     0.008333333333330062,   0.04166666666662413,
+                                     0.16666666666666669,    0.5000000000000001};
+  const Vector held = x < kLeast ? Vector{} + kLeast : x;
+  const Vector shifted = held * 1.4426950408889634 + kRound;
+  const Vector whole = shifted - kRound;
+  const Vector r = (held - whole * 0.693145751953125) - whole * 1.4286068203094172e-06;
+  Vector p = Vector{} + kTerms[0];
+#pragma GCC unroll 16
+  for (size_t i = 1; i < kCount; ++i) p = p * r + kTerms[i];
+  const Vector y = (p * r) * r + r + 1.0;
+  const typename Doubles::Ints n = (typename Doubles::Ints)shifted - 0x4338000000000000;
+  const Vector power = (Vector)((n + 1023) << 52);
+  x = x < kLeast ? Vector{} : x == x ? y * power : x;
 }
 
 // exp(x) = y · 2ⁿ for x in [−88, 89], y near 1; casts of vectors keep their bits.

@@ -8,6 +8,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/libtorch_error.h"
 #include "fcp/network/line_rows.h"
 #include "fcp/network/row_product.h"
@@ -73,25 +74,31 @@ torch::Tensor walking_order(const torch::Tensor& like) {
   return like.dim() < 3 ? all : all.view({like.size(1), -1}).t().reshape({-1});
 }
 
-// Of each row its open numbers [N, D] in that order, then others up to the longest row: [S, N].
-torch::Tensor open_numbers(const torch::Tensor& open, const torch::Tensor& order) {
-  const int64_t most = open.sum(1).max().item<int64_t>();
+// The numbers to walk for: all in that order, [D]; or of each row its open ones [N, D], of which
+// there are at most `most`, and then others up to the longest row, [S, N]. Where nobody may ask how
+// long that is, `most` of each.
+torch::Tensor open_numbers(const torch::Tensor& open, const torch::Tensor& order, int64_t most) {
+  const int64_t all = order.size(0);
+  const int64_t count = may_read_back(open) ? open.sum(1).max().item<int64_t>() : most;
+  if (count >= all) return order;
   const torch::Tensor closed = open.index_select(1, order).logical_not().to(torch::kLong);
-  const torch::Tensor place = torch::arange(order.size(0), order.device());
-  const torch::Tensor first =
-      (closed * order.size(0) + place).argsort(int64_t{1}).narrow(1, 0, most);
-  return order.index_select(0, first.reshape({-1})).view({open.size(0), most}).t();
+  const torch::Tensor place = torch::arange(all, order.device());
+  const torch::Tensor first = (closed * all + place).argsort(int64_t{1}).narrow(1, 0, count);
+  return order.index_select(0, first.reshape({-1})).view({open.size(0), count}).t();
 }
 
-// The range of a slot, made smaller where it is open by what `way` finds. Which other rows are open
-// does not change a row.
+// The range of a slot, made smaller where it is open by what `way` finds, in rows with at most
+// `most` such numbers. Which other rows are open does not change a row.
 void refine_slot(const LinearHead& linear, int slot, SlotNeed need, const BoundWay& way,
                  int64_t most, Range& range) {
-  const torch::Tensor open = is_open(range, need).flatten(1);
-  const torch::Tensor numbers = open_numbers(open, walking_order(range.lower));
-  if (numbers.size(0) == 0 || (most > 0 && numbers.size(0) > most)) return;
+  torch::Tensor open = is_open(range, need).flatten(1);
+  if (open.size(1) > most) open = open.logical_and(open.sum(1, /*keepdim=*/true) <= most);
+  const torch::Tensor numbers = open_numbers(open, walking_order(range.lower), most);
+  if (numbers.size(0) == 0) return;
   const Range found = bound_in_chunks(linear, slot, numbers, way);
-  const torch::Tensor places = numbers.t(), wanted = open.gather(1, places);
+  const torch::Tensor places =
+      numbers.dim() == 1 ? numbers.expand({open.size(0), -1}) : numbers.t();
+  const torch::Tensor wanted = open.gather(1, places);
   const auto tightened = [&](const torch::Tensor& end, const torch::Tensor& by, bool lower) {
     const torch::Tensor flat = end.flatten(1), old = flat.gather(1, places);
     const torch::Tensor tight = lower ? torch::fmax(old, by) : torch::fmin(old, by);
@@ -232,7 +239,7 @@ LinearHead make_linear_head(const PreparedHead& head, const Ball& ball, const Fi
       const SlotNeed need = needs[static_cast<size_t>(slot)];
       if (need == SlotNeed::kNothing) continue;
       Range& range = ranges[static_cast<size_t>(slot)];
-      refine_slot(linear, slot, need, {}, 0, range);
+      refine_slot(linear, slot, need, {}, std::numeric_limits<int64_t>::max(), range);
       if (hidden.improve) refine_slot(linear, slot, need, hidden.improve, hidden.most, range);
     }
     linear.ranges = ranges;

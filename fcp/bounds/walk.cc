@@ -7,6 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
 #include "fcp/network/carry.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/libtorch_error.h"
 #include "fcp/network/lower_attention.h"
 
@@ -146,8 +147,8 @@ torch::Tensor prepare_radius(const PreparedHead& head, const Ball& ball,
   const torch::Tensor radius =
       given.to(torch::TensorOptions().dtype(head.type).device(head.network->device()));
   const torch::Tensor known = radius >= 0;
-  // A device is not waited for in every walk: there, the range of such a radius is not a number.
-  if (!radius.is_cpu()) return radius.masked_fill(known.logical_not(), std::nan(""));
+  // Where it is not looked at, the range of such a radius is not a number.
+  if (!may_read_back(radius)) return radius.masked_fill(known.logical_not(), std::nan(""));
   if (!known.all().item<bool>()) fail("bounds need radii of at least 0");
   return radius;
 }

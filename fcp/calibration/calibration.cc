@@ -1,6 +1,7 @@
 #include "fcp/calibration/calibration.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <optional>
 
@@ -11,6 +12,8 @@
 #include "fcp/calibration/weighted.h"
 #include "fcp/conformal/p_value.h"
 #include "fcp/conformal/quantile.h"
+#include "fcp/conformal/score_order.h"
+#include "fcp/conformal/sort_scores.h"
 #include "fcp/scores/score.h"
 
 namespace fcp {
@@ -21,9 +24,9 @@ class Split : public Calibration {
   Split(const CalibrationOptions& options, const CalibrationScores& rows)
       : ranked_{rows.count(), rows.sides, options}, kept_(rows.levels) {
     for (int64_t side = 0; side < rows.sides; ++side) {
-      sorted_.push_back(sorted_scores(side_scores(rows, side)));
+      scores_.emplace_back(side_scores(rows, side));
     }
-    const size_t found = sorted_[0].size();
+    const size_t found = scores_[0].size();
     const size_t needed = kept_.empty() ? ranked_.rows : ranked_.ranks(kept_).size();
     if (found != needed) {
       fail("split calibration found ", found, " scores, its levels need ", needed);
@@ -33,9 +36,9 @@ class Split : public Calibration {
   torch::Tensor radii(const TestInputs& rows, const Level& level) const override {
     const std::optional<size_t> place = radius_place(ranked_, kept_, level);
     torch::Tensor radius = torch::empty({1, ranked_.sides}, torch::kDouble);
-    for (size_t side = 0; side < sorted_.size(); ++side) {
-      radius.data_ptr<double>()[side] =
-          place ? sorted_[side][*place] : std::numeric_limits<double>::infinity();
+    double* const radii = radius.data_ptr<double>();
+    for (size_t side = 0; side < scores_.size(); ++side) {
+      radii[side] = place ? scores_[side].at(*place) : std::numeric_limits<double>::infinity();
     }
     return radius.expand({rows.features.size(0), ranked_.sides});
   }
@@ -45,10 +48,12 @@ class Split : public Calibration {
       fail("the calibration ", *missing, "; a p-value needs all scores");
     }
     std::vector<double> result;
-    std::vector<double> each(sorted_.size());
+    std::vector<double> each(scores_.size());
+    std::vector<std::span<const double>> sorted;
+    for (const ScoreOrder& side : scores_) sorted.push_back(side.sorted());
     for (size_t at = 0; at < scores.size(); at += each.size()) {
       for (size_t side = 0; side < each.size(); ++side) {
-        each[side] = conformal_p_value(sorted_[side], scores[at + side]).value();
+        each[side] = conformal_p_value(sorted[side], scores[at + side]).value();
       }
       result.push_back(join_sides(each, ranked_.options));
     }
@@ -58,7 +63,7 @@ class Split : public Calibration {
  private:
   SideRanks ranked_;
   std::vector<Level> kept_;
-  std::vector<std::vector<double>> sorted_;  // one per side
+  std::deque<ScoreOrder> scores_;  // one per side
 };
 
 // The scores of n rows among themselves are the ranks 1, …, n.
@@ -74,6 +79,18 @@ void check_crossed(const CalibrationOptions& options, const CalibrationScores& r
 }
 
 }  // namespace
+
+void sort_sides(CalibrationScores& rows) {
+  const auto sides = static_cast<size_t>(rows.sides);
+  if (sides == 1) {
+    check_scores(rows.scores);
+    return sort_scores(rows.scores);
+  }
+  for (size_t side = 0; side < sides; ++side) {
+    const std::vector<double> scores = sorted_scores(side_scores(rows, static_cast<int64_t>(side)));
+    for (size_t i = 0; i < scores.size(); ++i) rows.scores[i * sides + side] = scores[i];
+  }
+}
 
 std::vector<double> side_scores(const CalibrationScores& rows, int64_t side) {
   if (rows.sides == 1) return rows.scores;

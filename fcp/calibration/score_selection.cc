@@ -6,6 +6,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/calibration/default_cut.h"
 #include "fcp/calibration/label_selection.h"
 #include "fcp/calibration/quick_cut.h"
 #include "fcp/calibration/score_contest.h"

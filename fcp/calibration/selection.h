@@ -1,6 +1,5 @@
-// Choosing what calibration must not choose: the cut and the floor of a feature-space score, and
-// the surrogate's number of steps. All of it looks only at rows that are then left out of the
-// calibration (unless the paper's own habits are asked for), so the guarantee stays whole.
+// Choosing what calibration must not choose: the cut and the floor of a feature-space score. All of
+// it looks only at rows that are then left out of the calibration, so the guarantee stays whole.
 //
 // Tested by tests/calibration/selection_test.cc.
 #pragma once
@@ -18,18 +17,6 @@
 #include "fcp/scores/score.h"
 
 namespace fcp {
-
-// The cut where none is asked for. For scores of labels but feature_sampled the last valid one that
-// leaves a layer to the head, which is then one linear layer as a rule; where more than that is
-// behind it, the first one with nothing but affine nodes behind it. Otherwise the last one that
-// leaves two, or one where the feature would have more than kLargestFeature numbers per row. The
-// feature's first axis is that of the rows.
-inline constexpr int64_t kLargestFeature = 4096;
-struct CutChoice {
-  std::string cut;
-  std::string note{};  // what was taken instead of what usually is; empty: nothing
-};
-CutChoice default_cut(const Graph& network, const ScoreOptions& score);
 
 // One way to cut and widen, judged on the selection rows: radius from one half of them, length and
 // coverage on the other, both ways round.
@@ -81,26 +68,5 @@ std::vector<double> feature_spread(const torch::Tensor& features);
 // rows share what a walk costs whatever their number.
 void check_time(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
                 double times, double seconds);
-
-// The surrogate's number of steps as the paper chooses it: the first M for which the bands at the
-// radius that the calibration rows give cover more than 1 − α of the validation rows. For the
-// paper's feature_cqr, with a radius per side. For the guarantee both folds must be rows that are
-// then left out of calibration.
-struct StepsChoice {
-  int steps = 0;
-  std::vector<double> coverage;  // of the validation rows after 1, 2, … steps
-};
-
-struct StepsFolds {
-  torch::Tensor calibration_features, calibration_truth;
-  torch::Tensor validation_features, validation_truth;
-  // Where the calibration rows are too few for the level: their largest distance instead of +∞,
-  // with which the first step would do.
-  bool clamp = false;
-};
-
-// An Error where none of `most` steps reaches the level; it says the best coverage and what to try.
-StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions& score,
-                         const StepsFolds& rows, const Level& level, int most = 200);
 
 }  // namespace fcp

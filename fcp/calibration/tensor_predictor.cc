@@ -43,19 +43,26 @@ torch::Tensor ratio_input(const torch::Tensor& x, const torch::Tensor& features)
 }
 
 TensorPredictor::TensorPredictor(const CalibrationArtifact& artifact, torch::Device device)
-    : predictor_(artifact.network, artifact.score, artifact.cut, device),
+    : TensorPredictor(std::make_shared<const ScoredNetwork>(artifact.network, artifact.score,
+                                                            artifact.cut, device),
+                      artifact) {}
+
+TensorPredictor::TensorPredictor(std::shared_ptr<const ScoredNetwork> network,
+                                 const CalibrationArtifact& artifact)
+    : network_(std::move(network)),
       output_(artifact.score.output),
       group_(artifact.calibration.name == "grouped" ? artifact.calibration.group : ""),
+      split_(artifact.calibration.name == "split"),
       weighted_(artifact.calibration.name == "weighted"),
       localized_(artifact.calibration.name == "localized"),
       ratio_(artifact.ratio),
       calibration_(
-          make_calibration(artifact.calibration, artifact.rows, predictor_.score().classes())) {}
+          make_calibration(artifact.calibration, artifact.rows, network_->score().classes())) {}
 
 TestInputs TensorPredictor::describe(const torch::Tensor& x, const SideInformation& given) const {
-  TestInputs rows{predictor_.features(x), {}, {}};
+  TestInputs rows{network_->features(x), {}, {}};
   if (group_ == kByPrediction) {
-    rows.groups = predicted_labels(predictor_, output_, rows.features);
+    rows.groups = predicted_labels(*network_, output_, rows.features);
   } else {
     rows.groups = given.groups;
   }
@@ -68,6 +75,13 @@ TestInputs TensorPredictor::describe(const torch::Tensor& x, const SideInformati
 
 Regions TensorPredictor::region(const TestInputs& rows, const Level& level) const {
   return score().region(rows.features, calibration_->radii(rows, level));
+}
+
+std::vector<double> TensorPredictor::radius(const Level& level) const {
+  if (!split_) return {};
+  const torch::Tensor radii =
+      calibration_->radii({torch::empty({1, 1}), {}, {}}, level).contiguous();
+  return {radii.data_ptr<double>(), radii.data_ptr<double>() + radii.numel()};
 }
 
 Conformity TensorPredictor::judge(const TestInputs& rows, const torch::Tensor& truth) const {

@@ -33,6 +33,9 @@ struct Conformity {
 class TensorPredictor {
  public:
   explicit TensorPredictor(const CalibrationArtifact& artifact, torch::Device device = torch::kCPU);
+  // The same with the artifact's network as it has been made already, at its cut.
+  TensorPredictor(std::shared_ptr<const ScoredNetwork> network,
+                  const CalibrationArtifact& artifact);
 
   // x [N, …] → features, and the groups or weights that follow from x.
   TestInputs describe(const torch::Tensor& x, const SideInformation& given = {}) const;
@@ -42,14 +45,18 @@ class TensorPredictor {
   // truth [N, K], for label scores [N, 1].
   Conformity judge(const TestInputs& rows, const torch::Tensor& truth) const;
 
-  const ScoredNetwork& predictor() const { return predictor_; }
-  const Score& score() const { return predictor_.score(); }
+  // The radius of each side where it is the same for all rows, by split calibration; else empty.
+  std::vector<double> radius(const Level& level) const;
+
+  const ScoredNetwork& predictor() const { return *network_; }
+  const Score& score() const { return network_->score(); }
   const Calibration& calibration() const { return *calibration_; }
 
  private:
-  ScoredNetwork predictor_;
+  std::shared_ptr<const ScoredNetwork> network_;
   std::string output_;  // the one whose largest number is the predicted label
   std::string group_;   // what tells groups; empty: there are none
+  bool split_;
   bool weighted_;
   bool localized_;
   DensityRatio ratio_;

@@ -18,8 +18,10 @@ typedef int8_t EightBytes __attribute__((vector_size(8)));
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
-constexpr size_t kSample = 1 << 14;
-constexpr size_t kFewNumbers = 16 * kSample;  // below, selection at once is as fast
+constexpr size_t kLargestSample = 1 << 14;
+constexpr size_t kSampled = 16;                             // of fewer, every so manyth number
+constexpr size_t kFewNumbers = 1 << 12;                     // below, selection at once is as fast
+constexpr size_t kManyNumbers = kSampled * kLargestSample;  // above, few are inside
 
 double select_in(std::vector<double>& numbers, size_t rank) {
   const auto kth = numbers.begin() + static_cast<std::ptrdiff_t>(rank - 1);
@@ -33,18 +35,19 @@ struct KthBracket {
 
 // Five deviations of the sample's own rank to either side.
 KthBracket bracket_of(std::span<const double> numbers, size_t rank) {
-  std::vector<double> sample(kSample);
-  const size_t stride = numbers.size() / kSample;
-  for (size_t i = 0; i < kSample; ++i) {
+  std::vector<double> sample(std::min(kLargestSample, numbers.size() / kSampled));
+  const size_t stride = numbers.size() / sample.size();
+  for (size_t i = 0; i < sample.size(); ++i) {
     const double number = numbers[i * stride];
     sample[i] = std::isnan(number) ? 0 : number;
   }
   const double share = static_cast<double>(rank) / static_cast<double>(numbers.size());
-  const double middle = share * kSample;
-  const double margin = 5 * std::sqrt(kSample * share * (1 - share)) + 1;
+  const auto count = static_cast<double>(sample.size());
+  const double middle = share * count;
+  const double margin = 5 * std::sqrt(count * share * (1 - share)) + 1;
   KthBracket bracket = {-kInfinite, kInfinite};
   if (middle - margin >= 1) bracket.low = select_in(sample, static_cast<size_t>(middle - margin));
-  if (middle + margin <= kSample) {
+  if (middle + margin <= count) {
     bracket.high = select_in(sample, static_cast<size_t>(middle + margin));
   }
   return bracket;
@@ -86,6 +89,25 @@ FCP_KERNEL void look_at(std::span<const double> numbers, KthPass& pass) {
   }
 }
 
+// The same of numbers of which so many are inside that a branch for each could not be foretold:
+// every number is written, and stays where it is inside.
+void look_without_branches(std::span<const double> numbers, KthPass& pass) {
+  const double low = pass.bracket.low, high = pass.bracket.high;
+  pass.inside.resize(numbers.size());
+  double* to = pass.inside.data();
+  size_t up = 0, down = 0, kept = 0;
+  for (const double number : numbers) {
+    const bool is_up = number >= low, is_down = number <= high;
+    to[kept] = number;
+    up += is_up ? 1 : 0;
+    down += is_down ? 1 : 0;
+    kept += static_cast<size_t>(is_up) & static_cast<size_t>(is_down);
+  }
+  pass.up = up;
+  pass.down = down;
+  pass.inside.resize(kept);
+}
+
 FCP_AVX512 void look_avx512(std::span<const double> numbers, KthPass& pass) {
   look_at(numbers, pass);
 }
@@ -95,12 +117,15 @@ void look_plain(std::span<const double> numbers, KthPass& pass) { look_at(number
 }  // namespace
 
 double kth_smallest(std::span<const double> numbers, size_t rank) {
-  const bool few = numbers.size() < kFewNumbers;
+  const bool few = numbers.size() < kFewNumbers, many = numbers.size() >= kManyNumbers;
   KthPass pass{few ? KthBracket{-kInfinite, kInfinite} : bracket_of(numbers, rank)};
   std::vector<double>& inside = pass.inside;
-  inside.reserve(few ? numbers.size() : numbers.size() / 16);
+  if (many) inside.reserve(numbers.size() / 16);
   const int width = simd_width();
-  (width == 512 ? look_avx512 : width == 256 ? look_avx2 : look_plain)(numbers, pass);
+  (!many          ? look_without_branches
+   : width == 512 ? look_avx512
+   : width == 256 ? look_avx2
+                  : look_plain)(numbers, pass);
   if (pass.up + pass.down - inside.size() < numbers.size()) return kNotANumber;
   const size_t below = numbers.size() - pass.up;
   if (rank > below && rank - below <= inside.size()) return select_in(inside, rank - below);

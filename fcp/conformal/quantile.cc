@@ -15,13 +15,6 @@
 namespace fcp {
 namespace {
 
-void check_scores(std::span<const double> scores) {
-  if (!any_nan(scores.data(), scores.size())) return;
-  for (size_t row = 0; row < scores.size(); ++row) {
-    if (std::isnan(scores[row])) fail("score of row ", row, " is NaN; expected a number");
-  }
-}
-
 WeightSum checked_total(std::span<const double> weights, double test_weight) {
   const auto legal = [](double weight) { return weight >= 0 && weight < kInfinity; };
   if (!legal(test_weight)) {
@@ -42,6 +35,13 @@ void check_sizes(size_t scores, size_t weights) {
 }
 
 }  // namespace
+
+void check_scores(std::span<const double> scores) {
+  if (!any_nan(scores.data(), scores.size())) return;
+  for (size_t row = 0; row < scores.size(); ++row) {
+    if (std::isnan(scores[row])) fail("score of row ", row, " is NaN; expected a number");
+  }
+}
 
 double conformal_quantile(std::span<const double> scores, const Level& level) {
   const size_t rank = conformal_rank(level, scores.size());

@@ -21,6 +21,9 @@
 
 namespace fcp {
 
+// An Error that names the first row whose score is NaN.
+void check_scores(std::span<const double> scores);
+
 // By selection on a copy: O(n) time and memory.
 double conformal_quantile(std::span<const double> scores, const Level& level);
 

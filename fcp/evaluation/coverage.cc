@@ -14,11 +14,44 @@ void check_sizes(size_t values, size_t covered) {
   if (values != covered) fail("found ", covered, " coverage marks for ", values, " rows");
 }
 
-std::vector<double> checked_copy(std::span<const double> values) {
+// A value is in the group whose number is that of the borders below it. ⌊G · below / N⌋ ≥ g says
+// that at least ⌈gN/G⌉ values are below, and so is the one of that rank: border g.
+template <typename Number>
+std::vector<Number> quantile_borders(std::span<const Number> values, uint32_t groups) {
+  if (groups == 0) fail("rows cannot be divided into 0 groups");
   for (size_t row = 0; row < values.size(); ++row) {
     if (std::isnan(values[row])) fail("value of row ", row, " is NaN; expected a number");
   }
-  return {values.begin(), values.end()};
+  std::vector<Number> copy(values.begin(), values.end());
+  std::vector<Number> borders;
+  auto from = copy.begin();
+  for (uint64_t g = 1; g < groups && !copy.empty(); ++g) {
+    const uint64_t rank = (g * copy.size() + groups - 1) / groups;
+    const auto border = copy.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+    std::nth_element(from, border, copy.end());
+    borders.push_back(*border);
+    from = border;
+  }
+  return borders;
+}
+
+template <typename Number>
+uint32_t group_among(const std::vector<Number>& borders, Number value) {
+  const auto above = std::lower_bound(borders.begin(), borders.end(), value);
+  return static_cast<uint32_t>(above - borders.begin());
+}
+
+template <typename Number>
+std::vector<GroupCoverage> by_thirds(std::span<const Number> response,
+                                     std::span<const uint8_t> covered, double confidence) {
+  check_sizes(response.size(), covered.size());
+  static const std::string kNames[] = {"lower third", "middle third", "upper third"};
+  const std::vector<Number> borders = quantile_borders(response, 3);
+  GroupCounts counts;
+  for (size_t i = 0; i < response.size(); ++i) {
+    counts.add(group_among(borders, response[i]), covered[i] != 0);
+  }
+  return group_coverage(counts, kNames, confidence);
 }
 
 }  // namespace
@@ -64,49 +97,37 @@ GroupCoverage worst_group(std::span<const GroupCoverage> groups) {
 }
 
 std::vector<uint32_t> quantile_groups(std::span<const double> values, uint32_t groups) {
-  if (groups == 0) fail("rows cannot be divided into 0 groups");
-  // ⌊G · below / N⌋ ≥ g says that at least ⌈gN/G⌉ values are below, and so is the one of that rank.
-  std::vector<double> copy = checked_copy(values);
-  std::vector<double> borders;
-  auto from = copy.begin();
-  for (uint64_t g = 1; g < groups && !copy.empty(); ++g) {
-    const uint64_t rank = (g * copy.size() + groups - 1) / groups;
-    const auto border = copy.begin() + static_cast<std::ptrdiff_t>(rank - 1);
-    std::nth_element(from, border, copy.end());
-    borders.push_back(*border);
-    from = border;
-  }
-  std::vector<uint32_t> result(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto above = std::lower_bound(borders.begin(), borders.end(), values[i]);
-    result[i] = static_cast<uint32_t>(above - borders.begin());
-  }
+  const std::vector<double> borders = quantile_borders(values, groups);
+  std::vector<uint32_t> result;
+  result.reserve(values.size());
+  for (const double value : values) result.push_back(group_among(borders, value));
   return result;
 }
 
 std::vector<GroupCoverage> coverage_by_thirds(std::span<const double> response,
                                               std::span<const uint8_t> covered, double confidence) {
-  check_sizes(response.size(), covered.size());
-  static const std::string kNames[] = {"lower third", "middle third", "upper third"};
-  const std::vector<uint32_t> third = quantile_groups(response, 3);
-  GroupCounts counts;
-  for (size_t i = 0; i < third.size(); ++i) counts.add(third[i], covered[i] != 0);
-  return group_coverage(counts, kNames, confidence);
+  return by_thirds(response, covered, confidence);
+}
+
+std::vector<GroupCoverage> coverage_by_thirds(std::span<const float> response,
+                                              std::span<const uint8_t> covered, double confidence) {
+  return by_thirds(response, covered, confidence);
 }
 
 std::vector<Stratum> coverage_by_size(std::span<const double> sizes,
                                       std::span<const uint8_t> covered, uint32_t strata,
                                       double confidence) {
   check_sizes(sizes.size(), covered.size());
-  const std::vector<uint32_t> group = quantile_groups(sizes, strata);
+  const std::vector<double> borders = quantile_borders(sizes, strata);
   struct Bin {
     double low, high;
     size_t covered = 0;
     size_t rows = 0;
   };
   std::map<uint32_t, Bin> bins;
-  for (size_t i = 0; i < group.size(); ++i) {
-    Bin& bin = bins.try_emplace(group[i], Bin{.low = sizes[i], .high = sizes[i]}).first->second;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const Bin first{.low = sizes[i], .high = sizes[i]};
+    Bin& bin = bins.try_emplace(group_among(borders, sizes[i]), first).first->second;
     bin.low = std::min(bin.low, sizes[i]);
     bin.high = std::max(bin.high, sizes[i]);
     bin.covered += covered[i] != 0;
@@ -122,25 +143,52 @@ std::vector<Stratum> coverage_by_size(std::span<const double> sizes,
 std::vector<CurvePoint> coverage_curve(std::span<const double> calibration,
                                        std::span<const double> test, std::span<const Level> levels,
                                        double confidence) {
-  const std::vector<double> sorted_test = sorted_scores(test);
-  std::vector<CurvePoint> curve;
-  for (const Level& level : levels) {
-    const double radius = conformal_quantile_sorted(calibration, level);
-    const auto end = std::upper_bound(sorted_test.begin(), sorted_test.end(), radius);
-    const size_t covered = static_cast<size_t>(end - sorted_test.begin());
-    curve.push_back({level, radius, coverage_of(covered, test.size(), confidence)});
-  }
-  return curve;
+  const std::vector<double> radii = curve_radii(calibration, levels);
+  return curve_of_counts(levels, radii, count_scores(test, radii), test.size(), confidence);
 }
 
 std::vector<CurvePoint> coverage_curve(std::span<const double> p_values,
                                        std::span<const Level> levels, double confidence) {
-  std::vector<CurvePoint> curve;
+  return curve_of_counts(levels, {}, count_p_values(p_values, levels), p_values.size(), confidence);
+}
+
+std::vector<double> curve_radii(std::span<const double> calibration,
+                                std::span<const Level> levels) {
+  std::vector<double> radii;
+  for (const Level& level : levels) radii.push_back(conformal_quantile_sorted(calibration, level));
+  return radii;
+}
+
+std::vector<uint64_t> count_scores(std::span<const double> scores, std::span<const double> radii) {
+  check_scores(scores);
+  std::vector<uint64_t> counts;
+  for (const double radius : radii) {
+    uint64_t within = 0;
+    for (const double score : scores) within += score <= radius ? 1 : 0;
+    counts.push_back(within);
+  }
+  return counts;
+}
+
+std::vector<uint64_t> count_p_values(std::span<const double> p_values,
+                                     std::span<const Level> levels) {
+  std::vector<uint64_t> counts;
   for (const Level& level : levels) {
-    const auto covered = std::count_if(p_values.begin(), p_values.end(),
-                                       [&](double p) { return p > level.value(); });
-    curve.push_back({level, std::nullopt,
-                     coverage_of(static_cast<size_t>(covered), p_values.size(), confidence)});
+    uint64_t above = 0;
+    for (const double p : p_values) above += p > level.value() ? 1 : 0;
+    counts.push_back(above);
+  }
+  return counts;
+}
+
+std::vector<CurvePoint> curve_of_counts(std::span<const Level> levels,
+                                        std::span<const double> radii,
+                                        std::span<const uint64_t> counts, size_t rows,
+                                        double confidence) {
+  std::vector<CurvePoint> curve;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    const std::optional<double> radius = radii.empty() ? std::nullopt : std::optional(radii[i]);
+    curve.push_back({levels[i], radius, coverage_of(counts[i], rows, confidence)});
   }
   return curve;
 }

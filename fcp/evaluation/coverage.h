@@ -81,6 +81,9 @@ std::vector<uint32_t> quantile_groups(std::span<const double> values, uint32_t g
 std::vector<GroupCoverage> coverage_by_thirds(std::span<const double> response,
                                               std::span<const uint8_t> covered,
                                               double confidence = 0.95);
+std::vector<GroupCoverage> coverage_by_thirds(std::span<const float> response,
+                                              std::span<const uint8_t> covered,
+                                              double confidence = 0.95);
 
 // Coverage in quantile groups of a size, in ascending order, the empty groups left out.
 std::vector<Stratum> coverage_by_size(std::span<const double> sizes,
@@ -102,5 +105,18 @@ std::vector<CurvePoint> coverage_curve(std::span<const double> calibration,
 // The same where each test row has a radius of its own: from the p-values of the test rows.
 std::vector<CurvePoint> coverage_curve(std::span<const double> p_values,
                                        std::span<const Level> levels, double confidence = 0.95);
+
+// The same for rows that come in batches, whose counts are added up: nothing is kept of a row.
+// Scores within each radius (a NaN is an Error that names its place), or p-values above each level;
+// then the curve, `radii` being those of the levels or empty where rows have their own.
+std::vector<uint64_t> count_scores(std::span<const double> scores, std::span<const double> radii);
+std::vector<uint64_t> count_p_values(std::span<const double> p_values,
+                                     std::span<const Level> levels);
+std::vector<CurvePoint> curve_of_counts(std::span<const Level> levels,
+                                        std::span<const double> radii,
+                                        std::span<const uint64_t> counts, size_t rows,
+                                        double confidence = 0.95);
+// Of scores in ascending order.
+std::vector<double> curve_radii(std::span<const double> calibration, std::span<const Level> levels);
 
 }  // namespace fcp

@@ -156,7 +156,7 @@ void IntervalEvaluator::add_row(const IntervalBatch& batch, size_t row) {
   if (grouped_) groups_.add(batch.groups[row], covered);
   covered_.push_back(covered);
   volume_sum_ += volume;
-  response_.push_back(response / static_cast<double>(outputs_));
+  response_.add(response / static_cast<double>(outputs_));
   row_length_.push_back(row_length / static_cast<double>(outputs_));
 }
 
@@ -186,7 +186,9 @@ IntervalEvaluation IntervalEvaluator::finish() const {
   if (outputs_ > 1) result.volume = volume_sum_ / rows;
   result.interval_score = score_sum_ / (rows * static_cast<double>(outputs_));
 
-  result.response_thirds = coverage_by_thirds(response_, covered_, confidence);
+  result.response_thirds = response_.are_floats()
+                               ? coverage_by_thirds(response_.floats(), covered_, confidence)
+                               : coverage_by_thirds(response_.doubles(), covered_, confidence);
   result.worst_third = worst_group(result.response_thirds);
   if (grouped_) {
     result.groups = group_coverage(groups_, options_.group_names, confidence);

@@ -7,8 +7,10 @@
 //   IntervalEvaluation result = evaluator.finish();
 //
 // N rows of K outputs each. A row is covered if all of its K outputs lie inside their intervals.
-// Memory: 17 bytes per row, and of several outputs 8 bytes for each of the N · K intervals unless
-// options.medians is off. Tested by tests/evaluation/interval_evaluation_test.cc.
+// Memory: 13 bytes per row where the mean response is a float32 number, else 17: thirds, strata and
+// medians are those of all rows, whose borders are known only at the end. Of several outputs 8
+// bytes more per interval unless options.medians is off; 8 more per row while it finishes.
+// Tested by tests/evaluation/interval_evaluation_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "fcp/conformal/level.h"
+#include "fcp/evaluation/compact_numbers.h"
 #include "fcp/evaluation/coverage.h"
 #include "fcp/evaluation/length.h"
 
@@ -117,7 +120,7 @@ class IntervalEvaluator {
   bool grouped_ = false;
 
   std::vector<uint8_t> covered_;        // [rows]
-  std::vector<double> response_;        // [rows]
+  CompactNumbers response_;             // [rows]
   std::vector<double> row_length_;      // [rows]
   std::vector<double> lengths_;         // [rows × outputs] of several outputs, if options_.medians
   std::vector<size_t> output_covered_;  // [outputs]

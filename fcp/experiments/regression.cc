@@ -11,6 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/calibration/calibration.h"
 #include "fcp/calibration/selection.h"
+#include "fcp/calibration/surrogate_steps.h"
 #include "fcp/evaluation/interval_evaluation.h"
 #include "fcp/report/json.h"
 

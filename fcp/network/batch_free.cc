@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/ThreadLocalState.h>
+#include <ATen/Parallel.h>
 
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
-#include "fcp/base/parallel.h"
+#include "fcp/network/parallel_alone.h"
 #include "fcp/network/single_thread.h"
 
 namespace fcp {
@@ -171,10 +171,7 @@ class PieceRunner {
     const double affordable = std::max(1.0, budget() / (bytes * static_cast<double>(piece)));
     const size_t threads = std::min(threads_, static_cast<size_t>(affordable));
     done.resize(before + count);
-    const at::ThreadLocalState caller;  // whether gradients are wanted
-    parallel_rows(count, piece > 1 ? 1 : kThreadRows, threads, [&](size_t first, size_t last) {
-      const at::ThreadLocalStateGuard as_caller(caller);
-      at::set_num_threads(1);  // of this thread
+    parallel_alone(count, piece > 1 ? 1 : kThreadRows, threads, [&](size_t first, size_t last) {
       for (size_t i = first; i < last; ++i) {
         const size_t row = from + i * piece;
         done[before + i] = network_.run(rows_of(inputs_, row, std::min(piece, rows_ - row)));

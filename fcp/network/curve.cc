@@ -7,6 +7,7 @@
 #include "fcp/base/infinity.h"
 #include "fcp/network/curve_piece.h"
 #include "fcp/network/curve_touch.h"
+#include "fcp/network/device_waits.h"
 
 namespace fcp {
 namespace {
@@ -138,12 +139,20 @@ Relaxation hinge_lines(const Curve& curve, const Piece& piece, torch::ScalarType
 }
 
 // Pieces with knots inside are few where the ranges are small, and cost much: they go by
-// themselves.
+// themselves, unless picking them out would cost more (device_waits.h).
 Relaxation smooth_lines(const Curve& curve, const Piece& piece, torch::ScalarType type) {
   Relaxation lines = best_lines(curve, piece, type, /*crossing=*/false);
   if (curve.knots.empty()) return lines;
   torch::Tensor crossing = piece.inside[0];
   for (size_t i = 1; i < curve.knots.size(); ++i) crossing = crossing.logical_or(piece.inside[i]);
+  if (!may_read_back(crossing)) {
+    const Relaxation better = crossing_lines(curve, piece, type);
+    lines.lower_slope = torch::where(crossing, better.lower_slope, lines.lower_slope);
+    lines.lower_bias = torch::where(crossing, better.lower_bias, lines.lower_bias);
+    lines.upper_slope = torch::where(crossing, better.upper_slope, lines.upper_slope);
+    lines.upper_bias = torch::where(crossing, better.upper_bias, lines.upper_bias);
+    return lines;
+  }
   const Range few = {piece.l.masked_select(crossing), piece.u.masked_select(crossing)};
   if (few.lower.numel() == 0) return lines;
   const Relaxation better = crossing_lines(curve, make_piece(curve, few), type);

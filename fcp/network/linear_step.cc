@@ -9,6 +9,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/line_rows.h"
 #include "fcp/network/row_product.h"
 
@@ -182,7 +183,8 @@ CurveLine line_above(const Relaxation& lines, const FreeLines* free) {
 // Σ over everything but S and N of products [S, N', …], 0 where a is.
 torch::Tensor bias_sums(const torch::Tensor& a, const torch::Tensor& bias, int64_t rows) {
   if (bias.dim() < a.dim()) return careful_row_sums(a, bias, rows);
-  const torch::Tensor product = (a * bias).masked_fill(a == 0, 0);
+  const torch::Tensor used = a.ne(0).logical_or(bias.isfinite());
+  const torch::Tensor product = a * torch::where(used, bias, torch::zeros({}, bias.options()));
   return sum_rows(product.reshape({a.size(0) * rows, -1})).reshape({a.size(0), rows});
 }
 
@@ -317,8 +319,7 @@ LinearStep make_linear_step(const Op& op, BoundRule rule, const std::vector<Rang
   } else if (rule == BoundRule::kAffine) {
     step.constants = op.forward(step.inputs);
     for (torch::Tensor& constant : step.constants) {
-      // Whether they are all 0 is asked on the CPU alone: a device would have to be waited for.
-      const bool none = constant.is_cpu() && !constant.any().item<bool>();
+      const bool none = may_read_back(constant) && !constant.any().item<bool>();
       if (!constant.is_floating_point() || none) constant = torch::Tensor();
     }
     step.errors = affine_errors(op, inputs, unit);

@@ -4,6 +4,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/line_rows.h"
 #include "fcp/network/row_product.h"
 
@@ -28,6 +29,8 @@ torch::Tensor sum_shift(const torch::Tensor& a, const Planes& planes) {
   return sorted.gather(axis, place);
 }
 
+torch::Tensor zero_like(const torch::Tensor& values) { return torch::zeros({}, values.options()); }
+
 torch::Tensor sums_of(const torch::Tensor& shift, int64_t rows) {
   return sum_rows(shift.reshape({shift.size(0) * rows, -1})).reshape({shift.size(0), rows});
 }
@@ -50,11 +53,13 @@ torch::Tensor careful_row_sums(const torch::Tensor& given, const torch::Tensor& 
   }
   if (takes_loops(given)) return weighted_sums(given, values, rows, magnitude);
   const torch::Tensor coefficients = magnitude ? given.abs() : given;
-  // Not asked of a device, which would have to be waited for.
-  if (values.is_cpu() && values.isfinite().all().item<bool>()) {
+  if (may_read_back(values) && values.isfinite().all().item<bool>()) {
     return row_sums(coefficients, values, rows);
   }
-  const torch::Tensor product = (coefficients * values).masked_fill(coefficients == 0, 0);
+  // What is not used is 0, instead of the product, so that the gradient of coefficients that happen
+  // to be 0 stays.
+  const torch::Tensor used = coefficients.ne(0).logical_or(values.isfinite());
+  const torch::Tensor product = coefficients * torch::where(used, values, zero_like(values));
   return sum_rows(product.reshape({product.size(0) * rows, -1})).reshape({product.size(0), rows});
 }
 
@@ -82,7 +87,7 @@ Planes tangent_planes(const Op& op, const std::vector<Range>& inputs, const Tens
   const torch::Tensor tight_upper = finite.logical_and((upper < output.upper));
   planes.middle = {torch::where(tight_lower, lower, output.lower),
                    torch::where(tight_upper, upper, output.upper)};
-  if (!lower.is_cpu() || tight_lower.logical_or(tight_upper).any().item<bool>()) {
+  if (!may_read_back(lower) || tight_lower.logical_or(tight_upper).any().item<bool>()) {
     planes.along_lower = tight_lower.to(lower.scalar_type());
     planes.along_upper = tight_upper.to(lower.scalar_type());
   }

@@ -31,4 +31,10 @@ bool takes_features(const ReluHead& head, const torch::Tensor& features) {
   return head.flattens && dimensions > 2 && features.numel() == features.size(0) * width;
 }
 
+bool takes_rows(const ReluHead& head, const torch::Tensor& features, const torch::Tensor& truth) {
+  if (!takes_features(head, features) || features.size(0) == 0) return false;
+  return truth.dim() > 0 && truth.size(0) == features.size(0) &&
+         truth.numel() == features.size(0) * head.w2.size(0);
+}
+
 }  // namespace fcp

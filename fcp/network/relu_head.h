@@ -33,4 +33,8 @@ std::optional<ReluHead> match_relu_head(const Network& head, size_t output);
 // Whether these features, [N, D] or flattened to that, are what the head takes.
 bool takes_features(const ReluHead& head, const torch::Tensor& features);
 
+// Whether there are such features, and with them a truth for each row and output: [N, K], or
+// anything of N rows that has as many numbers.
+bool takes_rows(const ReluHead& head, const torch::Tensor& features, const torch::Tensor& truth);
+
 }  // namespace fcp

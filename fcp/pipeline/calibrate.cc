@@ -9,6 +9,7 @@
 
 #include "fcp/base/checkpoint.h"
 #include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
 #include "fcp/base/number_text.h"
 #include "fcp/base/sha256.h"
 #include "fcp/calibration/options.h"
@@ -146,7 +147,7 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
           return ScoredBatch{.sha256 = hash_rows(rows), .seen = rows.x.rows()}.pack();
         }
         ScoredBatch fresh = scorer.score(rows);
-        if (!settings.hash_later) fresh.sha256 = hash_rows(rows);
+        fresh.sha256 = hash_rows(rows);
         if (!settings.levels.empty()) {
           collected.keep(fresh);
           if (!settings.checkpoint) fresh.scores = fresh.baseline = {};
@@ -169,6 +170,23 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
     fail(checkpoint->path(), ": is of more rows: it has ", done, " batches, ", settings.data_name,
          " has ", taken);
   }
+}
+
+// The same of one rank without a checkpoint: nothing is packed, and batches that are hashed later
+// are handed on.
+void collect_alone(const BatchScorer& scorer, RowSource& source, size_t batch,
+                   const CalibrateSettings& settings, const Context& context,
+                   ScoreCollector& collected, std::vector<Rows>& unhashed) {
+  Stage stage(context, "calibrate", source.size().value_or(0));
+  for (Rows rows; check_interrupted(), source.next(batch, rows);) {
+    ScoredBatch scored = scorer.score(rows);
+    if (!settings.hash_later) scored.sha256 = hash_rows(rows);
+    if (!settings.levels.empty()) collected.keep(scored);
+    collected.take(scored);
+    stage.advance(scored.seen);
+    if (settings.hash_later) unhashed.push_back(std::move(rows));
+  }
+  check_interrupted();
 }
 
 // What there is to say of the rows when all are collected.
@@ -211,12 +229,15 @@ void check_training_rows(double share, const CalibrateSettings& settings,
 }
 
 // Of the levels that are kept, or of the one that choices are made for.
-std::vector<std::string> radius_warnings(const CalibrationArtifact& artifact, const Level& usual) {
+std::vector<std::string> radius_warnings(const CalibrationArtifact& artifact, const Level& usual,
+                                         const TensorPredictor* predictor) {
   std::vector<Level> levels = artifact.rows.levels;
   if (levels.empty()) levels.push_back(usual);
   std::vector<std::string> warnings;
   for (const Level& level : levels) {
-    for (std::string& warning : level_warnings(artifact, level)) {
+    const std::vector<double> radius =
+        predictor != nullptr ? predictor->radius(level) : artifact.radius(level);
+    for (std::string& warning : level_warnings(artifact, level, radius)) {
       warnings.push_back(std::move(warning));
     }
   }
@@ -272,7 +293,9 @@ CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& so
                                    const CalibrateSettings& settings, const Context& context) {
   torch::NoGradGuard no_grad;
   Communicator& ranks = *context.ranks;
-  const ScoredNetwork predictor(options.network, options.score, options.cut, context.device);
+  const auto network = std::make_shared<const ScoredNetwork>(options.network, options.score,
+                                                             options.cut, context.device);
+  const ScoredNetwork& predictor = *network;
   check_groups(options.calibration, predictor);
   CalibrateResult result;
   CalibrationArtifact& artifact = result.artifact;
@@ -286,19 +309,26 @@ CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& so
   ScoreCollector collected(settings, options, predictor, expected_rows(source, batch, ranks),
                            ranks);
   const BatchScorer scorer(predictor, options, settings.facts, source);
-  collect_rows(scorer, source, batch, settings, work, context, collected);
+  if (alone) {
+    collect_alone(scorer, source, batch, settings, context, collected, result.unhashed);
+  } else {
+    collect_rows(scorer, source, batch, settings, work, context, collected);
+  }
   collected.finish(ranks, result);
   if (ranks.rank() != 0) return result;
 
   result.findings = findings_of(collected, artifact);
-  artifact.provenance = provenance_of(artifact, collected, context.seed, !settings.hash_later);
+  artifact.provenance = provenance_of(artifact, collected, context.seed, result.unhashed.empty());
   artifact.provenance.insert(settings.provenance.begin(), settings.provenance.end());
   add_findings(result.findings, artifact);
   if (result.choices.scores) {
     artifact.provenance[kCandidates] = candidates_text(*result.choices.scores);
   }
   if (!source.target_names().empty()) artifact.provenance["target"] = join(source.target_names());
-  result.warnings = radius_warnings(artifact, settings.level);
+  if (settings.keep_predictor) {
+    result.predictor = std::make_shared<const TensorPredictor>(network, artifact);
+  }
+  result.warnings = radius_warnings(artifact, settings.level, result.predictor.get());
   check_training_rows(collected.trained_share(), settings, result.warnings);
   for (std::string& warning : source.warnings()) result.warnings.push_back(std::move(warning));
   return result;

@@ -10,12 +10,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "fcp/calibration/artifact.h"
 #include "fcp/calibration/method_request.h"
+#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/data/rows.h"
 #include "fcp/pipeline/choices.h"
 #include "fcp/pipeline/context.h"
@@ -35,9 +37,12 @@ struct CalibrateSettings {
   RowSource* shifted = nullptr;      // rows of the distribution that weighted calibration is for
   Level level = Level(0.1);          // for which lengths are compared where something is chosen
   std::vector<Level> levels{};       // split: whose radii are kept, ascending; empty: all scores
-  bool hash_later = false;           // the provenance gets no hashes: the caller adds them
-                                     // (score_collector.h)
-  bool keep_row_scores = false;      // in the result, in the order of the rows
+  // For a caller that goes on in memory: the result has a predictor, and what only a file needs is
+  // left to finish_artifact (score_collector.h): the order of the scores, and with hash_later,
+  // where one rank works without a checkpoint, the hashes.
+  bool keep_predictor = false;
+  bool hash_later = false;
+  bool keep_row_scores = false;                     // in the result, in the order of the rows
   std::optional<std::string> checkpoint{};          // file to go on from and to keep batches in
   std::map<std::string, std::string> provenance{};  // of the caller: file names
 };
@@ -46,8 +51,10 @@ struct CalibrateResult {
   CalibrationArtifact artifact;
   Choices choices{};
   CalibrationFindings findings{};
-  RowScores row_scores{};               // where settings.keep_row_scores
-  std::vector<std::string> warnings{};  // radii that are infinite
+  RowScores row_scores{};                              // where settings.keep_row_scores
+  std::vector<std::string> warnings{};                 // radii that are infinite
+  std::shared_ptr<const TensorPredictor> predictor{};  // where settings.keep_predictor
+  std::vector<Rows> unhashed{};                        // where settings.hash_later: all batches
 };
 
 // Calibrates on all rows but those that choices look at. Ranks share the rows, and all make the

@@ -16,7 +16,8 @@ namespace fcp {
 namespace {
 
 std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& artifact,
-                                                   const Level& level) {
+                                                   const Level& level,
+                                                   std::span<const double> radius) {
   if (artifact.calibration.name == "grouped") {
     return small_groups_warning(artifact.calibration, artifact.rows, level);
   }
@@ -25,7 +26,6 @@ std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& ar
     return concat("alpha ", level.text(), " needs at least ", least_calibration_rows(level),
                   " calibration rows, this predictor has ", n, "; every interval is infinite");
   }
-  const std::vector<double> radius = artifact.radius(level);
   const auto finite = [](double value) { return std::isfinite(value); };
   if (std::all_of(radius.begin(), radius.end(), finite)) return std::nullopt;
   const Level side = side_level(level, artifact.rows.sides, artifact.calibration);
@@ -40,9 +40,9 @@ std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& ar
 
 // Of the scores that ask for bands over balls; other radii are lengths or shares.
 std::optional<std::string> large_radius_warning(const CalibrationArtifact& artifact,
-                                                const Level& level) {
+                                                const Level& level, std::span<const double> sides) {
   if (artifact.score.name != "nested" && artifact.score.name != "feature_cqr") return std::nullopt;
-  for (const double radius : artifact.radius(level)) {
+  for (const double radius : sides) {
     if (radius <= kLargestBall || std::isinf(radius)) continue;
     return concat("at alpha ", level.text(), " the radius is ", format_number(radius),
                   ", too large for single precision: numbers overflow within such a ball, and ",
@@ -77,10 +77,15 @@ std::optional<std::string> lax_level_warning(const Level& level) {
 }
 
 std::vector<std::string> level_warnings(const CalibrationArtifact& artifact, const Level& level) {
+  return level_warnings(artifact, level, artifact.radius(level));
+}
+
+std::vector<std::string> level_warnings(const CalibrationArtifact& artifact, const Level& level,
+                                        std::span<const double> radius) {
   std::vector<std::string> warnings;
   for (std::optional<std::string> warning :
-       {lax_level_warning(level), infinite_radius_warning(artifact, level),
-        large_radius_warning(artifact, level)}) {
+       {lax_level_warning(level), infinite_radius_warning(artifact, level, radius),
+        large_radius_warning(artifact, level, radius)}) {
     if (warning) warnings.push_back(std::move(*warning));
   }
   return warnings;

@@ -21,6 +21,9 @@ CalibrationArtifact read_artifact_for_p_values(const std::string& path, const Le
 // the radius is infinite, and how many calibration rows a finite one needs; it is so large that
 // numbers overflow within its ball.
 std::vector<std::string> level_warnings(const CalibrationArtifact& artifact, const Level& level);
+// The same where artifact.radius(level) is known.
+std::vector<std::string> level_warnings(const CalibrationArtifact& artifact, const Level& level,
+                                        std::span<const double> radius);
 
 // The first of them, which needs no artifact.
 std::optional<std::string> lax_level_warning(const Level& level);

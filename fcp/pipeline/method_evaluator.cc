@@ -19,7 +19,11 @@ std::vector<Level> asked_levels(const EvaluatedMethod& method) {
 }  // namespace
 
 MethodEvaluator::MethodEvaluator(const EvaluatedMethod& method)
-    : method_(method), levels_(asked_levels(method)), level_sums_(levels_.size()) {}
+    : method_(method),
+      levels_(asked_levels(method)),
+      radii_(one_radius() && all_scores() ? curve_radii(method.artifact.rows.scores, curve_levels())
+                                          : std::vector<double>()),
+      level_sums_(levels_.size()) {}
 
 LevelSums MethodEvaluator::sums_at(const Rows&, const Regions&) const { return {}; }
 
@@ -65,13 +69,9 @@ MeasuredRegions MethodEvaluator::measure(const TestInputs& inputs, const Rows& r
   measure_levels(inputs, rows, measured, packer);
   if (!has_curve() && obeys_law(artifact.score)) return measured;
   const torch::Tensor truth = truth_of(rows);
-  const bool by_scores = curve_of_scores() && one_radius();
   const Conformity judged =
-      judge_rows(predictor, inputs, truth, has_curve() && all_scores() && !by_scores);
-  packer.add(by_scores && all_scores() ? judged.scores : std::vector<double>());
-  packer.add(judged.p_values);
-  packer.add(has_curve() ? count_within(artifact, predictor, inputs, truth, judged.scores)
-                         : std::vector<uint64_t>());
+      judge_rows(predictor, inputs, truth, has_curve() && all_scores() && !by_scores());
+  packer.add(has_curve() ? count_batch(inputs, truth, judged) : std::vector<uint64_t>());
   uint64_t detected = 0;
   for (const bool in : within_radii(predictor, inputs, truth, judged.scores, method_.options.level,
                                     artifact.score.paper)) {
@@ -81,6 +81,16 @@ MeasuredRegions MethodEvaluator::measure(const TestInputs& inputs, const Rows& r
   return measured;
 }
 
+std::vector<uint64_t> MethodEvaluator::count_batch(const TestInputs& inputs,
+                                                   const torch::Tensor& truth,
+                                                   const Conformity& judged) const {
+  if (!all_scores()) {
+    return count_within(method_.artifact, method_.predictor, inputs, truth, judged.scores);
+  }
+  return by_scores() ? count_scores(judged.scores, radii_)
+                     : count_p_values(judged.p_values, curve_levels());
+}
+
 void MethodEvaluator::take(Unpacker& unpacker, std::span<const int64_t> groups) {
   rows_ += unpacker.number();
   take_regions(unpacker, groups);
@@ -88,10 +98,6 @@ void MethodEvaluator::take(Unpacker& unpacker, std::span<const int64_t> groups) 
     level_sums_[i].add(unpack_sums(unpacker.numbers<double>()));
   }
   if (!has_curve() && obeys_law(method_.artifact.score)) return;
-  const std::vector<double> scores = unpacker.numbers<double>();
-  scores_.insert(scores_.end(), scores.begin(), scores.end());
-  const std::vector<double> p_values = unpacker.numbers<double>();
-  p_values_.insert(p_values_.end(), p_values.begin(), p_values.end());
   add_counts(within_, unpacker.numbers<uint64_t>());
   detected_ += unpacker.number();
 }
@@ -107,9 +113,9 @@ MethodResult MethodEvaluator::finish() const {
   if (has_curve()) {
     if (one_radius() && all_scores()) result.scores = artifact.rows.scores;
     result.curve = !all_scores() ? curve_of_levels(artifact, within_, rows_)
-                   : curve_of_scores() && one_radius()
-                       ? coverage_curve(artifact.rows.scores, scores_, curve_levels())
-                       : coverage_curve(p_values_, curve_levels());
+                                 : curve_of_counts(curve_levels(),
+                                                   by_scores() ? radii_ : std::vector<double>(),
+                                                   within_, rows_);
   }
   result.guaranteed = obeys_law(artifact.score);
   if (!result.guaranteed) result.detection = coverage_of(detected_, rows_);

@@ -83,11 +83,14 @@ class MethodEvaluator {
   bool one_radius() const;
   bool all_scores() const { return method_.artifact.rows.levels.empty(); }
 
-  // What the coverage curve is drawn from: scores [N] where one radius holds for all rows, p-values
-  // [N] where it does not, and where the radii of some levels alone are kept, for each of them the
-  // number of rows within.
-  std::vector<double> scores_;
-  std::vector<double> p_values_;
+  // Rows within the radius of each level of the curve: by their scores where one radius holds for
+  // all rows, by their p-values where it does not; where the radii of some levels alone are kept,
+  // for each of these.
+  std::vector<uint64_t> count_batch(const TestInputs& inputs, const torch::Tensor& truth,
+                                    const Conformity& judged) const;
+  bool by_scores() const { return curve_of_scores() && one_radius(); }
+
+  const std::vector<double> radii_;  // of the curve's levels, where one holds for all rows
   std::vector<uint64_t> within_;
   std::vector<LevelSums> level_sums_;  // of levels_
   size_t detected_ = 0;                // rows whose scores are within their radii

@@ -12,7 +12,7 @@
 #include "fcp/base/parallel.h"
 #include "fcp/base/sha256.h"
 #include "fcp/calibration/tensor_predictor.h"
-#include "fcp/conformal/quantile.h"
+#include "fcp/conformal/sort_scores.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/pipeline/context.h"
@@ -103,9 +103,12 @@ std::string hash_rows(const Rows& batch) {
   return all;
 }
 
-void add_hashes(std::span<const Rows> batches, CalibrationArtifact& artifact) {
+void finish_artifact(std::span<const Rows> unhashed, CalibrationArtifact& artifact) {
+  if (artifact.calibration.name == "split") sort_sides(artifact.rows);
+  sort_scores(artifact.baseline);
+  if (unhashed.empty()) return;
   Sha256 hash;
-  for (const Rows& batch : batches) hash.add(hash_rows(batch));
+  for (const Rows& batch : unhashed) hash.add(hash_rows(batch));
   artifact.provenance[kDataHash] = hash.hex();
   artifact.provenance[kNetworkHash] = sha256_hex(serialize_onnx(artifact.network));
 }
@@ -282,14 +285,14 @@ void ScoreCollector::finish(Communicator& ranks, CalibrateResult& result) {
   if (some_levels) return;
   if (settings_.keep_row_scores) result.row_scores = {rows_.sides, rows_.scores, baseline_};
   const CalibrationOptions& calibration = options_.calibration;
-  if (calibration.name == "split") sort_sides();
   if (calibration.name == "localized") {
     const auto n = static_cast<int64_t>(count), numbers = static_cast<int64_t>(features_.size());
     rows_.features = torch::from_blob(features_.data(), {n, numbers / n}, torch::kFloat).clone();
   }
   if (calibration.name == "grouped") name_groups();
   artifact.rows = std::move(rows_);
-  artifact.baseline = sorted_scores(std::move(baseline_));
+  artifact.baseline = std::move(baseline_);
+  if (!settings_.keep_predictor) finish_artifact({}, artifact);
 }
 
 std::string ScoreCollector::sha256() const {
@@ -305,20 +308,6 @@ void ScoreCollector::name_groups() {
   if (group != kByPrediction && group != kByLabel) return;
   for (int64_t label = 0; label < predictor_.score().classes(); ++label) {
     rows_.group_names.push_back(std::to_string(label));
-  }
-}
-
-// Each side ascending: all that split calibration needs.
-void ScoreCollector::sort_sides() {
-  const auto sides = static_cast<size_t>(rows_.sides);
-  if (sides == 1) {
-    rows_.scores = sorted_scores(std::move(rows_.scores));  // in place: there may be many
-    return;
-  }
-  for (size_t side = 0; side < sides; ++side) {
-    const std::vector<double> scores =
-        sorted_scores(side_scores(rows_, static_cast<int64_t>(side)));
-    for (size_t i = 0; i < scores.size(); ++i) rows_.scores[i * sides + side] = scores[i];
   }
 }
 

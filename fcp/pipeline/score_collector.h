@@ -43,9 +43,9 @@ std::string hash_rows(const Rows& batch);
 inline constexpr char kDataHash[] = "calibration data sha256";
 inline constexpr char kNetworkHash[] = "network sha256";
 
-// Both hashes, for a calibration that was told to leave them out (CalibrateSettings::hash_later) on
-// these batches.
-void add_hashes(std::span<const Rows> batches, CalibrationArtifact& artifact);
+// What a calibration left out because it was told to (CalibrateSettings::keep_predictor): sorts the
+// scores where they lie, and adds both hashes where these batches are those it was not to hash.
+void finish_artifact(std::span<const Rows> unhashed, CalibrationArtifact& artifact);
 
 class BatchScorer {
  public:
@@ -98,7 +98,6 @@ class ScoreCollector {
 
  private:
   void name_groups();
-  void sort_sides();
 
   const CalibrateSettings& settings_;
   const SelectedOptions& options_;

@@ -106,21 +106,16 @@ class Cqr : public Score {
 
   Regions column_regions(const QuantileColumns& quantiles, const torch::Tensor& radii) const {
     const int64_t rows = radii.size(0), last = (sides() - 1) * radii.stride(1);
-    Regions found{torch::empty({rows, 1}, torch::kDouble),
-                  torch::empty({rows, 1}, torch::kDouble),
-                  torch::empty({rows, 1}, torch::kDouble),
-                  {}};
-    double* const prediction = found.prediction.data_ptr<double>();
-    double* const lower = found.lower.data_ptr<double>();
-    double* const upper = found.upper.data_ptr<double>();
-    for (int64_t row = 0; row < rows; ++row) {
+    const int64_t step = radii.stride(0);
+    const double* radius = radii.data_ptr<double>();
+    const RegionColumns found(rows);
+    for (int64_t row = 0; row < rows; ++row, radius += step) {
       const auto [low, high] = quantiles[row];
-      const double* const radius = radii.data_ptr<double>() + row * radii.stride(0);
-      prediction[row] = (low + high) / 2;
-      lower[row] = reach(low, radius[0], -1);
-      upper[row] = reach(high, radius[last], +1);
+      found.prediction[row] = (low + high) / 2;
+      found.lower[row] = reach(low, radius[0], -1);
+      found.upper[row] = reach(high, radius[last], +1);
     }
-    return found;
+    return found.regions;
   }
 
   Quantiles predict(const Tensors& outputs) const {

@@ -8,6 +8,8 @@
 
 #include <torch/types.h>
 
+#include "fcp/scores/score.h"
+
 namespace fcp {
 
 template <typename Number>
@@ -28,5 +30,22 @@ std::optional<Column<Number>> column_of(const torch::Tensor& numbers) {
   if (!plain) return std::nullopt;
   return Column<Number>{numbers.data_ptr<Number>(), numbers.stride(0)};
 }
+
+// Intervals of `rows` rows with one output each, to be filled in.
+struct RegionColumns {
+  explicit RegionColumns(int64_t rows)
+      : regions{torch::empty({rows, 1}, torch::kDouble),
+                torch::empty({rows, 1}, torch::kDouble),
+                torch::empty({rows, 1}, torch::kDouble),
+                {}},
+        prediction(regions.prediction.data_ptr<double>()),
+        lower(regions.lower.data_ptr<double>()),
+        upper(regions.upper.data_ptr<double>()) {}
+
+  Regions regions;
+  double* prediction;
+  double* lower;
+  double* upper;
+};
 
 }  // namespace fcp

@@ -65,10 +65,7 @@ class ReluLinearized : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    if (!takes(features) || truth.dim() == 0 || truth.size(0) != features.size(0) ||
-        truth.numel() != features.size(0) * static_cast<int64_t>(rows_.outputs)) {
-      return general_->score(features, truth);
-    }
+    if (!takes_rows(head_, features, truth)) return general_->score(features, truth);
     const torch::Tensor y = truth.to(torch::kCPU, torch::kDouble).contiguous();
     const double* wanted = y.data_ptr<double>();
     std::vector<double> scores(static_cast<size_t>(features.size(0)));

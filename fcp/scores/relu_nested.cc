@@ -43,8 +43,7 @@ class ReluNested : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    if (!takes(features) || truth.dim() == 0 || truth.size(0) != features.size(0) ||
-        truth.numel() != features.size(0) * static_cast<int64_t>(rows_.outputs)) {
+    if (moves_.empty() || !takes_rows(head_, features, truth)) {
       return general_->score(features, truth);
     }
     const torch::Tensor y = truth.to(torch::kCPU, torch::kDouble).contiguous();

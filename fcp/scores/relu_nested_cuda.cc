@@ -19,10 +19,7 @@ class ReluNestedCuda : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    if (!takes(features) || truth.dim() == 0 || truth.size(0) != features.size(0) ||
-        truth.numel() != features.size(0) * head_.w2.size(0)) {
-      return general_->score(features, truth);
-    }
+    if (!takes_rows(head_, features, truth)) return general_->score(features, truth);
     const torch::Tensor y = truth.to(head_.w1.device(), torch::kDouble);
     return plain_scores(range_.radii_reaching(rows_of(features), y));
   }

@@ -29,20 +29,14 @@ std::optional<std::vector<double>> column_distances(const torch::Tensor& output,
 
 // The interval μ ± r of each row; μ is a matrix [N, 1].
 Regions column_intervals(const Column<float>& mean, const Column<double>& radius, int64_t rows) {
-  Regions found{torch::empty({rows, 1}, torch::kDouble),
-                torch::empty({rows, 1}, torch::kDouble),
-                torch::empty({rows, 1}, torch::kDouble),
-                {}};
-  double* const prediction = found.prediction.data_ptr<double>();
-  double* const lower = found.lower.data_ptr<double>();
-  double* const upper = found.upper.data_ptr<double>();
+  const RegionColumns found(rows);
   for (int64_t row = 0; row < rows; ++row) {
     const double r = radius[row], margin = r < 0 ? -std::numeric_limits<double>::infinity() : r;
-    prediction[row] = mean[row];
-    lower[row] = mean[row] - margin;
-    upper[row] = mean[row] + margin;
+    found.prediction[row] = mean[row];
+    found.lower[row] = mean[row] - margin;
+    found.upper[row] = mean[row] + margin;
   }
-  return found;
+  return found.regions;
 }
 
 class Residual : public Score {

@@ -23,17 +23,6 @@ void check_temperature(double temperature) {
   }
 }
 
-bool softmax_row(std::span<const float> logits, double temperature, double* shares) {
-  double largest = -std::numeric_limits<double>::infinity(), sum = 0;
-  for (size_t k = 0; k < logits.size(); ++k) {
-    shares[k] = static_cast<double>(logits[k]) / temperature;
-    largest = shares[k] > largest ? shares[k] : largest;
-  }
-  for (size_t k = 0; k < logits.size(); ++k) sum += shares[k] = std::exp(shares[k] - largest);
-  for (size_t k = 0; k < logits.size(); ++k) shares[k] /= sum;
-  return !std::isnan(sum);
-}
-
 // Calls work(row, its Row, whether it has shares), rows shared among threads.
 template <typename Work>
 void ShareScore::each_row(const torch::Tensor& features, const torch::Tensor& logits,
@@ -44,14 +33,16 @@ void ShareScore::each_row(const torch::Tensor& features, const torch::Tensor& lo
   const auto rows = static_cast<size_t>(logits.size(0));
   const size_t least = std::max<size_t>(1, kThreadLogits / classes);
   const auto threads = static_cast<size_t>(at::get_num_threads());
+  const float* const all = logits.data_ptr<float>();
+  const double* const drawn = random.defined() ? random.data_ptr<double>() : nullptr;
   parallel_rows(rows, least, threads, [&](size_t first, size_t last) {
     std::vector<double> shares(classes), numbers(classes);
     std::vector<uint64_t> room;
     size_t expected = 0;
     for (size_t row = first; row < last; ++row) {
-      const std::span<const float> own(logits.data_ptr<float>() + row * classes, classes);
+      const std::span<const float> own(all + row * classes, classes);
       const bool some = softmax_row(own, temperature_, shares.data());
-      const double number = random.defined() ? random.data_ptr<double>()[row] : 0;
+      const double number = drawn != nullptr ? drawn[row] : 0;
       work(static_cast<int64_t>(row), Row{own, shares, number, numbers, room, expected}, some);
     }
   });
@@ -61,8 +52,9 @@ std::vector<double> ShareScore::score(const torch::Tensor& features,
                                       const torch::Tensor& truth) const {
   const torch::Tensor labels = labels_of(truth, features.size(0), classes());
   std::vector<double> scores(static_cast<size_t>(features.size(0)));
+  const int64_t* const label_of = labels.data_ptr<int64_t>();
   each_row(features, logits_of(head(), features), [&](int64_t row, const Row& own, bool some) {
-    const int64_t label = labels.data_ptr<int64_t>()[row];
+    const int64_t label = label_of[row];
     scores[static_cast<size_t>(row)] = some && label >= 0 ? score_of(own, label) : kNoScore;
   });
   return scores;
@@ -73,13 +65,16 @@ Regions ShareScore::region(const torch::Tensor& features, const torch::Tensor& r
   const torch::Tensor logits = logits_of(head(), features);
   torch::Tensor answers = torch::full({logits.size(0), 1}, -1, torch::kLong);
   torch::Tensor members = torch::zeros(logits.sizes(), torch::kBool);
+  int64_t* const answer_of = answers.data_ptr<int64_t>();
+  bool* const all_members = members.data_ptr<bool>();
+  const double* const all_radii = radii.data_ptr<double>();
+  const int64_t each = radii.size(1);
   each_row(features, logits, [&](int64_t row, const Row& own, bool some) {
     if (!some) return;
-    const auto largest = std::max_element(own.logits.begin(), own.logits.end());
-    answers.data_ptr<int64_t>()[row] = largest - own.logits.begin();
-    bool* const in = members.data_ptr<bool>() + row * classes();
-    const double* const r = radii.data_ptr<double>() + row * radii.size(1);
-    if (radii.size(1) == 1 && classes() > 1) return find_members(own, *r, in);
+    answer_of[row] = first_largest(own.logits);
+    bool* const in = all_members + row * classes();
+    const double* const r = all_radii + row * each;
+    if (each == 1 && classes() > 1) return find_members(own, *r, in);
     scores_of(own, own.numbers.data());
     for (size_t k = 0; k < own.numbers.size(); ++k) in[k] = own.numbers[k] <= r[k];
   });

@@ -12,12 +12,9 @@
 #include <vector>
 
 #include "fcp/scores/labels.h"
+#include "fcp/scores/softmax_row.h"
 
 namespace fcp {
-
-// softmax(logits / temperature) of one row. False where a logit is NaN, or infinite so that there
-// is no softmax: the shares are then NaN.
-bool softmax_row(std::span<const float> logits, double temperature, double* shares);
 
 // An Error where the temperature is not positive.
 void check_temperature(double temperature);

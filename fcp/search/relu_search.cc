@@ -47,8 +47,7 @@ ReluSearch::ReluSearch(const ReluHead& head, double rate)
     : head_(head), walk_(make_relu_walk(head, rate)) {}
 
 bool ReluSearch::takes(const torch::Tensor& features, const torch::Tensor& truth) const {
-  return takes_features(head_, features) && features.size(0) > 0 && truth.dim() > 0 &&
-         truth.size(0) == features.size(0) && truth.numel() == truth.size(0);
+  return takes_rows(head_, features, truth);
 }
 
 torch::Tensor ReluSearch::walk(const torch::Tensor& features, const torch::Tensor& truth,

@@ -76,7 +76,8 @@ class Estimator(Parameters):
         if first is None:
             raise _fcp.Error("X: has no batches")
         with parameter_names():
-            self._check_parameters(groups, weights, shifted)
+            options = self._options()
+            self._check_parameters(options, groups, weights, shifted)
             model, cut = self._model_and_cut(first[0])
             inputs = Inputs(model, first[0], type(self).__name__)
             rows, answers = self._joined(inputs, [first, *pairs])
@@ -85,11 +86,12 @@ class Estimator(Parameters):
                 fit_rows, fit_answers = fit_data
                 fit_data = inputs.rows(fit_rows), self._answers(model, fit_answers)
             grouped = groups if self.calibration == "grouped" else None
+            options["cut"] = None if cut is None or not self._looks_at_features() else str(cut)
             predictor = _fcp.Predictor.calibrate(
                 model._network,
                 rows,
                 answers,
-                self._options(cut if self._looks_at_features() else None),
+                options,
                 self._facts(len(rows), grouped, weights),
                 None if shifted is None else inputs.rows(shifted),
                 fit_data,
@@ -127,13 +129,16 @@ class Estimator(Parameters):
     def _answers(self, model: Model, y: Any) -> Any:
         return _arrays.answers(y)
 
-    def _check_parameters(self, groups: Any, weights: Any, shifted: Any) -> None:
-        options = self._options(self.cut)
-        _fcp.check_values(options)
-        self._check_others()
-        if self.method != AUTO:
-            self._check_kind(self.method, _fcp.predicts_labels(self.method))
-        _fcp.check_options(options)
+    def _check_parameters(
+        self, options: Dict[str, Any], groups: Any, weights: Any, shifted: Any
+    ) -> None:
+        try:
+            _fcp.check_options(options)
+        except _fcp.Error:  # that a value is wrong is said first, then that the method is
+            _fcp.check_values(options)
+            self._check_method()
+            raise
+        self._check_method()
         given = [weights is not None, shifted is not None]
         if sum(given) != (self.calibration == "weighted"):
             raise _fcp.Error("calibration='weighted' takes one of weights and shifted")
@@ -141,11 +146,17 @@ class Estimator(Parameters):
         if (groups is not None) != (self.calibration == "grouped" and not by_label):
             raise _fcp.Error("calibration='grouped' and groups go together")
 
-    def _options(self, cut: Optional[str]) -> Dict[str, Any]:
+    def _check_method(self) -> None:
+        self._check_others()
+        if self.method != AUTO:
+            self._check_kind(self.method, _fcp.predicts_labels(self.method))
+
+    def _options(self) -> Dict[str, Any]:
         options = self._library_options()
         if self.calibration == "grouped":
             options["group"] = options["group"] or "group"
-        options["cut"] = None if cut is None else str(cut)
+        if options["cut"] is not None:
+            options["cut"] = str(options["cut"])
         return options
 
     def _looks_at_features(self) -> bool:

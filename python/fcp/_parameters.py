@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import textwrap
-from typing import Any, Dict, Iterator, List, TypeVar
+from typing import Any, Dict, Iterator, List, Tuple, TypeVar
 
 import numpy as np
 
@@ -91,7 +91,10 @@ class Parameters:
     _labels = False
     _estimator_type: str  # how scikit-learn before 1.6 tells regressors from classifiers
     method: str
+    verbose: bool
+    device: str
     _signature: inspect.Signature
+    _names: Tuple[str, ...]  # of the parameters
 
     def __init_subclass__(cls) -> None:
         options = _options(cls._labels)
@@ -103,6 +106,7 @@ class Parameters:
         cls._signature = cls.__signature__ = inspect.Signature([model, *named])  # type: ignore
         cls.__doc__ = (cls.__doc__ or "").rstrip() + "\n" + _described(options, cls._labels)
         cls._estimator_type = "classifier" if cls._labels else "regressor"
+        cls._names = ("model", *defaults)
 
     def __init__(self, model: Any, **parameters: Any) -> None:
         for name in parameters:
@@ -119,7 +123,7 @@ class Parameters:
 
     def get_params(self, deep: bool = True) -> Dict[str, Any]:
         """The parameters by name."""
-        return {name: getattr(self, name) for name in self._parameters()}
+        return {name: getattr(self, name) for name in self._names}
 
     def set_params(self: Self, **params: Any) -> Self:
         """Changes parameters; they count from the next `conformalize` on."""
@@ -166,8 +170,7 @@ class Parameters:
         return {"requires_y": True, "poor_score": True}
 
     def _check_others(self) -> None:
-        params = self.get_params()
-        if not isinstance(params["verbose"], (bool, np.bool_)):
-            raise _fcp.Error(f"verbose: found {params['verbose']!r}, expected true or false")
-        if not isinstance(params["device"], str):
-            raise _fcp.Error(f"device: found {params['device']!r}, expected text")
+        if not isinstance(self.verbose, (bool, np.bool_)):
+            raise _fcp.Error(f"verbose: found {self.verbose!r}, expected true or false")
+        if not isinstance(self.device, str):
+            raise _fcp.Error(f"device: found {self.device!r}, expected text")

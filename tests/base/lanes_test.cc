@@ -81,6 +81,29 @@ TEST(LaneFunctions, ExpAndErfAreExactToTwoUnits) {
   }
 }
 
+template <typename Doubles>
+double exp_of(double x) {
+  typename Doubles::Type some = typename Doubles::Type{} + x;
+  exp_below_zero<Doubles>(some);
+  return some[1];
+}
+
+TEST(LaneFunctions, ExpOfDoublesIsExactToOneUnit) {
+  Random random(9);
+  for (int i = 0; i < 200000; ++i) {
+    const double x = -708 * std::pow(random.uniform(), 4);
+    const long double exact = std::exp(static_cast<long double>(x));
+    for (const double found : {exp_of<Doubles2>(x), exp_of<Doubles4>(x), exp_of<Doubles8>(x)}) {
+      const auto relative = static_cast<double>((found - exact) / exact);
+      ASSERT_LT(std::abs(relative), 0x1p-52) << x;
+    }
+  }
+  EXPECT_EQ(exp_of<Doubles4>(0), 1);
+  EXPECT_EQ(exp_of<Doubles4>(-709), 0);
+  EXPECT_EQ(exp_of<Doubles4>(-std::numeric_limits<double>::infinity()), 0);
+  EXPECT_TRUE(std::isnan(exp_of<Doubles4>(std::numeric_limits<double>::quiet_NaN())));
+}
+
 TEST(LaneFunctions, FarOutAndNotNumbers) {
   const float infinite = std::numeric_limits<float>::infinity();
   Floats4::Type of_e = {infinite, -infinite, NAN, -100}, of_f = {infinite, -infinite, NAN, -0.0f};

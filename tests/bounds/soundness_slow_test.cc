@@ -1,6 +1,10 @@
 // Millions of points on thousands of random heads.
 #include <algorithm>
 #include <limits>
+#include <utility>
+#include <vector>
+
+#include "fcp/network/device_waits.h"
 
 #include "tests/bounds/operators.h"
 #include "tests/bounds/soundness.h"
@@ -41,6 +45,18 @@ TEST(SoundnessSlow, MillionPointsForEachSmoothOperator) {
     if (testing::Test::HasFailure()) break;
   }
   RecordProperty("points_for_each", static_cast<int>(least));
+}
+
+// What a walk does on a device (device_waits.h), for every operator.
+TEST(SoundnessSlow, WalksThatAskForNoNumber) {
+  torch::manual_seed(21);
+  const NoReadingBack as_on_a_device;
+  const SoundnessEffort effort = {.samples = 20, .searches = 3, .radius = 0.8};
+  std::vector<NamedGraph> heads = activated_heads({5, 8, 7, 3});
+  for (NamedGraph& each : smooth_cases()) heads.push_back(std::move(each));
+  heads.push_back({"residual", make_residual_network()});
+  heads.push_back({"mixed", make_mixed_head()});
+  for (const NamedGraph& named : heads) check_soundness(named, 16, effort);
 }
 
 TEST(SoundnessSlow, BlocksOfTransformers) {

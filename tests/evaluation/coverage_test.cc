@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -173,6 +175,38 @@ TEST(CoverageCurve, CountsScoresUpToTheRadius) {
   }
   EXPECT_EQ(curve.front().radius, kInfinity);  // 1/50 of 31 is less than one score
   EXPECT_EQ(curve.front().coverage.rate, 1);
+}
+
+TEST(CoverageCurve, BatchesAddUp) {
+  Random random(6);
+  std::vector<double> calibration(40), scores(500), p_values(500);
+  for (double& score : calibration) score = random.normal();
+  for (double& score : scores) score = random.normal();
+  for (double& p : p_values) p = random.uniform();
+  std::sort(calibration.begin(), calibration.end());
+  std::vector<Level> levels;
+  for (uint64_t a = 1; a < 20; ++a) levels.push_back(Level::fraction(a, 20));
+  const std::vector<double> radii = curve_radii(calibration, levels);
+  std::vector<uint64_t> within(levels.size()), above(levels.size());
+  for (size_t first = 0; first < scores.size(); first += 120) {
+    const size_t count = std::min<size_t>(120, scores.size() - first);
+    const auto some = count_scores(std::span(scores).subspan(first, count), radii);
+    const auto others = count_p_values(std::span(p_values).subspan(first, count), levels);
+    for (size_t i = 0; i < levels.size(); ++i) {
+      within[i] += some[i];
+      above[i] += others[i];
+    }
+  }
+  const auto by_scores = coverage_curve(calibration, scores, levels);
+  const auto by_p_values = coverage_curve(p_values, levels);
+  const auto found = curve_of_counts(levels, radii, within, scores.size());
+  for (size_t i = 0; i < levels.size(); ++i) {
+    EXPECT_EQ(found[i].radius, by_scores[i].radius);
+    EXPECT_EQ(found[i].coverage.covered, by_scores[i].coverage.covered);
+    EXPECT_EQ(above[i], by_p_values[i].coverage.covered);
+  }
+  scores[7] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THROW(count_scores(scores, radii), Error);
 }
 
 // For split calibration the p-values say what the scores say, level by level.

@@ -201,6 +201,30 @@ TEST_P(IntervalEvaluationTest, StrataOrderRowsByMeanLength) {
   }
 }
 
+// Responses that are float32 numbers are kept as such; one that is not must change nothing.
+TEST(IntervalEvaluator, ThirdsOfFloatsAreThoseOfDoubles) {
+  Random random(3);
+  for (const bool one_is_not : {false, true}) {
+    std::vector<double> lower, upper, truth;
+    std::vector<uint8_t> covered;
+    for (size_t row = 0; row < 400; ++row) {
+      truth.push_back(static_cast<double>(static_cast<float>(random.normal())));
+      if (one_is_not && row == 300) truth.back() = 0.1;
+      lower.push_back(truth.back() + random.normal());
+      upper.push_back(lower.back() + 2);
+      covered.push_back(lower.back() <= truth.back() && truth.back() <= upper.back());
+    }
+    const IntervalEvaluation found =
+        evaluate_intervals({.lower = lower, .upper = upper, .truth = truth}, 1);
+    const auto expected = coverage_by_thirds(std::span<const double>(truth), covered);
+    ASSERT_EQ(found.response_thirds.size(), 3u);
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(found.response_thirds[i].coverage.covered, expected[i].coverage.covered);
+      EXPECT_EQ(found.response_thirds[i].coverage.rows, expected[i].coverage.rows);
+    }
+  }
+}
+
 TEST_P(IntervalEvaluationTest, BatchesGiveTheSameBitsAsTheWhole) {
   const auto [rows, outputs, strange] = GetParam();
   const Table table = random_table(rows + outputs, rows, outputs, strange);

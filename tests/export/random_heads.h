@@ -2,6 +2,8 @@
 // the nested score obeys the law, and what is exported gives the same intervals.
 #pragma once
 
+#include <string>
+
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -114,12 +116,18 @@ inline bool expect_equal_export(const Graph& graph, uint64_t seed) {
   return true;
 }
 
+inline std::string operators_of(const Graph& graph) {
+  std::string all;
+  for (const Node& node : graph.nodes) all += node.op + " ";
+  return all;
+}
+
 inline HeadCounts check_random_heads(uint64_t first, uint64_t count) {
   HeadCounts counts;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    SCOPED_TRACE(concat("head ", seed));
     torch::manual_seed(seed);
     const Graph graph = random_head(seed);
+    SCOPED_TRACE(concat("head ", seed, ": ", operators_of(graph)));
     const auto head = head_of(graph);
     const torch::NoGradGuard no_gradients;
     const Ball ball = {torch::randn({4, graph.inputs[0].shape[1]}),

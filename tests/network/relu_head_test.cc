@@ -122,5 +122,18 @@ TEST(ReluHead, OthersAreNotMistaken) {
   EXPECT_FALSE(matches(graph));  // the feature goes around the layer
 }
 
+TEST(ReluHead, TakesRowsThatHaveATruthForEachOutput) {
+  const std::optional<ReluHead> head = match_relu_head(Network(make_mlp({4, 7, 3})), 0);
+  ASSERT_TRUE(head.has_value());
+  const torch::Tensor features = torch::zeros({2, 4});
+  EXPECT_TRUE(takes_rows(*head, features, torch::zeros({2, 3})));
+  EXPECT_TRUE(takes_rows(*head, features, torch::zeros({2, 3, 1})));
+  EXPECT_FALSE(takes_rows(*head, features, torch::zeros({2, 1})));
+  EXPECT_FALSE(takes_rows(*head, features, torch::zeros({3, 2})));
+  EXPECT_FALSE(takes_rows(*head, features, torch::tensor(1.0)));
+  EXPECT_FALSE(takes_rows(*head, torch::zeros({2, 5}), torch::zeros({2, 3})));
+  EXPECT_FALSE(takes_rows(*head, torch::zeros({0, 4}), torch::zeros({0, 3})));
+}
+
 }  // namespace
 }  // namespace fcp

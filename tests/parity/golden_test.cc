@@ -12,7 +12,7 @@
 
 #include "fcp/calibration/artifact.h"
 #include "fcp/calibration/scored_network.h"
-#include "fcp/calibration/selection.h"
+#include "fcp/calibration/surrogate_steps.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/data/npz.h"
 #include "fcp/scores/outputs.h"

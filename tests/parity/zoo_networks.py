@@ -6,6 +6,8 @@ file with random weights and returns its rows by input. zoo_language.py and zoo_
 
 import numpy as np
 
+from torch_export import export_onnx
+
 ROWS = 60
 EXPORTERS = ("old", "new")
 LABELS, NUMBERS, BINARY = "labels", "numbers", "binary"
@@ -56,14 +58,7 @@ def export_torch(module, names, spec, path, exporter):
     settle(module, spec)
     module.eval()
     example = tuple(torch.from_numpy(rows) for rows in random_rows(spec, rows=2))
-    if exporter == "old":
-        torch.onnx.export(module, example, path, dynamo=False, opset_version=17, input_names=names,
-                          output_names=["y"], dynamic_axes={name: {0: "batch"} for name in names})
-    else:
-        batch = torch.export.Dim("batch", min=1, max=4096)
-        torch.onnx.export(module, example, path, dynamo=True, input_names=names,
-                          output_names=["y"], verbose=False, external_data=False,
-                          dynamic_shapes=tuple({0: batch} for _ in names))
+    export_onnx(module, example, names, path, exporter)
     large = max((shape[-1] for _, shape in spec if shape), default=0) >= 192
     return dict(zip(names, random_rows(spec, ROWS // 3 if large else ROWS)))
 

@@ -170,9 +170,26 @@ class Calibrations(Case):
         self.assertEqual(regressor.predictor_.rows, 240)
         self.assertEqual(regressor.predictor_.provenance["rows left out for choices"], "60")
 
+    def test_scores_are_sorted_when_somebody_needs_them_sorted(self):
+        """Radii of a few levels, of many, after a copy: always those of the sorted scores."""
+        x, y = regression_rows(700)
+        alphas = [0.1, 0.2, 0.3, 0.05, 0.15, 0.25]
+        for asymmetric in (False, True):
+            model = model_for(Branches())
+            regressor = fcp.FeatureConformalRegressor(model, method="cqr", asymmetric=asymmetric)
+            regressor.conformalize(x[:600], y[:600])
+            one_by_one = [regressor.predict_interval(x[600:], alpha)[1] for alpha in alphas]
+            copy = pickle.loads(pickle.dumps(regressor))
+            for found in (regressor, copy):
+                _, intervals = found.predict_interval(x[600:], alphas)
+                np.testing.assert_array_equal(intervals, np.concatenate(one_by_one, axis=2))
+                p_values = found.check(x[600:], y[600:]).p_value
+                inside = (intervals[:, 0, 0] <= y[600:]) & (y[600:] <= intervals[:, 1, 0])
+                np.testing.assert_array_equal(p_values > 0.1, inside)
+
     def test_the_hash_is_that_of_the_rows_at_calibration(self):
         """It is made when somebody asks for it; the arrays may have changed since."""
-        x, y = regression_rows(200000)
+        x, y = regression_rows(1300000)
         regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="residual")
         regressor.conformalize(x.astype(np.float64), y)  # too many bytes to keep: hashed at once
         expected = regressor.predictor_.provenance

@@ -1,7 +1,7 @@
 // Random small networks over all operators that have bounds: the operators one by one are tested
 // elsewhere, here their compositions are. A network is a chain of pieces on rows of numbers, each
 // of one to four nodes: layers, functions of one number, sums and products of two branches,
-// pictures of one row with convolutions and pools, norms and shapes.
+// pictures of one row with convolutions and pools, tokens with attention, norms and shapes.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@ class RandomHead {
  public:
   explicit RandomHead(uint64_t seed) : random_(seed) {
     width_ = 2 + below(5);
-    graph_.opset = 20;
+    graph_.opset = 23;
     graph_.inputs = {make_info("x", {kDynamic, width_})};
   }
 
@@ -96,15 +96,27 @@ class RandomHead {
                                                      "Atan",
                                                      "Identity",
                                                      "ThresholdedRelu",
-                                                     "Asinh"};
+                                                     "Asinh",
+                                                     "Sin",
+                                                     "Cos",
+                                                     "Shrink",
+                                                     "Floor",
+                                                     "Round",
+                                                     "Sign"};
     at_ = add(kSmooth[static_cast<size_t>(below(static_cast<int64_t>(kSmooth.size())))], {at_});
   }
 
   // Functions that are not defined everywhere, or grow without end.
   void careful_function() {
-    const int64_t which = below(4);
-    if (which == 0) {
-      at_ = add("Exp", {add("Tanh", {at_})});
+    const int64_t which = below(6);
+    if (which == 0 || which == 4) {
+      static const std::vector<std::string> kGrowing = {"Exp", "Sinh", "Cosh"};
+      at_ = add(kGrowing[static_cast<size_t>(below(3))], {add("Tanh", {at_})});
+      return;
+    }
+    if (which == 5) {
+      const float power = static_cast<float>(2 + below(2));
+      at_ = add("Pow", {add("Tanh", {at_}), constant(torch::tensor(power))});
       return;
     }
     const std::string half = constant(torch::full({1}, 0.5f));
@@ -130,9 +142,13 @@ class RandomHead {
     const std::string one = at_;
     at_ = start;
     if (below(2) == 0) function();
-    static const std::vector<std::string> kOps = {"Add", "Sub", "Mul", "Max", "Min", "Concat"};
-    const std::string op = kOps[static_cast<size_t>(below(6))];
-    if (op == "Concat") {
+    static const std::vector<std::string> kOps = {"Add", "Sub", "Mul",   "Max",
+                                                  "Min", "Div", "Concat"};
+    const std::string op = kOps[static_cast<size_t>(below(7))];
+    if (op == "Div") {
+      const std::string half = constant(torch::full({1}, 0.5f));
+      at_ = add(op, {one, add("Add", {add("Abs", {at_}), half})});
+    } else if (op == "Concat") {
       at_ = add(op, {one, at_}, {{"axis", int64_t{1}}});
       width_ *= 2;
       if (width_ > 12) layer(4);
@@ -163,12 +179,16 @@ class RandomHead {
   }
 
   void whole_row() {
-    static const std::vector<std::string> kOps = {"ReduceSum", "ReduceMean", "ReduceMax",
-                                                  "ReduceMin", "Softmax",    "LayerNormalization"};
-    const std::string op = kOps[static_cast<size_t>(below(6))];
-    if (op == "Softmax") {
+    static const std::vector<std::string> kOps = {
+        "ReduceSum", "ReduceMean", "ReduceMax",       "ReduceMin",       "ReduceL1",
+        "ReduceL2",  "Softmax",    "ReduceSumSquare", "ReduceLogSumExp", "LayerNormalization",
+        "CumSum",    "LogSoftmax", "RMSNormalization"};
+    const std::string op = kOps[static_cast<size_t>(below(13))];
+    if (op == "Softmax" || op == "LogSoftmax") {
       at_ = add(op, {at_}, {{"axis", int64_t{-1}}});
-    } else if (op == "LayerNormalization") {
+    } else if (op == "CumSum") {
+      at_ = add(op, {at_, constant(torch::tensor(int64_t{1}))});
+    } else if (op == "LayerNormalization" || op == "RMSNormalization") {
       at_ = add(op, {at_, constant(normal({width_}))}, {{"axis", int64_t{-1}}, {"epsilon", 0.1f}});
     } else {
       const std::string reduced = add(op, {at_, integers({1})}, {{"keepdims", int64_t{1}}});
@@ -180,8 +200,18 @@ class RandomHead {
   void picture() {
     layer(18);
     std::string image = add("Reshape", {at_, integers({-1, 2, 3, 3})});
-    const int64_t which = below(4);
-    if (which == 0) {
+    const int64_t which = below(8);
+    if (which == 4) {
+      image = add("ConvTranspose", {image, constant(normal({2, 1, 2, 2}, 0.4))});  // [N, 1, 4, 4]
+    } else if (which == 5) {
+      image = add("InstanceNormalization", {image, constant(normal({2})), constant(normal({2}))},
+                  {{"epsilon", 0.1f}});
+    } else if (which == 6) {
+      image = add("GroupNormalization", {image, constant(normal({2})), constant(normal({2}))},
+                  {{"epsilon", 0.1f}, {"num_groups", int64_t{1}}});
+    } else if (which == 7) {
+      image = add(below(2) == 0 ? "GlobalAveragePool" : "GlobalMaxPool", {image});
+    } else if (which == 0) {
       image = add("Conv", {image, constant(normal({2, 2, 2, 2}, 0.4)), constant(normal({2}))});
     } else if (which == 1) {
       image = add("MaxPool", {image}, {{"kernel_shape", std::vector<int64_t>{2, 2}}});
@@ -193,12 +223,40 @@ class RandomHead {
     }
     image = add("Relu", {image});
     at_ = add("Flatten", {image}, {{"axis", int64_t{1}}});
-    width_ = which == 3 ? 18 : 8;
+    const int64_t widths[] = {8, 8, 8, 18, 16, 18, 18, 2};
+    width_ = widths[which];
+    layer(3 + below(3));
+  }
+
+  // [N, width] as three tokens [N, 3, 4] that see each other, and back.
+  void tokens() {
+    layer(12);
+    std::string x = add("Reshape", {at_, integers({-1, 3, 4})});
+    const int64_t which = below(4);
+    const std::string other = add("Tanh", {x});
+    if (which == 0) {
+      const std::string turned =
+          add("Transpose", {other}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+      x = add("MatMul", {add("MatMul", {x, turned}), other});
+    } else if (which == 1) {
+      x = add("Attention", {x, other, x},
+              {{"q_num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}, {"is_causal", below(2)}});
+    } else if (which == 2) {
+      const torch::Tensor angle = normal({1, 3, 1});
+      x = add("RotaryEmbedding", {x, constant(angle.cos()), constant(angle.sin())},
+              {{"num_heads", int64_t{2}}, {"interleaved", below(2)}});
+    } else {
+      x = add("Einsum", {x, constant(normal({4, 4}, 0.5))},
+              {{"equation", std::string("ntd,de->nte")}});
+      x = add("Trilu", {x});
+    }
+    at_ = add("Flatten", {x}, {{"axis", int64_t{1}}});
+    width_ = 12;
     layer(3 + below(3));
   }
 
   void add_piece() {
-    const int64_t which = below(10);
+    const int64_t which = below(11);
     if (which < 2) return layer(2 + below(5));
     if (which < 4) return function();
     if (which == 4) return careful_function();
@@ -206,6 +264,7 @@ class RandomHead {
     if (which == 6) return branches();
     if (which == 7) return shape();
     if (which == 8) return whole_row();
+    if (which == 9) return tokens();
     picture();
   }
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/open_ends.h"
 #include "fcp/network/ops/shared.h"
 
 namespace fcp {
@@ -96,11 +98,11 @@ class MulOp : public FoldOp {
   }
   double roundings(const Tensors&) const override { return 1; }
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
-    const auto& [a, b] = std::pair(inputs[0], inputs[1]);
+    const Range a = open_ends(inputs[0]), b = open_ends(inputs[1]);
     const bool affine = a.lower.is_same(a.upper) || b.lower.is_same(b.upper);
     const auto product = [&](const torch::Tensor& x, const torch::Tensor& y) {
       const torch::Tensor value = forward({x, y})[0];
-      return value.masked_fill(value.isnan(), 0);
+      return value.masked_fill(value.isnan(), 0);  // 0 · ∞
     };
     return {corners({product(a.lower, b.lower), product(a.lower, b.upper),
                      product(a.upper, b.lower), product(a.upper, b.upper)},
@@ -263,7 +265,7 @@ class PowOp : public Op {
     if (inputs[1].numel() != 1) {
       fail(describe(node_), ": bounds need one exponent for all, found ", inputs[1].numel());
     }
-    const double p = inputs[1].to(torch::kDouble).item<double>();
+    const double p = host_exponent_.single(inputs[1]);
     const bool whole = p == std::floor(p), even = std::fmod(p, 2) == 0;
     Curve curve;
     curve.value = [p](const torch::Tensor& x) { return torch::pow(x, p); };
@@ -279,6 +281,7 @@ class PowOp : public Op {
 
  private:
   Node node_;
+  mutable HostNumbers host_exponent_;
 };
 
 template <typename Type>

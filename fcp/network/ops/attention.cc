@@ -93,7 +93,7 @@ class AttentionOp : public Op {
       fail(describe(node_), ": has ", q.size(1), " query heads for ", x.size(1), " key heads");
     }
     const int64_t times = q.size(1) / x.size(1);
-    return times == 1 ? x : x.repeat_interleave(times, 1);
+    return times == 1 ? x : repeat_each(x, times, 1);
   }
 
   // What is added to the scores, broadcast to [N, heads, T_q, T_k]; undefined: nothing.

@@ -10,6 +10,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/line_rows.h"
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
@@ -82,8 +83,14 @@ struct PlaceSpan {
   int64_t count = 1;
 };
 
-// The smallest box of places outside of which a [N, C, …] is 0; the first place where all is.
+// The smallest box of places outside of which a [N, C, …] is 0; the first place where all is. All
+// places where that cannot be known without waiting for a device.
 std::vector<PlaceSpan> nonzero_spans(const torch::Tensor& a) {
+  std::vector<PlaceSpan> spans;
+  if (!may_read_back(a)) {
+    for (const int64_t size : a.sizes().slice(2)) spans.push_back({0, size});
+    return spans;
+  }
   torch::Tensor places;
   if (takes_loops(a)) {
     const std::vector<bool> used = used_places(a.flatten(2));
@@ -92,7 +99,6 @@ std::vector<PlaceSpan> nonzero_spans(const torch::Tensor& a) {
   } else {
     places = a.detach().ne(0).any(0).any(0);
   }
-  std::vector<PlaceSpan> spans;
   for (int64_t dim = 0; dim < places.dim(); ++dim) {
     const torch::Tensor used =
         places.transpose(0, dim).reshape({places.size(dim), -1}).any(1).nonzero();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
 
@@ -134,7 +135,7 @@ class PadOp : public GrowthOp {
            ++p) {
         sources.push_back(padding_source(p, size, mode_));
       }
-      x = x.index_select(i, torch::tensor(sources, torch::kLong).to(x.device()));
+      x = x.index_select(i, placed_on(torch::tensor(sources, torch::kLong), x.device()));
     }
     return x;
   }
@@ -149,10 +150,12 @@ class PadOp : public GrowthOp {
       fail(describe(node_), ": value is ", input.scalar_type(), " but the data is ",
            x.scalar_type());
     }
+    if (input.is_floating_point()) return host_value_.single(input);
     return input.item();
   }
 
   bool from_inputs_;
+  mutable HostNumbers host_value_;
   PadMode mode_ = PadMode::kConstant;
   std::vector<int64_t> pads_;
   double value_ = 0;

@@ -9,6 +9,7 @@
 #include "fcp/base/error.h"
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/open_ends.h"
 #include "fcp/network/ops/shared.h"
 #include "fcp/network/row_product.h"
 #include "fcp/network/stack_product.h"
@@ -96,7 +97,8 @@ constexpr double kProductsAtOnce = 1 << 20;
 // Σ_k a_mk b_kn over intervals: the sum of the least of each product's four corners, and of the
 // largest. A sum of minima over k, in a fixed order: a larger range never gives a smaller one.
 // a [..., M, K], b [..., K, N]; rows m go in pieces that fit kProductsAtOnce.
-Range bilinear_interval(const Range& a, const Range& b, double terms, double unit) {
+Range bilinear_interval(const Range& given_a, const Range& given_b, double terms, double unit) {
+  const Range a = open_ends(given_a), b = open_ends(given_b);
   const bool row = a.lower.dim() == 1, column = b.lower.dim() == 1;
   const auto left = [&](const torch::Tensor& x) { return row ? x.unsqueeze(0) : x; };
   const auto right = [&](const torch::Tensor& x) { return column ? x.unsqueeze(1) : x; };

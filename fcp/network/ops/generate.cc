@@ -36,7 +36,7 @@ class RangeOp : public Op {
   template <typename Number>
   torch::Tensor of(const Tensors& inputs, torch::ScalarType type) const {
     const auto at = [&](size_t i) {
-      return inputs[i].to(torch::kCPU, type).template item<Number>();
+      return *inputs[i].to(torch::kCPU, type).template data_ptr<Number>();
     };
     const Number start = at(0), limit = at(1), delta = at(2);
     if (delta == 0) fail(describe(node_), ": delta is 0");

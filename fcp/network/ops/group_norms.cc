@@ -45,7 +45,7 @@ class GroupNormalization : public NormalizingOp {
     for (size_t i = 0; i < 2; ++i) {
       expect_vector(inputs[i + 1], per_group_ ? groups_ : channels, node_, names[i]);
       const torch::Tensor weight = inputs[i + 1].to(x.scalar_type());
-      weights.push_back(per_group_ ? weight.repeat_interleave(channels / groups_) : weight);
+      weights.push_back(per_group_ ? repeat_each(weight, channels / groups_, 0) : weight);
     }
     return {torch::group_norm(x, groups_, weights[0], weights[1], epsilon_)};
   }
@@ -56,8 +56,8 @@ class GroupNormalization : public NormalizingOp {
     Normalized result;
     result.groups = groups_;
     result.epsilon = epsilon_;
-    result.scale = per_channel(inputs[1].repeat_interleave(times), x);
-    result.bias = per_channel(inputs[2].repeat_interleave(times), x);
+    result.scale = per_channel(repeat_each(inputs[1], times, 0), x);
+    result.bias = per_channel(repeat_each(inputs[2], times, 0), x);
     return result;
   }
 

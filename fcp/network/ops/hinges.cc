@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
 
@@ -84,8 +85,8 @@ class ClipOp : public Op {
     const torch::Tensor lower = inputs.size() > 1 ? inputs[1] : lower_;
     const torch::Tensor upper = inputs.size() > 2 ? inputs[2] : upper_;
     double low = -std::numeric_limits<double>::infinity(), high = -low;
-    if (upper.defined()) high = upper.to(torch::kDouble).item<double>();
-    if (lower.defined()) low = std::min(high, lower.to(torch::kDouble).item<double>());
+    if (upper.defined()) high = host_upper_.single(upper);
+    if (lower.defined()) low = std::min(high, host_lower_.single(lower));
     for (const double knot : {low, high}) {
       if (std::isfinite(knot)) curve.knots.push_back(knot);
     }
@@ -114,6 +115,7 @@ class ClipOp : public Op {
   Node node_;
   torch::Tensor lower_;
   torch::Tensor upper_;
+  mutable HostNumbers host_lower_, host_upper_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "fcp/network/ops/index.h"
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/ops/checks.h"
 
 namespace fcp {
@@ -12,12 +13,13 @@ torch::Tensor checked_indices(const torch::Tensor& indices, int64_t size, const 
     fail(describe(node), ": indices are ", indices.scalar_type(), ", expected int32 or int64");
   }
   const torch::Tensor wide = indices.to(torch::kLong);
-  const torch::Tensor outside = (wide < -size).logical_or(wide >= size);
-  if (wide.numel() > 0 && outside.any().item<bool>()) {
-    fail(describe(node), ": index ", wide.masked_select(outside)[0].item<int64_t>(),
-         " is outside an axis of ", size);
+  const torch::Tensor host = wide.to(torch::kCPU).contiguous();  // where integers live
+  for (int64_t i = 0; i < host.numel(); ++i) {
+    const int64_t index = host.data_ptr<int64_t>()[i];
+    if (index >= -size && index < size) continue;
+    fail(describe(node), ": index ", index, " is outside an axis of ", size);
   }
-  return torch::where(wide < 0, wide + size, wide).to(device);
+  return placed_on(torch::where(wide < 0, wide + size, wide), device);
 }
 
 void expect_inside(const torch::Tensor& indices, const torch::Tensor& data, int64_t axis,

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
 
@@ -25,7 +26,8 @@ class WhereOp : public Op {
     broadcast_shape(condition.sizes(), broadcast_shape(pair[0].sizes(), pair[1].sizes(), node_),
                     node_);
     const torch::ScalarType type = torch::result_type(pair[0], pair[1]);
-    return {torch::where(condition.to(pair[0].device()), pair[0].to(type), pair[1].to(type))};
+    return {
+        torch::where(placed_on(condition, pair[0].device()), pair[0].to(type), pair[1].to(type))};
   }
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
     return constant[0] ? BoundRule::kAffine : BoundRule::kNone;

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/open_ends.h"
 #include "fcp/network/ops/shared.h"
 #include "fcp/network/ops/types.h"
 
@@ -38,7 +40,7 @@ torch::Tensor align_to_axis(const torch::Tensor& parameter, const torch::Tensor&
   const int64_t at = normalize_axis(axis, x.dim(), node);
   if (block > 0) {
     expect_rank(parameter, x.dim(), x.dim(), node, what);
-    const torch::Tensor wide = parameter.repeat_interleave(block, at);
+    const torch::Tensor wide = repeat_each(parameter, block, at);
     if (wide.size(at) < x.size(at)) {
       fail(describe(node), ": ", what, " has shape ", shape_text(parameter.sizes()),
            ", too few blocks of ", block, " for ", shape_text(x.sizes()));
@@ -76,8 +78,15 @@ class QuantizationOp : public Op {
     return align_to_axis(inputs[2], inputs[0], axis_, block_, node_, "zero point")
         .to(like.device(), like.scalar_type());
   }
+  void expect_positive_scale(const torch::Tensor& scale) const {
+    for (const double each : host_scale_.of(scale)) {
+      if (each > 0) continue;
+      fail(describe(node_), ": has a scale that is not positive, for which there are no bounds");
+    }
+  }
 
   Node node_;
+  mutable HostNumbers host_scale_;
 
  private:
   int64_t axis_;
@@ -106,12 +115,11 @@ class QuantizeOp : public QuantizationOp {
 
   // The walk's own quotients may round to the other side of a half: one step more either way.
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
-    if ((inputs[1].lower <= 0).any().item<bool>()) {
-      fail(describe(node_), ": has a scale that is not positive, for which there are no bounds");
-    }
+    expect_positive_scale(inputs[1].lower);
     std::vector<Range> ranges = inputs;
     const torch::Tensor size = torch::maximum(inputs[0].lower.abs(), inputs[0].upper.abs());
-    ranges[0] = {inputs[0].lower - size * (4 * unit), inputs[0].upper + size * (4 * unit)};
+    ranges[0] =
+        open_ends({inputs[0].lower - size * (4 * unit), inputs[0].upper + size * (4 * unit)});
     return Op::interval(ranges, unit);
   }
 
@@ -140,9 +148,7 @@ class DequantizeOp : public QuantizationOp {
   bool differentiable() const override { return false; }
 
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
-    if ((inputs[1].lower <= 0).any().item<bool>()) {
-      fail(describe(node_), ": has a scale that is not positive, for which there are no bounds");
-    }
+    expect_positive_scale(inputs[1].lower);
     std::vector<Range> result = Op::interval(inputs, unit);
     const auto slack = [&](const torch::Tensor& end) { return end.abs() * (2 * unit); };
     return {{result[0].lower - slack(result[0].lower), result[0].upper + slack(result[0].upper)}};

@@ -16,6 +16,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/resize_coordinates.h"
@@ -139,8 +140,8 @@ class Resize : public Op {
     const size_t position = opset_ <= 10 ? 1 : 2;
     if (inputs.size() <= position || !inputs[position].defined()) return {};
     expect_floating(inputs[position], node_, "scales");
-    const torch::Tensor scales = inputs[position].to(torch::kCPU, torch::kFloat).contiguous();
-    return {scales.data_ptr<float>(), scales.data_ptr<float>() + scales.numel()};
+    const std::vector<double> scales = host_scales_.of(inputs[position]);
+    return {scales.begin(), scales.end()};
   }
 
   std::vector<ResizedAxis> plan(const Tensors& inputs) const {
@@ -253,7 +254,7 @@ class Resize : public Op {
 
   static torch::Tensor gather(const torch::Tensor& x, int64_t dim,
                               const std::vector<int64_t>& indices) {
-    return x.index_select(dim, torch::tensor(indices, torch::kLong).to(x.device()));
+    return x.index_select(dim, placed_on(torch::tensor(indices, torch::kLong), x.device()));
   }
 
   // libtorch's own upsampling of [N, C, …], or an undefined tensor where it would differ.
@@ -307,6 +308,7 @@ class Resize : public Op {
   Rounding rounding_ = Rounding::kSimple;
   std::vector<int64_t> axes_;
   std::vector<float> fixed_scales_;
+  mutable HostNumbers host_scales_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/open_ends.h"
 #include "fcp/network/ops/shared.h"
 
 namespace fcp {
@@ -35,6 +36,10 @@ class JumpOp : public Op {
   bool differentiable() const override { return differentiable_; }
   BoundRule bound_rule(const std::vector<bool>&) const override {
     return rising_ ? BoundRule::kInterval : BoundRule::kNone;
+  }
+  // Comparisons with what is not a number are false.
+  std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
+    return Op::interval({open_ends(inputs[0])}, unit);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/row_product.h"
 
 namespace fcp {
@@ -101,8 +102,14 @@ Tensors broadcast_inputs(const Tensors& inputs, const Node& node) {
     if (!input.is_cpu()) device = input.device();
   }
   Tensors result;
-  for (const torch::Tensor& input : inputs) result.push_back(input.to(device));
+  for (const torch::Tensor& input : inputs) result.push_back(placed_on(input, device));
   return result;
+}
+
+torch::Tensor repeat_each(const torch::Tensor& x, int64_t times, int64_t axis) {
+  std::vector<int64_t> shape = x.sizes().vec();
+  shape.insert(shape.begin() + axis + 1, times);
+  return x.unsqueeze(axis + 1).expand(shape).flatten(axis, axis + 1);
 }
 
 BoundRule affine_in_first(const std::vector<bool>& constant) {

@@ -40,6 +40,10 @@ std::vector<int64_t> broadcast_shape(torch::IntArrayRef a, torch::IntArrayRef b,
 // live on the CPU whatever device the data is on.
 Tensors broadcast_inputs(const Tensors& inputs, const Node& node);
 
+// Each element along the axis so many times, one after the other. libtorch's own repeat_interleave
+// makes the host wait for the device.
+torch::Tensor repeat_each(const torch::Tensor& x, int64_t times, int64_t axis);
+
 // kAffine when nothing but the first input varies, which is then what the output depends on.
 BoundRule affine_in_first(const std::vector<bool>& constant);
 

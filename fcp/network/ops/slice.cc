@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/network/device_waits.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
 
@@ -41,7 +42,7 @@ class ConcatOp : public PartsOp {
       if (!input.is_cpu()) device = input.device();
     }
     Tensors parts;  // on one device: numbers computed from a shape live on the CPU
-    for (const torch::Tensor& input : inputs) parts.push_back(input.to(device));
+    for (const torch::Tensor& input : inputs) parts.push_back(placed_on(input, device));
     return {torch::cat(parts, axis)};
   }
   BoundRule bound_rule(const std::vector<bool>&) const override { return BoundRule::kAffine; }
@@ -241,7 +242,8 @@ class GatherOp : public PartsOp {
     shape.erase(shape.begin() + axis);
     shape.insert(shape.begin() + axis, indices.sizes().begin(), indices.sizes().end());
     checked_elements(shape, node_);
-    return {data.index_select(axis, indices.reshape({-1}).to(data.device())).reshape(shape)};
+    return {
+        data.index_select(axis, placed_on(indices.reshape({-1}), data.device())).reshape(shape)};
   }
 
  private:
@@ -249,12 +251,11 @@ class GatherOp : public PartsOp {
     if (given.scalar_type() != torch::kLong && given.scalar_type() != torch::kInt) {
       fail(describe(node_), ": indices are ", given.scalar_type(), ", expected int32 or int64");
     }
-    const torch::Tensor indices = given.to(torch::kCPU, torch::kLong);
-    if (indices.numel() == 0) return indices;
-    const int64_t least = indices.min().item<int64_t>(), most = indices.max().item<int64_t>();
-    if (least < -size || most >= size) {
-      fail(describe(node_), ": index ", least < -size ? least : most, " is outside an axis of ",
-           size, " elements");
+    const torch::Tensor indices = given.to(torch::kCPU, torch::kLong).contiguous();
+    for (int64_t i = 0; i < indices.numel(); ++i) {
+      const int64_t index = indices.data_ptr<int64_t>()[i];
+      if (index >= -size && index < size) continue;
+      fail(describe(node_), ": index ", index, " is outside an axis of ", size, " elements");
     }
     return torch::where(indices < 0, indices + size, indices);
   }

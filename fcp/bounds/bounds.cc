@@ -16,6 +16,7 @@
 #include "fcp/bounds/crown.h"
 #include "fcp/bounds/relu_bounds.h"
 #include "fcp/bounds/walk.h"
+#include "fcp/network/rows_first.h"
 
 namespace fcp {
 namespace {
@@ -215,6 +216,39 @@ class WalkedBounds : public HeadBounds {
   mutable std::map<std::vector<int64_t>, WalkCost> costs_;
 };
 
+// Linear bounds of a head that moves its rows away from the first axis: those of the same head
+// written with rows first, once for each shape of feature.
+class RowsFirstBounds : public HeadBounds {
+ public:
+  RowsFirstBounds(std::shared_ptr<const Network> head, const BoundOptions& options)
+      : head_(std::move(head)), options_(options) {}
+
+  bool monotone() const override { return false; }
+
+  RangesAt around(const Ball& ball) const override { return bounds_for(ball).around(ball); }
+
+ private:
+  const HeadBounds& bounds_for(const Ball& ball) const {
+    if (ball.center.dim() < 1 || ball.center.size(0) == 0) fail("bounds need at least one row");
+    const std::vector<int64_t> shape = ball.center.sizes().slice(1).vec();
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<HeadBounds>& known = known_[shape];
+    if (known) return *known;
+    NetworkOptions options;
+    options.device = head_->device();
+    const torch::Tensor row =
+        ball.center.narrow(0, 0, 1).to(head_->device(), head_->inputs()[0].type);
+    const auto network = std::make_shared<const Network>(rows_first(*head_, row), options);
+    known = std::make_unique<WalkedBounds>(prepare_head(network, options_), options_);
+    return *known;
+  }
+
+  std::shared_ptr<const Network> head_;
+  BoundOptions options_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::vector<int64_t>, std::unique_ptr<HeadBounds>> known_;
+};
+
 }  // namespace
 
 std::string bound_name(BoundMethod method) {
@@ -238,6 +272,10 @@ std::unique_ptr<HeadBounds> make_bounds(std::shared_ptr<const Network> head,
     fail("alpha-crown takes at most ", kMostIterations, " iterations; found ", options.iterations);
   }
   const PreparedHead prepared = prepare_head(std::move(head), options);
+  const bool linear = options.method != BoundMethod::kIbp;
+  if (linear && !prepared.carried.defined() && moves_rows(*prepared.network)) {
+    return std::make_unique<RowsFirstBounds>(prepared.network, options);
+  }
   return with_relu_bounds(prepared, options, std::make_unique<WalkedBounds>(prepared, options));
 }
 

@@ -6,6 +6,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
+#include "fcp/network/carry.h"
 #include "fcp/network/device_waits.h"
 #include "fcp/network/libtorch_error.h"
 #include "fcp/network/lower_attention.h"
@@ -35,6 +36,29 @@ void check_support(const Network& head, const std::vector<BoundPlan>& plans) {
          ": has no bounds; cut later, behind it, or use a score that needs no bounds: residual, "
          "linearized");
   }
+}
+
+// The numbers of a feature that steps take as constants of their row.
+torch::Tensor carried_numbers(const Network& head) {
+  Tensors numbers;
+  for (const Step& step : head.steps()) {
+    if (!takes_carried(step.node)) continue;
+    const torch::Tensor& indices = head.constants()[static_cast<size_t>(step.inputs[1])];
+    if (step.inputs[0] != head.input_slots()[0] || !indices.defined()) {
+      fail(describe(step.node), ": takes what is carried past a cut, but not from the feature");
+    }
+    numbers.push_back(indices.flatten());
+  }
+  return numbers.empty() ? torch::Tensor() : torch::cat(numbers);
+}
+
+void check_carried(const torch::Tensor& carried, const Ball& ball) {
+  const bool fixed = ball.scale.defined() && ball.scale.flatten()
+                                                 .index_select(0, carried.to(ball.scale.device()))
+                                                 .eq(0)
+                                                 .all()
+                                                 .item<bool>();
+  if (!fixed) fail("a mask that is carried past the cut would vary; its scale must be 0");
 }
 
 torch::Tensor nudge(const torch::Tensor& value, double direction) {
@@ -97,6 +121,7 @@ PreparedHead prepare_head(std::shared_ptr<const Network> given, const BoundOptio
   for (torch::Tensor& constant : head.constants) {
     if (constant.defined() && constant.is_floating_point()) constant = constant.to(head.type);
   }
+  head.carried = carried_numbers(*network);
   head.network = std::move(network);
   return head;
 }
@@ -108,6 +133,7 @@ Ball prepare_ball(const PreparedHead& head, const Ball& given) {
   // A walk in double precision of a float head starts from the numbers the head itself sees.
   ball.center = given.center.to(head.output_type).to(options);
   if (given.scale.defined()) ball.scale = given.scale.to(options);
+  if (head.carried.defined()) check_carried(head.carried, ball);
   if (given.radius.defined()) ball.radius = prepare_radius(head, ball, given.radius);
   return ball;
 }
@@ -158,6 +184,11 @@ Range box_around(const PreparedHead& head, const Ball& ball) {
   const torch::Tensor reach = rowwise(ball.radius, ball.center) * row_scale(ball);
   Range box = {ball.center - reach, ball.center + reach};
   if (head.unit > 0) box = {nudge(box.lower, -kInfinity), nudge(box.upper, kInfinity)};
+  if (head.carried.defined()) {  // not a roundoff away, and not 0 · ∞
+    const torch::Tensor fixed = row_scale(ball) == 0;
+    box = {torch::where(fixed, ball.center, box.lower),
+           torch::where(fixed, ball.center, box.upper)};
+  }
   return box;
 }
 

@@ -25,12 +25,14 @@ struct PreparedHead {
   torch::ScalarType type = torch::kFloat;         // of the walk
   torch::ScalarType output_type = torch::kFloat;  // of the ranges given out
   double unit = 0;                                // 0: no outward rounding
+  torch::Tensor carried;  // numbers of a feature that stay as they are (carry.h); undefined: none
 };
 
 // Throws an Error that names a node without bounds.
 PreparedHead prepare_head(std::shared_ptr<const Network> head, const BoundOptions& options);
 
-// The ball in the walk's precision and on the head's device. Its radius may be absent.
+// The ball in the walk's precision and on the head's device. Its radius may be absent. An Error
+// says where a head with carried numbers is given a ball in which they vary.
 Ball prepare_ball(const PreparedHead& head, const Ball& ball);
 
 // Radii [N] for the rows of a ball that was prepared. One below 0 is an Error on the CPU; on a

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/bound_support.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
 #include "fcp/network/output_kind.h"
@@ -84,6 +86,45 @@ std::string before_affine_end(const Graph& graph, const std::vector<std::string>
   return usual;
 }
 
+bool needs_bounds(const ScoreOptions& score) {
+  return score.name == "nested" || score.name == "feature_margin" || score.name == "surrogate" ||
+         (score.name == "feature_cqr" && !score.paper);
+}
+
+// A node of the head that has no bounds; nothing where all have.
+std::optional<std::string> unbounded_node(const Graph& head) {
+  const Network network(head);
+  const std::vector<BoundSupport> support = bound_support(network);
+  for (size_t i = 0; i < support.size(); ++i) {
+    if (support[i] == BoundSupport::kNone) return describe(network.steps()[i].node);
+  }
+  return std::nullopt;
+}
+
+// The last of the cuts that leaves so many layers to a head with bounds, or the earliest that
+// leaves at least one; and the first node that has none, looking back from the output.
+struct BoundedCut {
+  std::string cut;
+  std::string obstacle;
+};
+BoundedCut last_bounded_cut(const Graph& graph, const std::vector<std::string>& cuts,
+                            size_t layers) {
+  BoundedCut found;
+  for (auto tensor = cuts.rbegin(); tensor != cuts.rend(); ++tensor) {
+    if (!can_be_feature(graph, *tensor, 0)) continue;
+    const Graph head = cut(graph, *tensor).head;
+    if (const std::optional<std::string> node = unbounded_node(head)) {
+      found.obstacle = *node;
+      return found;
+    }
+    const size_t count = count_layers(head);
+    if (count < std::min<size_t>(layers, 1)) continue;
+    found.cut = *tensor;
+    if (count >= layers) return found;
+  }
+  return found;
+}
+
 }  // namespace
 
 CutChoice default_cut(const Graph& network, const ScoreOptions& score) {
@@ -101,6 +142,19 @@ CutChoice default_cut(const Graph& network, const ScoreOptions& score) {
   const size_t wanted = std::min<size_t>(by_margin ? 1 : 2, count_layers(folded));
   std::string usual = last_with(wanted);
   if (usual.empty()) usual = last_with(1);
+  if (needs_bounds(score) && unbounded_node(cut(folded, usual).head)) {
+    const BoundedCut bounded = last_bounded_cut(folded, cuts, wanted);
+    if (bounded.cut.empty() && !bounded.obstacle.empty()) {
+      fail(score.name,
+           " needs a cut behind which all nodes have bounds, and this network has none: ",
+           bounded.obstacle, " has no bounds; use ",
+           predicts_labels(score.name) ? "lac" : "residual or linearized");
+    }
+    if (!bounded.cut.empty()) {
+      return {bounded.cut, concat("cut: taking '", bounded.cut, "'; before it, at '", usual, "', ",
+                                  bounded.obstacle, " has no bounds")};
+    }
+  }
   if (by_margin) return {before_affine_end(folded, cuts, usual)};
   if (wanted < 2) return {usual};
   const std::optional<int64_t> numbers = feature_numbers(folded, usual);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/export/special_ends.h"
 
 namespace fcp {
@@ -12,21 +13,33 @@ namespace {
 
 // Operators none of whose outputs falls when an input rises.
 const std::set<std::string>& rising_ops() {
-  static const std::set<std::string> ops = {
-      "Add",          "AveragePool",   "Cast",      "Concat",
-      "DepthToSpace", "Dropout",       "Expand",    "Flatten",
-      "Gather",       "GlobalMaxPool", "Identity",  "Max",
-      "MaxPool",      "Mean",          "Min",       "Pad",
-      "ReduceMax",    "ReduceMean",    "ReduceMin", "ReduceSum",
-      "Reshape",      "Resize",        "Slice",     "Split",
-      "Squeeze",      "Sum",           "Tile",      "Transpose",
-      "Unsqueeze",    "Upsample",      "Where",     "GlobalAveragePool"};
+  static const std::set<std::string> ops = {"Add",          "AveragePool",
+                                            "Cast",         "Concat",
+                                            "DepthToSpace", "Dropout",
+                                            "Expand",       "Flatten",
+                                            "Gather",       "GlobalMaxPool",
+                                            "Identity",     "Max",
+                                            "MaxPool",      "Mean",
+                                            "Min",          "Pad",
+                                            "ReduceMax",    "ReduceMean",
+                                            "ReduceMin",    "ReduceSum",
+                                            "Reshape",      "Resize",
+                                            "Slice",        "Split",
+                                            "Squeeze",      "Sum",
+                                            "Tile",         "Transpose",
+                                            "Unsqueeze",    "Upsample",
+                                            "Where",        "GlobalAveragePool",
+                                            "CumSum",       "Trilu",
+                                            "Floor",        "Ceil",
+                                            "Round",        "Sign",
+                                            "GatherND",     "GatherElements",
+                                            "SpaceToDepth", "ReduceLogSumExp"};
   return ops;
 }
 
 bool multiplies(const Node& node) {
   return node.op == "Gemm" || node.op == "MatMul" || node.op == "Conv" ||
-         node.op == "ConvTranspose";
+         node.op == "ConvTranspose" || (node.op == "Einsum" && node.inputs.size() == 2);
 }
 
 [[noreturn]] void refuse_range(const Node& node) {
@@ -105,7 +118,8 @@ std::vector<Ends> RangeWriter::step_inputs(const Step& step, Slots& slots, doubl
 std::vector<Ends> RangeWriter::step_ends(size_t index, const std::vector<Ends>& inputs) {
   const Step& step = head_.network->steps()[index];
   const Node& node = step.node;
-  if (head_.plans[index].rule == BoundRule::kCurve) return curve(step, inputs);
+  const bool pole = node.op == "Reciprocal";
+  if (head_.plans[index].rule == BoundRule::kCurve && !pole) return curve(step, inputs);
   if (multiplies(node)) return product(step, inputs);
   if (node.op == "LayerNormalization" || node.op == "Softmax") return {normalized(step, inputs)};
   if (node.op == "Sin" || node.op == "Cos") return {sine_ends(builder_, node, inputs[0])};
@@ -113,8 +127,12 @@ std::vector<Ends> RangeWriter::step_ends(size_t index, const std::vector<Ends>& 
     return {{builder_.add("Sub", {inputs[0].lower, inputs[1].upper}),
              builder_.add("Sub", {inputs[0].upper, inputs[1].lower})}};
   }
-  const bool divides = node.op == "Div" && inputs[1].fixed();
-  if (node.op == "Mul" || divides || node.op == "BatchNormalization") return corners(node, inputs);
+  if (pole) return {unless_zero(corners(node, inputs)[0], inputs[0])};
+  if (node.op == "Div" && !inputs[1].fixed()) {
+    return {unless_zero(corners(node, inputs)[0], inputs[1])};
+  }
+  if (node.op == "Mul" || node.op == "Div" || node.op == "BatchNormalization")
+    return corners(node, inputs);
   if (!rising_ops().contains(node.op)) refuse_range(node);
   return at_both_ends(node, inputs);
 }
@@ -158,7 +176,10 @@ Ends RangeWriter::normalized(const Step& step, const std::vector<Ends>& inputs) 
 //   W [c − ρ, c + ρ] + b = (W c + b) ± |W| ρ
 std::vector<Ends> RangeWriter::product(const Step& step, const std::vector<Ends>& inputs) {
   const size_t varying = inputs[0].fixed() ? 1 : 0;
-  if (!inputs[1 - varying].fixed()) refuse_range(step.node);
+  if (!inputs[1 - varying].fixed()) {
+    if (step.node.op != "MatMul" || builder_.graph().opset < 11) refuse_range(step.node);
+    return {product_of_two(inputs[0], inputs[1])};
+  }
   const Ends& x = inputs[varying];
   const std::string half = number(0.5);
   std::vector<std::string> names;
@@ -178,6 +199,25 @@ std::vector<Ends> RangeWriter::product(const Step& step, const std::vector<Ends>
   }
   const std::string reach = builder_.copy(spread, names)[0];
   return {{builder_.add("Sub", {center, reach}), builder_.add("Add", {center, reach})}};
+}
+
+// Σ_k x_ik y_kj, each term from the smallest to the largest of its four corners.
+Ends RangeWriter::product_of_two(const Ends& x, const Ends& y) {
+  const auto with_axis = [&](const std::string& name, int64_t axis) {
+    if (builder_.graph().opset < 13) {
+      return builder_.add("Unsqueeze", {name}, {{"axes", std::vector<int64_t>{axis}}});
+    }
+    return builder_.add("Unsqueeze",
+                        {name, builder_.constant(torch::full({1}, axis, torch::kLong))});
+  };
+  std::vector<std::string> corners;
+  for (const std::string& left : {x.lower, x.upper}) {
+    for (const std::string& right : {y.lower, y.upper}) {
+      corners.push_back(builder_.add("Mul", {with_axis(left, -1), with_axis(right, -3)}));
+    }
+  }
+  return {builder_.reduce("ReduceSum", builder_.add("Min", corners), -2, /*keep=*/false),
+          builder_.reduce("ReduceSum", builder_.add("Max", corners), -2, /*keep=*/false)};
 }
 
 std::vector<Ends> RangeWriter::curve(const Step& step, const std::vector<Ends>& inputs) {
@@ -202,6 +242,16 @@ std::vector<Ends> RangeWriter::curve(const Step& step, const std::vector<Ends>& 
     values.push_back(builder_.copy(step.node, names)[0]);
   }
   return {{builder_.add("Min", values), builder_.add("Max", values)}};
+}
+
+// The ends, or everything where the divisor may be 0.
+Ends RangeWriter::unless_zero(const Ends& ends, const Ends& divisor) {
+  const std::string apart =
+      builder_.add("Greater", {builder_.add("Mul", {divisor.lower, divisor.upper}), number(0)});
+  const auto end = [&](const std::string& value, double otherwise) {
+    return builder_.add("Where", {apart, value, number(otherwise)});
+  };
+  return {end(ends.lower, -kInfinity), end(ends.upper, kInfinity)};
 }
 
 std::vector<Ends> RangeWriter::corners(const Node& node, const std::vector<Ends>& inputs) {

@@ -54,6 +54,8 @@ class RangeWriter {
   std::vector<Ends> at_both_ends(const Node& node, const std::vector<Ends>& inputs);
   Ends normalized(const Step& step, const std::vector<Ends>& inputs);
   std::vector<Ends> product(const Step& step, const std::vector<Ends>& inputs);
+  Ends unless_zero(const Ends& ends, const Ends& divisor);
+  Ends product_of_two(const Ends& x, const Ends& y);
   std::vector<Ends> curve(const Step& step, const std::vector<Ends>& inputs);
   std::vector<Ends> corners(const Node& node, const std::vector<Ends>& inputs);
   Ends around(const std::string& center, const torch::Tensor& reach, const std::string& factor);

@@ -1,5 +1,6 @@
 #include "fcp/network/bound_support.h"
 
+#include "fcp/network/carry.h"
 #include "fcp/network/lower_attention.h"
 
 namespace fcp {
@@ -16,6 +17,7 @@ std::vector<BoundPlan> plan_bounds(const Network& network) {
       inputs.push_back(slot < 0 || constant[static_cast<size_t>(slot)]);
       plan.runs = plan.runs && inputs.back();
     }
+    plan.runs = plan.runs || takes_carried(step.node);
     plan.rule = plan.runs ? BoundRule::kShape : step.op->bound_rule(inputs);
     plan.support = plan.runs ? BoundSupport::kLinear : step.op->bounds(inputs);
     plan.runs = plan.rule == BoundRule::kShape;

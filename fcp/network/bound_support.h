@@ -8,7 +8,8 @@
 namespace fcp {
 
 // For each step: which of its inputs are the same for all values of the network's inputs, and the
-// rule that follows. A step with constant inputs alone only has to run, which any can.
+// rule that follows. A step with constant inputs alone only has to run, which any can; so does one
+// that takes what is carried past a cut (carry.h), a constant of each row.
 struct BoundPlan {
   bool runs = false;  // its outputs are constants
   BoundRule rule = BoundRule::kNone;

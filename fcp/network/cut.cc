@@ -90,22 +90,6 @@ bool knows_shapes(const Graph& graph) {
   });
 }
 
-// The tensors through which inputs reach outputs: those that depend on an input, and where shapes
-// can be told without it (knows_shapes), on more than an input's shape.
-std::set<std::string> flowing_tensors(const Graph& graph) {
-  const bool by_value = knows_shapes(graph);
-  std::set<std::string> flowing;
-  for (const TensorInfo& input : graph.inputs) flowing.insert(input.name);
-  for (const Node& node : graph.nodes) {
-    if (by_value && reads_shape_only(node)) continue;
-    const bool flows = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                   [&](const auto& name) { return flowing.contains(name); });
-    if (flows) flowing.insert(node.outputs.begin(), node.outputs.end());
-  }
-  flowing.erase("");
-  return flowing;
-}
-
 std::vector<size_t> layer_nodes(const Graph& graph) {
   const std::set<std::string> constants = constant_tensors(graph);
   std::vector<size_t> layers;
@@ -149,6 +133,20 @@ TensorInfo info_of(const Graph& graph, const std::string& name) {
 }
 
 }  // namespace
+
+std::set<std::string> flowing_tensors(const Graph& graph) {
+  const bool by_value = knows_shapes(graph);
+  std::set<std::string> flowing;
+  for (const TensorInfo& input : graph.inputs) flowing.insert(input.name);
+  for (const Node& node : graph.nodes) {
+    if (by_value && reads_shape_only(node)) continue;
+    const bool flows = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                   [&](const auto& name) { return flowing.contains(name); });
+    if (flows) flowing.insert(node.outputs.begin(), node.outputs.end());
+  }
+  flowing.erase("");
+  return flowing;
+}
 
 Graph extract(const Graph& graph, const std::vector<TensorInfo>& inputs,
               const std::vector<TensorInfo>& outputs) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,10 @@ std::optional<std::string> find_leak(const Graph& graph, const std::string& tens
 // All tensors at which the graph can be cut, in the order in which they are computed, the input
 // first. Outputs are not cuts: they would leave no head.
 std::vector<std::string> valid_cuts(const Graph& graph);
+
+// The tensors through which inputs reach outputs: those that depend on an input, and where the file
+// tells all dimensions but the rows, on more than an input's shape.
+std::set<std::string> flowing_tensors(const Graph& graph);
 
 // The graph's one output where it depends on no more than the inputs' shapes, and these tell it
 // whatever the number of rows; nothing otherwise.

@@ -25,7 +25,7 @@ bool gives_integers(const std::string& op, size_t output) {
 // The input whose type an operator's outputs have.
 size_t typed_input(const std::string& op) {
   if (op == "Where" || op == "DequantizeLinear" || op == "CastLike") return 1;
-  return op == "OneHot" || op == "QuantizeLinear" ? 2 : 0;
+  return op == "OneHot" || op == "QuantizeLinear" || op == "QLinearConcat" ? 2 : 0;
 }
 
 // Of If, Loop and Scan, as the graph inside says; Loop's has the condition before its outputs.
@@ -48,6 +48,11 @@ torch::ScalarType type_of_output(const Node& node, size_t output, const Types& t
   }
   if (const auto type = type_inside(node, output)) return *type;
   if (node.op == "EmbedLayerNormalization") return output == 1 ? torch::kInt : torch::kFloat;
+  if (node.op == "MatMulInteger" || node.op == "ConvInteger") return torch::kInt;
+  if (node.op == "DynamicQuantizeLinear") return output == 1 ? torch::kFloat : torch::kByte;
+  const bool plain = node.op == "MatMulIntegerToFloat" || node.op == "DynamicQuantizeMatMul" ||
+                     (node.op == "QGemm" && node.inputs.size() < 8);
+  if (plain) return torch::kFloat;
   if (gives_truth(node.op)) return torch::kBool;
   if (gives_integers(node.op, output)) return torch::kLong;
   for (const char* name : {"to", "dtype", "output_dtype"}) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -20,8 +21,10 @@
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/images/image_text.h"
+#include "fcp/network/carry.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/output_kind.h"
+#include "fcp/network/select_first.h"
 #include "fcp/scores/head_outputs.h"
 
 namespace fcp {
@@ -222,10 +225,25 @@ class OptionSelector {
     if (open_.rectifier) chosen_.calibration.name = "split";
     labels_ = open_.score && answers_labels(chosen_.network, score.output, source_);
     const bool by_features = (!open_.score && uses_features(score.name)) || localized;
+    if (by_features || open_.score) chosen_.network = select_first(std::move(chosen_.network));
     if (place != nullptr && (localized || !reads_heads(score.name))) chosen_.cut = *place;
     if (std::holds_alternative<DefaultCut>(method.cut) && by_features) {
       take_default();
     }
+    if (place != nullptr && !localized && !open_.score) carry_masks();
+  }
+
+  // Masks that pass the cut go along with the feature (carry.h), for scores whose balls have a
+  // scale.
+  void carry_masks() {
+    ScoreOptions& score = chosen_.score;
+    if (score.name != "nested" && (score.name != "feature_cqr" || score.paper)) return;
+    std::optional<CarriedCut> carried =
+        carry_past_cut(chosen_.network, graph_for_score(chosen_.network, score), chosen_.cut);
+    if (!carried) return;
+    chosen_.network = std::move(carried->network);
+    chosen_.cut = std::move(carried->cut);
+    score.scale = std::move(carried->scale);
   }
 
   // Of a score that is not chosen yet, the plainest stands for it.

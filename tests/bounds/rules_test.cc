@@ -115,7 +115,7 @@ std::vector<NamedGraph> linear_cases() {
   add("Dropout", single("Dropout", {4}));
   add("Cast", single("Cast", {4}, {{"to", int64_t{11}}}));
   add("Cast half", single("Cast", {4}, {{"to", int64_t{10}}}));
-  for (const char* mode : {"nearest", "linear"}) {
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
     for (const char* place : {"half_pixel", "asymmetric", "align_corners"}) {
       Graph graph = single(
           "Resize", {2, 3, 4},
@@ -136,6 +136,7 @@ std::vector<NamedGraph> linear_cases() {
   add("SpaceToDepth", single("SpaceToDepth", {2, 4, 4}, {{"blocksize", int64_t{2}}}));
   add("Einsum", single("Einsum", {3, 4}, {{"equation", std::string("nij,jk->nki")}},
                        {{"b", torch::randn({4, 5})}}));
+  add("Einsum of two", product_of_two("Einsum", {{"equation", std::string("nij,njk->nki")}}));
   add("Einsum of one", single("Einsum", {3, 4}, {{"equation", std::string("n i j -> n j")}}));
   add("Scaler", of_domain(single("Scaler", {3},
                                  {{"offset", std::vector<float>{1, 2, 3}},

@@ -1,7 +1,10 @@
 #include "fcp/calibration/default_cut.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
+
+#include "fcp/base/error.h"
 
 #include "tests/network/graphs.h"
 
@@ -61,6 +64,23 @@ TEST(DefaultCut, TakesASmallerFeatureAndSaysSo) {
       "cut: taking 'h2' with 8 numbers per row, before the last layer; the feature before the "
       "last two, 'h1', has 4097");
   EXPECT_EQ(default_cut(make_mlp({3, kLargestFeature, 8, 1}), {}).note, "");
+}
+
+TEST(DefaultCut, LeavesNodesWithoutBoundsBeforeIt) {
+  Graph graph = make_mlp({3, 4, 4, 4, 1});
+  graph.nodes[3].op = "Hardmax";
+  EXPECT_EQ(default_cut(graph, {}).cut, "h2");
+  graph.nodes[5].op = "Hardmax";
+  const CutChoice choice = default_cut(graph, {});
+  EXPECT_EQ(choice.cut, "h3");
+  EXPECT_EQ(choice.note,
+            "cut: taking 'h3'; before it, at 'h2', Hardmax node 'h3_node' has no bounds");
+  EXPECT_EQ(default_cut(graph, {.name = "linearized"}).cut, "h2");
+  graph.nodes.back().outputs = {"last"};
+  graph.nodes.push_back(make_node("Hardmax", {"last"}, {"y"}));
+  EXPECT_THAT([&] { default_cut(graph, {}); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr(
+                  "this network has none: Hardmax node 'y_node' has no bounds")));
 }
 
 TEST(DefaultCut, LooksAtTheOutputThatIsAskedFor) {

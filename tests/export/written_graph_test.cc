@@ -70,7 +70,7 @@ TEST(Export, KeepsTheNetworkAndNamesItsOutputs) {
 }
 
 // As in attention: both factors vary with the feature.
-TEST(Export, RefusesProductsOfTwoVaryingTensors) {
+TEST(Export, NestedOverProductsOfTwoVaryingTensors) {
   torch::manual_seed(17);
   Graph graph = make_mlp({3, 4, 4, 1});
   graph.initializers["shape"] = torch::tensor({-1, 2, 2}, torch::kLong);
@@ -82,8 +82,31 @@ TEST(Export, RefusesProductsOfTwoVaryingTensors) {
       make_node("Transpose", {"a"}, {"b"}, {{"perm", std::vector<int64_t>{0, 2, 1}}}),
       make_node("MatMul", {"a", "b"}, {"m"}), make_node("Reshape", {"m", "flat"}, {"product"})};
   graph.nodes.insert(graph.nodes.begin() + 4, nodes.begin(), nodes.end());
+  expect_same_intervals(calibrated_on_noise(graph, {}, "h1", 0.1));
+  graph.opset = 10;
   expect_refused(calibrated_on_noise(graph, {}, "h1", 0.1),
                  "MatMul node 'm_node': its interval cannot be written as ONNX nodes");
+}
+
+// LayerNormalization as tf2onnx writes it, a quotient of two tensors, and Einsum with a
+// constant. Where a divisor may be 0 both sides say everything.
+TEST(Export, NestedOverQuotients) {
+  torch::manual_seed(18);
+  for (const double radius : {0.01, 5.0}) {
+    Graph graph = make_mlp({3, 4, 4, 2});
+    graph.initializers["three"] = torch::tensor(3.0f);
+    graph.initializers["mix"] = torch::randn({4, 4});
+    graph.nodes[3].outputs = {"r"};
+    graph.nodes[4].inputs[0] = "mixed";
+    const std::vector<Node> nodes = {make_node("Add", {"z2", "three"}, {"above"}),
+                                     make_node("Reciprocal", {"above"}, {"inverse"}),
+                                     make_node("Exp", {"r"}, {"grown"}),
+                                     make_node("Div", {"inverse", "grown"}, {"quotient"}),
+                                     make_node("Einsum", {"quotient", "mix"}, {"mixed"},
+                                               {{"equation", std::string("ni,ij->nj")}})};
+    graph.nodes.insert(graph.nodes.begin() + 4, nodes.begin(), nodes.end());
+    expect_same_intervals(calibrated_on_noise(graph, {}, "h1", radius));
+  }
 }
 
 TEST(Export, SaysWhyNot) {

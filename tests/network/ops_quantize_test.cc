@@ -37,5 +37,34 @@ TEST(Quantize, ComesBackWithinHalfAStep) {
               testing::HasSubstr("scale has shape [4], expected [3]"));
 }
 
+// Against the convolution of the numbers that the quantised ones stand for.
+TEST(Quantize, ConvolutionIsThatOfTheNumbersMeant) {
+  torch::manual_seed(41);
+  const torch::Tensor x = torch::randint(0, 255, {2, 3, 5, 5}, torch::kByte);
+  const torch::Tensor w = torch::randint(-90, 90, {4, 3, 3, 3}, torch::kChar);
+  const torch::Tensor x_zero = torch::tensor(117, torch::kByte);
+  const torch::Tensor w_zero = torch::tensor({0, 3, -2, 1}, torch::kChar);
+  const torch::Tensor b = torch::randint(-500, 500, {4}, torch::kInt);
+  const std::map<std::string, Attribute> pads = {{"pads", std::vector<int64_t>{1, 1, 1, 1}}};
+  const torch::Tensor centred = x.to(torch::kDouble) - 117;
+  const torch::Tensor weights = w.to(torch::kDouble) - w_zero.to(torch::kDouble).view({4, 1, 1, 1});
+  const torch::Tensor sums = torch::conv2d(centred, weights, {}, 1, 1);
+  const torch::Tensor whole = run(node("ConvInteger", 4, pads), {x, w, x_zero, w_zero}, 17);
+  EXPECT_EQ(whole.scalar_type(), torch::kInt);
+  EXPECT_TRUE(torch::equal(whole.to(torch::kDouble), sums));
+  const torch::Tensor x_scale = torch::tensor(0.02f), y_scale = torch::tensor(0.9f);
+  const torch::Tensor w_scale = torch::tensor({0.01f, 0.02f, 0.03f, 0.005f});
+  const torch::Tensor y_zero = torch::tensor(130, torch::kByte);
+  const torch::Tensor y = run(node("QLinearConv", 9, pads),
+                              {x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b}, 17);
+  EXPECT_EQ(y.scalar_type(), torch::kByte);
+  const torch::Tensor meant = (sums + b.to(torch::kDouble).view({1, 4, 1, 1})) *
+                              (w_scale.to(torch::kDouble).view({1, 4, 1, 1}) * 0.02);
+  const torch::Tensor back = (y.to(torch::kDouble) - 130) * 0.9;
+  const torch::Tensor inside = (y > 0).logical_and(y < 255);
+  EXPECT_GT(inside.sum().item<int64_t>(), 50);
+  EXPECT_TRUE(((back - meant).abs() <= 0.4501).logical_or(inside.logical_not()).all().item<bool>());
+}
+
 }  // namespace
 }  // namespace fcp

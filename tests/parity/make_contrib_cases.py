@@ -89,6 +89,61 @@ def operators():
     yield name, graph, arrays
 
 
+def quantized_case(name, op, inputs, output, **attributes):
+    """One operator on quantised constants and a float input: x is quantised, the answer is not."""
+    constants, names = [], []
+    for k, array in enumerate(inputs):
+        names.append("q" if isinstance(array, str) else f"c{k}" if array is not None else "")
+        if names[-1] == f"c{k}":
+            constants.append(numpy_helper.from_array(np.asarray(array), f"c{k}"))
+    scale, zero = np.float32(0.05), np.uint8(120)
+    constants += [numpy_helper.from_array(np.asarray(scale), "scale"),
+                  numpy_helper.from_array(np.asarray(zero), "zero")]
+    nodes = [helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+             helper.make_node(op, names, ["r"], domain="com.microsoft", **attributes)]
+    if output:
+        constants += [numpy_helper.from_array(np.asarray(part), f"out{k}")
+                      for k, part in enumerate(output)]
+        nodes.append(helper.make_node("DequantizeLinear", ["r", "out0", "out1"], ["y"]))
+    else:
+        nodes[1].output[0] = "y"
+    x = floats(*attributes_shape(op))
+    graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info("x", FLOAT, x.shape)],
+                              [helper.make_tensor_value_info("y", FLOAT, None)], constants)
+    return name, graph, [x]
+
+
+def attributes_shape(op):
+    return (2, 3, 4, 4) if op == "QLinearGlobalAveragePool" else (4, 6)
+
+
+def quantized_operators():
+    scale, zero = np.float32(0.05), np.uint8(120)
+    out = (np.float32(0.07), np.uint8(110))
+    x = ["x", scale, zero]
+    other = [random.randint(0, 255, (4, 6)).astype(np.uint8), np.float32(0.03), np.uint8(99)]
+    yield quantized_case("qlinear_add", "QLinearAdd", [*x, *other, *out], out)
+    yield quantized_case("qlinear_mul", "QLinearMul", [*x, *other, *out], out)
+    shares = (np.float32(1 / 256), np.uint8(0))
+    yield quantized_case("qlinear_sigmoid", "QLinearSigmoid", [*x, *shares], shares)
+    yield quantized_case("qlinear_leaky_relu", "QLinearLeakyRelu", [*x, *out], out, alpha=0.2)
+    yield quantized_case("qlinear_softmax", "QLinearSoftmax", [*x, *shares], shares, axis=-1,
+                         opset=13)
+    yield quantized_case("qlinear_average", "QLinearGlobalAveragePool", [*x, *out], out,
+                         channels_last=0)
+    yield quantized_case("qlinear_concat", "QLinearConcat", [*out, *x, *other], out, axis=1)
+    weights = random.randint(-100, 100, (5, 6)).astype(np.int8)
+    bias = random.randint(-3000, 3000, 5).astype(np.int32)
+    each = (0.01 + 0.001 * np.arange(5)).astype(np.float32)
+    none = np.zeros(5, np.int8)
+    yield quantized_case("qgemm", "QGemm", [*x, weights, each, none, bias, *out], out, transB=1)
+    yield quantized_case("qgemm_float", "QGemm",
+                         [*x, weights, np.float32(0.02), np.int8(0), bias], (), transB=1)
+    turned = np.ascontiguousarray(weights.T)
+    yield quantized_case("matmul_integer_to_float", "MatMulIntegerToFloat",
+                         ["x", turned, scale, each, zero, none, floats(5)], ())
+
+
 def value(name, kind, shape=None):
     return helper.make_tensor_value_info(name, kind, shape)
 
@@ -136,7 +191,7 @@ def loops():
 
 def write_all(folder):
     index = []
-    for name, graph, arrays in (*operators(), *loops()):
+    for name, graph, arrays in (*operators(), *quantized_operators(), *loops()):
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17),
                                                         helper.make_opsetid("com.microsoft", 1)])
         model.ir_version = 8

@@ -73,6 +73,9 @@ def scattered(x, rows, values):
 def attribute_cases(x):
     """Before they became inputs (opset 9 to 11)."""
     yield case("clip_9", 9, "Clip", [x], [x.clip(-0.5, 0.7)], min=-0.5, max=0.7)
+    for p in (1, 2):
+        norm = np.linalg.norm(x, p, axis=1, keepdims=True)
+        yield case(f"lp_normalization_{p}", 9, "LpNormalization", [x], [x / norm], axis=1, p=p)
     yield case("clip_9_max_only", 9, "Clip", [x], [np.minimum(x, 0.2)], max=0.2)
     yield case("dropout_9", 9, "Dropout", [x], [x], ratio=0.3)
     yield case("dropout_10", 10, "Dropout", [x], [x], ratio=0.3)

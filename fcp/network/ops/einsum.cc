@@ -1,10 +1,12 @@
 // Einsum: sums of products over named axes, in libtorch's own notation, which is numpy's. With one
-// factor constant every bound goes through; products of two varying factors have none here.
+// factor constant every bound goes through; a product of two varying factors has bounds where all
+// axes have letters, and rows come first in both factors and in the output.
 // Cost: the product of all axes' lengths. Reference: ONNX operator specification.
 // Tested by tests/parity/op_cases_test.cc and tests/bounds/rules_test.cc.
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -35,12 +37,20 @@ class EinsumOp : public Op {
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
     if (constant.size() == 1) return BoundRule::kAffine;
     const bool one = constant.size() == 2 && (constant[0] || constant[1]);
-    return one ? BoundRule::kAffine : BoundRule::kNone;
+    if (one) return BoundRule::kAffine;
+    return multiplies_rows() ? BoundRule::kBilinear : BoundRule::kNone;
   }
   std::vector<Range> interval(const std::vector<Range>& inputs, double unit) const override {
+    const auto varies = [](const Range& input) { return !input.lower.is_same(input.upper); };
+    if (inputs.size() == 2 && varies(inputs[0]) && varies(inputs[1])) {
+      return {bilinear_range(inputs, unit)};
+    }
     return inputs.size() == 1 ? Op::interval(inputs, unit) : product_interval(*this, inputs);
   }
   double roundings(const Tensors& inputs) const override { return terms(inputs) + 2; }
+  double workspace(const Tensors& inputs, const Tensors& outputs) const override {
+    return inputs.size() == 2 ? 6 * static_cast<double>(outputs[0].numel()) * terms(inputs) : 0;
+  }
   double flops(const Tensors& inputs, const Tensors& outputs) const override {
     return 2 * static_cast<double>(outputs[0].numel()) * terms(inputs);
   }
@@ -55,6 +65,71 @@ class EinsumOp : public Op {
     }
     return parts;
   }
+  std::string output_letters() const {
+    const size_t arrow = equation_.find("->");
+    if (arrow != std::string::npos) return equation_.substr(arrow + 2);
+    std::string letters;
+    for (const char letter : equation_) {
+      if (letter != ',' && in_output(letter)) letters += letter;
+    }
+    std::sort(letters.begin(), letters.end());
+    return letters;
+  }
+
+  // Two factors with rows first and each axis named once.
+  bool multiplies_rows() const {
+    const std::vector<std::string> parts = operands();
+    const std::string output = output_letters();
+    if (parts.size() != 2 || output.empty() || equation_.find('.') != std::string::npos) {
+      return false;
+    }
+    for (std::string letters : parts) {
+      if (letters.empty() || letters[0] != output[0]) return false;
+      std::sort(letters.begin(), letters.end());
+      if (std::adjacent_find(letters.begin(), letters.end()) != letters.end()) return false;
+    }
+    return true;
+  }
+
+  // Every product from the smallest to the largest of its four corners, then their sums.
+  Range bilinear_range(const std::vector<Range>& inputs, double unit) const {
+    const std::vector<std::string> parts = operands();
+    std::string letters = output_letters();
+    const auto kept = static_cast<int64_t>(letters.size());
+    for (const char letter : parts[0] + parts[1]) {
+      if (letters.find(letter) == std::string::npos) letters += letter;
+    }
+    // All axes, in the order of `letters`.
+    const auto spread = [&](const torch::Tensor& x, const std::string& own) {
+      std::vector<int64_t> order, shape;
+      for (const char letter : letters) {
+        const size_t at = own.find(letter);
+        if (at != std::string::npos) order.push_back(static_cast<int64_t>(at));
+        shape.push_back(at == std::string::npos ? 1 : x.size(static_cast<int64_t>(at)));
+      }
+      return x.permute(order).reshape(shape);
+    };
+    torch::Tensor least, most;
+    for (const torch::Tensor& left : {inputs[0].lower, inputs[0].upper}) {
+      for (const torch::Tensor& right : {inputs[1].lower, inputs[1].upper}) {
+        torch::Tensor product = spread(left, parts[0]) * spread(right, parts[1]);
+        product = product.masked_fill(product.isnan(), 0);  // 0 · ∞
+        least = least.defined() ? torch::minimum(least, product) : product;
+        most = most.defined() ? torch::maximum(most, product) : product;
+      }
+    }
+    torch::Tensor error = torch::maximum(least.abs(), most.abs());
+    if (least.dim() > kept) {
+      std::vector<int64_t> hidden(static_cast<size_t>(least.dim() - kept));
+      std::iota(hidden.begin(), hidden.end(), kept);
+      least = least.sum(hidden);
+      most = most.sum(hidden);
+      error = error.sum(hidden);
+    }
+    error = error * ((terms({inputs[0].lower, inputs[1].lower}) + 4) * unit * 1.001);
+    return {least - error, most + error};
+  }
+
   bool in_output(char letter) const {
     const size_t arrow = equation_.find("->");
     if (arrow != std::string::npos) return equation_.find(letter, arrow + 2) != std::string::npos;

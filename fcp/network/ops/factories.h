@@ -184,6 +184,30 @@ OpPointer make_quantize_linear(OpArguments& arguments);
 OpPointer make_dequantize_linear(OpArguments& arguments);
 OpPointer make_dynamic_quantize_linear(OpArguments& arguments);
 
+// fourier.cc
+OpPointer make_dft(OpArguments& arguments);
+OpPointer make_stft(OpArguments& arguments);
+
+// grid_sample.cc
+OpPointer make_grid_sample(OpArguments& arguments);
+
+// lp_normalization.cc
+OpPointer make_lp_normalization(OpArguments& arguments);
+
+// qlinear.cc
+OpPointer make_conv_integer(OpArguments& arguments);
+OpPointer make_qlinear_conv(OpArguments& arguments);
+OpPointer make_qlinear_add(OpArguments& arguments);
+OpPointer make_qlinear_mul(OpArguments& arguments);
+OpPointer make_qlinear_sigmoid(OpArguments& arguments);
+OpPointer make_qlinear_leaky_relu(OpArguments& arguments);
+OpPointer make_qlinear_softmax(OpArguments& arguments);
+OpPointer make_qlinear_global_average_pool(OpArguments& arguments);
+OpPointer make_qlinear_concat(OpArguments& arguments);
+OpPointer make_qgemm(OpArguments& arguments);
+OpPointer make_matmul_integer_to_float(OpArguments& arguments);
+OpPointer make_dynamic_quantize_matmul(OpArguments& arguments);
+
 // recurrent.cc
 OpPointer make_lstm(OpArguments& arguments);
 OpPointer make_gru(OpArguments& arguments);

@@ -144,6 +144,13 @@ class MaxPool : public Pool {
     }
   }
 
+  // Of quantised numbers in single precision, which holds them.
+  Tensors forward(const Tensors& inputs) const override {
+    const torch::ScalarType type = inputs[0].scalar_type();
+    if (type != torch::kByte && type != torch::kChar) return Pool::forward(inputs);
+    return {Pool::forward({inputs[0].to(torch::kFloat)})[0].to(type)};
+  }
+
   BoundRule bound_rule(const std::vector<bool>&) const override { return BoundRule::kLargest; }
 
   // The places of each window side by side, padding as −∞.

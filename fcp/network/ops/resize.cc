@@ -1,5 +1,6 @@
 // Resize and its ancestor Upsample: each place of the output takes the nearest value of the input,
-// or interpolates linearly between its two neighbours (resize_coordinates.h says which). Axes are
+// or interpolates between its two (linear) or four (cubic) neighbours, as resize_coordinates.h says
+// which. Axes are
 // independent, so they are done one after the other, by gathering. libtorch does the cases where
 // it computes exactly the same.
 //
@@ -37,9 +38,9 @@ class Resize : public Op {
     coordinates_ = parse_coordinates(arguments.text("coordinate_transformation_mode", "half_pixel"),
                                      opset_, node_);
     rounding_ = parse_rounding(arguments.text("nearest_mode", "round_prefer_floor"), node_);
-    for (const char* name : {"cubic_coeff_a", "exclude_outside", "extrapolation_value"}) {
-      arguments.ignore(name);  // say something about cubic and tf_crop_and_resize only
-    }
+    options_.a = arguments.number("cubic_coeff_a", -0.75);
+    options_.exclude_outside = arguments.integer("exclude_outside", 0) != 0;
+    arguments.ignore("extrapolation_value");  // applies only to tf_crop_and_resize
     if (opset_ >= 18) read_opset_18(arguments);
   }
 
@@ -70,13 +71,14 @@ class Resize : public Op {
     for (const Range& input : inputs) arguments.push_back(input.lower);
     const auto mix = [](const torch::Tensor& a, const torch::Tensor& b,
                         const torch::Tensor& weight) { return a * (1 - weight) + b * weight; };
+    if (cubic_) return {cubic_interval(inputs)};
     const torch::Tensor lower = run(arguments, mix);
     arguments[0] = inputs[0].upper;
     return {{lower, run(arguments, mix)}};
   }
   // Weights come from coordinates, whose error grows with the length of the axis.
   double roundings(const Tensors& inputs) const override {
-    if (!linear_) return 0;
+    if (!linear_ && !cubic_) return 0;
     double units = 16;
     for (const ResizedAxis& axis : plan(inputs)) {
       if (!axis.unchanged()) units += 8 * static_cast<double>(std::max(axis.input, axis.output));
@@ -90,7 +92,7 @@ class Resize : public Op {
   torch::Tensor run(const Tensors& inputs, Mix mix) const {
     const torch::Tensor& x = inputs[0];
     if (!x.defined()) fail(describe(node_), ": X is absent");
-    if (linear_) expect_floating(x, node_, "X");
+    if (linear_ || cubic_) expect_floating(x, node_, "X");
     const std::vector<ResizedAxis> axes = plan(inputs);
     const torch::Tensor fast = fast_path(x, axes);
     if (fast.defined()) return fast;
@@ -98,6 +100,10 @@ class Resize : public Op {
     for (size_t i = 0; i < axes.size(); ++i) {
       if (axes[i].unchanged()) continue;
       const auto dim = static_cast<int64_t>(i);
+      if (cubic_) {
+        y = cubic_along(y, y, dim, axes[i]);
+        continue;
+      }
       y = linear_ ? linear_along(y, dim, axes[i], mix) : nearest_along(y, dim, axes[i]);
     }
     return y;
@@ -107,10 +113,13 @@ class Resize : public Op {
 
   void read_mode(OpArguments& arguments) {
     const std::string mode = arguments.text("mode", "nearest");
-    if (mode != "nearest" && mode != "linear") {
-      fail(describe(node_), ": mode '", mode, "' is not supported, expected nearest or linear");
+    const bool known = mode == "nearest" || mode == "linear" || (mode == "cubic" && opset_ > 10);
+    if (!known) {
+      fail(describe(node_), ": mode '", mode, "' is not supported, expected nearest, linear",
+           opset_ > 10 ? " or cubic" : "");
     }
     linear_ = mode == "linear";
+    cubic_ = mode == "cubic";
   }
 
   void read_opset_18(OpArguments& arguments) {
@@ -212,6 +221,37 @@ class Resize : public Op {
                weight.to(x.options()).view(broadcast));
   }
 
+  // Neighbours with weights above 0 are taken from one tensor, the others from another.
+  torch::Tensor cubic_along(const torch::Tensor& rising, const torch::Tensor& falling, int64_t dim,
+                            const ResizedAxis& axis) const {
+    const CubicPlaces places = cubic_places(axis, coordinates_, options_);
+    std::vector<int64_t> broadcast(static_cast<size_t>(rising.dim()), 1);
+    broadcast[static_cast<size_t>(dim)] = axis.output;
+    torch::Tensor sum;
+    for (size_t k = 0; k < 4; ++k) {
+      const torch::Tensor weight =
+          torch::tensor(places.weight[k], torch::kDouble).to(rising.options()).view(broadcast);
+      torch::Tensor part = gather(rising, dim, places.place[k]) * weight.clamp_min(0);
+      part = part + gather(falling, dim, places.place[k]) * weight.clamp_max(0);
+      sum = sum.defined() ? sum + part : part;
+    }
+    return sum;
+  }
+
+  Range cubic_interval(const std::vector<Range>& inputs) const {
+    Tensors arguments;
+    for (const Range& input : inputs) arguments.push_back(input.lower);
+    const std::vector<ResizedAxis> axes = plan(arguments);
+    Range range = inputs[0];
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i].unchanged()) continue;
+      const auto dim = static_cast<int64_t>(i);
+      range = {cubic_along(range.lower, range.upper, dim, axes[i]),
+               cubic_along(range.upper, range.lower, dim, axes[i])};
+    }
+    return range;
+  }
+
   static torch::Tensor gather(const torch::Tensor& x, int64_t dim,
                               const std::vector<int64_t>& indices) {
     return x.index_select(dim, placed_on(torch::tensor(indices, torch::kLong), x.device()));
@@ -219,7 +259,7 @@ class Resize : public Op {
 
   // libtorch's own upsampling of [N, C, …], or an undefined tensor where it would differ.
   torch::Tensor fast_path(const torch::Tensor& x, const std::vector<ResizedAxis>& axes) const {
-    if (x.dim() < 3 || x.dim() > 5 || !x.is_floating_point() || x.numel() == 0) return {};
+    if (cubic_ || x.dim() < 3 || x.dim() > 5 || !x.is_floating_point() || x.numel() == 0) return {};
     for (size_t i = 0; i < axes.size(); ++i) {
       if (i < 2 ? !axes[i].unchanged() : !libtorch_agrees(axes[i])) return {};
     }
@@ -262,7 +302,8 @@ class Resize : public Op {
   Node node_;
   int64_t opset_;
   bool is_upsample_ = false;
-  bool linear_ = false;
+  bool linear_ = false, cubic_ = false;
+  CubicOptions options_;
   Coordinates coordinates_ = Coordinates::kAsymmetric;
   Rounding rounding_ = Rounding::kSimple;
   std::vector<int64_t> axes_;

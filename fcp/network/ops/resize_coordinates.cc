@@ -1,6 +1,7 @@
 #include "fcp/network/ops/resize_coordinates.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "fcp/base/error.h"
@@ -91,6 +92,35 @@ LinearPlaces linear_places(const ResizedAxis& axis, Coordinates coordinates) {
     places.below.push_back(below);
     places.above.push_back(std::min(below + 1, axis.input - 1));
     places.weight.push_back(place - static_cast<double>(below));
+  }
+  return places;
+}
+
+CubicPlaces cubic_places(const ResizedAxis& axis, Coordinates coordinates,
+                         const CubicOptions& options) {
+  const double a = options.a;
+  const auto kernel = [a](double distance) {
+    const double x = std::abs(distance);
+    return x <= 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : ((x - 5) * x + 8) * a * x - 4 * a;
+  };
+  CubicPlaces places;
+  for (int64_t i = 0; i < axis.output; ++i) {
+    const double at = source_place<double>(coordinates, axis, i);
+    const double below = std::floor(at);
+    std::array<double, 4> weights{};
+    double sum = 0;
+    for (size_t k = 0; k < 4; ++k) {
+      const double place = below - 1 + static_cast<double>(k);
+      const bool outside = place < 0 || place > static_cast<double>(axis.input - 1);
+      weights[k] = options.exclude_outside && outside ? 0 : kernel(at - place);
+      sum += weights[k];
+      const auto index =
+          static_cast<int64_t>(std::clamp(place, 0.0, static_cast<double>(axis.input - 1)));
+      places.place[k].push_back(index);
+    }
+    for (size_t k = 0; k < 4; ++k) {
+      places.weight[k].push_back(options.exclude_outside ? weights[k] / sum : weights[k]);
+    }
   }
   return places;
 }

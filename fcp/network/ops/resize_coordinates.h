@@ -1,5 +1,5 @@
 // Where each place of a resized axis takes its value from: a place of the input by a coordinate
-// transformation, then the nearest value or the two neighbours to interpolate between. With
+// transformation, then the nearest value or the neighbours to interpolate between. With
 // L places in and `size` places out, place x looks at
 //
 //   half_pixel            (x + ½) / scale − ½
@@ -12,6 +12,7 @@
 // and beyond an edge at the edge. Tested by tests/network/ops_resize_test.cc.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -57,5 +58,19 @@ struct LinearPlaces {
   std::vector<double> weight;
 };
 LinearPlaces linear_places(const ResizedAxis& axis, Coordinates coordinates);
+
+// value = Σ_k weight[k] · input[place[k]] over four neighbours, by the cubic convolution of Keys,
+// "Cubic convolution interpolation for digital image processing", 1981, with coefficient a. Beyond
+// an edge stands the edge; or, with exclude_outside, nothing, and the other weights add up to 1.
+struct CubicOptions {
+  double a = -0.75;
+  bool exclude_outside = false;
+};
+struct CubicPlaces {
+  std::array<std::vector<int64_t>, 4> place;
+  std::array<std::vector<double>, 4> weight;
+};
+CubicPlaces cubic_places(const ResizedAxis& axis, Coordinates coordinates,
+                         const CubicOptions& options);
 
 }  // namespace fcp

@@ -1,0 +1,223 @@
+#include "fcp/network/carry.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "fcp/base/error.h"
+#include "fcp/network/cut.h"
+#include "fcp/network/network.h"
+#include "fcp/network/ops/types.h"
+#include "fcp/network/tensor_memory.h"
+#include "fcp/network/tensor_types.h"
+
+namespace fcp {
+namespace {
+
+constexpr char kCarriedPrefix[] = "fcp.carried/";
+using TensorNames = std::set<std::string>;
+
+bool reads_any(const Node& node, const TensorNames& names) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](const std::string& name) { return names.contains(name); });
+}
+
+// What depends on the tensor's numbers, the tensor itself among it.
+TensorNames downstream_of(const Graph& graph, const std::string& tensor,
+                          const TensorNames& flowing) {
+  TensorNames found = {tensor};
+  for (const Node& node : graph.nodes) {
+    if (!reads_any(node, found)) continue;
+    for (const std::string& output : node.outputs) {
+      if (flowing.contains(output)) found.insert(output);
+    }
+  }
+  return found;
+}
+
+// What depends on learned weights and an input.
+TensorNames learned_tensors(const Graph& graph, const TensorNames& flowing) {
+  const std::vector<bool> layers = layer_marks(graph);
+  TensorNames learned;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const bool norm = node.op.ends_with("Normalization");
+    const bool table = node.op == "Gather" && !flowing.contains(node.inputs[0]) &&
+                       flowing.contains(node.inputs[1]);
+    const bool flows = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                   [&](const auto& name) { return flowing.contains(name); });
+    if (flows && (layers[i] || norm || table || reads_any(node, learned))) {
+      learned.insert(node.outputs.begin(), node.outputs.end());
+    }
+  }
+  return learned;
+}
+
+bool is_index(const Node& node, size_t input) {
+  const bool gathers = node.op == "Gather" || node.op == "GatherND" || node.op == "GatherElements";
+  return gathers && input == 1;
+}
+
+// What nodes behind the feature read beside it; nothing where some of it cannot be carried.
+std::optional<std::vector<std::string>> passing_tensors(const Graph& graph,
+                                                        const std::string& feature) {
+  const TensorNames flowing = flowing_tensors(graph);
+  const TensorNames behind = downstream_of(graph, feature, flowing);
+  const TensorNames learned = learned_tensors(graph, flowing);
+  const std::map<std::string, torch::ScalarType> types = tensor_types(graph);
+  TensorNames passing;
+  for (const Node& node : graph.nodes) {
+    if (!reads_any(node, behind) || !flowing.contains(node.outputs[0])) continue;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const std::string& name = node.inputs[i];
+      if (!flowing.contains(name) || behind.contains(name)) continue;
+      const torch::ScalarType type = types.at(name);
+      const bool known = type == torch::kBool || type == types.at(feature) ||
+                         (torch::isIntegralType(type, false) && is_index(node, i));
+      if (!known || learned.contains(name)) return std::nullopt;
+      passing.insert(name);
+    }
+  }
+  return std::vector<std::string>(passing.begin(), passing.end());
+}
+
+// The tensors for inputs of zeros of so many rows; empty where the file does not tell their shapes.
+Tensors values_for(const Graph& graph, const std::vector<std::string>& names, int64_t rows) {
+  Tensors inputs;
+  for (const TensorInfo& info : graph.inputs) {
+    std::vector<int64_t> shape = info.shape;
+    const bool known = info.known_rank && !shape.empty() && shape[0] == kDynamic &&
+                       std::find(shape.begin() + 1, shape.end(), kDynamic) == shape.end();
+    if (!known) return {};
+    shape[0] = rows;
+    inputs.push_back(declared_zeros(shape, info.type, info.name));
+  }
+  std::vector<TensorInfo> wanted;
+  const std::map<std::string, torch::ScalarType> types = tensor_types(graph);
+  for (const std::string& name : names) wanted.push_back({name, types.at(name), false, {}, {}});
+  const torch::NoGradGuard no_gradients;
+  return Network(extract(graph, graph.inputs, wanted)).run(inputs);
+}
+
+// Writes the nodes of a joint tensor.
+class JointTensor {
+ public:
+  JointTensor(Graph& graph, const std::string& feature)
+      : graph_(graph), name_(kCarriedPrefix + feature), type_(tensor_types(graph).at(feature)) {}
+
+  // Puts one tensor, whose rows have this shape, at the end, and takes it out again; the name under
+  // which it then goes.
+  std::string add(const std::string& tensor, const torch::Tensor& one_row, bool carried) {
+    const torch::ScalarType type = one_row.scalar_type();
+    const std::string own = name_ + "/" + tensor;
+    const int64_t columns = one_row.numel();
+    std::string flat = tensor;
+    if (type != type_) flat = node("Cast", {flat}, own + "/cast", {{"to", number_of_type(type_)}});
+    flat = node("Reshape", {flat, integers(own + "/flat_shape", {-1, columns})}, own + "/flat");
+    parts_.push_back(flat);
+    const torch::Tensor places = torch::arange(first_, first_ + columns, torch::kLong);
+    first_ += columns;
+    scale_.insert(scale_.end(), static_cast<size_t>(columns), carried ? 0.0 : 1.0);
+    graph_.initializers[own + "/places"] = places;
+    std::string out = node("Gather", {name_, own + "/places"}, own + "/columns",
+                           {{"axis", int64_t{1}}}, carried ? kCarriedPrefix : "");
+    if (type != type_) out = node("Cast", {out}, own + "/typed", {{"to", number_of_type(type)}});
+    std::vector<int64_t> shape = one_row.sizes().vec();
+    shape[0] = -1;
+    return node("Reshape", {out, integers(own + "/shape", shape)}, own + "/again");
+  }
+
+  std::vector<double> finish() {
+    node("Concat", parts_, name_, {{"axis", int64_t{1}}});
+    graph_.nodes.insert(graph_.nodes.end(), nodes_.begin(), nodes_.end());
+    sort_and_check(graph_);
+    return scale_;
+  }
+
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string node(const char* op, std::vector<std::string> inputs, const std::string& output,
+                   std::map<std::string, Attribute> attributes, const std::string& prefix = "") {
+    nodes_.push_back({.name = prefix + output,
+                      .op = op,
+                      .domain = "",
+                      .inputs = std::move(inputs),
+                      .outputs = {output},
+                      .attributes = std::move(attributes)});
+    return output;
+  }
+  std::string node(const char* op, std::vector<std::string> inputs, const std::string& output) {
+    return node(op, std::move(inputs), output, {});
+  }
+  std::string integers(const std::string& name, const std::vector<int64_t>& values) {
+    graph_.initializers[name] = torch::tensor(values, torch::kLong);
+    return name;
+  }
+
+  Graph& graph_;
+  std::string name_;
+  torch::ScalarType type_;
+  int64_t first_ = 0;
+  std::vector<std::string> parts_;
+  std::vector<double> scale_;
+  std::vector<Node> nodes_;
+};
+
+// Rows along the first axis, of at least one number each.
+bool has_rows(const Tensors& once, const Tensors& twice) {
+  for (size_t i = 0; i < once.size(); ++i) {
+    const bool rows = once[i].dim() > 0 && once[i].size(0) == 1 && twice[i].size(0) == 2;
+    if (!rows || once[i].numel() == 0) return false;
+  }
+  return !once.empty();
+}
+
+}  // namespace
+
+std::optional<CarriedCut> carry_past_cut(const Graph& network, const Graph& part,
+                                         const std::string& where) {
+  const std::string feature = resolve_cut(part, where);
+  if (!find_leak(part, feature)) return std::nullopt;
+  const std::optional<std::vector<std::string>> passing = passing_tensors(part, feature);
+  if (!passing || passing->empty()) return std::nullopt;
+  std::vector<std::string> names = {feature};
+  names.insert(names.end(), passing->begin(), passing->end());
+  Tensors once, twice;
+  try {
+    once = values_for(part, names, 1);
+    twice = values_for(part, names, 2);
+  } catch (const Error&) {  // it does not run on zeros
+    return std::nullopt;
+  }
+  if (!has_rows(once, twice) || !once[0].is_floating_point()) return std::nullopt;
+
+  CarriedCut carried{network, "", {}};
+  const TensorNames behind = downstream_of(network, feature, flowing_tensors(network));
+  JointTensor joint(carried.network, feature);
+  std::map<std::string, std::string> renamed;
+  for (size_t i = 0; i < names.size(); ++i) renamed[names[i]] = joint.add(names[i], once[i], i > 0);
+  for (Node& node : carried.network.nodes) {
+    if (!reads_any(node, behind)) continue;
+    for (std::string& input : node.inputs) {
+      const auto found = renamed.find(input);
+      if (found != renamed.end()) input = found->second;
+    }
+  }
+  carried.scale = joint.finish();
+  carried.cut = joint.name();
+  std::vector<std::string> outputs;
+  for (const TensorInfo& output : part.outputs) outputs.push_back(output.name);
+  if (find_leak(select_outputs(carried.network, outputs), carried.cut)) return std::nullopt;
+  return carried;
+}
+
+bool takes_carried(const Node& node) {
+  return node.op == "Gather" && node.name.starts_with(kCarriedPrefix) && node.inputs.size() == 2 &&
+         node.name.substr(std::string(kCarriedPrefix).size()) == node.outputs[0];
+}
+
+}  // namespace fcp

@@ -237,6 +237,7 @@ class GatherOp : public PartsOp {
     const torch::Tensor& data = inputs[0];
     const int64_t axis = normalize_axis(axis_, data.dim(), node_);
     const torch::Tensor indices = positions(inputs[1], data.size(axis));
+    if (indices.dim() == 0) return {data.select(axis, indices.item<int64_t>())};  // a view
     std::vector<int64_t> shape = data.sizes().vec();
     shape.erase(shape.begin() + axis);
     shape.insert(shape.begin() + axis, indices.sizes().begin(), indices.sizes().end());
@@ -251,12 +252,14 @@ class GatherOp : public PartsOp {
     }
     const torch::Tensor indices = given.to(torch::kCPU, torch::kLong);
     if (indices.numel() == 0) return indices;
-    const int64_t least = indices.min().item<int64_t>(), most = indices.max().item<int64_t>();
+    const bool one = indices.numel() == 1;
+    const int64_t least = one ? indices.item<int64_t>() : indices.min().item<int64_t>();
+    const int64_t most = one ? least : indices.max().item<int64_t>();
     if (least < -size || most >= size) {
       fail(describe(node_), ": index ", least < -size ? least : most, " is outside an axis of ",
            size, " elements");
     }
-    return torch::where(indices < 0, indices + size, indices);
+    return least < 0 ? torch::where(indices < 0, indices + size, indices) : indices;
   }
 
   int64_t axis_;

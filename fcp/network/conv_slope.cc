@@ -56,8 +56,12 @@ torch::Tensor with_conv_slope(const torch::Tensor& x, const torch::Tensor& w,
                               const torch::Tensor& value, const ConvPlan& plan) {
   std::vector<int64_t> common;
   for (size_t i = 0; i < plan.begins.size(); ++i) {
-    const int64_t reach = plan.dilations[i] * (w.size(static_cast<int64_t>(i) + 2) - 1);
-    common.push_back(std::min({plan.begins[i], plan.ends[i], reach / 2}));
+    const auto axis = static_cast<int64_t>(i) + 2;
+    const int64_t reach = plan.dilations[i] * (w.size(axis) - 1) + 1;
+    // Of the padding at the end, what the last window touches.
+    const int64_t end =
+        (plan.places[i] - 1) * plan.strides[i] + reach - plan.begins[i] - x.size(axis);
+    common.push_back(std::max<int64_t>(0, std::min({plan.begins[i], end, (reach - 1) / 2})));
   }
   return ConvSlope::apply(x, w, value, plan.strides, plan.dilations, plan.begins, common);
 }

@@ -84,7 +84,7 @@ TEST(DenseConv, EqualsTheExactOne) {
     at::set_num_threads(before);
     const torch::Tensor in = x.clone().requires_grad_();
     const torch::Tensor out = network.forward(in), weights = torch::randn_like(out);
-    EXPECT_TRUE(torch::equal(out.detach(), y));
+    EXPECT_TRUE(torch::equal(out.detach(), y)) << w.sizes();
     const torch::Tensor slope = torch::autograd::grad({out}, {in}, {weights})[0];
     const torch::Tensor wide = x.to(torch::kDouble).requires_grad_();
     const torch::Tensor expected = torch::autograd::grad({exact_of(each, wide, w, bias)}, {wide},

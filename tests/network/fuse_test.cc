@@ -108,13 +108,13 @@ TEST(Fuse, OtherOperatorsBetweenConvolutions) {
   Graph graph = mobile_block("Relu");
   graph.outputs = {make_info("z")};
   graph.initializers["one"] = torch::rand({12}) + 1;
-  graph.initializers["axis"] = torch::tensor({int64_t{1}});
+  graph.initializers["two"] = torch::rand({80}) + 1;
   graph.nodes.push_back(make_node("BatchNormalization", {"qa", "one", "wcb", "wpb", "one"}, {"n"}));
   graph.nodes.push_back(
       make_node("AveragePool", {"n"}, {"v"}, {{"kernel_shape", std::vector<int64_t>{2, 2}}}));
   graph.nodes.push_back(make_node("Conv", {"v", "we", "web"}, {"k"}));
   graph.nodes.push_back(make_node("Concat", {"k", "k"}, {"kk"}, {{"axis", int64_t{1}}}));
-  graph.nodes.push_back(make_node("Softmax", {"kk"}, {"z"}, {{"axis", int64_t{1}}}));
+  graph.nodes.push_back(make_node("InstanceNormalization", {"kk", "two", "two"}, {"z"}));
   expect_same_bits(Network(graph), torch::randn({3, 12, 9, 8}));
 }
 

@@ -143,7 +143,7 @@ class Conv : public Convolution {
     const bool fits = !added.defined() || (added.sizes() == torch::IntArrayRef(task.shape) &&
                                            added.scalar_type() == torch::kFloat);
     if (finish.bias.defined() || !fits || wants_slope(x)) return {};
-    if (is_depthwise(x, w, task.plan) && x.size(1) > 1) {
+    if (is_depthwise(x, w, task.plan) && !is_pointwise(x, w, task.plan)) {
       return depthwise_channels(x, w, task.bias, task.plan, filters_, finish);
     }
     if (!is_dense(x, w, task.plan)) return {};

@@ -12,7 +12,7 @@ if [ -n "$base" ] && [ "$base" != --all ]; then
 else
   changed=$(git ls-files -- fcp)
 fi
-files=$(echo "$changed" | grep -E "^$rooms.*\\.(h|cc)$" | sed 's/\.h$/.cc/' | sort -u |
+files=$(echo "$changed" | sed -nE "s/\.h$/.cc/; \\,^$rooms.*\.cc$,p" | sort -u |
   while read -r file; do [ ! -f "$file" ] || echo "$file"; done)
 [ -n "$files" ] || { echo "lint: no file without libtorch changed"; exit 0; }
 echo "lint: $(echo "$files" | wc -l) files"

@@ -153,14 +153,13 @@ TEST(ChannelScale, EqualsBatchNormalization) {
     const torch::Tensor x = torch::randn({3, channels, 5, 4});
     const torch::Tensor y = network.forward(x);
     const auto wide = [](const torch::Tensor& t) { return t.to(torch::kDouble); };
-    const torch::Tensor exact =
-        torch::relu(torch::batch_norm(wide(x), wide(scale), wide(shift), wide(mean), wide(variance),
-                                      false, 0, 1e-5f, false));
+    const torch::Tensor exact = torch::relu(torch::batch_norm(
+        wide(x), wide(scale), wide(shift), wide(mean), wide(variance), false, 0, 1e-5f, false));
     EXPECT_TRUE(torch::allclose(wide(y), exact, 1e-5, 1e-5));
     EXPECT_TRUE(torch::equal(network.forward(x.contiguous(kLast)), y));
     EXPECT_TRUE(torch::equal(network.forward(x.narrow(0, 1, 1)), y.narrow(0, 1, 1)));
-    EXPECT_TRUE(torch::equal(
-        network.run({x}, [](const Step&, const Tensors&, const Tensors&) {})[0], y));
+    EXPECT_TRUE(
+        torch::equal(network.run({x}, [](const Step&, const Tensors&, const Tensors&) {})[0], y));
     const torch::Tensor in = x.clone().requires_grad_();
     EXPECT_TRUE(torch::equal(network.forward(in).detach(), y));
   }

@@ -9,8 +9,8 @@
 //   sums and means over axes, softmax and layer normalisation: sum_along, row_functions.h;
 //   convolutions of float32 images with constant filters, one group or one filter per channel.
 //
-// Everything else (other convolutions and norms, recurrent layers, sines) is left to libtorch, whose
-// order of summation depends on the batch: run_apart runs such rows one by one, shared among
+// Everything else (other convolutions and norms, recurrent layers, sines) is left to libtorch,
+// whose order of summation depends on the batch: run_apart runs such rows one by one, shared among
 // threads. Tested by tests/network/row_product_test.cc.
 #pragma once
 

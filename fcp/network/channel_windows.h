@@ -1,7 +1,7 @@
 // The walks of own_conv.h over images whose channels lie side by side (libtorch's channels-last
-// layout), which is how dense_conv.h leaves them: sixteen channels of some rows at a time are copied
-// into a padded image of their own, small enough for the caches, and every tap of a window is then
-// a vector of channels; windows of several places are summed side by side in registers.
+// layout), which is how dense_conv.h leaves them: sixteen channels of some rows at a time are
+// copied into a padded image of their own, small enough for the caches, and every tap of a window
+// is then a vector of channels; windows of several places are summed side by side in registers.
 //
 // Each number is made by the same sequence of operations as in own_conv.h, hence the same bits in
 // both layouts. Rule: x of four axes, float32, CPU, no dilation, padding not

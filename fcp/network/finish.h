@@ -1,7 +1,8 @@
-// What becomes of numbers as soon as they are computed: y = f(x + added), f one of a few activations,
-// in float32 on the CPU. A product or a convolution does this to each part of its result while it is
-// in the first caches, so that the activation and the sum behind it take no pass over memory of
-// their own. The operators run the same loops, hence the same bits with and without that.
+// What becomes of numbers as soon as they are computed: y = f(x + added), f one of a few
+// activations, in float32 on the CPU. A product or a convolution does this to each part of its
+// result while it is in the first caches, so that the activation and the sum behind it take no pass
+// over memory of their own. The operators run the same loops, hence the same bits with and without
+// that.
 //
 //   kRelu          max(x, 0)
 //   kClip          min(max(x, first), second)
@@ -35,8 +36,8 @@ struct FinishRows {
 };
 void finish_rows(const Bending& activation, const FinishRows& rows);
 
-// Behind a product or a convolution: bias, one number for each column or channel, then what is added
-// to each number, then the activation; undefined: nothing.
+// Behind a product or a convolution: bias, one number for each column, then what is added to each
+// number, then the activation; undefined: nothing.
 struct Finish {
   torch::Tensor bias, added;
   Bending activation;

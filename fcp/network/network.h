@@ -53,8 +53,8 @@ class Network {
   Tensors run(const Tensors& inputs, const Observer& observe) const;
 
   // As run without an observer does it where no gradients are wanted, on the CPU: some steps are
-  // several nodes in one (fuse.h), shown by the first node's name, and images may lie in memory with
-  // their channels side by side. The same bits.
+  // several nodes in one (fuse.h), shown by the first node's name, and images may lie in memory
+  // with their channels side by side. The same bits.
   Tensors run_fused(const Tensors& inputs, const Observer& observe) const;
 
   // The rows an exported file fixed as its batch, or kDynamic where any number goes. run_rows pads

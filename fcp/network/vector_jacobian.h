@@ -1,8 +1,8 @@
-// Coefficients of an operator's inputs from those of its outputs, Σ a·f(x) = Σ (a·f') x, by autograd
-// through the operator: the vector-Jacobian product of S linear functions at once. The same for all
-// S; one after the other where the function knows its number of rows, as a Reshape with the batch in
-// its shape does. Cost: a forward and a backward for S · N rows.
-// Tested by tests/bounds/rules_test.cc.
+// Coefficients of an operator's inputs from those of its outputs, Σ a·f(x) = Σ (a·f') x, by
+// autograd through the operator: the vector-Jacobian product of S linear functions at once. The
+// same for all S; one after the other where the function knows its number of rows, as a Reshape
+// with the batch in its shape does. Cost: a forward and a backward for S · N rows. Tested by
+// tests/bounds/rules_test.cc.
 #pragma once
 
 #include <functional>

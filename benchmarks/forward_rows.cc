@@ -55,7 +55,7 @@ void print_profile(const fcp::Network& network, const fcp::Tensors& inputs) {
     ++share.nodes;
     last = processor_seconds();
   };
-  network.run(some, observe);
+  network.run_fused(some, observe);
   std::vector<Share> sorted;
   for (const auto& [name, share] : shares) sorted.push_back(share);
   std::sort(sorted.begin(), sorted.end(),

@@ -32,7 +32,8 @@ const std::set<std::string>& batch_free_ops() {
       "OneHot", "Pad", "Range", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Size", "Slice",
       "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze",
       // Sums of each row in a fixed order.
-      "LayerNormalization", "LogSoftmax", "ReduceMean", "ReduceSum", "Softmax"};
+      "GlobalAveragePool", "LayerNormalization", "LogSoftmax", "ReduceMean", "ReduceSum",
+      "Softmax"};
   return ops;
 }
 
@@ -67,6 +68,21 @@ bool multiplies_rows(const Step& step, const Tensors& constants) {
   return rows && (step.inputs.size() < 3 || is_constant_slot(constants, step.inputs[2]));
 }
 
+// A convolution by loops of our own: dense_conv.h, channel_windows.h, own_conv.h.
+bool convolves_rows(const Step& step, const Tensors& constants) {
+  if (step.inputs.size() < 2 || step.inputs[1] < 0) return false;
+  const torch::Tensor& weight = constants[static_cast<size_t>(step.inputs[1])];
+  if (!weight.defined() || weight.dim() != 4 || weight.scalar_type() != torch::kFloat) return false;
+  if (step.inputs.size() > 2 && !is_constant_slot(constants, step.inputs[2])) return false;
+  const auto& attributes = step.node.attributes;
+  const auto group = attributes.find("group"), dilations = attributes.find("dilations");
+  const int64_t groups = group == attributes.end() ? 1 : std::get<int64_t>(group->second);
+  if (groups == 1) return true;
+  const bool near = dilations == attributes.end() ||
+                    std::get<std::vector<int64_t>>(dilations->second) == std::vector<int64_t>{1, 1};
+  return near && groups == weight.size(0) && weight.size(1) == 1;
+}
+
 }  // namespace
 
 bool is_batch_free(const Network& network) {
@@ -80,6 +96,7 @@ bool is_batch_free(const Network& network) {
     if (node.domain == "ai.onnx.ml") return batch_free_ml_ops().contains(node.op);
     if (!node.domain.empty() && node.domain != "ai.onnx") return false;
     if (node.op == "Gemm" || node.op == "MatMul") return multiplies_rows(step, constants);
+    if (node.op == "Conv") return convolves_rows(step, constants);
     return batch_free_ops().contains(node.op);
   });
 }
@@ -94,9 +111,15 @@ Tensors rows_of(const Tensors& inputs, size_t first, size_t count) {
   return some;
 }
 
-// Attention and what is built around it make far more numbers than a row has: such rows run
-// together, but only as many at a time as fit into the caches.
+bool convolves(const Network& network) {
+  return std::any_of(network.steps().begin(), network.steps().end(),
+                     [](const Step& step) { return step.node.op == "Conv"; });
+}
+
+// Attention and what is built around it, and convolutions, make far more numbers than a row has:
+// such rows run together, but only as many at a time as fit into the caches.
 bool runs_in_pieces(const Network& network) {
+  if (convolves(network)) return true;
   const std::vector<Step>& steps = network.steps();
   return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
     if (step.node.op == "LayerNormalization") return true;
@@ -113,7 +136,7 @@ Tensors run_first(const Network& network, const Tensors& inputs, double& bytes) 
       if (result.defined()) bytes += static_cast<double>(result.nbytes());
     }
   };
-  return network.run(rows_of(inputs, 0, 1), count);
+  return network.run_fused(rows_of(inputs, 0, 1), count);
 }
 
 // Rows in pieces, each on one thread; the first row runs alone, to tell what a row takes.
@@ -146,7 +169,8 @@ class PieceRunner {
   static double budget() { return static_cast<double>(memory_budget() / memory_sharers()); }
 
   size_t piece_rows(double bytes) const {
-    constexpr double kPieceBytes = 1 << 25;
+    // Of all tensors together; those of convolutions are few at a time, and large.
+    const double kPieceBytes = convolves(network_) ? 1 << 27 : 1 << 25;
     const double most = std::min(kPieceBytes, budget() / static_cast<double>(threads_));
     return std::min(rows_ - 1, static_cast<size_t>(std::max(1.0, most / bytes)));
   }

@@ -6,10 +6,11 @@
 //   functions of one number, which run by each_alike (row_product.h) or row_functions.h;
 //   products with a constant matrix on the right, which run by row_product;
 //   products of two stacks of matrices, which run by stack_product;
-//   sums and means over axes, softmax and layer normalisation: sum_along, row_functions.h.
+//   sums and means over axes, softmax and layer normalisation: sum_along, row_functions.h;
+//   convolutions of float32 images with constant filters, one group or one filter per channel.
 //
-// Everything else (convolutions, other norms, recurrent layers, sines) is left to libtorch, whose
-// order of summation depends on the batch: run_apart runs such rows one by one, shared among
+// Everything else (other convolutions and norms, recurrent layers, sines) is left to libtorch,
+// whose order of summation depends on the batch: run_apart runs such rows one by one, shared among
 // threads. Tested by tests/network/row_product_test.cc.
 #pragma once
 
@@ -21,8 +22,8 @@ bool is_batch_free(const Network& network);
 
 // As Network::run_rows, and the bits of a row do not depend on the rows beside it: on the CPU, the
 // rows of a network that is not batch-free run one by one, each on one thread; those of one with
-// attention in pieces that fit into the caches. Exempt is a network with a fixed batch above 1 that
-// is not batch-free.
+// attention or convolutions in pieces that fit into the caches. Exempt is a network with a fixed
+// batch above 1 that is not batch-free.
 Tensors run_apart(const Network& network, const Tensors& inputs);
 
 }  // namespace fcp

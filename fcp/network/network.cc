@@ -7,10 +7,13 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/network/channel_sums.h"
+#include "fcp/network/fuse.h"
 #include "fcp/network/half.h"
 #include "fcp/network/libtorch_error.h"
 #include "fcp/network/rewrite.h"
 #include "fcp/network/simplify.h"
+#include "fcp/network/slope_of.h"
 #include "fcp/network/tensor_memory.h"
 
 namespace fcp {
@@ -28,6 +31,11 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 // Floating-point constants live on the device; integers, which say shapes and axes, on the CPU.
 torch::Tensor place(const torch::Tensor& tensor, torch::Device device) {
   return tensor.is_floating_point() ? tensor.to(device) : tensor;
+}
+
+// An image whose channels lie side by side, as everybody else has it.
+torch::Tensor in_order(const torch::Tensor& tensor) {
+  return tensor.defined() && channels_lie_last(tensor) ? tensor.contiguous() : tensor;
 }
 
 // Marks in each step the slots that nothing reads after it; outputs and constants stay.
@@ -76,7 +84,9 @@ Network::Network(Graph graph, NetworkOptions options)
     steps_.push_back(std::move(step));
   }
   for (const TensorInfo& output : graph.outputs) output_slots_.push_back(slot_of(output.name));
+  fused_ = fuse_steps(steps_, constants_, output_slots_);
   mark_last_reads(steps_, constants_, output_slots_);
+  mark_last_reads(fused_, constants_, output_slots_);
   inputs_ = std::move(graph.inputs);
   outputs_ = std::move(graph.outputs);
 }
@@ -110,7 +120,16 @@ torch::Tensor Network::forward(const torch::Tensor& input) const {
   return run({input})[0];
 }
 
-Tensors Network::run(const Tensors& inputs) const { return run(inputs, Observer()); }
+Tensors Network::run(const Tensors& inputs) const { return run_fused(inputs, Observer()); }
+
+Tensors Network::run(const Tensors& inputs, const Observer& observe) const {
+  return run_steps(steps_, inputs, observe);
+}
+
+Tensors Network::run_fused(const Tensors& inputs, const Observer& observe) const {
+  const bool slopes = std::any_of(inputs.begin(), inputs.end(), wants_slope);
+  return run_steps(slopes || !device_.is_cpu() ? steps_ : fused_, inputs, observe);
+}
 
 void Network::check_input(const TensorInfo& info, const torch::Tensor& value) const {
   if (!info.known_rank) return;
@@ -124,7 +143,8 @@ void Network::check_input(const TensorInfo& info, const torch::Tensor& value) co
   }
 }
 
-Tensors Network::run(const Tensors& inputs, const Observer& observe) const {
+Tensors Network::run_steps(const std::vector<Step>& steps, const Tensors& inputs,
+                           const Observer& observe) const {
   if (inputs.size() != inputs_.size()) {
     fail("the network has ", inputs_.size(), " inputs, ", inputs.size(), " were given");
   }
@@ -137,10 +157,11 @@ Tensors Network::run(const Tensors& inputs, const Observer& observe) const {
   }
   TensorMemory memory(values.size());
   Tensors arguments;
-  for (const Step& step : steps_) {
+  for (const Step& step : steps) {
     arguments.clear();
     for (const int slot : step.inputs) {
       arguments.push_back(slot < 0 ? torch::Tensor() : values[static_cast<size_t>(slot)]);
+      if (!step.any_layout) arguments.back() = in_order(arguments.back());
     }
     Tensors results;
     memory.before(step.node, arguments);
@@ -162,7 +183,8 @@ Tensors Network::run(const Tensors& inputs, const Observer& observe) const {
     }
   }
   Tensors outputs;
-  for (const int slot : output_slots_) outputs.push_back(values[static_cast<size_t>(slot)]);
+  for (const int slot : output_slots_)
+    outputs.push_back(in_order(values[static_cast<size_t>(slot)]));
   return outputs;
 }
 

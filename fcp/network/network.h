@@ -34,6 +34,7 @@ struct Step {
   std::vector<int> inputs;     // -1: absent
   std::vector<int> outputs;    // -1: not wanted
   std::vector<int> last_read;  // slots that no later step reads
+  bool any_layout = true;      // false: wants images with their places side by side
 };
 
 class Network {
@@ -50,6 +51,11 @@ class Network {
   // As run, and shows every step with its input and output tensors to `observe`.
   using Observer = std::function<void(const Step&, const Tensors& inputs, const Tensors& outputs)>;
   Tensors run(const Tensors& inputs, const Observer& observe) const;
+
+  // As run without an observer does it where no gradients are wanted, on the CPU: some steps are
+  // several nodes in one (fuse.h), shown by the first node's name, and images may lie in memory
+  // with their channels side by side. The same bits.
+  Tensors run_fused(const Tensors& inputs, const Observer& observe) const;
 
   // The rows an exported file fixed as its batch, or kDynamic where any number goes. run_rows pads
   // the last batch of such a file and drops the padding again.
@@ -69,10 +75,13 @@ class Network {
 
  private:
   void check_input(const TensorInfo& info, const torch::Tensor& value) const;
+  Tensors run_steps(const std::vector<Step>& steps, const Tensors& inputs,
+                    const Observer& observe) const;
 
   std::vector<TensorInfo> inputs_;
   std::vector<TensorInfo> outputs_;
   std::vector<Step> steps_;
+  std::vector<Step> fused_;
   Tensors constants_;
   std::vector<int> input_slots_;
   std::vector<int> output_slots_;

@@ -14,6 +14,7 @@
 #include <torch/types.h>
 
 #include "fcp/network/curve.h"
+#include "fcp/network/finish.h"
 #include "fcp/network/graph.h"
 
 namespace fcp {
@@ -55,6 +56,10 @@ class Op {
   // Computes the outputs. Floating-point data lies on one device; integer tensors that say shapes,
   // axes or indices lie on the CPU. Differentiable by autograd where differentiable() says so.
   virtual Tensors forward(const Tensors& inputs) const = 0;
+
+  // forward() of the one output and what follows it, without gradients, at less cost than one after
+  // the other and with the same bits; images come and go in any layout. Undefined: not possible.
+  virtual torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const;
 
   // Whether gradients flow from the outputs back to the first input.
   virtual bool differentiable() const { return true; }

@@ -3,166 +3,31 @@
 #include <algorithm>
 #include <vector>
 
+#include "fcp/network/product_tile.h"
+
 namespace fcp {
 namespace {
 
-constexpr size_t kStripRows = 6;
 constexpr size_t kDepth = 256;      // values of k per block
 constexpr size_t kBlockRows = 240;  // a multiple of kStripRows
 
-// Vectors of kBytes bytes, which may lie anywhere among numbers; kParts of them are a panel.
-template <typename T, size_t kBytes, size_t kVectors>
-struct PanelOf {
-  using Number = T;
-  typedef T Vector __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
-  static constexpr size_t kStep = kBytes / sizeof(T);
-  static constexpr size_t kParts = kVectors;
-};
-
-// The numbers of a vector and of a panel for the processor at hand.
-struct PanelShape {
-  size_t step, wide;
-};
-
-template <typename Number>
-PanelShape panel_shape() {
-  const int width = simd_width();
-  const size_t step = static_cast<size_t>(width) / 8 / sizeof(Number);
-  return {step, step * (width == 512 ? 4 : 2)};
-}
-
-// One tile: rows of `a` that begin every a_step numbers, the panel `b` with all columns of each k.
-template <typename Number>
-struct Tile {
-  const Number* a;
-  size_t a_step;
-  const Number* b;
-  size_t depth;
-  Number* out;
-  size_t out_step;
-  size_t columns;            // of the tile that exist
-  ProductBias<Number> bias;  // of the tile's first column and row; null: none, or not yet
-  bool first;                // nothing waits in out
-};
-
-template <typename Vector>
-FCP_KERNEL Vector* vector_at(void* at) {
-  return static_cast<Vector*>(at);
-}
-
-// A vector of which only `count` numbers lie in memory.
-template <typename Panel>
-FCP_KERNEL void load_some(const typename Panel::Number* from, size_t count,
-                          typename Panel::Vector& to) {
-  typename Panel::Number edge[Panel::kStep] = {};
-  for (size_t i = 0; i < count; ++i) edge[i] = from[i];
-  to = *vector_at<typename Panel::Vector>(edge);
-}
-
-template <typename Panel>
-FCP_KERNEL void store_some(const typename Panel::Vector& from, size_t count,
-                           typename Panel::Number* to) {
-  typename Panel::Number edge[Panel::kStep];
-  *vector_at<typename Panel::Vector>(edge) = from;
-  for (size_t i = 0; i < count; ++i) to[i] = edge[i];
-}
-
-template <typename Panel, size_t kRows, size_t kParts, bool kWhole>
-FCP_KERNEL void product_tile(const Tile<typename Panel::Number>& tile) {
-  using Number = typename Panel::Number;
-  typedef typename Panel::Vector Vector;
-  constexpr size_t kStep = Panel::kStep;
-  Vector sum[kRows][kParts];
-#pragma GCC unroll 8
-  for (size_t i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
-    for (size_t part = 0; part < kParts; ++part) {
-      Number* out = tile.out + i * tile.out_step + part * kStep;
-      sum[i][part] = Vector{};
-      if (tile.first) continue;
-      if constexpr (kWhole) {
-        sum[i][part] = *vector_at<Vector>(out);
-      } else {
-        load_some<Panel>(out, tile.columns, sum[i][part]);
-      }
-    }
-  }
-  const Number* a = tile.a;
-  const Number* b = tile.b;
-  for (size_t k = 0; k < tile.depth; ++k, ++a, b += kParts * kStep) {
-    Vector column[kParts];
-#pragma GCC unroll 4
-    for (size_t part = 0; part < kParts; ++part) {
-      column[part] = *reinterpret_cast<const Vector*>(b + part * kStep);
-    }
-#pragma GCC unroll 8
-    for (size_t i = 0; i < kRows; ++i) {
-      const Number input = a[i * tile.a_step];
-#pragma GCC unroll 4
-      for (size_t part = 0; part < kParts; ++part) sum[i][part] += input * column[part];
-    }
-  }
-#pragma GCC unroll 8
-  for (size_t i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
-    for (size_t part = 0; part < kParts; ++part) {
-      Number* out = tile.out + i * tile.out_step + part * kStep;
-      if (tile.bias.rows != nullptr) sum[i][part] += tile.bias.rows[i];
-      if constexpr (kWhole) {
-        if (tile.bias.columns != nullptr) {
-          sum[i][part] += *reinterpret_cast<const Vector*>(tile.bias.columns + part * kStep);
-        }
-        *vector_at<Vector>(out) = sum[i][part];
-      } else {
-        Vector bias = {};
-        if (tile.bias.columns != nullptr) load_some<Panel>(tile.bias.columns, tile.columns, bias);
-        if (tile.bias.columns != nullptr) sum[i][part] += bias;
-        store_some<Panel>(sum[i][part], tile.columns, out);
-      }
-    }
-  }
-}
-
-template <typename Panel, size_t kParts, bool kWhole>
-FCP_KERNEL void tile_of_rows(const Tile<typename Panel::Number>& tile, size_t rows) {
-  switch (rows) {
-    case 1:
-      return product_tile<Panel, 1, kParts, kWhole>(tile);
-    case 2:
-      return product_tile<Panel, 2, kParts, kWhole>(tile);
-    case 3:
-      return product_tile<Panel, 3, kParts, kWhole>(tile);
-    case 4:
-      return product_tile<Panel, 4, kParts, kWhole>(tile);
-    case 5:
-      return product_tile<Panel, 5, kParts, kWhole>(tile);
-    default:
-      return product_tile<Panel, kStripRows, kParts, kWhole>(tile);
-  }
-}
-
-// A block of rows of a, as they lie or as a copy: `in` at number (row, k).
+// A block of rows and of k.
 template <typename Number>
 struct Block {
-  const Number* in;
-  size_t in_step;
+  PieceRows<Number> a;
   const PackedPanels<Number>* b;
-  const MatrixView<Number>* out;
+  MatrixView<Number> out;
   ProductBias<Number> bias;
-  size_t row, rows, k, depth;
+  Depth depth;
+  bool first, last;  // among the blocks of k
+  size_t row;        // of the whole product
+  const PanelDone* done;
 };
 
-// Where the numbers of a row do not lie side by side.
-template <typename Number>
-void copy_block(const MatrixView<const Number>& a, const Block<Number>& block, Number* to) {
-  const Number* from = a.at + static_cast<ptrdiff_t>(block.row) * a.row_step +
-                       static_cast<ptrdiff_t>(block.k) * a.column_step;
-  for (size_t j = 0; j < block.depth; ++j) {
-    for (size_t i = 0; i < block.rows; ++i) {
-      to[i * block.depth + j] =
-          from[static_cast<ptrdiff_t>(i) * a.row_step + static_cast<ptrdiff_t>(j) * a.column_step];
-    }
-  }
+// Six rows at a time; seven to nine in two halves, because a few rows leave the multipliers idle.
+inline size_t strip_of(size_t left) {
+  if (left > kStripRows && left < kStripRows + 4) return (left + 1) / 2;
+  return std::min(kStripRows, left);
 }
 
 // All panels against the rows of a block.
@@ -171,25 +36,25 @@ FCP_KERNEL void multiply_block(const Block<typename Panel::Number>& block) {
   using Number = typename Panel::Number;
   constexpr size_t kWide = Panel::kParts * Panel::kStep;
   const size_t inputs = block.b->inputs(), outputs = block.b->outputs();
-  const auto out_step = static_cast<size_t>(block.out->row_step);
-  const bool last = block.k + block.depth == inputs;
-  const Number* column_bias = last ? block.bias.columns : nullptr;
-  const Number* row_bias =
-      last && block.bias.rows != nullptr ? block.bias.rows + block.row : nullptr;
+  const auto out_step = static_cast<size_t>(block.out.row_step);
+  const size_t k = block.depth.first * block.a.length + block.depth.begin;
+  const Number* column_bias = block.last ? block.bias.columns : nullptr;
   for (size_t first = 0; first < outputs;) {
     const size_t wide = first + kWide <= outputs ? kWide : Panel::kStep;
     const size_t columns = std::min(wide, outputs - first);
-    Tile<Number> tile = {block.in,
-                         block.in_step,
-                         block.b->numbers() + first * inputs + block.k * wide,
+    Tile<Number> tile = {block.a.at,
+                         block.a.pieces,
+                         block.a.zeros,
                          block.depth,
-                         block.out->at + block.row * out_step + first,
+                         block.b->numbers() + first * inputs + k * wide,
+                         block.out.at + first,
                          out_step,
                          columns,
-                         {column_bias == nullptr ? nullptr : column_bias + first, row_bias},
-                         block.k == 0};
-    for (size_t row = 0; row < block.rows; row += kStripRows) {
-      const size_t strip = std::min(kStripRows, block.rows - row);
+                         {column_bias == nullptr ? nullptr : column_bias + first,
+                          block.last ? block.bias.rows : nullptr},
+                         block.first};
+    for (size_t left = block.a.rows; left > 0;) {
+      const size_t strip = strip_of(left);
       if (wide == kWide) {
         tile_of_rows<Panel, Panel::kParts, true>(tile, strip);
       } else if (columns == Panel::kStep) {
@@ -197,10 +62,12 @@ FCP_KERNEL void multiply_block(const Block<typename Panel::Number>& block) {
       } else {
         tile_of_rows<Panel, 1, false>(tile, strip);
       }
-      tile.a += strip * block.in_step;
+      tile.a += strip * block.a.pieces;
       tile.out += strip * out_step;
-      if (row_bias != nullptr) tile.bias.rows += strip;
+      if (tile.bias.rows != nullptr) tile.bias.rows += strip;
+      left -= strip;
     }
+    if (block.last && block.done != nullptr) (*block.done)(block.row, block.a.rows, first, columns);
     first += wide;
   }
 }
@@ -228,83 +95,102 @@ void multiply(const Block<Number>& block) {
   multiply_plain(block);
 }
 
-// A panel `wide` numbers wide: row by row, or column by column where those lie side by side.
+// All blocks of k, for rows that fit the second cache.
 template <typename Number>
-void copy_rows(const MatrixView<const Number>& from, size_t wide, Number* to) {
-  for (size_t k = 0; k < from.rows; ++k, to += wide) {
-    const Number* row = from.at + static_cast<ptrdiff_t>(k) * from.row_step;
-    if (from.column_step == 1) {
-      std::copy_n(row, from.columns, to);
-      continue;
-    }
-    for (size_t j = 0; j < from.columns; ++j) {
-      to[j] = row[static_cast<ptrdiff_t>(j) * from.column_step];
+void multiply_depths(Block<Number> block) {
+  const size_t length = block.a.length, pieces = block.a.pieces;
+  block.first = true;
+  if (length == 0 || pieces == 0) {  // nothing to sum: zeros
+    block.depth = {0, 0, 0, 0};
+    block.last = true;
+    return multiply(block);
+  }
+  const size_t parts = (length + kDepth - 1) / kDepth;  // of a long piece
+  const size_t blocks = (length * pieces + kDepth - 1) / kDepth;
+  const size_t together = parts > 1 ? 1 : (pieces + blocks - 1) / blocks;
+  for (size_t piece = 0; piece < pieces; piece += together) {
+    for (size_t begin = 0; begin < length; begin += kDepth) {
+      block.depth = {piece, std::min(pieces, piece + together), begin,
+                     std::min(kDepth, length - begin)};
+      block.last = block.depth.last == pieces && begin + block.depth.count == length;
+      multiply(block);
+      block.first = false;
     }
   }
 }
 
+// Where the numbers of a row do not lie side by side.
 template <typename Number>
-void copy_columns(const MatrixView<const Number>& from, size_t wide, Number* to) {
-  for (size_t j = 0; j < from.columns; ++j) {
-    const Number* column = from.at + static_cast<ptrdiff_t>(j) * from.column_step;
-    for (size_t k = 0; k < from.rows; ++k) to[k * wide + j] = column[k];
+void copy_block(const MatrixView<const Number>& a, size_t row, size_t rows, Number* to) {
+  const Number* from = a.at + static_cast<ptrdiff_t>(row) * a.row_step;
+  for (size_t j = 0; j < a.columns; ++j) {
+    for (size_t i = 0; i < rows; ++i) {
+      to[i * a.columns + j] =
+          from[static_cast<ptrdiff_t>(i) * a.row_step + static_cast<ptrdiff_t>(j) * a.column_step];
+    }
   }
 }
 
 }  // namespace
 
 template <typename Number>
-void PackedPanels<Number>::pack(const MatrixView<const Number>& b) {
-  const PanelShape shape = panel_shape<Number>();
-  inputs_ = b.rows;
-  outputs_ = b.columns;
-  numbers_.resize(inputs_ * ((outputs_ + shape.step - 1) / shape.step * shape.step));
-  for (size_t first = 0; first < outputs_;) {
-    const size_t wide = first + shape.wide <= outputs_ ? shape.wide : shape.step;
-    const size_t columns = std::min(wide, outputs_ - first);
-    Number* to = numbers_.data() + first * inputs_;
-    const MatrixView<const Number> part = {b.at + static_cast<ptrdiff_t>(first) * b.column_step,
-                                           inputs_, columns, b.row_step, b.column_step};
-    if (columns < wide) std::fill(to, to + inputs_ * wide, Number{0});
-    if (b.row_step == 1 && b.column_step != 1) {
-      copy_columns(part, wide, to);
-    } else {
-      copy_rows(part, wide, to);
-    }
-    first += wide;
+void multiply_pieces(const PieceRows<Number>& a, const PackedPanels<Number>& b,
+                     const MatrixView<Number>& out, const ProductBias<Number>& bias,
+                     const PanelDone* done) {
+  for (size_t row = 0; row < a.rows; row += kBlockRows) {
+    const size_t rows = std::min(kBlockRows, a.rows - row);
+    Block<Number> block = {};
+    block.a = {a.at + row * a.pieces, rows, a.pieces, a.length, a.zeros};
+    block.b = &b;
+    block.out = out;
+    block.out.at += static_cast<ptrdiff_t>(row) * out.row_step;
+    block.bias = bias;
+    if (bias.rows != nullptr) block.bias.rows += row;
+    block.row = row;
+    block.done = done;
+    multiply_depths(block);
   }
 }
 
 template <typename Number>
 void multiply_panels(const MatrixView<const Number>& a, const PackedPanels<Number>& b,
-                     const MatrixView<Number>& out, const ProductBias<Number>& bias) {
-  const bool lies_well = a.column_step == 1 && a.row_step >= 0;
+                     const MatrixView<Number>& out, const ProductBias<Number>& bias,
+                     const PanelDone* done) {
   std::vector<Number, LineAllocator<Number>> copy;
-  if (!lies_well) copy.resize(std::min(kBlockRows, a.rows) * std::min(kDepth, a.columns));
+  const Number* pieces[kBlockRows];
   for (size_t row = 0; row < a.rows; row += kBlockRows) {
-    Block<Number> block = {nullptr, 0, &b, &out, bias, row, std::min(kBlockRows, a.rows - row),
-                           0,       0};
-    do {  // once, to write zeros, where there is nothing to sum
-      block.depth = std::min(kDepth, a.columns - block.k);
-      if (lies_well) {
-        block.in_step = static_cast<size_t>(a.row_step);
-        block.in = a.at + row * block.in_step + block.k;
-      } else {
-        block.in_step = block.depth;
-        block.in = copy.data();
-        copy_block(a, block, copy.data());
-      }
-      multiply(block);
-      block.k += block.depth;
-    } while (block.k < a.columns);
+    const size_t rows = std::min(kBlockRows, a.rows - row);
+    if (a.column_step != 1) {
+      copy.resize(rows * a.columns);
+      copy_block(a, row, rows, copy.data());
+    }
+    for (size_t i = 0; i < rows; ++i) {
+      pieces[i] = a.column_step != 1 ? copy.data() + i * a.columns
+                                     : a.at + static_cast<ptrdiff_t>(row + i) * a.row_step;
+    }
+    MatrixView<Number> part = out;
+    part.at += static_cast<ptrdiff_t>(row) * out.row_step;
+    ProductBias<Number> part_bias = bias;
+    if (bias.rows != nullptr) part_bias.rows += row;
+    const PanelDone shifted = [&](size_t, size_t count, size_t column, size_t columns) {
+      (*done)(row, count, column, columns);
+    };
+    multiply_pieces<Number>({pieces, rows, 1, a.columns, nullptr}, b, part, part_bias,
+                            done == nullptr ? nullptr : &shifted);
   }
 }
 
-template class PackedPanels<float>;
-template class PackedPanels<double>;
+template void multiply_pieces(const PieceRows<float>&, const PackedPanels<float>&,
+                              const MatrixView<float>&, const ProductBias<float>&,
+                              const PanelDone*);
+template void multiply_pieces(const PieceRows<double>&, const PackedPanels<double>&,
+                              const MatrixView<double>&, const ProductBias<double>&,
+                              const PanelDone*);
 template void multiply_panels(const MatrixView<const float>&, const PackedPanels<float>&,
-                              const MatrixView<float>&, const ProductBias<float>&);
+                              const MatrixView<float>&, const ProductBias<float>&,
+                              const PanelDone*);
 template void multiply_panels(const MatrixView<const double>&, const PackedPanels<double>&,
-                              const MatrixView<double>&, const ProductBias<double>&);
+                              const MatrixView<double>&, const ProductBias<double>&,
+                              const PanelDone*);
 
 }  // namespace fcp

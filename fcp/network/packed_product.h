@@ -11,13 +11,15 @@
 //   kDepth, between which the tile waits in y.
 //
 // A panel's block fits the first cache and serves all rows; a block of rows fits the second. Rows
-// of a are read where they lie, and copied only where their numbers are not side by side.
+// of a are read where they lie, and copied only where their numbers are not side by side. They may
+// lie in pieces, as the window of a convolution does.
 // Cost: 2 N K M operations at 0.8 of the multipliers' speed, and K M to pack b. Reference: K. Goto,
 // R. van de Geijn, Anatomy of high-performance matrix multiplication (ACM TOMS 34, 2008). Tested by
 // tests/network/packed_product_test.cc.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "fcp/base/lanes.h"
 
@@ -55,9 +57,27 @@ struct ProductBias {
   const Number* rows = nullptr;
 };
 
+// A left factor whose rows lie in `pieces` pieces of `length` numbers each, one after the other in
+// a row: piece p of row i at at[i * pieces + p]. Pieces at `zeros` hold zeros and may be skipped.
+template <typename Number>
+struct PieceRows {
+  const Number* const* at = nullptr;
+  size_t rows = 0, pieces = 1, length = 0;
+  const Number* zeros = nullptr;
+};
+
+// Called once for each number of the result, some rows and columns at a time, as soon as they are
+// there and while they are in the first caches.
+using PanelDone = std::function<void(size_t row, size_t rows, size_t column, size_t columns)>;
+
 // out = a · b + bias; out.column_step is 1. One thread.
 template <typename Number>
 void multiply_panels(const MatrixView<const Number>& a, const PackedPanels<Number>& b,
-                     const MatrixView<Number>& out, const ProductBias<Number>& bias = {});
+                     const MatrixView<Number>& out, const ProductBias<Number>& bias = {},
+                     const PanelDone* done = nullptr);
+template <typename Number>
+void multiply_pieces(const PieceRows<Number>& a, const PackedPanels<Number>& b,
+                     const MatrixView<Number>& out, const ProductBias<Number>& bias = {},
+                     const PanelDone* done = nullptr);
 
 }  // namespace fcp

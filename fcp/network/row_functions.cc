@@ -99,10 +99,26 @@ FCP_KERNEL void softmax_row(const float* in, float* out, size_t width) {
   for (size_t i = 0; i < width; ++i) out[i] /= total;
 }
 
+// Short rows whose last vector is not full go through a copy that has room for all of it.
 template <typename Floats>
 FCP_KERNEL void softmax_all(const RowWork& work) {
+  constexpr size_t kShort = 64, kStep = kFloatsIn<Floats>;
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  const bool copies = work.width <= kShort && work.width % kStep != 0;
+  const size_t whole = (work.width + kStep - 1) / kStep * kStep;
+  float copy[kShort];
+  std::fill(copy, copy + kShort, kNone);
   for (size_t row = 0; row < work.rows; ++row) {
-    softmax_row<Floats>(work.in + row * work.width, work.out + row * work.width, work.width);
+    const float* in = work.in + row * work.width;
+    float* out = work.out + row * work.width;
+    if (!copies) {
+      softmax_row<Floats>(in, out, work.width);
+      continue;
+    }
+    for (size_t i = 0; i < work.width; ++i) copy[i] = in[i];
+    for (size_t i = work.width; i < whole; ++i) copy[i] = kNone;
+    softmax_row<Floats>(copy, copy, whole);
+    for (size_t i = 0; i < work.width; ++i) out[i] = copy[i];
   }
 }
 

@@ -9,39 +9,24 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/network/packed_product.h"
+#include "fcp/network/channel_sums.h"
+#include "fcp/network/packed_matrix.h"
 
 namespace fcp {
-
-struct PackedMatrix {
-  torch::ScalarType type = torch::kFloat;
-  PackedPanels<float> floats;
-  PackedPanels<double> doubles;
-
-  template <typename Number>
-  PackedPanels<Number>& panels() {
-    if constexpr (sizeof(Number) == sizeof(float))
-      return floats;
-    else
-      return doubles;
-  }
-};
 
 namespace {
 
 constexpr size_t kThreadProducts = size_t{1} << 21;  // below, a thread costs more than it does
 
-// b [K, M] with any strides.
+// Called with the product where it stands, its first row among all rows, and a part of it.
 template <typename Number>
-MatrixView<const Number> matrix_view(const torch::Tensor& b) {
-  return {b.data_ptr<Number>(), static_cast<size_t>(b.size(0)), static_cast<size_t>(b.size(1)),
-          b.stride(0), b.stride(1)};
-}
+using PartDone = std::function<void(Number* product, size_t first_row, size_t row, size_t rows,
+                                    size_t column, size_t columns)>;
 
 // a [N, K] without gaps; bias [M] or undefined.
 template <typename Number>
 torch::Tensor multiplied(const torch::Tensor& a, const PackedPanels<Number>& matrix,
-                         const torch::Tensor& bias) {
+                         const torch::Tensor& bias, const PartDone<Number>& part_done = {}) {
   const auto rows = static_cast<size_t>(a.size(0));
   const size_t inputs = matrix.inputs(), outputs = matrix.outputs();
   torch::Tensor result = torch::empty({a.size(0), static_cast<int64_t>(outputs)}, a.options());
@@ -53,20 +38,14 @@ torch::Tensor multiplied(const torch::Tensor& a, const PackedPanels<Number>& mat
   const auto in_step = static_cast<ptrdiff_t>(inputs), out_step = static_cast<ptrdiff_t>(outputs);
   parallel_rows(
       rows, least, static_cast<size_t>(at::get_num_threads()), [&](size_t first, size_t last) {
+        const PanelDone done = [&](size_t row, size_t count, size_t column, size_t columns) {
+          part_done(to, first, row, count, column, columns);
+        };
         multiply_panels<Number>({from + first * inputs, last - first, inputs, in_step, 1}, matrix,
-                                {to + first * outputs, last - first, outputs, out_step, 1}, add);
+                                {to + first * outputs, last - first, outputs, out_step, 1}, add,
+                                part_done ? &done : nullptr);
       });
   return result;
-}
-
-std::shared_ptr<PackedMatrix> pack(const torch::Tensor& b) {
-  auto matrix = std::make_shared<PackedMatrix>();
-  matrix->type = b.scalar_type();
-  if (matrix->type == torch::kFloat)
-    matrix->floats.pack(matrix_view<float>(b));
-  else
-    matrix->doubles.pack(matrix_view<double>(b));
-  return matrix;
 }
 
 bool takes_own_path(const torch::Tensor& a) {
@@ -78,7 +57,8 @@ torch::Tensor plain_product(const torch::Tensor& a, const torch::Tensor& b, Pack
   const torch::Tensor plain = a.detach();
   const torch::Tensor rows =
       (a.dim() == 1 ? plain.unsqueeze(0) : plain.flatten(0, a.dim() - 2)).contiguous();
-  const std::shared_ptr<const PackedMatrix> matrix = cache != nullptr ? cache->packed(b) : pack(b);
+  const std::shared_ptr<const PackedMatrix> matrix =
+      cache != nullptr ? cache->packed(b) : pack_matrix(b);
   torch::Tensor result = matrix->type == torch::kFloat
                              ? multiplied<float>(rows, matrix->floats, bias)
                              : multiplied<double>(rows, matrix->doubles, bias);
@@ -141,45 +121,6 @@ void sum_each_row(const torch::Tensor& x, torch::Tensor& sums) {
 
 }  // namespace
 
-KnownTensor::KnownTensor(const torch::Tensor& tensor)
-    : tensor_(tensor), version_(static_cast<uint32_t>(tensor._version())) {}
-
-bool KnownTensor::is(const torch::Tensor& tensor) const {
-  return tensor_.defined() && tensor_.data_ptr() == tensor.data_ptr() &&
-         tensor_.sizes() == tensor.sizes() && tensor_.strides() == tensor.strides() &&
-         tensor_.scalar_type() == tensor.scalar_type() && version_ == tensor._version();
-}
-
-std::shared_ptr<const PackedMatrix> PackedCache::packed(const torch::Tensor& matrix) {
-  constexpr int64_t kMostKept = 1 << 22;  // numbers: copies of small weights only
-  constexpr size_t kMostEntries = 3;
-  if (matrix.numel() > kMostKept) return pack(matrix);
-  const std::lock_guard lock(mutex_);
-  int64_t kept = matrix.numel();
-  for (const Entry& entry : entries_) {
-    if (entry.source.is(matrix)) return entry.packed;
-    kept += entry.numbers;
-  }
-  while (!entries_.empty() && (kept > kMostKept || entries_.size() >= kMostEntries)) {
-    kept -= entries_.front().numbers;
-    entries_.erase(entries_.begin());
-  }
-  entries_.push_back({KnownTensor(matrix), matrix.numel(), pack(matrix)});
-  return entries_.back().packed;
-}
-
-SignedParts SignedCache::parts(const torch::Tensor& weight) {
-  constexpr int64_t kMostKept = 1 << 20;
-  const auto made = [&] { return SignedParts{weight.clamp_min(0), weight.clamp_max(0)}; };
-  if (weight.numel() > kMostKept) return made();
-  const std::lock_guard lock(mutex_);
-  if (!source_.is(weight)) {
-    parts_ = made();
-    source_ = KnownTensor(weight);
-  }
-  return parts_;
-}
-
 torch::Tensor row_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache* cache,
                           const torch::Tensor& bias) {
   const bool own = takes_own_path(a) && b.is_cpu() && b.scalar_type() == a.scalar_type() &&
@@ -194,8 +135,44 @@ torch::Tensor row_product(const torch::Tensor& a, const torch::Tensor& b, Packed
   return bias.defined() ? product + bias : product;
 }
 
+torch::Tensor finished_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache& cache,
+                               const Finish& finish) {
+  const bool floats = a.scalar_type() == torch::kFloat && b.scalar_type() == torch::kFloat;
+  const bool fits = a.dim() > 1 && b.dim() == 2 && a.size(-1) == b.size(0) && b.size(1) > 0;
+  if (!floats || !fits || !a.is_cpu() || !b.is_cpu() || b.requires_grad()) return {};
+  const torch::Tensor& bias = finish.bias;
+  if (bias.defined() && (bias.dim() != 1 || bias.size(0) != b.size(1) || !bias.is_contiguous() ||
+                         bias.scalar_type() != torch::kFloat)) {
+    return {};
+  }
+  std::vector<int64_t> shape = a.sizes().vec();
+  shape.back() = b.size(1);
+  torch::Tensor added = finish.added;
+  if (added.defined()) {
+    if (added.sizes() != torch::IntArrayRef(shape) || added.scalar_type() != torch::kFloat) {
+      return {};
+    }
+    added = added.contiguous();
+  }
+  const float* more = added.defined() ? added.data_ptr<float>() : nullptr;
+  const auto width = static_cast<size_t>(b.size(1));
+  const PartDone<float> done = [&](float* product, size_t first, size_t row, size_t rows,
+                                   size_t column, size_t columns) {
+    const size_t at = (first + row) * width + column;
+    finish_rows(finish.activation, {product + at, more == nullptr ? nullptr : more + at,
+                                    product + at, rows, columns, width});
+  };
+  const torch::Tensor rows = a.detach().flatten(0, a.dim() - 2).contiguous();
+  return multiplied<float>(rows, cache.packed(b)->floats, bias,
+                           finish.empty() ? PartDone<float>() : done)
+      .reshape(shape);
+}
+
 torch::Tensor each_alike(const std::function<torch::Tensor(const torch::Tensor&)>& f,
                          const torch::Tensor& x) {
+  if (channels_lie_last(x)) {  // where they lie
+    return each_alike(f, x.permute({0, 2, 3, 1})).permute({0, 3, 1, 2});
+  }
   const int64_t numbers = x.numel();
   // One thread of libtorch takes any number of full vectors in one piece.
   const bool whole = (numbers <= kFullTile || at::get_num_threads() == 1) &&
@@ -235,6 +212,12 @@ torch::Tensor sum_rows(const torch::Tensor& x) {
 
 torch::Tensor sum_along(const torch::Tensor& x, const std::vector<int64_t>& axes, bool keep_axes) {
   if (!takes_own_path(x) || axes.empty() || x.numel() == 0) return x.sum(axes, keep_axes);
+  const bool graph = x.requires_grad() && torch::GradMode::is_enabled();
+  if (channels_lie_last(x) && !graph && x.scalar_type() == torch::kFloat &&
+      axes == std::vector<int64_t>{2, 3}) {
+    const torch::Tensor sums = channel_sums(x);
+    return keep_axes ? sums : sums.flatten(1);
+  }
   std::vector<int64_t> order, shape;
   for (int64_t i = 0; i < x.dim(); ++i) {
     const bool summed = std::binary_search(axes.begin(), axes.end(), i);

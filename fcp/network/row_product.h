@@ -17,63 +17,23 @@
 #pragma once
 
 #include <functional>
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include <torch/types.h>
 
+#include "fcp/network/finish.h"
+#include "fcp/network/packed_cache.h"
+
 namespace fcp {
-
-struct PackedMatrix;  // a right factor, as the loops want it
-
-// A tensor, and whether another one is the same, to be looked up after it: views such as a
-// transpose are new tensors at every call, and are known by what they look at.
-class KnownTensor {
- public:
-  KnownTensor() = default;
-  explicit KnownTensor(const torch::Tensor& tensor);
-  bool is(const torch::Tensor& tensor) const;
-
- private:
-  torch::Tensor tensor_;  // held, so that nothing else comes to lie at its place
-  uint32_t version_ = 0;
-};
-
-// The right factors that were packed last, for an operator whose weights are constants: they, and
-// their positive and negative parts.
-class PackedCache {
- public:
-  std::shared_ptr<const PackedMatrix> packed(const torch::Tensor& matrix);
-
- private:
-  struct Entry {
-    KnownTensor source;
-    int64_t numbers = 0;
-    std::shared_ptr<const PackedMatrix> packed;
-  };
-
-  std::mutex mutex_;
-  std::vector<Entry> entries_;  // the oldest first
-};
-
-// The positive and the negative part of the last weights asked about, where they are small.
-struct SignedParts {
-  torch::Tensor plus, minus;
-};
-class SignedCache {
- public:
-  SignedParts parts(const torch::Tensor& weight);
-
- private:
-  std::mutex mutex_;
-  KnownTensor source_;
-  SignedParts parts_;
-};
 
 // a [..., K] · b [K, M] + bias → [..., M]; bias undefined or something that broadcasts.
 torch::Tensor row_product(const torch::Tensor& a, const torch::Tensor& b,
                           PackedCache* cache = nullptr, const torch::Tensor& bias = {});
+
+// The same of float32 numbers on the CPU and what follows (finish.h), without gradients; undefined
+// for other numbers, and where the bias is not [M] or the added tensor not of the product's shape.
+torch::Tensor finished_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache& cache,
+                               const Finish& finish);
 
 // f, which computes each number by itself, of x.
 torch::Tensor each_alike(const std::function<torch::Tensor(const torch::Tensor&)>& f,

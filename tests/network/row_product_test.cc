@@ -246,12 +246,25 @@ TEST(RunApart, AttentionWrittenForOneRowRunsRowByRow) {
   EXPECT_TRUE(torch::equal(run_apart(network, {rows})[0], torch::cat(alone)));
 }
 
-TEST(RunApart, OtherNetworksRunRowByRow) {
+TEST(RunApart, ConvolutionsAreBatchFreeAndRunInPieces) {
   torch::manual_seed(6);
   const Network network(make_residual_network());
-  EXPECT_FALSE(is_batch_free(network));
+  EXPECT_TRUE(is_batch_free(network));
   expect_equal_bits([&](const torch::Tensor& x) { return run_apart(network, {x})[0]; },
                     torch::randn({40, 3, 6, 6}), "convolutions");
+}
+
+TEST(RunApart, OtherNetworksRunRowByRow) {
+  torch::manual_seed(6);
+  Graph graph;
+  graph.inputs = {make_info("x", {kDynamic, 4, 6, 6})};
+  graph.outputs = {make_info("y", {kDynamic, 8, 4, 4})};
+  graph.initializers["w"] = torch::randn({8, 2, 3, 3});
+  graph.nodes = {make_node("Conv", {"x", "w"}, {"y"}, {{"group", int64_t{2}}})};
+  const Network network(graph);
+  EXPECT_FALSE(is_batch_free(network));
+  expect_equal_bits([&](const torch::Tensor& x) { return run_apart(network, {x})[0]; },
+                    torch::randn({40, 4, 6, 6}), "convolutions in groups");
 }
 
 TEST(RunApart, RowsSharedAmongThreadsHaveTheSameBitsAndGradients) {

@@ -10,6 +10,9 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/channel_sums.h"
+#include "fcp/network/channel_windows.h"
+#include "fcp/network/dense_conv.h"
 #include "fcp/network/device_waits.h"
 #include "fcp/network/line_rows.h"
 #include "fcp/network/ops/checks.h"
@@ -122,24 +125,35 @@ class Conv : public Convolution {
   Tensors forward(const Tensors& inputs) const override {
     const torch::Tensor& x = inputs[0];
     const torch::Tensor& w = inputs[1];
-    check_convolution(inputs, group_, node_);
-    if (x.size(1) != w.size(1) * group_) {
-      fail(describe(node_), ": X has ", x.size(1), " channels, but W of shape ",
-           shape_text(w.sizes()), " with group = ", group_, " expects ", w.size(1) * group_);
-    }
-    const torch::Tensor bias = checked_bias(inputs, w.size(0), node_);
-    const Window window = padded_window(x, w);
-    std::vector<int64_t> shape = window_positions(window, spatial_shape(x), false, node_);
-    const ConvPlan plan = {window.strides, window.dilations, window.begins, window.ends, shape,
-                           group_};
-    shape.insert(shape.begin(), {x.size(0), w.size(0)});
-    check_sample(shape, node_);
-    const bool pointwise = is_pointwise(x, w, plan);
-    if (!pointwise && !is_depthwise(x, w, plan)) return {by_libtorch(x, w, bias, window)};
+    const Task task = task_of(inputs);
+    const ConvPlan& plan = task.plan;
     const torch::Tensor numbers = x.detach();
-    const torch::Tensor own =
-        pointwise ? pointwise_conv(numbers, w, bias) : depthwise_conv(numbers, w, bias, plan);
-    return {wants_slope(x) ? with_slope_of(by_libtorch(x, w, bias, window), own) : own};
+    const bool pointwise = is_pointwise(x, w, plan);
+    if (!pointwise && !is_depthwise(x, w, plan)) {
+      if (!is_dense(x, w, plan)) return {by_libtorch(x, w, task.bias, task.window)};
+      const torch::Tensor dense = dense_conv(numbers, w, task.bias, plan, weights_);
+      const torch::Tensor own = channels_lie_last(x) ? dense : dense.contiguous();
+      return {wants_slope(x) ? with_conv_slope(x, w, own, plan) : own};
+    }
+    const torch::Tensor own = pointwise ? pointwise_conv(numbers, w, task.bias)
+                                        : depthwise_conv(numbers, w, task.bias, plan);
+    return {wants_slope(x) ? with_slope_of(by_libtorch(x, w, task.bias, task.window), own) : own};
+  }
+
+  // Channels come out side by side.
+  torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const override {
+    const torch::Tensor& x = inputs[0];
+    const torch::Tensor& w = inputs[1];
+    const Task task = task_of(inputs);
+    const torch::Tensor& added = finish.added;
+    const bool fits = !added.defined() || (added.sizes() == torch::IntArrayRef(task.shape) &&
+                                           added.scalar_type() == torch::kFloat);
+    if (finish.bias.defined() || !fits || wants_slope(x)) return {};
+    if (is_depthwise(x, w, task.plan) && !is_pointwise(x, w, task.plan)) {
+      return depthwise_channels(x, w, task.bias, task.plan, filters_, finish);
+    }
+    if (!is_dense(x, w, task.plan)) return {};
+    return dense_conv(x, w, task.bias, task.plan, weights_, finish);
   }
 
   // The transposed convolution of the coefficients. A bounded output far behind sees but a few
@@ -181,6 +195,33 @@ class Conv : public Convolution {
   }
 
  private:
+  // What there is to do for these inputs, which are checked.
+  struct Task {
+    Window window;
+    ConvPlan plan;
+    torch::Tensor bias;
+    std::vector<int64_t> shape;  // of the output
+  };
+
+  Task task_of(const Tensors& inputs) const {
+    const torch::Tensor& x = inputs[0];
+    const torch::Tensor& w = inputs[1];
+    check_convolution(inputs, group_, node_);
+    if (x.size(1) != w.size(1) * group_) {
+      fail(describe(node_), ": X has ", x.size(1), " channels, but W of shape ",
+           shape_text(w.sizes()), " with group = ", group_, " expects ", w.size(1) * group_);
+    }
+    Task task;
+    task.bias = checked_bias(inputs, w.size(0), node_);
+    task.window = padded_window(x, w);
+    const Window& window = task.window;
+    task.shape = window_positions(window, spatial_shape(x), false, node_);
+    task.plan = {window.strides, window.dilations, window.begins, window.ends, task.shape, group_};
+    task.shape.insert(task.shape.begin(), {x.size(0), w.size(0)});
+    check_sample(task.shape, node_);
+    return task;
+  }
+
   torch::Tensor by_libtorch(const torch::Tensor& x, const torch::Tensor& w,
                             const torch::Tensor& bias, Window window) const {
     std::vector<int64_t> common(window.axes());
@@ -204,6 +245,8 @@ class Conv : public Convolution {
   Node node_;
   WindowAttributes attributes_;
   int64_t group_;
+  mutable PackedCache weights_;
+  mutable ChannelFilters filters_;
 };
 
 class ConvTranspose : public Convolution {

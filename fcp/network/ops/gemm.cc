@@ -49,6 +49,13 @@ class Gemm : public Op {
     return {c.defined() ? product + (beta_ == 1 ? c : c * beta_) : product};
   }
 
+  torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const override {
+    if (transpose_a_ || alpha_ != 1 || beta_ != 1 || inputs[0].dim() != 2) return {};
+    Finish whole = finish;
+    if (inputs.size() > 2) whole.bias = inputs[2];
+    return finished_product(inputs[0], transpose_b_ ? inputs[1].t() : inputs[1], weights_, whole);
+  }
+
   // Rows are kept apart when A varies and is not transposed.
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
     if (affine_in_first(constant) == BoundRule::kNone) return BoundRule::kNone;
@@ -150,6 +157,10 @@ class MatMul : public Op {
     if (b.dim() == 1) return {row_product(a, b.unsqueeze(1), &weights_).squeeze(-1)};
     if (a.dim() == 1) return {stack_product(a.unsqueeze(0), b).squeeze(-2)};
     return {stack_product(a, b)};
+  }
+
+  torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const override {
+    return finished_product(inputs[0], inputs[1], weights_, finish);
   }
 
   BoundRule bound_rule(const std::vector<bool>& constant) const override {

@@ -151,7 +151,9 @@ OpPointer make_clip(OpArguments& arguments) { return std::make_unique<ClipOp>(ar
 OpPointer make_hard_sigmoid(OpArguments& arguments) {
   const double alpha = arguments.number("alpha", 0.2f);
   const double beta = arguments.number("beta", 0.5);
-  const auto value = [=](const torch::Tensor& x) { return torch::clamp(x * alpha + beta, 0, 1); };
+  const auto value =
+      own_activation([=](const torch::Tensor& x) { return torch::clamp(x * alpha + beta, 0, 1); },
+                     {Bend::kHardSigmoid, static_cast<float>(alpha), static_cast<float>(beta)});
   const auto slope = [=](const torch::Tensor& x) {
     const torch::Tensor y = x * alpha + beta;
     return (y > 0).logical_and(y < 1).to(x.scalar_type()) * alpha;
@@ -162,7 +164,7 @@ OpPointer make_hard_sigmoid(OpArguments& arguments) {
   Curve curve = make_curve(value, slope, std::vector<int>(knots.size() + 1, 0), knots);
   curve.error_x = std::abs(alpha);
   curve.error_1 = std::abs(beta) + 1;
-  return floating_unary_op(arguments, value, std::move(curve));
+  return alike_unary_op(arguments, value, std::move(curve));
 }
 
 }  // namespace fcp

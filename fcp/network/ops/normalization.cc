@@ -9,6 +9,7 @@
 #include "fcp/network/ops/normalization.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -17,6 +18,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/channel_scale.h"
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
@@ -64,12 +66,28 @@ class BatchNormalization : public Op {
                                /*momentum=*/0, epsilon_, /*cudnn_enabled=*/true)
           .view(inputs[0].sizes());
     };
-    if (!trains_) return {normalized(statistics[2], statistics[3])};
+    if (!trains_) {
+      if (!takes_own(x)) return {normalized(statistics[2], statistics[3])};
+      const torch::Tensor own = scaled(x, statistics, {}).view(inputs[0].sizes());
+      if (!wants_slope(x)) return {own};
+      return {with_slope_of(normalized(statistics[2], statistics[3]), own)};
+    }
     const torch::Tensor channels = x.transpose(0, 1).flatten(1);
     const torch::Tensor mean = channels.mean(1);
     const torch::Tensor variance = torch::var(channels, 1, /*unbiased=*/false);
     return {normalized(mean, variance), statistics[2] * momentum_ + mean * (1 - momentum_),
             statistics[3] * momentum_ + variance * (1 - momentum_)};
+  }
+
+  torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const override {
+    const torch::Tensor& x = inputs[0];
+    const bool vectors = std::all_of(inputs.begin() + 1, inputs.end(), [&](const auto& each) {
+      return each.dim() == 1 && each.scalar_type() == torch::kFloat && x.dim() > 1 &&
+             each.size(0) == x.size(1);
+    });
+    const bool bare = !finish.bias.defined() && !finish.added.defined();
+    if (trains_ || !vectors || !bare || !takes_own(x) || wants_slope(x)) return {};
+    return scaled(x, {inputs.begin() + 1, inputs.end()}, finish.activation);
   }
 
   // A negative scale exchanges the ends.
@@ -94,6 +112,27 @@ class BatchNormalization : public Op {
   }
 
  private:
+  static bool takes_own(const torch::Tensor& x) {
+    return x.is_cpu() && x.scalar_type() == torch::kFloat && x.numel() > 0;
+  }
+
+  // a = scale / √(var + ε), b = B − mean · a.
+  torch::Tensor scaled(const torch::Tensor& x, const Tensors& statistics,
+                       const Bending& activation) const {
+    Tensors four;
+    for (const torch::Tensor& each : statistics) four.push_back(each.contiguous());
+    const auto at = [&](size_t which, size_t channel) {
+      return static_cast<double>(four[which].data_ptr<float>()[channel]);
+    };
+    std::vector<float> scale, shift;
+    for (size_t c = 0; c < static_cast<size_t>(x.size(1)); ++c) {
+      const double a = at(0, c) / std::sqrt(at(3, c) + epsilon_);
+      scale.push_back(static_cast<float>(a));
+      shift.push_back(static_cast<float>(at(1, c) - at(2, c) * a));
+    }
+    return scaled_channels(x, scale, shift, activation);
+  }
+
   Node node_;
   double epsilon_;
   double momentum_ = 0;

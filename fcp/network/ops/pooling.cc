@@ -16,11 +16,14 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/channel_sums.h"
+#include "fcp/network/channel_windows.h"
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
 #include "fcp/network/ops/window.h"
 #include "fcp/network/own_conv.h"
+#include "fcp/network/row_product.h"
 #include "fcp/network/slope_of.h"
 
 namespace fcp {
@@ -170,7 +173,10 @@ class MaxPool : public Pool {
                      const std::vector<int64_t>& positions) const override {
     const ConvPlan plan = {window.strides, window.dilations, window.begins,
                            window.ends,    positions,        1};
-    if (!wants_slope(x) && has_planes(x, plan)) return largest_in_windows(x, window.kernel, plan);
+    if (!wants_slope(x) && has_planes(x, plan)) {
+      return channels_lie_last(x) ? largest_in_channel_windows(x, window.kernel, plan)
+                                  : largest_in_windows(x, window.kernel, plan);
+    }
     if (libtorch_pads(window)) return run(x, window, window.begins, ceil_);
     const double lowest = -std::numeric_limits<double>::infinity();
     const std::vector<int64_t> none(window.axes(), 0);
@@ -258,7 +264,11 @@ class GlobalPool : public Op {
       }
       axes.push_back(axis);
     }
-    return {maximum_ ? x.amax(axes, /*keepdim=*/true) : x.mean(axes, /*keepdim=*/true)};
+    if (maximum_) return {x.amax(axes, /*keepdim=*/true)};
+    const int64_t places = x.numel() / std::max<int64_t>(1, x.size(0) * x.size(1));
+    const torch::Tensor own =
+        sum_along(x.detach(), axes, /*keep_axes=*/true) / static_cast<double>(places);
+    return {wants_slope(x) ? with_slope_of(x.mean(axes, /*keepdim=*/true), own) : own};
   }
 
   BoundRule bound_rule(const std::vector<bool>&) const override {

@@ -7,6 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/network/device_waits.h"
 #include "fcp/network/row_product.h"
+#include "fcp/network/slope_of.h"
 
 namespace fcp {
 namespace {
@@ -50,6 +51,14 @@ std::unique_ptr<Op> alike_unary_op(OpArguments& arguments, UnaryFunction functio
         return function(x);
       },
       std::move(curve));
+}
+
+UnaryFunction own_activation(UnaryFunction function, const Bending& activation) {
+  return [function = std::move(function), activation](const torch::Tensor& x) {
+    if (!x.is_cpu() || x.scalar_type() != torch::kFloat) return each_alike(function, x);
+    const torch::Tensor own = activated(x, activation);
+    return wants_slope(x) ? with_slope_of(function(x), own) : own;
+  };
 }
 
 Curve make_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> bends,

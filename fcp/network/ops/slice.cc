@@ -238,6 +238,7 @@ class GatherOp : public PartsOp {
     const torch::Tensor& data = inputs[0];
     const int64_t axis = normalize_axis(axis_, data.dim(), node_);
     const torch::Tensor indices = positions(inputs[1], data.size(axis));
+    if (indices.dim() == 0) return {data.select(axis, indices.item<int64_t>())};  // a view
     std::vector<int64_t> shape = data.sizes().vec();
     shape.erase(shape.begin() + axis);
     shape.insert(shape.begin() + axis, indices.sizes().begin(), indices.sizes().end());
@@ -252,12 +253,14 @@ class GatherOp : public PartsOp {
       fail(describe(node_), ": indices are ", given.scalar_type(), ", expected int32 or int64");
     }
     const torch::Tensor indices = given.to(torch::kCPU, torch::kLong).contiguous();
+    bool negative = false;
     for (int64_t i = 0; i < indices.numel(); ++i) {
       const int64_t index = indices.data_ptr<int64_t>()[i];
+      negative = negative || index < 0;
       if (index >= -size && index < size) continue;
       fail(describe(node_), ": index ", index, " is outside an axis of ", size, " elements");
     }
-    return torch::where(indices < 0, indices + size, indices);
+    return negative ? torch::where(indices < 0, indices + size, indices) : indices;
   }
 
   int64_t axis_;

@@ -1,0 +1,39 @@
+// Convolutions that sum over all channels, in float32 on the CPU, over images whose channels lie
+// side by side (libtorch's channels-last layout):
+//
+//   y[p, m] = Σ_t Σ_c x[p·stride + t·dilation, c] w[t, c, m] + b[m]
+//
+// is a matrix product (packed_product.h) whose left rows are the windows: the channels of each of
+// their taps lie side by side already, so that a window is a list of pieces, none of which is
+// copied. A tap outside of the image is a piece of zeros, and left out where all windows of a strip
+// have it there. Windows of few channels are written side by side first. The filters are packed
+// once. What follows (finish.h) is done to each panel of the result while it is in the caches.
+//
+// Rule: is_dense below. Each number is one sequence of operations, and windows are grouped within
+// their image, so that the bits do not depend on the batch or on threads.
+// Cost: 2 · taps · C · M per place, at the speed of a matrix product.
+// Reference: M. Dukhan, The Indirect Convolution Algorithm, 2019. Tested by
+// tests/network/dense_conv_test.cc.
+#pragma once
+
+#include <torch/types.h>
+
+#include "fcp/network/finish.h"
+#include "fcp/network/own_conv.h"
+#include "fcp/network/row_product.h"
+
+namespace fcp {
+
+// Two spatial axes, one group, padding not negative.
+bool is_dense(const torch::Tensor& x, const torch::Tensor& w, const ConvPlan& plan);
+
+// x [N, C, H, W] in any layout, w [M, C, …], bias [M] or undefined; channels-last. Finish::bias is
+// not looked at.
+torch::Tensor dense_conv(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias,
+                         const ConvPlan& plan, PackedCache& cache, const Finish& finish = {});
+
+// `value`, the convolution of x, with its gradient: the transposed convolution, by libtorch.
+torch::Tensor with_conv_slope(const torch::Tensor& x, const torch::Tensor& w,
+                              const torch::Tensor& value, const ConvPlan& plan);
+
+}  // namespace fcp

@@ -1,0 +1,140 @@
+#include "fcp/network/fuse.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "fcp/network/fuse_chain.h"
+#include "fcp/network/fused_op.h"
+
+namespace fcp {
+namespace {
+
+Step fused_step(const std::vector<Step>& steps, const FusedChain& chain) {
+  Step whole;
+  whole.node = steps[chain.steps[0]].node;
+  whole.node.outputs = steps[chain.steps.back()].node.outputs;
+  whole.inputs = steps[chain.steps[0]].inputs;
+  whole.outputs = steps[chain.steps.back()].outputs;
+  std::map<int, int> made;  // slot to the part that makes it
+  std::vector<FusedOp::Part> parts;
+  const auto input_of = [&](int slot, size_t from) {
+    const auto begin = whole.inputs.begin() + static_cast<ptrdiff_t>(from);
+    const auto found = std::find(begin, whole.inputs.end(), slot);
+    const auto at = static_cast<int>(found - whole.inputs.begin());
+    if (found == whole.inputs.end()) whole.inputs.push_back(slot);
+    return at;
+  };
+  for (const size_t i : chain.steps) {
+    FusedOp::Part part;
+    part.op = steps[i].op;
+    for (size_t j = 0; j < steps[i].inputs.size(); ++j) {
+      const int slot = steps[i].inputs[j];
+      const auto inner = made.find(slot);
+      if (slot < 0)
+        part.sources.emplace_back();
+      else if (parts.empty())
+        part.sources.push_back({static_cast<int>(j), false});
+      else if (inner != made.end())
+        part.sources.push_back({inner->second, true});
+      else
+        part.sources.push_back({input_of(slot, 0), false});
+    }
+    made[steps[i].outputs[0]] = static_cast<int>(parts.size());
+    parts.push_back(std::move(part));
+  }
+  const int bias = chain.bias < 0 ? -1 : input_of(chain.bias, 0);
+  const int added = chain.added < 0 ? -1 : input_of(chain.added, 0);
+  whole.op = std::make_shared<FusedOp>(std::move(parts), chain.activation, bias, added);
+  return whole;
+}
+
+// Operators that give the same bits however the numbers of their inputs lie in memory: functions of
+// single numbers, moves, and loops of our own.
+bool takes_any_layout(const Node& node) {
+  static const std::set<std::string> ops = {"Abs",
+                                            "Add",
+                                            "BatchNormalization",
+                                            "Cast",
+                                            "Ceil",
+                                            "Celu",
+                                            "Clip",
+                                            "Concat",
+                                            "Conv",
+                                            "Div",
+                                            "Dropout",
+                                            "Elu",
+                                            "Erf",
+                                            "Exp",
+                                            "Floor",
+                                            "Gather",
+                                            "Gelu",
+                                            "Gemm",
+                                            "HardSigmoid",
+                                            "HardSwish",
+                                            "Identity",
+                                            "LeakyRelu",
+                                            "Log",
+                                            "MatMul",
+                                            "Max",
+                                            "MaxPool",
+                                            "Min",
+                                            "Mish",
+                                            "Mul",
+                                            "Neg",
+                                            "PRelu",
+                                            "Pad",
+                                            "ReduceMax",
+                                            "ReduceMean",
+                                            "ReduceMin",
+                                            "ReduceSum",
+                                            "Relu",
+                                            "Reshape",
+                                            "Round",
+                                            "Selu",
+                                            "Shape",
+                                            "Sigmoid",
+                                            "Sign",
+                                            "Size",
+                                            "Slice",
+                                            "Softplus",
+                                            "Softsign",
+                                            "Split",
+                                            "Sqrt",
+                                            "Squeeze",
+                                            "Sub",
+                                            "Sum",
+                                            "Tanh",
+                                            "Transpose",
+                                            "Unsqueeze",
+                                            "Where",
+                                            "Flatten",
+                                            "GlobalAveragePool",
+                                            "GlobalMaxPool",
+                                            "LayerNormalization"};
+  return (node.domain.empty() || node.domain == "ai.onnx") && ops.contains(node.op);
+}
+
+}  // namespace
+
+std::vector<Step> fuse_steps(const std::vector<Step>& steps, const Tensors& constants,
+                             const std::vector<int>& outputs) {
+  std::map<size_t, FusedChain> chains;  // by their last step
+  std::set<size_t> inner;
+  for (FusedChain& chain : find_chains(steps, constants, outputs)) {
+    inner.insert(chain.steps.begin(), chain.steps.end());
+    chains.emplace(chain.steps.back(), std::move(chain));
+  }
+  std::vector<Step> fused;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto chain = chains.find(i);
+    if (chain == chains.end() && inner.contains(i)) continue;
+    fused.push_back(chain == chains.end() ? steps[i] : fused_step(steps, chain->second));
+    fused.back().last_read.clear();
+    fused.back().any_layout = takes_any_layout(fused.back().node);
+  }
+  return fused;
+}
+
+}  // namespace fcp

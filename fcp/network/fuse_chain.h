@@ -1,0 +1,23 @@
+// Which steps may run as one (fuse.h): a first one and those that follow it, where nothing else
+// reads what is in between. Tested by tests/network/fuse_test.cc.
+#pragma once
+
+#include <vector>
+
+#include "fcp/network/finish.h"
+#include "fcp/network/network.h"
+
+namespace fcp {
+
+// A first step and those it takes along, in their order.
+struct FusedChain {
+  std::vector<size_t> steps;
+  Bending activation;
+  int bias = -1, added = -1;  // slots
+};
+
+// The chains of all steps that can be the first of one, each step in one chain at most.
+std::vector<FusedChain> find_chains(const std::vector<Step>& steps, const Tensors& constants,
+                                    const std::vector<int>& outputs);
+
+}  // namespace fcp

@@ -1,0 +1,29 @@
+// A right factor, packed, in either type.
+#pragma once
+
+#include <memory>
+
+#include <torch/types.h>
+
+#include "fcp/network/packed_product.h"
+
+namespace fcp {
+
+struct PackedMatrix {
+  torch::ScalarType type = torch::kFloat;
+  PackedPanels<float> floats;
+  PackedPanels<double> doubles;
+
+  template <typename Number>
+  PackedPanels<Number>& panels() {
+    if constexpr (sizeof(Number) == sizeof(float))
+      return floats;
+    else
+      return doubles;
+  }
+};
+
+// b [K, M] with any strides.
+std::shared_ptr<PackedMatrix> pack_matrix(const torch::Tensor& b);
+
+}  // namespace fcp

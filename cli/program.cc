@@ -21,6 +21,7 @@
 #include "fcp/data/file_witness.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/network/libtorch_error.h"
+#include "fcp/pipeline/context.h"
 
 #include "cli/answers.h"
 #include "cli/common.h"

@@ -10,8 +10,8 @@
 namespace fcp {
 namespace {
 
-// By the operator's own way, if it has one, which does not look at rows: coefficients that are alike
-// for all rows, as those of a walk's first step are, go back once.
+// By the operator's own way, if it has one, which does not look at rows: coefficients that are
+// alike for all rows, as those of a walk's first step are, go back once.
 torch::Tensor pulled_back(const Op& op, const torch::Tensor& coefficients, const Tensors& inputs) {
   const int64_t rows = coefficients.size(1);
   if (rows == 1 || coefficients.stride(1) != 0) return op.pull_back(coefficients, inputs);

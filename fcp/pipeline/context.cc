@@ -16,6 +16,7 @@
 #include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
+#include "fcp/base/parallel.h"
 #include "fcp/data/bytes.h"
 
 namespace fcp {
@@ -150,6 +151,7 @@ Context start(const StartOptions& options, Communicator* ranks) {
   keep_threads_from_spinning(cores);
   at::set_num_threads(threads);
   set_blas_threads(threads);
+  set_usual_threads(static_cast<size_t>(threads));
   const bool choose = options.device == "auto";
   return {.device = device_named(choose ? "cpu" : options.device),
           .choose_device = choose,

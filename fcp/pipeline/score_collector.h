@@ -86,7 +86,7 @@ class ScoreCollector {
                  const ScoredNetwork& predictor, size_t rows, const Communicator& ranks);
 
   // On rank 0, every batch.
-  void take(const ScoredBatch& batch);
+  void take(ScoredBatch batch);
 
   // Where the radii of levels are wanted: the scores of batches that this rank made, or that rank 0
   // recalled. take() then leaves scores alone, and batches need not carry them.

@@ -86,7 +86,9 @@ class Estimator(Parameters):
                 fit_rows, fit_answers = fit_data
                 fit_data = inputs.rows(fit_rows), self._answers(model, fit_answers)
             grouped = groups if self.calibration == "grouped" else None
-            options["cut"] = None if cut is None or not self._looks_at_features() else str(cut)
+            options.pop("cut", None)
+            if cut is not None and self._looks_at_features():
+                options["cut"] = str(cut)
             predictor = _fcp.Predictor.calibrate(
                 model._network,
                 rows,
@@ -142,7 +144,7 @@ class Estimator(Parameters):
         given = [weights is not None, shifted is not None]
         if sum(given) != (self.calibration == "weighted"):
             raise _fcp.Error("calibration='weighted' takes one of weights and shifted")
-        by_label = options["group"] in _BY_LABEL
+        by_label = options.get("group") in _BY_LABEL
         if (groups is not None) != (self.calibration == "grouped" and not by_label):
             raise _fcp.Error("calibration='grouped' and groups go together")
 
@@ -154,8 +156,8 @@ class Estimator(Parameters):
     def _options(self) -> Dict[str, Any]:
         options = self._library_options()
         if self.calibration == "grouped":
-            options["group"] = options["group"] or "group"
-        if options["cut"] is not None:
+            options["group"] = options.get("group") or "group"
+        if options.get("cut") is not None:
             options["cut"] = str(options["cut"])
         return options
 

@@ -36,10 +36,10 @@ bool KnownTensor::is(const torch::Tensor& tensor) const {
 }
 
 std::shared_ptr<const PackedMatrix> PackedCache::find(const torch::Tensor& source,
-                                                      MatrixOf matrix) {
+                                                      Packing pack) {
   constexpr int64_t kMostKept = 1 << 23;  // numbers: copies of small weights only
   constexpr size_t kMostEntries = 3;
-  if (source.numel() > kMostKept) return pack_matrix(matrix(source));
+  if (source.numel() > kMostKept) return pack(source);
   const std::lock_guard lock(mutex_);
   int64_t kept = source.numel();
   for (const Entry& entry : entries_) {
@@ -50,17 +50,19 @@ std::shared_ptr<const PackedMatrix> PackedCache::find(const torch::Tensor& sourc
     kept -= entries_.front().numbers;
     entries_.erase(entries_.begin());
   }
-  entries_.push_back({KnownTensor(source), source.numel(), pack_matrix(matrix(source))});
+  entries_.push_back({KnownTensor(source), source.numel(), pack(source)});
   return entries_.back().packed;
 }
 
 std::shared_ptr<const PackedMatrix> PackedCache::packed(const torch::Tensor& matrix) {
-  return find(matrix, [](const torch::Tensor& source) { return source; });
+  return find(matrix, pack_matrix);
 }
 
 std::shared_ptr<const PackedMatrix> PackedCache::packed_filters(const torch::Tensor& filters) {
   return find(filters, [](const torch::Tensor& source) {
-    return source.permute({2, 3, 1, 0}).reshape({-1, source.size(0)});
+    auto packed = pack_matrix(source.permute({2, 3, 1, 0}).reshape({-1, source.size(0)}));
+    packed->finite = source.isfinite().all().item<bool>();
+    return packed;
   });
 }
 

@@ -9,7 +9,6 @@
 #include "fcp/network/ops/normalization.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -68,7 +67,8 @@ class BatchNormalization : public Op {
     };
     if (!trains_) {
       if (!takes_own(x)) return {normalized(statistics[2], statistics[3])};
-      const torch::Tensor own = scaled(x, statistics, {}).view(inputs[0].sizes());
+      const torch::Tensor own =
+          scaled_channels(x, *lines_.lines(statistics, epsilon_)).view(inputs[0].sizes());
       if (!wants_slope(x)) return {own};
       return {with_slope_of(normalized(statistics[2], statistics[3]), own)};
     }
@@ -80,14 +80,23 @@ class BatchNormalization : public Op {
   }
 
   torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const override {
-    const torch::Tensor& x = inputs[0];
+    const Tensors& parts = finish.joined;
+    const torch::Tensor& x = parts.empty() ? inputs[0] : parts[0];
+    if (trains_ || finish.bias.defined() || finish.added.defined() || x.dim() < 2) return {};
+    int64_t channels = x.size(1);
+    for (size_t i = 1; i < parts.size(); ++i) channels += parts[i].dim() == 4 ? parts[i].size(1) : 0;
     const bool vectors = std::all_of(inputs.begin() + 1, inputs.end(), [&](const auto& each) {
-      return each.dim() == 1 && each.scalar_type() == torch::kFloat && x.dim() > 1 &&
-             each.size(0) == x.size(1);
+      return each.dim() == 1 && each.scalar_type() == torch::kFloat && each.size(0) == channels;
     });
-    const bool bare = !finish.bias.defined() && !finish.added.defined();
-    if (trains_ || !vectors || !bare || !takes_own(x) || wants_slope(x)) return {};
-    return scaled(x, {inputs.begin() + 1, inputs.end()}, finish.activation);
+    if (!vectors) return {};
+    const Tensors statistics(inputs.begin() + 1, inputs.end());
+    if (parts.empty()) {
+      if (!takes_own(x) || wants_slope(x)) return {};
+      return scaled_channels(x, *lines_.lines(statistics, epsilon_), finish.activation);
+    }
+    const bool slopes = std::any_of(parts.begin(), parts.end(), wants_slope);
+    if (slopes || !join_side_by_side(parts)) return {};
+    return joined_channels(parts, lines_.lines(statistics, epsilon_).get(), finish.activation);
   }
 
   // A negative scale exchanges the ends.
@@ -116,25 +125,9 @@ class BatchNormalization : public Op {
     return x.is_cpu() && x.scalar_type() == torch::kFloat && x.numel() > 0;
   }
 
-  // a = scale / √(var + ε), b = B − mean · a.
-  torch::Tensor scaled(const torch::Tensor& x, const Tensors& statistics,
-                       const Bending& activation) const {
-    Tensors four;
-    for (const torch::Tensor& each : statistics) four.push_back(each.contiguous());
-    const auto at = [&](size_t which, size_t channel) {
-      return static_cast<double>(four[which].data_ptr<float>()[channel]);
-    };
-    std::vector<float> scale, shift;
-    for (size_t c = 0; c < static_cast<size_t>(x.size(1)); ++c) {
-      const double a = at(0, c) / std::sqrt(at(3, c) + epsilon_);
-      scale.push_back(static_cast<float>(a));
-      shift.push_back(static_cast<float>(at(1, c) - at(2, c) * a));
-    }
-    return scaled_channels(x, scale, shift, activation);
-  }
-
   Node node_;
   double epsilon_;
+  mutable LineCache lines_;
   double momentum_ = 0;
   bool trains_ = false;
 };

@@ -11,11 +11,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/bound_support.h"
+#include "fcp/network/lifted_graph.h"
 
 namespace fcp {
 namespace {
-
-using LiftedShape = std::vector<int64_t>;
 
 const std::set<std::string>& each_number_ops() {
   static const std::set<std::string> ops = {"Add",  "Sub",      "Mul",     "Div", "Sum",
@@ -45,11 +44,6 @@ const std::set<std::string>& reshaping_ops() {
   return ops;
 }
 
-int64_t integer_of(const Node& node, const std::string& name, int64_t fallback) {
-  const auto found = node.attributes.find(name);
-  return found == node.attributes.end() ? fallback : std::get<int64_t>(found->second);
-}
-
 bool moves_first_axis(const Step& step) {
   if (step.node.op != "Transpose") return false;
   const auto order = step.node.attributes.find("perm");
@@ -63,38 +57,34 @@ class RowsFirst {
   RowsFirst(const Network& head, const torch::Tensor& row)
       : head_(head), plans_(plan_bounds(head)), graph_(head.graph()) {
     const torch::NoGradGuard no_gradients;
-    shapes_[head.inputs()[0].name] = row.sizes().vec();
+    graph_.set_shape(head.inputs()[0].name, row.sizes().vec());
     head.run({row}, [&](const Step& step, const Tensors&, const Tensors& outputs) {
       for (size_t i = 0; i < std::min(outputs.size(), step.node.outputs.size()); ++i) {
         if (!outputs[i].defined()) continue;
         values_[step.node.outputs[i]] = outputs[i];
-        shapes_[step.node.outputs[i]] = outputs[i].sizes().vec();
+        graph_.set_shape(step.node.outputs[i], outputs[i].sizes().vec());
       }
     });
   }
 
   Graph write() {
-    graph_.nodes.clear();
     const std::string& feature = head_.inputs()[0].name;
-    reshape(feature, feature, shapes_.at(feature));
-    varies_.insert(feature);
+    graph_.reshape(feature, feature, graph_.shape(feature));
+    graph_.set_varies(feature);
     for (size_t i = 0; i < plans_.size(); ++i) {
-      const Step& step = head_.steps()[i];
+      const Node& node = head_.steps()[i].node;
       if (plans_[i].runs) {
-        keep_values(step.node);
+        keep_values(node);
       } else {
-        write_node(step.node, plans_[i].rule);
-        varies_.insert(step.node.outputs.begin(), step.node.outputs.end());
+        write_node(node, plans_[i].rule);
+        for (const std::string& output : node.outputs) graph_.set_varies(output);
       }
     }
-    for (const TensorInfo& output : head_.outputs()) finish(output.name);
-    sort_and_check(graph_);
-    return std::move(graph_);
+    for (const TensorInfo& output : head_.outputs()) graph_.finish(output.name);
+    return graph_.take();
   }
 
  private:
-  static std::string lifted(const std::string& name) { return name + "/rows_first"; }
-
   [[noreturn]] static void refuse(const Node& node) {
     fail(describe(node), ": crown bounds do not go through it where another node moves the rows ",
          "away from the first axis; use bound ibp, or cut later");
@@ -104,52 +94,15 @@ class RowsFirst {
   void keep_values(const Node& node) {
     for (const std::string& name : node.outputs) {
       const auto value = values_.find(name);
-      if (value != values_.end()) graph_.initializers[name] = value->second;
+      if (value != values_.end()) graph_.set_constant(name, value->second);
     }
   }
 
-  const LiftedShape& shape(const std::string& name) const { return shapes_.at(name); }
-  bool varies(const std::string& name) const { return varies_.contains(name); }
-
-  torch::Tensor constant(const std::string& name) const {
-    const auto found = graph_.initializers.find(name);
-    return found == graph_.initializers.end() ? torch::Tensor() : found->second;
-  }
-
-  std::string integers(const std::vector<int64_t>& values) {
-    const std::string name = concat("fcp.rows_first/", made_++);
-    graph_.initializers[name] = torch::tensor(values, torch::kLong);
-    return name;
-  }
-
-  // The lifted form of `to`, made of `from`, a tensor of the graph that is written, in rows of
-  // this shape.
-  void reshape(const std::string& from, const std::string& to, LiftedShape rows) {
-    rows.insert(rows.begin(), -1);
-    graph_.nodes.push_back({lifted(to), "Reshape", "", {from, integers(rows)}, {lifted(to)}, {}});
-  }
-
-  std::string reshaped(const std::string& from, LiftedShape rows) {
-    const std::string name = concat("fcp.rows_first/", made_++);
-    rows.insert(rows.begin(), -1);
-    graph_.nodes.push_back({name, "Reshape", "", {from, integers(rows)}, {name}, {}});
-    return name;
-  }
-
-  // The lifted tensor with dimensions of 1 in front, for broadcasting against others.
-  std::string with_rank(const std::string& name, size_t rank) {
-    LiftedShape rows = shape(name);
-    if (rows.size() >= rank) return lifted(name);
-    rows.insert(rows.begin(), rank - rows.size(), 1);
-    return reshaped(lifted(name), rows);
-  }
-
-  void add(Node node, std::vector<std::string> inputs) {
-    node.inputs = std::move(inputs);
-    for (std::string& output : node.outputs) {
-      if (!output.empty()) output = lifted(output);
-    }
-    graph_.nodes.push_back(std::move(node));
+  static std::string lifted(const std::string& name) { return LiftedGraph::lifted(name); }
+  const LiftedShape& shape(const std::string& name) const { return graph_.shape(name); }
+  bool varies(const std::string& name) const { return graph_.varies(name); }
+  int64_t integer_of(const Node& node, const std::string& name, int64_t fallback) const {
+    return OpArguments(node, graph_.opset()).integer(name, fallback);
   }
 
   void write_node(const Node& node, BoundRule rule) {
@@ -157,7 +110,7 @@ class RowsFirst {
     if (!node.domain.empty() || node.inputs.empty()) refuse(node);
     const bool each = rule == BoundRule::kCurve || each_number_ops().contains(op);
     if (reshaping_ops().contains(op))
-      return reshape(lifted(node.inputs[0]), node.outputs[0], out(node));
+      return graph_.reshape(lifted(node.inputs[0]), node.outputs[0], graph_.out(node));
     if (each || op == "MatMul") return write_broadcast(node);
     if (op == "Transpose") return write_transpose(node);
     if (op == "Gemm") return write_gemm(node);
@@ -165,8 +118,6 @@ class RowsFirst {
     if (op == "Expand") return write_expand(node);
     write_along_axis(node);
   }
-
-  const LiftedShape& out(const Node& node) const { return shape(node.outputs[0]); }
 
   void write_broadcast(const Node& node) {
     std::vector<std::string> inputs;
@@ -176,9 +127,9 @@ class RowsFirst {
         continue;
       }
       if (node.op == "MatMul" && shape(name).size() < 2) refuse(node);
-      inputs.push_back(with_rank(name, out(node).size()));
+      inputs.push_back(graph_.with_rank(name, graph_.out(node).size()));
     }
-    add(node, inputs);
+    graph_.add(node, inputs);
   }
 
   void write_transpose(const Node& given) {
@@ -186,14 +137,14 @@ class RowsFirst {
     std::vector<int64_t> order = {0};
     const auto found = node.attributes.find("perm");
     if (found == node.attributes.end()) {
-      for (size_t i = out(node).size(); i > 0; --i) order.push_back(static_cast<int64_t>(i));
+      for (size_t i = graph_.out(node).size(); i > 0; --i) order.push_back(static_cast<int64_t>(i));
     } else {
       for (const int64_t axis : std::get<std::vector<int64_t>>(found->second)) {
         order.push_back(axis + 1);
       }
     }
     node.attributes["perm"] = order;
-    add(node, {lifted(node.inputs[0])});
+    graph_.add(node, {lifted(node.inputs[0])});
   }
 
   // On the rows of all matrices at once.
@@ -202,41 +153,39 @@ class RowsFirst {
         varies(node.inputs[0]) && !varies(node.inputs[1]) && integer_of(node, "transA", 0) == 0;
     if (!plain) refuse(node);
     if (node.inputs.size() > 2 && !node.inputs[2].empty()) {
-      const torch::Tensor bias = constant(node.inputs[2]);
+      const torch::Tensor bias = graph_.constant(node.inputs[2]);
       if (!bias.defined() || (bias.dim() == 2 && bias.size(0) != 1)) refuse(node);
     }
     std::vector<std::string> inputs = node.inputs;
-    inputs[0] = reshaped(lifted(node.inputs[0]), {shape(node.inputs[0])[1]});
+    inputs[0] = graph_.reshaped(lifted(node.inputs[0]), {shape(node.inputs[0])[1]});
     write_between(node, std::move(inputs));
   }
 
   void write_image(const Node& node) {
     const LiftedShape& in = shape(node.inputs[0]);
-    if (!varies(node.inputs[0]) || in.empty() || in[0] != 1 || out(node)[0] != 1) refuse(node);
+    if (!varies(node.inputs[0]) || in.empty() || in[0] != 1 || graph_.out(node)[0] != 1)
+      refuse(node);
     std::vector<std::string> inputs = node.inputs;
     for (size_t i = 1; i < inputs.size(); ++i) {
       if (varies(inputs[i])) refuse(node);
     }
-    inputs[0] = reshaped(lifted(node.inputs[0]), LiftedShape(in.begin() + 1, in.end()));
+    inputs[0] = graph_.reshaped(lifted(node.inputs[0]), LiftedShape(in.begin() + 1, in.end()));
     write_between(node, std::move(inputs));
   }
 
-  // The operator itself, on inputs that are not lifted; its first output then is.
-  void write_between(Node node, std::vector<std::string> inputs) {
-    const std::string output = node.outputs[0], inner = concat("fcp.rows_first/", made_++);
+  // The operator itself, on inputs that are not lifted.
+  void write_between(const Node& node, std::vector<std::string> inputs) {
     for (size_t i = 1; i < node.outputs.size(); ++i) {
       if (!node.outputs[i].empty()) refuse(node);
     }
-    node.inputs = std::move(inputs);
-    node.outputs = {inner};
-    graph_.nodes.push_back(std::move(node));
-    reshape(inner, output, shape(output));
+    graph_.add_between(node, std::move(inputs));
   }
 
   void write_expand(const Node& node) {
-    LiftedShape target = out(node);
+    LiftedShape target = graph_.out(node);
     target.insert(target.begin(), 1);
-    add(node, {with_rank(node.inputs[0], out(node).size()), integers(target)});
+    graph_.add(
+        node, {graph_.with_rank(node.inputs[0], graph_.out(node).size()), graph_.integers(target)});
   }
 
   // Operators with axes as an attribute or an input.
@@ -254,7 +203,7 @@ class RowsFirst {
     }
     const auto found = defaults.find(node.op);
     if (found != defaults.end()) {
-      const bool flattens = node.op.ends_with("Softmax") && graph_.opset < 13;
+      const bool flattens = node.op.ends_with("Softmax") && graph_.opset() < 13;
       const int64_t axis = integer_of(node, "axis", flattens ? 1 : found->second);
       const auto rank = static_cast<int64_t>(shape(node.inputs[0]).size());
       if (flattens && axis != rank - 1 && axis != -1) refuse(node);
@@ -266,7 +215,7 @@ class RowsFirst {
     } else {
       refuse(node);
     }
-    add(std::move(node), std::move(inputs));
+    graph_.add(std::move(node), std::move(inputs));
   }
 
   std::vector<int64_t> moved(std::vector<int64_t> axes) const {
@@ -281,45 +230,32 @@ class RowsFirst {
   void move_slice_axes(const Node& node, std::vector<std::string>& inputs) {
     std::vector<int64_t> axes;
     if (inputs.size() > 3 && !inputs[3].empty()) {
-      if (!constant(inputs[3]).defined()) refuse(node);
-      axes = numbers_of(constant(inputs[3]));
+      if (!graph_.constant(inputs[3]).defined()) refuse(node);
+      axes = numbers_of(graph_.constant(inputs[3]));
     } else {
-      if (!constant(inputs[1]).defined()) refuse(node);
-      axes.resize(static_cast<size_t>(constant(inputs[1]).numel()));
+      if (!graph_.constant(inputs[1]).defined()) refuse(node);
+      axes.resize(static_cast<size_t>(graph_.constant(inputs[1]).numel()));
       std::iota(axes.begin(), axes.end(), 0);
     }
     inputs.resize(std::max<size_t>(inputs.size(), 4));
-    inputs[3] = integers(moved(axes));
+    inputs[3] = graph_.integers(moved(axes));
   }
 
   void move_reduced_axes(Node& node, std::vector<std::string>& inputs) {
     const auto found = node.attributes.find("axes");
     if (found != node.attributes.end()) {
       found->second = moved(std::get<std::vector<int64_t>>(found->second));
-    } else if (inputs.size() > 1 && constant(inputs[1]).defined()) {
-      inputs[1] = integers(moved(numbers_of(constant(inputs[1]))));
+    } else if (inputs.size() > 1 && graph_.constant(inputs[1]).defined()) {
+      inputs[1] = graph_.integers(moved(numbers_of(graph_.constant(inputs[1]))));
     } else {
       refuse(node);
     }
   }
 
-  // The network's own output again, [N, …].
-  void finish(const std::string& name) {
-    if (!varies(name)) return;
-    const LiftedShape& rows = shape(name);
-    if (rows.empty() || rows[0] != 1) fail("output '", name, "' does not have its rows first");
-    LiftedShape target = rows;
-    target[0] = -1;
-    graph_.nodes.push_back({name, "Reshape", "", {lifted(name), integers(target)}, {name}, {}});
-  }
-
   const Network& head_;
   std::vector<BoundPlan> plans_;
-  Graph graph_;
-  std::map<std::string, LiftedShape> shapes_;  // of one row, [1, …] where rows come first
+  LiftedGraph graph_;
   std::map<std::string, torch::Tensor> values_;
-  std::set<std::string> varies_;
-  int64_t made_ = 0;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "fcp/base/error.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
+#include "fcp/network/op.h"
 #include "fcp/network/tensor_memory.h"
 #include "fcp/network/tensor_types.h"
 
@@ -27,11 +28,6 @@ struct SelectedLayer {
   std::string bias;
 };
 
-int64_t number_of(const Node& node, const std::string& name, int64_t fallback) {
-  const auto found = node.attributes.find(name);
-  return found == node.attributes.end() ? fallback : std::get<int64_t>(found->second);
-}
-
 class SelectionFinder {
  public:
   explicit SelectionFinder(const Graph& graph) : graph_(graph) {
@@ -42,8 +38,10 @@ class SelectionFinder {
 
   std::optional<SelectedLayer> find(size_t place) const {
     const Node& node = graph_.nodes[place];
-    const bool flat = node.op == "Gather" && number_of(node, "axis", 0) == 0;
-    const bool deep = node.op == "GatherND" && number_of(node, "batch_dims", 0) == 0;
+    const bool flat =
+        node.op == "Gather" && OpArguments(node, graph_.opset).integer("axis", 0) == 0;
+    const bool deep =
+        node.op == "GatherND" && OpArguments(node, graph_.opset).integer("batch_dims", 0) == 0;
     if (!node.domain.empty() || (!flat && !deep)) return std::nullopt;
     SelectedLayer layer;
     layer.selection = place;
@@ -111,7 +109,8 @@ bool keeps_last_axis(const Graph& graph, const SelectedLayer& layer) {
   }
   if (values.empty() || values[0].dim() < 2) return false;
   const int64_t last = values[0].dim() - 1;
-  if (layer.flatten != nullptr) return number_of(*layer.flatten, "axis", 1) == last;
+  if (layer.flatten != nullptr)
+    return OpArguments(*layer.flatten, graph.opset).integer("axis", 1) == last;
   return values[1].dim() > 0 && values[1].size(-1) <= last;
 }
 

@@ -242,7 +242,7 @@ class GatherOp : public PartsOp {
     const torch::Tensor& data = inputs[0];
     const int64_t axis = normalize_axis(axis_, data.dim(), node_);
     const torch::Tensor indices = positions(inputs[1], data.size(axis));
-    if (indices.dim() == 0) return {data.select(axis, indices.item<int64_t>())};  // a view
+    if (indices.dim() == 0) return {data.select(axis, indices.data_ptr<int64_t>()[0])};  // a view
     std::vector<int64_t> shape = data.sizes().vec();
     shape.erase(shape.begin() + axis);
     shape.insert(shape.begin() + axis, indices.sizes().begin(), indices.sizes().end());

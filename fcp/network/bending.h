@@ -1,35 +1,18 @@
-// What becomes of numbers as soon as they are computed: y = f(x + added), f one of a few
-// activations, in float32. A product or a convolution does this to its results while they are in
-// registers or in the first caches, so that the activation and the sum behind it take no pass over
-// memory of their own. The operators run the same loops, hence the same bits with and without that.
-//
-//   kRelu          max(x, 0)
-//   kClip          min(max(x, first), second)
-//   kHardSwish     x · min(max(x + 3, 0), 6) / 6
-//   kHardSigmoid   min(max(first · x + second, 0), 1)
-//   kGelu          x · (erf(x · 0.70710678) + 1) / 2
-//   kErfGelu       the same with erf(x / first), as exporters write it
-//
-// NaN stays NaN. Errors of erf: fcp/base/lane_functions.h. Tested by tests/network/finish_test.cc.
+// The activations of finish.h, one vector at a time, for loops that have their numbers in registers.
+// Tested by tests/network/finish_test.cc.
 #pragma once
 
-#include <cstddef>
-
 #include "fcp/base/lane_functions.h"
+#include "fcp/network/finish.h"
 
 namespace fcp {
 
-enum class Bend { kNone, kRelu, kClip, kHardSwish, kHardSigmoid, kGelu, kErfGelu };
+// Few operations, done in registers; GELU takes a loop of its own.
+inline bool is_short(const Bending& with) {
+  return with.bend != Bend::kGelu && with.bend != Bend::kErfGelu;
+}
 
-struct Bending {
-  Bend bend = Bend::kNone;
-  float first = 0, second = 0;
-
-  // Few operations, done in registers; GELU takes a loop of its own.
-  bool is_short() const { return bend != Bend::kGelu && bend != Bend::kErfGelu; }
-};
-
-// One vector. Floats: as in lanes.h.
+// Floats: as in lanes.h.
 template <typename Floats, Bend kBend>
 FCP_KERNEL void bend_floats(const Bending& with, typename Floats::Type* at) {
   typedef typename Floats::Type Vector;
@@ -51,14 +34,5 @@ FCP_KERNEL void bend_floats(const Bending& with, typename Floats::Type* at) {
     *at = x * (y + 1.0f) * 0.5f;
   }
 }
-
-// Rows of numbers, one after the other every `step`; `added`, or null, lies likewise.
-struct FinishRows {
-  const float* in;
-  const float* added;
-  float* out;  // may be `in`
-  size_t rows, columns, step;
-};
-void finish_rows(const Bending& activation, const FinishRows& rows);
 
 }  // namespace fcp

@@ -132,8 +132,7 @@ torch::Tensor joined_channels(const std::vector<torch::Tensor>& parts, const Cha
   std::vector<int64_t> shape = parts[0].sizes().vec();
   shape[1] = 0;
   for (const torch::Tensor& part : parts) shape[1] += part.size(1);
-  torch::Tensor out =
-      torch::empty(shape, parts[0].options(), at::MemoryFormat::ChannelsLast);
+  torch::Tensor out = torch::empty(shape, parts[0].options(), at::MemoryFormat::ChannelsLast);
   if (out.numel() == 0) return out;
   const auto channels = static_cast<size_t>(shape[1]);
   const size_t places = static_cast<size_t>(out.numel()) / channels;

@@ -1,4 +1,4 @@
-// One scale and one shift for each channel, y = a_c x + b_c, and what follows (bending.h), in one
+// One scale and one shift for each channel, y = a_c x + b_c, and what follows (finish.h), in one
 // pass: normalisation by given statistics. x may be given in parts whose channels lie side by side
 // and are joined on the way. Float32 on the CPU, x [N, C, …] in any layout, the same bits in each;
 // without gradients. Tested by tests/network/channel_scale_test.cc.
@@ -10,7 +10,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/bending.h"
+#include "fcp/network/finish.h"
 #include "fcp/network/packed_cache.h"
 
 namespace fcp {

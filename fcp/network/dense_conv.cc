@@ -164,22 +164,22 @@ torch::Tensor dense_conv(const torch::Tensor& x, const torch::Tensor& w, const t
   ProductEnd<float> end;
   if (bias.defined()) end.columns = bias.data_ptr<float>();
   end.activation = finish.activation;
-  parallel_rows((windows + kPlacesAtOnce - 1) / kPlacesAtOnce,
-                static_cast<size_t>(kDenseThreadWork / work) + 1,
-                static_cast<size_t>(at::get_num_threads()), [&](size_t begin, size_t last_block) {
-                  WindowRows rows(shape, filters->finite);
-                  for (size_t i = begin; i < last_block; ++i) {
-                    const size_t first = i * kPlacesAtOnce, to = first * outputs;
-                    const size_t count = std::min(kPlacesAtOnce, windows - first);
-                    ProductEnd<float> part = end;
-                    if (added.defined()) part.added = added.data_ptr<float>() + to;
-                    multiply_pieces<float>(rows.rows(in.data_ptr<float>(), first, count),
-                                           filters->floats,
-                                           {out.data_ptr<float>() + to, count, outputs,
-                                            static_cast<ptrdiff_t>(outputs), 1},
-                                           part);
-                  }
-                });
+  parallel_rows(
+      (windows + kPlacesAtOnce - 1) / kPlacesAtOnce,
+      static_cast<size_t>(kDenseThreadWork / work) + 1, static_cast<size_t>(at::get_num_threads()),
+      [&](size_t begin, size_t last_block) {
+        WindowRows rows(shape, filters->finite);
+        for (size_t i = begin; i < last_block; ++i) {
+          const size_t first = i * kPlacesAtOnce, to = first * outputs;
+          const size_t count = std::min(kPlacesAtOnce, windows - first);
+          ProductEnd<float> part = end;
+          if (added.defined()) part.added = added.data_ptr<float>() + to;
+          multiply_pieces<float>(
+              rows.rows(in.data_ptr<float>(), first, count), filters->floats,
+              {out.data_ptr<float>() + to, count, outputs, static_cast<ptrdiff_t>(outputs), 1},
+              part);
+        }
+      });
   return out;
 }
 

@@ -7,7 +7,7 @@
 // their taps lie side by side already, so that a window is a list of pieces, none of which is
 // copied. A tap outside of the image is a piece of zeros, and left out where all windows of a strip
 // have it there. Windows of few channels are written side by side first. The filters are packed
-// once. What follows (bending.h) is done by the product. Windows of several images are rows of one
+// once. What follows (finish.h) is done by the product. Windows of several images are rows of one
 // product, so that the filters are read once for many small images.
 //
 // Rule: is_dense below. Each number is one sequence of operations, but for products of padding with

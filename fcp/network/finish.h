@@ -1,21 +1,48 @@
-// What follows a product or a convolution and is done by it (bending.h). Tested by
-// tests/network/finish_test.cc.
+// What becomes of numbers as soon as they are computed: y = f(x + added), f one of a few
+// activations, in float32 on the CPU. A product or a convolution does this to each part of its
+// result while it is in the first caches, so that the activation and the sum behind it take no pass
+// over memory of their own. The operators run the same loops, hence the same bits with and without
+// that.
+//
+//   kRelu          max(x, 0)
+//   kClip          min(max(x, first), second)
+//   kHardSwish     x · min(max(x + 3, 0), 6) / 6
+//   kHardSigmoid   min(max(first · x + second, 0), 1)
+//   kGelu          x · (erf(x · 0.70710678) + 1) / 2
+//   kErfGelu       the same with erf(x / first), as exporters write it
+//
+// NaN stays NaN. Errors of erf: fcp/base/lane_functions.h. Tested by tests/network/finish_test.cc.
 #pragma once
 
-#include <vector>
+#include <cstddef>
 
 #include <torch/types.h>
 
-#include "fcp/network/bending.h"
-
 namespace fcp {
+
+enum class Bend { kNone, kRelu, kClip, kHardSwish, kHardSigmoid, kGelu, kErfGelu };
+
+struct Bending {
+  Bend bend = Bend::kNone;
+  float first = 0, second = 0;
+};
+
+// Rows of numbers, one after the other every `step`; `added`, or null, lies likewise.
+struct FinishRows {
+  const float* in;
+  const float* added;
+  float* out;  // may be `in`
+  size_t rows, columns, step;
+};
+void finish_rows(const Bending& activation, const FinishRows& rows);
 
 // Behind a product or a convolution: bias, one number for each column, then what is added to each
 // number, then the activation; undefined: nothing.
 struct Finish {
   torch::Tensor bias, added;
   Bending activation;
-  std::vector<torch::Tensor> joined;  // parts whose channels make up the input, not given then
+
+  bool empty() const { return !added.defined() && activation.bend == Bend::kNone; }
 };
 
 // f of all numbers of x, float32 on the CPU, in the order in which they lie in memory.

@@ -27,6 +27,7 @@ Step fused_step(const std::vector<Step>& steps, const FusedChain& chain) {
   };
   for (const size_t i : chain.steps) {
     FusedOp::Part part;
+    part.node = steps[i].node;
     part.op = steps[i].op;
     for (size_t j = 0; j < steps[i].inputs.size(); ++j) {
       const int slot = steps[i].inputs[j];

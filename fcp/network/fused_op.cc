@@ -1,5 +1,7 @@
 #include "fcp/network/fused_op.h"
 
+#include "fcp/network/tensor_memory.h"
+
 namespace fcp {
 
 torch::Tensor FusedOp::at_once(const Tensors& inputs) const {
@@ -10,9 +12,8 @@ torch::Tensor FusedOp::at_once(const Tensors& inputs) const {
   const auto own = static_cast<ptrdiff_t>(parts_[0].sources.size());
   Tensors first(inputs.begin(), inputs.begin() + own);
   if (!ends_.joins) return parts_[0].op->forward_finished(first, finish);
-  finish.joined.swap(first);
   for (const Source& source : parts_[1].sources) {
-    first.push_back(source.inner ? torch::Tensor() : inputs[static_cast<size_t>(source.index)]);
+    if (!source.inner) first.push_back(inputs[static_cast<size_t>(source.index)]);
   }
   return parts_[1].op->forward_finished(first, finish);
 }
@@ -20,6 +21,7 @@ torch::Tensor FusedOp::at_once(const Tensors& inputs) const {
 Tensors FusedOp::forward(const Tensors& inputs) const {
   const torch::Tensor whole = at_once(inputs);
   if (whole.defined()) return {whole};
+  const TensorMemory memory(0);  // a sum may be far larger than what is added
   Tensors results;
   for (const Part& part : parts_) {
     Tensors arguments;
@@ -30,6 +32,7 @@ Tensors FusedOp::forward(const Tensors& inputs) const {
       else
         arguments.push_back(source.inner ? results[at] : inputs[at]);
     }
+    memory.before(part.node, arguments);
     results.push_back(part.op->forward(arguments)[0]);
   }
   return {results.back()};

@@ -20,6 +20,7 @@ class FusedOp : public Op {
     bool inner = false;
   };
   struct Part {
+    Node node;
     std::shared_ptr<const Op> op;
     std::vector<Source> sources;
   };
@@ -28,7 +29,7 @@ class FusedOp : public Op {
   struct Ends {
     Bending activation;
     int bias = -1, added = -1;  // inputs, -1: none
-    bool joins = false;         // it is the second, and joins what the first one would
+    bool joins = false;         // it is the second, and takes the first one's inputs for its first
   };
 
   // The first part's inputs are the first of the whole.

@@ -37,8 +37,8 @@ class PackedCache {
   std::shared_ptr<const PackedMatrix> packed_filters(const torch::Tensor& filters);
 
  private:
-  using Packing = std::shared_ptr<PackedMatrix> (*)(const torch::Tensor&);
-  std::shared_ptr<const PackedMatrix> find(const torch::Tensor& source, Packing pack);
+  using MatrixOf = torch::Tensor (*)(const torch::Tensor&);
+  std::shared_ptr<const PackedMatrix> find(const torch::Tensor& source, MatrixOf matrix);
 
   struct Entry {
     KnownTensor source;

@@ -46,10 +46,10 @@ FCP_KERNEL void multiply_strips(Tile<typename Panel::Number> tile, size_t rows) 
 // GELU, of the columns of a panel.
 inline void bend_long(const Block<double>&, size_t, size_t) {}
 inline void bend_long(const Block<float>& block, size_t first, size_t columns) {
-  if (block.end.activation.is_short()) return;
+  if (is_short(block.end.activation)) return;
   float* out = block.out.at + first;
-  finish_rows(block.end.activation, {out, nullptr, out, block.a.rows, columns,
-                                     static_cast<size_t>(block.out.row_step)});
+  finish_rows(block.end.activation,
+              {out, nullptr, out, block.a.rows, columns, static_cast<size_t>(block.out.row_step)});
 }
 
 // All panels against the rows of a block.

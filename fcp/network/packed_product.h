@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "fcp/base/lanes.h"
-#include "fcp/network/bending.h"
+#include "fcp/network/finish.h"
 
 namespace fcp {
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "fcp/base/lanes.h"
+#include "fcp/network/bending.h"
 #include "fcp/network/packed_product.h"
 
 namespace fcp {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -79,24 +80,23 @@ class BatchNormalization : public Op {
             statistics[3] * momentum_ + variance * (1 - momentum_)};
   }
 
+  // X may come as several parts, whose channels are joined.
   torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const override {
-    const Tensors& parts = finish.joined;
-    const torch::Tensor& x = parts.empty() ? inputs[0] : parts[0];
-    if (trains_ || finish.bias.defined() || finish.added.defined() || x.dim() < 2) return {};
-    int64_t channels = x.size(1);
-    for (size_t i = 1; i < parts.size(); ++i) channels += parts[i].dim() == 4 ? parts[i].size(1) : 0;
-    const bool vectors = std::all_of(inputs.begin() + 1, inputs.end(), [&](const auto& each) {
+    const Tensors parts(inputs.begin(), inputs.end() - 4),
+        statistics(inputs.end() - 4, inputs.end());
+    if (trains_ || finish.bias.defined() || finish.added.defined()) return {};
+    int64_t channels = 0;
+    for (const torch::Tensor& part : parts) {
+      if (part.dim() < 2 || !takes_own(part) || wants_slope(part)) return {};
+      channels += part.size(1);
+    }
+    const bool vectors = std::all_of(statistics.begin(), statistics.end(), [&](const auto& each) {
       return each.dim() == 1 && each.scalar_type() == torch::kFloat && each.size(0) == channels;
     });
-    if (!vectors) return {};
-    const Tensors statistics(inputs.begin() + 1, inputs.end());
-    if (parts.empty()) {
-      if (!takes_own(x) || wants_slope(x)) return {};
-      return scaled_channels(x, *lines_.lines(statistics, epsilon_), finish.activation);
-    }
-    const bool slopes = std::any_of(parts.begin(), parts.end(), wants_slope);
-    if (slopes || !join_side_by_side(parts)) return {};
-    return joined_channels(parts, lines_.lines(statistics, epsilon_).get(), finish.activation);
+    if (!vectors || (parts.size() > 1 && !join_side_by_side(parts))) return {};
+    const std::shared_ptr<const ChannelLines> lines = lines_.lines(statistics, epsilon_);
+    return parts.size() > 1 ? joined_channels(parts, lines.get(), finish.activation)
+                            : scaled_channels(parts[0], *lines, finish.activation);
   }
 
   // A negative scale exchanges the ends.

@@ -56,6 +56,27 @@ TensorNames learned_tensors(const Graph& graph, const TensorNames& flowing) {
   return learned;
 }
 
+// Real numbers of the inputs, and what is computed from them without becoming a flag or an integer
+// on the way.
+TensorNames real_tensors(const Graph& graph,
+                         const std::map<std::string, torch::ScalarType>& types) {
+  const auto is_real = [&](const std::string& name) {
+    const auto found = types.find(name);
+    return found == types.end() || torch::isFloatingType(found->second);
+  };
+  TensorNames real;
+  for (const TensorInfo& input : graph.inputs) {
+    if (is_real(input.name)) real.insert(input.name);
+  }
+  for (const Node& node : graph.nodes) {
+    if (!reads_any(node, real)) continue;
+    for (const std::string& output : node.outputs) {
+      if (is_real(output)) real.insert(output);
+    }
+  }
+  return real;
+}
+
 bool is_index(const Node& node, size_t input) {
   const bool gathers = node.op == "Gather" || node.op == "GatherND" || node.op == "GatherElements";
   return gathers && input == 1;
@@ -68,6 +89,7 @@ std::optional<std::vector<std::string>> passing_tensors(const Graph& graph,
   const TensorNames behind = downstream_of(graph, feature, flowing);
   const TensorNames learned = learned_tensors(graph, flowing);
   const std::map<std::string, torch::ScalarType> types = tensor_types(graph);
+  const TensorNames real = real_tensors(graph, types);
   TensorNames passing;
   for (const Node& node : graph.nodes) {
     if (!reads_any(node, behind) || !flowing.contains(node.outputs[0])) continue;
@@ -77,7 +99,7 @@ std::optional<std::vector<std::string>> passing_tensors(const Graph& graph,
       const torch::ScalarType type = types.at(name);
       const bool known = type == torch::kBool || type == types.at(feature) ||
                          (torch::isIntegralType(type, false) && is_index(node, i));
-      if (!known || learned.contains(name)) return std::nullopt;
+      if (!known || learned.contains(name) || real.contains(name)) return std::nullopt;
       passing.insert(name);
     }
   }

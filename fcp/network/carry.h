@@ -5,11 +5,15 @@
 //
 // The joint tensor is the cut. Balls have the scale 0 where it carries something: a mask stays what
 // it is for its row, and bounds take it for a constant. This is the score over the head
-// g(v; mask of the row), as valid as one without a mask: it is a function of x and y alone.
+// g(v; mask of the row). It is as valid as one without a mask, because it is a function of x and y
+// alone, and its bounds are as sound, because they are those of one row's own g.
 //
-// Carried are flags, numbers of the feature's type, and the indices of a Gather, if they were
-// computed without learned weights (layers, normalisations, tables that are looked up). What else
-// passes a cut makes it invalid, as cut.h says. Cost: two runs of the part before the cut.
+// That would hold for whatever is carried. But a feature past which the input's own numbers reach
+// the output is not what a cut asks for: a ball around it would hold a part of what the network
+// knows. Carried are therefore flags, numbers of the feature's type, and the indices of a Gather, if
+// they were computed without learned weights (layers, normalisations, tables that are looked up)
+// from flags and integers: inputs of such types, and comparisons of others. What else passes a cut
+// makes it invalid, as cut.h says. Cost: two runs of the part before the cut.
 // Tested by tests/bounds/moved_rows_test.cc.
 #pragma once
 

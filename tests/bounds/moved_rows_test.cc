@@ -193,5 +193,15 @@ TEST(CarriedMask, RefusesWhatWasLearned) {
   EXPECT_FALSE(carry_past_cut(graph, graph, "token").has_value());  // separates the graph
 }
 
+// The numbers of the flags themselves pass the cut, not whether they are above 0.
+TEST(CarriedMask, RefusesRealNumbersOfTheInput) {
+  torch::manual_seed(56);
+  Graph graph = masked_network();
+  for (Node& node : graph.nodes) {
+    if (node.outputs[0] == "mask") node = make_node("Mul", {"flag", "never"}, {"mask"});
+  }
+  EXPECT_FALSE(carry_past_cut(graph, graph, "h").has_value());
+}
+
 }  // namespace
 }  // namespace fcp

@@ -10,7 +10,7 @@
 
 int main(int argc, char** argv) {
   const int code = fcp::cli::run_program(argc, argv);
-#ifndef __SANITIZE_ADDRESS__  // which looks for leaks at the end
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which report at the end
   // Libraries take a tenth of a second to take down what the system takes back at once, and a CUDA
   // device two. Ranks of an MPI job say good-bye to each other.
   if (fcp::declared_ranks() == 0) {

@@ -1,8 +1,8 @@
 // Items that a thread of its own makes ahead of whoever takes them, one after the other: at most
-// `ahead` of them wait, so that memory is bounded. Taking one hands the taker's old item back, whose
-// memory the maker may use again. What the maker throws reaches the taker at that item's turn, and
-// nothing is made afterwards. Where the system gives no thread, an item is made when it is asked
-// for. Tested by tests/base/made_ahead_test.cc.
+// `ahead` of them wait, so that memory is bounded. Taking one hands the taker's old item back,
+// whose memory the maker may use again. What the maker throws reaches the taker at that item's
+// turn, and nothing is made afterwards. Where the system gives no thread, an item is made when it
+// is asked for. Tested by tests/base/made_ahead_test.cc.
 #pragma once
 
 #include <algorithm>

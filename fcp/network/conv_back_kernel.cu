@@ -1,5 +1,5 @@
-// One block for each image, whose coefficients lie in shared memory: every number of the result sums
-// over the windows that it is in.
+// One block for each image, whose coefficients lie in shared memory: every number of the result
+// sums over the windows that it is in.
 #include <cuda_runtime.h>
 
 #include "fcp/network/conv_back_kernel.h"

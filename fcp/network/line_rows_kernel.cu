@@ -47,9 +47,11 @@ const char* launch_lines(const DeviceRows<T>& a, const DeviceLines<T>& lines, T*
                          void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
   if (a.width >= kTeamLong) {
-    lines_kernel<T, kTeamBlock><<<team_blocks(a, kTeamBlock), kTeamBlock, 0, on>>>(a, lines, out, sums);
+    lines_kernel<T, kTeamBlock>
+        <<<team_blocks(a, kTeamBlock), kTeamBlock, 0, on>>>(a, lines, out, sums);
   } else {
-    lines_kernel<T, kTeamWarp><<<team_blocks(a, kTeamWarp), kTeamBlock, 0, on>>>(a, lines, out, sums);
+    lines_kernel<T, kTeamWarp>
+        <<<team_blocks(a, kTeamWarp), kTeamBlock, 0, on>>>(a, lines, out, sums);
   }
   return launch_error();
 }

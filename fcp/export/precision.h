@@ -1,10 +1,10 @@
 // How much of an interval single precision loses.
 //
 // fcp and another runtime compute the ends of an exported interval in the network's precision, each
-// with roundings of its own. Where a ball is so small beside the feature that v ± r keeps few digits
-// of r, or where a head makes much of a roundoff, they disagree by more than the slack of an export
-// pays for (export.h), inwards too. The loss is measured on an example feature, where the ends are
-// computed in both precisions:
+// with roundings of its own. Where a ball is so small beside the feature that v ± r keeps few
+// digits of r, or where a head makes much of a roundoff, they disagree by more than the slack of an
+// export pays for (export.h), inwards too. The loss is measured on an example feature, where the
+// ends are computed in both precisions:
 //
 //   loss = max |e₃₂ − e₆₄| / max |e₆₄|        over the numbers of an output and both ends
 //

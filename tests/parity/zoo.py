@@ -2,7 +2,8 @@
 """Networks that others wrote, against ONNX Runtime: python zoo.py PROGRAM [FILTER …].
 
 Each network is made with random weights in a small configuration (zoo_networks.py and the files it
-names), exported as people export it (torch's old and new exporter, skl2onnx, onnxmltools, Keras), and
+names), exported as people export it (torch's old and new exporter, skl2onnx, onnxmltools, CatBoost, Keras),
+and
 
   read     `fcp inspect` takes the file;
   forward  `fcp run` gives what ONNX Runtime gives, to 1e-4 of the largest answer, or to what
@@ -23,7 +24,7 @@ names them. --keep FOLDER leaves each network's files there and takes them from 
 --json FILE adds one line per network, which zoo_table.py makes the table of docs/networks.md from.
 
 Needs from PyPI: onnx, onnxruntime, numpy; and whatever of torch, torchvision, timm, transformers,
-onnxscript, scikit-learn, skl2onnx, lightgbm, xgboost, onnxmltools, keras is wanted.
+onnxscript, scikit-learn, skl2onnx, lightgbm, xgboost, onnxmltools, catboost, keras is wanted.
 """
 
 import argparse

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import warnings
@@ -23,6 +24,10 @@ Source = Union[Model, torch.nn.Module, str, "os.PathLike[str]", Any]
 Self = TypeVar("Self", bound="Estimator")
 
 _BY_LABEL = ("predicted", "label")
+
+# Of a score's name, which never change.
+_predicts_labels = functools.lru_cache(maxsize=None)(_fcp.predicts_labels)
+_uses_features = functools.lru_cache(maxsize=None)(_fcp.uses_features)
 
 
 class Checked(NamedTuple):
@@ -151,7 +156,7 @@ class Estimator(Parameters):
     def _check_method(self) -> None:
         self._check_others()
         if self.method != AUTO:
-            self._check_kind(self.method, _fcp.predicts_labels(self.method))
+            self._check_kind(self.method, _predicts_labels(self.method))
 
     def _options(self) -> Dict[str, Any]:
         options = self._library_options()
@@ -164,7 +169,7 @@ class Estimator(Parameters):
     def _looks_at_features(self) -> bool:
         if self.method == AUTO or self.calibration == "localized":
             return True
-        return _fcp.uses_features(self.method)
+        return _uses_features(self.method)
 
     def _looks_at_rows(self) -> bool:
         """Whether anything but the network's answer counts."""

@@ -3,6 +3,7 @@
 // each.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "fcp/base/lanes.h"
@@ -104,34 +105,44 @@ FCP_KERNEL void channel_place(const ChannelTile& tile, size_t first, size_t chan
   if (channel < channels) channel_rest<Floats, kLargest>(tile, channel, channels - channel);
 }
 
-// kParts vectors of channels at `places` places: six at a time, never fewer than three.
+// kParts vectors of channels from `channel` on at 3 to 6 places.
 template <typename Floats, size_t kParts>
-FCP_KERNEL void channel_places(ChannelTile tile, size_t channel, size_t places) {
-  size_t tiles = (places + 5) / 6;
-  for (; tiles > 0; --tiles) {
+FCP_KERNEL void channel_some(const ChannelTile& tile, size_t channel, size_t places) {
+  if (places == 6) channel_tile<Floats, 6, kParts, false>(tile, channel);
+  if (places == 5) channel_tile<Floats, 5, kParts, false>(tile, channel);
+  if (places == 4) channel_tile<Floats, 4, kParts, false>(tile, channel);
+  if (places == 3) channel_tile<Floats, 3, kParts, false>(tile, channel);
+}
+
+// Channels [first, last) at `places` places: six at a time, never fewer than three. Returns where
+// whole vectors end.
+template <typename Floats>
+FCP_KERNEL size_t channel_places(ChannelTile tile, size_t first, size_t last, size_t places) {
+  constexpr size_t kStep = kFloatsIn<Floats>;
+  size_t channel = first;
+  for (size_t tiles = (places + 5) / 6; tiles > 0; --tiles) {
     const size_t some = (places + tiles - 1) / tiles;
-    if (some == 6) channel_tile<Floats, 6, kParts, false>(tile, channel);
-    if (some == 5) channel_tile<Floats, 5, kParts, false>(tile, channel);
-    if (some == 4) channel_tile<Floats, 4, kParts, false>(tile, channel);
-    if (some == 3) channel_tile<Floats, 3, kParts, false>(tile, channel);
+    channel = first;
+    for (; channel + 2 * kStep <= last; channel += 2 * kStep) {
+      channel_some<Floats, 2>(tile, channel, some);
+    }
+    for (; channel + kStep <= last; channel += kStep) channel_some<Floats, 1>(tile, channel, some);
     tile.at += static_cast<ptrdiff_t>(some) * tile.place_step;
     tile.out += static_cast<ptrdiff_t>(some) * tile.out_step;
     places -= some;
   }
+  return channel;
 }
 
-// Filters of all channels at `places` places.
+// Filters of all channels at `places` places: as many channels at a time as have their weights in
+// half of the first cache, so that images are read in the order in which they lie.
 template <typename Floats>
 FCP_KERNEL void filter_places(ChannelTile tile, size_t channels, size_t places) {
-  constexpr size_t kStep = kFloatsIn<Floats>;
+  constexpr size_t kStep = kFloatsIn<Floats>, kCachedWeights = 1 << 12;
+  const size_t wide = kCachedWeights / (tile.count + 1) / (2 * kStep) * (2 * kStep) + 2 * kStep;
   size_t channel = 0;
-  if (places >= 3) {
-    for (; channel + 2 * kStep <= channels; channel += 2 * kStep) {
-      channel_places<Floats, 2>(tile, channel, places);
-    }
-    for (; channel + kStep <= channels; channel += kStep) {
-      channel_places<Floats, 1>(tile, channel, places);
-    }
+  for (size_t first = 0; places >= 3 && first < channels; first += wide) {
+    channel = channel_places<Floats>(tile, first, std::min(channels, first + wide), places);
   }
   if (channel == channels) return;
   for (size_t i = 0; i < places; ++i) {

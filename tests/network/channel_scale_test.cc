@@ -18,7 +18,7 @@
 namespace fcp {
 namespace {
 
-constexpr auto kLast = at::MemoryFormat::ChannelsLast;
+constexpr auto kScaleLast = at::MemoryFormat::ChannelsLast;
 
 // Also: one pass with what follows gives the bits of two, in either layout.
 TEST(ChannelScale, EqualsBatchNormalization) {
@@ -39,7 +39,7 @@ TEST(ChannelScale, EqualsBatchNormalization) {
     const torch::Tensor exact = torch::relu(torch::batch_norm(
         wide(x), wide(scale), wide(shift), wide(mean), wide(variance), false, 0, 1e-5f, false));
     EXPECT_TRUE(torch::allclose(wide(y), exact, 1e-5, 1e-5));
-    EXPECT_TRUE(torch::equal(network.forward(x.contiguous(kLast)), y));
+    EXPECT_TRUE(torch::equal(network.forward(x.contiguous(kScaleLast)), y));
     EXPECT_TRUE(torch::equal(network.forward(x.narrow(0, 1, 1)), y.narrow(0, 1, 1)));
     EXPECT_TRUE(
         torch::equal(network.run({x}, [](const Step&, const Tensors&, const Tensors&) {})[0], y));
@@ -50,9 +50,9 @@ TEST(ChannelScale, EqualsBatchNormalization) {
 
 TEST(ChannelScale, JoinsWhatLiesSideBySide) {
   torch::manual_seed(5);
-  const std::vector<torch::Tensor> parts = {torch::randn({2, 32, 3, 5}).contiguous(kLast),
-                                            torch::randn({2, 7, 3, 5}).contiguous(kLast),
-                                            torch::randn({2, 2, 3, 5}).contiguous(kLast)};
+  const std::vector<torch::Tensor> parts = {torch::randn({2, 32, 3, 5}).contiguous(kScaleLast),
+                                            torch::randn({2, 7, 3, 5}).contiguous(kScaleLast),
+                                            torch::randn({2, 2, 3, 5}).contiguous(kScaleLast)};
   ASSERT_TRUE(join_side_by_side(parts));
   const torch::Tensor whole = torch::cat(parts, 1);
   EXPECT_TRUE(torch::equal(joined_channels(parts, nullptr), whole));
@@ -68,7 +68,7 @@ TEST(ChannelScale, JoinsWhatLiesSideBySide) {
   }
   EXPECT_FALSE(join_side_by_side({parts[0], parts[1].contiguous()})) << "places side by side";
   EXPECT_FALSE(join_side_by_side({parts[0], parts[1].to(torch::kDouble)}));
-  EXPECT_FALSE(join_side_by_side({parts[0], torch::randn({2, 2, 5, 3}).contiguous(kLast)}));
+  EXPECT_FALSE(join_side_by_side({parts[0], torch::randn({2, 2, 5, 3}).contiguous(kScaleLast)}));
 }
 
 // A changed statistic is seen, and not taken from the last call.
@@ -88,8 +88,8 @@ TEST(ChannelSums, HaveTheBitsOfSumsOfRows) {
     for (const int64_t side : {1, 2, 5, 14}) {
       const torch::Tensor x = torch::randn({3, channels, side, side + 2});
       const torch::Tensor expected = sum_along(x, {2, 3}, true);
-      EXPECT_TRUE(torch::equal(channel_sums(x.contiguous(kLast)), expected));
-      EXPECT_TRUE(torch::equal(sum_along(x.contiguous(kLast), {2, 3}, true), expected));
+      EXPECT_TRUE(torch::equal(channel_sums(x.contiguous(kScaleLast)), expected));
+      EXPECT_TRUE(torch::equal(sum_along(x.contiguous(kScaleLast), {2, 3}, true), expected));
     }
   }
 }

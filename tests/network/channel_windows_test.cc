@@ -18,9 +18,9 @@
 namespace fcp {
 namespace {
 
-constexpr auto kLast = at::MemoryFormat::ChannelsLast;
+constexpr auto kWindowsLast = at::MemoryFormat::ChannelsLast;
 
-bool same(const torch::Tensor& a, const torch::Tensor& b) {
+bool same_numbers(const torch::Tensor& a, const torch::Tensor& b) {
   return torch::allclose(a, b, 0, 0, /*equal_nan=*/true);
 }
 
@@ -67,20 +67,23 @@ TEST(ChannelWindows, HaveTheBitsOfPlanes) {
     ChannelFilters filters;
     const ChannelWeights& weights = *filters.packed(w);
     EXPECT_TRUE(weights.finite);
-    const torch::Tensor lying = x.contiguous(kLast), planes = depthwise_conv(x, w, bias, plan);
+    const torch::Tensor lying = x.contiguous(kWindowsLast),
+                        planes = depthwise_conv(x, w, bias, plan);
     const torch::Tensor found = depthwise_channels(lying, w, bias, plan, weights);
-    EXPECT_TRUE(same(found, planes)) << each.channels << " " << each.kernel << " " << each.stride;
-    EXPECT_TRUE(same(depthwise_channels(x, w, {}, plan, weights), depthwise_conv(x, w, {}, plan)));
+    EXPECT_TRUE(same_numbers(found, planes))
+        << each.channels << " " << each.kernel << " " << each.stride;
+    EXPECT_TRUE(
+        same_numbers(depthwise_channels(x, w, {}, plan, weights), depthwise_conv(x, w, {}, plan)));
     Finish finish;
     finish.activation = {Bend::kHardSwish};
     finish.added = torch::randn({2, each.channels, plan.places[0], plan.places[1]});
-    EXPECT_TRUE(same(depthwise_channels(lying, w, bias, plan, weights, finish),
-                     activated(planes + finish.added, finish.activation)));
-    EXPECT_TRUE(same(largest_in_channel_windows(lying, {each.kernel, each.kernel}, plan),
-                     largest_in_windows(x, {each.kernel, each.kernel}, plan)));
+    EXPECT_TRUE(same_numbers(depthwise_channels(lying, w, bias, plan, weights, finish),
+                             activated(planes + finish.added, finish.activation)));
+    EXPECT_TRUE(same_numbers(largest_in_channel_windows(lying, {each.kernel, each.kernel}, plan),
+                             largest_in_windows(x, {each.kernel, each.kernel}, plan)));
     const int before = at::get_num_threads();
     at::set_num_threads(2);
-    EXPECT_TRUE(same(depthwise_channels(lying, w, bias, plan, weights), found));
+    EXPECT_TRUE(same_numbers(depthwise_channels(lying, w, bias, plan, weights), found));
     at::set_num_threads(before);
   }
 }

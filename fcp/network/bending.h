@@ -1,4 +1,4 @@
-// The activations of finish.h, one vector at a time, for loops that have their numbers in registers.
+// The activations of finish.h, one vector at a time, for loops whose numbers are in registers.
 // Tested by tests/network/finish_test.cc.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What Conv and ConvTranspose have in common: checks, and what bounds need to know of both. Tested by
+// What Conv and ConvTranspose have in common: checks, and what bounds need to know. Tested by
 // tests/network/ops_linear_test.cc.
 #pragma once
 

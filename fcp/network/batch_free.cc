@@ -83,6 +83,31 @@ bool convolves_rows(const Step& step, const Tensors& constants) {
   return near && groups == weight.size(0) && weight.size(1) == 1;
 }
 
+// Normalisation by constant statistics in single precision (channel_scale.h).
+bool scales_rows(const Step& step, const Tensors& constants) {
+  const auto trains = step.node.attributes.find("training_mode");
+  if (trains != step.node.attributes.end() && std::get<int64_t>(trains->second) != 0) return false;
+  return std::all_of(step.inputs.begin() + 1, step.inputs.end(), [&](int slot) {
+    const torch::Tensor& value = constants[static_cast<size_t>(slot)];
+    return value.defined() && value.scalar_type() == torch::kFloat;
+  });
+}
+
+// The mean of windows without padding, by loops of our own (channel_windows.h, own_conv.h).
+bool averages_rows(const Step& step) {
+  const auto& attributes = step.node.attributes;
+  const auto kernel = attributes.find("kernel_shape"), pads = attributes.find("pads");
+  if (kernel == attributes.end() || attributes.contains("auto_pad")) return false;
+  if (attributes.contains("ceil_mode") && std::get<int64_t>(attributes.at("ceil_mode")) != 0) {
+    return false;
+  }
+  if (attributes.contains("dilations")) return false;
+  const bool flat = std::get<std::vector<int64_t>>(kernel->second).size() == 2;
+  const bool unpadded = pads == attributes.end() ||
+                        std::get<std::vector<int64_t>>(pads->second) == std::vector<int64_t>(4, 0);
+  return flat && unpadded;
+}
+
 }  // namespace
 
 bool is_batch_free(const Network& network) {
@@ -97,6 +122,8 @@ bool is_batch_free(const Network& network) {
     if (!node.domain.empty() && node.domain != "ai.onnx") return false;
     if (node.op == "Gemm" || node.op == "MatMul") return multiplies_rows(step, constants);
     if (node.op == "Conv") return convolves_rows(step, constants);
+    if (node.op == "BatchNormalization") return scales_rows(step, constants);
+    if (node.op == "AveragePool") return averages_rows(step);
     return batch_free_ops().contains(node.op);
   });
 }

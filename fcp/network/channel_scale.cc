@@ -1,6 +1,7 @@
 #include "fcp/network/channel_scale.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <ATen/Parallel.h>
 #include <torch/utils.h>
@@ -55,31 +56,108 @@ FCP_AVX512 void scale_avx512(const ScaleWork& work) { scale_numbers<Floats16>(wo
 FCP_AVX2 void scale_avx2(const ScaleWork& work) { scale_numbers<Floats8>(work); }
 void scale_plain(const ScaleWork& work) { scale_numbers<Floats4>(work); }
 
+using ScaleKernel = void (*)(const ScaleWork&);
+ScaleKernel scale_kernel() {
+  const int width = simd_width();
+  return width == 512 ? scale_avx512 : width == 256 ? scale_avx2 : scale_plain;
+}
+
+constexpr size_t kLeastNumbers = size_t{1} << 16;  // below, a thread costs more than it does
+
 }  // namespace
 
-torch::Tensor scaled_channels(const torch::Tensor& x, const std::vector<float>& scale,
-                              const std::vector<float>& shift, const Bending& activation) {
-  constexpr size_t kLeastNumbers = size_t{1} << 16;  // below, a thread costs more than it does
+std::shared_ptr<const ChannelLines> LineCache::lines(const std::vector<torch::Tensor>& statistics,
+                                                     double epsilon) {
+  const std::lock_guard lock(mutex_);
+  bool known = sources_.size() == statistics.size() && epsilon_ == epsilon;
+  for (size_t i = 0; known && i < statistics.size(); ++i) known = sources_[i].is(statistics[i]);
+  if (known) return lines_;
+  std::vector<torch::Tensor> four;
+  sources_.clear();
+  for (const torch::Tensor& each : statistics) {
+    four.push_back(each.contiguous());
+    sources_.emplace_back(each);
+  }
+  const auto at = [&](size_t which, size_t channel) {
+    return static_cast<double>(four[which].data_ptr<float>()[channel]);
+  };
+  auto made = std::make_shared<ChannelLines>();
+  for (size_t c = 0; c < static_cast<size_t>(four[0].size(0)); ++c) {
+    const double a = at(0, c) / std::sqrt(at(3, c) + epsilon);
+    made->scale.push_back(static_cast<float>(a));
+    made->shift.push_back(static_cast<float>(at(1, c) - at(2, c) * a));
+  }
+  epsilon_ = epsilon;
+  lines_ = made;
+  return lines_;
+}
+
+torch::Tensor scaled_channels(const torch::Tensor& x, const ChannelLines& lines,
+                              const Bending& activation) {
   const bool side_by_side = channels_lie_last(x);
   const torch::Tensor in = side_by_side ? x.detach() : x.detach().contiguous();
   torch::Tensor out = torch::empty_like(in);
   if (out.numel() == 0) return out;
-  const size_t channels = scale.size(), numbers = static_cast<size_t>(x.numel());
+  const size_t channels = lines.scale.size(), numbers = static_cast<size_t>(x.numel());
   const size_t width =
       side_by_side ? channels : numbers / (static_cast<size_t>(x.size(0)) * channels);
   const float* from = in.data_ptr<float>();
   float* to = out.data_ptr<float>();
-  const int bits = simd_width();
-  const auto kernel = bits == 512 ? scale_avx512 : bits == 256 ? scale_avx2 : scale_plain;
+  const ScaleKernel kernel = scale_kernel();
   parallel_rows(numbers / width, kLeastNumbers / width + 1,
                 static_cast<size_t>(at::get_num_threads()), [&](size_t first, size_t last) {
                   for (size_t row = first; row < last; ++row) {
                     const size_t channel = side_by_side ? 0 : row % channels;
-                    float* numbers_out = to + row * width;
-                    kernel({from + row * width, numbers_out, scale.data() + channel,
-                            shift.data() + channel, width, !side_by_side});
+                    float* row_out = to + row * width;
+                    kernel({from + row * width, row_out, lines.scale.data() + channel,
+                            lines.shift.data() + channel, width, !side_by_side});
                     if (activation.bend == Bend::kNone) continue;
-                    finish_rows(activation, {numbers_out, nullptr, numbers_out, 1, width, 0});
+                    finish_rows(activation, {row_out, nullptr, row_out, 1, width, 0});
+                  }
+                });
+  return out;
+}
+
+bool join_side_by_side(const std::vector<torch::Tensor>& parts) {
+  const torch::Tensor& first = parts[0];
+  return std::all_of(parts.begin(), parts.end(), [&](const torch::Tensor& part) {
+    return part.is_cpu() && part.scalar_type() == torch::kFloat && channels_lie_last(part) &&
+           part.size(0) == first.size(0) && part.size(2) == first.size(2) &&
+           part.size(3) == first.size(3);
+  });
+}
+
+torch::Tensor joined_channels(const std::vector<torch::Tensor>& parts, const ChannelLines* lines,
+                              const Bending& activation) {
+  std::vector<int64_t> shape = parts[0].sizes().vec();
+  shape[1] = 0;
+  for (const torch::Tensor& part : parts) shape[1] += part.size(1);
+  torch::Tensor out = torch::empty(shape, parts[0].options(), at::MemoryFormat::ChannelsLast);
+  if (out.numel() == 0) return out;
+  const auto channels = static_cast<size_t>(shape[1]);
+  const size_t places = static_cast<size_t>(out.numel()) / channels;
+  const ScaleKernel kernel = scale_kernel();
+  const auto join_place = [&](size_t place, float* to) {
+    size_t channel = 0;
+    for (const torch::Tensor& part : parts) {
+      const auto count = static_cast<size_t>(part.size(1));
+      const float* from = part.data_ptr<float>() + place * count;
+      if (lines == nullptr) {
+        std::copy_n(from, count, to + channel);
+      } else {
+        kernel({from, to + channel, lines->scale.data() + channel, lines->shift.data() + channel,
+                count, false});
+      }
+      channel += count;
+    }
+  };
+  parallel_rows(places, kLeastNumbers / channels + 1, static_cast<size_t>(at::get_num_threads()),
+                [&](size_t first, size_t last) {
+                  for (size_t place = first; place < last; ++place) {
+                    float* to = out.data_ptr<float>() + place * channels;
+                    join_place(place, to);
+                    if (activation.bend == Bend::kNone) continue;
+                    finish_rows(activation, {to, nullptr, to, 1, channels, 0});
                   }
                 });
   return out;

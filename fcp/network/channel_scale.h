@@ -1,18 +1,48 @@
 // One scale and one shift for each channel, y = a_c x + b_c, and what follows (finish.h), in one
-// pass: normalisation by given statistics. Float32 on the CPU, x [N, C, …] in any layout, the same
-// bits in each; without gradients. Tested by tests/network/dense_conv_test.cc.
+// pass: normalisation by given statistics. x may be given in parts whose channels lie side by side
+// and are joined on the way. Float32 on the CPU, x [N, C, …] in any layout, the same bits in each;
+// without gradients. Tested by tests/network/channel_scale_test.cc.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include <torch/types.h>
 
 #include "fcp/network/finish.h"
+#include "fcp/network/packed_cache.h"
 
 namespace fcp {
 
-// scale and shift [C]; Finish::bias and Finish::added are not looked at. Lies in memory as x does.
-torch::Tensor scaled_channels(const torch::Tensor& x, const std::vector<float>& scale,
-                              const std::vector<float>& shift, const Bending& activation = {});
+struct ChannelLines {
+  std::vector<float> scale, shift;
+};
+
+// The lines of the last statistics asked about, a = scale / √(variance + ε), b = bias − mean · a,
+// in double precision and rounded; made once for constant ones.
+class LineCache {
+ public:
+  // scale, bias, mean, variance [C], float32 on the CPU.
+  std::shared_ptr<const ChannelLines> lines(const std::vector<torch::Tensor>& statistics,
+                                            double epsilon);
+
+ private:
+  std::mutex mutex_;
+  std::vector<KnownTensor> sources_;
+  double epsilon_ = 0;
+  std::shared_ptr<const ChannelLines> lines_;
+};
+
+// Lies in memory as x does.
+torch::Tensor scaled_channels(const torch::Tensor& x, const ChannelLines& lines,
+                              const Bending& activation = {});
+
+// Whether these are images of one size whose channels can be joined where they lie side by side.
+bool join_side_by_side(const std::vector<torch::Tensor>& parts);
+
+// The channels of all parts, side by side; `lines` may be null.
+torch::Tensor joined_channels(const std::vector<torch::Tensor>& parts, const ChannelLines* lines,
+                              const Bending& activation = {});
 
 }  // namespace fcp

@@ -7,10 +7,12 @@
 // their taps lie side by side already, so that a window is a list of pieces, none of which is
 // copied. A tap outside of the image is a piece of zeros, and left out where all windows of a strip
 // have it there. Windows of few channels are written side by side first. The filters are packed
-// once. What follows (finish.h) is done to each panel of the result while it is in the caches.
+// once. What follows (finish.h) is done by the product. Windows of several images are rows of one
+// product, so that the filters are read once for many small images.
 //
-// Rule: is_dense below. Each number is one sequence of operations, and windows are grouped within
-// their image, so that the bits do not depend on the batch or on threads.
+// Rule: is_dense below. Each number is one sequence of operations, but for products of padding with
+// weights, which are left out only where all weights are finite and a sum stays the same to the
+// last bit: the bits do not depend on the batch or on threads.
 // Cost: 2 · taps · C · M per place, at the speed of a matrix product.
 // Reference: M. Dukhan, The Indirect Convolution Algorithm, 2019. Tested by
 // tests/network/dense_conv_test.cc.

@@ -5,33 +5,11 @@
 #include <ATen/Parallel.h>
 #include <torch/utils.h>
 
-#include "fcp/base/lane_functions.h"
 #include "fcp/base/parallel.h"
+#include "fcp/network/bending.h"
 
 namespace fcp {
 namespace {
-
-template <typename Floats, Bend kBend>
-FCP_KERNEL void bend_floats(const Bending& with, typename Floats::Type* at) {
-  typedef typename Floats::Type Vector;
-  const Vector x = *at, zero = {};
-  if constexpr (kBend == Bend::kRelu) {
-    *at = x < zero ? zero : x;
-  } else if constexpr (kBend == Bend::kClip) {
-    const Vector low = zero + with.first, high = zero + with.second;
-    *at = x > high ? high : x < low ? low : x;
-  } else if constexpr (kBend == Bend::kHardSwish) {
-    const Vector three = x + 3.0f, six = zero + 6.0f;
-    *at = x * ((three < zero ? zero : three > six ? six : three) * 0.166666667f);
-  } else if constexpr (kBend == Bend::kHardSigmoid) {
-    const Vector line = x * with.first + with.second, one = zero + 1.0f;
-    *at = line < zero ? zero : line > one ? one : line;
-  } else if constexpr (kBend == Bend::kGelu || kBend == Bend::kErfGelu) {
-    Vector y = kBend == Bend::kGelu ? x * 0.70710678f : x / with.first;
-    erf_floats<Floats>(y);
-    *at = x * (y + 1.0f) * 0.5f;
-  }
-}
 
 // `count` numbers, all of a vector or the first of them.
 template <typename Floats, Bend kBend>

@@ -19,15 +19,15 @@ Step fused_step(const std::vector<Step>& steps, const FusedChain& chain) {
   whole.outputs = steps[chain.steps.back()].outputs;
   std::map<int, int> made;  // slot to the part that makes it
   std::vector<FusedOp::Part> parts;
-  const auto input_of = [&](int slot, size_t from) {
-    const auto begin = whole.inputs.begin() + static_cast<ptrdiff_t>(from);
-    const auto found = std::find(begin, whole.inputs.end(), slot);
+  const auto input_of = [&](int slot) {
+    const auto found = std::find(whole.inputs.begin(), whole.inputs.end(), slot);
     const auto at = static_cast<int>(found - whole.inputs.begin());
     if (found == whole.inputs.end()) whole.inputs.push_back(slot);
     return at;
   };
   for (const size_t i : chain.steps) {
     FusedOp::Part part;
+    part.node = steps[i].node;
     part.op = steps[i].op;
     for (size_t j = 0; j < steps[i].inputs.size(); ++j) {
       const int slot = steps[i].inputs[j];
@@ -39,14 +39,17 @@ Step fused_step(const std::vector<Step>& steps, const FusedChain& chain) {
       else if (inner != made.end())
         part.sources.push_back({inner->second, true});
       else
-        part.sources.push_back({input_of(slot, 0), false});
+        part.sources.push_back({input_of(slot), false});
     }
     made[steps[i].outputs[0]] = static_cast<int>(parts.size());
     parts.push_back(std::move(part));
   }
-  const int bias = chain.bias < 0 ? -1 : input_of(chain.bias, 0);
-  const int added = chain.added < 0 ? -1 : input_of(chain.added, 0);
-  whole.op = std::make_shared<FusedOp>(std::move(parts), chain.activation, bias, added);
+  FusedOp::Ends ends;
+  ends.activation = chain.activation;
+  if (chain.bias >= 0) ends.bias = input_of(chain.bias);
+  if (chain.added >= 0) ends.added = input_of(chain.added);
+  ends.joins = chain.joins;
+  whole.op = std::make_shared<FusedOp>(std::move(parts), ends);
   return whole;
 }
 
@@ -55,6 +58,7 @@ Step fused_step(const std::vector<Step>& steps, const FusedChain& chain) {
 bool takes_any_layout(const Node& node) {
   static const std::set<std::string> ops = {"Abs",
                                             "Add",
+                                            "AveragePool",
                                             "BatchNormalization",
                                             "Cast",
                                             "Ceil",

@@ -4,7 +4,7 @@
 //
 //   Conv, Gemm       [+ a tensor]                    [activation]
 //   MatMul           [+ a constant for each column]  [+ a tensor] [activation]
-//   BatchNormalization                               [activation]
+//   [Concat of channels] BatchNormalization          [activation]
 //
 // (finish.h lists the activations; GELU is known as Gelu and as the Div, Erf, Add, Mul, Mul that
 // exporters write.) On the way images keep their channels side by side (libtorch's channels-last

@@ -35,8 +35,12 @@ class ChainFinder {
   // The chain that begins with step i; empty where it cannot be the first.
   FusedChain find(size_t i) {
     FusedChain chain;
-    if (!leads(steps_[i])) return chain;
+    if (taken_.contains(i)) return chain;
+    const int next = joins_channels(steps_[i]) ? only_reader(i) : -1;
+    chain.joins = next >= 0 && normalizes(steps_[static_cast<size_t>(next)]);
+    if (!chain.joins && !leads(steps_[i])) return chain;
     chain.steps = {i};
+    if (chain.joins) chain.steps.push_back(static_cast<size_t>(next));
     while (chain.activation.bend == Bend::kNone && (takes_one(chain) || takes_gelu(chain))) {
     }
     taken_.insert(chain.steps.begin(), chain.steps.end());
@@ -56,12 +60,23 @@ class ChainFinder {
     return value.item<float>();
   }
 
+  static bool joins_channels(const Step& step) {
+    const auto found = step.node.attributes.find("axis");
+    if (!is_plain_op(step, "Concat") || found == step.node.attributes.end()) return false;
+    const auto* axis = std::get_if<int64_t>(&found->second);
+    return axis != nullptr && *axis == 1;
+  }
+
+  // By constant statistics.
+  bool normalizes(const Step& step) const {
+    return is_plain_op(step, "BatchNormalization") && step.outputs.size() == 1 &&
+           !constant(step.inputs[0]).defined() &&
+           std::all_of(step.inputs.begin() + 1, step.inputs.end(),
+                       [&](int slot) { return constant(slot).defined(); });
+  }
+
   bool leads(const Step& step) const {
-    if (is_plain_op(step, "BatchNormalization")) {
-      return step.outputs.size() == 1 && !constant(step.inputs[0]).defined() &&
-             std::all_of(step.inputs.begin() + 1, step.inputs.end(),
-                         [&](int slot) { return constant(slot).defined(); });
-    }
+    if (normalizes(step)) return true;
     const bool conv = is_plain_op(step, "Conv"), gemm = is_plain_op(step, "Gemm");
     if (!conv && !gemm && !is_plain_op(step, "MatMul")) return false;
     const bool fixed = constant(step.inputs[1]).defined() && !constant(step.inputs[0]).defined();
@@ -98,7 +113,7 @@ class ChainFinder {
     if (!is_plain_op(step, "Add") || step.inputs[0] == step.inputs[1]) return false;
     const int other = step.inputs[0] == slot ? step.inputs[1] : step.inputs[0];
     const Step& first = steps_[chain.steps[0]];
-    if (first.node.op == "BatchNormalization") return false;
+    if (chain.joins || first.node.op == "BatchNormalization") return false;
     const torch::Tensor& value = constant(other);
     if (!value.defined()) {
       if (chain.added >= 0) return false;

@@ -12,6 +12,7 @@ namespace fcp {
 // A first step and those it takes along, in their order.
 struct FusedChain {
   std::vector<size_t> steps;
+  bool joins = false;  // a Concat of channels stands before the step that takes the others along
   Bending activation;
   int bias = -1, added = -1;  // slots
 };

@@ -1,16 +1,27 @@
 #include "fcp/network/fused_op.h"
 
+#include "fcp/network/tensor_memory.h"
+
 namespace fcp {
 
-Tensors FusedOp::forward(const Tensors& inputs) const {
+torch::Tensor FusedOp::at_once(const Tensors& inputs) const {
   Finish finish;
-  finish.activation = activation_;
-  if (bias_ >= 0) finish.bias = inputs[static_cast<size_t>(bias_)];
-  if (added_ >= 0) finish.added = inputs[static_cast<size_t>(added_)];
+  finish.activation = ends_.activation;
+  if (ends_.bias >= 0) finish.bias = inputs[static_cast<size_t>(ends_.bias)];
+  if (ends_.added >= 0) finish.added = inputs[static_cast<size_t>(ends_.added)];
   const auto own = static_cast<ptrdiff_t>(parts_[0].sources.size());
-  const Tensors first(inputs.begin(), inputs.begin() + own);
-  const torch::Tensor whole = parts_[0].op->forward_finished(first, finish);
+  Tensors first(inputs.begin(), inputs.begin() + own);
+  if (!ends_.joins) return parts_[0].op->forward_finished(first, finish);
+  for (const Source& source : parts_[1].sources) {
+    if (!source.inner) first.push_back(inputs[static_cast<size_t>(source.index)]);
+  }
+  return parts_[1].op->forward_finished(first, finish);
+}
+
+Tensors FusedOp::forward(const Tensors& inputs) const {
+  const torch::Tensor whole = at_once(inputs);
   if (whole.defined()) return {whole};
+  const TensorMemory memory(0);  // a sum may be far larger than what is added
   Tensors results;
   for (const Part& part : parts_) {
     Tensors arguments;
@@ -21,6 +32,7 @@ Tensors FusedOp::forward(const Tensors& inputs) const {
       else
         arguments.push_back(source.inner ? results[at] : inputs[at]);
     }
+    memory.before(part.node, arguments);
     results.push_back(part.op->forward(arguments)[0]);
   }
   return {results.back()};

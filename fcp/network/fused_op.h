@@ -20,20 +20,28 @@ class FusedOp : public Op {
     bool inner = false;
   };
   struct Part {
+    Node node;
     std::shared_ptr<const Op> op;
     std::vector<Source> sources;
   };
 
-  // The first part's inputs are the first of the whole. `bias` and `added` are inputs, -1: none.
-  FusedOp(std::vector<Part> parts, const Bending& activation, int bias, int added)
-      : parts_(std::move(parts)), activation_(activation), bias_(bias), added_(added) {}
+  // What the part that takes the others along does for them.
+  struct Ends {
+    Bending activation;
+    int bias = -1, added = -1;  // inputs, -1: none
+    bool joins = false;         // it is the second, and takes the first one's inputs for its first
+  };
+
+  // The first part's inputs are the first of the whole.
+  FusedOp(std::vector<Part> parts, const Ends& ends) : parts_(std::move(parts)), ends_(ends) {}
 
   Tensors forward(const Tensors& inputs) const override;
 
  private:
+  torch::Tensor at_once(const Tensors& inputs) const;
+
   std::vector<Part> parts_;
-  Bending activation_;
-  int bias_, added_;
+  Ends ends_;
 };
 
 }  // namespace fcp

@@ -14,6 +14,14 @@ MatrixView<const Number> matrix_view(const torch::Tensor& b) {
           b.stride(0), b.stride(1)};
 }
 
+// The matrix made of some tensor; of filters also whether they are finite.
+template <typename MatrixOf>
+std::shared_ptr<PackedMatrix> packed_from(const torch::Tensor& source, MatrixOf matrix) {
+  std::shared_ptr<PackedMatrix> packed = pack_matrix(matrix(source));
+  packed->finite = source.dim() == 4 && source.isfinite().all().template item<bool>();
+  return packed;
+}
+
 }  // namespace
 
 std::shared_ptr<PackedMatrix> pack_matrix(const torch::Tensor& b) {
@@ -39,7 +47,7 @@ std::shared_ptr<const PackedMatrix> PackedCache::find(const torch::Tensor& sourc
                                                       MatrixOf matrix) {
   constexpr int64_t kMostKept = 1 << 23;  // numbers: copies of small weights only
   constexpr size_t kMostEntries = 3;
-  if (source.numel() > kMostKept) return pack_matrix(matrix(source));
+  if (source.numel() > kMostKept) return packed_from(source, matrix);
   const std::lock_guard lock(mutex_);
   int64_t kept = source.numel();
   for (const Entry& entry : entries_) {
@@ -50,7 +58,7 @@ std::shared_ptr<const PackedMatrix> PackedCache::find(const torch::Tensor& sourc
     kept -= entries_.front().numbers;
     entries_.erase(entries_.begin());
   }
-  entries_.push_back({KnownTensor(source), source.numel(), pack_matrix(matrix(source))});
+  entries_.push_back({KnownTensor(source), source.numel(), packed_from(source, matrix)});
   return entries_.back().packed;
 }
 

@@ -13,14 +13,7 @@ struct PackedMatrix {
   torch::ScalarType type = torch::kFloat;
   PackedPanels<float> floats;
   PackedPanels<double> doubles;
-
-  template <typename Number>
-  PackedPanels<Number>& panels() {
-    if constexpr (sizeof(Number) == sizeof(float))
-      return floats;
-    else
-      return doubles;
-  }
+  bool finite = false;  // known to have neither infinities nor NaN
 };
 
 // b [K, M] with any strides.

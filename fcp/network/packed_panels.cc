@@ -5,16 +5,16 @@
 namespace fcp {
 namespace {
 
-// The numbers of a vector and of a panel for the processor at hand.
+// The numbers of a vector and the vectors of a panel for the processor at hand.
 struct PanelShape {
-  size_t step, wide;
+  size_t step, parts;
 };
 
 template <typename Number>
 PanelShape panel_shape() {
   const int width = simd_width();
   const size_t step = static_cast<size_t>(width) / 8 / sizeof(Number);
-  return {step, step * (width == 512 ? 4 : 2)};
+  return {step, width == 512 ? size_t{4} : size_t{2}};
 }
 
 // A panel `wide` numbers wide: row by row, or column by column where those lie side by side.
@@ -49,7 +49,7 @@ void PackedPanels<Number>::pack(const MatrixView<const Number>& b) {
   outputs_ = b.columns;
   numbers_.resize(inputs_ * ((outputs_ + shape.step - 1) / shape.step * shape.step));
   for (size_t first = 0; first < outputs_;) {
-    const size_t wide = first + shape.wide <= outputs_ ? shape.wide : shape.step;
+    const size_t wide = panel_parts(outputs_ - first, shape.step, shape.parts) * shape.step;
     const size_t columns = std::min(wide, outputs_ - first);
     Number* to = numbers_.data() + first * inputs_;
     const MatrixView<const Number> part = {b.at + static_cast<ptrdiff_t>(first) * b.column_step,

@@ -17,57 +17,71 @@ struct Block {
   PieceRows<Number> a;
   const PackedPanels<Number>* b;
   MatrixView<Number> out;
-  ProductBias<Number> bias;
+  ProductEnd<Number> end;
   Depth depth;
   bool first, last;  // among the blocks of k
-  size_t row;        // of the whole product
-  const PanelDone* done;
 };
 
-// Six rows at a time; seven to nine in two halves, because a few rows leave the multipliers idle.
-inline size_t strip_of(size_t left) {
-  if (left > kStripRows && left < kStripRows + 4) return (left + 1) / 2;
-  return std::min(kStripRows, left);
+// `most` rows at a time; a few more in two halves, because few rows leave the multipliers idle.
+inline size_t strip_of(size_t left, size_t most) {
+  if (left > most && left < most + most / 2 + 1) return (left + 1) / 2;
+  return std::min(most, left);
+}
+
+// All rows of a block against one panel of kParts vectors.
+template <typename Panel, size_t kParts>
+FCP_KERNEL void multiply_strips(Tile<typename Panel::Number> tile, size_t rows) {
+  constexpr size_t kMost = kParts > Panel::kParts ? kWideStripRows : kStripRows;
+  while (rows > 0) {
+    const size_t strip = strip_of(rows, kMost);
+    tile_of_rows<Panel, kParts>(tile, strip);
+    tile.a += strip * tile.pieces;
+    tile.out += strip * tile.out_step;
+    if (tile.end.rows != nullptr) tile.end.rows += strip;
+    if (tile.end.added != nullptr) tile.end.added += strip * tile.out_step;
+    rows -= strip;
+  }
+}
+
+// GELU, of the columns of a panel.
+inline void bend_long(const Block<double>&, size_t, size_t) {}
+inline void bend_long(const Block<float>& block, size_t first, size_t columns) {
+  if (is_short(block.end.activation)) return;
+  float* out = block.out.at + first;
+  finish_rows(block.end.activation,
+              {out, nullptr, out, block.a.rows, columns, static_cast<size_t>(block.out.row_step)});
 }
 
 // All panels against the rows of a block.
 template <typename Panel>
 FCP_KERNEL void multiply_block(const Block<typename Panel::Number>& block) {
   using Number = typename Panel::Number;
-  constexpr size_t kWide = Panel::kParts * Panel::kStep;
-  const size_t inputs = block.b->inputs(), outputs = block.b->outputs();
-  const auto out_step = static_cast<size_t>(block.out.row_step);
+  const size_t inputs = block.b->inputs(), outputs = block.b->outputs(), rows = block.a.rows;
   const size_t k = block.depth.first * block.a.length + block.depth.begin;
-  const Number* column_bias = block.last ? block.bias.columns : nullptr;
   for (size_t first = 0; first < outputs;) {
-    const size_t wide = first + kWide <= outputs ? kWide : Panel::kStep;
-    const size_t columns = std::min(wide, outputs - first);
-    Tile<Number> tile = {block.a.at,
-                         block.a.pieces,
-                         block.a.zeros,
-                         block.depth,
-                         block.b->numbers() + first * inputs + k * wide,
-                         block.out.at + first,
-                         out_step,
-                         columns,
-                         {column_bias == nullptr ? nullptr : column_bias + first,
-                          block.last ? block.bias.rows : nullptr},
-                         block.first};
-    for (size_t left = block.a.rows; left > 0;) {
-      const size_t strip = strip_of(left);
-      if (wide == kWide) {
-        tile_of_rows<Panel, Panel::kParts, true>(tile, strip);
-      } else if (columns == Panel::kStep) {
-        tile_of_rows<Panel, 1, true>(tile, strip);
-      } else {
-        tile_of_rows<Panel, 1, false>(tile, strip);
-      }
-      tile.a += strip * block.a.pieces;
-      tile.out += strip * out_step;
-      if (tile.bias.rows != nullptr) tile.bias.rows += strip;
-      left -= strip;
+    const size_t parts = panel_parts(outputs - first, Panel::kStep, Panel::kParts);
+    const size_t wide = parts * Panel::kStep, columns = std::min(wide, outputs - first);
+    ProductEnd<Number> end;
+    if (block.last) end = block.end;
+    if (end.columns != nullptr) end.columns += first;
+    if (end.added != nullptr) end.added += first;
+    const Tile<Number> tile = {block.a.at,
+                               block.a.pieces,
+                               block.a.zeros,
+                               block.depth,
+                               block.b->numbers() + first * inputs + k * wide,
+                               block.out.at + first,
+                               static_cast<size_t>(block.out.row_step),
+                               columns,
+                               end,
+                               block.first};
+    if (parts == 1) multiply_strips<Panel, 1>(tile, rows);
+    if (parts == 2) multiply_strips<Panel, 2>(tile, rows);
+    if (parts == 3) multiply_strips<Panel, 3>(tile, rows);
+    if constexpr (Panel::kParts == 4) {
+      if (parts == 4) multiply_strips<Panel, 4>(tile, rows);
     }
-    if (block.last && block.done != nullptr) (*block.done)(block.row, block.a.rows, first, columns);
+    if (block.last) bend_long(block, first, columns);
     first += wide;
   }
 }
@@ -135,27 +149,25 @@ void copy_block(const MatrixView<const Number>& a, size_t row, size_t rows, Numb
 
 template <typename Number>
 void multiply_pieces(const PieceRows<Number>& a, const PackedPanels<Number>& b,
-                     const MatrixView<Number>& out, const ProductBias<Number>& bias,
-                     const PanelDone* done) {
+                     const MatrixView<Number>& out, const ProductEnd<Number>& end) {
   for (size_t row = 0; row < a.rows; row += kBlockRows) {
     const size_t rows = std::min(kBlockRows, a.rows - row);
+    const ptrdiff_t from = static_cast<ptrdiff_t>(row) * out.row_step;
     Block<Number> block = {};
     block.a = {a.at + row * a.pieces, rows, a.pieces, a.length, a.zeros};
     block.b = &b;
     block.out = out;
-    block.out.at += static_cast<ptrdiff_t>(row) * out.row_step;
-    block.bias = bias;
-    if (bias.rows != nullptr) block.bias.rows += row;
-    block.row = row;
-    block.done = done;
+    block.out.at += from;
+    block.end = end;
+    if (end.rows != nullptr) block.end.rows += row;
+    if (end.added != nullptr) block.end.added += from;
     multiply_depths(block);
   }
 }
 
 template <typename Number>
 void multiply_panels(const MatrixView<const Number>& a, const PackedPanels<Number>& b,
-                     const MatrixView<Number>& out, const ProductBias<Number>& bias,
-                     const PanelDone* done) {
+                     const MatrixView<Number>& out, const ProductEnd<Number>& end) {
   std::vector<Number, LineAllocator<Number>> copy;
   const Number* pieces[kBlockRows];
   for (size_t row = 0; row < a.rows; row += kBlockRows) {
@@ -168,29 +180,23 @@ void multiply_panels(const MatrixView<const Number>& a, const PackedPanels<Numbe
       pieces[i] = a.column_step != 1 ? copy.data() + i * a.columns
                                      : a.at + static_cast<ptrdiff_t>(row + i) * a.row_step;
     }
+    const ptrdiff_t from = static_cast<ptrdiff_t>(row) * out.row_step;
     MatrixView<Number> part = out;
-    part.at += static_cast<ptrdiff_t>(row) * out.row_step;
-    ProductBias<Number> part_bias = bias;
-    if (bias.rows != nullptr) part_bias.rows += row;
-    const PanelDone shifted = [&](size_t, size_t count, size_t column, size_t columns) {
-      (*done)(row, count, column, columns);
-    };
-    multiply_pieces<Number>({pieces, rows, 1, a.columns, nullptr}, b, part, part_bias,
-                            done == nullptr ? nullptr : &shifted);
+    part.at += from;
+    ProductEnd<Number> part_end = end;
+    if (end.rows != nullptr) part_end.rows += row;
+    if (end.added != nullptr) part_end.added += from;
+    multiply_pieces<Number>({pieces, rows, 1, a.columns, nullptr}, b, part, part_end);
   }
 }
 
 template void multiply_pieces(const PieceRows<float>&, const PackedPanels<float>&,
-                              const MatrixView<float>&, const ProductBias<float>&,
-                              const PanelDone*);
+                              const MatrixView<float>&, const ProductEnd<float>&);
 template void multiply_pieces(const PieceRows<double>&, const PackedPanels<double>&,
-                              const MatrixView<double>&, const ProductBias<double>&,
-                              const PanelDone*);
+                              const MatrixView<double>&, const ProductEnd<double>&);
 template void multiply_panels(const MatrixView<const float>&, const PackedPanels<float>&,
-                              const MatrixView<float>&, const ProductBias<float>&,
-                              const PanelDone*);
+                              const MatrixView<float>&, const ProductEnd<float>&);
 template void multiply_panels(const MatrixView<const double>&, const PackedPanels<double>&,
-                              const MatrixView<double>&, const ProductBias<double>&,
-                              const PanelDone*);
+                              const MatrixView<double>&, const ProductEnd<double>&);
 
 }  // namespace fcp

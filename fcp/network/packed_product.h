@@ -6,9 +6,10 @@
 // that speed needs, because rows and columns may be taken in any order:
 //
 //   b is packed into panels, as wide as two vectors (four of AVX-512), whose numbers lie in the
-//   order in which they are read;
-//   six rows of a times a panel are a tile of y that stays in registers; k goes in blocks of
-//   kDepth, between which the tile waits in y.
+//   order in which they are read; the last one is as wide as is needed, three vectors rather than
+//   two and one, because one alone leaves the multipliers idle;
+//   six rows of a times a panel (four where it has three vectors) are a tile of y that stays in
+//   registers; k goes in blocks of kDepth, between which the tile waits in y.
 //
 // A panel's block fits the first cache and serves all rows; a block of rows fits the second. Rows
 // of a are read where they lie, and copied only where their numbers are not side by side. They may
@@ -18,10 +19,12 @@
 // tests/network/packed_product_test.cc.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <functional>
+#include <vector>
 
 #include "fcp/base/lanes.h"
+#include "fcp/network/finish.h"
 
 namespace fcp {
 
@@ -32,6 +35,13 @@ struct MatrixView {
   size_t rows = 0, columns = 0;
   ptrdiff_t row_step = 0, column_step = 1;
 };
+
+// The vectors of the panel that begins `left` columns before the end, where `parts` are the rule
+// and `step` numbers are a vector.
+constexpr size_t panel_parts(size_t left, size_t step, size_t parts) {
+  const size_t needed = (left + step - 1) / step;
+  return parts == 2 && needed == 3 ? 3 : std::min(needed, parts);
+}
 
 // A right factor [K, M] in panels.
 template <typename Number>
@@ -50,11 +60,14 @@ class PackedPanels {
   std::vector<Number, LineAllocator<Number>> numbers_;
 };
 
-// What is added to the sums: a number for each column, for each row; null: nothing.
+// What becomes of the sums: a number for each row is added, one for each column, one for each
+// number, which lie as the result does (null: nothing), then the activation, of floats only.
 template <typename Number>
-struct ProductBias {
-  const Number* columns = nullptr;
+struct ProductEnd {
   const Number* rows = nullptr;
+  const Number* columns = nullptr;
+  const Number* added = nullptr;
+  Bending activation = {};
 };
 
 // A left factor whose rows lie in `pieces` pieces of `length` numbers each, one after the other in
@@ -66,18 +79,12 @@ struct PieceRows {
   const Number* zeros = nullptr;
 };
 
-// Called once for each number of the result, some rows and columns at a time, as soon as they are
-// there and while they are in the first caches.
-using PanelDone = std::function<void(size_t row, size_t rows, size_t column, size_t columns)>;
-
-// out = a · b + bias; out.column_step is 1. One thread.
+// out = a · b and what follows; out.column_step is 1. One thread.
 template <typename Number>
 void multiply_panels(const MatrixView<const Number>& a, const PackedPanels<Number>& b,
-                     const MatrixView<Number>& out, const ProductBias<Number>& bias = {},
-                     const PanelDone* done = nullptr);
+                     const MatrixView<Number>& out, const ProductEnd<Number>& end = {});
 template <typename Number>
 void multiply_pieces(const PieceRows<Number>& a, const PackedPanels<Number>& b,
-                     const MatrixView<Number>& out, const ProductBias<Number>& bias = {},
-                     const PanelDone* done = nullptr);
+                     const MatrixView<Number>& out, const ProductEnd<Number>& end = {});
 
 }  // namespace fcp

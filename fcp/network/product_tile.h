@@ -5,17 +5,20 @@
 #include <cstddef>
 
 #include "fcp/base/lanes.h"
+#include "fcp/network/bending.h"
 #include "fcp/network/packed_product.h"
 
 namespace fcp {
 
-constexpr size_t kStripRows = 6;
+constexpr size_t kStripRows = 6;      // by as many vectors as a panel has
+constexpr size_t kWideStripRows = 4;  // by one more
 
 // Vectors of kBytes bytes, which may lie anywhere among numbers; kParts of them are a panel.
 template <typename T, size_t kBytes, size_t kVectors>
 struct PanelOf {
   using Number = T;
   typedef T Vector __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
+  typedef Vector Type;
   static constexpr size_t kStep = kBytes / sizeof(T);
   static constexpr size_t kParts = kVectors;
 };
@@ -36,9 +39,9 @@ struct Tile {
   const Number* b;
   Number* out;
   size_t out_step;
-  size_t columns;            // of the tile that exist
-  ProductBias<Number> bias;  // of the tile's first column and row; null: none, or not yet
-  bool first;                // nothing waits in out
+  size_t columns;          // of the tile that exist: the last vector may have fewer
+  ProductEnd<Number> end;  // of the tile's first column and row; null: none, or not yet
+  bool first;              // nothing waits in out
 };
 
 template <typename Vector>
@@ -46,21 +49,33 @@ FCP_KERNEL Vector* vector_at(void* at) {
   return static_cast<Vector*>(at);
 }
 
-// A vector of which only `count` numbers lie in memory.
-template <typename Panel>
-FCP_KERNEL void load_some(const typename Panel::Number* from, size_t count,
-                          typename Panel::Vector& to) {
+// Vector `part` of the kParts of a row, the last of which may have only `last` numbers in memory.
+template <typename Panel, size_t kParts>
+FCP_KERNEL void load_part(const typename Panel::Number* row, size_t part, size_t last,
+                          typename Panel::Vector* to) {
+  typedef typename Panel::Vector Vector;
+  const typename Panel::Number* from = row + part * Panel::kStep;
+  if (part + 1 < kParts || last == Panel::kStep) {
+    *to = *reinterpret_cast<const Vector*>(from);
+    return;
+  }
   typename Panel::Number edge[Panel::kStep] = {};
-  for (size_t i = 0; i < count; ++i) edge[i] = from[i];
-  to = *vector_at<typename Panel::Vector>(edge);
+  for (size_t i = 0; i < last; ++i) edge[i] = from[i];
+  *to = *vector_at<Vector>(edge);
 }
 
-template <typename Panel>
-FCP_KERNEL void store_some(const typename Panel::Vector& from, size_t count,
-                           typename Panel::Number* to) {
+template <typename Panel, size_t kParts>
+FCP_KERNEL void store_part(const typename Panel::Vector* from, size_t part, size_t last,
+                           typename Panel::Number* row) {
+  typedef typename Panel::Vector Vector;
+  typename Panel::Number* to = row + part * Panel::kStep;
+  if (part + 1 < kParts || last == Panel::kStep) {
+    *vector_at<Vector>(to) = *from;
+    return;
+  }
   typename Panel::Number edge[Panel::kStep];
-  *vector_at<typename Panel::Vector>(edge) = from;
-  for (size_t i = 0; i < count; ++i) to[i] = edge[i];
+  *vector_at<Vector>(edge) = *from;
+  for (size_t i = 0; i < last; ++i) to[i] = edge[i];
 }
 
 // sum += the rows' pieces times the panel.
@@ -100,63 +115,99 @@ FCP_KERNEL void add_pieces(const Tile<typename Panel::Number>& tile,
   }
 }
 
-template <typename Panel, size_t kRows, size_t kParts, bool kWhole>
-FCP_KERNEL void product_tile(const Tile<typename Panel::Number>& tile) {
-  using Number = typename Panel::Number;
-  typedef typename Panel::Vector Vector;
-  constexpr size_t kStep = Panel::kStep;
-  Vector sum[kRows][kParts];
+// What is added to the sums.
+template <typename Panel, size_t kRows, size_t kParts>
+FCP_KERNEL void add_end(const Tile<typename Panel::Number>& tile, size_t last,
+                        typename Panel::Vector (*sum)[kParts]) {
+  const ProductEnd<typename Panel::Number>& end = tile.end;
 #pragma GCC unroll 8
   for (size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
     for (size_t part = 0; part < kParts; ++part) {
-      Number* out = tile.out + i * tile.out_step + part * kStep;
-      sum[i][part] = Vector{};
-      if (tile.first) continue;
-      if constexpr (kWhole) {
-        sum[i][part] = *vector_at<Vector>(out);
-      } else {
-        load_some<Panel>(out, tile.columns, sum[i][part]);
+      typename Panel::Vector more;
+      if (end.rows != nullptr) sum[i][part] += end.rows[i];
+      if (end.columns != nullptr) {
+        load_part<Panel, kParts>(end.columns, part, last, &more);
+        sum[i][part] += more;
       }
-    }
-  }
-  add_pieces<Panel, kRows, kParts>(tile, sum);
-#pragma GCC unroll 8
-  for (size_t i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
-    for (size_t part = 0; part < kParts; ++part) {
-      Number* out = tile.out + i * tile.out_step + part * kStep;
-      if (tile.bias.rows != nullptr) sum[i][part] += tile.bias.rows[i];
-      if constexpr (kWhole) {
-        if (tile.bias.columns != nullptr) {
-          sum[i][part] += *reinterpret_cast<const Vector*>(tile.bias.columns + part * kStep);
-        }
-        *vector_at<Vector>(out) = sum[i][part];
-      } else {
-        Vector bias = {};
-        if (tile.bias.columns != nullptr) load_some<Panel>(tile.bias.columns, tile.columns, bias);
-        if (tile.bias.columns != nullptr) sum[i][part] += bias;
-        store_some<Panel>(sum[i][part], tile.columns, out);
+      if (end.added != nullptr) {
+        load_part<Panel, kParts>(end.added + i * tile.out_step, part, last, &more);
+        sum[i][part] += more;
       }
     }
   }
 }
 
-template <typename Panel, size_t kParts, bool kWhole>
+template <typename Panel, size_t kRows, size_t kParts, Bend kBend>
+FCP_KERNEL void bend_sums(const Bending& with, typename Panel::Vector (*sum)[kParts]) {
+#pragma GCC unroll 8
+  for (size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+    for (size_t part = 0; part < kParts; ++part) bend_floats<Panel, kBend>(with, &sum[i][part]);
+  }
+}
+
+// The short ones; packed_product.cc does the others.
+template <typename Panel, size_t kRows, size_t kParts>
+FCP_KERNEL void bend_tile(const Bending& with, typename Panel::Vector (*sum)[kParts]) {
+  if constexpr (sizeof(typename Panel::Number) == sizeof(float)) {
+    switch (with.bend) {
+      case Bend::kRelu:
+        return bend_sums<Panel, kRows, kParts, Bend::kRelu>(with, sum);
+      case Bend::kClip:
+        return bend_sums<Panel, kRows, kParts, Bend::kClip>(with, sum);
+      case Bend::kHardSwish:
+        return bend_sums<Panel, kRows, kParts, Bend::kHardSwish>(with, sum);
+      case Bend::kHardSigmoid:
+        return bend_sums<Panel, kRows, kParts, Bend::kHardSigmoid>(with, sum);
+      default:
+        return;
+    }
+  }
+}
+
+template <typename Panel, size_t kRows, size_t kParts>
+FCP_KERNEL void product_tile(const Tile<typename Panel::Number>& tile) {
+  typedef typename Panel::Vector Vector;
+  const size_t last = tile.columns - (kParts - 1) * Panel::kStep;
+  Vector sum[kRows][kParts];
+#pragma GCC unroll 8
+  for (size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+    for (size_t part = 0; part < kParts; ++part) {
+      sum[i][part] = Vector{};
+      if (!tile.first) {
+        load_part<Panel, kParts>(tile.out + i * tile.out_step, part, last, &sum[i][part]);
+      }
+    }
+  }
+  add_pieces<Panel, kRows, kParts>(tile, sum);
+  add_end<Panel, kRows, kParts>(tile, last, sum);
+  bend_tile<Panel, kRows, kParts>(tile.end.activation, sum);
+#pragma GCC unroll 8
+  for (size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+    for (size_t part = 0; part < kParts; ++part) {
+      store_part<Panel, kParts>(&sum[i][part], part, last, tile.out + i * tile.out_step);
+    }
+  }
+}
+
+template <typename Panel, size_t kParts>
 FCP_KERNEL void tile_of_rows(const Tile<typename Panel::Number>& tile, size_t rows) {
+  if constexpr (kParts <= Panel::kParts) {
+    if (rows == 6) return product_tile<Panel, 6, kParts>(tile);
+    if (rows == 5) return product_tile<Panel, 5, kParts>(tile);
+  }
   switch (rows) {
     case 1:
-      return product_tile<Panel, 1, kParts, kWhole>(tile);
+      return product_tile<Panel, 1, kParts>(tile);
     case 2:
-      return product_tile<Panel, 2, kParts, kWhole>(tile);
+      return product_tile<Panel, 2, kParts>(tile);
     case 3:
-      return product_tile<Panel, 3, kParts, kWhole>(tile);
-    case 4:
-      return product_tile<Panel, 4, kParts, kWhole>(tile);
-    case 5:
-      return product_tile<Panel, 5, kParts, kWhole>(tile);
+      return product_tile<Panel, 3, kParts>(tile);
     default:
-      return product_tile<Panel, kStripRows, kParts, kWhole>(tile);
+      return product_tile<Panel, 4, kParts>(tile);
   }
 }
 

@@ -18,38 +18,36 @@ namespace {
 
 constexpr size_t kThreadProducts = size_t{1} << 21;  // below, a thread costs more than it does
 
-// Called with the product where it stands, its first row among all rows, and a part of it.
-template <typename Number>
-using PartDone = std::function<void(Number* product, size_t first_row, size_t row, size_t rows,
-                                    size_t column, size_t columns)>;
-
-// a [N, K] without gaps; bias [M] or undefined.
+// a [N, K] without gaps; what follows, without a number for each row.
 template <typename Number>
 torch::Tensor multiplied(const torch::Tensor& a, const PackedPanels<Number>& matrix,
-                         const torch::Tensor& bias, const PartDone<Number>& part_done = {}) {
+                         const ProductEnd<Number>& end) {
   const auto rows = static_cast<size_t>(a.size(0));
   const size_t inputs = matrix.inputs(), outputs = matrix.outputs();
   torch::Tensor result = torch::empty({a.size(0), static_cast<int64_t>(outputs)}, a.options());
   if (rows == 0 || outputs == 0) return result;
   const Number* from = a.data_ptr<Number>();
   Number* to = result.data_ptr<Number>();
-  const ProductBias<Number> add = {bias.defined() ? bias.data_ptr<Number>() : nullptr, nullptr};
   const size_t least = std::max<size_t>(6, kThreadProducts / (inputs * outputs + 1));
   const auto in_step = static_cast<ptrdiff_t>(inputs), out_step = static_cast<ptrdiff_t>(outputs);
   parallel_rows(
       rows, least, static_cast<size_t>(at::get_num_threads()), [&](size_t first, size_t last) {
-        const PanelDone done = [&](size_t row, size_t count, size_t column, size_t columns) {
-          part_done(to, first, row, count, column, columns);
-        };
+        ProductEnd<Number> part = end;
+        if (end.added != nullptr) part.added += first * outputs;
         multiply_panels<Number>({from + first * inputs, last - first, inputs, in_step, 1}, matrix,
-                                {to + first * outputs, last - first, outputs, out_step, 1}, add,
-                                part_done ? &done : nullptr);
+                                {to + first * outputs, last - first, outputs, out_step, 1}, part);
       });
   return result;
 }
 
 bool takes_own_path(const torch::Tensor& a) {
   return a.is_cpu() && (a.scalar_type() == torch::kFloat || a.scalar_type() == torch::kDouble);
+}
+
+// bias [M] or undefined.
+template <typename Number>
+ProductEnd<Number> end_of(const torch::Tensor& bias) {
+  return {nullptr, bias.defined() ? bias.data_ptr<Number>() : nullptr};
 }
 
 torch::Tensor plain_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache* cache,
@@ -60,8 +58,8 @@ torch::Tensor plain_product(const torch::Tensor& a, const torch::Tensor& b, Pack
   const std::shared_ptr<const PackedMatrix> matrix =
       cache != nullptr ? cache->packed(b) : pack_matrix(b);
   torch::Tensor result = matrix->type == torch::kFloat
-                             ? multiplied<float>(rows, matrix->floats, bias)
-                             : multiplied<double>(rows, matrix->doubles, bias);
+                             ? multiplied(rows, matrix->floats, end_of<float>(bias))
+                             : multiplied(rows, matrix->doubles, end_of<double>(bias));
   std::vector<int64_t> shape = a.sizes().vec();
   shape.back() = b.size(1);
   return result.reshape(shape);
@@ -154,18 +152,11 @@ torch::Tensor finished_product(const torch::Tensor& a, const torch::Tensor& b, P
     }
     added = added.contiguous();
   }
-  const float* more = added.defined() ? added.data_ptr<float>() : nullptr;
-  const auto width = static_cast<size_t>(b.size(1));
-  const PartDone<float> done = [&](float* product, size_t first, size_t row, size_t rows,
-                                   size_t column, size_t columns) {
-    const size_t at = (first + row) * width + column;
-    finish_rows(finish.activation, {product + at, more == nullptr ? nullptr : more + at,
-                                    product + at, rows, columns, width});
-  };
+  ProductEnd<float> end = end_of<float>(bias);
+  if (added.defined()) end.added = added.data_ptr<float>();
+  end.activation = finish.activation;
   const torch::Tensor rows = a.detach().flatten(0, a.dim() - 2).contiguous();
-  return multiplied<float>(rows, cache.packed(b)->floats, bias,
-                           finish.empty() ? PartDone<float>() : done)
-      .reshape(shape);
+  return multiplied(rows, cache.packed(b)->floats, end).reshape(shape);
 }
 
 torch::Tensor each_alike(const std::function<torch::Tensor(const torch::Tensor&)>& f,

@@ -19,6 +19,7 @@
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/network/rows_apart.h"
+#include "fcp/pipeline/ahead_batches.h"
 #include "fcp/pipeline/candidates.h"
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/open_data.h"
@@ -192,6 +193,24 @@ void collect_alone(const BatchScorer& scorer, RowSource& source, size_t batch,
   check_interrupted();
 }
 
+// The same where a device computes, and threads are free to make batches ready for it.
+void collect_ahead(const BatchScorer& scorer, RowSource& source, size_t batch,
+                   const CalibrateSettings& settings, const Context& context,
+                   ScoreCollector& collected) {
+  Stage stage(context, "calibrate", source.size().value_or(0));
+  AheadBatches batches(
+      source, batch, [&](const Rows& rows) { return scorer.find_trained(rows); }, context.device);
+  for (ReadyBatch ready; check_interrupted(), batches.next(ready);) {
+    ScoredBatch scored = scorer.score_at(ready.rows, ready.x);
+    scored.sha256 = std::move(ready.sha256);
+    scored.trained = std::move(ready.trained);
+    if (!settings.levels.empty()) collected.keep(scored);
+    collected.take(scored);
+    stage.advance(scored.seen);
+  }
+  check_interrupted();
+}
+
 // What there is to say of the rows when all are collected.
 CalibrationFindings findings_of(const ScoreCollector& collected,
                                 const CalibrationArtifact& artifact) {
@@ -302,7 +321,9 @@ CalibrateResult calibrate_with(const SelectedOptions& options, RowSource& source
   ScoreCollector collected(settings, options, predictor,
                            expected_rows(source, batch, settings, ranks), ranks);
   const BatchScorer scorer(predictor, options, settings.facts, source);
-  if (alone) {
+  if (alone && context.device.is_cuda() && source.read_apart() && !settings.hash_later) {
+    collect_ahead(scorer, source, batch, settings, context, collected);
+  } else if (alone) {
     collect_alone(scorer, source, batch, settings, context, collected, result.unhashed);
   } else {
     collect_rows(scorer, source, batch, settings, work, context, collected);

@@ -109,8 +109,12 @@ std::string hash_rows(const Rows& batch) {
 }
 
 void finish_artifact(std::span<const Rows> unhashed, CalibrationArtifact& artifact) {
-  if (artifact.calibration.name == "split") sort_sides(artifact.rows);
-  sort_scores(artifact.baseline);
+  const auto threads = static_cast<size_t>(at::get_num_threads());
+  parallel_rows(2, 1, threads, [&](size_t first, size_t last) {
+    const size_t each = last - first == 2 ? threads : (threads + 1) / 2;
+    if (first == 0 && artifact.calibration.name == "split") sort_sides(artifact.rows, each);
+    if (last == 2) sort_scores(artifact.baseline, each);
+  });
   if (unhashed.empty()) return;
   Sha256 hash;
   for (const Rows& batch : unhashed) hash.add(hash_rows(batch));
@@ -135,15 +139,25 @@ BatchScorer::BatchScorer(const ScoredNetwork& predictor, const SelectedOptions& 
 }
 
 ScoredBatch BatchScorer::score(const Rows& batch, bool check_search) const {
+  ScoredBatch out = score_at(batch, view(batch.x), check_search);
+  out.trained = find_trained(batch);
+  return out;
+}
+
+std::vector<uint64_t> BatchScorer::find_trained(const Rows& batch) const {
+  return training_.find(batch.x, batch.y, static_cast<size_t>(at::get_num_threads()));
+}
+
+ScoredBatch BatchScorer::score_at(const Rows& batch, const torch::Tensor& x,
+                                  bool check_search) const {
   ScoredBatch out{.seen = batch.x.rows()};
-  out.trained = training_.find(batch.x, batch.y);
   // What is wrong with a row that is alone in its batch and has a name, as an image does, is said
   // with that name.
   const std::string place = out.seen == 1 && !source_.row_name(batch.first_row).empty()
                                 ? source_.row_place(batch.first_row)
                                 : "";
   try {
-    score_rows_of(batch, check_search, out);
+    score_rows_of(batch, x, check_search, out);
   } catch (const OptionError&) {
     throw;
   } catch (const Error& error) {
@@ -153,9 +167,10 @@ ScoredBatch BatchScorer::score(const Rows& batch, bool check_search) const {
   return out;
 }
 
-void BatchScorer::score_rows_of(const Rows& batch, bool check_search, ScoredBatch& out) const {
+void BatchScorer::score_rows_of(const Rows& batch, const torch::Tensor& x, bool check_search,
+                                ScoredBatch& out) const {
   const torch::Tensor y = view(batch.y);
-  const torch::Tensor features = predictor_.features(view(batch.x));
+  const torch::Tensor features = predictor_.features(x);
   const int64_t sides = predictor_.score().sides();
   std::vector<double> scores = predictor_.score().score(features, y);
   check_numbers(scores, sides, batch.first_row);

@@ -56,8 +56,14 @@ class BatchScorer {
   // `check_search`: counts the surrogates that come near the truth, which costs another search.
   ScoredBatch score(const Rows& batch, bool check_search = true) const;
 
+  // The same in two parts, which need not be done by one thread: the scores, with x on any device,
+  // and `trained`.
+  ScoredBatch score_at(const Rows& batch, const torch::Tensor& x, bool check_search = true) const;
+  std::vector<uint64_t> find_trained(const Rows& batch) const;
+
  private:
-  void score_rows_of(const Rows& batch, bool check_search, ScoredBatch& out) const;
+  void score_rows_of(const Rows& batch, const torch::Tensor& x, bool check_search,
+                     ScoredBatch& out) const;
   void check_numbers(const std::vector<double>& scores, int64_t score_sides,
                      size_t first_row) const;
   std::vector<int64_t> kept_rows(const Rows& batch) const;

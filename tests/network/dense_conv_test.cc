@@ -1,5 +1,4 @@
-// Convolutions over images whose channels lie side by side: against libtorch's in double precision,
-// and to the last bit against our own loops for the other layout.
+// Convolutions over images whose channels lie side by side, against libtorch's in double precision.
 #include "fcp/network/dense_conv.h"
 
 #include <cmath>
@@ -12,8 +11,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/channel_sums.h"
-#include "fcp/network/channel_windows.h"
 #include "fcp/network/network.h"
 
 #include "tests/network/graphs.h"
@@ -102,79 +99,29 @@ TEST(DenseConv, PaddingIsZeroWhateverTheWeights) {
   EXPECT_TRUE(y.isfinite().all().item<bool>());
 }
 
-TEST(ChannelWindows, HaveTheBitsOfPlanes) {
-  torch::manual_seed(2);
-  for (const int64_t channels : {2, 16, 40}) {
-    for (const int64_t kernel : {1, 3, 5}) {
-      for (const int64_t stride : {1, 2, 3}) {
-        torch::Tensor x = torch::randn({2, channels, 11, 14});
-        x[1][1][3][1] = NAN;
-        const torch::Tensor w = torch::randn({channels, 1, kernel, kernel});
-        const torch::Tensor bias = torch::randn({channels});
-        const int64_t pad = kernel / 2;
-        ConvPlan plan = {{stride, stride}, {1, 1}, {pad, 0}, {pad, pad}, {}, channels};
-        plan.places = {(11 + 2 * pad - kernel) / stride + 1, (14 + pad - kernel) / stride + 1};
-        ChannelFilters filters;
-        const torch::Tensor lying = x.contiguous(kLast);
-        const auto same = [](const torch::Tensor& a, const torch::Tensor& b) {
-          return torch::allclose(a, b, 0, 0, /*equal_nan=*/true);
-        };
-        EXPECT_TRUE(same(depthwise_channels(lying, w, bias, plan, filters),
-                         depthwise_conv(x, w, bias, plan)));
-        EXPECT_TRUE(
-            same(depthwise_channels(x, w, {}, plan, filters), depthwise_conv(x, w, {}, plan)));
-        Finish finish;
-        finish.activation = {Bend::kHardSwish};
-        finish.added = torch::randn({2, channels, plan.places[0], plan.places[1]});
-        EXPECT_TRUE(
-            same(depthwise_channels(lying, w, bias, plan, filters, finish),
-                 activated(depthwise_conv(x, w, bias, plan) + finish.added, finish.activation)));
-        if (2 * pad > kernel) continue;
-        EXPECT_TRUE(same(largest_in_channel_windows(lying, {kernel, kernel}, plan),
-                         largest_in_windows(x, {kernel, kernel}, plan)));
-      }
-    }
+// An infinite weight meets the zeros of the padding, alone or beside other windows.
+TEST(DenseConv, BitsDoNotDependOnTheBatchWhateverTheWeights) {
+  torch::manual_seed(5);
+  const ConvCase each = {16, 8, 7, 3, 1, 5, {5, 5, 5, 5}};
+  torch::Tensor w = torch::randn({8, 16, 3, 3});
+  w[2][3][0][1] = std::numeric_limits<float>::infinity();
+  w[4][0][2][2] = NAN;
+  const Network network = network_of(each, w, torch::zeros({8}));
+  const torch::Tensor x = torch::randn({7, 16, 7, 8}), y = network.forward(x);
+  for (int64_t row = 0; row < 7; ++row) {
+    EXPECT_TRUE(torch::allclose(network.forward(x.narrow(0, row, 1)), y.narrow(0, row, 1), 0, 0,
+                                /*equal_nan=*/true));
   }
 }
 
-// Also: one pass with what follows gives the bits of two, in either layout.
-TEST(ChannelScale, EqualsBatchNormalization) {
-  torch::manual_seed(4);
-  for (const int64_t channels : {1, 5, 16, 37}) {
-    Graph graph;
-    graph.inputs = {make_info("x", {kDynamic, channels, kDynamic, kDynamic})};
-    graph.outputs = {make_info("y")};
-    const torch::Tensor scale = torch::randn({channels}), shift = torch::randn({channels});
-    const torch::Tensor mean = torch::randn({channels}), variance = torch::rand({channels}) + 0.1;
-    graph.initializers = {{"s", scale}, {"b", shift}, {"m", mean}, {"v", variance}};
-    graph.nodes = {make_node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"n"}),
-                   make_node("Relu", {"n"}, {"y"})};
-    const Network network(graph);
-    const torch::Tensor x = torch::randn({3, channels, 5, 4});
-    const torch::Tensor y = network.forward(x);
-    const auto wide = [](const torch::Tensor& t) { return t.to(torch::kDouble); };
-    const torch::Tensor exact = torch::relu(torch::batch_norm(
-        wide(x), wide(scale), wide(shift), wide(mean), wide(variance), false, 0, 1e-5f, false));
-    EXPECT_TRUE(torch::allclose(wide(y), exact, 1e-5, 1e-5));
-    EXPECT_TRUE(torch::equal(network.forward(x.contiguous(kLast)), y));
-    EXPECT_TRUE(torch::equal(network.forward(x.narrow(0, 1, 1)), y.narrow(0, 1, 1)));
-    EXPECT_TRUE(
-        torch::equal(network.run({x}, [](const Step&, const Tensors&, const Tensors&) {})[0], y));
-    const torch::Tensor in = x.clone().requires_grad_();
-    EXPECT_TRUE(torch::equal(network.forward(in).detach(), y));
-  }
-}
-
-TEST(ChannelSums, HaveTheBitsOfSumsOfRows) {
-  torch::manual_seed(3);
-  for (const int64_t channels : {2, 7, 16, 45}) {
-    for (const int64_t side : {1, 2, 5, 14}) {
-      const torch::Tensor x = torch::randn({3, channels, side, side + 2});
-      const torch::Tensor expected = sum_along(x, {2, 3}, true);
-      EXPECT_TRUE(torch::equal(channel_sums(x.contiguous(kLast)), expected));
-      EXPECT_TRUE(torch::equal(sum_along(x.contiguous(kLast), {2, 3}, true), expected));
-    }
-  }
+TEST(DenseConv, TakesNoRowsAndGaps) {
+  torch::manual_seed(6);
+  const ConvCase each = {16, 8, 6, 3, 1, 1, {1, 1, 1, 1}};
+  const Network network = network_of(each, torch::randn({8, 16, 3, 3}), torch::randn({8}));
+  EXPECT_EQ(network.forward(torch::empty({0, 16, 6, 7})).sizes().vec(),
+            (std::vector<int64_t>{0, 8, 6, 7}));
+  const torch::Tensor wide = torch::randn({2, 16, 12, 7}), x = wide.slice(2, 0, 12, 2);
+  EXPECT_TRUE(torch::equal(network.forward(x), network.forward(x.contiguous())));
 }
 
 }  // namespace

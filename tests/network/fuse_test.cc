@@ -118,6 +118,45 @@ TEST(Fuse, OtherOperatorsBetweenConvolutions) {
   expect_same_bits(Network(graph), torch::randn({3, 12, 9, 8}));
 }
 
+// A dense block: channels are joined and normalised in one step, but for what others read as well.
+TEST(Fuse, ConcatWithNormalization) {
+  torch::manual_seed(6);
+  Graph graph;
+  graph.inputs = {make_info("x", {kDynamic, 12, 9, 8})};
+  graph.outputs = {make_info("y")};
+  graph.initializers["w"] = torch::randn({8, 12, 3, 3}) / 4;
+  graph.initializers["v"] = torch::randn({6, 20, 1, 1}) / 4;
+  graph.initializers["u"] = torch::randn({6, 26, 1, 1}) / 4;
+  for (const int64_t channels : {20, 26}) {
+    const std::string of = std::to_string(channels);
+    for (const char* name : {"s", "b", "m", "r"}) {
+      graph.initializers[name + of] = torch::rand({channels}) + 0.5;
+    }
+  }
+  const auto normalize = [](const std::string& from, const std::string& of, const std::string& to) {
+    return make_node("BatchNormalization", {from, "s" + of, "b" + of, "m" + of, "r" + of}, {to});
+  };
+  graph.nodes = {make_node("Conv", {"x", "w"}, {"c"}, {{"pads", std::vector<int64_t>(4, 1)}}),
+                 make_node("Conv", {"x", "w"}, {"d"}, {{"pads", std::vector<int64_t>(4, 1)}}),
+                 make_node("Concat", {"c", "d"}, {"j0"}, {{"axis", int64_t{1}}}),
+                 make_node("Slice", {"j0", "from", "to", "axes"}, {"j1"}),
+                 make_node("Concat", {"j1", "d"}, {"j"}, {{"axis", int64_t{1}}}),
+                 normalize("j", "20", "n"),
+                 make_node("Relu", {"n"}, {"a"}),
+                 make_node("Conv", {"a", "v"}, {"e"}),
+                 make_node("Concat", {"j", "e"}, {"k"}, {{"axis", int64_t{1}}}),
+                 normalize("k", "26", "o"),
+                 make_node("Relu", {"o"}, {"p"}),
+                 make_node("Conv", {"p", "u"}, {"y"})};
+  graph.initializers["from"] = torch::tensor({int64_t{2}});
+  graph.initializers["to"] = torch::tensor({int64_t{14}});
+  graph.initializers["axes"] = torch::tensor({int64_t{1}});
+  const Network network(graph);
+  EXPECT_EQ(fused_count(network), 9u) << "j has two readers";
+  expect_same_bits(network, torch::randn({3, 12, 9, 8}));
+  EXPECT_TRUE(is_batch_free(network));
+}
+
 // x [N, 3, 6] → a layer with GELU as exporters write it → a layer added to x; `shown` makes the
 // first product an output too.
 Graph gelu_layers(torch::ScalarType type, bool shown) {

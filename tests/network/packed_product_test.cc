@@ -10,6 +10,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "fcp/network/finish.h"
 #include "fcp/network/stack_product.h"
 
 namespace fcp {
@@ -24,20 +25,20 @@ MatrixView<const Number> view_of(const torch::Tensor& x) {
 // With a gap behind each row of the result, where nothing may be written.
 template <typename Number>
 torch::Tensor product_of(const torch::Tensor& a, const torch::Tensor& b,
-                         const ProductBias<Number>& bias = {}) {
+                         const ProductEnd<Number>& end = {}) {
   const torch::Tensor out = torch::full({a.size(0), b.size(1) + 3}, 7, a.options());
   multiply_panels<Number>(view_of<Number>(a), PackedPanels<Number>(view_of<Number>(b)),
                           {out.data_ptr<Number>(), static_cast<size_t>(a.size(0)),
                            static_cast<size_t>(b.size(1)), out.stride(0), 1},
-                          bias);
+                          end);
   EXPECT_TRUE(out.narrow(1, b.size(1), 3).eq(7).all().item<bool>());
   return out.narrow(1, 0, b.size(1));
 }
 
 const std::vector<std::tuple<int64_t, int64_t, int64_t>> kShapes = {
-    {1, 1, 1},   {2, 5, 7},   {3, 17, 8},    {5, 64, 9},    {6, 255, 16}, {7, 256, 17},
-    {8, 257, 3}, {12, 0, 20}, {13, 600, 65}, {241, 3, 130}, {480, 1, 1},  {4, 513, 64},
-    {9, 30, 63}, {11, 2, 31}, {31, 100, 33}, {239, 260, 24}};
+    {1, 1, 1},   {2, 5, 7},   {3, 17, 8},    {5, 64, 9},     {6, 255, 16}, {7, 256, 17},
+    {8, 257, 3}, {12, 0, 20}, {13, 600, 65}, {241, 3, 130},  {480, 1, 1},  {4, 513, 64},
+    {9, 30, 63}, {11, 2, 31}, {31, 100, 33}, {239, 260, 24}, {5, 20, 20},  {10, 9, 12}};
 
 TEST(PackedProduct, EqualsTheProductInDoublePrecision) {
   torch::manual_seed(1);
@@ -56,16 +57,29 @@ TEST(PackedProduct, EqualsTheProductInDoublePrecision) {
   }
 }
 
-TEST(PackedProduct, AddsABiasForEachRowAndColumn) {
+// `added` has the same gap behind its rows as the result.
+TEST(PackedProduct, AddsBiasesAndATensorAndBends) {
   torch::manual_seed(2);
   for (const auto& [n, k, m] : kShapes) {
     const torch::Tensor a = torch::randn({n, k}), b = torch::randn({k, m});
     const torch::Tensor rows = torch::randn({n}), columns = torch::randn({m});
+    const torch::Tensor added = torch::randn({n, m + 3});
     const torch::Tensor plain = product_of<float>(a, b);
-    EXPECT_TRUE(torch::equal(product_of<float>(a, b, {columns.data_ptr<float>(), nullptr}),
-                             plain + columns));
-    EXPECT_TRUE(torch::equal(product_of<float>(a, b, {nullptr, rows.data_ptr<float>()}),
-                             plain + rows.unsqueeze(1)));
+    ProductEnd<float> end;
+    end.rows = rows.data_ptr<float>();
+    EXPECT_TRUE(torch::equal(product_of<float>(a, b, end), plain + rows.unsqueeze(1)));
+    end = {};
+    end.columns = columns.data_ptr<float>();
+    EXPECT_TRUE(torch::equal(product_of<float>(a, b, end), plain + columns));
+    end.added = added.data_ptr<float>();
+    const torch::Tensor sum = plain + columns + added.narrow(1, 0, m);
+    EXPECT_TRUE(torch::equal(product_of<float>(a, b, end), sum));
+    for (const Bend bend : {Bend::kRelu, Bend::kClip, Bend::kHardSwish, Bend::kHardSigmoid,
+                            Bend::kGelu, Bend::kErfGelu}) {
+      end.activation = {bend, 0.3f, 0.9f};
+      EXPECT_TRUE(torch::equal(product_of<float>(a, b, end), activated(sum, end.activation)))
+          << n << " " << m << " " << static_cast<int>(bend);
+    }
   }
 }
 

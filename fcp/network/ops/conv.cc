@@ -1,8 +1,9 @@
-// Convolution and its transpose in one to three spatial dimensions, with groups, dilations, and
-// padding that may differ between the two ends of an axis. libtorch pads both ends alike, so the
-// common part goes to it and the rest is padded before (Conv) or cropped after (ConvTranspose).
+// Convolution in one to three spatial dimensions, with groups, dilations, and padding that may
+// differ between the two ends of an axis: by loops of our own (dense_conv.h, channel_windows.h,
+// own_conv.h), or by libtorch, which pads both ends alike, so that the common part goes to it and
+// the rest is padded before.
 //
-// Cost: 2 · (outputs of Conv, inputs of ConvTranspose) · kernel · channels of the other side.
+// Cost: 2 · outputs · kernel · channels of the input.
 // Reference: ONNX operator specification. Tested by tests/network/ops_linear_test.cc.
 #include <algorithm>
 #include <utility>
@@ -12,73 +13,18 @@
 #include "fcp/base/error.h"
 #include "fcp/network/channel_sums.h"
 #include "fcp/network/channel_windows.h"
+#include "fcp/network/conv_back_cuda.h"
 #include "fcp/network/dense_conv.h"
 #include "fcp/network/device_waits.h"
 #include "fcp/network/line_rows.h"
-#include "fcp/network/ops/checks.h"
+#include "fcp/network/ops/convolution.h"
 #include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
 #include "fcp/network/ops/window.h"
 #include "fcp/network/own_conv.h"
 #include "fcp/network/slope_of.h"
 
 namespace fcp {
 namespace {
-
-int64_t read_group(OpArguments& arguments) {
-  const int64_t group = arguments.integer("group", 1);
-  if (group < 1 || group > kMaxElements) {
-    fail(describe(arguments.node()), ": group is ", group, ", expected a positive number");
-  }
-  return group;
-}
-
-// X and W agree in rank and type, and W's first dimension divides into groups.
-void check_convolution(const Tensors& inputs, int64_t group, const Node& node) {
-  const torch::Tensor& x = inputs[0];
-  const torch::Tensor& w = inputs[1];
-  expect_rank(x, 3, 5, node, "X");
-  expect_floating(x, node, "X");
-  expect_rank(w, x.dim(), x.dim(), node, "W");
-  expect_type_of(x, w, node, "W");
-  if (w.numel() == 0) {
-    fail(describe(node), ": W has shape ", shape_text(w.sizes()), ", expected no empty dimension");
-  }
-  if (w.size(0) % group != 0) {
-    fail(describe(node), ": W has ", w.size(0), " filters, expected a multiple of group = ", group);
-  }
-}
-
-// The bias, or an undefined tensor.
-torch::Tensor checked_bias(const Tensors& inputs, int64_t channels, const Node& node) {
-  if (inputs.size() < 3 || !inputs[2].defined()) return {};
-  expect_vector(inputs[2], channels, node, "B");
-  expect_type_of(inputs[0], inputs[2], node, "B");
-  return inputs[2];
-}
-
-// What bounds need to know of both convolutions, which multiply X by the constant W.
-class Convolution : public Op {
- public:
-  BoundRule bound_rule(const std::vector<bool>& constant) const final {
-    return affine_in_first(constant);
-  }
-  std::vector<Range> interval(const std::vector<Range>& inputs, double) const final {
-    return product_interval(*this, inputs);
-  }
-  // As many terms as a filter has weights.
-  double roundings(const Tensors& inputs) const override {
-    return static_cast<double>(inputs[1].numel() / inputs[1].size(0)) + 2;
-  }
-  BallOutput over_ball(const BallInput& ball, const Tensors& inputs) const final {
-    return product_over_ball(*this, ball, inputs, 1, {});
-  }
-};
-
-double kernel_flops(const torch::Tensor& places, const torch::Tensor& w) {
-  const auto per_place = static_cast<double>(w.numel() / w.size(0));
-  return 2.0 * static_cast<double>(places.numel()) * per_place;
-}
 
 // Places along one spatial axis.
 struct PlaceSpan {
@@ -150,7 +96,9 @@ class Conv : public Convolution {
                                            added.scalar_type() == torch::kFloat);
     if (finish.bias.defined() || !fits || wants_slope(x)) return {};
     if (is_depthwise(x, w, task.plan) && !is_pointwise(x, w, task.plan)) {
-      return depthwise_channels(x, w, task.bias, task.plan, filters_, finish);
+      const std::shared_ptr<const ChannelWeights> filters = filters_.packed(w);
+      if (!filters->finite) return {};
+      return depthwise_channels(x, w, task.bias, task.plan, *filters, finish);
     }
     if (!is_dense(x, w, task.plan)) return {};
     return dense_conv(x, w, task.bias, task.plan, weights_, finish);
@@ -163,6 +111,13 @@ class Conv : public Convolution {
     const torch::Tensor& w = inputs[1];
     const Window window = padded_window(x, w);
     torch::Tensor a = coefficients.flatten(0, 1);  // [SN, M, …]
+    std::vector<int64_t> shape = coefficients.sizes().slice(0, 2).vec();
+    for (const int64_t size : x.sizes().slice(1)) shape.push_back(size);
+    const ConvPlan plan = {window.strides, window.dilations, window.begins, window.ends, {},
+                           group_};
+    if (takes_conv_back_cuda(a, w, plan)) {
+      return conv_back_cuda(a, w, plan, x.size(2), x.size(3)).reshape(shape);
+    }
     const std::vector<PlaceSpan> spans = nonzero_spans(a);
     std::vector<int64_t> pads;  // from the last axis on
     for (size_t i = window.axes(); i-- > 0;) {
@@ -176,8 +131,6 @@ class Conv : public Convolution {
     const std::vector<int64_t> none(window.axes(), 0);
     const torch::Tensor product = torch::convolution(
         a, w, {}, window.strides, none, window.dilations, /*transposed=*/true, none, group_);
-    std::vector<int64_t> shape = coefficients.sizes().slice(0, 2).vec();
-    for (const int64_t size : x.sizes().slice(1)) shape.push_back(size);
     return torch::constant_pad_nd(product, pads).reshape(shape);
   }
 
@@ -249,131 +202,8 @@ class Conv : public Convolution {
   mutable ChannelFilters filters_;
 };
 
-class ConvTranspose : public Convolution {
- public:
-  explicit ConvTranspose(OpArguments& arguments)
-      : node_(arguments.node()),
-        attributes_(read_window(arguments, /*has_dilations=*/true)),
-        group_(read_group(arguments)),
-        output_padding_(read_bounded(arguments, "output_padding", 0)),
-        output_shape_(read_bounded(arguments, "output_shape", 1)) {
-    arguments.expect_inputs(2, 3);
-  }
-
-  // X [N, C, …], W [C, M / group, kernel…], B [M].
-  Tensors forward(const Tensors& inputs) const override {
-    const torch::Tensor& x = inputs[0];
-    const torch::Tensor& w = inputs[1];
-    check_convolution(inputs, group_, node_);
-    if (x.size(1) != w.size(0)) {
-      fail(describe(node_), ": X has ", x.size(1), " channels, but W of shape ",
-           shape_text(w.sizes()), " expects ", w.size(0));
-    }
-    const torch::Tensor bias = checked_bias(inputs, w.size(1) * group_, node_);
-    Window window = make_window(attributes_, spatial_shape(w), node_);
-    const std::vector<int64_t> extra = extra_sizes(window);
-    const std::vector<int64_t> wanted = place(window, extra, spatial_shape(x));
-    return {run(x, w, bias, window, extra, wanted)};
-  }
-
-  // An output sums over the input channels of its group and at most all places of the kernel.
-  double roundings(const Tensors& inputs) const override {
-    const torch::Tensor& w = inputs[1];
-    return static_cast<double>(w.numel() / w.size(1) / group_) + 2;
-  }
-
-  double flops(const Tensors& inputs, const Tensors&) const override {
-    return kernel_flops(inputs[0], inputs[1]);
-  }
-
- private:
-  // output_padding: places added at the end of each axis.
-  std::vector<int64_t> extra_sizes(const Window& window) const {
-    if (output_padding_.empty()) return std::vector<int64_t>(window.axes(), 0);
-    bool fits = output_padding_.size() == window.axes();
-    for (size_t i = 0; fits && i < window.axes(); ++i) {
-      fits = output_padding_[i] < std::max(window.strides[i], window.dilations[i]);
-    }
-    if (!fits) {
-      fail(describe(node_), ": output_padding is ", shape_text(output_padding_), ", expected ",
-           window.axes(), " numbers from 0 to below stride or dilation");
-    }
-    return output_padding_;
-  }
-
-  // Where output_shape or auto_pad decide, sets the padding that gives the wanted size:
-  //   total = stride·(input − 1) + output_padding + reach − wanted.
-  // A negative total means places at the end that no input reaches. Returns the output's size.
-  std::vector<int64_t> place(Window& window, const std::vector<int64_t>& extra,
-                             const std::vector<int64_t>& spatial) const {
-    const AutoPad pad = attributes_.auto_pad;
-    const bool same = pad == AutoPad::kSameUpper || pad == AutoPad::kSameLower;
-    if (!output_shape_.empty() && output_shape_.size() != window.axes()) {
-      fail(describe(node_), ": output_shape has ", output_shape_.size(), " numbers, expected ",
-           window.axes());
-    }
-    std::vector<int64_t> wanted(window.axes());
-    for (size_t i = 0; i < window.axes(); ++i) {
-      if (spatial[i] < 1) fail(describe(node_), ": spatial axis ", i, " of X is empty");
-      const int64_t full = window.strides[i] * (spatial[i] - 1) + extra[i] + window.reach(i);
-      if (!output_shape_.empty() || same) {
-        wanted[i] = output_shape_.empty() ? spatial[i] * window.strides[i] : output_shape_[i];
-        split_padding(window, i, std::max<int64_t>(full - wanted[i], 0),
-                      pad == AutoPad::kSameUpper);
-      } else {
-        wanted[i] = full - window.begins[i] - window.ends[i];
-      }
-      if (wanted[i] < 1) {
-        fail(describe(node_), ": output would have ", wanted[i], " places along spatial axis ", i);
-      }
-    }
-    return wanted;
-  }
-
-  torch::Tensor run(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias,
-                    const Window& window, const std::vector<int64_t>& extra,
-                    const std::vector<int64_t>& wanted) const {
-    const size_t axes = window.axes();
-    std::vector<int64_t> common(axes);  // cropped by libtorch from both ends
-    std::vector<int64_t> computed = {x.size(0), w.size(1) * group_};
-    std::vector<int64_t> missing(axes);
-    bool complete = true;
-    for (size_t i = 0; i < axes; ++i) {
-      common[i] = std::min(window.begins[i], window.ends[i]);
-      computed.push_back(window.strides[i] * (x.size(static_cast<int64_t>(i) + 2) - 1) + extra[i] +
-                         window.reach(i) - 2 * common[i]);
-      missing[i] = std::max<int64_t>(wanted[i] - computed.back(), 0);
-      complete = complete && missing[i] == 0;
-    }
-    check_sample(computed, node_);
-    torch::Tensor y =
-        torch::convolution(x, w, complete ? bias : torch::Tensor(), window.strides, common,
-                           window.dilations, /*transposed=*/true, extra, group_);
-    if (!complete) {
-      y = pad_spatial(y, std::vector<int64_t>(axes, 0), missing, 0, node_);
-      std::vector<int64_t> per_channel(axes + 2, 1);
-      per_channel[1] = -1;
-      if (bias.defined()) y = y + bias.view(per_channel);
-    }
-    for (size_t i = 0; i < axes; ++i) {
-      y = y.narrow(static_cast<int64_t>(i) + 2, window.begins[i] - common[i], wanted[i]);
-    }
-    return y;
-  }
-
-  Node node_;
-  WindowAttributes attributes_;
-  int64_t group_;
-  std::vector<int64_t> output_padding_;
-  std::vector<int64_t> output_shape_;
-};
-
 }  // namespace
 
 OpPointer make_conv(OpArguments& arguments) { return std::make_unique<Conv>(arguments); }
-
-OpPointer make_conv_transpose(OpArguments& arguments) {
-  return std::make_unique<ConvTranspose>(arguments);
-}
 
 }  // namespace fcp

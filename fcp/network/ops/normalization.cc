@@ -9,8 +9,8 @@
 #include "fcp/network/ops/normalization.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -68,7 +68,8 @@ class BatchNormalization : public Op {
     };
     if (!trains_) {
       if (!takes_own(x)) return {normalized(statistics[2], statistics[3])};
-      const torch::Tensor own = scaled(x, statistics, {}).view(inputs[0].sizes());
+      const torch::Tensor own =
+          scaled_channels(x, *lines_.lines(statistics, epsilon_)).view(inputs[0].sizes());
       if (!wants_slope(x)) return {own};
       return {with_slope_of(normalized(statistics[2], statistics[3]), own)};
     }
@@ -79,15 +80,23 @@ class BatchNormalization : public Op {
             statistics[3] * momentum_ + variance * (1 - momentum_)};
   }
 
+  // X may come as several parts, whose channels are joined.
   torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const override {
-    const torch::Tensor& x = inputs[0];
-    const bool vectors = std::all_of(inputs.begin() + 1, inputs.end(), [&](const auto& each) {
-      return each.dim() == 1 && each.scalar_type() == torch::kFloat && x.dim() > 1 &&
-             each.size(0) == x.size(1);
+    const Tensors parts(inputs.begin(), inputs.end() - 4),
+        statistics(inputs.end() - 4, inputs.end());
+    if (trains_ || finish.bias.defined() || finish.added.defined()) return {};
+    int64_t channels = 0;
+    for (const torch::Tensor& part : parts) {
+      if (part.dim() < 2 || !takes_own(part) || wants_slope(part)) return {};
+      channels += part.size(1);
+    }
+    const bool vectors = std::all_of(statistics.begin(), statistics.end(), [&](const auto& each) {
+      return each.dim() == 1 && each.scalar_type() == torch::kFloat && each.size(0) == channels;
     });
-    const bool bare = !finish.bias.defined() && !finish.added.defined();
-    if (trains_ || !vectors || !bare || !takes_own(x) || wants_slope(x)) return {};
-    return scaled(x, {inputs.begin() + 1, inputs.end()}, finish.activation);
+    if (!vectors || (parts.size() > 1 && !join_side_by_side(parts))) return {};
+    const std::shared_ptr<const ChannelLines> lines = lines_.lines(statistics, epsilon_);
+    return parts.size() > 1 ? joined_channels(parts, lines.get(), finish.activation)
+                            : scaled_channels(parts[0], *lines, finish.activation);
   }
 
   // A negative scale exchanges the ends.
@@ -116,25 +125,9 @@ class BatchNormalization : public Op {
     return x.is_cpu() && x.scalar_type() == torch::kFloat && x.numel() > 0;
   }
 
-  // a = scale / √(var + ε), b = B − mean · a.
-  torch::Tensor scaled(const torch::Tensor& x, const Tensors& statistics,
-                       const Bending& activation) const {
-    Tensors four;
-    for (const torch::Tensor& each : statistics) four.push_back(each.contiguous());
-    const auto at = [&](size_t which, size_t channel) {
-      return static_cast<double>(four[which].data_ptr<float>()[channel]);
-    };
-    std::vector<float> scale, shift;
-    for (size_t c = 0; c < static_cast<size_t>(x.size(1)); ++c) {
-      const double a = at(0, c) / std::sqrt(at(3, c) + epsilon_);
-      scale.push_back(static_cast<float>(a));
-      shift.push_back(static_cast<float>(at(1, c) - at(2, c) * a));
-    }
-    return scaled_channels(x, scale, shift, activation);
-  }
-
   Node node_;
   double epsilon_;
+  mutable LineCache lines_;
   double momentum_ = 0;
   bool trains_ = false;
 };

@@ -204,12 +204,40 @@ class AveragePool : public Pool {
  private:
   torch::Tensor pool(const torch::Tensor& x, const Window& window,
                      const std::vector<int64_t>& positions) const override {
+    const ConvPlan plan = {window.strides, window.dilations, window.begins,
+                           window.ends,    positions,        x.size(1)};
+    if (has_planes(x, plan) && all_inside(x, window, positions)) {
+      const torch::Tensor own = mean_of_windows(x.detach(), window, plan);
+      return wants_slope(x) ? with_slope_of(run(x, window), own) : own;
+    }
     if (libtorch_pads(window) && !is_dilated(window)) return run(x, window);
     torch::Tensor sum = pad_to_fit(x, window, positions, 0);
     for (size_t i = 0; i < window.axes(); ++i) {
       sum = average_along(sum, window, i, positions[i], x.size(static_cast<int64_t>(i) + 2));
     }
     return sum;
+  }
+
+  static bool all_inside(const torch::Tensor& x, const Window& window,
+                         const std::vector<int64_t>& positions) {
+    for (size_t i = 0; i < window.axes(); ++i) {
+      const int64_t end = (positions[i] - 1) * window.strides[i] + window.kernel[i];
+      if (window.begins[i] != 0 || window.ends[i] != 0) return false;
+      if (end > x.size(static_cast<int64_t>(i) + 2)) return false;
+    }
+    return true;
+  }
+
+  // Filters of ones, in either layout.
+  torch::Tensor mean_of_windows(const torch::Tensor& x, const Window& window,
+                                const ConvPlan& plan) const {
+    const torch::Tensor ones =
+        torch::ones({x.size(1), 1, window.kernel[0], window.kernel[1]}, x.options());
+    ChannelFilters filters;
+    const torch::Tensor sum = channels_lie_last(x)
+                                  ? depthwise_channels(x, ones, {}, plan, *filters.packed(ones))
+                                  : depthwise_conv(x, ones, {}, plan);
+    return sum / taps();
   }
 
   // The mean along one axis of a padded tensor whose unpadded size was `size`.

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/network/channel_scale.h"
 #include "fcp/network/device_waits.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
+#include "fcp/network/slope_of.h"
 
 namespace fcp {
 namespace {
@@ -43,6 +45,8 @@ class ConcatOp : public PartsOp {
     }
     Tensors parts;  // on one device: numbers computed from a shape live on the CPU
     for (const torch::Tensor& input : inputs) parts.push_back(placed_on(input, device));
+    const bool slopes = std::any_of(parts.begin(), parts.end(), wants_slope);
+    if (axis == 1 && !slopes && join_side_by_side(parts)) return {joined_channels(parts, nullptr)};
     return {torch::cat(parts, axis)};
   }
   BoundRule bound_rule(const std::vector<bool>&) const override { return BoundRule::kAffine; }

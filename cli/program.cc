@@ -21,6 +21,7 @@
 #include "fcp/data/file_witness.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/network/libtorch_error.h"
+#include "fcp/pipeline/context.h"
 
 #include "cli/answers.h"
 #include "cli/common.h"
@@ -139,6 +140,19 @@ int end_output(int exit_code) {
   return std::cout ? exit_code : report("cannot write to standard output", 1);
 }
 
+// Whether a device is asked for that takes long to start. What else is wrong with the words is said
+// later.
+bool names_cuda(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--device=cuda" ||
+        (word == "cuda" && argv[i - 1] == std::string_view("--device"))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 constexpr std::string_view kWriteAnswers = "--write-answers";
 
 int run_verb(int argc, char** argv);
@@ -187,6 +201,7 @@ int run_verb(int argc, char** argv) {
 
 int run_program(int argc, char** argv) {
   catch_interrupts();
+  if (names_cuda(argc, argv)) start_cuda_ahead();
   std::signal(SIGXFSZ, SIG_IGN);  // too large a file is then a failed write, which says so
   try {
     return run_verb(argc, argv);

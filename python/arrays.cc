@@ -141,8 +141,11 @@ torch::Tensor tensor_of(const py::object& array, const std::string& name) {
 }
 
 py::object array_of(const torch::Tensor& tensor) {
-  const py::object lender = py::cast(HostTensor{tensor.to(torch::kCPU).contiguous()});
-  return py::module_::import("numpy").attr("asarray")(lender);
+  return lent_array(tensor.to(torch::kCPU).contiguous());
+}
+
+py::object lent_array(const torch::Tensor& tensor) {
+  return py::module_::import("numpy").attr("asarray")(py::cast(HostTensor{tensor}));
 }
 
 void bind_arrays(py::module_& module) {
@@ -193,7 +196,7 @@ void TensorRows::rewind() { next_ = 0; }
 
 size_t batch_for(const TensorRows& rows, const Graph& network, torch::Device device) {
   constexpr int64_t kFewNumbers = 4096;
-  constexpr size_t kShortRow = 32, kMore = 4;
+  constexpr size_t kShortRow = 32, kMore = 8;
   const size_t usual = Context{.device = device}.batch_for(rows);
   int64_t numbers = 0;
   for (const auto& [name, values] : network.initializers) numbers += values.numel();

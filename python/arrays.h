@@ -21,6 +21,8 @@ torch::Tensor tensor_of(const pybind11::object& array, const std::string& name);
 
 // A tensor as a NumPy array; copied only from another device.
 pybind11::object array_of(const torch::Tensor& tensor);
+// The same of a tensor of the host, whatever its strides.
+pybind11::object lent_array(const torch::Tensor& tensor);
 
 // Declares the class behind the arrays that array_of gives away.
 void bind_arrays(pybind11::module_& module);
@@ -53,7 +55,7 @@ class TensorRows : public RowSource {
   int64_t next_ = 0;
 };
 
-// How many rows to take at a time on this device: as usual, but four times as many of short rows
+// How many rows to take at a time on this device: as usual, but eight times as many of short rows
 // through a network of few numbers, where what a batch costs by itself counts. The bits of a row do
 // not depend on it.
 size_t batch_for(const TensorRows& rows, const Graph& network, torch::Device device);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 #include <pybind11/stl.h>
@@ -29,6 +30,20 @@ namespace py = pybind11;
 struct RegionArrays {
   torch::Tensor prediction;  // [N, K] doubles; of labels [N, 1] longs
   torch::Tensor answer;      // [N, K, 2, levels]; of labels [N, C, levels] bools
+
+  // Regions of all rows at one level, where their ends are one tensor already.
+  static std::optional<RegionArrays> whole(const Regions& regions, int64_t rows) {
+    const torch::Tensor &lower = regions.lower, &upper = regions.upper;
+    if (regions.members.defined() || regions.parts.defined()) return std::nullopt;
+    for (const torch::Tensor* part : {&regions.prediction, &lower, &upper}) {
+      if (!part->is_cpu() || !part->is_contiguous() || part->dim() != 2) return std::nullopt;
+      if (part->scalar_type() != torch::kDouble || part->numel() != rows) return std::nullopt;
+    }
+    if (!lower.is_alias_of(upper)) return std::nullopt;
+    const int64_t apart = upper.storage_offset() - lower.storage_offset();
+    if (apart < rows) return std::nullopt;
+    return RegionArrays{regions.prediction, lower.as_strided({rows, 1, 2, 1}, {1, 1, apart, 1})};
+  }
 
   void put(const Regions& regions, int64_t first, int64_t count, int64_t level) {
     if (put_column(regions, first, count)) return;
@@ -153,13 +168,19 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
       for (size_t a = 0; a < levels.size(); ++a) {
         const Regions regions = predictor_->region(rows, levels[a]);
         check_answers(regions, source, static_cast<size_t>(before + first));
+        if (count == total && levels.size() == 1) {
+          if (auto whole = RegionArrays::whole(regions, total)) {
+            found = *std::move(whole);
+            continue;
+          }
+        }
         if (!found.answer.defined()) found = empty_arrays(regions, total, levels.size());
         found.put(regions, first, count, static_cast<int64_t>(a));
       }
     }
   }
   const torch::Tensor prediction = labels() ? found.prediction.squeeze(1) : found.prediction;
-  return py::make_tuple(array_of(prediction), array_of(found.answer));
+  return py::make_tuple(array_of(prediction), lent_array(found.answer));
 }
 
 py::tuple LoadedPredictor::check(const py::object& array, const py::object& answers,

@@ -1,12 +1,22 @@
 #include "fcp/base/parallel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 namespace fcp {
+namespace {
+
+std::atomic<size_t> usual_thread_count = 1;
+
+}  // namespace
+
+size_t usual_threads() { return usual_thread_count; }
+
+void set_usual_threads(size_t threads) { usual_thread_count = std::max<size_t>(1, threads); }
 
 void parallel_rows(size_t rows, size_t least, size_t threads,
                    const std::function<void(size_t first, size_t last)>& work) {

@@ -13,4 +13,8 @@ namespace fcp {
 void parallel_rows(size_t rows, size_t least, size_t threads,
                    const std::function<void(size_t first, size_t last)>& work);
 
+// How many threads a loop takes that is told nothing else: 1, until a program says how many it has.
+size_t usual_threads();
+void set_usual_threads(size_t threads);
+
 }  // namespace fcp

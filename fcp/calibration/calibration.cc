@@ -80,11 +80,11 @@ void check_crossed(const CalibrationOptions& options, const CalibrationScores& r
 
 }  // namespace
 
-void sort_sides(CalibrationScores& rows) {
+void sort_sides(CalibrationScores& rows, size_t threads) {
   const auto sides = static_cast<size_t>(rows.sides);
   if (sides == 1) {
     check_scores(rows.scores);
-    return sort_scores(rows.scores);
+    return sort_scores(rows.scores, threads);
   }
   for (size_t side = 0; side < sides; ++side) {
     const std::vector<double> scores = sorted_scores(side_scores(rows, static_cast<int64_t>(side)));

@@ -86,7 +86,7 @@ std::unique_ptr<Calibration> make_calibration(const CalibrationOptions& options,
                                               const CalibrationScores& rows, int64_t classes = 0);
 
 // Each side ascending, in place, as the artifact of split calibration has them; NaN is an Error.
-void sort_sides(CalibrationScores& rows);
+void sort_sides(CalibrationScores& rows, size_t threads = 1);
 
 // The scores of one side, in the order in which they are kept.
 std::vector<double> side_scores(const CalibrationScores& rows, int64_t side);

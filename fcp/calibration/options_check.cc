@@ -37,24 +37,35 @@ std::string found_score(const OptionScope& scope, const ScoreOptions& score) {
   return score.name;
 }
 
+// What keeps anything from looking at the option.
+enum class Obstacle { kNone, kScore, kCalibration, kBound };
+
+Obstacle obstacle_of(const Option& option, const MethodRequest& request) {
+  const OptionScope& scope = option.scope;
+  if (!contains(scope.calibrations, request.calibration.name)) {
+    if (!scope.scores.empty() && !has_score(scope, request.score)) return Obstacle::kScore;
+    if (scope.scores.empty() && !scope.calibrations.empty()) return Obstacle::kCalibration;
+  }
+  const bool bounded =
+      scope.bounds.empty() || contains(scope.bounds, bound_name(request.score.bound.method));
+  return bounded ? Obstacle::kNone : Obstacle::kBound;
+}
+
 // "applies only to …; the score is …", where nothing looks at the option.
 std::optional<std::string> refusal(const Option& option, const MethodRequest& request) {
   const OptionScope& scope = option.scope;
   const auto only = [](const std::string& to, const char* what, const std::string& found) {
     return concat("applies only to ", to, "; the ", what, " is ", found);
   };
-  const std::string& calibration = request.calibration.name;
-  if (!contains(scope.calibrations, calibration)) {
-    if (!scope.scores.empty() && !has_score(scope, request.score)) {
+  switch (obstacle_of(option, request)) {
+    case Obstacle::kScore:
       return only(scope_text(scope), "score", found_score(scope, request.score));
-    }
-    if (scope.scores.empty() && !scope.calibrations.empty()) {
-      return only(scope_text(scope), "calibration", calibration);
-    }
-  }
-  const std::string bound = bound_name(request.score.bound.method);
-  if (!scope.bounds.empty() && !contains(scope.bounds, bound)) {
-    return only("the bound " + scope.bounds[0], "bound", bound);
+    case Obstacle::kCalibration:
+      return only(scope_text(scope), "calibration", request.calibration.name);
+    case Obstacle::kBound:
+      return only("the bound " + scope.bounds[0], "bound", bound_name(request.score.bound.method));
+    case Obstacle::kNone:
+      break;
   }
   return std::nullopt;
 }
@@ -103,7 +114,7 @@ std::string scope_text(const OptionScope& scope) {
 }
 
 bool applies(const Option& option, const MethodRequest& request) {
-  return !refusal(option, request);
+  return obstacle_of(option, request) == Obstacle::kNone;
 }
 
 OpenValues open_values(const MethodRequest& request) {

@@ -5,7 +5,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
+
+#include "fcp/base/parallel.h"
 
 namespace fcp {
 namespace {
@@ -14,8 +17,10 @@ constexpr int kDigitBits = 11;
 constexpr int kDigits = 3;
 constexpr int kLowBits = 64 - kDigits * kDigitBits;  // in which keys of one run differ
 constexpr size_t kValues = size_t{1} << kDigitBits;
-constexpr size_t kFewest = 512;    // below, the counters cost more than they save
-constexpr size_t kMost = 1 << 22;  // above, twice the memory is not to be had for nothing
+constexpr size_t kFewest = 512;      // below, the counters cost more than they save
+constexpr size_t kMost = 1 << 22;    // above, twice the memory is not to be had for nothing
+constexpr size_t kShared = 1 << 16;  // below, a thread costs more than it does
+constexpr size_t kSample = 1023;     // of which the median parts what threads share
 
 constexpr uint64_t kSign = uint64_t{1} << 63;
 
@@ -35,7 +40,7 @@ size_t digit_of(uint64_t key, int digit) {
 
 using Counts = std::array<std::array<uint32_t, kValues>, kDigits>;
 
-Counts count_digits(const std::vector<double>& scores) {
+Counts count_digits(std::span<const double> scores) {
   Counts counts{};
   for (const double score : scores) {
     const uint64_t key = ordered_bits(score);
@@ -70,13 +75,7 @@ void sort_runs(std::vector<uint64_t>& keys) {
   }
 }
 
-}  // namespace
-
-void sort_scores(std::vector<double>& scores) {
-  if (std::is_sorted(scores.begin(), scores.end())) return;
-  if (scores.size() < kFewest || scores.size() > kMost) {
-    return std::sort(scores.begin(), scores.end());
-  }
+void sort_by_digits(std::span<double> scores) {
   // There and back and there again: the scores themselves hold the keys between.
   Counts counts = count_digits(scores);
   std::vector<uint64_t> keys(scores.size());
@@ -90,6 +89,38 @@ void sort_scores(std::vector<double>& scores) {
   place_by_digit(counts, 2, scores.size(), score_key, put_key);
   sort_runs(keys);
   std::transform(keys.begin(), keys.end(), scores.begin(), number_of);
+}
+
+double sample_median(std::span<const double> scores) {
+  std::array<double, kSample> sample;
+  for (size_t i = 0; i < kSample; ++i) sample[i] = scores[scores.size() / kSample * i];
+  const auto middle = sample.begin() + kSample / 2;
+  std::nth_element(sample.begin(), middle, sample.end());
+  return *middle;
+}
+
+void sort_shared(std::span<double> scores, size_t threads, bool by_digits) {
+  if (threads < 2 || scores.size() < kShared) {
+    if (by_digits && scores.size() >= kFewest) return sort_by_digits(scores);
+    return std::sort(scores.begin(), scores.end());
+  }
+  const double median = sample_median(scores);
+  const auto middle =
+      std::partition(scores.begin(), scores.end(), [=](double score) { return score < median; });
+  const auto small = static_cast<size_t>(middle - scores.begin());
+  parallel_rows(2, 1, 2, [&](size_t first, size_t last) {
+    for (size_t half = first; half < last; ++half) {
+      sort_shared(half == 0 ? scores.first(small) : scores.subspan(small),
+                  half == 0 ? threads / 2 : threads - threads / 2, by_digits);
+    }
+  });
+}
+
+}  // namespace
+
+void sort_scores(std::vector<double>& scores, size_t threads) {
+  if (std::is_sorted(scores.begin(), scores.end())) return;
+  sort_shared(scores, threads, /*by_digits=*/scores.size() <= kMost);
 }
 
 }  // namespace fcp

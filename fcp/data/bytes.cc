@@ -1,6 +1,7 @@
 #include "fcp/data/bytes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <zlib.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/parallel.h"
 #include "fcp/data/file_witness.h"
 
 namespace fcp {
@@ -19,6 +21,9 @@ namespace fcp {
 namespace {
 
 constexpr size_t kPackedBlock = size_t{1} << 16;
+constexpr size_t kThreadBlocks = 16;  // below, a thread costs more than it does
+
+std::atomic<size_t> reading_threads = 1;
 
 class FileRange : public ByteSource {
  public:
@@ -32,6 +37,11 @@ class FileRange : public ByteSource {
     size_t done = 0;
     while (done < wanted) {
       const uint64_t place = offset_ + position_;
+      if (const size_t whole = read_blocks(place, buffer + done, wanted - done); whole > 0) {
+        done += whole;
+        position_ += whole;
+        continue;
+      }
       if (!loaded_ || *loaded_ != place / FileWitness::kBlock) load(place / FileWitness::kBlock);
       const size_t within = place % FileWitness::kBlock;
       if (within >= block_.size()) break;  // the file ends before the range
@@ -77,20 +87,40 @@ class FileRange : public ByteSource {
   void load(uint64_t number) {
     loaded_.reset();
     block_.resize(FileWitness::kBlock);
+    block_.resize(read_block(number, block_.data()));
+    loaded_ = number;
+  }
+
+  // How much of it there is; less than a block only at the end of the file.
+  size_t read_block(uint64_t number, char* to) const {
     size_t filled = 0;
-    while (filled < block_.size()) {
+    while (filled < FileWitness::kBlock) {
       const auto place = static_cast<off_t>(number * FileWitness::kBlock + filled);
-      const ssize_t got =
-          pread(file_.number, block_.data() + filled, block_.size() - filled, place);
+      const ssize_t got = pread(file_.number, to + filled, FileWitness::kBlock - filled, place);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail(name_, ": cannot read: ", std::strerror(errno));
       if (got == 0) break;
       filled += static_cast<size_t>(got);
     }
-    block_.resize(filled);
     witness_->check_state(file_.number, name_);
-    if (filled > 0) witness_->see(number, {block_.data(), filled}, name_);
-    loaded_ = number;
+    if (filled > 0) witness_->see(number, {to, filled}, name_);
+    return filled;
+  }
+
+  // The blocks that begin at `place` and lie within `count` bytes, read to where they belong; 0
+  // where there are none, or where the file ends among them.
+  size_t read_blocks(uint64_t place, char* to, size_t count) const {
+    const uint64_t first = place / FileWitness::kBlock;
+    const size_t blocks = count / FileWitness::kBlock;
+    if (place % FileWitness::kBlock != 0 || blocks == 0) return 0;
+    std::atomic<bool> whole = true;
+    parallel_rows(blocks, kThreadBlocks, reading_threads, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end && whole; ++i) {
+        const size_t got = read_block(first + i, to + i * FileWitness::kBlock);
+        if (got < FileWitness::kBlock) whole = false;
+      }
+    });
+    return whole ? blocks * FileWitness::kBlock : 0;
   }
 
   std::string name_;
@@ -201,6 +231,8 @@ class Inflated : public ByteSource {
 };
 
 }  // namespace
+
+void set_reading_threads(size_t threads) { reading_threads = std::max<size_t>(1, threads); }
 
 void ByteSource::skip(uint64_t count) {
   std::vector<char> block(static_cast<size_t>(std::min<uint64_t>(count, kPackedBlock)));

@@ -31,6 +31,10 @@ class ByteSource {
   virtual const std::string& name() const = 0;
 };
 
+// How many threads may share one long read of a plain file; 1 unless said otherwise. The program
+// says it where the rows go to another device and the threads would stand idle.
+void set_reading_threads(size_t threads);
+
 // The bytes of a file; a gzip file (known by its first bytes, not by its name) is unpacked.
 std::unique_ptr<ByteSource> open_bytes(const std::string& path);
 

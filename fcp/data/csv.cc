@@ -1,11 +1,11 @@
 #include "fcp/data/csv.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 
 #include "fcp/base/error.h"
+#include "fcp/base/parallel.h"
 #include "fcp/base/utf8.h"
 #include "fcp/data/number.h"
 
@@ -45,7 +45,9 @@ size_t CsvEncoding::feature_count() const {
 }
 
 CsvReader::CsvReader(const std::string& path, const std::string& target, const CsvOptions& options)
-    : records_(open_bytes(path), options.separator), exact_(options.exact) {
+    : records_(open_bytes(path), options.separator),
+      exact_(options.exact),
+      threads_(options.threads > 0 ? options.threads : usual_threads()) {
   // A file read through an encoding learned by name must have those names, so its first row is no
   // matter of guessing.
   head_ = read_head(records_, options.header, options.encoding && options.encoding->header);
@@ -192,17 +194,18 @@ void CsvReader::learn(bool impute, bool keep_missing) {
         continue;
       }
       if (!is_category(i)) {
-        sums[i] += static_cast<float>(number(cells_[i], formats_[i]));
+        sums[i] += static_cast<float>(number(records_.row(), cells_[i], formats_[i]));
       } else if (is_missing(cell)) {
-        fail_cell(cells_[i], CellProblem::Kind::kMissing,
+        fail_cell(records_.row(), cells_[i], CellProblem::Kind::kMissing,
                   concat("missing value ", in_quotes(cell), ", expected a category"));
       } else if (category_index_[i].emplace(trimmed(cell), category_index_[i].size()).second) {
         const auto kind = CellProblem::Kind::kNotThis;
         if (!is_utf8(cell))
-          fail_cell(cells_[i], kind, "category is not UTF-8 text, expected UTF-8");
+          fail_cell(records_.row(), cells_[i], kind, "category is not UTF-8 text, expected UTF-8");
         encoding_.categories[i].push_back(trimmed(cell));
         if (encoding_.categories[i].size() > kMostCategories) {
-          fail_cell(cells_[i], kind, concat("more than ", kMostCategories, " categories so far"));
+          fail_cell(records_.row(), cells_[i], kind,
+                    concat("more than ", kMostCategories, " categories so far"));
         }
       }
       ++found[i];
@@ -244,95 +247,8 @@ bool CsvReader::next_row() {
     return false;
   }
   ++rows_read_;
-  if (records_.cells().size() != head_.names.size()) {
-    const std::string where = concat("line ", records_.line(), ": found ", records_.cells().size(),
-                                     " cells, expected ", head_.names.size());
-    throw CellProblem(concat(records_.name(), ": ", where), where, 0, CellProblem::Kind::kWidth);
-  }
+  check_width(records_.row());
   return true;
-}
-
-void CsvReader::fail_cell(size_t cell, CellProblem::Kind kind, const std::string& what) const {
-  const std::string where =
-      concat("line ", records_.line(), ", column ", head_.column_text(cell), ": ", what);
-  throw CellProblem(concat(records_.name(), ": ", where), where, cell, kind);
-}
-
-double CsvReader::number(size_t cell, const CellFormat& format) const {
-  const std::string_view text = records_.cells()[cell];
-  double value;
-  if (!parse_cell(text, format, value)) {
-    const std::string expected = expected_text(format.kind);
-    if (is_missing(text)) {
-      fail_cell(cell, CellProblem::Kind::kMissing,
-                concat("missing value ", in_quotes(text), ", expected ", expected));
-    }
-    fail_cell(cell, CellProblem::Kind::kNotThis,
-              concat("expected ", expected, ", found ", in_quotes(text)));
-  }
-  const float rounded = static_cast<float>(value);
-  if (std::isinf(rounded) && text.find_first_of("0123456789") != std::string_view::npos) {
-    fail_cell(cell, CellProblem::Kind::kTooLarge,
-              concat(in_quotes(text), " is too large for a float32"));
-  }
-  return value;
-}
-
-// A number, or the label of a class.
-float CsvReader::target(size_t index) const {
-  const size_t cell = target_cells_[index];
-  if (class_index_.empty()) return static_cast<float>(number(cell, target_formats_[index]));
-  const std::string_view text = records_.cells()[cell];
-  const auto found = class_index_.find(trimmed(text));
-  if (found != class_index_.end()) return static_cast<float>(found->second);
-  if (is_missing(text)) {
-    fail_cell(cell, CellProblem::Kind::kMissing,
-              concat("missing value ", in_quotes(text), ", expected a class"));
-  }
-  fail_cell(cell, CellProblem::Kind::kUnknownClass,
-            concat(in_quotes(text), " is none of the ", class_index_.size(),
-                   " classes of the training file"));
-}
-
-// Writes what the column's cell becomes at `out` and moves `out` behind it.
-void CsvReader::encode(size_t column, double*& out) {
-  const CellFormat& format = formats_[column];
-  if (format.kind == ColumnKind::kCategory) {
-    encode_category(column, out);
-    out += encoding_.width_of(column);
-    return;
-  }
-  const size_t cell = cells_[column];
-  const std::string_view text = records_.cells()[cell];
-  double value;
-  const bool missing =
-      !encoding_.means.empty() && !parse_cell(text, format, value) && is_missing(text);
-  *out = missing ? static_cast<double>(encoding_.means[column]) : number(cell, format);
-  if (missing && schema_ == std::nullopt && !std::isnan(*out) && !encoding_.formats.empty()) {
-    ++oddities_[column].imputed;
-  }
-  if (std::isinf(*out++)) {  // a target may be infinite, what a network computes with may not
-    fail_cell(cell, CellProblem::Kind::kInfinite,
-              concat("found ", in_quotes(text), ", expected a finite number"));
-  }
-}
-
-void CsvReader::encode_category(size_t column, double* out) {
-  const size_t cell = cells_[column];
-  const std::string_view text = records_.cells()[cell];
-  const auto& index = category_index_[column];
-  const auto found = index.find(trimmed(text));
-  if (found != index.end()) {
-    out[found->second] = 1;
-  } else if (!is_missing(text)) {
-    if (encoding_.has_other(column)) out[index.size()] = 1;
-    if (schema_) return;  // of the file that was learned from: rare, not unknown
-    Oddities& odd = oddities_[column];
-    if (odd.unknown++ == 0) odd.example = trimmed(text);
-  } else if (encoding_.means.empty()) {
-    fail_cell(cell, CellProblem::Kind::kMissing,
-              concat("missing value ", in_quotes(text), ", expected a category"));
-  }
 }
 
 size_t CsvReader::skip(size_t count) {
@@ -343,86 +259,6 @@ size_t CsvReader::skip(size_t count) {
   }
   if (rows < count) size_ = rows_read_;
   return rows;
-}
-
-void CsvReader::read_row(double* x, std::vector<float>* y) {
-  for (size_t i = 0; i < cells_.size(); ++i) encode(i, x);
-  for (size_t i = 0; i < target_cells_.size(); ++i) y->push_back(target(i));
-}
-
-bool CsvReader::next(size_t count, Array& x, Array& y) {
-  const size_t width = feature_names_.size();
-  const size_t targets = target_cells_.size();
-  x.values.clear();
-  x.exact.clear();
-  y.values.clear();
-  std::vector<double> row(width);
-  size_t rows = 0;
-  try {
-    while (rows < count && next_row()) {
-      std::fill(row.begin(), row.end(), 0);  // categories set one number each
-      read_row(row.data(), &y.values);
-      for (const double value : row) x.values.push_back(static_cast<float>(value));
-      if (exact_) x.exact.insert(x.exact.end(), row.begin(), row.end());
-      ++rows;
-    }
-  } catch (const CellProblem&) {  // where there is one there may be more
-    const TableProblems problems = find_problems();
-    std::vector<std::string> columns;
-    for (const size_t cell : problems.cells(CellProblem::Kind::kNotThis)) {
-      const auto is = std::find(target_cells_.begin(), target_cells_.end(), cell);
-      if (schema_ && is == target_cells_.end()) columns.push_back(head_.names[cell]);
-    }
-    throw TableError(problems.text(records_.name()), std::move(columns));
-  }
-  x.shape = {static_cast<int64_t>(rows), static_cast<int64_t>(width)};
-  y.shape = {static_cast<int64_t>(rows), static_cast<int64_t>(targets)};
-  if (targets == 0) y.shape.clear();
-  return rows > 0;
-}
-
-// Every cell of the current row by itself, targets first.
-bool CsvReader::check_row(TableProblems& problems, CellProblem& first) {
-  bool good = true;
-  const auto attempt = [&](const auto& read) {
-    try {
-      read();
-    } catch (const CellProblem& problem) {
-      problems.add(problem);
-      if (good) first = problem;
-      good = false;
-    }
-  };
-  for (size_t i = 0; i < target_cells_.size(); ++i) attempt([&] { target(i); });
-  std::vector<double> features(feature_names_.size());
-  for (size_t i = 0; i < cells_.size(); ++i) {
-    double* out = features.data();
-    attempt([&] { encode(i, out); });
-    if (formats_[i].kind == ColumnKind::kCategory) std::fill(features.begin(), features.end(), 0);
-  }
-  return good;
-}
-
-TableProblems CsvReader::find_problems(const RowHearer& hear) {
-  TableProblems problems;
-  rewind();
-  while (true) {
-    CellProblem first;
-    bool good = true;
-    try {
-      if (!next_row()) break;
-      good = check_row(problems, first);
-    } catch (const CellProblem& problem) {
-      problems.add(problem);
-      first = problem;
-      good = false;
-    }
-    if (good) continue;
-    ++problems.rows;
-    if (hear) hear(rows_passed_ - 1, first);
-  }
-  rewind();
-  return problems;
 }
 
 std::vector<std::string> CsvReader::notes() const {

@@ -14,6 +14,9 @@
 // the first row is a header when it has text (a cell neither a number nor missing) and either
 // no number at all, or text that stands above a number or a missing value in the second row.
 //
+// Rows are read by several threads, each a share of those that are in memory; what is read and what
+// is said of rows that cannot be does not depend on their number.
+//
 // Cells that cannot be read are a TableError that tells of all of them, not of the first alone.
 //
 // Tested by tests/data/csv_test.cc and tests/data/csv_types_test.cc.
@@ -93,6 +96,7 @@ struct CsvOptions {
   std::map<std::string, std::string> types = {};    // … but for these (table_schema.h)
   CsvLabels labels = CsvLabels::kNumbers;           // find_types: of the target
   std::shared_ptr<const RefusedRows> refused = {};  // null: none
+  size_t threads = 0;  // that read rows; 0: as many as usual (parallel.h)
   // find_types: rows that categories and means are learned from; null: all.
   std::shared_ptr<const std::vector<bool>> learn_rows = {};
 };
@@ -151,13 +155,17 @@ class CsvReader {
   void learn_classes();
   bool next_row();
   bool advance();
-  void read_row(double* x, std::vector<float>* y);
+  bool next_lines(size_t count);
+  void read_lines(Array& x, Array& y);
+  void add_oddities(const std::vector<Oddities>& more);
   bool check_row(TableProblems& problems, CellProblem& first);
-  double number(size_t cell, const CellFormat& format) const;
-  float target(size_t index) const;
-  void encode(size_t column, double*& out);
-  void encode_category(size_t column, double* out);
-  [[noreturn]] void fail_cell(size_t cell, CellProblem::Kind kind, const std::string& what) const;
+  void check_width(const CsvCells& row) const;
+  double number(const CsvCells& row, size_t cell, const CellFormat& format) const;
+  float target(const CsvCells& row, size_t index) const;
+  void encode(const CsvCells& row, size_t column, double*& out, Oddities& odd) const;
+  void encode_category(const CsvCells& row, size_t column, double* out, Oddities& odd) const;
+  [[noreturn]] void fail_cell(const CsvCells& row, size_t cell, CellProblem::Kind kind,
+                              const std::string& what) const;
 
   CsvRecords records_;
   CsvHead head_;
@@ -173,7 +181,9 @@ class CsvReader {
   std::vector<std::string> target_names_;
   std::vector<Oddities> oddities_;
   std::vector<size_t> refused_;
+  std::vector<CsvLine> lines_;  // that are read together
   bool exact_ = false;
+  size_t threads_ = 1;
   size_t next_refused_ = 0;
   std::optional<size_t> size_;
   size_t rows_read_ = 0;

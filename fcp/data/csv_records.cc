@@ -43,6 +43,10 @@ CsvRecords::CsvRecords(std::unique_ptr<ByteSource> bytes, char separator)
 // Reads on behind the bytes not yet used, which move to the front; false at the end of the file.
 bool CsvRecords::fill() {
   if (at_end_) return false;
+  if (held_) {
+    cut_off_ = true;
+    return false;
+  }
   std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
   end_ -= begin_;
   begin_ = 0;
@@ -88,7 +92,7 @@ void CsvRecords::rewind() {
   bytes_->rewind();
   begin_ = end_ = 0;
   at_end_ = false;
-  line_ = 0;
+  broken_ = nullptr;
   next_line_ = 1;
   empty_lines_ = 0;
   skip_mark();
@@ -115,7 +119,8 @@ size_t CsvRecords::find_record_end() {
   bool quoted = false, cell_begins = true, just_closed = false;
   for (size_t at = 0;; ++at) {
     if (begin_ + at == end_ && !fill()) {
-      if (quoted) fail(name(), ": line ", next_line_, ": a quote is opened and never closed");
+      if (quoted && !cut_off_)
+        fail(name(), ": line ", next_line_, ": a quote is opened and never closed");
       return kNowhere;
     }
     const char c = buffer_[begin_ + at];
@@ -127,84 +132,53 @@ size_t CsvRecords::find_record_end() {
   }
 }
 
-bool CsvRecords::next() {
+// The text of the next row; false at the end of the file, or of what is held in memory.
+bool CsvRecords::find_line(CsvLine& found) {
   while (true) {
     if (begin_ == end_ && !fill()) return false;
     size_t length = find_newline(0);
     const size_t searched = length == kNowhere ? end_ - begin_ : length;
     const bool quotes = std::memchr(buffer_.data() + begin_, '"', searched) != nullptr;
-    if (quotes) length = find_record_end();
+    if (quotes && !cut_off_) length = find_record_end();
+    if (cut_off_) return false;
     const bool newline = length != kNowhere;
     if (!newline) length = end_ - begin_;
 
     const char* first = buffer_.data() + begin_;
     const char* last = first + length;
-    line_ = next_line_;
+    found = {first, last, next_line_, quotes};
     next_line_ += 1 + (quotes ? static_cast<size_t>(std::count(first, last, '\n')) : 0);
     begin_ += length + (newline ? 1 : 0);
-    if (last != first && last[-1] == '\r') --last;
-    if (first == last) {
-      if (++empty_lines_ > kMostEmptyLines) {
-        fail(name(), ": line ", line_, ": more than ", kMostEmptyLines, " empty lines in a row");
-      }
-      continue;
+    if (last != first && last[-1] == '\r') --found.last;
+    if (found.first != found.last) break;
+    if (++empty_lines_ > kMostEmptyLines) {
+      fail(name(), ": line ", found.line, ": more than ", kMostEmptyLines, " empty lines in a row");
     }
-    empty_lines_ = 0;
-    if (std::memchr(first, 0, static_cast<size_t>(last - first)) != nullptr) {
-      fail(name(), ": line ", line_, ": holds a NUL byte, expected UTF-8 text; is it UTF-16?");
-    }
-    cells_.clear();
-    quotes ? split_quoted(first, last) : split_plain(first, last);
-    return true;
   }
+  empty_lines_ = 0;
+  return true;
 }
 
-void CsvRecords::split_plain(const char* at, const char* last) {
-  const char separator = separator_;
-  const char* cell = at;
-  for (; at != last; ++at) {
-    if (*at != separator) continue;
-    cells_.emplace_back(cell, static_cast<size_t>(at - cell));
-    cell = at + 1;
-  }
-  cells_.emplace_back(cell, static_cast<size_t>(last - cell));
+bool CsvRecords::next() {
+  if (broken_) std::rethrow_exception(broken_);
+  CsvLine line;
+  if (!find_line(line)) return false;
+  row_.split(line, separator_, name());
+  return true;
 }
 
-void CsvRecords::split_quoted(const char* at, const char* last) {
-  unescaped_.clear();
-  while (true) {
-    if (at != last && *at == '"') {
-      at = quoted_cell(at + 1, last);
-      if (at != last && *at != separator_) {
-        fail(name(), ": line ", line_, ": text follows the closing quote of column ",
-             cells_.size() - 1, ", expected a separator");
-      }
-    } else {
-      const char* end = std::find(at, last, separator_);
-      cells_.emplace_back(at, static_cast<size_t>(end - at));
-      at = end;
+void CsvRecords::next_lines(size_t count, std::vector<CsvLine>& lines) {
+  lines.clear();
+  if (broken_) std::rethrow_exception(broken_);
+  try {
+    for (CsvLine line; lines.size() < count && find_line(line); held_ = true) {
+      lines.push_back(line);
     }
-    if (at == last) return;
-    ++at;
+  } catch (const Error&) {
+    broken_ = std::current_exception();
   }
-}
-
-// A cell from behind its opening quote on; returns what follows the closing one.
-const char* CsvRecords::quoted_cell(const char* at, const char* last) {
-  const char* end = std::find(at, last, '"');
-  if (last - end < 2 || end[1] != '"') {
-    cells_.emplace_back(at, static_cast<size_t>(end - at));
-    return end == last ? last : end + 1;
-  }
-  std::string& text = unescaped_.emplace_back();
-  while (last - end >= 2 && end[1] == '"') {
-    text.append(at, end + 1);
-    at = end + 2;
-    end = std::find(at, last, '"');
-  }
-  text.append(at, end);
-  cells_.emplace_back(text);
-  return end == last ? last : end + 1;
+  held_ = cut_off_ = false;
+  if (broken_ && lines.empty()) std::rethrow_exception(broken_);
 }
 
 }  // namespace fcp

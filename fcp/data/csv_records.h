@@ -4,17 +4,20 @@
 // a million in a row. A NUL byte, as in UTF-16 without a mark, is an Error, and so is a file of
 // another kind of table (Parquet, Arrow, a workbook).
 //
+// Rows are split one by one, or handed out as text, many at a time, for threads to split.
+//
 // Tested by tests/data/csv_records_test.cc.
 #pragma once
 
 #include <cstddef>
-#include <deque>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fcp/data/bytes.h"
+#include "fcp/data/csv_cells.h"
 
 namespace fcp {
 
@@ -26,10 +29,15 @@ class CsvRecords {
 
   // Moves to the next row; false at the end.
   bool next();
-  // The cells of the current row, quotes removed. Valid until next().
-  const std::vector<std::string_view>& cells() const { return cells_; }
-  // The line on which the current row begins, as an editor counts: from 1.
-  size_t line() const { return line_; }
+  // The current row, its cells, and the line on which it begins. Valid until next().
+  const CsvCells& row() const { return row_; }
+  const std::vector<std::string_view>& cells() const { return row_.cells(); }
+  size_t line() const { return row_.line(); }
+
+  // The next rows as text, not split: as many as are in memory together, `count` at most, none at
+  // the end. Valid until the next call. What is wrong behind them is said by the next call.
+  void next_lines(size_t count, std::vector<CsvLine>& lines);
+
   char separator() const { return separator_; }
   const std::string& name() const { return bytes_->name(); }
   void rewind();
@@ -40,9 +48,7 @@ class CsvRecords {
   void detect_separator();
   size_t find_newline(size_t from);
   size_t find_record_end();
-  void split_plain(const char* at, const char* last);
-  void split_quoted(const char* at, const char* last);
-  const char* quoted_cell(const char* at, const char* last);
+  bool find_line(CsvLine& found);
 
   std::unique_ptr<ByteSource> bytes_;
   char separator_;
@@ -50,12 +56,12 @@ class CsvRecords {
   size_t begin_ = 0;  // of the bytes not yet used
   size_t end_ = 0;    // of the bytes read
   bool at_end_ = false;
-  size_t line_ = 0;
+  bool held_ = false;     // what is in memory stays where it is
+  bool cut_off_ = false;  // and ends within a row
   size_t next_line_ = 1;
   size_t empty_lines_ = 0;  // in a row
-  std::vector<std::string_view> cells_;
-  std::deque<std::string>
-      unescaped_;  // cells with doubled quotes, which are no slice of the buffer
+  CsvCells row_;
+  std::exception_ptr broken_;  // what the next call says
 };
 
 }  // namespace fcp

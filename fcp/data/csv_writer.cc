@@ -1,16 +1,17 @@
 #include "fcp/data/csv_writer.h"
 
-#include <charconv>
+#include <algorithm>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/data/number.h"
+#include "fcp/base/parallel.h"
 
 namespace fcp {
 
 namespace {
 
 constexpr size_t kFlushSize = size_t{1} << 16;
+constexpr size_t kShareRows = 2048;  // that a thread writes at a time
 
 }  // namespace
 
@@ -25,51 +26,19 @@ const std::string& check_csv_path(const std::string& path) {
   return path;
 }
 
-CsvWriter::CsvWriter(const std::string& path, const std::vector<std::string>& columns)
-    : file_(check_csv_path(path)), columns_(columns.size()) {
+CsvWriter::CsvWriter(const std::string& path, const std::vector<std::string>& columns,
+                     size_t threads)
+    : file_(check_csv_path(path)),
+      columns_(columns.size()),
+      threads_(threads > 0 ? threads : usual_threads()),
+      text_(columns_, file_.path()) {
   for (const std::string& column : columns) cell(std::string_view(column));
   end_row();
 }
 
-void CsvWriter::separate() {
-  if (cells_in_row_++ > 0) buffer_ += ',';
-}
-
-void CsvWriter::cell(float value) {
-  separate();
-  char text[kNumberLength];
-  buffer_.append(text, write_number(value, text));
-}
-
-void CsvWriter::cell(int64_t value) {
-  separate();
-  char text[24];
-  buffer_.append(text, std::to_chars(text, text + sizeof text, value).ptr);
-}
-
-void CsvWriter::cell(std::string_view text) {
-  separate();
-  // An empty line would be no row at all.
-  const bool blank_line = text.empty() && columns_ == 1;
-  if (!blank_line && text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    buffer_ += text;
-    return;
-  }
-  buffer_ += '"';
-  for (const char c : text) {
-    if (c == '"') buffer_ += '"';
-    buffer_ += c;
-  }
-  buffer_ += '"';
-}
-
 void CsvWriter::end_row() {
-  if (cells_in_row_ != columns_) {
-    fail(file_.path(), ": a row of ", cells_in_row_, " cells, expected ", columns_);
-  }
-  buffer_ += '\n';
-  cells_in_row_ = 0;
-  flush_if_full();
+  text_.end_row();
+  if (text_.text().size() >= kFlushSize) flush();
 }
 
 void CsvWriter::row(std::span<const float> values) {
@@ -77,15 +46,36 @@ void CsvWriter::row(std::span<const float> values) {
   end_row();
 }
 
-void CsvWriter::flush_if_full() {
-  if (buffer_.size() < kFlushSize) return;
-  file_.write(buffer_);
-  buffer_.clear();
+void CsvWriter::rows(size_t count, const WriteRow& write) {
+  flush();
+  const size_t together = std::max<size_t>(1, threads_) * kShareRows;
+  while (shares_.size() < together / kShareRows) shares_.emplace_back(columns_, file_.path());
+  for (size_t begin = 0; begin < count; begin += together) {
+    const size_t end = std::min(count, begin + together);
+    const size_t shares = (end - begin + kShareRows - 1) / kShareRows;
+    parallel_rows(shares, 1, threads_, [&](size_t first, size_t last) {
+      for (size_t share = first; share < last; ++share) {
+        const size_t from = begin + share * kShareRows;
+        for (size_t row = from; row < std::min(end, from + kShareRows); ++row) {
+          write(row, shares_[share]);
+          shares_[share].end_row();
+        }
+      }
+    });
+    for (size_t share = 0; share < shares; ++share) {
+      file_.write(shares_[share].text());
+      shares_[share].clear();
+    }
+  }
+}
+
+void CsvWriter::flush() {
+  file_.write(text_.text());
+  text_.clear();
 }
 
 void CsvWriter::close() {
-  file_.write(buffer_);
-  buffer_.clear();
+  flush();
   file_.commit();
 }
 
@@ -93,11 +83,10 @@ void write_csv(const std::string& path, const DataSet& set) {
   std::vector<std::string> columns = set.columns;
   columns.insert(columns.end(), set.targets.begin(), set.targets.end());
   CsvWriter writer(path, columns);
-  for (size_t i = 0; i < set.x.rows(); ++i) {
-    for (const float value : set.x.row(i)) writer.cell(value);
-    for (const float value : set.y.row(i)) writer.cell(value);
-    writer.end_row();
-  }
+  writer.rows(set.x.rows(), [&](size_t row, CsvText& text) {
+    for (const float value : set.x.row(row)) text.cell(value);
+    for (const float value : set.y.row(row)) text.cell(value);
+  });
   writer.close();
 }
 

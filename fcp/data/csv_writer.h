@@ -1,12 +1,13 @@
-// Writes a CSV file row by row. Numbers are the shortest text that reads back as the same float32,
-// infinities `inf` and `-inf`; text is quoted where it must be. A writer that is not closed leaves
-// no file behind, and a failed write (disk full) is an Error that names the file. "-" is standard
-// output.
+// Writes a CSV file row by row, or many rows on several threads: the bytes are the same. A writer
+// that is not closed leaves no file behind, and a failed write (disk full) is an Error that names
+// the file. "-" is standard output.
 //
 // Tested by tests/data/csv_writer_test.cc.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 
 #include "fcp/base/output_file.h"
 #include "fcp/data/array.h"
+#include "fcp/data/csv_text.h"
 
 namespace fcp {
 
@@ -22,27 +24,33 @@ const std::string& check_csv_path(const std::string& path);
 
 class CsvWriter {
  public:
-  CsvWriter(const std::string& path, const std::vector<std::string>& columns);
+  // threads: that rows() takes; 0: as many as usual (parallel.h).
+  CsvWriter(const std::string& path, const std::vector<std::string>& columns, size_t threads = 0);
 
   // One row of numbers, one for each column.
   void row(std::span<const float> values);
 
   // Or cell by cell.
-  void cell(float value);
-  void cell(int64_t value);
-  void cell(std::string_view text);
+  void cell(float value) { text_.cell(value); }
+  void cell(int64_t value) { text_.cell(value); }
+  void cell(std::string_view text) { text_.cell(text); }
   void end_row();
+
+  // Or `count` rows, whose cells `write` adds, from several threads at once; they are written in
+  // their order. Memory: some thousand rows of text for each thread.
+  using WriteRow = std::function<void(size_t row, CsvText& text)>;
+  void rows(size_t count, const WriteRow& write);
 
   void close();
 
  private:
-  void separate();
-  void flush_if_full();
+  void flush();
 
   OutputFile file_;
   size_t columns_;
-  size_t cells_in_row_ = 0;
-  std::string buffer_;
+  size_t threads_;
+  CsvText text_;
+  std::vector<CsvText> shares_;
 };
 
 // The whole set, features first, then targets.

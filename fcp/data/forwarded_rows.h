@@ -18,6 +18,7 @@ class ForwardedRows : public RowSource {
   bool next(size_t count, Rows& out) override { return rows_->next(count, out); }
   void rewind() override { rows_->rewind(); }
   size_t skip(size_t count) override { return rows_->skip(count); }
+  bool read_apart() const override { return rows_->read_apart(); }
   std::optional<size_t> size() const override { return rows_->size(); }
   std::optional<size_t> usual_batch() const override { return rows_->usual_batch(); }
   const std::vector<std::string>& column_names() const override { return rows_->column_names(); }

@@ -17,8 +17,9 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kLongestHeader = size_t{1} << 20;
-constexpr int kLongestText = 1 << 16;       // characters of one cell
-constexpr size_t kBlock = size_t{1} << 20;  // bytes converted at a time
+constexpr int kLongestText = 1 << 16;          // characters of one cell
+constexpr size_t kBlock = size_t{1} << 20;     // bytes converted at a time
+constexpr size_t kLongRead = size_t{1} << 24;  // bytes read at a time to where they belong
 
 std::string hexadecimal(std::string_view bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -298,7 +299,7 @@ void NpyReader::read_numbers(size_t count, Array& array) {
   if (out.size() > count) out.resize(count);
   array.exact.clear();
   for (size_t done = 0, some = 0; done < count; done += some) {
-    some = std::min(count - done, kBlock / item);
+    some = std::min(count - done, (as_is ? kLongRead : kBlock) / item);
     if (out.size() < done + some) out.resize(done + some);
     if (!as_is) buffer_.resize(some * item);
     char* const bytes = as_is ? reinterpret_cast<char*>(out.data() + done) : buffer_.data();

@@ -41,8 +41,8 @@ class SketchSearch {
  public:
   explicit SketchSearch(const std::string& sketch);  // an Error where the text is damaged
 
-  // The hashes of the sketch that are among these rows.
-  std::vector<uint64_t> find(const Array& x, const Array& y) const;
+  // The hashes of the sketch that are among these rows, which several threads may share.
+  std::vector<uint64_t> find(const Array& x, const Array& y, size_t threads = 1) const;
 
   void add(const Array& x, const Array& y);
   void add(std::span<const uint64_t> found);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
 #include "fcp/data/ahead_rows.h"
 #include "fcp/data/bytes.h"
@@ -109,6 +110,7 @@ class NpyRows : public RowSource {
     if (y_) y_->rewind();
     next_row_ = 0;
   }
+  bool read_apart() const override { return true; }
   std::optional<size_t> size() const override { return static_cast<size_t>(x_.shape()[0]); }
   const std::vector<std::string>& column_names() const override { return no_names_; }
   const std::vector<std::string>& target_names() const override { return no_names_; }
@@ -121,6 +123,7 @@ class NpyRows : public RowSource {
  private:
   // A target may be infinite, what a network computes with may not.
   void refuse_bad_numbers(const Array& rows, const std::string& name, bool may_be_infinite) const {
+    if (all_finite(rows.values.data(), rows.values.size())) return;
     const auto found = std::find_if(rows.values.begin(), rows.values.end(), [&](float value) {
       return may_be_infinite ? std::isnan(value) : !std::isfinite(value);
     });

@@ -35,6 +35,10 @@ class RowSource {
   // them, where a kind of data knows no better.
   virtual size_t skip(size_t count);
 
+  // Whether row_name and row_place may be asked while another thread reads: they follow from the
+  // row's number.
+  virtual bool read_apart() const { return false; }
+
   // Rows in all, where that is known without reading them.
   virtual std::optional<size_t> size() const = 0;
 

@@ -39,6 +39,7 @@
 // fcp's, relative to the largest logit of the row or the size of the interval's ends. Networks lose
 // more than that only where their outputs are small differences of much larger numbers. Ranks of
 // labels (raps) whose logits are equal but for rounding may still change.
+// An interval of which single precision loses too much is refused (precision.h).
 // Tested by tests/export/export_test.cc and, in ONNX Runtime, tests/cli/test_export.py.
 #pragma once
 

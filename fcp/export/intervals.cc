@@ -185,6 +185,9 @@ class IntervalWriter {
   // As band_score.h says: the outer ends, or for a negative radius the inner ones, on their side of
   // the prediction.
   Ends band(double radius) {
+    for (const size_t output : {low_, high_}) {
+      ranges_->check_precision(std::abs(radius), output);
+    }
     const std::vector<Ends> ranges = ranges_->ranges(std::abs(radius), score_.rectifier);
     const Ends& low = ranges[low_];
     const Ends& high = ranges[high_];

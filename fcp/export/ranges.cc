@@ -6,6 +6,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
+#include "fcp/export/precision.h"
 #include "fcp/export/special_ends.h"
 
 namespace fcp {
@@ -92,6 +93,14 @@ std::vector<Ends> RangeWriter::ranges(double radius, const std::string& factor) 
     results.push_back(ends.lower.empty() ? Ends{name, name} : ends);
   }
   return results;
+}
+
+void RangeWriter::check_precision(double radius, size_t output) const {
+  const double loss = precision_loss(head_, ball_, radius, output);
+  if (loss <= kMostLoss) return;
+  fail("at the radius ", radius, " single precision is off by ", 100 * loss,
+       " % of the interval, and another runtime by another part of it; cut later, where radii are ",
+       "larger beside the features, to export");
 }
 
 std::vector<Ends> RangeWriter::step_inputs(const Step& step, Slots& slots, double radius,

@@ -45,6 +45,9 @@ class RangeWriter {
   // is one, is a tensor [N, 1] that multiplies the radius, row by row.
   std::vector<Ends> ranges(double radius, const std::string& factor = "");
 
+  // An Error where single precision loses too much of an output's interval (precision.h).
+  void check_precision(double radius, size_t output) const;
+
  private:
   using Slots = std::vector<Ends>;
 

@@ -10,8 +10,8 @@
 //
 // That would hold for whatever is carried. But a feature past which the input's own numbers reach
 // the output is not what a cut asks for: a ball around it would hold a part of what the network
-// knows. Carried are therefore flags, numbers of the feature's type, and the indices of a Gather, if
-// they were computed without learned weights (layers, normalisations, tables that are looked up)
+// knows. Carried are therefore flags, numbers of the feature's type, and the indices of a Gather,
+// if they were computed without learned weights (layers, normalisations, tables that are looked up)
 // from flags and integers: inputs of such types, and comparisons of others. What else passes a cut
 // makes it invalid, as cut.h says. Cost: two runs of the part before the cut.
 // Tested by tests/bounds/moved_rows_test.cc.

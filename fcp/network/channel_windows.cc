@@ -164,7 +164,7 @@ std::shared_ptr<const ChannelWeights> ChannelFilters::packed(const torch::Tensor
   const torch::Tensor weight = w.contiguous();
   const size_t channels = as_size(w.size(0)), taps = as_size(w.numel() / w.size(0));
   auto filters = std::make_shared<ChannelWeights>();
-  // An odd number of cache lines, so that the taps of a channel do not meet in one place of a cache.
+  // An odd number of cache lines: the taps of a channel do not meet in one place of a cache.
   filters->step = (padded(channels) / kLanes | 1) * kLanes;
   filters->numbers.resize(taps * filters->step);
   for (size_t channel = 0; channel < channels; ++channel) {

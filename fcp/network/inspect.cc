@@ -8,6 +8,7 @@
 #include "fcp/network/cut.h"
 #include "fcp/network/half.h"
 #include "fcp/network/network.h"
+#include "fcp/network/rows_first.h"
 #include "fcp/network/simplify.h"
 #include "fcp/network/tensor_memory.h"
 
@@ -43,6 +44,35 @@ int64_t parameters_of(const Step& step, const Tensors& constants) {
   return count;
 }
 
+// The bounds of heads that have intervals. Where rows leave the first axis, linear bounds are those
+// of the head with its rows first; of a head without that form, and of all that contain it, ibp
+// remains.
+void see_moved_rows(const Graph& graph, std::vector<CutReport>& cuts) {
+  bool known = true;
+  for (size_t i = cuts.size(); i-- > 0;) {
+    CutReport& report = cuts[i];
+    if (report.bounds != support_name(BoundSupport::kInterval)) continue;
+    if (!known) {
+      report.bounds = "ibp";
+      continue;
+    }
+    const Network head(cut(graph, report.tensor).head);
+    if (!moves_rows(head)) continue;
+    try {
+      const TensorInfo& feature = head.inputs()[0];
+      const torch::Tensor row = declared_zeros(report.shape, feature.type, feature.name);
+      BoundSupport weakest = BoundSupport::kLinear;
+      for (const BoundSupport support : bound_support(Network(rows_first(head, row)))) {
+        weakest = std::min(weakest, support);
+      }
+      report.bounds = support_name(weakest);
+    } catch (const Error&) {
+      known = false;
+      report.bounds = "ibp";
+    }
+  }
+}
+
 // The head of a cut is what follows it, so one walk from the end counts layers and finds the
 // weakest bounds for all cuts.
 std::vector<CutReport> report_cuts(const Graph& graph, const Network& network,
@@ -62,16 +92,17 @@ std::vector<CutReport> report_cuts(const Graph& graph, const Network& network,
   for (const std::string& tensor : valid_cuts(graph)) {
     const auto maker = made_by.find(tensor);
     const size_t head = maker == made_by.end() ? 0 : maker->second + 1;
-    CutReport cut;
-    cut.tensor = tensor;
+    CutReport report;
+    report.tensor = tensor;
     const auto shape = shapes.find(tensor);
-    if (shape != shapes.end()) cut.shape = shape->second;
-    cut.size = 1;
-    for (size_t i = 1; i < cut.shape.size(); ++i) cut.size *= cut.shape[i];
-    cut.head_layers = layers_from[head];
-    cut.bounds = support_name(weakest_from[head]);
-    cuts.push_back(std::move(cut));
+    if (shape != shapes.end()) report.shape = shape->second;
+    report.size = 1;
+    for (size_t i = 1; i < report.shape.size(); ++i) report.size *= report.shape[i];
+    report.head_layers = layers_from[head];
+    report.bounds = support_name(weakest_from[head]);
+    cuts.push_back(std::move(report));
   }
+  see_moved_rows(graph, cuts);
   return cuts;
 }
 

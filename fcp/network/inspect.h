@@ -20,7 +20,7 @@ struct NodeReport {
   int64_t parameters = 0;
   double flops = 0;
   bool gradient = false;
-  std::string bounds;  // "linear" (every bound), "interval" (IBP alone) or "none"
+  std::string bounds;  // "linear", "interval" (to linear bounds two constants) or "none"
 };
 
 struct CutReport {
@@ -28,7 +28,7 @@ struct CutReport {
   std::vector<int64_t> shape;  // with the batch
   int64_t size = 0;            // numbers in one row's feature
   size_t head_layers = 0;
-  std::string bounds;  // the weakest of the head's nodes
+  std::string bounds;  // the weakest of the head's nodes; "ibp" where linear bounds refuse the head
 };
 
 struct NetworkReport {

@@ -3,7 +3,9 @@
 // coefficients once and makes no tensor on the way, where libtorch's operators would make six.
 //
 // Every sum is taken in one order, whatever stands beside its row: in eight parts, folded at last.
-// On the CPU, in float and double, and without gradients; takes_loops says whether.
+// In float and double, and without gradients, on the CPU, and in launches of our own on a CUDA
+// device (line_rows_cuda.h), where a sum is taken in as many parts as threads share it; takes_loops
+// says whether.
 //
 // Cost: one read of the coefficients, and one write for the lines.
 // Tested by tests/network/line_rows_test.cc.
@@ -41,7 +43,7 @@ struct RowReach {
 RowReach row_reach(const torch::Tensor& a, const torch::Tensor& x, const torch::Tensor& scale,
                    bool with_size);
 
-// Whether any of a [rows, C, places] is not 0, by place.
+// Whether any of a [rows, C, places] is not 0, by place; on the CPU.
 std::vector<bool> used_places(const torch::Tensor& a);
 
 }  // namespace fcp

@@ -1,6 +1,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "fcp/network/free_lines_cuda.h"
 #include "fcp/network/line_rows.h"
 #include "fcp/network/linear_step.h"
 #include "fcp/network/row_product.h"
@@ -9,11 +10,23 @@
 namespace fcp {
 namespace {
 
+// By the operator's own way, if it has one, which does not look at rows: coefficients that are
+// alike for all rows, as those of a walk's first step are, go back once.
+torch::Tensor pulled_back(const Op& op, const torch::Tensor& coefficients, const Tensors& inputs) {
+  const int64_t rows = coefficients.size(1);
+  if (rows == 1 || coefficients.stride(1) != 0) return op.pull_back(coefficients, inputs);
+  const torch::Tensor one = op.pull_back(coefficients.narrow(1, 0, 1), inputs);
+  if (!one.defined()) return {};
+  std::vector<int64_t> shape = one.sizes().vec();
+  shape[1] = rows;
+  return one.expand(shape);
+}
+
 std::vector<Coefficients> through_affine(const LinearFunction& function, const LinearStep& step,
                                          const std::vector<Coefficients>& outputs, const Op* op) {
   const auto one_side = [&](torch::Tensor Coefficients::*side) {
     if (op != nullptr && outputs.size() == 1) {
-      const torch::Tensor direct = op->pull_back(outputs[0].*side, step.inputs);
+      const torch::Tensor direct = pulled_back(*op, outputs[0].*side, step.inputs);
       if (direct.defined()) return Tensors{direct};
     }
     Tensors coefficients;
@@ -102,6 +115,13 @@ Coefficients through_curve(const LinearStep& step, const Coefficients& output, B
     if (lines == nullptr && takes_loops(a) && a.size(1) % step.rows == 0) {
       return along_lines(a, {at_plus.slope, at_plus.bias, at_minus.slope, at_minus.bias}, step.rows,
                          bias);
+    }
+    const bool hinge = lines != nullptr && !step.lines.below.slopes.defined();
+    if (hinge && takes_free_lines_cuda(a, step.rows)) {
+      const HingeResult made = along_free_lines_cuda(
+          a, {below.slope, below.bias, above.slope, above.bias, /*plus=*/sign > 0});
+      bias = bias + made.sums;
+      return made.out;
     }
     const torch::Tensor plus = a.clamp_min(0), minus = a.clamp_max(0);
     bias = bias + bias_sums(plus, at_plus.bias, step.rows) +

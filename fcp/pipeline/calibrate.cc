@@ -19,6 +19,7 @@
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/network/rows_apart.h"
+#include "fcp/pipeline/ahead_batches.h"
 #include "fcp/pipeline/candidates.h"
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/open_data.h"
@@ -109,9 +110,12 @@ void check_agreement(Communicator& ranks, const std::string& work) {
 }
 
 // What to make room for, where the source knows: its rows, and a batch for each rank, because
-// shares are whole batches. A packed file may promise what it does not hold.
-size_t expected_rows(const RowSource& source, size_t batch, const Communicator& ranks) {
+// shares are whole batches. A packed file may promise what it does not hold. Of scores that come in
+// one batch none: that batch is taken as it is.
+size_t expected_rows(const RowSource& source, size_t batch, const CalibrateSettings& settings,
+                     const Communicator& ranks) {
   const size_t rows = std::min(source.size().value_or(0), size_t{1} << 27);
+  if (settings.levels.empty() && ranks.size() == 1 && rows <= batch) return 0;
   return rows + std::min(rows, batch) * static_cast<size_t>(ranks.size());
 }
 
@@ -162,8 +166,8 @@ void collect_rows(const BatchScorer& scorer, RowSource& source, size_t batch,
         } else if (checkpoint) {
           checkpoint->append(result);
         }
-        collected.take(made);
         stage.advance(made.seen);
+        collected.take(std::move(made));
         ++taken;
       });
   if (checkpoint && taken < done) {
@@ -182,9 +186,27 @@ void collect_alone(const BatchScorer& scorer, RowSource& source, size_t batch,
     ScoredBatch scored = scorer.score(rows);
     if (!settings.hash_later) scored.sha256 = hash_rows(rows);
     if (!settings.levels.empty()) collected.keep(scored);
+    stage.advance(scored.seen);
+    collected.take(std::move(scored));
+    if (settings.hash_later) unhashed.push_back(std::move(rows));
+  }
+  check_interrupted();
+}
+
+// The same where a device computes, and threads are free to make batches ready for it.
+void collect_ahead(const BatchScorer& scorer, RowSource& source, size_t batch,
+                   const CalibrateSettings& settings, const Context& context,
+                   ScoreCollector& collected) {
+  Stage stage(context, "calibrate", source.size().value_or(0));
+  AheadBatches batches(
+      source, batch, [&](const Rows& rows) { return scorer.find_trained(rows); }, context.device);
+  for (ReadyBatch ready; check_interrupted(), batches.next(ready);) {
+    ScoredBatch scored = scorer.score_at(ready.rows, ready.x);
+    scored.sha256 = std::move(ready.sha256);
+    scored.trained = std::move(ready.trained);
+    if (!settings.levels.empty()) collected.keep(scored);
     collected.take(scored);
     stage.advance(scored.seen);
-    if (settings.hash_later) unhashed.push_back(std::move(rows));
   }
   check_interrupted();
 }
@@ -244,17 +266,19 @@ std::vector<std::string> radius_warnings(const CalibrationArtifact& artifact, co
   return warnings;
 }
 
+// On the CPU, whatever the device, which may still be starting.
+Network whole_network(const Graph& network, const ScoreOptions& score) {
+  return Network(graph_for_score(without_heads(network), score));
+}
+
 // A network whose rows depend on each other is refused; a few rows tell.
-void check_first_rows(const Graph& network, RowSource& source, const CalibrateSettings& settings) {
+void check_first_rows(const Network& network, RowSource& source) {
   constexpr size_t kTried = 3;
   Rows rows;
   source.rewind();
   const bool some = source.next(std::min(kTried, source.usual_batch().value_or(kTried)), rows);
   source.rewind();
-  if (!some || rows.x.rows() < 2) return;
-  // On the CPU, whatever the device, which may still be starting.
-  const Network whole(graph_for_score(without_heads(network), settings.method.score));
-  check_rows_apart(whole, view(rows.x));
+  if (some && rows.x.rows() >= 2) check_rows_apart(network, view(rows.x));
 }
 
 // The artifact before it has rows.
@@ -270,33 +294,21 @@ CalibrationArtifact begin_artifact(const SelectedOptions& options, const ScoredN
   return artifact;
 }
 
-}  // namespace
-
-CalibrateResult calibrate(const Graph& network, RowSource& source,
-                          const CalibrateSettings& settings, const Context& context) {
-  torch::NoGradGuard no_grad;
-  Communicator& ranks = *context.ranks;
-  check_options(settings.method);
-  check_levels(settings);
-  if (is_calibrated(network) && ranks.rank() == 0) {
-    context.observer->warning(
-        "the network carries a calibration of its own, whose settings and scores are not used");
-  }
-  const Graph named = with_column_outputs(network, settings.method.score);
-  check_first_rows(named, source, settings);
-  const SelectedOptions options = select_options(named, source, settings, context);
-  check_same_files(ranks);  // all have chosen on the same rows
-  return calibrate_selected(options, source, settings, context);
-}
-
-CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& source,
-                                   const CalibrateSettings& settings, const Context& context) {
+// calibrate_selected; `untried`: whether rows depend on each other has not been looked at.
+CalibrateResult calibrate_with(const SelectedOptions& options, RowSource& source,
+                               const CalibrateSettings& settings, const Context& context,
+                               bool untried) {
   torch::NoGradGuard no_grad;
   Communicator& ranks = *context.ranks;
   const auto network = std::make_shared<const ScoredNetwork>(options.network, options.score,
                                                              options.cut, context.device);
   const ScoredNetwork& predictor = *network;
   check_groups(options.calibration, predictor);
+  if (untried && predictor.cut().empty() && context.device.is_cpu()) {
+    check_first_rows(*predictor.shared_head(), source);
+  } else if (untried) {
+    check_first_rows(whole_network(options.network, options.score), source);
+  }
   CalibrateResult result;
   CalibrationArtifact& artifact = result.artifact;
   artifact = begin_artifact(options, predictor, settings);
@@ -306,10 +318,12 @@ CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& so
   const std::string work =
       alone ? "" : hash_of_work(artifact, settings, options.left_out, batch, context.device);
   check_agreement(ranks, work);
-  ScoreCollector collected(settings, options, predictor, expected_rows(source, batch, ranks),
-                           ranks);
+  ScoreCollector collected(settings, options, predictor,
+                           expected_rows(source, batch, settings, ranks), ranks);
   const BatchScorer scorer(predictor, options, settings.facts, source);
-  if (alone) {
+  if (alone && context.device.is_cuda() && source.read_apart() && !settings.hash_later) {
+    collect_ahead(scorer, source, batch, settings, context, collected);
+  } else if (alone) {
     collect_alone(scorer, source, batch, settings, context, collected, result.unhashed);
   } else {
     collect_rows(scorer, source, batch, settings, work, context, collected);
@@ -332,6 +346,31 @@ CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& so
   check_training_rows(collected.trained_share(), settings, result.warnings);
   for (std::string& warning : source.warnings()) result.warnings.push_back(std::move(warning));
   return result;
+}
+
+}  // namespace
+
+CalibrateResult calibrate(const Graph& network, RowSource& source,
+                          const CalibrateSettings& settings, const Context& context) {
+  torch::NoGradGuard no_grad;
+  Communicator& ranks = *context.ranks;
+  check_options(settings.method);
+  check_levels(settings);
+  if (is_calibrated(network) && ranks.rank() == 0) {
+    context.observer->warning(
+        "the network carries a calibration of its own, whose settings and scores are not used");
+  }
+  const Graph named = with_column_outputs(network, settings.method.score);
+  const bool choosing = chooses_on_rows(named, settings);
+  if (choosing) check_first_rows(whole_network(named, settings.method.score), source);
+  const SelectedOptions options = select_options(named, source, settings, context);
+  check_same_files(ranks);  // all have chosen on the same rows
+  return calibrate_with(options, source, settings, context, !choosing);
+}
+
+CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& source,
+                                   const CalibrateSettings& settings, const Context& context) {
+  return calibrate_with(options, source, settings, context, /*untried=*/false);
 }
 
 }  // namespace fcp

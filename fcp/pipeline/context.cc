@@ -16,9 +16,13 @@
 #include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
+#include "fcp/base/parallel.h"
+#include "fcp/data/bytes.h"
 
 namespace fcp {
 namespace {
+
+constexpr int kReadingThreads = 4;  // that read rows while others work on those before
 
 // OpenMP's threads wait for each other by spinning, which makes a busy machine crawl, and libgomp
 // reads its environment before main() could change it. But it hardly spins where there are more
@@ -49,24 +53,6 @@ struct EndedThread {
   }
 };
 
-// A CUDA device takes some tenths of a second to start, and as long again to load what the first
-// product and the first few functions need. That goes on while files are opened and networks are
-// read; whoever needs the device first waits for it.
-void start_cuda_ahead() {
-  static EndedThread ahead;
-  if (ahead.thread.joinable()) return;
-  ahead.thread = std::thread([] {
-    try {
-      const torch::NoGradGuard no_gradients;
-      const torch::Tensor some = torch::ones({64, 64}, torch::kCUDA);
-      const torch::Tensor product = torch::addmm(some[0], some, some.t()).relu();
-      (product.to(torch::kDouble) - some).abs().amax(1).cpu();
-    } catch (const std::exception&) {
-      // The next to ask the device is told.
-    }
-  });
-}
-
 // mpirun binds ranks to a few cores each. The number of threads must not follow that: it can change
 // the last bits of a score, and those are to be the same for any number of ranks.
 int cores_for(const Communicator& ranks) {
@@ -77,6 +63,25 @@ int cores_for(const Communicator& ranks) {
 }
 
 }  // namespace
+
+// A CUDA device takes some tenths of a second to start, and as long again to load what the first
+// product and the first few functions need. That goes on while files are opened and networks are
+// read; whoever needs the device first waits for it.
+void start_cuda_ahead() {
+  static EndedThread ahead;
+  if (ahead.thread.joinable()) return;
+  ahead.thread = std::thread([] {
+    try {
+      if (!torch::cuda::is_available()) return;
+      const torch::NoGradGuard no_gradients;
+      const torch::Tensor some = torch::ones({64, 64}, torch::kCUDA);
+      const torch::Tensor product = torch::addmm(some[0], some, some.t()).relu();
+      (product.to(torch::kDouble) - some).abs().amax(1).cpu();
+    } catch (const std::exception&) {
+      // The next to ask the device is told.
+    }
+  });
+}
 
 void Observer::begin(std::string_view, size_t) {}
 void Observer::advance(size_t, const std::function<std::string()>&) {}
@@ -135,6 +140,7 @@ torch::Device device_named(const std::string& name) {
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowTF32CuBLAS(false);
   start_cuda_ahead();
+  set_reading_threads(static_cast<size_t>(std::min(kReadingThreads, at::get_num_threads())));
   return torch::kCUDA;
 }
 
@@ -145,6 +151,7 @@ Context start(const StartOptions& options, Communicator* ranks) {
   keep_threads_from_spinning(cores);
   at::set_num_threads(threads);
   set_blas_threads(threads);
+  set_usual_threads(static_cast<size_t>(threads));
   const bool choose = options.device == "auto";
   return {.device = device_named(choose ? "cpu" : options.device),
           .choose_device = choose,

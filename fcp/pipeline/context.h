@@ -77,6 +77,10 @@ struct StartOptions {
   int threads = 0;             // 0: all cores
 };
 
+// Begins, on a thread of its own, what a CUDA device takes some tenths of a second for: whoever
+// needs the device first waits for the rest. Does nothing where there is none, or a second time.
+void start_cuda_ahead();
+
 // "cpu" or "cuda"; an Error where the device is not there.
 torch::Device device_named(const std::string& name);
 

@@ -64,6 +64,17 @@ std::string union_text(const torch::Tensor& parts) {
   return text;
 }
 
+// Of each level, for every row and output; empty where regions are intervals.
+std::vector<std::vector<std::string>> union_texts(std::span<const Regions> regions) {
+  std::vector<std::vector<std::string>> texts(regions.size());
+  for (size_t level = 0; level < regions.size(); ++level) {
+    if (!regions[level].parts.defined()) continue;
+    const torch::Tensor parts = regions[level].parts.to(torch::kCPU).flatten(0, 1);
+    for (int64_t i = 0; i < parts.size(0); ++i) texts[level].push_back(union_text(parts[i]));
+  }
+  return texts;
+}
+
 std::span<const float> float_numbers(const torch::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
@@ -126,9 +137,9 @@ class RegionFile : public RegionWriter {
     csv_ = std::make_unique<CsvWriter>(out_, columns);
   }
 
-  void keep_cells(size_t row) {
+  void keep_cells(size_t row, CsvText& text) const {
     for (const std::vector<std::string>& column : options_.kept.cells) {
-      csv_->cell(std::string_view(column.at(row)));
+      text.cell(std::string_view(column.at(row)));
     }
   }
 
@@ -139,22 +150,19 @@ class RegionFile : public RegionWriter {
       npy_->append(float_numbers(levels.front()));
       return;
     }
-    const size_t rows = static_cast<size_t>(levels.front().size(0));
+    const std::vector<std::vector<std::string>> unions = union_texts(regions);
     const size_t outputs = static_cast<size_t>(levels.front().size(1));
-    for (size_t row = 0; row < rows; ++row) {
-      keep_cells(first + row);
+    csv_->rows(static_cast<size_t>(levels.front().size(0)), [&](size_t row, CsvText& text) {
+      keep_cells(first + row, text);
       for (size_t k = 0; k < outputs; ++k) {
         for (size_t level = 0; level < levels.size(); ++level) {
-          const auto numbers = float_numbers(levels[level]).subspan(3 * (row * outputs + k), 3);
-          for (const float value : numbers.subspan(level == 0 ? 0 : 1)) csv_->cell(value);
-          const torch::Tensor& parts = regions[level].parts;
-          if (!parts.defined()) continue;
-          const auto at = static_cast<int64_t>(row), output = static_cast<int64_t>(k);
-          csv_->cell(std::string_view(union_text(parts[at][output].to(torch::kCPU))));
+          const size_t place = row * outputs + k;
+          const auto numbers = float_numbers(levels[level]).subspan(3 * place, 3);
+          for (const float value : numbers.subspan(level == 0 ? 0 : 1)) text.cell(value);
+          if (!unions[level].empty()) text.cell(std::string_view(unions[level][place]));
         }
       }
-      csv_->end_row();
-    }
+    });
   }
 
   void append_sets(size_t first, std::span<const Regions> regions) {
@@ -165,19 +173,18 @@ class RegionFile : public RegionWriter {
       return;
     }
     const std::vector<int64_t> predicted = host_labels(regions.front().prediction);
-    for (int64_t row = 0; row < levels.front().size(0); ++row) {
-      const auto at = static_cast<size_t>(row);
-      keep_cells(first + at);
-      csv_->cell(std::string_view(names_[static_cast<size_t>(predicted[at])]));
+    csv_->rows(predicted.size(), [&](size_t row, CsvText& text) {
+      keep_cells(first + row, text);
+      text.cell(std::string_view(names_[static_cast<size_t>(predicted[row])]));
       for (const torch::Tensor& members : levels) {
-        const std::vector<std::string> labels = member_names(members, row, names_);
+        const std::vector<std::string> labels =
+            member_names(members, static_cast<int64_t>(row), names_);
         std::string joined;
         for (const std::string& label : labels) joined += (joined.empty() ? "" : "|") + label;
-        csv_->cell(static_cast<int64_t>(labels.size()));
-        csv_->cell(std::string_view(joined));
+        text.cell(static_cast<int64_t>(labels.size()));
+        text.cell(std::string_view(joined));
       }
-      csv_->end_row();
-    }
+    });
   }
 
   std::string out_;

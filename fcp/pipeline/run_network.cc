@@ -28,9 +28,10 @@ class OutputWriter {
       npy_->append(std::span<const float>(data, static_cast<size_t>(rows.numel())));
       return;
     }
-    for (int64_t i = 0; i < rows.size(0); ++i) {
-      csv_->row(std::span<const float>(data + i * row_size, static_cast<size_t>(row_size)));
-    }
+    const auto size = static_cast<size_t>(row_size);
+    csv_->rows(static_cast<size_t>(rows.size(0)), [&](size_t row, CsvText& text) {
+      for (const float value : std::span(data + row * size, size)) text.cell(value);
+    });
   }
 
   void close() {

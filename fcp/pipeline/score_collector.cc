@@ -29,9 +29,14 @@ std::string_view bytes_of(const Array& rows, size_t first, size_t count) {
           count * width * sizeof(float)};
 }
 
+// Where no room was made for more, these are all.
 template <typename T>
-void extend(std::vector<T>& all, const std::vector<T>& some) {
-  all.insert(all.end(), some.begin(), some.end());
+void extend(std::vector<T>& all, std::vector<T>&& some) {
+  if (all.capacity() == 0) {
+    all = std::move(some);
+  } else {
+    all.insert(all.end(), some.begin(), some.end());
+  }
 }
 
 // The paper's check of its search: rows whose surrogate feature predicts y with an error of less
@@ -104,8 +109,12 @@ std::string hash_rows(const Rows& batch) {
 }
 
 void finish_artifact(std::span<const Rows> unhashed, CalibrationArtifact& artifact) {
-  if (artifact.calibration.name == "split") sort_sides(artifact.rows);
-  sort_scores(artifact.baseline);
+  const auto threads = static_cast<size_t>(at::get_num_threads());
+  parallel_rows(2, 1, threads, [&](size_t first, size_t last) {
+    const size_t each = last - first == 2 ? threads : (threads + 1) / 2;
+    if (first == 0 && artifact.calibration.name == "split") sort_sides(artifact.rows, each);
+    if (last == 2) sort_scores(artifact.baseline, each);
+  });
   if (unhashed.empty()) return;
   Sha256 hash;
   for (const Rows& batch : unhashed) hash.add(hash_rows(batch));
@@ -130,15 +139,25 @@ BatchScorer::BatchScorer(const ScoredNetwork& predictor, const SelectedOptions& 
 }
 
 ScoredBatch BatchScorer::score(const Rows& batch, bool check_search) const {
+  ScoredBatch out = score_at(batch, view(batch.x), check_search);
+  out.trained = find_trained(batch);
+  return out;
+}
+
+std::vector<uint64_t> BatchScorer::find_trained(const Rows& batch) const {
+  return training_.find(batch.x, batch.y, static_cast<size_t>(at::get_num_threads()));
+}
+
+ScoredBatch BatchScorer::score_at(const Rows& batch, const torch::Tensor& x,
+                                  bool check_search) const {
   ScoredBatch out{.seen = batch.x.rows()};
-  out.trained = training_.find(batch.x, batch.y);
   // What is wrong with a row that is alone in its batch and has a name, as an image does, is said
   // with that name.
   const std::string place = out.seen == 1 && !source_.row_name(batch.first_row).empty()
                                 ? source_.row_place(batch.first_row)
                                 : "";
   try {
-    score_rows_of(batch, check_search, out);
+    score_rows_of(batch, x, check_search, out);
   } catch (const OptionError&) {
     throw;
   } catch (const Error& error) {
@@ -148,9 +167,10 @@ ScoredBatch BatchScorer::score(const Rows& batch, bool check_search) const {
   return out;
 }
 
-void BatchScorer::score_rows_of(const Rows& batch, bool check_search, ScoredBatch& out) const {
+void BatchScorer::score_rows_of(const Rows& batch, const torch::Tensor& x, bool check_search,
+                                ScoredBatch& out) const {
   const torch::Tensor y = view(batch.y);
-  const torch::Tensor features = predictor_.features(view(batch.x));
+  const torch::Tensor features = predictor_.features(x);
   const int64_t sides = predictor_.score().sides();
   std::vector<double> scores = predictor_.score().score(features, y);
   check_numbers(scores, sides, batch.first_row);
@@ -260,14 +280,14 @@ void ScoreCollector::keep(const ScoredBatch& batch) {
   of_levels_.take(batch.scores, batch.baseline);
 }
 
-void ScoreCollector::take(const ScoredBatch& batch) {
+void ScoreCollector::take(ScoredBatch batch) {
   if (settings_.levels.empty()) {
-    extend(rows_.scores, batch.scores);
-    extend(baseline_, batch.baseline);
+    extend(rows_.scores, std::move(batch.scores));
+    extend(baseline_, std::move(batch.baseline));
   }
-  extend(rows_.groups, batch.groups);
-  extend(rows_.weights, batch.weights);
-  extend(features_, batch.features);
+  extend(rows_.groups, std::move(batch.groups));
+  extend(rows_.weights, std::move(batch.weights));
+  extend(features_, std::move(batch.features));
   hashes_ += batch.sha256;
   seen_ += batch.seen;
   reached_ += batch.reached;

@@ -56,8 +56,14 @@ class BatchScorer {
   // `check_search`: counts the surrogates that come near the truth, which costs another search.
   ScoredBatch score(const Rows& batch, bool check_search = true) const;
 
+  // The same in two parts, which need not be done by one thread: the scores, with x on any device,
+  // and `trained`.
+  ScoredBatch score_at(const Rows& batch, const torch::Tensor& x, bool check_search = true) const;
+  std::vector<uint64_t> find_trained(const Rows& batch) const;
+
  private:
-  void score_rows_of(const Rows& batch, bool check_search, ScoredBatch& out) const;
+  void score_rows_of(const Rows& batch, const torch::Tensor& x, bool check_search,
+                     ScoredBatch& out) const;
   void check_numbers(const std::vector<double>& scores, int64_t score_sides,
                      size_t first_row) const;
   std::vector<int64_t> kept_rows(const Rows& batch) const;
@@ -80,7 +86,7 @@ class ScoreCollector {
                  const ScoredNetwork& predictor, size_t rows, const Communicator& ranks);
 
   // On rank 0, every batch.
-  void take(const ScoredBatch& batch);
+  void take(ScoredBatch batch);
 
   // Where the radii of levels are wanted: the scores of batches that this rank made, or that rank 0
   // recalled. take() then leaves scores alone, and batches need not carry them.

@@ -459,6 +459,10 @@ class OptionSelector {
 
 }  // namespace
 
+bool chooses_on_rows(const Graph& network, const CalibrateSettings& settings) {
+  return open_options(network, settings).any();
+}
+
 SelectedOptions select_options(const Graph& network, RowSource& source,
                                const CalibrateSettings& settings, const Context& context) {
   return OptionSelector(network, source, settings, context).select();

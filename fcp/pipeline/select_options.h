@@ -29,6 +29,9 @@ struct SelectedOptions {
   Choices choices{};
 };
 
+// Whether select_options looks at rows: whether anything is left open.
+bool chooses_on_rows(const Graph& network, const CalibrateSettings& settings);
+
 SelectedOptions select_options(const Graph& network, RowSource& source,
                                const CalibrateSettings& settings, const Context& context);
 

@@ -31,13 +31,14 @@ std::optional<Column<Number>> column_of(const torch::Tensor& numbers) {
   return Column<Number>{numbers.data_ptr<Number>(), numbers.stride(0)};
 }
 
-// Intervals of `rows` rows with one output each, to be filled in.
+// Intervals of `rows` rows with one output each, to be filled in. Both ends are of one tensor,
+// [2, N, 1], so that a caller who wants them as such need not copy them.
 struct RegionColumns {
   explicit RegionColumns(int64_t rows)
-      : regions{torch::empty({rows, 1}, torch::kDouble),
-                torch::empty({rows, 1}, torch::kDouble),
-                torch::empty({rows, 1}, torch::kDouble),
-                {}},
+      : RegionColumns(rows, torch::empty({2, rows, 1}, torch::kDouble)) {}
+
+  RegionColumns(int64_t rows, const torch::Tensor& ends)
+      : regions{torch::empty({rows, 1}, torch::kDouble), ends[0], ends[1], {}},
         prediction(regions.prediction.data_ptr<double>()),
         lower(regions.lower.data_ptr<double>()),
         upper(regions.upper.data_ptr<double>()) {}

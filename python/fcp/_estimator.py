@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import warnings
@@ -23,6 +24,10 @@ Source = Union[Model, torch.nn.Module, str, "os.PathLike[str]", Any]
 Self = TypeVar("Self", bound="Estimator")
 
 _BY_LABEL = ("predicted", "label")
+
+# Of a score's name, which never change.
+_predicts_labels = functools.lru_cache(maxsize=None)(_fcp.predicts_labels)
+_uses_features = functools.lru_cache(maxsize=None)(_fcp.uses_features)
 
 
 class Checked(NamedTuple):
@@ -86,7 +91,9 @@ class Estimator(Parameters):
                 fit_rows, fit_answers = fit_data
                 fit_data = inputs.rows(fit_rows), self._answers(model, fit_answers)
             grouped = groups if self.calibration == "grouped" else None
-            options["cut"] = None if cut is None or not self._looks_at_features() else str(cut)
+            options.pop("cut", None)
+            if cut is not None and self._looks_at_features():
+                options["cut"] = str(cut)
             predictor = _fcp.Predictor.calibrate(
                 model._network,
                 rows,
@@ -142,27 +149,27 @@ class Estimator(Parameters):
         given = [weights is not None, shifted is not None]
         if sum(given) != (self.calibration == "weighted"):
             raise _fcp.Error("calibration='weighted' takes one of weights and shifted")
-        by_label = options["group"] in _BY_LABEL
+        by_label = options.get("group") in _BY_LABEL
         if (groups is not None) != (self.calibration == "grouped" and not by_label):
             raise _fcp.Error("calibration='grouped' and groups go together")
 
     def _check_method(self) -> None:
         self._check_others()
         if self.method != AUTO:
-            self._check_kind(self.method, _fcp.predicts_labels(self.method))
+            self._check_kind(self.method, _predicts_labels(self.method))
 
     def _options(self) -> Dict[str, Any]:
         options = self._library_options()
         if self.calibration == "grouped":
-            options["group"] = options["group"] or "group"
-        if options["cut"] is not None:
+            options["group"] = options.get("group") or "group"
+        if options.get("cut") is not None:
             options["cut"] = str(options["cut"])
         return options
 
     def _looks_at_features(self) -> bool:
         if self.method == AUTO or self.calibration == "localized":
             return True
-        return _fcp.uses_features(self.method)
+        return _uses_features(self.method)
 
     def _looks_at_rows(self) -> bool:
         """Whether anything but the network's answer counts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import io
 import os
@@ -64,11 +65,15 @@ class Model:
     @property
     def several_inputs(self) -> bool:
         """Whether X is a dict or tuple of inputs."""
-        return self._packing is not None or len(self.inputs) > 1
+        return self._packing is not None or self._input_count > 1
+
+    @functools.cached_property
+    def _input_count(self) -> int:
+        return len(self.inputs)
 
     def packed_for(self, X: Any) -> "Model":
         """The same network for rows of the shapes of X, which its inputs may leave open."""
-        if self._packing is not None or len(self.inputs) < 2:
+        if self._packing is not None or self._input_count < 2:
             return self
         names = tuple(name for name, _ in self.inputs)
         shapes = [np.shape(part)[1:] for part in input_parts(X, names)]

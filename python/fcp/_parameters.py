@@ -95,6 +95,7 @@ class Parameters:
     device: str
     _signature: inspect.Signature
     _names: Tuple[str, ...]  # of the parameters
+    _method_options: List[Tuple[str, str, Any]]  # option, parameter and default of each
 
     def __init_subclass__(cls) -> None:
         options = _options(cls._labels)
@@ -107,6 +108,10 @@ class Parameters:
         cls.__doc__ = (cls.__doc__ or "").rstrip() + "\n" + _described(options, cls._labels)
         cls._estimator_type = "classifier" if cls._labels else "regressor"
         cls._names = ("model", *defaults)
+        cls._method_options = [
+            (option["name"], parameter_name(option["name"]), option["default"])
+            for option in options
+        ]
 
     def __init__(self, model: Any, **parameters: Any) -> None:
         for name in parameters:
@@ -136,11 +141,13 @@ class Parameters:
         return self
 
     def _library_options(self) -> Dict[str, Any]:
-        """The parameters under the names of the library's options."""
-        options = self.get_params()
-        options.update((option, options.pop(name)) for option, name in _PARAMETER_OF.items())
-        for name in ("model", *_OTHERS_OF_LABELS):
-            options.pop(name, None)
+        """The parameters under the names of the library's options; those of the method where they
+        are not the library's own defaults."""
+        options = {name: getattr(self, name) for name in _OTHERS}
+        for option, name, default in self._method_options:
+            value = getattr(self, name)
+            if value is not default:
+                options[option] = value
         return options
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@
 #include "fcp/base/error.h"
 #include "fcp/network/carry.h"
 #include "fcp/network/cut.h"
+#include "fcp/network/inspect.h"
 #include "fcp/network/rows_first.h"
 
 #include "tests/bounds/soundness.h"
@@ -82,7 +83,8 @@ TEST(MovedRows, LinearBoundsAreTighter) {
   EXPECT_LT(width(BoundMethod::kCrown), 0.5 * width(BoundMethod::kIbp));
 }
 
-TEST(MovedRows, NamesANodeItCannotMove) {
+// GatherElements of the tokens before the rows has no form with rows first.
+Graph with_node_that_stays() {
   Graph graph = tokens_first();
   graph.initializers["where"] = integers({0, 1, 2, 3}).view({1, 1, 4}).repeat({3, 1, 1});
   for (Node& node : graph.nodes) {
@@ -90,7 +92,24 @@ TEST(MovedRows, NamesANodeItCannotMove) {
   }
   graph.nodes.insert(graph.nodes.begin() + 2, make_node("GatherElements", {"t", "where"}, {"moved"},
                                                         {{"axis", int64_t{2}}}));
-  const Network head(graph);
+  return graph;
+}
+
+TEST(MovedRows, InspectSaysWhichBoundsTheHeadHas) {
+  torch::manual_seed(57);
+  const auto bounds_of_cut = [](const Graph& graph, const std::string& tensor) {
+    for (const CutReport& report : inspect(graph).cuts) {
+      if (report.tensor == tensor) return report.bounds;
+    }
+    return std::string("no such cut");
+  };
+  EXPECT_EQ(bounds_of_cut(tokens_first(), "x"), "linear");
+  EXPECT_EQ(bounds_of_cut(with_node_that_stays(), "x"), "ibp");
+  EXPECT_EQ(bounds_of_cut(with_node_that_stays(), "token"), "linear");
+}
+
+TEST(MovedRows, NamesANodeItCannotMove) {
+  const Network head(with_node_that_stays());
   try {
     rows_first(head, torch::randn({1, 3, 4}));
     FAIL() << "moved a GatherElements";

@@ -14,7 +14,7 @@ namespace {
 
 TEST(SortScores, AsTheStandardLibrary) {
   Random random(1);
-  for (const size_t count : {0, 1, 2, 511, 512, 513, 5000, 70000}) {
+  for (const size_t count : {0, 1, 2, 511, 512, 513, 5000, 70000, 200000}) {
     std::vector<double> scores(count);
     for (double& score : scores) {
       const double size = std::exp(200 * random.uniform() - 100);
@@ -23,8 +23,11 @@ TEST(SortScores, AsTheStandardLibrary) {
     }
     std::vector<double> expected = scores;
     std::sort(expected.begin(), expected.end());
-    sort_scores(scores);
-    EXPECT_EQ(scores, expected) << count;
+    for (const size_t threads : {1, 2, 7}) {
+      std::vector<double> some = scores;
+      sort_scores(some, threads);
+      EXPECT_EQ(some, expected) << count << " on " << threads;
+    }
   }
 }
 
@@ -47,6 +50,17 @@ TEST(SortScores, EndsOfTheRange) {
   for (const double score : ascending) expected.insert(expected.end(), 100, score);
   for (int i = 0; i < 100; ++i) scores.insert(scores.end(), ascending.rbegin(), ascending.rend());
   sort_scores(scores);
+  EXPECT_EQ(scores, expected);
+}
+
+// All equal, but for a few: no part is left for some threads.
+TEST(SortScores, EqualNumbersOnSeveralThreads) {
+  std::vector<double> scores(200000, 1.0), expected;
+  scores[7] = 2;
+  scores[100000] = -kInfinity;
+  expected = scores;
+  std::sort(expected.begin(), expected.end());
+  sort_scores(scores, 8);
   EXPECT_EQ(scores, expected);
 }
 

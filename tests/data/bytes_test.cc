@@ -41,6 +41,27 @@ TEST(Bytes, PlainAndGzipReadTheSameTwice) {
   EXPECT_EQ(open_bytes(folder.path("packed"))->size(), std::nullopt);
 }
 
+// Blocks are read to where they belong, wherever the range begins and ends, and by several threads.
+TEST(Bytes, LongReadsAreThoseOfShortOnes) {
+  const Folder folder;
+  std::string text;
+  for (int i = 0; i < 12; ++i) text += long_text();
+  const std::string path = folder.write("long", text);
+  for (const size_t threads : {1, 4}) {
+    set_reading_threads(threads);
+    for (const size_t offset : {0, 1, 65535, 65536, 70000}) {
+      const size_t length = text.size() - offset - (threads == 1 ? 0 : 100);
+      const auto source = open_range(path, path, offset, length);
+      EXPECT_EQ(all_bytes(*source, text.size()), text.substr(offset, length)) << offset;
+      source->rewind();
+      EXPECT_EQ(all_bytes(*source, 200000), text.substr(offset, length)) << offset;
+    }
+    const auto beyond = open_range(path, path, 0, text.size() + 500000);  // the file ends before
+    EXPECT_EQ(all_bytes(*beyond, text.size() + 500000), text);
+  }
+  set_reading_threads(1);
+}
+
 TEST(Bytes, AFileThatChangesWhileItIsReadIsAnError) {
   const Folder folder;
   const std::string text = long_text();

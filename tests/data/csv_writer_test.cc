@@ -44,6 +44,56 @@ TEST(CsvWriter, LeavesNothingBehindWhenNotClosed) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+// Numbers, text that is quoted and text that is not; some rows are longer than others.
+void write_cells(size_t row, CsvText& text) {
+  text.cell(0.1f * static_cast<float>(row % 1000));
+  text.cell(static_cast<int64_t>(row));
+  const std::string word = row % 7 == 0 ? "a,\"b\"" : std::string(row % 50, 'x');
+  text.cell(std::string_view(word));
+}
+
+TEST(CsvWriter, WritesTheSameBytesOnAnyNumberOfThreads) {
+  const Folder folder;
+  for (const size_t rows : {0, 1, 2048, 2049, 20001}) {
+    std::string expected = "a,b,c\n";
+    CsvText text(3, "");
+    for (size_t row = 0; row < rows; ++row) {
+      write_cells(row, text);
+      text.end_row();
+    }
+    expected += text.text();
+    for (const size_t threads : {1, 2, 5}) {
+      CsvWriter writer(folder.path("t.csv"), {"a", "b", "c"}, threads);
+      writer.rows(rows / 2, write_cells);
+      writer.rows(rows - rows / 2,
+                  [&](size_t row, CsvText& out) { write_cells(rows / 2 + row, out); });
+      writer.close();
+      EXPECT_EQ(read_file(folder.path("t.csv")), expected) << rows << " rows, " << threads;
+    }
+  }
+}
+
+TEST(CsvWriter, KeepsTheOrderOfSingleRowsAndMany) {
+  const Folder folder;
+  CsvWriter writer(folder.path("t.csv"), {"a"}, 3);
+  writer.row(std::vector<float>{1});
+  writer.rows(2, [](size_t row, CsvText& text) { text.cell(static_cast<int64_t>(2 + row)); });
+  writer.row(std::vector<float>{4});
+  writer.close();
+  EXPECT_EQ(read_file(folder.path("t.csv")), "a\n1\n2\n3\n4\n");
+}
+
+TEST(CsvWriter, RefusesAnotherWidthAmongManyRows) {
+  const Folder folder;
+  CsvWriter writer(folder.path("t.csv"), {"a"}, 3);
+  const auto write = [](size_t row, CsvText& text) {
+    text.cell(1.0f);
+    if (row == 9000) text.cell(2.0f);
+  };
+  EXPECT_EQ(message_of(folder, [&] { writer.rows(10000, write); }),
+            "t.csv: a row of 2 cells, expected 1");
+}
+
 TEST(CsvWriter, RefusesRowsOfAnotherWidth) {
   const Folder folder;
   CsvWriter writer(folder.path("t.csv"), {"a", "b"});

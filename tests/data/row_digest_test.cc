@@ -40,6 +40,10 @@ TEST(RowDigestTest, DoesNotDependOnBatches) {
   }
   EXPECT_EQ(whole.sketch(), parts.sketch());
   EXPECT_EQ(whole.sha256(), parts.sha256());
+  const SketchSearch search(whole.sketch());
+  const std::vector<uint64_t> found = search.find(example.x, example.y);
+  EXPECT_EQ(found.size(), 64U);
+  EXPECT_EQ(search.find(example.x, example.y, 3), found);
   RowDigest other;
   other.add(example.x, digest_example(2).y);
   EXPECT_NE(other.sketch(), parts.sketch());

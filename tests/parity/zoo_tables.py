@@ -293,6 +293,25 @@ add_boosting("regressor", "xgboost", "XGBRegressor", NUMBERS)
 add_boosting("classifier", "xgboost", "XGBClassifier", LABELS)
 
 
+def add_catboost(name, kind, task, **options):
+    """By CatBoost's own writer of ONNX files."""
+
+    @network(f"catboost/{name}", "catboost", task)
+    def maker(path):
+        import catboost
+
+        x, y = table_rows(task)
+        model = getattr(catboost, kind)(iterations=20, verbose=False, allow_writing_files=False,
+                                        **options)
+        model.fit(x, y).save_model(path, format="onnx")
+        return {"features": x[-ROWS:]}
+
+
+add_catboost("regressor", "CatBoostRegressor", NUMBERS)
+add_catboost("quantile", "CatBoostRegressor", NUMBERS, loss_function="Quantile:alpha=0.9")
+add_catboost("classifier", "CatBoostClassifier", LABELS)
+
+
 def add_keras(name, task, shape, make):
     """A model of Keras by tf2onnx: images with channels last, and Keras' own names."""
 

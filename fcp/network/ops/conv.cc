@@ -13,6 +13,7 @@
 #include "fcp/base/error.h"
 #include "fcp/network/channel_sums.h"
 #include "fcp/network/channel_windows.h"
+#include "fcp/network/conv_back_cuda.h"
 #include "fcp/network/dense_conv.h"
 #include "fcp/network/device_waits.h"
 #include "fcp/network/line_rows.h"
@@ -110,6 +111,13 @@ class Conv : public Convolution {
     const torch::Tensor& w = inputs[1];
     const Window window = padded_window(x, w);
     torch::Tensor a = coefficients.flatten(0, 1);  // [SN, M, …]
+    std::vector<int64_t> shape = coefficients.sizes().slice(0, 2).vec();
+    for (const int64_t size : x.sizes().slice(1)) shape.push_back(size);
+    const ConvPlan plan = {window.strides, window.dilations, window.begins, window.ends, {},
+                           group_};
+    if (takes_conv_back_cuda(a, w, plan)) {
+      return conv_back_cuda(a, w, plan, x.size(2), x.size(3)).reshape(shape);
+    }
     const std::vector<PlaceSpan> spans = nonzero_spans(a);
     std::vector<int64_t> pads;  // from the last axis on
     for (size_t i = window.axes(); i-- > 0;) {
@@ -123,8 +131,6 @@ class Conv : public Convolution {
     const std::vector<int64_t> none(window.axes(), 0);
     const torch::Tensor product = torch::convolution(
         a, w, {}, window.strides, none, window.dilations, /*transposed=*/true, none, group_);
-    std::vector<int64_t> shape = coefficients.sizes().slice(0, 2).vec();
-    for (const int64_t size : x.sizes().slice(1)) shape.push_back(size);
     return torch::constant_pad_nd(product, pads).reshape(shape);
   }
 

@@ -1,5 +1,5 @@
-// What Conv and ConvTranspose have in common: checks, and what bounds need to know of both. Tested by
-// tests/network/ops_linear_test.cc.
+// What Conv and ConvTranspose have in common: checks, and what bounds need to know of both. Tested
+// by tests/network/ops_linear_test.cc.
 #pragma once
 
 #include <vector>

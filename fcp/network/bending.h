@@ -1,5 +1,5 @@
-// The activations of finish.h, one vector at a time, for loops that have numbers in registers. Tested
-// by tests/network/finish_test.cc.
+// The activations of finish.h, one vector at a time, for loops that have numbers in registers.
+// Tested by tests/network/finish_test.cc.
 #pragma once
 
 #include "fcp/base/lane_functions.h"

@@ -8,8 +8,9 @@
 //
 //   loss = max |e₃₂ − e₆₄| / max |e₆₄|        over the numbers of an output and both ends
 //
-// Assumes that the example is like other features in size. 0 for networks in double precision; ∞
-// where an end is infinite in one precision alone. Cost: two walks of one row.
+// Ends that overflow single precision are infinite in every runtime, which only widens an interval,
+// and are left out. Assumes that the example is like other features in size. 0 for networks in
+// double precision. Cost: two walks of one row.
 // Tested by tests/export/precision_test.cc.
 #pragma once
 

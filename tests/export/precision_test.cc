@@ -54,6 +54,15 @@ TEST(Precision, ExportsAreRefusedWhereItIsLost) {
   }
 }
 
+// Single precision has no 1e40: that end is infinite, and nothing of the interval is lost.
+TEST(Precision, IsNotLostByOverflow) {
+  torch::manual_seed(63);
+  Graph graph = make_mlp({3, 4, 4, 1});
+  graph.initializers["w2"] *= 1e20;
+  graph.initializers["w3"] *= 1e20;
+  EXPECT_LT(loss_of(graph, 1), kMostLoss);
+}
+
 // Ordinary heads lose a few roundoffs.
 TEST(Precision, IsKeptByPerceptrons) {
   torch::manual_seed(62);

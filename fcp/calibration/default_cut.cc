@@ -12,8 +12,8 @@
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
 #include "fcp/network/output_kind.h"
+#include "fcp/network/zero_inputs.h"
 #include "fcp/network/simplify.h"
-#include "fcp/network/tensor_memory.h"
 #include "fcp/scores/head_outputs.h"
 
 namespace fcp {
@@ -22,16 +22,8 @@ namespace {
 // The tensor for so many rows; undefined where the file fixes another number of them, or does not
 // tell all shapes.
 torch::Tensor example_feature(const Graph& backbone, int64_t rows) {
-  Tensors inputs;
-  for (const TensorInfo& input : backbone.inputs) {
-    std::vector<int64_t> shape = input.shape;
-    const bool known = input.known_rank && !shape.empty() &&
-                       (shape[0] == kDynamic || shape[0] == rows) &&
-                       std::find(shape.begin() + 1, shape.end(), kDynamic) == shape.end();
-    if (!known) return {};
-    shape[0] = rows;
-    inputs.push_back(declared_zeros(shape, input.type, input.name));
-  }
+  const Tensors inputs = zero_inputs(backbone, rows);
+  if (inputs.empty()) return {};
   const torch::NoGradGuard no_gradients;
   return Network(backbone).run(inputs)[0];
 }

@@ -5,14 +5,14 @@
 #include <set>
 #include <utility>
 
-#include <torch/utils.h>
+#include <torch/types.h>
 
 #include "fcp/base/error.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
 #include "fcp/network/ops/types.h"
-#include "fcp/network/tensor_memory.h"
 #include "fcp/network/tensor_types.h"
+#include "fcp/network/zero_inputs.h"
 
 namespace fcp {
 namespace {
@@ -106,24 +106,6 @@ std::optional<std::vector<std::string>> passing_tensors(const Graph& graph,
   return std::vector<std::string>(passing.begin(), passing.end());
 }
 
-// The tensors for inputs of zeros of so many rows; empty where the file does not tell their shapes.
-Tensors values_for(const Graph& graph, const std::vector<std::string>& names, int64_t rows) {
-  Tensors inputs;
-  for (const TensorInfo& info : graph.inputs) {
-    std::vector<int64_t> shape = info.shape;
-    const bool known = info.known_rank && !shape.empty() && shape[0] == kDynamic &&
-                       std::find(shape.begin() + 1, shape.end(), kDynamic) == shape.end();
-    if (!known) return {};
-    shape[0] = rows;
-    inputs.push_back(declared_zeros(shape, info.type, info.name));
-  }
-  std::vector<TensorInfo> wanted;
-  const std::map<std::string, torch::ScalarType> types = tensor_types(graph);
-  for (const std::string& name : names) wanted.push_back({name, types.at(name), false, {}, {}});
-  const torch::NoGradGuard no_gradients;
-  return Network(extract(graph, graph.inputs, wanted)).run(inputs);
-}
-
 // Writes the nodes of a joint tensor.
 class JointTensor {
  public:
@@ -191,11 +173,12 @@ class JointTensor {
 
 // Rows along the first axis, of at least one number each.
 bool has_rows(const Tensors& once, const Tensors& twice) {
+  if (once.empty() || twice.empty()) return false;  // the file does not tell
   for (size_t i = 0; i < once.size(); ++i) {
     const bool rows = once[i].dim() > 0 && once[i].size(0) == 1 && twice[i].size(0) == 2;
     if (!rows || once[i].numel() == 0) return false;
   }
-  return !once.empty();
+  return true;
 }
 
 }  // namespace
@@ -210,8 +193,8 @@ std::optional<CarriedCut> carry_past_cut(const Graph& network, const Graph& part
   names.insert(names.end(), passing->begin(), passing->end());
   Tensors once, twice;
   try {
-    once = values_for(part, names, 1);
-    twice = values_for(part, names, 2);
+    once = values_at_zero(part, names, 1);
+    twice = values_at_zero(part, names, 2);
   } catch (const Error&) {  // it does not run on zeros
     return std::nullopt;
   }

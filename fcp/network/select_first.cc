@@ -7,14 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include <torch/utils.h>
+#include <torch/types.h>
 
 #include "fcp/base/error.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
 #include "fcp/network/op.h"
-#include "fcp/network/tensor_memory.h"
-#include "fcp/network/tensor_types.h"
+#include "fcp/network/zero_inputs.h"
 
 namespace fcp {
 namespace {
@@ -79,31 +78,15 @@ class SelectionFinder {
   std::map<std::string, const Node*> made_by_;
 };
 
-// The tensors for two rows of zeros; empty where the file does not tell their shapes.
-Tensors example_of(const Graph& graph, const std::vector<std::string>& names) {
-  Tensors inputs;
-  for (const TensorInfo& info : graph.inputs) {
-    std::vector<int64_t> shape = info.shape;
-    const bool known = info.known_rank && !shape.empty() &&
-                       std::find(shape.begin() + 1, shape.end(), kDynamic) == shape.end();
-    if (!known) return {};
-    if (shape[0] == kDynamic) shape[0] = 2;
-    inputs.push_back(declared_zeros(shape, info.type, info.name));
-  }
-  std::vector<TensorInfo> wanted;
-  const std::map<std::string, torch::ScalarType> types = tensor_types(graph);
-  for (const std::string& name : names) wanted.push_back({name, types.at(name), false, {}, {}});
-  const torch::NoGradGuard no_gradients;
-  return Network(extract(graph, graph.inputs, wanted)).run(inputs);
-}
-
 // Whether the selection leaves the last axis, along which the layer computes, as it is. A network
 // that does not run on zeros does not tell.
 bool keeps_last_axis(const Graph& graph, const SelectedLayer& layer) {
   const Node& selection = graph.nodes[layer.selection];
   Tensors values;
   try {
-    values = example_of(graph, {layer.product->inputs[0], selection.inputs[1]});
+    const std::vector<std::string> names = {layer.product->inputs[0], selection.inputs[1]};
+    values = values_at_zero(graph, names, 2);
+    if (values.empty()) values = values_at_zero(graph, names, 1);  // the file may fix one row
   } catch (const Error&) {
     return false;
   }

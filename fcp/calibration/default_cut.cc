@@ -12,8 +12,8 @@
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
 #include "fcp/network/output_kind.h"
-#include "fcp/network/zero_inputs.h"
 #include "fcp/network/simplify.h"
+#include "fcp/network/zero_inputs.h"
 #include "fcp/scores/head_outputs.h"
 
 namespace fcp {

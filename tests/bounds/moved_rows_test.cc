@@ -212,6 +212,15 @@ TEST(CarriedMask, RefusesWhatWasLearned) {
   EXPECT_FALSE(carry_past_cut(graph, graph, "token").has_value());  // separates the graph
 }
 
+// Of a file for one row it is not known which axes the rows have.
+TEST(CarriedMask, RefusesAFixedNumberOfRows) {
+  torch::manual_seed(57);
+  Graph graph = masked_network();
+  ASSERT_TRUE(carry_past_cut(graph, graph, "h").has_value());
+  for (TensorInfo& input : graph.inputs) input.shape[0] = 1;
+  EXPECT_FALSE(carry_past_cut(graph, graph, "h").has_value());
+}
+
 // The numbers of the flags themselves pass the cut, not whether they are above 0.
 TEST(CarriedMask, RefusesRealNumbersOfTheInput) {
   torch::manual_seed(56);

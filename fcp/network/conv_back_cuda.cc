@@ -92,6 +92,7 @@ bool takes_conv_back_cuda(const torch::Tensor& a, const torch::Tensor& w, const 
   }
   if (a.scalar_type() != torch::kFloat && a.scalar_type() != torch::kDouble) return false;
   if (plan.dilations != std::vector<int64_t>(2, 1)) return false;
+  if (plan.begins[0] < 0 || plan.begins[1] < 0) return false;
   int64_t terms = a.size(1) / plan.groups;
   for (const size_t i : {0, 1}) {
     terms *= (w.size(static_cast<int64_t>(i) + 2) + plan.strides[i] - 1) / plan.strides[i];

@@ -1,4 +1,4 @@
-// How much of an interval single precision loses.
+// How much of the ends of an interval single precision loses.
 //
 // fcp and another runtime compute the ends of an exported interval in the network's precision, each
 // with roundings of its own. Where a ball is so small beside the feature that v ± r keeps few

@@ -99,8 +99,8 @@ void RangeWriter::check_precision(double radius, size_t output) const {
   const double loss = precision_loss(head_, ball_, radius, output);
   if (loss <= kMostLoss) return;
   fail("at the radius ", radius, " single precision is off by ", 100 * loss,
-       " % of the interval, and another runtime by another part of it; cut later, where radii are ",
-       "larger beside the features, to export");
+       " % of the interval's larger end, and another runtime by another part of it; cut later, ",
+       "where radii are larger beside the features, to export");
 }
 
 std::vector<Ends> RangeWriter::step_inputs(const Step& step, Slots& slots, double radius,

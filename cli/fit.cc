@@ -8,6 +8,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
+#include "fcp/calibration/options.h"
 #include "fcp/data/split.h"
 #include "fcp/report/format.h"
 #include "fcp/report/html.h"
@@ -33,6 +34,7 @@ struct FitFlags {
   std::string group;
   std::string time;
   std::string score = kAutoScore;
+  std::string objective = kByIntervalScore;
   std::string calibration = "auto";
   std::optional<int64_t> epochs, members;
 };
@@ -49,6 +51,7 @@ FitRequest fit_options(const FitFlags& flags) {
   options.level = levels_of(flags.levels)[0];
   options.all_levels = !flags.report.empty();
   options.method.score.name = flags.score;
+  options.method.objective = flags.objective;
   options.calibration = flags.calibration == "cross"   ? FitCalibration::kCross
                         : flags.calibration == "split" ? FitCalibration::kSplit
                                                        : FitCalibration::kAuto;
@@ -108,6 +111,9 @@ void add_fit(CLI::App& app) {
   verb->add_option("--time", flags->time,
                    "CSV column of dates or numbers: train on the oldest rows, test on the newest");
   verb->add_option("--score", flags->score, "Score to calibrate; auto tries all that suit")
+      ->capture_default_str();
+  verb->add_option("--objective", flags->objective, find_option("objective").help)
+      ->check(CLI::IsMember({kByIntervalScore, kByLength}))
       ->capture_default_str();
   verb->add_option(
           "--calibration", flags->calibration,

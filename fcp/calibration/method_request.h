@@ -22,7 +22,10 @@ struct AutoCut {  // the cut whose intervals are shortest on the slice, and its 
 // The name of a tensor or a node, or a number of layers as text: cut.h.
 using CutRequest = std::variant<DefaultCut, AutoCut, std::string>;
 
-// The shortest of the scores that suit the network, on a slice of the rows.
+inline constexpr char kByIntervalScore[] = "interval-score";
+inline constexpr char kByLength[] = "length";
+
+// The best of the scores that suit the network, on a slice of the rows.
 inline constexpr char kAutoScore[] = "auto";
 
 // As a calibration: split, of a score that a learned quantile of itself evens out (rectified.h).
@@ -41,6 +44,8 @@ struct MethodRequest {
   std::optional<double> rank_weight{};     // raps, feature_margin; chosen together with rank_free
   std::optional<double> bandwidth{};       // localized
   double selection = 0.2;                  // the share of the rows that is the slice
+  // What `auto` minimises there: kByIntervalScore or kByLength. Sets have no length but their size.
+  std::string objective = kByIntervalScore;
 };
 
 // The score and the calibration with the values that are given; open ones keep their defaults. The

@@ -55,8 +55,8 @@ std::vector<Option> make_table() {
   return {
       of_score<&ScoreOptions::name>(
           {.name = "score",
-           .help = "How strange an answer is; 'auto' takes the one with the shortest intervals, or "
-                   "the smallest sets, on a slice of the rows",
+           .help = "How strange an answer is; 'auto' takes the one with the least interval score, "
+                   "or the smallest sets, on a slice of the rows",
            .choices = scores_and_auto(),
            .only_made = {kCrossScore, kCrossLabelScore}}),
       field<&MethodRequest::cut>(
@@ -231,6 +231,13 @@ std::vector<Option> make_table() {
           {.name = "selection",
            .help = "Share of the rows that choices look at and calibration does not",
            .most = 0.9,
+           .storage = OptionStorage::kNone}),
+      field<&MethodRequest::objective>(
+          {.name = "objective",
+           .scope = {.scores = {kAutoScore}},
+           .help = "What 'auto' minimises: the interval score (length plus 2/alpha times the "
+                   "distance of every miss), or the mean length alone",
+           .choices = {kByIntervalScore, kByLength},
            .storage = OptionStorage::kNone}),
   };
 }

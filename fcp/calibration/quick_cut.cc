@@ -24,11 +24,11 @@ constexpr int64_t kCoarseRows = 300;
 constexpr int64_t kFineRows = 1000;
 constexpr size_t kFineCuts = 3;
 
-// A cut with the floor that is shortest there.
+// A cut with the floor that is best there.
 struct JudgedCut {
   std::string cut;
   ScoreOptions score;
-  double length = std::numeric_limits<double>::infinity();
+  double loss = std::numeric_limits<double>::infinity();
 };
 
 // Every other row: rows that lie side by side in a file may be alike.
@@ -38,17 +38,19 @@ std::vector<size_t> every_other(size_t rows, size_t first) {
   return half;
 }
 
-double halved_length(const RegionLadder& ladder, double widening, const Level& level) {
+double halved_loss(const RegionLadder& ladder, double widening, const SelectionOptions& options) {
   const std::vector<double> scores = ladder.scores(widening);
-  double length = 0;
+  const double penalty = miss_penalty(options.objective, options.level);
+  double loss = 0;
   for (const size_t side : {0, 1}) {
     std::vector<double> own;
     for (const size_t row : every_other(ladder.rows(), side)) own.push_back(scores[row]);
-    length += ladder.mean_length(conformal_quantile(own, level), widening,
-                                 every_other(ladder.rows(), 1 - side)) /
-              2;
+    const double radius = conformal_quantile(own, options.level);
+    const std::vector<size_t> others = every_other(ladder.rows(), 1 - side);
+    loss += ladder.mean_length(radius, widening, others) / 2;
+    loss += penalty * ladder.mean_distance(radius, widening, others) / 2;
   }
-  return length;
+  return loss;
 }
 
 class CutSearch {
@@ -73,7 +75,7 @@ class CutSearch {
   }
 
  private:
-  // Those with a finite length, the shortest first.
+  // Those with a finite loss, the least first.
   std::vector<JudgedCut> judge_all(const std::vector<std::string>& cuts, int64_t rows) const {
     const torch::Tensor x = spread_rows(x_, rows), y = spread_rows(y_, rows);
     std::vector<JudgedCut> judged;
@@ -82,7 +84,7 @@ class CutSearch {
       check_interrupted();
       try {
         judged.push_back(judge(tensor, x, y));
-        if (std::isfinite(judged.back().length)) continue;
+        if (std::isfinite(judged.back().loss)) continue;
         judged.pop_back();
         skipped += concat("; ", tensor, ": infinite");
       } catch (const Error& error) {
@@ -95,7 +97,7 @@ class CutSearch {
       fail("no cut gives finite intervals on the ", x.size(0), " selection rows", skipped);
     }
     std::stable_sort(judged.begin(), judged.end(),
-                     [](const auto& a, const auto& b) { return a.length < b.length; });
+                     [](const auto& a, const auto& b) { return a.loss < b.loss; });
     return judged;
   }
 
@@ -104,9 +106,9 @@ class CutSearch {
     const RegionLadder ladder = make_ladder(judged, x, y);
     const double slope = ladder.slope(options_.level);
     for (const double floor : options_.floors) {
-      const double length = halved_length(ladder, floor * slope / 2, options_.level);
-      if (length >= judged.length) continue;
-      judged.length = length;
+      const double loss = halved_loss(ladder, floor * slope / 2, options_);
+      if (loss >= judged.loss) continue;
+      judged.loss = loss;
       judged.score.floor = floor;
       judged.score.slope = floor > 0 ? slope : 0;
     }

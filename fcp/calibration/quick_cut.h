@@ -1,10 +1,9 @@
 // The cut and floor of nested or linearized for a contest of scores, where select_cut would take
 // too long: from coarse to fine, and by region ladders instead of exact scores.
 //
-// Every cut and floor is judged on 300 rows; the three cuts that are shortest there on 1,000; the
-// shortest of these is measured on all. linearized, which costs little, is judged on 1,000 at once.
-// Radius from one half of the rows, length on the other, both
-// ways round, as select_cut does it.
+// Every cut and floor is judged by the objective on 300 rows; the three best cuts on 1,000; the
+// best of these is measured on all. linearized, which costs little, is judged on 1,000 at once.
+// Radius from one half of the rows, loss on the other, both ways round, as select_cut does it.
 //
 // Cost: about 10 regions for each cut and row that is looked at; select_cut makes 130.
 // Tested by tests/calibration/region_ladder_test.cc.

@@ -31,6 +31,7 @@ MethodRequest recalibration_request(const CalibrationArtifact& artifact, const M
   request.score.seed = asked.score.seed;
   request.score.bound.memory = asked.score.bound.memory;
   request.selection = asked.selection;
+  request.objective = asked.objective;
   return request;
 }
 

@@ -72,15 +72,27 @@ RegionLadder::RegionLadder(const Score& sharp, const ScoreOptions& score,
     const Regions regions = sharp.region(features, radii_[rung]);
     const torch::Tensor y = truth_matrix(truth, regions.prediction);
     if (rung == 1) {
-      append(excess_, (y - regions.prediction).abs().amax(1));
+      outputs_ = static_cast<size_t>(y.size(1));
+      append(excess_, (y - regions.prediction).abs());
       append(width_, torch::zeros({features.size(0)}, torch::kDouble));
     }
-    append(excess_, torch::maximum(regions.lower - y, y - regions.upper).amax(1));
+    append(excess_, torch::maximum(regions.lower - y, y - regions.upper));
     append(width_, (regions.upper - regions.lower).mean(1));
   }
   if (std::any_of(excess_.begin(), excess_.end(), [](double e) { return std::isnan(e); })) {
     fail("some of its scores are not numbers");
   }
+}
+
+double RegionLadder::excess(size_t rung, size_t row) const {
+  const auto first = excess_.begin() + static_cast<std::ptrdiff_t>((rung * rows_ + row) * outputs_);
+  return *std::max_element(first, first + static_cast<std::ptrdiff_t>(outputs_));
+}
+
+RegionLadder::Step RegionLadder::step_to(double radius) const {
+  const auto above = std::upper_bound(radii_.begin() + 1, radii_.end() - 1, radius);
+  const auto rung = static_cast<size_t>(above - radii_.begin());
+  return {rung, (radius - radii_[rung - 1]) / (radii_[rung] - radii_[rung - 1])};
 }
 
 std::vector<double> RegionLadder::scores(double widening) const {
@@ -104,15 +116,30 @@ std::vector<double> RegionLadder::scores(double widening) const {
 double RegionLadder::mean_length(double radius, double widening,
                                  const std::vector<size_t>& rows) const {
   if (!std::isfinite(radius)) return kNever;
-  const auto above = std::upper_bound(radii_.begin() + 1, radii_.end() - 1, radius);
-  const auto rung = static_cast<size_t>(above - radii_.begin());
-  const double share = (radius - radii_[rung - 1]) / (radii_[rung] - radii_[rung - 1]);
+  const auto [rung, share] = step_to(radius);
   double sum = 0;
   for (const size_t row : rows) {
     const double below = width_[(rung - 1) * rows_ + row];
     sum += share == 0 ? below : below + share * (width_[rung * rows_ + row] - below);
   }
   return sum / static_cast<double>(rows.size()) + 2 * widening * radius;
+}
+
+double RegionLadder::mean_distance(double radius, double widening,
+                                   const std::vector<size_t>& rows) const {
+  if (!std::isfinite(radius)) return 0;
+  const auto [rung, share] = step_to(radius);
+  double sum = 0;
+  for (const size_t row : rows) {
+    for (size_t k = 0; k < outputs_; ++k) {
+      const double below = excess_[((rung - 1) * rows_ + row) * outputs_ + k];
+      if (below == -kNever) continue;  // the region is infinite already
+      const double above = excess_[(rung * rows_ + row) * outputs_ + k];
+      const double outside = share == 0 ? below : below + share * (above - below);
+      sum += std::max(0.0, outside - widening * radius);
+    }
+  }
+  return sum / static_cast<double>(rows.size() * outputs_);
 }
 
 double RegionLadder::slope(const Level& level) const {

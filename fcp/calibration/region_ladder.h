@@ -1,4 +1,4 @@
-// Lengths of a score at any radius and any floor, read from its regions at a few radii. Serves
+// Lengths and misses of a score at any radius and any floor, read from its regions at a few radii. Serves
 // choices that compare many candidates, which need no exact scores.
 //
 // On a ladder of radii 0 = R_0 < R_1 < … the regions of all rows are made once. Between two rungs,
@@ -46,14 +46,24 @@ class RegionLadder {
   // The mean over these rows and all outputs of the length at a radius.
   double mean_length(double radius, double widening, const std::vector<size_t>& rows) const;
 
+  // The mean over these rows and all outputs of the distance between truth and region at a radius.
+  double mean_distance(double radius, double widening, const std::vector<size_t>& rows) const;
+
   size_t rows() const { return rows_; }
 
  private:
-  double excess(size_t rung, size_t row) const { return excess_[rung * rows_ + row]; }
+  // A radius between two rungs, or beyond the last: the upper one and the share of the way to it.
+  struct Step {
+    size_t rung;
+    double share;
+  };
+  Step step_to(double radius) const;
+  double excess(size_t rung, size_t row) const;  // the largest over outputs
 
   size_t rows_ = 0;
+  size_t outputs_ = 1;
   std::vector<double> radii_;   // of the rungs, from 0 on
-  std::vector<double> excess_;  // [rungs, N]
+  std::vector<double> excess_;  // [rungs, N, K]
   std::vector<double> width_;   // [rungs, N]: mean over outputs
 };
 

@@ -11,13 +11,14 @@
 #include "fcp/base/random.h"
 #include "fcp/calibration/calibration.h"
 #include "fcp/conformal/quantile.h"
+#include "fcp/scores/outputs.h"
 #include "fcp/scores/region_measures.h"
 
 namespace fcp {
 namespace {
 
 constexpr int kHalvings = 4;
-constexpr double kLargestLoss = 0.02;  // of the length, for the sake of simplicity
+constexpr double kPriceOfSimplicity = 0.02;  // of the least loss, at most
 
 torch::Tensor places_of(const std::vector<size_t>& rows) {
   return torch::tensor(std::vector<int64_t>(rows.begin(), rows.end()), torch::kLong);
@@ -32,9 +33,15 @@ CalibrationScores rows_at(const Score& score, const torch::Tensor& scores,
   return rows;
 }
 
-double mean_size(const Regions& regions) {
-  return regions.members.defined() ? regions.members.sum(1).to(torch::kDouble).mean().item<double>()
-                                   : region_lengths(regions).mean().item<double>();
+void add_half(const Regions& regions, const torch::Tensor& truth, HalfMeasures& measures) {
+  if (regions.members.defined()) {
+    measures.lengths.push_back(regions.members.sum(1).to(torch::kDouble).mean().item<double>());
+    measures.distances.push_back(0);
+    return;
+  }
+  const torch::Tensor y = truth_matrix(truth, regions.prediction);
+  measures.lengths.push_back(region_lengths(regions).mean().item<double>());
+  measures.distances.push_back(region_distances(regions, y).mean().item<double>());
 }
 
 double mean_of(const std::vector<double>& values) {
@@ -82,7 +89,8 @@ HalfMeasures measure_halves(const Score& score, const torch::Tensor& features,
           make_calibration({}, rows_at(score, scores, places_of(halving[side])));
       const TestInputs fresh{features.index_select(0, judged.to(features.device())), {}, {}};
       const torch::Tensor radii = calibration->radii(fresh, level);
-      measures.lengths.push_back(mean_size(score.region(fresh.features, radii)));
+      add_half(score.region(fresh.features, radii),
+               truth.index_select(0, judged.to(truth.device())), measures);
       const torch::Tensor in = (scores.index_select(0, judged) <= radii.cpu()).all(1);
       measures.coverage += in.to(torch::kDouble).mean().item<double>() / (2 * kHalvings);
     }
@@ -99,6 +107,7 @@ HalfMeasures measure_halves(const RegionLadder& ladder, double widening, const L
       const std::vector<size_t>& judged = halving[1 - side];
       const double radius = conformal_quantile(values_at(scores, halving[side]), level);
       measures.lengths.push_back(ladder.mean_length(radius, widening, judged));
+      measures.distances.push_back(ladder.mean_distance(radius, widening, judged));
       measures.coverage += share_within(values_at(scores, judged), radius) / (2 * kHalvings);
     }
   }
@@ -118,11 +127,19 @@ ScoreContest::ScoreContest(int64_t rows, const ScoreSelectionOptions& options)
 void ScoreContest::enter(const ScoreOptions& score,
                          const std::function<HalfMeasures(ScoreCandidate&)>& measure) {
   ScoreCandidate candidate{.name = score.name, .cut = "", .score = score};
-  candidate.length = std::numeric_limits<double>::infinity();
+  candidate.length = candidate.interval_score = std::numeric_limits<double>::infinity();
   HalfMeasures measures;
+  std::vector<double> losses;
   try {
     measures = measure(candidate);
+    const double penalty = miss_penalty(options_.objective, options_.level);
+    for (size_t i = 0; i < measures.lengths.size(); ++i) {
+      losses.push_back(measures.lengths[i] + (penalty > 0 ? penalty * measures.distances[i] : 0));
+    }
     candidate.length = mean_of(measures.lengths);
+    candidate.interval_score =
+        candidate.length +
+        miss_penalty(Objective::kIntervalScore, options_.level) * mean_of(measures.distances);
     candidate.coverage = measures.coverage;
   } catch (const Error& error) {
     candidate.skipped = error.what();
@@ -130,38 +147,39 @@ void ScoreContest::enter(const ScoreOptions& score,
     candidate.skipped = "out of memory";
   }
   selection_.candidates.push_back(candidate);
-  lengths_.push_back(measures.lengths);
+  losses_.push_back(std::move(losses));
   if (options_.observe) options_.observe(selection_.candidates.back());
 }
 
-// Lengths as they are compared: those that were tuned carry a handicap.
-std::vector<double> ScoreContest::compared_lengths() const {
+// Losses as they are compared: those that were tuned carry a handicap.
+std::vector<double> ScoreContest::compared_losses() const {
   const std::vector<ScoreCandidate>& all = selection_.candidates;
-  std::vector<double> lengths;
-  size_t plain = all.size();  // the shortest that was not tuned
+  std::vector<double> losses;
+  size_t plain = all.size();  // the best that was not tuned
   for (size_t i = 0; i < all.size(); ++i) {
-    lengths.push_back(all[i].length);
-    const bool shorter = plain == all.size() || all[i].length < all[plain].length;
-    if (!all[i].tuned && std::isfinite(all[i].length) && shorter) plain = i;
+    losses.push_back(losses_[i].empty() ? std::numeric_limits<double>::infinity()
+                                        : mean_of(losses_[i]));
+    const bool better = plain == all.size() || losses[i] < losses[plain];
+    if (!all[i].tuned && std::isfinite(losses[i]) && better) plain = i;
   }
   for (size_t i = 0; plain < all.size() && i < all.size(); ++i) {
-    const bool handicapped = all[i].tuned && std::isfinite(all[i].length);
-    if (handicapped) lengths[i] += noise_of(lengths_[i], lengths_[plain]);
+    const bool handicapped = all[i].tuned && std::isfinite(losses[i]);
+    if (handicapped) losses[i] += noise_of(losses_[i], losses_[plain]);
   }
-  return lengths;
+  return losses;
 }
 
 ScoreSelection ScoreContest::choose() {
   std::vector<ScoreCandidate>& all = selection_.candidates;
-  const std::vector<double> compared = compared_lengths();
+  const std::vector<double> compared = compared_losses();
   const auto least = std::min_element(compared.begin(), compared.end());
   if (all.empty() || !std::isfinite(*least)) fail_selection();
-  const auto shortest = static_cast<size_t>(least - compared.begin());
-  selection_.chosen = shortest;
+  const auto best = static_cast<size_t>(least - compared.begin());
+  selection_.chosen = best;
   for (size_t i = all.size(); i-- > 0;) {
     if (!std::isfinite(compared[i])) continue;
-    all[i].standard_error = noise_of(lengths_[i], lengths_[shortest]);
-    const double allowed = std::min(all[i].standard_error, kLargestLoss * *least);
+    all[i].standard_error = noise_of(losses_[i], losses_[best]);
+    const double allowed = std::min(all[i].standard_error, kPriceOfSimplicity * *least);
     if (compared[i] <= *least + allowed) selection_.chosen = i;
   }
   all[selection_.chosen].chosen = true;

@@ -13,7 +13,8 @@ namespace fcp {
 
 // Lengths, or sizes of sets, at the radius of the other half.
 struct HalfMeasures {
-  std::vector<double> lengths;  // one for each half of each halving
+  std::vector<double> lengths;    // one for each half of each halving
+  std::vector<double> distances;  // of the truth from its interval, the mean; 0 for sets
   double coverage = 0;
 };
 
@@ -40,18 +41,18 @@ class ScoreContest {
   void enter(const ScoreOptions& score,
              const std::function<HalfMeasures(ScoreCandidate&)>& measure);
 
-  // Once, at the end. An Error where no candidate has a finite length.
+  // Once, at the end. An Error where no candidate has a finite loss.
   ScoreSelection choose();
 
  private:
-  std::vector<double> compared_lengths() const;
+  std::vector<double> compared_losses() const;
   [[noreturn]] void fail_selection() const;
 
   int64_t rows_;
   const ScoreSelectionOptions& options_;
   std::vector<Halving> halvings_;
   ScoreSelection selection_;
-  std::vector<std::vector<double>> lengths_;  // of each candidate
+  std::vector<std::vector<double>> losses_;  // of each candidate, one for each half
 };
 
 }  // namespace fcp

@@ -20,8 +20,8 @@ namespace {
 
 constexpr int64_t kMostContestRows = 4000;
 constexpr int64_t kMostRowsForCuts = 1000;  // where every cut is scored exactly
-constexpr std::array kIntervalScores = {"residual", "cqr",       "linearized", "spread",
-                                        "nested",   "quantiles", "density"};
+constexpr std::array kIntervalScores = {"residual", "cqr",        "spread", "quantiles",
+                                        "density",  "linearized", "nested"};
 constexpr std::array kLabelScores = {"lac", "raps", "aps", "feature_margin"};
 
 template <size_t count>
@@ -84,6 +84,7 @@ HalfMeasures measure_features(const ContestRows& rows, ScoreCandidate& entry) {
   cuts.level = rows.options.level;
   cuts.floors = rows.options.floors;
   cuts.seconds = rows.options.seconds;
+  cuts.objective = rows.options.objective;
   cuts.device = rows.options.device;
   if (!rows.options.cut.empty()) cuts.cuts = {resolve_cut(rows.network, rows.options.cut)};
   if (has_ladder(entry.score)) {

@@ -1,18 +1,22 @@
-// Choosing the score: the one with the shortest intervals, or the smallest sets, on rows that are
-// then left out of the calibration.
+// Choosing the score: the one whose intervals have the least interval score, or whose sets are the
+// smallest, on rows that are then left out of the calibration.
+//
+// The interval score (Winkler 1972; Gneiting, Raftery 2007, section 6.2) is the mean of
+// length + (2/α) · distance of the truth from its interval. It is proper: the true quantiles have
+// the least. Mean length is not, because it can be bought by missing badly where rows are hard, so
+// it is the objective only on request.
 //
 // Each candidate is measured at equal coverage: four times the rows are halved at random, the
-// radius at the level comes from one half and the mean length from the other, both ways round; its
-// length is the mean of the eight. The noise of a comparison is the deviation of the eight
-// differences to the shortest candidate, over √2 (two halves make one measurement on all rows).
-// Chosen is the simplest candidate that is longer than the shortest by no more than the noise and
-// by no more than 2 % of the length: scores differ in what can go wrong later, not only in length.
+// radius at the level comes from one half and the mean loss from the other, both ways round; its
+// loss is the mean of the eight. The noise of a comparison is the deviation of the eight
+// differences to the best candidate, over √2 (two halves make one measurement on all rows).
+// Chosen is the simplest candidate that is worse than the best by no more than the noise and by no
+// more than 2 % of the loss: scores differ in what can go wrong later, not only in loss.
 //
-// nested and linearized are the shortest of many cuts and floors on these rows, so they look
-// shorter than they are: the noise of their difference to the shortest other score is added to
-// theirs.
+// nested and linearized are the best of many cuts and floors on these rows, so they look better
+// than they are: the noise of their difference to the best other score is added to theirs.
 //
-// From simple to elaborate: residual, cqr, linearized, spread, nested, quantiles, density; of label
+// From simple to elaborate: residual, cqr, spread, quantiles, density, linearized, nested; of label
 // scores lac, raps, aps, feature_margin. nested and linearized come with the cut and floor that
 // quick_cut.h finds (for bounds whose bands are not nested: select_cut, on 1,000 rows) and are
 // measured by its region ladder; scores over heads (head_outputs.h) take part where the network has
@@ -41,7 +45,8 @@ struct ScoreCandidate {
   std::string cut;   // tensor that is the feature; empty: the network's input
   ScoreOptions score;
   double length = 0;          // mean over rows and outputs; of labels the mean size of a set
-  double standard_error = 0;  // of its difference to the shortest; 0 for the shortest
+  double interval_score = 0;  // the same mean; of labels the mean size again
+  double standard_error = 0;  // of the difference of its loss to the least; 0 for the best
   double coverage = 0;
   bool tuned = false;     // its cut and floor were chosen on the rows that measure it
   std::string skipped{};  // why it was not measured; empty: it was
@@ -61,6 +66,7 @@ struct ScoreSelectionOptions {
   std::vector<std::string> without{};  // left out of these lists
   std::string cut{};                   // empty: chosen for each score that has one
   std::vector<double> floors = {0, 0.25, 1};
+  Objective objective = Objective::kIntervalScore;
   double seconds = 60;  // for one cut of nested or linearized; a longer one is skipped
   uint64_t seed = 0;    // of the halves
   torch::Device device = torch::kCPU;

@@ -22,8 +22,9 @@
 namespace fcp {
 namespace {
 
-struct LengthAndCoverage {
+struct JudgedHalves {
   double length = 0;
+  double loss = 0;
   double coverage = 0;
 };
 
@@ -37,12 +38,14 @@ CalibrationScores rows_of(const Score& score, const std::vector<double>& scores,
   return rows;
 }
 
-// Radius from one half of the rows, length and coverage on the other; the mean of both ways.
-LengthAndCoverage judge(const Score& score, const torch::Tensor& features,
-                        const torch::Tensor& truth, const Level& level) {
+// Radius from one half of the rows, length, loss and coverage on the other; the mean of both ways.
+JudgedHalves judge(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
+                   const SelectionOptions& options) {
+  const Level& level = options.level;
+  const double penalty = miss_penalty(options.objective, level);
   const std::vector<double> scores = score.score(features, truth);
   const int64_t rows = features.size(0), half = rows / 2;
-  LengthAndCoverage result;
+  JudgedHalves result;
   for (const bool first : {true, false}) {
     const int64_t begin = first ? half : 0;
     const int64_t count = first ? rows - half : half;
@@ -50,7 +53,13 @@ LengthAndCoverage judge(const Score& score, const torch::Tensor& features,
         make_calibration({}, rows_of(score, scores, first ? 0 : half, first ? half : rows - half));
     const TestInputs fresh{features.narrow(0, begin, count), {}, {}};
     const Regions regions = score.region(fresh.features, calibration->radii(fresh, level));
-    result.length += region_lengths(regions).mean().item<double>() / 2;
+    const double length = region_lengths(regions).mean().item<double>();
+    result.length += length / 2;
+    result.loss += length / 2;
+    if (penalty > 0) {
+      const torch::Tensor y = truth_matrix(truth.narrow(0, begin, count), regions.prediction);
+      result.loss += penalty * region_distances(regions, y).mean().item<double>() / 2;
+    }
     const std::vector<double> own = rows_of(score, scores, begin, count).scores;
     const std::vector<double> p_values = calibration->p_values(fresh, own);
     const auto covered = std::count_if(p_values.begin(), p_values.end(),
@@ -98,6 +107,10 @@ double seconds_since(Clock::time_point start) {
 }
 
 }  // namespace
+
+double miss_penalty(Objective objective, const Level& level) {
+  return objective == Objective::kIntervalScore ? 2 / level.value() : 0;
+}
 
 torch::Tensor spread_rows(const torch::Tensor& all, int64_t most) {
   const int64_t rows = all.size(0);
@@ -156,7 +169,7 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
   SkippedCuts skipped;
   for (const std::string& tensor : cuts) {
     check_interrupted();
-    Candidate candidate{tensor, score, infinity, 0, ""};
+    Candidate candidate{tensor, score, infinity, infinity, 0, ""};
     candidate.score.floor = 0;
     const auto skip = [&](const std::string& why) {
       candidate.skipped = why;
@@ -176,13 +189,14 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
         candidate.score.floor = floor;
         candidate.score.slope = floor > 0 ? slope : 0;
         const std::unique_ptr<Score> wide = make_score(candidate.score, predictor.shared_head());
-        const LengthAndCoverage judged = judge(*wide, features, y, options.level);
+        const JudgedHalves judged = judge(*wide, features, y, options);
         candidate.length = judged.length;
+        candidate.loss = judged.loss;
         candidate.coverage = judged.coverage;
         selection.candidates.push_back(candidate);
         if (options.observe) options.observe(candidate);
-        if (candidate.length < best) {
-          best = candidate.length;
+        if (candidate.loss < best) {
+          best = candidate.loss;
           selection.chosen = selection.candidates.size() - 1;
         }
       }

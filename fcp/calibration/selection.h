@@ -18,19 +18,29 @@
 
 namespace fcp {
 
+// What a choice minimises on the selection rows.
+enum class Objective {
+  kIntervalScore,  // length + (2/α) · distance of a miss: proper, so it cannot be bought by missing
+  kLength,
+};
+
+// What a unit of distance between the truth and its region costs beside the length.
+double miss_penalty(Objective objective, const Level& level);
+
 // One way to cut and widen, judged on the selection rows: radius from one half of them, length and
 // coverage on the other, both ways round.
 struct Candidate {
   std::string cut;
   ScoreOptions score;
   double length = 0;  // mean over rows and outputs
+  double loss = 0;    // by the objective
   double coverage = 0;
   std::string skipped;  // why it was not tried; empty: it was
 };
 
 struct Selection {
   std::vector<Candidate> candidates;  // in the order of the network, floors ascending
-  size_t chosen = 0;                  // the shortest
+  size_t chosen = 0;                  // that with the least loss
 };
 
 struct SelectionOptions {
@@ -41,6 +51,7 @@ struct SelectionOptions {
   // have a scale: shorter intervals than those of equal radii, at no cost.
   bool scaled = true;
   double seconds = 60;  // a candidate that would take longer is skipped
+  Objective objective = Objective::kLength;
   torch::Device device = torch::kCPU;
   std::function<void(const Candidate&)> observe;  // called after each
 };

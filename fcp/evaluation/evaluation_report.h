@@ -117,7 +117,7 @@ struct GuaranteedGroup {
   std::optional<Coverage> coverage = {};  // of the test rows, where they were told apart
 };
 
-// A score that `auto` tried, with the mean length or size by which it was judged.
+// A score that `auto` tried, with the mean interval score, length or size by which it was judged.
 struct CandidateScore {
   std::string name;
   double size = 0;
@@ -138,6 +138,7 @@ struct EvaluationReport {
   bool guaranteed_classes = false;            // the guaranteed groups are the true labels
   std::vector<std::string> class_names = {};  // of class 0, 1, …
   std::vector<CandidateScore> candidates = {};
+  bool candidates_scored = false;  // judged by the interval score
   std::vector<std::pair<std::string, std::string>> provenance = {};
   std::vector<std::string> notes = {};
 };

@@ -336,7 +336,9 @@ CalibrateResult calibrate_with(const SelectedOptions& options, RowSource& source
   artifact.provenance.insert(settings.provenance.begin(), settings.provenance.end());
   add_findings(result.findings, artifact);
   if (result.choices.scores) {
-    artifact.provenance[kCandidates] = candidates_text(*result.choices.scores);
+    const bool scored = result.choices.by == ChosenBy::kIntervalScore;
+    artifact.provenance[kCandidates] = candidates_text(*result.choices.scores, scored);
+    if (scored) artifact.provenance[kObjective] = kByIntervalScore;
   }
   if (!source.target_names().empty()) artifact.provenance["target"] = join(source.target_names());
   if (settings.keep_predictor) {

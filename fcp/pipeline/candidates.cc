@@ -7,6 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/number_text.h"
+#include "fcp/calibration/method_request.h"
 
 namespace fcp {
 namespace {
@@ -33,12 +34,13 @@ std::optional<double> parse_shown(std::string_view shown) {
 
 }  // namespace
 
-std::string candidates_text(const ChosenFrom<ScoreTried>& scores) {
+std::string candidates_text(const ChosenFrom<ScoreTried>& scores, bool by_interval_score) {
   std::string text;
   for (size_t i = 0; i < scores.candidates.size(); ++i) {
     const ScoreTried& one = scores.candidates[i];
     if (!one.skipped.empty()) continue;
-    text += concat(text.empty() ? "" : ", ", one.name, ' ', format_number(one.length),
+    const double loss = by_interval_score ? one.interval_score : one.length;
+    text += concat(text.empty() ? "" : ", ", one.name, ' ', format_number(loss),
                    i == scores.chosen ? kChosen : "");
   }
   return text;
@@ -62,6 +64,11 @@ std::vector<CandidateScore> parse_candidates(std::string_view text) {
     candidates.push_back(std::move(candidate));
   }
   return candidates;
+}
+
+bool chosen_by_interval_score(const CalibrationArtifact& artifact) {
+  const auto found = artifact.provenance.find(kObjective);
+  return found != artifact.provenance.end() && found->second == kByIntervalScore;
 }
 
 std::vector<CandidateScore> candidates_of(const CalibrationArtifact& artifact) {

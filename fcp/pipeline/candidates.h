@@ -2,6 +2,9 @@
 //
 //   residual 18.49, nested 16.93, spread 13.36 (chosen)
 //
+// The numbers are those of the objective, which stands beside them; files without one were chosen by
+// length or size.
+//
 // Tested by tests/pipeline/candidates_test.cc.
 #pragma once
 
@@ -16,12 +19,16 @@
 namespace fcp {
 
 inline constexpr char kCandidates[] = "candidates";  // their key in the provenance
+inline constexpr char kObjective[] = "objective";    // what they were compared by: interval-score
 
 // Those that were skipped are left out.
-std::string candidates_text(const ChosenFrom<ScoreTried>& scores);
+std::string candidates_text(const ChosenFrom<ScoreTried>& scores, bool by_interval_score);
 
 // What does not read like a candidate is left out: an artifact may come from elsewhere.
 std::vector<CandidateScore> parse_candidates(std::string_view text);
+
+// Whether an artifact's score was chosen by the interval score.
+bool chosen_by_interval_score(const CalibrationArtifact& artifact);
 
 // Of an artifact; empty where its score was not chosen by `auto`.
 std::vector<CandidateScore> candidates_of(const CalibrationArtifact& artifact);

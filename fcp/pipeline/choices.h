@@ -23,7 +23,8 @@ struct ScoreTried {
   std::string name;
   std::string cut;            // empty: the network's input
   double length = 0;          // mean over rows and outputs; of labels the mean size of a set
-  double standard_error = 0;  // of its difference to the shortest
+  double interval_score = 0;  // mean over rows and outputs; of labels the mean size again
+  double standard_error = 0;  // of its difference to the best
   double coverage = 0;
   std::string skipped{};  // why it was not tried; empty: it was
 };
@@ -51,11 +52,15 @@ struct ChosenRankTerm {
   int64_t free = 0;
 };
 
+// What the candidates for the score were compared by: intervals by one of the first two.
+enum class ChosenBy { kIntervalScore, kLength, kSize };
+
 struct Choices {
   std::string score;     // whose options they are
   size_t rows = 0;       // of the slice; 0: there was nothing to choose
   bool left_out = true;  // false: the slice is calibrated on as well, which is the paper's habit
   std::optional<ChosenFrom<ScoreTried>> scores{};  // where the score itself was left open
+  ChosenBy by = ChosenBy::kIntervalScore;          // and by what they were compared
   std::optional<ChosenFrom<CutCandidate>> cut{};   // with the floor
   size_t head_rows = 0;        // rows that heads on features were fitted on; 0: none were fitted
   bool own_head_rows = false;  // other rows than those of the calibration

@@ -197,6 +197,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   report.guaranteed_classes =
       !report.guaranteed_groups.empty() && artifact.calibration.group == kByLabel;
   report.candidates = candidates_of(artifact);
+  report.candidates_scored = chosen_by_interval_score(artifact);
   report.provenance.assign(artifact.provenance.begin(), artifact.provenance.end());
   report.notes = level_warnings(artifact, options.level);
   if (const auto warning = same.warning()) report.notes.push_back(*warning);

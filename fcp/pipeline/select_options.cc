@@ -310,6 +310,8 @@ class OptionSelector {
     options.level = settings_.level;
     options.seed = context_.seed;
     options.device = context_.device;
+    const bool by_length = settings_.method.objective == kByLength;
+    options.objective = by_length ? Objective::kLength : Objective::kIntervalScore;
     if (const auto* place = std::get_if<std::string>(&settings_.method.cut)) options.cut = *place;
     // Density counts probability, so that coverage is nearly even already; its tails grow so fast
     // that a radius times a few per cent is far out in them.
@@ -325,9 +327,13 @@ class OptionSelector {
     if (!selection.best().cut.empty()) chosen_.cut = selection.best().cut;
     chosen_.choices.score = chosen_.score.name;
     chosen_.choices.scores.emplace().chosen = selection.chosen;
+    chosen_.choices.by = labels_     ? ChosenBy::kSize
+                         : by_length ? ChosenBy::kLength
+                                     : ChosenBy::kIntervalScore;
     for (const ScoreCandidate& one : selection.candidates) {
-      chosen_.choices.scores->candidates.push_back(
-          {one.name, one.cut, one.length, one.standard_error, one.coverage, one.skipped});
+      chosen_.choices.scores->candidates.push_back({one.name, one.cut, one.length,
+                                                    one.interval_score, one.standard_error,
+                                                    one.coverage, one.skipped});
     }
   }
 

@@ -27,18 +27,32 @@ std::string cut_text(const ChosenFrom<CutCandidate>& cut, size_t rows) {
   return concat("Cuts and floors on ", rows, " selection rows", kLeftOut, ":\n", table.text(2));
 }
 
-std::string scores_text(const ChosenFrom<ScoreTried>& scores, size_t rows) {
-  Table table({"score", "cut", "length", "coverage", ""});
+std::string scores_text(const Choices& choices) {
+  const ChosenFrom<ScoreTried>& scores = *choices.scores;
+  const bool intervals = choices.by != ChosenBy::kSize;
+  Table table(intervals ? std::vector<std::string>{"score", "cut", "length", "interval score",
+                                                   "coverage", ""}
+                        : std::vector<std::string>{"score", "cut", "size", "coverage", ""});
   for (size_t i = 0; i < scores.candidates.size(); ++i) {
     const ScoreTried& one = scores.candidates[i];
     if (!one.skipped.empty()) {
-      table.add_row({one.name, "", "", "", "skipped: " + one.skipped});
+      std::vector<std::string> row(intervals ? 6 : 5);
+      row.front() = one.name;
+      row.back() = "skipped: " + one.skipped;
+      table.add_row(row);
       continue;
     }
-    table.add_row({one.name, one.cut, format_number(one.length), format_percent(one.coverage),
-                   i == scores.chosen ? "chosen" : ""});
+    std::vector<std::string> row = {one.name, one.cut, format_number(one.length)};
+    if (intervals) row.push_back(format_number(one.interval_score));
+    row.push_back(format_percent(one.coverage));
+    row.emplace_back(i == scores.chosen ? "chosen" : "");
+    table.add_row(row);
   }
-  return concat("Scores on ", rows, " selection rows", kLeftOut, ":\n", table.text(2));
+  const char* objective = choices.by == ChosenBy::kIntervalScore ? "interval score"
+                          : intervals                            ? "length"
+                                                                 : "size";
+  return concat("Scores by ", objective, " on ", choices.rows, " selection rows", kLeftOut, ":\n",
+                table.text(2));
 }
 
 std::string bandwidth_text(const ChosenFrom<BandwidthTried>& bandwidth, size_t rows) {
@@ -80,7 +94,7 @@ std::vector<std::string> choices_text(const Choices& choices) {
     notes.push_back(concat("heads on features: learned on ", choices.head_rows, " rows",
                            choices.own_head_rows ? " of their own" : kLeftOut));
   }
-  if (choices.scores) notes.push_back(scores_text(*choices.scores, choices.rows));
+  if (choices.scores) notes.push_back(scores_text(choices));
   if (choices.rectified) {
     notes.push_back(concat("rectified by a quantile of the score, learned on ", choices.rows,
                            " rows", kLeftOut));

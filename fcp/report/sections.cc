@@ -10,6 +10,10 @@
 namespace fcp {
 namespace {
 
+constexpr char kScoredRemark[] =
+    "The interval score is the mean length plus 2/α times the distance of every miss: it rewards "
+    "short intervals and punishes intervals that miss badly. ";
+
 std::string promise_card(const std::string& heading, const std::vector<std::string>& texts) {
   std::string html = concat("<div class=\"card\"><h3>", html_text(heading), "</h3><ul>\n");
   for (const std::string& text : texts) html += concat("<li>", html_text(text), "</li>\n");
@@ -133,11 +137,13 @@ std::string candidates_html(const EvaluationReport& report, const std::string& s
                     one.chosen ? "–" : difference_text(one.size, chosen)});
     attributes.push_back(one.chosen ? "class=\"current\"" : "");
   }
-  const std::vector<std::string> headers = {"Score", concat("Mean ", size), "against the chosen"};
+  const std::string measure = report.candidates_scored ? "Interval score" : concat("Mean ", size);
+  const std::vector<std::string> headers = {"Score", measure, "against the chosen"};
   return concat("<div class=\"card below\">\n<h3>What auto tried</h3>\n",
                 html_table(headers, rows, attributes),
-                html_paragraph("On a slice of the calibration rows that was then left out, so that "
-                               "the choice costs nothing of the promise.",
+                html_paragraph(concat(report.candidates_scored ? kScoredRemark : "",
+                                      "Measured on calibration rows that were held out for "
+                                      "selection, so the choice does not weaken the guarantee."),
                                "remark"),
                 "</div>\n");
 }

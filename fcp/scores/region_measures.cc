@@ -10,6 +10,17 @@ torch::Tensor region_lengths(const Regions& regions) {
   return (regions.parts.select(3, 1) - regions.parts.select(3, 0)).clamp_min(0).sum(2);
 }
 
+torch::Tensor region_distances(const Regions& regions, const torch::Tensor& truth) {
+  const torch::Tensor y = truth.to(regions.lower.device(), torch::kDouble);
+  if (!regions.parts.defined()) {
+    return torch::maximum(regions.lower - y, y - regions.upper).clamp_min(0);
+  }
+  const torch::Tensor one = y.unsqueeze(2);  // [N, K, 1]
+  return torch::maximum(regions.parts.select(3, 0) - one, one - regions.parts.select(3, 1))
+      .clamp_min(0)
+      .amin(2);
+}
+
 torch::Tensor in_regions(const Regions& regions, const torch::Tensor& truth) {
   const torch::Tensor y = truth.to(regions.lower.device(), torch::kDouble);
   if (!regions.parts.defined()) {

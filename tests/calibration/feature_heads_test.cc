@@ -176,7 +176,7 @@ TEST(FeatureHeads, QuantileNetworksAreLowered) {
   }
 }
 
-TEST(ScoreSelection, TakesTheShortestAndTheSimplestWhereNothingIsGained) {
+TEST(ScoreSelection, TakesTheBestAndTheSimplestWhereNothingIsGained) {
   Random random(9);
   for (const double slope : {0.0, 1.0}) {
     const Graph plain = small_network(10);
@@ -193,7 +193,7 @@ TEST(ScoreSelection, TakesTheShortestAndTheSimplestWhereNothingIsGained) {
     EXPECT_TRUE(best.chosen);
     if (slope == 0) {
       EXPECT_EQ(best.name, "residual")
-          << "shorter by " << selection.candidates[0].length - best.length << " ± "
+          << "better by " << selection.candidates[0].interval_score - best.interval_score << " ± "
           << selection.candidates[0].standard_error;
     } else {
       EXPECT_THAT(best.name, testing::AnyOf("spread", "quantiles", "density"));
@@ -202,9 +202,34 @@ TEST(ScoreSelection, TakesTheShortestAndTheSimplestWhereNothingIsGained) {
     for (const ScoreCandidate& candidate : selection.candidates) {
       EXPECT_EQ(candidate.skipped, "") << candidate.name;
       EXPECT_NEAR(candidate.coverage, 0.9, 0.03) << candidate.name;
-      EXPECT_GE(candidate.length * 1.02, best.length) << candidate.name;
+      EXPECT_GE(candidate.interval_score * 1.02, best.interval_score) << candidate.name;
+      EXPECT_GT(candidate.interval_score, candidate.length) << candidate.name;
     }
   }
+}
+
+// One row in twelve is twenty times as noisy, and a spread output says which. Intervals of one
+// length are shorter because they give these rows up; the interval score sees how far they miss.
+TEST(ScoreSelection, LengthCanBeBoughtByMissingBadlyAndTheIntervalScoreCannot) {
+  Graph network = small_network(15);
+  network.initializers["s"] = torch::tensor({{0.0F, 0.0F, 1.0F}});
+  network.nodes.push_back(make_node("Gemm", {"x", "s"}, {kSpreadOutput}, {{"transB", int64_t{1}}}));
+  network.outputs.push_back(make_info(kSpreadOutput, {kDynamic, 1}));
+  Random random(16);
+  NoisyRows slice = noisy_rows(network, random, 1000, 0);
+  const torch::NoGradGuard no_gradients;
+  for (int64_t i = 0; i < slice.x.size(0); ++i) slice.x[i][2] = i % 12 == 0 ? 20 : 1;
+  slice.y = Network(without_heads(network)).forward(slice.x).to(torch::kDouble);
+  for (int64_t i = 0; i < slice.x.size(0); ++i) {
+    slice.y[i][0] += slice.x[i][2].item<double>() * random.normal();
+  }
+  ScoreSelectionOptions options;
+  options.scores = {"residual", "spread"};
+  EXPECT_EQ(select_score(network, {}, slice.x, slice.y, options).best().name, "spread");
+  options.objective = Objective::kLength;
+  const ScoreSelection shortest = select_score(network, {}, slice.x, slice.y, options);
+  EXPECT_EQ(shortest.best().name, "residual");
+  EXPECT_GT(shortest.candidates[0].interval_score, 2 * shortest.candidates[1].interval_score);
 }
 
 TEST(ScoreSelection, SaysWhyACandidateIsSkipped) {

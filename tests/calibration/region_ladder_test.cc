@@ -70,6 +70,11 @@ TEST(RegionLadder, ComesCloseToExactScoresAndLengths) {
         EXPECT_NEAR(found, radius, tolerance * radius) << name << ' ' << floor;
         EXPECT_NEAR(ladder.mean_length(found, widening, all_rows(300)), length, tolerance * length)
             << name << ' ' << floor;
+        const double miss =
+            region_distances(exact->region(features, radius), world.y).mean().item<double>();
+        EXPECT_NEAR(ladder.mean_distance(found, widening, all_rows(300)), miss, 0.05 * miss)
+            << name << ' ' << floor;
+        EXPECT_GT(miss, 0);
       }
     }
   }

@@ -108,7 +108,7 @@ class Calibration(program.Case):
             self.assertIn(score, tried)
         self.assertEqual([line[0] for line in lines if line and line[-1] == "chosen"],
                          [result["score"]])
-        self.assertIn("Scores on 120 selection rows, which are left out of calibration", told)
+        self.assertIn("Scores by interval score on 120 selection rows, which are left out of calibration", told)
         self.assertEqual(result["rows"], 480)
         # Its tails are no scale for a rectifier.
         told, _ = self.calibrate_by_default(self.made("calibration.csv"), "--calibration",

@@ -22,7 +22,7 @@ TEST(Candidates, AreReadAsTheyWereWritten) {
                        tried("spread", 13.361), tried("density", 1.5e-7)};
   scores.candidates[1].skipped = "no bounds";
   scores.chosen = 3;
-  const std::vector<CandidateScore> read = parse_candidates(candidates_text(scores));
+  const std::vector<CandidateScore> read = parse_candidates(candidates_text(scores, false));
   ASSERT_EQ(read.size(), 4u);
   EXPECT_EQ(read[0].name, "residual");
   EXPECT_NEAR(read[0].size, 12345.6, 1);
@@ -33,6 +33,8 @@ TEST(Candidates, AreReadAsTheyWereWritten) {
   EXPECT_NEAR(read[2].size, 13.361, 0.01);
   EXPECT_TRUE(read[2].chosen);
   EXPECT_NEAR(read[3].size, 1.5e-7, 1e-10);
+  scores.candidates[3].interval_score = 20.5;
+  EXPECT_NEAR(parse_candidates(candidates_text(scores, true))[2].size, 20.5, 0.01);
 }
 
 TEST(Candidates, OtherTextIsPassedOver) {

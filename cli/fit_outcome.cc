@@ -3,12 +3,48 @@
 #include <algorithm>
 #include <sstream>
 
+#include "fcp/base/error.h"
 #include "fcp/conformal/cross_guarantee.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
+#include "fcp/report/promise.h"
 
 namespace fcp::cli {
 namespace {
+
+// "consistent with 90 %", or how improbable what was seen is.
+std::string verdict_words(const EvaluationReport& report) {
+  const Claim claim = claim_of(report);
+  const std::string target = format_target(report.level);
+  switch (coverage_verdict(claim)) {
+    case Verdict::kAsExpected:
+      return concat("consistent with ", target);
+    case Verdict::kTooLow:
+      return claim.p_value
+                 ? concat("too low for ", target, " (p = ", format_number(*claim.p_value, 2), ")")
+                 : concat("too low for ", target);
+    case Verdict::kTooHigh:
+      return concat("higher than chance explains for ", target);
+    default:
+      return concat("target ", target);
+  }
+}
+
+std::string coverage_words(const EvaluationReport& report, const Coverage& coverage) {
+  return concat("coverage ", format_percent(coverage.rate), " on ",
+                format_count(coverage.rows, "test row"), ", ", verdict_words(report));
+}
+
+// The share of the test rows whose most likely label is the true one.
+double test_accuracy(const SetEvaluation& sets) {
+  return 1 - static_cast<double>(sets.confused_rows) / static_cast<double>(sets.rows);
+}
+
+std::string lowest_words(const std::string& kind, const GroupCoverage& lowest) {
+  return concat("; lowest coverage: ", kind, ' ', lowest.name, ", ",
+                format_percent(lowest.coverage.rate), " of ",
+                format_count(lowest.coverage.rows, "row"));
+}
 
 std::string outcome_line(const FitOutcome& result) {
   const EvaluationReport& report = result.report;
@@ -16,20 +52,20 @@ std::string outcome_line(const FitOutcome& result) {
   std::ostringstream line;
   if (result.task == Task::kClasses) {
     const SetEvaluation& sets = main.sets();
-    line << "label sets hold the truth in " << format_percent(sets.coverage.rate) << " of "
-         << format_count(sets.rows) << " test rows (asked for: " << format_target(report.level)
-         << "), mean size " << format_number(sets.mean_size) << " of " << sets.classes
-         << " classes; accuracy of the single answer " << format_percent(result.error.accuracy);
+    line << coverage_words(report, sets.coverage) << "; mean set size "
+         << format_number(sets.mean_size) << " of " << sets.classes << " classes; accuracy "
+         << format_percent(test_accuracy(sets)) << lowest_words("class", sets.worst_class);
     return line.str();
   }
   const IntervalEvaluation& intervals = main.intervals();
-  line << "intervals hold the truth in " << format_percent(intervals.coverage.rate) << " of "
-       << format_count(intervals.rows) << " test rows (asked for: " << format_target(report.level)
-       << "), mean length " << format_number(intervals.length.mean);
-  if (result.error.rmse.size() == 1) {
-    line << "; " << report.response << " has the deviation " << format_number(result.deviation)
-         << ", the prediction an RMSE of " << format_number(result.error.rmse[0]);
+  line << coverage_words(report, intervals.coverage) << "; mean length "
+       << format_number(intervals.length.mean);
+  if (intervals.output_error.size() == 1) {
+    const PointError& error = intervals.output_error[0];
+    line << "; RMSE " << format_number(error.rmse) << ", MAE " << format_number(error.mae)
+         << ", target SD " << format_number(error.deviation);
   }
+  if (intervals.worst_group) line << lowest_words("group", *intervals.worst_group);
   return line.str();
 }
 
@@ -51,10 +87,13 @@ std::string fit_text(const FitOutcome& result, const std::string& out, const std
     text << "on " << format_count(result.training_rows) << " rows, calibrated on "
          << format_count(result.calibration_rows) << " by the score "
          << result.calibrated.artifact.score.name;
+    if (result.selection_rows > 0) {
+      text << " (" << format_count(result.selection_rows) << " held out for selection)";
+    }
   }
   if (!result.reason.empty()) {
-    text << "; task: " << (result.task == Task::kClasses ? "classes" : "numbers") << ", because "
-         << result.reason;
+    text << "; task: " << (result.task == Task::kClasses ? "classification" : "regression")
+         << ", because " << result.reason;
   }
   text << "\nnext: fcp predict " << out << " --data NEW.csv --alpha " << result.report.level.text()
        << " --out intervals.csv";
@@ -69,19 +108,26 @@ nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out
                                  {"task", result.task == Task::kClasses ? "classes" : "numbers"},
                                  {"training_rows", result.training_rows},
                                  {"calibration_rows", result.calibration_rows},
+                                 {"selection_rows", result.selection_rows},
                                  {"test_rows", result.test_rows},
                                  {"rows_without_target", result.without_target},
                                  {"rows_refused", result.refused},
                                  {"score", result.calibrated.artifact.score.name},
                                  {"calibration", result.calibrated.artifact.calibration.name}};
   if (result.crossed) json["guaranteed_coverage"] = guaranteed(result);
+  const MethodResult& main = result.report.methods.front();
   if (result.task == Task::kClasses) {
-    json["accuracy"] = result.error.accuracy;
+    json["accuracy"] = test_accuracy(main.sets());
+    json["holdout"] = {{"accuracy", result.holdout.accuracy}};
   } else {
-    json["rmse"] = json_number(result.error.rmse.at(0));
-    json["mae"] = json_number(result.error.mae.at(0));
-    json["deviation"] = json_number(result.deviation);
+    const PointError& error = main.intervals().output_error.at(0);
+    json["rmse"] = json_number(error.rmse);
+    json["mae"] = json_number(error.mae);
+    json["deviation"] = json_number(error.deviation);
+    json["holdout"] = {{"rmse", json_number(result.holdout.rmse.at(0))},
+                       {"mae", json_number(result.holdout.mae.at(0))}};
   }
+  json["verdict"] = verdict_name(coverage_verdict(claim_of(result.report)));
   if (!report.empty()) json["report"] = report;
   json["evaluation"] = report_json(result.report);
   return json;

@@ -90,7 +90,7 @@ class ConformalPredictor {
 // How to calibrate. Options that are not named here go into `more` by their names in the option
 // table (`fcp calibrate --help` lists them), as text: {{"floor", "0.25"}, {"norm", "2"}}.
 struct Settings {
-  std::string score = "auto";  // the shortest intervals, or smallest sets, on rows then left out
+  std::string score = "auto";  // the least interval score, or smallest sets, on held-out rows
   std::string cut = "";        // a tensor, a node, a number of layers, "auto", or "": the default
   std::string calibration = "split";
   std::string group = "";    // grouped: a column, or "predicted" or "label"

@@ -1,7 +1,6 @@
 #include "fcp/pipeline/fit.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -102,17 +101,6 @@ std::unique_ptr<RowSource> open_learned(const DataOptions& data,
   return source;
 }
 
-double deviation_of(const Array& y) {
-  const size_t rows = y.rows(), width = y.row_size();
-  double mean = 0, square = 0;
-  for (size_t i = 0; i < rows; ++i) mean += y.values[i * width] / static_cast<double>(rows);
-  for (size_t i = 0; i < rows; ++i) {
-    const double from_mean = y.values[i * width] - mean;
-    square += from_mean * from_mean / static_cast<double>(rows);
-  }
-  return std::sqrt(square);
-}
-
 std::string reason_of(const RowSource& source, const DataOptions& data) {
   const size_t classes = source.class_names().size();
   if (classes == 0) return concat("'", data.target, "' holds numbers");
@@ -184,7 +172,7 @@ void train_and_calibrate(RowSource& training, RowSource& calibration, const Tabu
                          const DataOptions& data, const FitRequest& options, const Context& context,
                          FitOutcome& result) {
   const TabularResult trained = train_table(training, train, /*heads=*/true, context);
-  result.error = trained.error;
+  result.holdout = trained.error;
   CalibrateSettings settings;
   settings.method = options.method;
   settings.level = options.level;
@@ -193,12 +181,15 @@ void train_and_calibrate(RowSource& training, RowSource& calibration, const Tabu
                          {"calibration data", data_file_names(data)},
                          {"training rows", std::to_string(result.training_rows)}};
   result.calibrated = calibrate(trained.graph, calibration, settings, context);
+  const size_t part = result.calibration_rows;
+  result.calibration_rows = result.calibrated.artifact.rows.count();
+  result.selection_rows = part - result.calibration_rows;
 }
 
 void calibrate_crossed(RowSource& training, const TabularOptions& train, const DataOptions& data,
                        const Level& level, const Context& context, FitOutcome& result) {
   const CrossFit trained = train_crossed_table(training, train, kFolds, context);
-  result.error = trained.error;
+  result.holdout = trained.error;
   CalibrationArtifact& artifact = result.calibrated.artifact;
   artifact.network = trained.graph;
   artifact.score.name = train.loss == Loss::kCrossEntropy ? kCrossLabelScore : kCrossScore;
@@ -271,7 +262,6 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
                            {.level = options.level, .all_levels = options.all_levels}, context);
   result.report.provenance.emplace_back("test data", data_file_names(data));
   result.report.title = concat(data_file_names(data), ": ", data.target);
-  if (result.task == Task::kNumbers) result.deviation = deviation_of(test.y());
   return result;
 }
 

@@ -45,10 +45,11 @@ struct FitOutcome {
   Task task = Task::kNumbers;
   std::string reason{};  // why this task, where it was found out
   size_t training_rows = 0, calibration_rows = 0, test_rows = 0;
+  size_t selection_rows = 0;  // of the calibration part, held out for choices and heads
   size_t without_target = 0, refused = 0;  // rows that were left out
-  HoldoutError error{};  // of the training rows, each predicted by a network that did not see it
-  double deviation = 0;  // numbers: the standard deviation of the first target's test rows
-  bool crossed = false;  // rows that train calibrate too
+  HoldoutError holdout{};  // of the training rows, each predicted by a network that did not see it;
+                           // the error on the test rows is in the report
+  bool crossed = false;    // rows that train calibrate too
   CalibrateResult calibrated;
   EvaluationReport report;
 };

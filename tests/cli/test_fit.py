@@ -42,7 +42,8 @@ class Fit(program.Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
         self.assertEqual(len(lines), 3, done.stdout)
-        self.assertRegex(lines[0], r"^intervals hold the truth in [\d.]+ % of 80 test rows")
+        self.assertRegex(lines[0], r"^coverage [\d.]+ % on 80 test rows, .*90 %; mean length [\d,.]+; "
+                                   r"RMSE [\d,.]+, MAE [\d,.]+, target SD [\d,.]+$")
         self.assertIn("m.onnx: trained on 240 rows, calibrated on 80", lines[1])
         self.assertTrue(lines[2].startswith("next: fcp predict m.onnx --data"), lines[2])
         self.assertIn("has no name and counts the rows: left out", done.stderr)
@@ -56,6 +57,20 @@ class Fit(program.Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("'castle', are none of the categories", done.stderr)
         self.assertEqual(len(done.stdout.splitlines()), 21)
+
+    def test_errors_are_those_of_the_test_rows(self):
+        """The first screen, JSON and the report say one error; that of training has its own name."""
+        self.write("homes.csv", text_of(messy_rows(400)))
+        found = json.loads(self.fcp("fit", "homes.csv", "--target", "price", "--out", "m.onnx",
+                                    "--json", *FAST))
+        evaluation = found["evaluation"]
+        for name in ("rmse", "mae", "deviation"):
+            self.assertEqual(found[name], evaluation[name], name)
+        self.assertGreater(found["holdout"]["rmse"], 0)
+        self.assertNotEqual(found["holdout"]["rmse"], found["rmse"])
+        self.assertEqual(found["calibration_rows"] + found["selection_rows"], 80)
+        self.assertEqual(found["calibration_rows"], found["evaluation"]["calibration_rows"])
+        self.assertIn(found["verdict"], ("as expected", "too low", "too high"))
 
     def test_rows_without_a_target_are_left_out_and_predicted(self):
         rows = messy_rows(120)

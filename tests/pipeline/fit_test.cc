@@ -56,8 +56,11 @@ TEST(Fit, NumbersBecomeIntervals) {
   EXPECT_EQ(result.calibration_rows, 60u);
   EXPECT_EQ(result.test_rows, 60u);
   EXPECT_EQ(result.report.methods.front().intervals().rows, 60u);
-  EXPECT_NEAR(result.deviation, 3, 1.2);
-  EXPECT_LT(result.error.rmse.at(0), 0.7 * result.deviation) << "it has learned something";
+  const PointError& error = result.report.methods.front().intervals().output_error.at(0);
+  EXPECT_NEAR(error.deviation, 3, 1.2);
+  EXPECT_LT(error.rmse, 0.7 * error.deviation) << "it has learned something";
+  EXPECT_LT(result.holdout.rmse.at(0), 0.7 * error.deviation);
+  EXPECT_EQ(result.selection_rows, 0u) << "the score was given";
   EXPECT_THAT(result.reason, HasSubstr("holds numbers"));
 }
 

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Fails where a page names a file that does not exist, links to nothing, or lists other modules than
+check_includes.py knows."""
+import pathlib
+import re
+import sys
+
+from check_includes import BELOW
+
+FOLDERS = "benchmarks|cli|cmake|docs|examples|fcp|fuzz|python|scripts|tests"
+NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./*-]+)`")
+LINK = re.compile(r"\]\((?!https?:)([^)\s]*)\)")
+
+
+def anchors(text):
+    """The anchors of a page's headings, as the usual renderers make them."""
+    for heading in re.findall(r"^#+ (.*)$", text, flags=re.M):
+        yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def complaints(root):
+    for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
+        text = page.read_text(encoding="utf-8")
+        for name in NAMED.findall(text):
+            if not any([*root.glob(name), *root.glob(name + ".*")]):
+                yield f"{page.name}: names {name}, which does not exist"
+        for target in LINK.findall(text):
+            path, _, anchor = target.partition("#")
+            linked = page.parent / path if path else page
+            if not linked.exists():
+                yield f"{page.name}: links to {target}, which does not exist"
+            elif anchor and anchor not in anchors(linked.read_text(encoding="utf-8")):
+                yield f"{page.name}: links to {target}, but {linked.name} has no such heading"
+    table = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").split("| room |")[1]
+    listed = set(re.findall(r"^\| `(\w+)` \|", table.split("\n\n")[0], flags=re.M))
+    for module in sorted(listed ^ set(BELOW)):
+        where = "CONTRIBUTING.md" if module in listed else "check_includes.py"
+        yield f"CONTRIBUTING.md and check_includes.py list different modules: {module} is only in {where}"
+
+
+if __name__ == "__main__":
+    found = list(complaints(pathlib.Path(sys.argv[1])))
+    print("\n".join(found))
+    sys.exit(bool(found))

@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/network/batch_axis.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_reader.h"
+#include "fcp/pipeline/input_numbers.h"
 #include "fcp/pipeline/run_network.h"
 #include "fcp/scores/head_outputs.h"
 
@@ -79,6 +81,9 @@ std::vector<std::unique_ptr<RowSource>> open_inputs(const RunVerbOptions& option
     Graph alone;
     alone.inputs = {input};
     if (options.from.empty()) alone.metadata = graph.metadata;
+    Graph whole = network.graph();
+    whole.metadata = alone.metadata;
+    data.missing = std::make_shared<const MissingNumbers>(whole, input.name);
     sources.push_back(open_data(data, &alone));
   }
   return sources;
@@ -88,7 +93,7 @@ void run_verb(const RunVerbOptions& options) {
   Context context = start(options.common);
   context.batch = options.data.batch;
   torch::NoGradGuard no_grad;
-  const Graph graph = read_onnx(options.model);
+  const Graph graph = with_rows_first(read_onnx(options.model));
   std::unique_ptr<Network> network;
   try {
     network = std::make_unique<Network>(

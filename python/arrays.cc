@@ -8,10 +8,7 @@
 
 #include <ATen/DLConvertor.h>
 
-#include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
-#include "fcp/data/encoding_text.h"
-#include "fcp/data/record.h"
 #include "fcp/pipeline/context.h"
 #include "fcp/pipeline/input_numbers.h"
 #include "fcp/pipeline/open_data.h"
@@ -112,24 +109,8 @@ Array staged(const torch::Tensor& rows, bool exact = false) {
   return array;
 }
 
-// Whether there is surely none, at the speed of memory.
-bool plainly_without_nan(const torch::Tensor& values) {
-  if (!values.is_cpu() || !values.is_contiguous()) return false;
-  const auto count = static_cast<size_t>(values.numel());
-  if (values.scalar_type() == torch::kFloat) return !any_nan(values.data_ptr<float>(), count);
-  if (values.scalar_type() == torch::kDouble) return !any_nan(values.data_ptr<double>(), count);
-  return false;
-}
-
-// `before` rows came in earlier batches.
-void fail_of_nan(const torch::Tensor& values, const char* name, int64_t before = 0) {
-  if (values.dim() == 0 || values.numel() == 0 || !values.is_floating_point()) return;
-  if (plainly_without_nan(values)) return;
-  const torch::Tensor wrong = values.isnan().reshape({values.size(0), -1}).to(torch::kCPU);
-  if (!wrong.any().item<bool>()) return;
-  const int64_t first = wrong.flatten().to(torch::kByte).argmax().item<int64_t>();
-  fail(name, ": row ", before + first / wrong.size(1), " (from 0) has NaN in column ",
-       first % wrong.size(1), ", expected a number");
+[[noreturn]] void fail_of_nan(const char* name, int64_t row, int64_t column) {
+  fail(name, ": row ", row, " (from 0) has NaN in column ", column, ", expected a number");
 }
 
 }  // namespace
@@ -158,13 +139,15 @@ torch::Tensor as_rows(const torch::Tensor& x, const std::string& name) {
   return x.dim() == 1 ? x.unsqueeze(1) : x;
 }
 
-void check_no_nan(const torch::Tensor& x, const Graph& network, int64_t before) {
-  const auto found = network.metadata.find(kEncodingKey);
-  if (found != network.metadata.end() && accepts_missing(parse_encoding(found->second))) return;
-  fail_of_nan(x, "X", before);
+void check_missing(const torch::Tensor& x, const MissingNumbers& missing, int64_t before) {
+  const auto found = missing.find_refused(x);
+  if (found) fail_of_nan("X", before + found->row, found->column);
 }
 
-void check_answers_no_nan(const torch::Tensor& y) { fail_of_nan(y, "y"); }
+void check_answers_no_nan(const torch::Tensor& y) {
+  const auto found = MissingNumbers(Graph()).find_refused(y);
+  if (found) fail_of_nan("y", found->row, found->column);
+}
 
 void check_signals() {
   py::gil_scoped_acquire lock;

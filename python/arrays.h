@@ -12,6 +12,7 @@
 
 #include "fcp/data/rows.h"
 #include "fcp/network/graph.h"
+#include "fcp/pipeline/input_numbers.h"
 
 namespace fcp {
 
@@ -67,9 +68,9 @@ torch::Tensor as_rows(const torch::Tensor& x, const std::string& name);
 // Error where a number is not of the input's type. `before`: how many rows came before x.
 torch::Tensor input_rows(const torch::Tensor& x, const Graph& network, int64_t before = 0);
 
-// An Error where X holds NaN, which says the row, unless the network reads missing values.
-// `before`: how many rows came before these.
-void check_no_nan(const torch::Tensor& x, const Graph& network, int64_t before = 0);
+// An Error where X holds a NaN that may not be there, which says the row. `before`: how many rows
+// came before these.
+void check_missing(const torch::Tensor& x, const MissingNumbers& missing, int64_t before = 0);
 
 // The same of answers, which no network may miss.
 void check_answers_no_nan(const torch::Tensor& y);

@@ -38,7 +38,8 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
                                                   const py::object& shifted,
                                                   const py::object& fit_data) {
   const torch::Tensor x = tensor_of(array, "X");
-  check_no_nan(x, network.graph());
+  const MissingNumbers missing(network.graph());
+  check_missing(as_rows(x, "X"), missing);
   TensorRows rows(x, tensor_of(answers, "y"), network.graph());
   CalibrateSettings settings = settings_of(options);
   settings.hash_later = rows.bytes() <= kMostKept;
@@ -54,7 +55,7 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
   std::unique_ptr<TensorRows> head_rows;
   if (!fit_data.is_none()) {
     const py::tuple pair = fit_data;
-    check_no_nan(tensor_of(pair[0], "fit_data"), network.graph());
+    check_missing(as_rows(tensor_of(pair[0], "fit_data"), "X"), missing);
     head_rows = std::make_unique<TensorRows>(tensor_of(pair[0], "fit_data"),
                                              tensor_of(pair[1], "fit_data"), network.graph());
     settings.head_rows = head_rows.get();

@@ -6,6 +6,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/default_cut.h"
+#include "fcp/network/batch_axis.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/input_layout.h"
 #include "fcp/network/onnx_reader.h"
@@ -85,7 +86,7 @@ void bind_network(py::module_& module) {
           "read",
           [](const std::string& path) {
             py::gil_scoped_release unlocked;
-            return std::make_shared<LoadedNetwork>(read_onnx(path), path);
+            return std::make_shared<LoadedNetwork>(with_rows_first(read_onnx(path)), path);
           },
           py::arg("path"))
       .def_static(
@@ -95,7 +96,7 @@ void bind_network(py::module_& module) {
             const std::string_view view = bytes;
             py::gil_scoped_release unlocked;
             return std::make_shared<LoadedNetwork>(
-                without_outputs(parse_onnx(view, name), dropped_outputs), name);
+                with_rows_first(without_outputs(parse_onnx(view, name), dropped_outputs)), name);
           },
           py::arg("bytes"), py::arg("name"),
           py::arg("dropped_outputs") = std::vector<std::string>())

@@ -143,7 +143,7 @@ const CalibrationArtifact& LoadedPredictor::artifact() const {
 py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alphas,
                                    const py::dict& given, int64_t before) const {
   const torch::Tensor x = as_rows(tensor_of(array, "X"), "X");
-  check_no_nan(x, artifact_.network, before);
+  check_missing(x, missing_, before);
   const RowFacts facts = facts_of(given);
   std::vector<Level> levels;
   for (const py::handle& alpha : alphas) levels.push_back(level_of(alpha));
@@ -185,7 +185,7 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
 
 py::tuple LoadedPredictor::check(const py::object& array, const py::object& answers,
                                  const py::object& alpha, const py::dict& given) const {
-  check_no_nan(tensor_of(array, "X"), artifact_.network);
+  check_missing(as_rows(tensor_of(array, "X"), "X"), missing_);
   TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), artifact_.network);
   const CheckOptions options{.level = level_of(alpha), .facts = facts_of(given)};
   std::vector<double> scores, p_values;
@@ -208,7 +208,7 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
 std::string LoadedPredictor::evaluate(const py::object& array, const py::object& answers,
                                       const py::object& alpha, const py::dict& given,
                                       const std::string& report, bool verbose) const {
-  check_no_nan(tensor_of(array, "X"), artifact_.network);
+  check_missing(as_rows(tensor_of(array, "X"), "X"), missing_);
   TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), artifact_.network);
   const RowFacts facts = facts_of(given);
   const Level level = level_of(alpha);

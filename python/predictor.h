@@ -17,6 +17,7 @@
 #include "fcp/data/rows.h"
 #include "fcp/pipeline/calibrate.h"
 #include "fcp/pipeline/context.h"
+#include "fcp/pipeline/input_numbers.h"
 #include "fcp/pipeline/row_facts.h"
 
 #include "python/module.h"
@@ -53,6 +54,7 @@ class LoadedPredictor {
   LoadedPredictor(CalibrationArtifact artifact, const std::string& device)
       : device_(device_of(device)),
         artifact_(std::move(artifact)),
+        missing_(artifact_.network),
         predictor_(std::make_shared<const TensorPredictor>(artifact_, device_)),
         finished_(true) {}
 
@@ -60,6 +62,7 @@ class LoadedPredictor {
   LoadedPredictor(CalibrateResult result, torch::Device device)
       : device_(device),
         artifact_(std::move(result.artifact)),
+        missing_(artifact_.network),
         predictor_(std::move(result.predictor)),
         finished_(false),
         unhashed_(std::move(result.unhashed)) {}
@@ -91,6 +94,7 @@ class LoadedPredictor {
  private:
   torch::Device device_;
   mutable CalibrationArtifact artifact_;
+  MissingNumbers missing_;
   std::shared_ptr<const TensorPredictor> predictor_;
   mutable std::mutex finishing_;
   mutable bool finished_;

@@ -12,9 +12,21 @@ constexpr double kRidge = 1;
 constexpr double kLargestLogRatio = 30;
 constexpr int kMostSteps = 50;
 
-// Rows as doubles, standardised, with a last column of ones.
+// Rows as doubles, none of which is missing.
+torch::Tensor plain_rows(const torch::Tensor& x) {
+  torch::Tensor rows = x.to(torch::kCPU, torch::kDouble).flatten(1);
+  const torch::Tensor missing = rows.isnan();
+  if (missing.any().item<bool>()) {
+    const int64_t at = missing.flatten().to(torch::kByte).argmax().item<int64_t>();
+    fail("a likelihood ratio needs numbers; found a missing value in row ", at / rows.size(1),
+         ", column ", at % rows.size(1), " (both from 0 in their batch); give the weights instead");
+  }
+  return rows;
+}
+
+// Standardised, with a last column of ones.
 torch::Tensor design(const DensityRatio& ratio, const torch::Tensor& x) {
-  const torch::Tensor rows = x.to(torch::kCPU, torch::kDouble).flatten(1);
+  const torch::Tensor rows = plain_rows(x);
   if (rows.size(1) != ratio.mean.size(0)) {
     fail("the likelihood ratio was fitted on rows of ", ratio.mean.size(0), " numbers; found ",
          rows.size(1));
@@ -38,10 +50,7 @@ DensityRatio fit_density_ratio(const torch::Tensor& from, const torch::Tensor& t
     fail("a likelihood ratio needs at least two rows of each kind; found ", from.size(0), " and ",
          to.size(0));
   }
-  const auto flat = [](const torch::Tensor& x) {
-    return x.to(torch::kCPU, torch::kDouble).flatten(1);
-  };
-  const torch::Tensor before = flat(from), after = flat(to);
+  const torch::Tensor before = plain_rows(from), after = plain_rows(to);
   if (before.size(1) != after.size(1)) {
     fail("a likelihood ratio compares rows of equal width; found ", before.size(1), " and ",
          after.size(1), " numbers");

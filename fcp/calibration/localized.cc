@@ -20,7 +20,11 @@ namespace {
 constexpr int64_t kBlockRows = 256;  // new rows whose distances are held at once
 
 torch::Tensor flat_double(const torch::Tensor& features) {
-  return features.to(torch::kCPU, torch::kDouble).flatten(1).contiguous();
+  torch::Tensor rows = features.to(torch::kCPU, torch::kDouble).flatten(1).contiguous();
+  if (rows.isnan().any().item<bool>()) {
+    fail("localized calibration needs features without missing values; cut later in the network");
+  }
+  return rows;
 }
 
 // ‖a_i − b_j‖² of rows a [N, D] and b [n, D] → [N, n], summed from the differences. The faster

@@ -72,6 +72,11 @@ CsvReader::CsvReader(const std::string& path, const std::string& target, const C
     if (!target.empty()) find_targets(target);
     choose_columns(options);
     learn(options.impute, options.keep_missing);
+    if (options.missing_as_nan && encoding_.means.empty()) {
+      for (size_t i = 0; i < cells_.size(); ++i) {
+        encoding_.means.push_back(formats_[i].kind == ColumnKind::kCategory ? 0 : kNan);
+      }
+    }
   }
   target_formats_ = encoding_.target_formats;
   target_formats_.resize(target_cells_.size());

@@ -86,9 +86,10 @@ struct CsvOptions {
   std::vector<std::string> categorical = {};  // columns to one-hot
   bool impute = false;                        // missing features become the column's mean
   bool keep_missing = false;                  // … become NaN, in files that have some
+  bool missing_as_nan = false;                // … become NaN in any file, .npy included
   bool exact = false;                         // x.exact is filled too
-  // Read through this encoding instead of learning one; drop, categorical, impute and keep_missing
-  // are then not looked at. With headers the columns are found by name, in any order, and others
+  // Read through this encoding instead of learning one; drop, categorical, impute, keep_missing and
+  // missing_as_nan are then not looked at. With headers the columns are found by name, in any order, and others
   // are ignored; without, a row must have as many cells as the training file or as there are
   // feature columns.
   std::optional<CsvEncoding> encoding = {};

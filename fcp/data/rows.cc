@@ -66,8 +66,9 @@ class CsvRows : public RowSource {
 
 class NpyRows : public RowSource {
  public:
-  NpyRows(const std::string& data, const std::string& target, bool exact) : x_(data) {
-    if (exact) x_.keep_exact();
+  NpyRows(const std::string& data, const std::string& target, const RowOptions& options)
+      : x_(data), missing_as_nan_(options.missing_as_nan) {
+    if (options.exact) x_.keep_exact();
     const std::vector<int64_t>& shape = x_.shape();
     if (shape.empty()) fail(x_.name(), ": holds a single number, expected rows");
     row_shape_.assign(shape.begin() + 1, shape.end());
@@ -85,13 +86,13 @@ class NpyRows : public RowSource {
   bool next(size_t count, Rows& out) override {
     out.first_row = next_row_;
     const bool some = x_.next(count, out.x);
-    refuse_bad_numbers(out.x, x_.name(), /*may_be_infinite=*/false);
+    refuse_bad_numbers(out.x, x_.name(), /*may_be_infinite=*/false, missing_as_nan_);
     const int64_t rows = out.x.shape[0];
     if (out.x.shape.size() == 1) out.x.shape.push_back(1);
     out.y = Array{};
     if (y_) {
       y_->next(count, out.y);
-      refuse_bad_numbers(out.y, y_->name(), /*may_be_infinite=*/true);
+      refuse_bad_numbers(out.y, y_->name(), /*may_be_infinite=*/true, /*may_be_nan=*/false);
       out.y.shape = {rows, static_cast<int64_t>(target_count_)};
     }
     next_row_ += static_cast<size_t>(rows);
@@ -122,10 +123,11 @@ class NpyRows : public RowSource {
 
  private:
   // A target may be infinite, what a network computes with may not.
-  void refuse_bad_numbers(const Array& rows, const std::string& name, bool may_be_infinite) const {
+  void refuse_bad_numbers(const Array& rows, const std::string& name, bool may_be_infinite,
+                          bool may_be_nan) const {
     if (all_finite(rows.values.data(), rows.values.size())) return;
     const auto found = std::find_if(rows.values.begin(), rows.values.end(), [&](float value) {
-      return may_be_infinite ? std::isnan(value) : !std::isfinite(value);
+      return std::isnan(value) ? !may_be_nan : std::isinf(value) && !may_be_infinite;
     });
     if (found == rows.values.end()) return;
     const size_t place = static_cast<size_t>(found - rows.values.begin());
@@ -135,6 +137,7 @@ class NpyRows : public RowSource {
   }
 
   NpyReader x_;
+  bool missing_as_nan_ = false;
   std::optional<NpyReader> y_;
   std::vector<int64_t> row_shape_;
   size_t target_count_ = 0;
@@ -186,7 +189,7 @@ std::unique_ptr<RowSource> open_rows(const std::string& data, const std::string&
   if (!target.empty() && !names_entry(target) && !std::filesystem::exists(target)) {
     fail(target, ": no such file; with .npy data the target is an .npy too");
   }
-  return std::make_unique<AheadRows>(std::make_unique<NpyRows>(data, target, options.exact));
+  return std::make_unique<AheadRows>(std::make_unique<NpyRows>(data, target, options));
 }
 
 Rows read_all(RowSource& source) {

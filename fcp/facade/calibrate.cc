@@ -8,11 +8,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/calibration/options.h"
-#include "fcp/data/encoding_text.h"
-#include "fcp/data/record.h"
 #include "fcp/facade/state.h"
+#include "fcp/network/batch_axis.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/pipeline/context.h"
+#include "fcp/pipeline/input_numbers.h"
 #include "fcp/pipeline/network_inputs.h"
 #include "fcp/pipeline/open_data.h"
 
@@ -67,12 +67,8 @@ class SpanRows : public RowSource {
   size_t width_ = 0, rows_ = 0, targets_ = 0, next_ = 0;
 };
 
-void check_numbers(const char* name, std::span<const float> values, size_t rows) {
-  const auto found = std::find_if(values.begin(), values.end(), [](float v) { return v != v; });
-  if (found == values.end()) return;
-  const auto place = static_cast<size_t>(found - values.begin()), width = values.size() / rows;
-  fail(name, ": row ", place / width, " (from 0) has NaN in column ", place % width,
-       ", expected a number");
+[[noreturn]] void fail_of_nan(const char* name, int64_t row, int64_t column) {
+  fail(name, ": row ", row, " (from 0) has NaN in column ", column, ", expected a number");
 }
 
 MethodRequest method_of(const Settings& settings) {
@@ -132,18 +128,24 @@ ConformalPredictor calibrate(const std::string& model, const std::string& data,
 
 ConformalPredictor calibrate(const std::string& model, std::span<const float> x,
                              std::span<const float> y, const Settings& settings) {
-  const Graph network = read_onnx(model);
+  const Graph network = with_rows_first(read_onnx(model));
   const TensorInfo& input = network.inputs.at(0);
   if (!input.known_rank || input.shape.empty()) {
     fail(model, ": input '", input.name, "' has no shape; rows in memory cannot be told apart");
   }
   SpanRows source(x, y, {input.shape.begin() + 1, input.shape.end()});
-  const auto encoding = network.metadata.find(kEncodingKey);
-  const bool missing_allowed =
-      encoding != network.metadata.end() && accepts_missing(parse_encoding(encoding->second));
-  const auto rows = source.size().value();
-  if (!missing_allowed) check_numbers("x", x, rows);
-  check_numbers("y", y, rows);
+  const auto rows = static_cast<int64_t>(source.size().value());
+  std::vector<int64_t> shape = source.row_shape();
+  shape.insert(shape.begin(), rows);
+  const torch::Tensor values = torch::from_blob(const_cast<float*>(x.data()), shape, torch::kFloat);
+  if (const auto found = MissingNumbers(network).find_refused(values)) {
+    fail_of_nan("x", found->row, found->column);
+  }
+  const auto wrong = std::find_if(y.begin(), y.end(), [](float v) { return v != v; });
+  if (wrong != y.end()) {
+    const int64_t place = wrong - y.begin(), width = static_cast<int64_t>(y.size()) / rows;
+    fail_of_nan("y", place / width, place % width);
+  }
   CalibrateSettings asked;
   asked.data_name = "x";
   asked.provenance = {{"network", name_of_file(model)}};

@@ -1,6 +1,5 @@
 #include "fcp/facade/state.h"
 
-#include <cmath>
 #include <utility>
 
 #include <torch/utils.h>
@@ -31,13 +30,15 @@ std::vector<int64_t> fixed_row_shape(const Graph& network) {
 }  // namespace
 
 ConformalPredictor::State::State(CalibrationArtifact made, torch::Device where)
-    : artifact(std::move(made)), device(where), predictor(artifact, device) {
+    : artifact(std::move(made)),
+      device(where),
+      predictor(artifact, device),
+      missing(artifact.network) {
   const Graph& network = artifact.network;
   row_shape = fixed_row_shape(network);
   for (const int64_t size : row_shape) row_size *= static_cast<size_t>(size);
   const auto found = network.metadata.find(kEncodingKey);
   if (found != network.metadata.end()) encoding = parse_encoding(found->second);
-  missing_allowed = encoding && accepts_missing(*encoding);
   const auto count = static_cast<size_t>(predictor.score().classes());
   if (count > 0) {
     classes = class_names_of(network, count);
@@ -53,15 +54,13 @@ TestInputs ConformalPredictor::State::describe(std::span<const float> x) const {
   if (x.empty() || x.size() % row_size != 0) {
     fail("x: found ", x.size(), " numbers, expected rows of ", row_size);
   }
-  for (size_t i = 0; i < x.size() && !missing_allowed; ++i) {
-    if (std::isnan(x[i])) {
-      fail("x: row ", i / row_size, " (from 0) has NaN in column ", i % row_size,
-           ", expected a number");
-    }
-  }
   std::vector<int64_t> shape = {static_cast<int64_t>(x.size() / row_size)};
   shape.insert(shape.end(), row_shape.begin(), row_shape.end());
   const torch::Tensor rows = torch::from_blob(const_cast<float*>(x.data()), shape, torch::kFloat);
+  if (const auto found = missing.find_refused(rows)) {
+    fail("x: row ", found->row, " (from 0) has NaN in column ", found->column,
+         ", expected a number");
+  }
   return predictor.describe(rows);
 }
 

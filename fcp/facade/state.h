@@ -9,6 +9,7 @@
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/data/csv.h"
 #include "fcp/fcp.h"
+#include "fcp/pipeline/input_numbers.h"
 
 namespace fcp {
 
@@ -16,7 +17,7 @@ struct ConformalPredictor::State {
   State(CalibrationArtifact made, torch::Device where);
 
   // Features, groups and weights of rows [N × row_size]; an Error names a row that is not whole or
-  // has a NaN that the network was not trained on.
+  // has a NaN that the network would compute with.
   TestInputs describe(std::span<const float> x) const;
 
   // The rows of records as numbers.
@@ -28,11 +29,11 @@ struct ConformalPredictor::State {
   CalibrationArtifact artifact;
   torch::Device device;
   TensorPredictor predictor;
+  MissingNumbers missing;
   std::vector<int64_t> row_shape;
   size_t row_size = 1;
   size_t outputs = 1;
   std::optional<CsvEncoding> encoding;  // of a network trained on a table
-  bool missing_allowed = false;
   std::vector<std::string> classes;
 };
 

@@ -15,23 +15,58 @@
 namespace fcp {
 namespace {
 
-torch::Tensor example_input(const TensorInfo& info,
-                            const std::map<std::string, std::vector<int64_t>>& shapes) {
-  const auto given = shapes.find(info.name);
-  if (given == shapes.end() && !info.known_rank) {
-    fail("input '", info.name, "': the file does not say its shape; give it, as in --shape ",
-         info.name, "=1,3,224,224");
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+
+// The inputs that the example row leaves a choice for.
+bool is_open(const TensorInfo& info, const Shapes& shapes) {
+  if (shapes.contains(info.name) || info.shape.empty()) return false;
+  return std::find(info.shape.begin() + 1, info.shape.end(), kDynamic) != info.shape.end();
+}
+
+// Sizes of open dimensions to try: those of the weights that meet an input, then usual ones.
+std::vector<int64_t> sizes_to_try(const Graph& graph, const Shapes& shapes) {
+  std::vector<int64_t> sizes;
+  const auto add = [&](int64_t size) {
+    constexpr int64_t kMost = 4096;
+    const bool fresh = std::find(sizes.begin(), sizes.end(), size) == sizes.end();
+    if (fresh && size > 1 && size <= kMost) sizes.push_back(size);
+  };
+  const auto open = [&](const std::string& name) {
+    return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](const TensorInfo& info) {
+      return info.name == name && is_open(info, shapes);
+    });
+  };
+  if (std::none_of(graph.inputs.begin(), graph.inputs.end(),
+                   [&](const TensorInfo& info) { return is_open(info, shapes); })) {
+    return {1};
   }
-  std::vector<int64_t> shape = given == shapes.end() ? info.shape : given->second;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] != kDynamic) continue;
-    if (i > 0) {
-      fail("input '", info.name, "': dimension ", i,
-           " is not fixed in the file; give the shape, as in --shape ", info.name, "=1,3,224,224");
+  for (const Node& node : graph.nodes) {
+    if (std::none_of(node.inputs.begin(), node.inputs.end(), open)) continue;
+    for (const std::string& name : node.inputs) {
+      const auto weight = graph.initializers.find(name);
+      if (weight == graph.initializers.end() || !weight->second.is_floating_point()) continue;
+      for (const int64_t size : weight->second.sizes()) add(size);
     }
-    shape[i] = 1;
   }
-  return declared_zeros(shape, info.type, info.name);
+  for (const int64_t size : {16, 32, 64, 224, 256, 512, 8, 4, 2}) add(size);
+  sizes.push_back(1);
+  return sizes;
+}
+
+// Empty: the shape of an input is not known.
+Tensors example_row(const Graph& graph, const Shapes& shapes, int64_t open, int64_t whole) {
+  Tensors inputs;
+  for (const TensorInfo& info : graph.inputs) {
+    const auto given = shapes.find(info.name);
+    if (given == shapes.end() && !info.known_rank) return {};
+    std::vector<int64_t> shape = given == shapes.end() ? info.shape : given->second;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i] == kDynamic) shape[i] = i == 0 ? 1 : open;
+    }
+    inputs.push_back(declared_zeros(shape, info.type, info.name));
+    if (c10::isIntegralType(info.type, /*includeBool=*/true)) inputs.back().fill_(whole);
+  }
+  return inputs;
 }
 
 int64_t parameters_of(const Step& step, const Tensors& constants) {
@@ -56,13 +91,23 @@ void see_moved_rows(const Graph& graph, std::vector<CutReport>& cuts) {
       report.bounds = "ibp";
       continue;
     }
-    const Network head(cut(graph, report.tensor).head);
-    if (!moves_rows(head)) continue;
+    if (!report.shape) {
+      report.bounds = "ibp";
+      continue;
+    }
+    std::optional<Network> head;
     try {
-      const TensorInfo& feature = head.inputs()[0];
-      const torch::Tensor row = declared_zeros(report.shape, feature.type, feature.name);
+      head.emplace(cut(graph, report.tensor).head);
+    } catch (const Error&) {  // shapes from before it that the head cannot know
+      cuts.erase(cuts.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    if (!moves_rows(*head)) continue;
+    try {
+      const TensorInfo& feature = head->inputs()[0];
+      const torch::Tensor row = declared_zeros(*report.shape, feature.type, feature.name);
       BoundSupport weakest = BoundSupport::kLinear;
-      for (const BoundSupport support : bound_support(Network(rows_first(head, row)))) {
+      for (const BoundSupport support : bound_support(Network(rows_first(*head, row)))) {
         weakest = std::min(weakest, support);
       }
       report.bounds = support_name(weakest);
@@ -76,8 +121,7 @@ void see_moved_rows(const Graph& graph, std::vector<CutReport>& cuts) {
 // The head of a cut is what follows it, so one walk from the end counts layers and finds the
 // weakest bounds for all cuts.
 std::vector<CutReport> report_cuts(const Graph& graph, const Network& network,
-                                   const std::vector<BoundSupport>& support,
-                                   const std::map<std::string, std::vector<int64_t>>& shapes) {
+                                   const std::vector<BoundSupport>& support, const Shapes& shapes) {
   const std::vector<bool> layers = layer_marks(graph);
   const size_t count = network.steps().size();
   std::vector<size_t> layers_from(count + 1, 0);  // of the steps from here on
@@ -96,14 +140,86 @@ std::vector<CutReport> report_cuts(const Graph& graph, const Network& network,
     report.tensor = tensor;
     const auto shape = shapes.find(tensor);
     if (shape != shapes.end()) report.shape = shape->second;
-    report.size = 1;
-    for (size_t i = 1; i < report.shape.size(); ++i) report.size *= report.shape[i];
+    report.size = report.shape ? 1 : 0;
+    for (size_t i = 1; report.shape && i < report.shape->size(); ++i) {
+      report.size *= (*report.shape)[i];
+    }
     report.head_layers = layers_from[head];
     report.bounds = support_name(weakest_from[head]);
     cuts.push_back(std::move(report));
   }
   see_moved_rows(graph, cuts);
   return cuts;
+}
+
+// What one row shows: the arithmetic of the nodes that it reached, and the shapes of tensors.
+struct Walked {
+  std::vector<double> flops;
+  Shapes shapes;
+};
+
+// Runs one row; what was reached is in `walked` even where an Error ends it.
+void run_row(const Network& network, const Tensors& inputs, Walked& walked) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    walked.shapes[network.inputs()[i].name] = inputs[i].sizes().vec();
+  }
+  network.run(inputs, [&](const Step& step, const Tensors& arguments, const Tensors& results) {
+    for (size_t i = 0; i < step.node.outputs.size() && i < results.size(); ++i) {
+      if (results[i].defined()) walked.shapes[step.node.outputs[i]] = results[i].sizes().vec();
+    }
+    walked.flops.push_back(step.op->flops(arguments, results));
+  });
+}
+
+std::string row_text(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (const int64_t size : shape) text += (text.empty() ? "" : "×") + std::to_string(size);
+  return text;
+}
+
+// The example row that gets furthest.
+Walked walk(const Network& network, const Graph& graph, const Shapes& shapes,
+            std::vector<std::string>& notes) {
+  const bool whole = std::any_of(graph.inputs.begin(), graph.inputs.end(), [](const auto& info) {
+    return c10::isIntegralType(info.type, /*includeBool=*/false);
+  });
+  Walked best;
+  std::string complaint;
+  bool first = true;
+  for (const int64_t open : sizes_to_try(graph, shapes)) {
+    // Tokens that end a sentence, which some networks look for, are 1 or 2 in common vocabularies.
+    for (const int64_t value : whole ? std::vector<int64_t>{0, 1, 2} : std::vector<int64_t>{0}) {
+      const Tensors inputs = example_row(graph, shapes, open, value);
+      if (inputs.empty()) {
+        notes.push_back(
+            "the file does not say the shape of every input: shapes and costs are not "
+            "known; give it, as in --shape x=1,3,224,224");
+        return {};
+      }
+      Walked walked;
+      complaint.clear();
+      try {
+        run_row(network, inputs, walked);
+      } catch (const Error& error) {
+        complaint = error.what();
+      }
+      if (first || complaint.empty() || walked.flops.size() > best.flops.size()) best = walked;
+      first = false;
+      if (!complaint.empty()) continue;
+      for (const TensorInfo& info : graph.inputs) {
+        if (!is_open(info, shapes)) continue;
+        notes.push_back(concat("input '", info.name, "' leaves dimensions open: shapes and costs ",
+                               "are those of ", row_text(best.shapes[info.name])));
+      }
+      return best;
+    }
+  }
+  const bool chosen = whole || std::any_of(graph.inputs.begin(), graph.inputs.end(),
+                                           [&](const auto& info) { return is_open(info, shapes); });
+  if (!chosen) fail(complaint);
+  notes.push_back(concat("the network does not run on the example row, so that some shapes and ",
+                         "costs are not known; --shape may help (", complaint, ")"));
+  return best;
 }
 
 }  // namespace
@@ -129,34 +245,29 @@ NetworkReport inspect(const Graph& graph,
   report.layers = count_layers(folded);
   report.inputs = graph.inputs;
   report.outputs = graph.outputs;
-  Tensors inputs;
-  std::map<std::string, std::vector<int64_t>> found_shapes;
-  for (const TensorInfo& info : graph.inputs) {
-    inputs.push_back(example_input(info, shapes));
-    found_shapes[info.name] = inputs.back().sizes().vec();
-  }
   const Network network(folded, {.fold_constants = false, .fold_batch_norm = false});
   const std::vector<BoundSupport> support = bound_support(network);
-  network.run(inputs, [&](const Step& step, const Tensors& arguments, const Tensors& results) {
+  for (const Step& step : network.steps()) {
     NodeReport node;
     node.op = step.node.op;
     node.output = step.node.outputs.empty() ? "" : step.node.outputs[0];
     node.name = step.node.name.empty() ? node.output : step.node.name;
-    node.shape = results[0].sizes().vec();
     node.parameters = parameters_of(step, network.constants());
-    node.flops = step.op->flops(arguments, results);
     node.gradient = step.op->differentiable();
     node.bounds = support_name(support[report.nodes.size()]);
-    report.flops += node.flops;
-    for (size_t i = 0; i < step.node.outputs.size() && i < results.size(); ++i) {
-      if (results[i].defined()) found_shapes[step.node.outputs[i]] = results[i].sizes().vec();
-    }
     report.nodes.push_back(std::move(node));
-  });
+  }
+  const Walked walked = walk(network, folded, shapes, report.notes);
+  for (size_t i = 0; i < walked.flops.size(); ++i) {
+    report.nodes[i].flops = walked.flops[i];
+    const auto shape = walked.shapes.find(report.nodes[i].output);
+    if (shape != walked.shapes.end()) report.nodes[i].shape = shape->second;
+    report.flops += walked.flops[i];
+  }
   for (const auto& [name, tensor] : folded.initializers) {
     if (tensor.is_floating_point()) report.parameters += tensor.numel();
   }
-  report.cuts = report_cuts(folded, network, support, found_shapes);
+  report.cuts = report_cuts(folded, network, support, walked.shapes);
   return report;
 }
 

@@ -36,6 +36,14 @@ std::string dimensions(const std::vector<int64_t>& shape) {
   return text.empty() ? "scalar" : text;
 }
 
+std::string dimensions(const std::optional<std::vector<int64_t>>& shape) {
+  return shape ? dimensions(*shape) : "?";
+}
+
+Json shape_json(const std::optional<std::vector<int64_t>>& shape) {
+  return shape ? Json(*shape) : Json();
+}
+
 Json tensor_json(const TensorInfo& info) {
   Json shape = Json::array();
   for (const int64_t size : info.shape) shape.push_back(size == kDynamic ? Json() : Json(size));
@@ -55,7 +63,7 @@ Json network_json(const NetworkReport& report) {
     json["nodes"].push_back({{"name", node.name},
                              {"op", node.op},
                              {"output", node.output},
-                             {"shape", node.shape},
+                             {"shape", shape_json(node.shape)},
                              {"parameters", node.parameters},
                              {"flops", node.flops},
                              {"forward", true},
@@ -64,11 +72,12 @@ Json network_json(const NetworkReport& report) {
   }
   for (const CutReport& cut : report.cuts) {
     json["cuts"].push_back({{"tensor", cut.tensor},
-                            {"shape", cut.shape},
+                            {"shape", shape_json(cut.shape)},
                             {"size", cut.size},
                             {"head_layers", cut.head_layers},
                             {"bounds", cut.bounds}});
   }
+  json["notes"] = report.notes;
   return json;
 }
 
@@ -83,6 +92,7 @@ std::string network_text(const NetworkReport& report) {
   for (const TensorInfo& info : report.outputs) {
     text << "  output  " << printable(info.name) << "  " << dimensions(info.shape) << '\n';
   }
+  for (const std::string& note : report.notes) text << "  " << printable(note) << '\n';
   Table nodes({"node", "op", "output", "shape", "parameters", "FLOPs", "gradient", "bounds"});
   for (const NodeReport& node : report.nodes) {
     nodes.add_row({node.name, node.op, node.output == node.name ? "" : node.output,
@@ -92,7 +102,7 @@ std::string network_text(const NetworkReport& report) {
   text << '\n' << nodes << "\nValid cuts (--cut takes the tensor, or -k for the last k layers):\n";
   Table cuts({"tensor", "shape", "feature size", "layers in the head", "bounds of the head"});
   for (const CutReport& cut : report.cuts) {
-    cuts.add_row({cut.tensor, dimensions(cut.shape), std::to_string(cut.size),
+    cuts.add_row({cut.tensor, dimensions(cut.shape), cut.shape ? std::to_string(cut.size) : "?",
                   std::to_string(cut.head_layers), cut.bounds});
   }
   text << cuts;

@@ -49,6 +49,16 @@ struct Remainder {
   torch::Tensor rounding;  // undefined: nothing
 };
 
+// What an operator does with a NaN that stands for a missing value (missing_values.h).
+enum class MissingRule {
+  kSpreads,  // computes with it
+  kMoves,    // copies it, as any number, to places that do not depend on the numbers
+  kReads,    // takes it as a value: no output is NaN because of it
+  kTests,    // is true exactly where it stands
+  kNegates,  // not of a truth value
+  kSelects,  // the first input decides at each place between the other two
+};
+
 class Op {
  public:
   virtual ~Op() = default;
@@ -112,6 +122,8 @@ class Op {
 
   // Numbers that one forward of a single row may need beside its inputs and outputs.
   virtual double workspace(const Tensors& inputs, const Tensors& outputs) const;
+
+  virtual MissingRule missing_rule() const { return MissingRule::kSpreads; }
 
   // Multiplications and additions of one forward, as shown by `fcp inspect`.
   virtual double flops(const Tensors& inputs, const Tensors& outputs) const;

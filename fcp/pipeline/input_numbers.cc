@@ -6,9 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
+#include "fcp/data/encoding_text.h"
 #include "fcp/data/forwarded_rows.h"
+#include "fcp/data/record.h"
 #include "fcp/network/input_layout.h"
+#include "fcp/network/missing_values.h"
 #include "fcp/pipeline/open_data.h"
 
 namespace fcp {
@@ -74,11 +78,22 @@ void check_columns(const torch::Tensor& columns, int64_t first, const TensorInfo
        input.name, "'");
 }
 
+// Where a number of a row stands: its column's name, or where it is in the input.
+std::string column_place(const Graph& network, const std::string& row, int64_t column,
+                         const std::vector<std::string>& column_names) {
+  const auto i = static_cast<size_t>(column);
+  if (i < column_names.size()) return concat(row, ", column '", column_names[i], "'");
+  if (!is_packed(network)) return concat(row, ", element ", column, " (from 0)");
+  const InputLayout layout = *layout_of(network);
+  const InputPlace& input = layout.place_of(column);
+  return concat(row, ", ", input.column_name(column - input.first));
+}
+
 // A source whose numbers are checked as they are read.
 class CheckedRows : public ForwardedRows {
  public:
-  CheckedRows(std::unique_ptr<RowSource> source, const Graph& network)
-      : ForwardedRows(std::move(source)) {
+  CheckedRows(std::unique_ptr<RowSource> source, const Graph& network, MissingNumbers missing)
+      : ForwardedRows(std::move(source)), missing_(std::move(missing)) {
     network_.inputs = network.inputs;
     network_.metadata = network.metadata;
   }
@@ -86,17 +101,31 @@ class CheckedRows : public ForwardedRows {
   bool next(size_t count, Rows& out) override {
     const bool some = ForwardedRows::next(count, out);
     if (some) {
-      check_input_numbers(
-          view(out.x), network_,
-          [&](int64_t row) { return row_place(out.first_row + static_cast<size_t>(row)); },
-          column_names());
+      const auto place = [&](int64_t row) {
+        return row_place(out.first_row + static_cast<size_t>(row));
+      };
+      if (const auto found = missing_.find_refused(view(out.x))) {
+        fail(column_place(network_, place(found->row), found->column, column_names()),
+             ": the value is missing, expected a number; the network computes with it");
+      }
+      check_input_numbers(view(out.x), network_, place, column_names());
     }
     return some;
   }
 
  private:
   Graph network_;  // its inputs alone
+  MissingNumbers missing_;
 };
+
+bool has_nan(const torch::Tensor& x) {
+  if (!x.is_floating_point() || x.numel() == 0) return false;
+  const bool plain = x.is_cpu() && x.is_contiguous();
+  const auto count = static_cast<size_t>(x.numel());
+  if (plain && x.scalar_type() == torch::kFloat) return any_nan(x.data_ptr<float>(), count);
+  if (plain && x.scalar_type() == torch::kDouble) return any_nan(x.data_ptr<double>(), count);
+  return x.isnan().any().item<bool>();
+}
 
 }  // namespace
 
@@ -115,11 +144,7 @@ void check_input_numbers(const torch::Tensor& x, const Graph& network,
   const std::optional<InputLayout> layout =
       packed ? layout_of(network) : std::optional<InputLayout>();
   const auto where = [&](int64_t row, int64_t column) {
-    const auto i = static_cast<size_t>(column);
-    if (i < column_names.size()) return concat(place(row), ", column '", column_names[i], "'");
-    if (!layout) return concat(place(row), ", element ", column, " (from 0)");
-    const InputPlace& input = layout->place_of(column);
-    return concat(place(row), ", ", input.column_name(column - input.first));
+    return column_place(network, place(row), column, column_names);
   };
   if (!layout) return check_columns(rows, 0, network.inputs[0], where);
   if (rows.size(1) != layout->columns()) return;  // the network itself will say so
@@ -128,8 +153,45 @@ void check_input_numbers(const torch::Tensor& x, const Graph& network,
   }
 }
 
+MissingNumbers::MissingNumbers(const Graph& network, const std::string& input) {
+  const auto encoding = network.metadata.find(kEncodingKey);
+  all_ = encoding != network.metadata.end() && accepts_missing(parse_encoding(encoding->second));
+  const auto own =
+      std::find_if(network.inputs.begin(), network.inputs.end(),
+                   [&](const TensorInfo& info) { return input.empty() || info.name == input; });
+  if (all_ || own == network.inputs.end() || !torch::isFloatingType(own->type)) return;
+  input_ = own->name;
+  if (reads_missing(network, input_)) network_ = std::make_shared<const Graph>(network);
+}
+
+std::vector<bool> MissingNumbers::columns(const std::vector<int64_t>& row_shape) const {
+  int64_t count = 1;
+  for (const int64_t size : row_shape) count *= size;
+  if (network_ == nullptr) return std::vector<bool>(static_cast<size_t>(count), all_);
+  const std::lock_guard lock(known_->mutex);
+  if (known_->row_shape != row_shape) {
+    known_->columns = missing_columns(*network_, input_, row_shape);
+    known_->row_shape = row_shape;
+  }
+  return known_->columns;
+}
+
+std::optional<MissingNumbers::Place> MissingNumbers::find_refused(const torch::Tensor& x) const {
+  if (all_ || x.dim() == 0 || !has_nan(x)) return std::nullopt;
+  const std::vector<int64_t> row_shape(x.sizes().begin() + 1, x.sizes().end());
+  const std::vector<bool> allowed = columns(row_shape);
+  const torch::Tensor missing = x.isnan().reshape({x.size(0), -1}).to(torch::kCPU).contiguous();
+  const bool* at = missing.data_ptr<bool>();
+  const auto width = missing.size(1);
+  for (int64_t i = 0; i < missing.numel(); ++i) {
+    if (at[i] && !allowed[static_cast<size_t>(i % width)]) return Place{i / width, i % width};
+  }
+  return std::nullopt;
+}
+
 std::unique_ptr<RowSource> with_checked_numbers(std::unique_ptr<RowSource> rows,
-                                                const Graph& network) {
+                                                const Graph& network,
+                                                const MissingNumbers& missing) {
   const auto checked = [](const TensorInfo& input) { return range_of(input.type).has_value(); };
   bool any = std::any_of(network.inputs.begin(), network.inputs.end(), checked);
   if (is_packed(network)) {
@@ -137,8 +199,8 @@ std::unique_ptr<RowSource> with_checked_numbers(std::unique_ptr<RowSource> rows,
     any = std::any_of(layout.places.begin(), layout.places.end(),
                       [&](const InputPlace& place) { return checked(place.input); });
   }
-  if (!any) return rows;
-  return std::make_unique<CheckedRows>(std::move(rows), network);
+  if (!any && !missing.any()) return rows;
+  return std::make_unique<CheckedRows>(std::move(rows), network, missing);
 }
 
 }  // namespace fcp

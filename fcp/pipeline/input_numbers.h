@@ -1,5 +1,6 @@
-// Numbers on their way to inputs that are integers or doubles: they keep all their digits, and what
-// is not a number of the input's type is an Error instead of a wrong answer.
+// Numbers on their way to a network's inputs. Integers and doubles keep all their digits, and what
+// is not a number of the input's type is an Error instead of a wrong answer. NaN, a missing value,
+// is one where the network would compute with it (missing_values.h).
 //
 // Tested by tests/pipeline/network_inputs_test.cc, tests/python/test_inputs.py.
 #pragma once
@@ -7,6 +8,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +29,38 @@ void check_input_numbers(const torch::Tensor& x, const Graph& network,
                          const std::function<std::string(int64_t)>& place,
                          const std::vector<std::string>& column_names = {});
 
-// The same of all rows of a source, as they are read.
+// Which numbers of a network's rows may be missing. Any number of threads may ask.
+class MissingNumbers {
+ public:
+  // Of the network's first input, or of the one of this name.
+  explicit MissingNumbers(const Graph& network, const std::string& input = "");
+
+  // Whether any may be.
+  bool any() const { return all_ || network_ != nullptr; }
+  // For each number of a row of this shape.
+  std::vector<bool> columns(const std::vector<int64_t>& row_shape) const;
+
+  struct Place {
+    int64_t row, column;
+  };
+  // The first NaN of x [N, …] that may not be there.
+  std::optional<Place> find_refused(const torch::Tensor& x) const;
+
+ private:
+  bool all_ = false;                      // the network was trained on a table with missing values
+  std::shared_ptr<const Graph> network_;  // null: none may be missing, or all may
+  std::string input_;
+  struct Known {
+    std::mutex mutex;
+    std::optional<std::vector<int64_t>> row_shape;
+    std::vector<bool> columns;
+  };
+  std::shared_ptr<Known> known_ = std::make_shared<Known>();
+};
+
+// Both checks of all rows of a source, as they are read.
 std::unique_ptr<RowSource> with_checked_numbers(std::unique_ptr<RowSource> rows,
-                                                const Graph& network);
+                                                const Graph& network,
+                                                const MissingNumbers& missing);
 
 }  // namespace fcp

@@ -7,6 +7,7 @@
 #include "fcp/data/archive_rows.h"
 #include "fcp/data/npz.h"
 #include "fcp/data/row_parts.h"
+#include "fcp/network/batch_axis.h"
 #include "fcp/network/input_layout.h"
 
 namespace fcp {
@@ -170,6 +171,7 @@ std::unique_ptr<RowSource> open_archives(const DataOptions& options, const Input
 }  // namespace
 
 void pack_for_rows(const DataOptions& options, Graph& network) {
+  network = with_rows_first(network);
   if (network.inputs.size() < 2) return;
   if (are_images(options)) {
     fail("the network has ", network.inputs.size(), " inputs; images are rows of one");

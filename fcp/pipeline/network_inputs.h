@@ -17,8 +17,8 @@
 
 namespace fcp {
 
-// Packs the inputs of a network that has several (input_layout.h), by the shapes that its file and
-// these rows tell; leaves a network with one as it is.
+// Makes the network take rows: puts them first (batch_axis.h), and packs the inputs of one that has
+// several (input_layout.h), by the shapes that its file and these rows tell.
 void pack_for_rows(const DataOptions& options, Graph& network);
 
 // The rows of a network that is packed.

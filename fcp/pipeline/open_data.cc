@@ -109,7 +109,8 @@ std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* ne
   if (are_images(options)) {
     auto images = open_image_data(options, network);
     if (network == nullptr || network->inputs.size() != 1) return images;
-    return with_checked_numbers(images_for_input(std::move(images), network->inputs[0]), *network);
+    return with_checked_numbers(images_for_input(std::move(images), network->inputs[0]), *network,
+                                MissingNumbers(*network));
   }
   if (options.needs_target && options.target.empty()) fail_option("target", "is required");
   CsvOptions csv = options.csv;
@@ -121,6 +122,9 @@ std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* ne
     }
     csv.encoding = parse_encoding(network->metadata.at(kEncodingKey));
   }
+  std::shared_ptr<const MissingNumbers> missing = options.missing;
+  if (network != nullptr && !missing) missing = std::make_shared<const MissingNumbers>(*network);
+  csv.missing_as_nan = missing && missing->any() && !csv.impute;
   if (options.refused && !holds_array(file_list(options.data)[0])) {
     refuse_rows(options, csv, observer);
     csv.refused = options.refused;
@@ -130,7 +134,8 @@ std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* ne
                     ? open_packed(options, *network, csv)
                     : open_rows(options.data, options.target, csv);
   for (const std::string& note : source->notes()) observer.note(note);
-  return network == nullptr ? std::move(source) : with_checked_numbers(std::move(source), *network);
+  if (network == nullptr) return source;
+  return with_checked_numbers(std::move(source), *network, *missing);
 }
 
 std::string data_file_names(const DataOptions& options) {

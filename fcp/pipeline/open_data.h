@@ -17,6 +17,8 @@
 
 namespace fcp {
 
+class MissingNumbers;
+
 struct DataOptions {
   std::string data;           // CSV, .npy, .npz:entry or a folder of images; several: a,b. An
                               // .npz where the network has several inputs (network_inputs.h)
@@ -31,6 +33,8 @@ struct DataOptions {
   RefusalRule refuse = {};
   std::string refused_file = {};  // gets the rows with problems; empty: no file
   std::shared_ptr<RefusedRows> refused = {};
+  // Which numbers of the rows may be missing; null: as the network says.
+  std::shared_ptr<const MissingNumbers> missing = {};
 };
 
 // `network` supplies the encoding of columns that training stored in it, if any; null: none. The

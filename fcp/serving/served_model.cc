@@ -11,6 +11,7 @@
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/record.h"
 #include "fcp/pipeline/coverage_counts.h"
+#include "fcp/pipeline/input_numbers.h"
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/open_data.h"
 #include "fcp/pipeline/region_tensors.h"
@@ -133,7 +134,7 @@ ServedModel::ServedModel(std::string name, const std::string& path, torch::Devic
   }
   const auto found = artifact_.network.metadata.find(kEncodingKey);
   if (found != artifact_.network.metadata.end()) encoding_ = parse_encoding(found->second);
-  missing_allowed_ = encoding_ && accepts_missing(*encoding_);
+  missing_allowed_ = MissingNumbers(artifact_.network).columns(row_shape_);
   const auto count = static_cast<size_t>(predictor_.score().classes());
   if (count > 0) {
     classes_ = class_names_of(artifact_.network, count);
@@ -206,7 +207,8 @@ ServedRows ServedModel::rows_of_tensors(const TensorRequest& request) const {
     for (size_t k = 0; k < numbers->size(); ++k) {
       const double value = (*numbers)[k];
       const size_t row = k / width, column = k % width;
-      const std::string complaint = number_complaint(value, place.input.type, missing_allowed_);
+      const bool missing_allowed = missing_allowed_[static_cast<size_t>(place.first) + column];
+      const std::string complaint = number_complaint(value, place.input.type, missing_allowed);
       if (!complaint.empty()) {
         fail("input '", found->name, "': row ", row, ", column ", column,
              " (both from 0): ", complaint);

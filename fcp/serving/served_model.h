@@ -120,8 +120,8 @@ class ServedModel {
   size_t outputs_ = 1;
   std::vector<std::string> classes_;
   std::optional<CsvEncoding> encoding_;
-  bool missing_allowed_ = false;
-  std::string group_column_;  // "": none
+  std::vector<bool> missing_allowed_;  // of each number of a row
+  std::string group_column_;           // "": none
 };
 
 }  // namespace fcp

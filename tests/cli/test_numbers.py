@@ -25,7 +25,57 @@ def difference_network():
     return field(1, 8) + field(7, graph) + field(8, field(2, 13))
 
 
+def mending_network():
+    """ONNX: y = a + b for x [N, 2] = (a, b), where a that is missing counts as 2."""
+    two = struct.pack("<f", 2)
+    nodes = ((("x",), ("a", "b"), "Split", field(5, field(1, "axis") + field(3, 1) + field(20, 2))),
+             (("a",), ("gap",), "IsNaN", b""), (("gap", "two", "a"), ("full",), "Where", b""),
+             (("full", "b"), ("y",), "Add", b""))
+    graph = b"".join(
+        field(1, b"".join(field(1, name) for name in inputs) +
+              b"".join(field(2, name) for name in outputs) + field(4, op) + attribute)
+        for inputs, outputs, op, attribute in nodes)
+    graph += field(2, "g") + field(5, field(1, 1) + field(2, 1) + field(8, "two") + field(9, two))
+    graph += field(11, tensor_type("x", ["N", 2])) + field(12, tensor_type("y", ["N", 1]))
+    return field(1, 8) + field(7, graph) + field(8, field(2, 13))
+
+
 class Numbers(FaultCase):
+    def mending_rows(self, name, missing):
+        """Rows (a, b, y) and, as `missing` says, one of them without a or b."""
+        rows = [[i % 7, i % 5, i % 7 + i % 5 + (i % 3) / 10] for i in range(60)]
+        lines = [",".join("" if missing == (i, k) else str(value) for k, value in enumerate(row))
+                 for i, row in enumerate(rows)]
+        return self.write(name, "a,b,y\n" + "\n".join(lines) + "\n")
+
+    def test_missing_values_that_the_network_takes(self):
+        self.write("m.onnx", mending_network())
+        good, bad = self.mending_rows("good.csv", (4, 0)), self.mending_rows("bad.csv", (4, 1))
+        self.fcp("calibrate", "m.onnx", "--data", good, "--target", "y", "--score", "residual",
+                 "--out", "c.onnx")
+        self.fcp("run", "m.onnx", "--data", good, "--drop", "y", "--out", "y.npy")
+        self.assertEqual(read_npy(self.path("y.npy"))[1][4], 2 + 4)
+        self.fcp("predict", "c.onnx", "--data", good, "--drop", "y", "--out", "p.csv")
+        with open(self.path("p.csv"), encoding="utf-8") as file:
+            self.assertEqual(float(file.read().splitlines()[5].split(",")[0]), 2 + 4)
+        for verb in ("evaluate", "check"):
+            self.fcp(verb, "c.onnx", "--data", good, "--target", "y")
+        told = "bad.csv: row 4 (from 0), column 'b': the value is missing, expected a number; the " \
+               "network computes with it"
+        for arguments in (("calibrate", "m.onnx", "--target", "y", "--out", "out/c.onnx"),
+                          ("check", "c.onnx", "--target", "y"),
+                          ("run", "m.onnx", "--drop", "y", "--out", "out/y.npy")):
+            done = self.run_limited((*arguments, "--data", bad))
+            self.assertEqual(self.check_line(done), told)
+        self.assertEqual(os.listdir(self.path("out")), [])
+        write_npy(self.path("x.npy"), [[float("nan"), 1], [1, 2]])
+        self.fcp("run", "m.onnx", "--data", "x.npy", "--out", "y.npy")
+        self.assertEqual(list(read_npy(self.path("y.npy"))[1]), [3, 3])
+        write_npy(self.path("x.npy"), [[0, 1], [1, float("nan")]])
+        done = self.run_limited(("run", "m.onnx", "--data", "x.npy", "--out", "out/y.npy"))
+        self.assertIn("x.npy: row 1 (from 0), element 1 (from 0): the value is missing",
+                      self.check_line(done))
+
     def test_nan_and_infinity_in_weights(self):
         with open(self.made("model.onnx"), "rb") as file:
             model = file.read()

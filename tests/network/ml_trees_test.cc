@@ -20,7 +20,7 @@ using testing::HasSubstr;
 constexpr int64_t kFeatures = 5, kTargets = 3;
 
 bool goes_true(const PlainTreeNode& node, double x) {
-  if (std::isnan(x)) return node.missing_is_true;
+  if (std::isnan(x)) return node.missing_is_true || node.branch == Branch::kNotEqual;
   switch (node.branch) {
     case Branch::kLessEqual:
       return x <= node.threshold;

@@ -179,5 +179,79 @@ class Digits(Case):
             regressor.predict(np.array([[2**53 + 1]]))
 
 
+class Mended(torch.nn.Module):
+    """Counts a first column that is missing as 2, and computes with the second."""
+
+    def forward(self, x):
+        a, b = x[:, :1], x[:, 1:]
+        return torch.where(torch.isnan(a), torch.full_like(a, 2.0), a) + b
+
+
+class MissingValues(Case):
+    def test_the_network_says_where_they_may_be(self):
+        random = np.random.default_rng(0)
+        x = random.normal(size=(80, 2)).astype(np.float32)
+        x[::5, 0] = np.nan
+        y = np.nan_to_num(x[:, 0], nan=2.0) + x[:, 1]
+        export(Mended(), (torch.from_numpy(x),), self.path("mended.onnx"), ["x"])
+        regressor = fcp.FeatureConformalRegressor(self.path("mended.onnx"), method="residual")
+        regressor.conformalize(x, y)
+        np.testing.assert_allclose(regressor.predict(x), y, rtol=1e-6)
+        regressor.evaluate(x, y)
+        self.assertTrue(regressor.check(x, y).inside.all())
+        wrong = x.copy()
+        wrong[3, 1] = np.nan
+        for call in (regressor.predict, lambda rows: regressor.conformalize(rows, y)):
+            with self.assert_error(r"X: row 3 \(from 0\) has NaN in column 1"):
+                call(wrong)
+
+    def test_tables(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("needs pandas")
+        x = np.array([[np.nan, 1.0], [1.0, 2.0]] * 30, np.float32)
+        y = np.array([3.0, 3.0] * 30)
+        export(Mended(), (torch.from_numpy(x),), self.path("mended.onnx"), ["x"])
+        table = pandas.DataFrame(x, columns=["a", "b"])
+        regressor = fcp.FeatureConformalRegressor(self.path("mended.onnx"), method="residual")
+        np.testing.assert_array_equal(regressor.conformalize(table, y).predict(table), y)
+
+
+class Sequences(torch.nn.Module):
+    """The last state of a recurrent layer that has its batch in the second axis."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(2)
+        self.layer, self.head = torch.nn.GRU(3, 4), torch.nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(self.layer(x)[0][-1])
+
+
+class SecondAxis(Case):
+    def test_rows_come_first_in_data(self):
+        random = np.random.default_rng(0)
+        x = random.normal(size=(60, 5, 3)).astype(np.float32)
+        module = Sequences().eval()
+        rows = torch.from_numpy(x).transpose(0, 1).contiguous()
+        torch.onnx.export(module, (rows,), self.path("gru.onnx"), opset_version=13,
+                          input_names=["x"], output_names=["y"],
+                          dynamic_axes={"x": {1: "batch"}, "y": {0: "batch"}})  # fmt: skip
+        with torch.no_grad():
+            y = module(rows).numpy()[:, 0]
+        regressor = fcp.FeatureConformalRegressor(self.path("gru.onnx"), method="residual")
+        np.testing.assert_allclose(regressor.conformalize(x, y).predict(x), y, rtol=1e-5, atol=1e-6)
+        np.save(self.path("x.npy"), x)
+        np.save(self.path("y.npy"), y)
+        self.program("run", "gru.onnx", "--data", "x.npy", "--out", "out.npy")
+        np.testing.assert_allclose(np.load(self.path("out.npy"))[:, 0], y, rtol=1e-5, atol=1e-6)
+        self.program("calibrate", "gru.onnx", "--data", "x.npy", "--target", "y.npy",
+                     "--score", "residual", "--out", "c.onnx")  # fmt: skip
+        self.program("predict", "c.onnx", "--data", "x.npy", "--out", "p.npy")
+        np.testing.assert_allclose(np.load(self.path("p.npy"))[:, 0, 0], y, rtol=1e-5, atol=1e-6)
+
+
 if __name__ == "__main__":
     main()

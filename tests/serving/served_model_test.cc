@@ -16,7 +16,9 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::line_artifact;
 using testing::line_row;
+using testing::line_rows;
 using testing::served_classes;
 using testing::served_line;
 
@@ -143,6 +145,22 @@ TEST(ServedModel, TakesATensorPerInput) {
   request.inputs.pop_back();
   request.inputs[1].data = std::vector<double>{1, 2, 3};
   EXPECT_THAT(complaint(), HasSubstr("input 'scale' is missing"));
+}
+
+TEST(ServedModel, TakesMissingNumbersThatTheNetworkTakes) {
+  const Folder folder;
+  CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
+  Node imputer = make_node("Imputer", {"raw"}, {"x"},
+                           {{"imputed_value_floats", std::vector<float>{3, 5}},
+                            {"replaced_value_float", std::nanf("")}});
+  imputer.domain = "ai.onnx.ml";
+  artifact.network.domains["ai.onnx.ml"] = 3;
+  artifact.network.nodes.insert(artifact.network.nodes.begin(), imputer);
+  artifact.network.inputs[0].name = "raw";
+  write_artifact(artifact, folder.path("imputed.onnx"));
+  const ServedModel model("imputed", folder.path("imputed.onnx"), torch::kCPU);
+  const ServedRows rows = model.rows_of(request_of({2, 2}, {NAN, 1, 2, NAN}, "raw"));
+  EXPECT_THAT(model.answer(rows, {Level(0.1)}).prediction, ElementsAre(2 * 3 - 1, 2 * 2 - 5));
 }
 
 TEST(ServedModel, SaysWhatIsWrongWithARequest) {

@@ -42,6 +42,7 @@ class DropoutOp : public Op {
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
     return affine_in_first(constant);
   }
+  MissingRule missing_rule() const override { return MissingRule::kMoves; }
 
  private:
   Node node_;

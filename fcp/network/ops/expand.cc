@@ -20,6 +20,7 @@ class GrowthOp : public Op {
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
     return affine_in_first(constant);
   }
+  MissingRule missing_rule() const override { return MissingRule::kMoves; }
 
  protected:
   Node node_;

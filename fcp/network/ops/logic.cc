@@ -32,6 +32,7 @@ class WhereOp : public Op {
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
     return constant[0] ? BoundRule::kAffine : BoundRule::kNone;
   }
+  MissingRule missing_rule() const override { return MissingRule::kSelects; }
 
  private:
   Node node_;
@@ -81,6 +82,13 @@ class TruthOp : public Op {
   Function function_;
 };
 
+class NotOp : public TruthOp {
+ public:
+  explicit NotOp(OpArguments& arguments)
+      : TruthOp(arguments, 1, [](const Tensors& x) { return x[0].logical_not(); }) {}
+  MissingRule missing_rule() const override { return MissingRule::kNegates; }
+};
+
 }  // namespace
 
 OpPointer make_where(OpArguments& arguments) { return std::make_unique<WhereOp>(arguments); }
@@ -110,10 +118,7 @@ OpPointer make_greater_or_equal(OpArguments& arguments) {
       arguments, [](const torch::Tensor& a, const torch::Tensor& b) { return a >= b; });
 }
 
-OpPointer make_not(OpArguments& arguments) {
-  return std::make_unique<TruthOp>(arguments, 1,
-                                   [](const Tensors& x) { return x[0].logical_not(); });
-}
+OpPointer make_not(OpArguments& arguments) { return std::make_unique<NotOp>(arguments); }
 
 OpPointer make_and(OpArguments& arguments) {
   return std::make_unique<TruthOp>(arguments, 2,

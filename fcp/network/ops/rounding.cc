@@ -50,6 +50,14 @@ class JumpOp : public Op {
   bool floating_;
 };
 
+class IsNanOp : public JumpOp {
+ public:
+  explicit IsNanOp(OpArguments& arguments)
+      : JumpOp(
+            arguments, [](const torch::Tensor& x) { return torch::isnan(x); }, false, false) {}
+  MissingRule missing_rule() const override { return MissingRule::kTests; }
+};
+
 OpPointer step_op(OpArguments& arguments, UnaryFunction function, bool floating = true) {
   return std::make_unique<JumpOp>(arguments, std::move(function), /*rising=*/true,
                                   /*differentiable=*/false, floating);
@@ -74,10 +82,7 @@ OpPointer make_sign(OpArguments& arguments) {
       arguments, [](const torch::Tensor& x) { return torch::sign(x); }, /*floating=*/false);
 }
 
-OpPointer make_is_nan(OpArguments& arguments) {
-  return std::make_unique<JumpOp>(
-      arguments, [](const torch::Tensor& x) { return torch::isnan(x); }, false, false);
-}
+OpPointer make_is_nan(OpArguments& arguments) { return std::make_unique<IsNanOp>(arguments); }
 
 OpPointer make_is_inf(OpArguments& arguments) {
   const bool negative = arguments.integer("detect_negative", 1) != 0;

@@ -22,6 +22,7 @@ class PartsOp : public Op {
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
     return affine_in_first(constant);
   }
+  MissingRule missing_rule() const override { return MissingRule::kMoves; }
 
  protected:
   Node node_;

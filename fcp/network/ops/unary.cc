@@ -40,12 +40,22 @@ class CastOp : public Op {
   torch::Tensor pull_back(const torch::Tensor& coefficients, const Tensors&) const override {
     return coefficients;
   }
+  MissingRule missing_rule() const override {
+    return torch::isFloatingType(target_) ? MissingRule::kMoves : MissingRule::kSpreads;
+  }
   double roundings(const Tensors&) const override {
     return target_ == torch::kHalf ? 1 << 13 : target_ == torch::kBFloat16 ? 1 << 16 : 1;
   }
 
  private:
   torch::ScalarType target_;
+};
+
+class IdentityOp : public Op {
+ public:
+  Tensors forward(const Tensors& inputs) const override { return inputs; }
+  BoundRule bound_rule(const std::vector<bool>&) const override { return BoundRule::kAffine; }
+  MissingRule missing_rule() const override { return MissingRule::kMoves; }
 };
 
 class CastLikeOp : public Op {
@@ -111,7 +121,7 @@ OpPointer make_neg(OpArguments& arguments) {
 
 OpPointer make_identity(OpArguments& arguments) {
   arguments.expect_inputs(1, 1);
-  return unary_op([](const torch::Tensor& x) { return x; }, {}, BoundRule::kAffine);
+  return std::make_unique<IdentityOp>();
 }
 
 OpPointer make_cast(OpArguments& arguments) {

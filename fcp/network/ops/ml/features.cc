@@ -115,6 +115,10 @@ class ImputerOp : public Op {
                                                       : x == replaced_integer_;
     return {torch::where(hit, values_.to(x.options()), x)};
   }
+  MissingRule missing_rule() const override {
+    const bool replaces = std::isnan(replaced_) && !values_.isnan().any().item<bool>();
+    return replaces ? MissingRule::kReads : MissingRule::kSpreads;
+  }
 
  private:
   Node node_;
@@ -154,6 +158,7 @@ class ArrayFeatureOp : public Op {
   BoundRule bound_rule(const std::vector<bool>& constant) const override {
     return affine_in_first(constant);
   }
+  MissingRule missing_rule() const override { return MissingRule::kMoves; }
 
  private:
   Node node_;
@@ -175,6 +180,7 @@ class FeatureVectorizerOp : public Op {
     return {torch::cat(columns, 1)};
   }
   BoundRule bound_rule(const std::vector<bool>&) const override { return BoundRule::kAffine; }
+  MissingRule missing_rule() const override { return MissingRule::kMoves; }
 
  private:
   Node node_;
@@ -239,6 +245,10 @@ class LabelEncoderOp : public Op {
     return {y};
   }
   bool differentiable() const override { return false; }
+  MissingRule missing_rule() const override {
+    const bool none = values_.isnan().any().item<bool>() || fallback_.isnan().item<bool>();
+    return none ? MissingRule::kSpreads : MissingRule::kReads;
+  }
 
  private:
   static torch::Tensor read(OpArguments& arguments, const std::string& kind) {

@@ -90,7 +90,7 @@ void Forest::compile(const PlainForest& plain, const Node& node) {
       }
       case Branch::kNotEqual: {
         const int32_t not_below = add_step(from.feature, before(t), false, no, yes);
-        return add_step(from.feature, t, !from.missing_is_true, yes, not_below);
+        return add_step(from.feature, t, false, yes, not_below);  // NaN is unequal to all numbers
       }
       default:
         return add_step(from.feature, t, from.missing_is_true, no, yes);

@@ -29,6 +29,7 @@ class TreeOp : public Op {
     arguments.expect_inputs(1, 1);
   }
   bool differentiable() const override { return false; }
+  MissingRule missing_rule() const override { return MissingRule::kReads; }
 
  protected:
   torch::Tensor votes(const Tensors& inputs) const {

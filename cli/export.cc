@@ -14,6 +14,7 @@
 #include "fcp/serving/feedback_store.h"
 
 #include "cli/common.h"
+#include "cli/print_report.h"
 #include "cli/verbs.h"
 
 namespace fcp::cli {

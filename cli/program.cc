@@ -1,11 +1,13 @@
 #include "cli/program.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <exception>
 #include <iostream>
 #include <iterator>
+#include <limits>
 #include <new>
 #include <string_view>
 #include <system_error>
@@ -135,6 +137,27 @@ void add_verbs(CLI::App& app) {
   }
 }
 
+template <typename Number>
+std::string number_complaint(const std::string& text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [next, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && next == end) return "";
+  return concat("found ", text, ", expected a whole number from ",
+                std::numeric_limits<Number>::min(), " to ", std::numeric_limits<Number>::max());
+}
+
+// CLI11 reads numbers by strtoull, which takes -3 for 2^64 - 3 and whatever is too large for the
+// largest number.
+void check_whole_numbers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name().substr(0, option->get_type_name().find(':'));
+    if (type == "UINT") option->check(CLI::Validator(number_complaint<uint64_t>, ""));
+    if (type == "INT") option->check(CLI::Validator(number_complaint<int64_t>, ""));
+  }
+  for (CLI::App* verb : app.get_subcommands({})) check_whole_numbers(*verb);
+}
+
 int end_output(int exit_code) {
   std::cout.flush();
   return std::cout ? exit_code : report("cannot write to standard output", 1);
@@ -184,6 +207,7 @@ int run_verb(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
   add_verbs(app);
+  check_whole_numbers(app);
   if (argc == 3 && argv[1] == kWriteAnswers) return write_answers(app, argv[2]);
   std::string verb = argc > 1 ? argv[1] : "--help";
   if (verb == "segment" && argc > 2) verb = concat(verb, " ", argv[2]);

@@ -78,6 +78,14 @@ Graph without_cross_outputs(Graph network) {
   return network;
 }
 
+// An exported network is given away: what tells which rows it was trained or calibrated on
+// (fcp/data/row_digest.h) stays behind.
+void drop_row_metadata(Graph& graph) {
+  std::erase_if(graph.metadata, [](const auto& entry) {
+    return entry.first.starts_with("fcp.training.") || entry.first.starts_with("fcp.calibration");
+  });
+}
+
 // A row of zeros through the backbone, for the shape of the feature.
 torch::Tensor example_feature(const Graph& network, const ScoredNetwork& predictor) {
   const TensorInfo& input = network.inputs[0];
@@ -165,6 +173,7 @@ Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& 
     }
   }
   Graph graph = std::move(builder).finish();
+  drop_row_metadata(graph);
   graph.metadata[kExported] = export_settings(artifact, options);
   return unpack_inputs(graph);
 }

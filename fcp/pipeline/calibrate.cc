@@ -237,10 +237,12 @@ void add_findings(const CalibrationFindings& findings, CalibrationArtifact& arti
 
 // Scores of rows that the network was fitted to are too small: the guarantee would be void. A few
 // of them may be chance, where rows repeat.
-void check_training_rows(double share, const CalibrateSettings& settings,
+void check_training_rows(const RowOverlap& overlap, const CalibrateSettings& settings,
                          std::vector<std::string>& warnings) {
   constexpr double kByChance = 0.3;
-  if (share <= kByChance) return;
+  constexpr double kFalseAlarm = 1e-6;  // of rows that the filter holds by its false hits alone
+  const double share = overlap.filter_share();
+  if (share <= kByChance || overlap.chance() > kFalseAlarm) return;
   const std::string complaint =
       concat(settings.data_name, ": about ", format_percent(share, 0),
              " of the rows that the network was trained on are among these rows");
@@ -286,6 +288,7 @@ CalibrationArtifact begin_artifact(const SelectedOptions& options, const ScoredN
                                    const CalibrateSettings& settings) {
   CalibrationArtifact artifact;
   artifact.network = options.network;
+  artifact.network.metadata.erase(kTrainingSketchKey);  // it gives targets away
   artifact.score = options.score;
   artifact.calibration = options.calibration;
   artifact.cut = predictor.cut();
@@ -345,7 +348,7 @@ CalibrateResult calibrate_with(const SelectedOptions& options, RowSource& source
     result.predictor = std::make_shared<const TensorPredictor>(network, artifact);
   }
   result.warnings = radius_warnings(artifact, settings.level, result.predictor.get());
-  check_training_rows(collected.trained_share(), settings, result.warnings);
+  check_training_rows(collected.training_overlap(), settings, result.warnings);
   for (std::string& warning : source.warnings()) result.warnings.push_back(std::move(warning));
   return result;
 }

@@ -52,12 +52,6 @@ size_t count_reached(const ScoredNetwork& predictor, const ScoreOptions& score,
   return static_cast<size_t>((error < 1e-4 * size).sum().item<int64_t>());
 }
 
-// Empty where the network does not say which rows it was trained on.
-std::string training_sketch(const Graph& network) {
-  const auto found = network.metadata.find(kTrainingSketchKey);
-  return found == network.metadata.end() ? "" : found->second;
-}
-
 }  // namespace
 
 std::string ScoredBatch::pack() const {
@@ -128,7 +122,7 @@ BatchScorer::BatchScorer(const ScoredNetwork& predictor, const SelectedOptions& 
       options_(options),
       facts_(facts),
       source_(source),
-      training_(training_sketch(options.network)) {
+      training_(options.network.metadata) {
   const std::string name = baseline_of(options.score.name);
   if (name.empty()) return;
   ScoreOptions plain = options.score;
@@ -145,7 +139,7 @@ ScoredBatch BatchScorer::score(const Rows& batch, bool check_search) const {
 }
 
 std::vector<uint64_t> BatchScorer::find_trained(const Rows& batch) const {
-  return training_.find(batch.x, batch.y, static_cast<size_t>(at::get_num_threads()));
+  return training_.codes(batch.x, batch.y, static_cast<size_t>(at::get_num_threads()));
 }
 
 ScoredBatch BatchScorer::score_at(const Rows& batch, const torch::Tensor& x,
@@ -269,7 +263,7 @@ ScoreCollector::ScoreCollector(const CalibrateSettings& settings, const Selected
       predictor_(predictor),
       of_levels_(predictor.score().sides(),
                  settings.levels.empty() ? 0 : rows / static_cast<size_t>(ranks.size())),
-      training_(training_sketch(options.network)) {
+      training_(options.network.metadata) {
   rows_.sides = predictor.score().sides();
   if (!settings.levels.empty() || ranks.rank() != 0) return;
   rows_.scores.reserve(rows * static_cast<size_t>(rows_.sides));

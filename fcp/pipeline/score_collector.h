@@ -29,7 +29,7 @@ struct ScoredBatch {
   std::vector<double> weights{};
   std::vector<float> features{};
   uint64_t reached = 0;             // surrogate: rows whose search came within 1 % of the truth
-  std::vector<uint64_t> trained{};  // hashes of rows that the network was trained on (row_digest.h)
+  std::vector<uint64_t> trained{};  // TrainingRows::codes (row_digest.h)
 
   std::string pack() const;
   static ScoredBatch unpack(std::string_view bytes);
@@ -76,7 +76,7 @@ class BatchScorer {
   const RowFacts& facts_;
   const RowSource& source_;
   std::unique_ptr<Score> baseline_;
-  SketchSearch training_;  // the rows that the network was trained on, where it says so
+  TrainingRows training_;  // where the network says what it was trained on
 };
 
 class ScoreCollector {
@@ -97,8 +97,8 @@ class ScoreCollector {
 
   size_t seen() const { return seen_; }
   size_t reached() const { return reached_; }
-  // Which share of the rows that the network was trained on is among these, about.
-  double trained_share() const { return training_.share(); }
+  // Of the rows that the network was trained on with these.
+  RowOverlap training_overlap() const { return training_.overlap(); }
   // Of the hashes of all batches.
   std::string sha256() const;
 
@@ -115,7 +115,7 @@ class ScoreCollector {
   std::string hashes_;
   size_t seen_ = 0;
   size_t reached_ = 0;
-  SketchSearch training_;
+  TrainingRows training_;
 };
 
 }  // namespace fcp

@@ -28,7 +28,9 @@ void describe_training(const RowSource& source, const Rows& rows, Graph& graph) 
   }
   RowDigest digest;
   digest.add(rows.x, rows.y);
-  graph.metadata[kTrainingSketchKey] = digest.sketch();
+  RowSample sample;
+  sample.add(row_codes(rows.x));
+  graph.metadata[kTrainingFilterKey] = sample.filter();
   graph.metadata[kTrainingDigestKey] = digest.sha256();
 }
 

@@ -22,7 +22,10 @@ namespace fcp {
 namespace {
 
 void check_tabular_options(const TabularOptions& options) {
-  if (options.members < 1) fail(options.members, " members, expected at least 1");
+  constexpr int64_t kMostMembers = 1000;
+  if (options.members < 1 || options.members > kMostMembers) {
+    fail(options.members, " members, expected from 1 to ", kMostMembers);
+  }
   if (options.layers.empty()) fail("no hidden layer, expected at least one");
   for (const int64_t width : options.layers) {
     if (width < 1) fail("a hidden layer of width ", width, ", expected at least 1");

@@ -35,6 +35,35 @@ class BadInput(program.Case):
         rows[line - 1] = change(rows[line - 1])
         return self.write(name, "\n".join(rows) + "\n")
 
+    # Numbers.
+
+    def test_no_unsigned_option_takes_a_negative_or_too_large_number(self):
+        """strtoull reads -3 as 2^64 - 3, and what is too large as the largest number."""
+        tried = 0
+        for verb in ("calibrate", "update", "serve"):
+            words = self.run_program(verb, "--help").stdout.split()
+            for flag, kind in zip(words, words[1:]):
+                if not flag.startswith("--") or kind.split("=")[0].split(":")[0] != "UINT":
+                    continue
+                for number in ("-3", "99999999999999999999999"):
+                    done = self.run_program(verb, flag, number)
+                    self.assertEqual(done.returncode, 2, done.stderr)
+                    self.assertIn(f"{flag}: found {number}, expected a whole number from 0",
+                                  done.stderr)
+                    tried += 1
+        self.assertGreater(tried, 20)
+
+    def test_number_of_members(self):
+        for number in ("99999999999999999999999", "-99999999999999999999999"):
+            done = self.run_program("fit", self.made("calibration.csv"), "--target", TARGET,
+                                    "--members", number, "--out", "m.onnx")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"--members: found {number}, expected a whole number", done.stderr)
+        self.assertEqual(
+            self.fails("train", self.made("calibration.csv"), "--target", TARGET, "--members",
+                       "9223372036854775807", "--out", "m.onnx"),
+            "9223372036854775807 members, expected from 1 to 1000")
+
     # Data.
 
     def test_missing_file(self):

@@ -42,6 +42,20 @@ TEST(Export, Residual) {
   expect_same_intervals(calibrated_on_noise(make_residual_network(), score_named("residual"), ""));
 }
 
+// What tells the training rows is not given away with an exported network.
+TEST(Export, DropsWhatTellsTheTrainingRows) {
+  Graph network = make_mlp({3, 5, 2});
+  network.metadata = {{"fcp.training.filter", "1 1 0 1"},
+                      {"fcp.training.sketch", "12"},
+                      {"fcp.training.sha256", "34"},
+                      {"fcp.targets", "[\"y\"]"}};
+  const auto artifact = calibrated_on_noise(network, score_named("residual"), "");
+  const Graph exported = export_artifact(artifact, {});
+  EXPECT_EQ(exported.metadata.size(), 2U);
+  EXPECT_TRUE(exported.metadata.contains("fcp.targets"));
+  EXPECT_TRUE(exported.metadata.contains("fcp.export"));
+}
+
 TEST(Export, NormalizedResidual) {
   torch::manual_seed(2);
   for (const int64_t spreads : {1, 2}) {

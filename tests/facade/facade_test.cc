@@ -162,9 +162,9 @@ TEST_F(FacadeTest, CalibrationRefusesWhatWouldBreakThePromise) {
   y_.values[4] = answer;
 
   Graph network = read_onnx(path("model.onnx"));
-  RowDigest digest;
-  digest.add(x_, y_);
-  network.metadata[kTrainingSketchKey] = digest.sketch();
+  RowSample training;
+  training.add(row_codes(x_));
+  network.metadata[kTrainingFilterKey] = training.filter();
   write_onnx(network, path("model.onnx"));
   EXPECT_THAT(message_of([&] { calibrated(); }),
               HasSubstr("x: about 100 % of the rows that the network was trained on"));

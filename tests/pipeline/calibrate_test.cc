@@ -323,9 +323,9 @@ TEST(Calibrate, NamesTheRowWhoseAnswerIsNotANumber) {
 
 TEST(Calibrate, RefusesRowsThatTheNetworkWasTrainedOn) {
   World world = interval_world(15);
-  RowDigest digest;
-  digest.add(world.x, world.y);
-  world.network.metadata[kTrainingSketchKey] = digest.sketch();
+  RowSample training;
+  training.add(row_codes(world.x));
+  world.network.metadata[kTrainingFilterKey] = training.filter();
   CalibrateSettings settings = settings_for("residual");
   try {
     calibrate_world(world, settings);
@@ -339,6 +339,14 @@ TEST(Calibrate, RefusesRowsThatTheNetworkWasTrainedOn) {
   World other = interval_world(16);
   other.network.metadata = world.network.metadata;
   EXPECT_THAT(calibrate_world(other, settings_for("residual")).warnings, IsEmpty());
+}
+
+// From the sketch of earlier versions the target of a training row could be recovered.
+TEST(Calibrate, DropsTheSketchOfEarlierVersions) {
+  World world = interval_world(15);
+  world.network.metadata[kTrainingSketchKey] = "12 13";
+  const CalibrateResult result = calibrate_world(world, settings_for("residual"));
+  EXPECT_FALSE(result.artifact.network.metadata.contains(kTrainingSketchKey));
 }
 
 TEST(Calibrate, WarnsOfALevelAtWhichMostRegionsMiss) {

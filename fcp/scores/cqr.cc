@@ -1,6 +1,5 @@
 #include "fcp/scores/cqr.h"
 
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -8,6 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/network/batch_free.h"
 #include "fcp/scores/head_outputs.h"
+#include "fcp/scores/interval_ends.h"
 #include "fcp/scores/number_column.h"
 #include "fcp/scores/outputs.h"
 
@@ -35,21 +35,6 @@ std::optional<QuantileColumns> quantile_columns(const Tensors& outputs,
   return QuantileColumns{*low, *high};
 }
 
-// quantile + sign · radius, rounded outwards by a little more than the sum and the score were
-// rounded, so that a row whose score is the radius itself lies in its own interval.
-double reach(double quantile, double radius, double sign) {
-  const double end = quantile + sign * radius;
-  const double slack = (std::abs(quantile) + std::abs(radius)) * 0x1p-51;
-  return std::isinf(radius) ? end : end + sign * slack;
-}
-
-// The same of matrices.
-torch::Tensor reach(const torch::Tensor& quantile, const torch::Tensor& radius, double sign) {
-  const torch::Tensor end = quantile + sign * radius;
-  const torch::Tensor slack = (quantile.abs() + radius.abs()) * 0x1p-51;
-  return torch::where(radius.isinf(), end, end + sign * slack);
-}
-
 class Cqr : public Score {
  public:
   Cqr(const ScoreOptions& options, std::shared_ptr<const Network> head)
@@ -69,8 +54,8 @@ class Cqr : public Score {
     }
     const Quantiles quantiles = predict(outputs);
     const torch::Tensor y = truth_matrix(truth, quantiles.low);
-    const torch::Tensor below = (quantiles.low - y).amax(1);   // [N]
-    const torch::Tensor above = (y - quantiles.high).amax(1);  // [N]
+    const torch::Tensor below = sums_up(quantiles.low, -y).amax(1);   // [N]
+    const torch::Tensor above = sums_up(y, -quantiles.high).amax(1);  // [N]
     return plain_scores(asymmetric_ ? torch::stack({below, above}, 1)
                                     : torch::maximum(below, above));
   }
@@ -84,10 +69,8 @@ class Cqr : public Score {
     }
     const Quantiles quantiles = predict(outputs);
     const torch::Tensor radii = radius.to(quantiles.low.device(), torch::kDouble);
-    return {(quantiles.low + quantiles.high) / 2,
-            reach(quantiles.low, radii.narrow(1, 0, 1), -1),
-            reach(quantiles.high, radii.narrow(1, sides() - 1, 1), +1),
-            {}};
+    return inward_regions((quantiles.low + quantiles.high) / 2, quantiles.low, quantiles.high,
+                          radii.narrow(1, 0, 1), radii.narrow(1, sides() - 1, 1));
   }
 
  private:
@@ -97,7 +80,7 @@ class Cqr : public Score {
     double* out = scores.data();
     for (int64_t row = 0; row < rows; ++row) {
       const auto [low, high] = quantiles[row];
-      const double below = low - answers[row], above = answers[row] - high;
+      const double below = sum_up(low, -answers[row]), above = sum_up(answers[row], -high);
       if (asymmetric_) *out++ = below;
       *out++ = !asymmetric_ && below > above ? below : above;
     }
@@ -112,8 +95,9 @@ class Cqr : public Score {
     for (int64_t row = 0; row < rows; ++row, radius += step) {
       const auto [low, high] = quantiles[row];
       found.prediction[row] = (low + high) / 2;
-      found.lower[row] = reach(low, radius[0], -1);
-      found.upper[row] = reach(high, radius[last], +1);
+      const Interval interval = inward_interval(low, high, radius[0], radius[last]);
+      found.lower[row] = interval.lower;
+      found.upper[row] = interval.upper;
     }
     return found.regions;
   }

@@ -1,7 +1,5 @@
 #include "fcp/scores/linearized.h"
 
-#include <cmath>
-#include <limits>
 #include <utility>
 
 #include <torch/csrc/autograd/autograd.h>
@@ -30,20 +28,15 @@ class Linearized : public Score {
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
     const Tangent tangent = tangent_at(features);
-    const torch::Tensor distance = (truth_matrix(truth, tangent.value) - tangent.value).abs();
-    const torch::Tensor ratio = distance / tangent.slope;  // 0 / 0 where both vanish
-    return plain_scores(torch::where(distance == 0, torch::zeros_like(ratio), ratio).amax(1));
+    const torch::Tensor y = truth_matrix(truth, tangent.value);
+    return plain_scores(spread_scores(distances_up(y, tangent.value), tangent.slope).amax(1));
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
     const Tangent tangent = tangent_at(features);
     const torch::Tensor column = radius_column(radius, tangent.value);
-    const double infinity = std::numeric_limits<double>::infinity();
-    // Nothing at a negative radius, slope 0 or not; everything at an infinite one.
-    const torch::Tensor margin =
-        torch::where(column < 0, torch::full_like(column, -infinity),
-                     torch::where(column == infinity, column, tangent.slope * column * kRoundedUp));
-    return {tangent.value, tangent.value - margin, tangent.value + margin, {}};
+    const torch::Tensor margin = spread_margins(tangent.slope, column);
+    return inward_regions(tangent.value, tangent.value, tangent.value, margin, margin);
   }
 
  private:

@@ -2,12 +2,41 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/network/row_product.h"
 #include "fcp/scores/head_outputs.h"
+#include "fcp/scores/interval_ends.h"
 
 namespace fcp {
+namespace {
+
+// As sum_error of interval_ends.h.
+torch::Tensor sum_errors(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& sum) {
+  const torch::Tensor part = sum - a;
+  return (a - (sum - part)) + (b - part);
+}
+
+torch::Tensor next_above_where(const torch::Tensor& step, const torch::Tensor& value) {
+  const torch::Tensor infinity = torch::full_like(value, kInfinity);
+  return torch::where(step, torch::nextafter(value, infinity), value);
+}
+
+// function(a, b) of every pair of numbers, on the host, like the larger of both and on its device.
+template <typename Function>
+torch::Tensor each_pair(const torch::Tensor& a, const torch::Tensor& b, const Function& function) {
+  const std::vector<torch::Tensor> same = torch::broadcast_tensors({a, b});
+  const torch::Tensor first = same[0].to(torch::kCPU, torch::kDouble).contiguous();
+  const torch::Tensor second = same[1].to(torch::kCPU, torch::kDouble).contiguous();
+  const torch::Tensor result = torch::empty_like(first);
+  const double *left = first.data_ptr<double>(), *right = second.data_ptr<double>();
+  double* out = result.data_ptr<double>();
+  for (int64_t i = 0; i < result.numel(); ++i) out[i] = function(left[i], right[i]);
+  return result.to(a.device());
+}
+
+}  // namespace
 
 size_t output_index(const Network& head, const std::string& name) {
   const std::vector<TensorInfo>& outputs = head.outputs();
@@ -59,6 +88,39 @@ void check_radii(const torch::Tensor& radius, int64_t rows, int64_t sides) {
 torch::Tensor radius_column(const torch::Tensor& radius, const torch::Tensor& like) {
   check_radii(radius, like.size(0), 1);
   return radius.to(like.device(), torch::kDouble);
+}
+
+torch::Tensor sums_up(const torch::Tensor& a, const torch::Tensor& b) {
+  const torch::Tensor sum = a + b;
+  return next_above_where(sum_errors(a, b, sum) > 0, sum);
+}
+
+torch::Tensor distances_up(const torch::Tensor& truth, const torch::Tensor& mean) {
+  const torch::Tensor difference = truth - mean;
+  const torch::Tensor error = sum_errors(truth, -mean, difference);
+  const torch::Tensor short_of = torch::where(difference > 0, error, -error) > 0;
+  return next_above_where(short_of, difference.abs());
+}
+
+torch::Tensor spread_margins(const torch::Tensor& spread, const torch::Tensor& radius) {
+  return each_pair(spread, radius, spread_margin);
+}
+
+torch::Tensor spread_scores(const torch::Tensor& distance, const torch::Tensor& spread) {
+  return each_pair(distance, spread, spread_score);
+}
+
+Regions inward_regions(const torch::Tensor& prediction, const torch::Tensor& low,
+                       const torch::Tensor& high, const torch::Tensor& low_margin,
+                       const torch::Tensor& high_margin) {
+  const torch::Tensor infinity = torch::full_like(prediction, kInfinity);
+  const auto open = [](const torch::Tensor& margin, const torch::Tensor& from) {
+    return (margin == kInfinity).logical_and(from.isnan().logical_not());
+  };
+  return {prediction,
+          torch::where(open(low_margin, low), -infinity, sums_up(low, -low_margin)),
+          torch::where(open(high_margin, high), infinity, -sums_up(-high, -high_margin)),
+          {}};
 }
 
 Regions with_infinite_rows(Regions regions, const torch::Tensor& radius) {

@@ -17,11 +17,6 @@ namespace fcp {
 // one that is not of a head on features (head_outputs.h). An Error lists the outputs otherwise.
 size_t output_index(const Network& head, const std::string& name);
 
-// A margin r σ times this is never short of a distance with distance / σ ≤ r: it pays for the
-// rounding of the difference, the quotient and the product (half a unit of 2^-52 each), so that a
-// row whose score is the radius itself lies in its own interval.
-constexpr double kRoundedUp = 1 + 0x1p-51;
-
 // One output as a matrix of doubles, [N, K].
 torch::Tensor output_matrix(const torch::Tensor& output);
 
@@ -37,6 +32,16 @@ void check_radii(const torch::Tensor& radius, int64_t rows, int64_t sides);
 // The radii of a score with one side as a column [N, 1] on the device of `like` [N, …]; an Error
 // where their number is another.
 torch::Tensor radius_column(const torch::Tensor& radius, const torch::Tensor& like);
+
+// The functions of interval_ends.h of every number of matrices [N, K]; what has one column is
+// expanded to the others.
+torch::Tensor sums_up(const torch::Tensor& a, const torch::Tensor& b);
+torch::Tensor distances_up(const torch::Tensor& truth, const torch::Tensor& mean);
+torch::Tensor spread_margins(const torch::Tensor& spread, const torch::Tensor& radius);
+torch::Tensor spread_scores(const torch::Tensor& distance, const torch::Tensor& spread);
+Regions inward_regions(const torch::Tensor& prediction, const torch::Tensor& low,
+                       const torch::Tensor& high, const torch::Tensor& low_margin,
+                       const torch::Tensor& high_margin);
 
 // The regions with the rows whose radius, [N, 1], is +∞ made infinite.
 Regions with_infinite_rows(Regions regions, const torch::Tensor& radius);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
 #include "fcp/network/relu_rows.h"
+#include "fcp/scores/interval_ends.h"
 #include "fcp/scores/outputs.h"
 
 namespace fcp {
@@ -91,10 +91,12 @@ class ReluLinearized : public Score {
     for_blocks(features, [&](size_t first, const Tangents& tangents) {
       for (size_t i = 0; i < tangents.value.size(); ++i) {
         const size_t at = first * rows_.outputs + i;
-        const double margin = margin_of(tangents.slope[i], wanted[first + i / rows_.outputs]);
-        prediction[at] = tangents.value[i];
-        lower[at] = tangents.value[i] - margin;
-        upper[at] = tangents.value[i] + margin;
+        const double center = tangents.value[i];
+        const double margin = spread_margin(tangents.slope[i], wanted[first + i / rows_.outputs]);
+        const Interval interval = inward_interval(center, center, margin, margin);
+        prediction[at] = center;
+        lower[at] = interval.lower;
+        upper[at] = interval.upper;
       }
     });
     return regions;
@@ -110,18 +112,11 @@ class ReluLinearized : public Score {
     double most = 0;
     for (size_t k = 0; k < rows_.outputs; ++k) {
       const size_t i = row * rows_.outputs + k;
-      const double distance = std::abs(truth[k] - tangents.value[i]);
-      const double ratio = distance == 0 ? 0.0 : distance / tangents.slope[i];
-      if (!(ratio <= most)) most = ratio;
-      if (std::isnan(ratio)) break;
+      const double own = spread_score(distance_up(truth[k], tangents.value[i]), tangents.slope[i]);
+      if (!(own <= most)) most = own;
+      if (std::isnan(own)) break;
     }
     return most;
-  }
-
-  // Nothing at a negative radius, slope 0 or not; everything at an infinite one.
-  static double margin_of(double slope, double radius) {
-    if (radius < 0) return -std::numeric_limits<double>::infinity();
-    return std::isinf(radius) ? radius : slope * radius * kRoundedUp;
   }
 
   // Shows the tangents of the rows, block by block, to `work`.

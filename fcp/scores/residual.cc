@@ -1,12 +1,14 @@
 #include "fcp/scores/residual.h"
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/base/lanes.h"
 #include "fcp/network/batch_free.h"
+#include "fcp/scores/interval_ends.h"
 #include "fcp/scores/number_column.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/scores/pixels.h"
@@ -14,15 +16,65 @@
 namespace fcp {
 namespace {
 
+constexpr int64_t kRoundedRows = 256;  // of a block that is gone over again where it was rounded
+
+// |y − μ| of the rows of a block, to the nearest. True where no bit was rounded away, as mostly.
+FCP_KERNEL bool near_distances(const Column<float>& y, const Column<float>& mean, int64_t begin,
+                               int64_t end, double* distances) {
+  uint64_t rounded = 0;
+  for (int64_t row = begin; row < end; ++row) {
+    const double truth = y[row], center = mean[row], difference = truth - center;
+    distances[row] = std::abs(difference);
+    rounded |= inexactness(truth, -center, difference);
+  }
+  return rounded == 0;
+}
+
+// The ends μ ± r of a block in the same way.
+FCP_KERNEL bool near_ends(const Column<float>& mean, const Column<double>& radius, int64_t begin,
+                          int64_t end, const RegionColumns& found) {
+  uint64_t rounded = 0;
+  double *prediction = found.prediction, *lower = found.lower, *upper = found.upper;
+  for (int64_t row = begin; row < end; ++row) {
+    const double center = mean[row], margin = radius[row] < 0 ? -kInfinity : radius[row];
+    prediction[row] = center;
+    lower[row] = center - margin;
+    upper[row] = center + margin;
+    rounded |= inexactness(center, -margin, lower[row]) | inexactness(center, margin, upper[row]);
+  }
+  return rounded == 0;
+}
+
+bool near_distances_any(const Column<float>& y, const Column<float>& mean, int64_t begin,
+                        int64_t end, double* distances) {
+  return near_distances(y, mean, begin, end, distances);
+}
+bool near_ends_any(const Column<float>& mean, const Column<double>& radius, int64_t begin,
+                   int64_t end, const RegionColumns& found) {
+  return near_ends(mean, radius, begin, end, found);
+}
+FCP_AVX2 bool near_distances_avx2(const Column<float>& y, const Column<float>& mean, int64_t begin,
+                                  int64_t end, double* distances) {
+  return near_distances(y, mean, begin, end, distances);
+}
+FCP_AVX2 bool near_ends_avx2(const Column<float>& mean, const Column<double>& radius, int64_t begin,
+                             int64_t end, const RegionColumns& found) {
+  return near_ends(mean, radius, begin, end, found);
+}
+
 // Scores of one number per row; none where there are several, or elsewhere than on the host.
 std::optional<std::vector<double>> column_distances(const torch::Tensor& output,
                                                     const torch::Tensor& truth) {
   const auto mean = column_of<float>(output), y = column_of<float>(truth);
   if (!mean || !y || output.size(0) != truth.size(0)) return std::nullopt;
-  std::vector<double> distances(static_cast<size_t>(output.size(0)));
-  for (size_t i = 0; i < distances.size(); ++i) {
-    const auto row = static_cast<int64_t>(i);
-    distances[i] = std::abs((*y)[row] - (*mean)[row]);
+  const int64_t rows = output.size(0);
+  std::vector<double> distances(static_cast<size_t>(rows));
+  double* const out = distances.data();
+  const auto near = simd_width() >= 256 ? near_distances_avx2 : near_distances_any;
+  for (int64_t begin = 0; begin < rows; begin += kRoundedRows) {
+    const int64_t end = std::min(begin + kRoundedRows, rows);
+    if (near(*y, *mean, begin, end, out)) continue;
+    for (int64_t row = begin; row < end; ++row) out[row] = distance_up((*y)[row], (*mean)[row]);
   }
   return distances;
 }
@@ -30,11 +82,16 @@ std::optional<std::vector<double>> column_distances(const torch::Tensor& output,
 // The interval μ ± r of each row; μ is a matrix [N, 1].
 Regions column_intervals(const Column<float>& mean, const Column<double>& radius, int64_t rows) {
   const RegionColumns found(rows);
-  for (int64_t row = 0; row < rows; ++row) {
-    const double r = radius[row], margin = r < 0 ? -std::numeric_limits<double>::infinity() : r;
-    found.prediction[row] = mean[row];
-    found.lower[row] = mean[row] - margin;
-    found.upper[row] = mean[row] + margin;
+  const auto near = simd_width() >= 256 ? near_ends_avx2 : near_ends_any;
+  for (int64_t begin = 0; begin < rows; begin += kRoundedRows) {
+    const int64_t end = std::min(begin + kRoundedRows, rows);
+    if (near(mean, radius, begin, end, found)) continue;
+    for (int64_t row = begin; row < end; ++row) {
+      const double margin = radius[row] < 0 ? -kInfinity : radius[row];
+      const Interval interval = inward_interval(mean[row], mean[row], margin, margin);
+      found.lower[row] = interval.lower;
+      found.upper[row] = interval.upper;
+    }
   }
   return found.regions;
 }
@@ -52,8 +109,8 @@ class Residual : public Score {
       if (auto scores = column_distances(outputs[output_], truth)) return *std::move(scores);
     }
     const Answer answer = predict(outputs);
-    torch::Tensor distance = (truth_matrix(truth, answer.mean) - answer.mean).abs();  // [N, K]
-    if (spread_) distance = distance / answer.spread;
+    torch::Tensor distance = distances_up(truth_matrix(truth, answer.mean), answer.mean);  // [N, K]
+    if (spread_) distance = spread_scores(distance, answer.spread);
     return plain_scores(pixel_quantile(distance, answer.pixels, share_));
   }
 
@@ -69,9 +126,9 @@ class Residual : public Score {
     const torch::Tensor column = radius_column(radius, answer.mean);
     // Rounding must not bring the prediction back into the region of a negative radius.
     const torch::Tensor margin =
-        torch::where(column < 0, torch::full_like(column, -std::numeric_limits<double>::infinity()),
-                     spread_ ? answer.spread * column * kRoundedUp : column);
-    return {answer.mean, answer.mean - margin, answer.mean + margin, {}};
+        spread_ ? spread_margins(answer.spread, column)
+                : torch::where(column < 0, torch::full_like(column, -kInfinity), column);
+    return inward_regions(answer.mean, answer.mean, answer.mean, margin, margin);
   }
 
  private:

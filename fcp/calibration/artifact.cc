@@ -26,6 +26,7 @@ constexpr char kRatio[] = "fcp.ratio";
 constexpr char kScale[] = "fcp.scale";
 constexpr char kSettings[] = "fcp.calibration";
 constexpr char kProvenance[] = "fcp.provenance";
+constexpr char kRounding[] = "fcp.rounding";
 constexpr double kInfiniteRadius = std::numeric_limits<double>::infinity();
 
 using Json = nlohmann::ordered_json;
@@ -126,6 +127,7 @@ Graph artefact_on(const CalibrationArtifact& artifact) {
   if (artifact.ratio.defined()) tensors[kRatio] = ratio_matrix(artifact.ratio);
   graph.metadata[kSettings] = settings_text(artifact);
   graph.metadata[kProvenance] = Json(artifact.provenance).dump();
+  if (artifact.rounding.measured()) graph.metadata[kRounding] = rounding_text(artifact.rounding);
   return graph;
 }
 
@@ -174,6 +176,7 @@ CalibrationArtifact artifact_from_graph(Graph artefact, const std::string& name)
     if (!metadata.contains(kProvenance)) fail("its calibration has no '", kProvenance, "'");
     artifact.provenance =
         Json::parse(metadata.at(kProvenance)).get<std::map<std::string, std::string>>();
+    if (metadata.contains(kRounding)) artifact.rounding = read_rounding(metadata.at(kRounding));
   } catch (const nlohmann::json::exception&) {
     fail(name, ": its calibration settings are damaged");
   } catch (const Error& error) {
@@ -181,6 +184,7 @@ CalibrationArtifact artifact_from_graph(Graph artefact, const std::string& name)
   }
   metadata.erase(kSettings);
   metadata.erase(kProvenance);
+  metadata.erase(kRounding);
   return artifact;
 }
 

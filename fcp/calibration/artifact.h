@@ -13,6 +13,7 @@
 
 #include "fcp/calibration/calibration.h"
 #include "fcp/calibration/density_ratio.h"
+#include "fcp/calibration/rounding.h"
 #include "fcp/conformal/level.h"
 #include "fcp/network/graph.h"
 #include "fcp/scores/score.h"
@@ -27,6 +28,7 @@ struct CalibrationArtifact {
   CalibrationScores rows;
   DensityRatio ratio;            // weighted: where the likelihood ratio was estimated
   std::vector<double> baseline;  // scores of baseline_of(score) on the same rows, ascending
+  Rounding rounding;             // what export allows for
   std::map<std::string, std::string> provenance;  // what a reader of a report wants to know
 
   // The radius of each side where it is the same for all rows, by split calibration.

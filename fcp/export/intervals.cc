@@ -1,11 +1,13 @@
 #include "fcp/export/intervals.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/rank.h"
+#include "fcp/export/precision.h"
 #include "fcp/export/quantile_nodes.h"
 #include "fcp/export/slopes.h"
 #include "fcp/network/cut.h"
@@ -26,6 +28,7 @@ class IntervalWriter {
   IntervalWriter(GraphBuilder& builder, const CalibrationArtifact& artifact, const ExportHead& head)
       : builder_(builder),
         score_(artifact.score),
+        rounding_(builder, artifact.rounding),
         type_(interval_output(artifact, *head.network).type) {
     const std::shared_ptr<const Network> own = own_head(head.network);
     const std::vector<TensorInfo>& outputs = own->outputs();
@@ -44,11 +47,14 @@ class IntervalWriter {
       const std::vector<std::string> both = {outputs[low_].name, outputs[high_].name};
       center_ = {builder_.add("Min", both), builder_.add("Max", both)};
     }
+    center_rounding_ =
+        std::max(rounding_.of_output(outputs[low_].name), rounding_.of_output(outputs[high_].name));
     if (score_.name == kCrossScore) cross_rows_ = static_cast<int64_t>(artifact.rows.count());
     if (score_.name == "nested" || score_.name == "feature_cqr") {
       ranges_.emplace(builder_, own, score_, head.feature);
     } else if (score_.name == "spread") {
-      spread_ = builder_.add("Max", {as_output(spread_output(score_)), number(0)});
+      spread_ = rounded(builder_.add("Max", {as_output(spread_output(score_)), number(0)}),
+                        spread_output(score_));
     } else if (score_.name == "linearized") {
       spread_ = write_slopes(builder_, *own, low_, head.feature, score_.norm);
       const double floor = score_.floor * score_.slope / 2;
@@ -58,7 +64,7 @@ class IntervalWriter {
     } else if (!score_.normalize.empty()) {
       const TensorInfo& spread = outputs[output_index(*own, score_.normalize)];
       check_same_rank(outputs[low_], spread);
-      spread_ = spread.name;
+      spread_ = rounded(spread.name, spread.name);
     }
   }
 
@@ -73,19 +79,33 @@ class IntervalWriter {
   }
 
  private:
-  // export.h: each end outwards by ε (|end| + |center|), which leaves infinite ones as they are.
+  // export.h: each end outwards by ε (|end| + |center|), which leaves infinite ones as they are,
+  // and by the rounding of the center.
   Ends with_slack(const Ends& ends) {
+    const double rounding =
+        score_.name == kCrossScore
+            ? std::max(rounding_.of_output(kCrossLowOutput), rounding_.of_output(kCrossHighOutput))
+            : center_rounding_;
     const auto slack = [&](const std::string& end, const std::string& center) {
       const std::string size =
           builder_.add("Add", {builder_.add("Abs", {end}), builder_.add("Abs", {center})});
-      return builder_.add("Mul", {size, number(kRuntimeSlack)});
+      return rounding_.added(builder_.add("Mul", {size, number(kRuntimeSlack)}), rounding, rank_,
+                             type_);
     };
     return {builder_.add("Sub", {ends.lower, slack(ends.lower, center_.lower)}),
             builder_.add("Add", {ends.upper, slack(ends.upper, center_.upper)})};
   }
 
+  // A tensor of the network in the shape of the output, with the rounding of `output`.
+  std::string rounded(const std::string& tensor, const std::string& output) {
+    return rounding_.added(tensor, rounding_.of_output(output), rank_, type_);
+  }
+
   Ends at(double radius) {
     if (score_.name == kCrossScore) return ranked_ends(radius);
+    // A score that the other runtime may find larger by so much.
+    rounding_.check_radius(radius);
+    radius += rounding_.of_scores();
     if (std::isinf(radius) || (ranges_ && radius > kLargestBall)) return everything();
     if (grid_.quantiles > 0) return around_center(radius);
     return ranges_ ? band(radius) : margin(radius);
@@ -112,6 +132,7 @@ class IntervalWriter {
   std::string rectifier() {
     std::string cast = builder_.add("Cast", {score_.rectifier},
                                     {{"to", int64_t{type_ == torch::kDouble ? 11 : 1}}});
+    cast = rounding_.added(cast, rounding_.of_output(score_.rectifier), 2, type_);
     if (rectifiers_ > 1) {
       const std::string column = builder_.constant(torch::tensor({side_}, torch::kLong));
       cast = builder_.add("Gather", {cast, column}, {{"axis", int64_t{1}}});
@@ -128,7 +149,7 @@ class IntervalWriter {
       fail("the outputs '", output.name, "' and '", grid.name,
            "' do not say how many quantiles there are of each number, which export needs");
     }
-    return {grid.name, outputs, grid.shape[1] / outputs};
+    return {grid.name, outputs, grid.shape[1] / outputs, ""};
   }
 
   // The ends of the residual, put on the prediction.
@@ -139,8 +160,11 @@ class IntervalWriter {
     }
     NodeRadius given{radius, "", rectified_by_difference(score_.name)};
     if (!score_.rectifier.empty()) {
-      given.rectifier = builder_.add("Cast", {score_.rectifier}, {{"to", int64_t{11}}});
+      given.rectifier =
+          rounding_.added(builder_.add("Cast", {score_.rectifier}, {{"to", int64_t{11}}}),
+                          rounding_.of_output(score_.rectifier), 2, torch::kDouble);
     }
+    grid_.rounding = rounding_.node(rounding_.of_output(grid_.name), 3, torch::kDouble);
     const Ends residual = grown ? write_grown_interval(builder_, grid_, given)
                                 : write_quantile_pair(builder_, grid_, score_.tail, given);
     return {builder_.add("Add", {center_.lower, as_output(residual.lower)}),
@@ -172,6 +196,9 @@ class IntervalWriter {
 
   // center ∓ r, times the spread where there is one.
   Ends margin(double radius) {
+    if (score_.name == "residual" && spread_.empty() && score_.rectifier.empty()) {
+      rounding_.check_center(radius, center_.lower);
+    }
     std::string reach = number(rounded_up(radius));
     if (!score_.rectifier.empty()) {
       const bool difference = rectified_by_difference(score_.name);
@@ -186,9 +213,13 @@ class IntervalWriter {
   // the prediction.
   Ends band(double radius) {
     for (const size_t output : {low_, high_}) {
-      ranges_->check_precision(std::abs(radius), output);
+      if (!rounding_.measured()) ranges_->check_precision(std::abs(radius), output);
     }
-    const std::vector<Ends> ranges = ranges_->ranges(std::abs(radius), score_.rectifier);
+    std::string factor = score_.rectifier;
+    if (!factor.empty()) {
+      factor = rounding_.added(factor, rounding_.of_output(factor), 2, type_);
+    }
+    const std::vector<Ends> ranges = ranges_->ranges(std::abs(radius), factor);
     const Ends& low = ranges[low_];
     const Ends& high = ranges[high_];
     const bool shrinks = radius < 0;
@@ -235,11 +266,13 @@ class IntervalWriter {
 
   GraphBuilder& builder_;
   const ScoreOptions& score_;
+  RoundingNodes rounding_;
+  double center_rounding_ = 0;
   torch::ScalarType type_;
   size_t low_ = 0, high_ = 0;
   Ends center_;
   std::string spread_;  // empty: 1
-  QuantileGrid grid_{"", 0, 0};
+  QuantileGrid grid_{"", 0, 0, ""};
   int64_t cross_rows_ = 0;
   Ends sorted_;      // of cross
   size_t rank_ = 2;  // of the output

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "fcp/base/error.h"
+#include "fcp/export/precision.h"
 #include "fcp/scores/feature_margin.h"
 #include "fcp/scores/labels.h"
 #include "fcp/scores/margin_head.h"
@@ -24,6 +25,7 @@ class LabelWriter {
       : builder_(builder),
         artifact_(artifact),
         score_(artifact.score),
+        rounding_(builder, artifact.rounding),
         logit_head_(logit_head(head.network, artifact.score.output)),
         output_(head.network->outputs()[output_index(*head.network, score_.output)].name) {
     const std::string logits = logit_tensor();
@@ -103,11 +105,24 @@ class LabelWriter {
     return builder_.add("Softmax", {cooled}, {{"axis", int64_t{1}}});
   }
 
-  // Shares of probability, [N, C], times 1 + 3 ε max|z| / T: export.h says why.
+  // Shares of probability, [N, C], times exp(3 d / T): export.h says why.
   std::string with_slack(const std::string& shares) {
+    const double most = kMostRounding * score_.temperature;
+    if (rounding_.of_logits() > most) {
+      fail("rounding in single precision changes logits by ",
+           rounding_.of_logits() / kRoundingSafety,
+           " and another runtime by another part of it, which is not small beside the temperature ",
+           score_.temperature, "; scale the inputs to export");
+    }
     const std::string part =
-        builder_.add("Mul", {largest_logit(), doubles({3 * kRuntimeSlack / score_.temperature})});
-    return builder_.add("Mul", {shares, builder_.add("Add", {part, doubles({1})})});
+        builder_.add("Mul", {logit_rounding(), doubles({3 / score_.temperature})});
+    return builder_.add("Mul", {shares, builder_.add("Exp", {part})});
+  }
+
+  // d = ε max|z| and what was measured, [N, 1] doubles.
+  std::string logit_rounding() {
+    const std::string relative = builder_.add("Mul", {largest_logit(), doubles({kRuntimeSlack})});
+    return rounding_.added(relative, rounding_.of_logits(), 2, torch::kDouble);
   }
 
   // max_j |z_j| over the finite ones, [N, 1] doubles: a probability of 0 has the logit −∞.
@@ -166,9 +181,8 @@ class LabelWriter {
     const std::string inverse = builder_.constant(inverse_distances(tail.weight, score_.norm));
     const std::string pairs = builder_.add(
         "Sub", {builder_.reshape_rows(logits_, {1, -1}), builder_.reshape_rows(logits_, {-1, 1})});
-    const std::string slack =
-        builder_.add("Cast", {builder_.add("Mul", {largest_logit(), doubles({2 * kRuntimeSlack})})},
-                     {{"to", kOnnxFloat}});
+    const std::string slack = builder_.add(
+        "Cast", {builder_.add("Mul", {logit_rounding(), doubles({2})})}, {{"to", kOnnxFloat}});
     const std::string least = builder_.add("Sub", {pairs, builder_.reshape_rows(slack, {1, 1})});
     const std::string largest =
         builder_.reduce("ReduceMax", builder_.add("Mul", {least, inverse}), 2, false);
@@ -189,6 +203,7 @@ class LabelWriter {
   GraphBuilder& builder_;
   const CalibrationArtifact& artifact_;
   const ScoreOptions& score_;
+  RoundingNodes rounding_;
   LogitHead logit_head_;
   std::string output_;
   std::string logits_;  // [N, C] float32

@@ -1,4 +1,12 @@
-// How much of the ends of an interval single precision loses.
+// What another runtime's rounding may do to the numbers of an exported network.
+//
+// Calibration measures how far the network's answers are from those in double precision
+// (fcp/calibration/rounding.h). fcp and another runtime, each with an error of that size, may differ
+// by twice the largest one that was seen, and rows that were not measured by more: regions allow
+// for kRoundingSafety times it, and for rows whose numbers x are larger than all that were measured
+// in proportion. Where that is not small beside the radius, the export is refused.
+//
+// A file whose rounding was not measured, as those of earlier versions, is looked at in one place:
 //
 // fcp and another runtime compute the ends of an exported interval in the network's precision, each
 // with roundings of its own. Where a ball is so small beside the feature that v ± r keeps few
@@ -14,9 +22,49 @@
 // Tested by tests/export/precision_test.cc.
 #pragma once
 
+#include <string>
+
 #include "fcp/bounds/walk.h"
+#include "fcp/calibration/artifact.h"
+#include "fcp/export/graph_builder.h"
 
 namespace fcp {
+
+constexpr double kRoundingSafety = 8;
+
+// The most that rounding may add to a radius, as a share of it; beyond, an export is refused.
+constexpr double kMostRounding = 0.25;
+
+// What rounding may do, as numbers and as nodes.
+class RoundingNodes {
+ public:
+  // Both must outlive it.
+  RoundingNodes(GraphBuilder& builder, const Rounding& rounding)
+      : builder_(builder), rounding_(rounding) {}
+
+  bool measured() const { return rounding_.measured(); }
+  // kRoundingSafety times the differences of an output, of logits, of scores.
+  double of_output(const std::string& name) const;
+  double of_logits() const { return kRoundingSafety * rounding_.logits.difference; }
+  double of_scores() const { return kRoundingSafety * rounding_.score.difference; }
+
+  // The difference at each row, [N, 1, …] of so many dimensions; "" where it is 0.
+  std::string node(double difference, size_t rank, torch::ScalarType type);
+
+  // The tensor and the difference of its row.
+  std::string added(const std::string& tensor, double difference, size_t rank,
+                    torch::ScalarType type);
+
+  // An Error where rounding is not small beside a radius, nor beside the slack of any export.
+  void check_radius(double radius) const;
+  // The same of a radius around an output.
+  void check_center(double radius, const std::string& output) const;
+
+ private:
+  GraphBuilder& builder_;
+  const Rounding& rounding_;
+  std::string growth_;  // [N, 1] doubles: how much larger than all measured rows, at least 1
+};
 
 // Beyond it an export is refused. The slack is 2^-17, and rounding loses about 2^-20.
 constexpr double kMostLoss = 0x1p-13;

@@ -96,25 +96,40 @@ int tail_pieces(int64_t quantiles, const NodeRadius& radius) {
 struct GrowthPieces {
   std::string length, gap;  // [N, K, P]: what is covered, and the gap of equal density
   torch::Tensor count;      // [P]
-  std::string first_gap;    // [N, K, Q − 1]: 1 at the gap where growth starts
-  std::string start;        // [N, K, 1]: its place among all pieces
+  torch::Tensor gap_unit;   // [P]: by how much the gap grows with the gaps it is made of
+  torch::Tensor tail_unit;  // [P]: the same of the length, 0 within the quantiles
+  std::string gaps;         // [N, K, Q − 1]: those between the quantiles
+  std::string first_start, last_start;  // [N, K, 1]: the gaps where growth starts, by number
 };
 
-// 1 at the shortest gap, of equal ones at the most central, of those at the lower.
-std::string first_gaps(NodeMath& math, const std::string& gaps, int64_t count) {
+// The number of the shortest gap, of equal ones the most central, of those the lower; or with
+// rounding, the lowest and the highest of those that may be the shortest.
+void find_starts(NodeMath& math, const std::string& rounding, int64_t count, GrowthPieces& pieces) {
+  const std::string shortest = math.reduce("ReduceMin", pieces.gaps, 2, true);
+  const torch::Tensor places = torch::arange(0, count, torch::kDouble);
+  if (!rounding.empty()) {
+    const std::string limit = math.add(shortest, math.mul(rounding, math.of(4)));
+    const std::string longer = math.less(limit, pieces.gaps);
+    const std::string away = math.mul(longer, math.of(1e6));
+    pieces.first_start = math.reduce("ReduceMin", math.add(away, math.of(places)), 2, true);
+    pieces.last_start = math.reduce("ReduceMax", math.sub(math.of(places), away), 2, true);
+    return;
+  }
   torch::Tensor centrality = torch::empty({count}, torch::kDouble);
   for (int64_t i = 0; i < count; ++i) {
     const auto away = static_cast<double>(std::abs(i - count / 2));
     centrality[i] = away + (i > count / 2 ? 0.25 : 0);
   }
-  const std::string shortest = math.reduce("ReduceMin", gaps, 2, true);
-  const std::string longer = math.less(shortest, gaps);  // 1 where it is not among the shortest
+  const std::string longer = math.less(shortest, pieces.gaps);  // 1 where it is not the shortest
   const std::string order = math.add(math.mul(longer, math.of(1e6)), math.of(centrality));
   const std::string least = math.reduce("ReduceMin", order, 2, true);
-  return math.sub(math.of(1.0), math.less(least, order));
+  const std::string first = math.sub(math.of(1.0), math.less(least, order));
+  pieces.first_start = pieces.last_start = math.matmul(first, places.unsqueeze(1));
 }
 
-GrowthPieces growth_pieces(NodeMath& math, const std::string& quantiles, int64_t count, int tails) {
+GrowthPieces growth_pieces(NodeMath& math, const std::string& quantiles, const QuantileGrid& grid,
+                           int tails) {
+  const int64_t count = grid.quantiles;
   const int64_t gaps = count - 1;
   torch::Tensor steps = torch::zeros({count, gaps}, torch::kDouble);
   torch::Tensor span = torch::zeros({count, 1}, torch::kDouble);
@@ -150,9 +165,11 @@ GrowthPieces growth_pieces(NodeMath& math, const std::string& quantiles, int64_t
   pieces.gap = join(upward_gaps);
   pieces.count =
       torch::cat({tail_counts.flip(0), torch::ones({gaps}, torch::kDouble), tail_counts});
-  pieces.first_gap = first_gaps(math, gap, gaps);
-  const torch::Tensor places = torch::arange(0, gaps, torch::kDouble) + tails;
-  pieces.start = math.matmul(pieces.first_gap, places.unsqueeze(1));
+  pieces.gap_unit =
+      torch::cat({upward_gaps.flip(0), torch::ones({gaps}, torch::kDouble), upward_gaps});
+  pieces.tail_unit = torch::cat({upwards.flip(0), torch::zeros({gaps}, torch::kDouble), upwards});
+  pieces.gaps = gap;
+  find_starts(math, grid.rounding, gaps, pieces);
   return pieces;
 }
 
@@ -167,7 +184,14 @@ Ends write_quantile_pair(GraphBuilder& builder, const QuantileGrid& grid, double
                         {-1, grid.outputs});
   };
   const std::string low = at(tail), high = at(1 - tail);
-  const std::string reach = math.mul(math.sub(high, low), radius_node(math, radius));
+  const std::string factor = radius_node(math, radius);
+  std::string reach = math.mul(math.sub(high, low), factor);
+  if (!grid.rounding.empty()) {  // δ of each end, and 2δ of their distance
+    const std::string more = math.reshape(grid.rounding, {-1, 1});
+    const std::string size =
+        math.add(math.mul(builder.add("Abs", {factor}), math.of(2)), math.of(1));
+    reach = math.add(reach, math.mul(more, size));
+  }
   return {math.sub(low, reach), math.add(high, reach)};
 }
 
@@ -182,12 +206,14 @@ Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
   NodeMath math(builder);
   const std::string quantiles = ascending_grid(math, grid);
   const int tails = tail_pieces(grid.quantiles, radius);
-  const GrowthPieces pieces = growth_pieces(math, quantiles, grid.quantiles, tails);
+  const GrowthPieces pieces = growth_pieces(math, quantiles, grid, tails);
   const int64_t count = pieces.count.size(0), outputs = grid.outputs;
   const torch::Tensor places = torch::arange(0, count, torch::kDouble);
-  const std::string one = math.of(1.0);
-  const std::string upper = math.less(pieces.start, math.of(places));  // [N, K, P]: 1 above
-  const std::string lower = math.less(math.of(places), pieces.start);
+  const std::string one = math.of(1.0), before_gaps = math.of(static_cast<double>(tails));
+  const std::string first_start = math.add(pieces.first_start, before_gaps);
+  const std::string last_start = math.add(pieces.last_start, before_gaps);
+  const std::string upper = math.less(last_start, math.of(places));  // [N, K, P]: 1 above
+  const std::string lower = math.less(math.of(places), first_start);
   const auto row = [&](const std::string& x) { return math.reshape(x, {-1, outputs, 1, count}); };
   const auto column = [&](const std::string& x) {
     return math.reshape(x, {-1, outputs, count, 1});
@@ -196,14 +222,28 @@ Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
   const torch::Tensor all = torch::ones({count, count}, torch::kDouble);
   const std::string between = math.add(math.mul(row(upper), math.of(all.tril())),
                                        math.mul(row(lower), math.of(all.triu())));
-  const std::string gaps_between =  // −1 where j is not one of them
-      math.add(math.mul(between, row(pieces.gap)), math.sub(between, one));
-  const std::string longest = math.reduce("ReduceMax", gaps_between, 3, false);
+  const auto longest_of = [&](const std::string& gap) {  // 0 and less where j is not one of them
+    const std::string gaps_between = math.add(math.mul(between, row(gap)), math.sub(between, one));
+    return math.reduce("ReduceMax", gaps_between, 3, false);
+  };
   // Of the other side: A_j < A_k; where j is on the lower side also A_j = A_k.
-  const std::string earlier = math.less(row(longest), column(longest));
-  const std::string not_later = math.sub(one, math.less(column(longest), row(longest)));
-  const std::string others = math.add(math.mul(math.mul(row(upper), column(lower)), earlier),
-                                      math.mul(math.mul(row(lower), column(upper)), not_later));
+  std::string others;
+  if (grid.rounding.empty()) {
+    const std::string longest = longest_of(pieces.gap);
+    const std::string earlier = math.less(row(longest), column(longest));
+    const std::string not_later = math.sub(one, math.less(column(longest), row(longest)));
+    others = math.add(math.mul(math.mul(row(upper), column(lower)), earlier),
+                      math.mul(math.mul(row(lower), column(upper)), not_later));
+  } else {
+    const std::string off = math.mul(grid.rounding, math.of(2 * pieces.gap_unit));
+    const std::string earlier =
+        math.less(row(longest_of(math.add(pieces.gap, off))),
+                  column(longest_of(math.max(math.sub(pieces.gap, off), math.of(0.0)))));
+    const std::string sides =
+        math.add(math.mul(row(upper), column(lower)), math.mul(row(lower), column(upper)));
+    const std::string sure = math.sub(one, math.less(pieces.first_start, pieces.last_start));
+    others = math.mul(math.mul(sides, earlier), math.reshape(sure, {-1, outputs, 1, 1}));
+  }
   const std::string own = math.mul(between, math.of(all - torch::eye(count, torch::kDouble)));
   const std::string before =
       math.add(math.reshape(math.matmul(math.add(own, others), pieces.count.unsqueeze(1)),
@@ -215,15 +255,34 @@ Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
       math.min(math.div(math.sub(given, before), math.of(pieces.count)), one), math.of(0.0));
   const std::string taken = math.mul(share, pieces.length);
   const auto sum = [&](const std::string& x) { return math.reduce("ReduceSum", x, 2, false); };
-  // The first gap: its middle, and half of it on both sides.
+  // The start: from q_i to q_(j+1); of a single gap its middle, and half of its share on both sides.
   const int64_t gaps = grid.quantiles - 1;
-  torch::Tensor middles = torch::zeros({grid.quantiles, gaps}, torch::kDouble);
-  for (int64_t i = 0; i < gaps; ++i) middles[i][i] = middles[i + 1][i] = 0.5;
-  const std::string middle = sum(math.mul(math.matmul(quantiles, middles), pieces.first_gap));
-  const std::string half =
-      math.mul(sum(math.mul(taken, math.sub(one, math.add(upper, lower)))), math.of(0.5));
-  Ends ends{math.sub(math.sub(middle, half), sum(math.mul(taken, lower))),
-            math.add(math.add(middle, half), sum(math.mul(taken, upper)))};
+  const torch::Tensor numbers = torch::arange(0, gaps, torch::kDouble);
+  const auto at = [&](const std::string& values, const std::string& start) {  // [N, K, G] at a gap
+    const std::string off = builder.add("Abs", {math.sub(math.of(numbers), start)});
+    return sum(math.mul(values, math.max(math.sub(one, off), math.of(0.0))));
+  };
+  torch::Tensor below = torch::zeros({grid.quantiles, gaps}, torch::kDouble);
+  torch::Tensor above = torch::zeros({grid.quantiles, gaps}, torch::kDouble);
+  for (int64_t i = 0; i < gaps; ++i) below[i][i] = above[i + 1][i] = 1;
+  const std::string several = math.less(pieces.first_start, pieces.last_start);
+  const std::string part = math.max(math.max(math.min(given, one), math.of(0.0)),
+                                    several);  // of the start that is taken
+  const std::string rest =
+      math.mul(math.reshape(math.mul(math.sub(one, part), math.of(0.5)), {-1, outputs}),
+               at(pieces.gaps, pieces.first_start));
+  Ends ends{math.sub(math.add(at(math.matmul(quantiles, below), pieces.first_start), rest),
+                     sum(math.mul(taken, lower))),
+            math.add(math.sub(at(math.matmul(quantiles, above), pieces.last_start), rest),
+                     sum(math.mul(taken, upper)))};
+  if (!grid.rounding.empty()) {  // δ of the quantiles, and what tails make of 2δ
+    const std::string more = math.reshape(grid.rounding, {-1, 1});
+    const auto off = [&](const std::string& side) {
+      const std::string reach = sum(math.mul(math.mul(share, side), math.of(2 * pieces.tail_unit)));
+      return math.mul(more, math.add(reach, one));
+    };
+    ends = {math.sub(ends.lower, off(lower)), math.add(ends.upper, off(upper))};
+  }
   if (radius.rectifier.empty()) return ends;
   // Everything, where the rectified radius takes all pieces.
   const double most = grown_limit(grid.quantiles);

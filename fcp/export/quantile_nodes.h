@@ -9,6 +9,10 @@
 //               So the gaps before k are counted by a comparison of all pairs, and the share of k
 //               that is taken is clip((r − count before k) / count of k, 0, 1).
 //
+// With quantiles that may be off by δ, a gap is off by 2δ. What may be taken is then taken: a gap j
+// counts as before k only where A_j < A_k in any case, and where another gap may be the shortest one,
+// all gaps from the lowest to the highest of these are the start, and no gap of the other side counts.
+//
 // Tail pieces are written as far as the radius can reach: piece j is longer than all gaps together
 // from 2^(3j+1) > 64 (Q − 1) on, hence taken after all of them. Cost of density: (Q + 9)² numbers
 // per row and output for a radius within the gaps; (Q + 47)² where the radius is rectified.
@@ -27,6 +31,8 @@ struct QuantileGrid {
   std::string name;
   int64_t outputs = 1;    // K
   int64_t quantiles = 2;  // Q
+  // δ [N, 1, 1] or [1] doubles: how far the other runtime's quantiles may be off; empty: not at all.
+  std::string rounding{};
 };
 
 // A radius: a number, and a tensor [N, 1] of doubles that is added or multiplies it; empty: none.

@@ -8,13 +8,9 @@
 namespace fcp {
 namespace {
 
-constexpr int64_t kOnnxFloat = 1, kOnnxHalf = 10, kOnnxBrainFloat = 16;
+constexpr int64_t kOnnxFloat = 1, kOnnxHalf = 10, kOnnxDouble = 11, kOnnxBrainFloat = 16;
 
 bool is_half(torch::ScalarType type) { return type == torch::kHalf || type == torch::kBFloat16; }
-
-void widen(torch::Tensor& tensor) {
-  if (is_half(tensor.scalar_type())) tensor = tensor.to(torch::kFloat);
-}
 
 // Attributes that hold a number of an element type.
 const std::set<std::string>& type_attributes() {
@@ -22,29 +18,44 @@ const std::set<std::string>& type_attributes() {
   return names;
 }
 
-}  // namespace
-
-void widen_half(Graph& graph) {
-  const auto widen_inside = [](Subgraph& inner) {
-    Graph wide = *inner;
-    widen_half(wide);
-    inner = std::make_shared<const Graph>(std::move(wide));
+// Floating-point types become float32, those of 16 bits alone, or float64, all of them.
+void widen(Graph& graph, bool to_double) {
+  const torch::ScalarType wide = to_double ? torch::kDouble : torch::kFloat;
+  const auto grows = [&](torch::ScalarType type) {
+    return is_half(type) || (to_double && type == torch::kFloat);
   };
-  for (auto& [name, tensor] : graph.initializers) widen(tensor);
+  const auto widen_tensor = [&](torch::Tensor& tensor) {
+    if (grows(tensor.scalar_type())) tensor = tensor.to(wide);
+  };
+  for (auto& [name, tensor] : graph.initializers) widen_tensor(tensor);
   for (auto* infos : {&graph.inputs, &graph.outputs}) {
     for (TensorInfo& info : *infos) {
-      if (is_half(info.type)) info.type = torch::kFloat;
+      if (grows(info.type)) info.type = wide;
     }
   }
   for (Node& node : graph.nodes) {
     for (auto& [name, value] : node.attributes) {
-      if (auto* tensor = std::get_if<torch::Tensor>(&value)) widen(*tensor);
-      if (auto* inner = std::get_if<Subgraph>(&value)) widen_inside(*inner);
+      if (auto* tensor = std::get_if<torch::Tensor>(&value)) widen_tensor(*tensor);
+      if (auto* inner = std::get_if<Subgraph>(&value)) {
+        Graph grown = **inner;
+        widen(grown, to_double);
+        *inner = std::make_shared<const Graph>(std::move(grown));
+      }
       auto* type = std::get_if<int64_t>(&value);
-      const bool names_type = type != nullptr && type_attributes().contains(name);
-      if (names_type && (*type == kOnnxHalf || *type == kOnnxBrainFloat)) *type = kOnnxFloat;
+      if (type == nullptr || !type_attributes().contains(name)) continue;
+      const bool half = *type == kOnnxHalf || *type == kOnnxBrainFloat;
+      if (half || (to_double && *type == kOnnxFloat)) *type = to_double ? kOnnxDouble : kOnnxFloat;
     }
   }
+}
+
+}  // namespace
+
+void widen_half(Graph& graph) { widen(graph, /*to_double=*/false); }
+
+Graph in_double(Graph graph) {
+  widen(graph, /*to_double=*/true);
+  return graph;
 }
 
 }  // namespace fcp

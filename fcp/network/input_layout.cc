@@ -1,6 +1,7 @@
 #include "fcp/network/input_layout.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -234,12 +235,24 @@ Graph unpack_inputs(const Graph& network) {
   const InputLayout layout = *layout_of(network);
   Graph graph = network;
   graph.inputs = own_inputs(network);
-  std::erase_if(graph.nodes, [](const Node& node) { return is_part_of_packing(node.name); });
-  std::erase_if(graph.initializers, [](const auto& one) { return is_part_of_packing(one.first); });
-  const bool read = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
-    return std::find(node.inputs.begin(), node.inputs.end(), kRowsInput) != node.inputs.end();
+  // Of the packing, only what makes the inputs goes: an export may read tensors of it by name.
+  std::set<std::string> needed;
+  for (const TensorInfo& output : graph.outputs) needed.insert(output.name);
+  const std::vector<Node> nodes = std::move(graph.nodes);
+  graph.nodes.clear();
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    const std::string& made = node->outputs[0];
+    const bool own = std::any_of(graph.inputs.begin(), graph.inputs.end(),
+                                 [&](const TensorInfo& input) { return input.name == made; });
+    if (is_part_of_packing(node->name) && (own || !needed.contains(made))) continue;
+    needed.insert(node->inputs.begin(), node->inputs.end());
+    graph.nodes.push_back(*node);
+  }
+  std::reverse(graph.nodes.begin(), graph.nodes.end());
+  std::erase_if(graph.initializers, [&](const auto& one) {
+    return is_part_of_packing(one.first) && !needed.contains(one.first);
   });
-  if (read) {
+  if (needed.contains(kRowsInput)) {
     NodeList list(graph);
     add_rows(layout, list);
     graph.nodes.insert(graph.nodes.begin(), list.nodes.begin(), list.nodes.end());

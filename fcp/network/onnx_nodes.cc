@@ -97,8 +97,14 @@ TensorInfo read_info_inside(const onnx::ValueInfoProto& message, const std::stri
   }
   TensorInfo info;
   info.name = message.name();
-  info.known_rank = false;
   info.type = torch_type(type.tensor_type().elem_type()).value_or(torch::ScalarType::Undefined);
+  // Kept for the file that is written again: ONNX Runtime refuses a Loop whose body does not say
+  // that its counter is a single number. The operators that run the graph do not look at shapes.
+  info.known_rank = type.tensor_type().has_shape();
+  for (const auto& dimension : type.tensor_type().shape().dim()) {
+    info.shape.push_back(dimension.has_dim_value() ? dimension.dim_value() : kDynamic);
+    info.dimension_names.push_back(dimension.dim_param());
+  }
   return info;
 }
 

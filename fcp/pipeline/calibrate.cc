@@ -1,6 +1,7 @@
 #include "fcp/pipeline/calibrate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -283,6 +284,36 @@ void check_first_rows(const Network& network, RowSource& source) {
   if (some && rows.x.rows() >= 2) check_rows_apart(network, view(rows.x));
 }
 
+// The first rows, as many as rounding is measured on.
+torch::Tensor rows_for_rounding(const Graph& network, RowSource& source) {
+  const size_t wanted = rounding_rows(network);
+  std::vector<torch::Tensor> parts;
+  size_t found = 0;
+  source.rewind();
+  for (Rows rows; found < wanted;) {
+    const size_t most = std::min(wanted - found, source.usual_batch().value_or(wanted));
+    if (!source.next(most, rows)) break;
+    found += rows.x.rows();
+    parts.push_back(view(rows.x).clone());
+  }
+  source.rewind();
+  return parts.empty() ? torch::Tensor() : torch::cat(parts);
+}
+
+// The radii at which regions are compared: at the level that choices are made for and at others.
+std::vector<double> radii_for_rounding(const CalibrationArtifact& artifact) {
+  std::vector<double> radii, scores;
+  for (const double score : artifact.rows.scores) {
+    if (std::isfinite(score)) scores.push_back(score);
+  }
+  std::sort(scores.begin(), scores.end());
+  for (const double share : {0.5, 0.9, 0.99}) {
+    if (scores.empty()) break;
+    radii.push_back(scores[static_cast<size_t>(share * static_cast<double>(scores.size() - 1))]);
+  }
+  return radii;
+}
+
 // The artifact before it has rows.
 CalibrationArtifact begin_artifact(const SelectedOptions& options, const ScoredNetwork& predictor,
                                    const CalibrateSettings& settings) {
@@ -312,6 +343,8 @@ CalibrateResult calibrate_with(const SelectedOptions& options, RowSource& source
   } else if (untried) {
     check_first_rows(whole_network(options.network, options.score), source);
   }
+  const torch::Tensor few =
+      ranks.rank() == 0 ? rows_for_rounding(options.network, source) : torch::Tensor();
   CalibrateResult result;
   CalibrationArtifact& artifact = result.artifact;
   artifact = begin_artifact(options, predictor, settings);
@@ -334,6 +367,10 @@ CalibrateResult calibrate_with(const SelectedOptions& options, RowSource& source
   collected.finish(ranks, result);
   if (ranks.rank() != 0) return result;
 
+  if (few.defined()) {
+    artifact.rounding = measure_rounding(artifact.network, artifact.score, artifact.cut, few,
+                                         radii_for_rounding(artifact));
+  }
   result.findings = findings_of(collected, artifact);
   artifact.provenance = provenance_of(artifact, collected, context.seed, result.unhashed.empty());
   artifact.provenance.insert(settings.provenance.begin(), settings.provenance.end());

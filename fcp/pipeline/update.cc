@@ -169,6 +169,7 @@ CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
   const size_t fresh = result.artifact.rows.count();
   const std::vector<size_t> kept = kept_rows(artifact, options, fresh, context.seed);
   add_old_rows(artifact, kept, result.artifact);
+  result.artifact.rounding = joined(artifact.rounding, result.artifact.rounding);
   chain_provenance(artifact, options, fresh, kept.size(), result.artifact);
   make_calibration(result.artifact.calibration, result.artifact.rows);  // complains of misfits
   return result;

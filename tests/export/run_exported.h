@@ -11,6 +11,7 @@
 #include <torch/utils.h>
 
 #include "fcp/network/graph.h"
+#include "fcp/network/half.h"
 #include "fcp/network/op.h"
 
 namespace fcp {
@@ -39,19 +40,6 @@ inline Tensors run_sorting_op(const Node& node, const Tensors& in) {
   if (op != "TopK") return {};
   const auto [values, order] = torch::sort(in[0], /*stable=*/true, -1, /*descending=*/true);
   return {values, order};
-}
-
-// The same graph in double precision: another arithmetic, as another runtime is.
-inline Graph in_double(Graph graph) {
-  for (auto& [name, tensor] : graph.initializers) {
-    if (tensor.scalar_type() == torch::kFloat) tensor = tensor.to(torch::kDouble);
-  }
-  for (Node& node : graph.nodes) {
-    if (node.op == "Cast" && std::get<int64_t>(node.attributes.at("to")) == 1) {
-      node.attributes["to"] = int64_t{11};
-    }
-  }
-  return graph;
 }
 
 // The outputs of the graph by name.

@@ -68,6 +68,8 @@ class Inside {
   static Graph prepared(OpArguments& arguments, const std::string& name) {
     Graph graph = arguments.graph(name);
     graph.opset = arguments.opset();
+    // A state may grow from one iteration to the next, whatever the file declares.
+    for (TensorInfo& input : graph.inputs) input.known_rank = false;
     for (TensorInfo& input : graph.inputs) {  // not what the file says: states change their shape
       input.type = torch::ScalarType::Undefined;
       input.known_rank = false;

@@ -13,6 +13,8 @@
 #include "fcp/network/input_layout.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/scores/cross_labels.h"
+#include "fcp/training/cross_fit.h"
 
 namespace fcp {
 namespace {
@@ -165,6 +167,7 @@ CalibrationArtifact artifact_from_graph(Graph artefact, const std::string& name)
   }
   try {
     read_settings(metadata.at(kSettings), artifact);
+    if (is_cross_score(artifact.score.name)) sort_cross_rows(artifact.network);
     take_rows_of(artifact.network, artifact.rows);
     artifact.ratio = take_ratio(artifact.network);
     artifact.score.scale = numbers_of<double>(take(artifact.network, kScale, torch::kDouble, 1));

@@ -6,6 +6,14 @@
 #include "fcp/base/error.h"
 
 namespace fcp {
+namespace {
+
+[[noreturn]] void fail_wide(const CsvLine& text, const std::string& name) {
+  fail(name, ": line ", text.line, ": a row of more than ", kMostCells,
+       " cells, expected fewer; wider tables are read from .npy");
+}
+
+}  // namespace
 
 void CsvCells::split(const CsvLine& text, char separator, const std::string& name) {
   line_ = text.line;
@@ -13,9 +21,14 @@ void CsvCells::split(const CsvLine& text, char separator, const std::string& nam
   if (std::memchr(text.first, 0, static_cast<size_t>(text.last - text.first)) != nullptr) {
     fail(name, ": line ", line_, ": holds a NUL byte, expected UTF-8 text; is it UTF-16?");
   }
+  const bool long_text = static_cast<size_t>(text.last - text.first) >= kMostCells;
   if (text.quotes) {
     split_quoted(text.first, text.last, separator, name);
+    if (cells_.size() > kMostCells) fail_wide(text, name);
   } else {
+    const auto separators =
+        long_text ? static_cast<size_t>(std::count(text.first, text.last, separator)) : 0;
+    if (separators >= kMostCells) fail_wide(text, name);
     split_plain(text.first, text.last, separator);
   }
 }
@@ -45,7 +58,7 @@ void CsvCells::split_quoted(const char* at, const char* last, char separator,
       cells_.emplace_back(at, static_cast<size_t>(end - at));
       at = end;
     }
-    if (at == last) return;
+    if (at == last || cells_.size() > kMostCells) return;
     ++at;
   }
 }

@@ -10,6 +10,10 @@
 
 namespace fcp {
 
+// A cell takes hundreds of times the byte that it may have in the file, and far more than that in a
+// packed one.
+constexpr size_t kMostCells = size_t{1} << 18;
+
 // The text of a row, without its line end.
 struct CsvLine {
   const char* first = nullptr;
@@ -20,7 +24,8 @@ struct CsvLine {
 
 class CsvCells {
  public:
-  // `name` of the file, for errors: a NUL byte, text behind a closing quote.
+  // `name` of the file, for errors: a NUL byte, text behind a closing quote, too many
+  // cells.
   void split(const CsvLine& text, char separator, const std::string& name);
 
   // Quotes removed. Valid until the next row is split, and as long as its text is.

@@ -10,7 +10,7 @@ namespace fcp {
 namespace {
 
 constexpr size_t kReadSize = size_t{1} << 20;
-constexpr size_t kLongestRow = size_t{1} << 28;
+constexpr size_t kLongestRow = size_t{1} << 26;
 constexpr size_t kMostEmptyLines = 1000000;
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 

@@ -7,6 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/op.h"
+#include "fcp/network/tensor_memory.h"
 
 namespace fcp {
 namespace {
@@ -72,11 +73,16 @@ void fold_constants(Graph& graph) {
       kept.push_back(std::move(node));
       continue;
     }
+    const auto check = [&](double bytes) {
+      if (bytes <= static_cast<double>(budget)) return;
+      fail(describe(node), ": constants grow beyond ", budget, " bytes");
+    };
+    check(static_cast<double>(folded) + expected_bytes(node, inputs));
     const Tensors outputs = make_op(node, graph.opset)->forward(inputs);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty() || i >= outputs.size()) continue;
       folded += outputs[i].nbytes();
-      if (folded > budget) fail(describe(node), ": constants grow beyond ", budget, " bytes");
+      check(static_cast<double>(folded));
       graph.initializers[node.outputs[i]] = outputs[i].contiguous();
     }
   }

@@ -19,7 +19,11 @@ double expected_bytes(const Node& node, const Tensors& inputs);
 
 class TensorMemory {
  public:
+  // A network inside another one's node starts with what that one has, on the same thread.
   explicit TensorMemory(size_t slots);
+  ~TensorMemory();
+  TensorMemory(const TensorMemory&) = delete;
+  TensorMemory& operator=(const TensorMemory&) = delete;
 
   // Errors name the node, what it takes and what there is.
   void before(const Node& node, const Tensors& inputs) const;
@@ -30,8 +34,23 @@ class TensorMemory {
   void check(const Node& node, double bytes) const;
 
   double budget_;
-  double alive_ = 0;
+  const TensorMemory* around_;
+  double alive_;
   std::vector<double> by_slot_;
+};
+
+// Bytes that a node holds while networks inside it run: the states and parts of a loop.
+class HeldTensors {
+ public:
+  HeldTensors() = default;
+  ~HeldTensors();
+  HeldTensors(const HeldTensors&) = delete;
+  HeldTensors& operator=(const HeldTensors&) = delete;
+
+  void set(double bytes);
+
+ private:
+  double bytes_ = 0;
 };
 
 // Zeros of a shape that a file declares for `name`; an Error where they would not fit the budget.

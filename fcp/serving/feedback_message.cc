@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +14,8 @@ namespace fcp {
 namespace {
 
 using FeedbackJson = nlohmann::json;
+
+constexpr uint64_t kLargestRow = std::numeric_limits<int32_t>::max();
 
 float truth_number(const FeedbackJson& value, const std::vector<std::string>& class_names,
                    const std::string& where) {
@@ -41,7 +45,11 @@ TruthReport read_truth(const FeedbackJson& json, const std::vector<std::string>&
   check_id(told.id);
   if (row != json.end()) {
     if (!row->is_number_unsigned()) fail(where, ": its row is not a number from 0 on");
-    told.row = static_cast<int64_t>(row->get<uint32_t>());
+    const auto number = row->get<uint64_t>();
+    if (number > kLargestRow) {
+      fail(where, ": its row is ", number, ", expected at most ", kLargestRow);
+    }
+    told.row = static_cast<int64_t>(number);
   }
   if (truth == json.end()) fail(where, ": has no 'truth'");
   if (!truth->is_array()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <torch/utils.h>
@@ -61,12 +62,42 @@ const char* protocol_type(torch::ScalarType type) {
   }
 }
 
+template <typename Integer>
+bool is_within(double value) {
+  // The largest of 64 bits is no double; the next power of two is.
+  return value >= static_cast<double>(std::numeric_limits<Integer>::min()) &&
+         value < static_cast<double>(std::numeric_limits<Integer>::max()) + 1;
+}
+
+bool fits_integer(double value, torch::ScalarType type) {
+  switch (type) {
+    case torch::kLong:
+      return is_within<int64_t>(value);
+    case torch::kInt:
+      return is_within<int32_t>(value);
+    case torch::kShort:
+      return is_within<int16_t>(value);
+    case torch::kChar:
+      return is_within<int8_t>(value);
+    case torch::kByte:
+      return is_within<uint8_t>(value);
+    default:
+      return true;
+  }
+}
+
 // What is wrong with a number of an input of this type; empty: nothing. Rows are float32 here: a
 // number of more digits would reach the network as another.
 std::string number_complaint(double value, torch::ScalarType type, bool missing_allowed) {
   if (std::isnan(value)) return missing_allowed ? "" : "found NaN, expected a number";
   if (!c10::isFloatingType(type) && value != std::floor(value)) {
     return concat("found ", value, ", expected a whole number");
+  }
+  if (std::isfinite(value) && std::abs(value) > std::numeric_limits<float>::max()) {
+    return concat("found ", value, ", beyond what single precision holds");
+  }
+  if (!fits_integer(value, type)) {
+    return concat("found ", value, ", beyond what ", protocol_type(type), " holds");
   }
   const bool same = static_cast<double>(static_cast<float>(value)) == value;
   if (!is_wide(type) || same || std::abs(value) < 0x1p24) return "";
@@ -187,13 +218,15 @@ ServedRows ServedModel::rows_of_tensors(const TensorRequest& request) const {
          "'; send columns by name instead of a tensor");
   }
   ServedRows rows{.rows = request.inputs[0].rows(), .x = {}, .groups = {}};
+  std::vector<const RequestTensor*> given;  // all of them, before memory is taken for their rows
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const auto found =
         std::find_if(request.inputs.begin(), request.inputs.end(),
                      [&](const RequestTensor& one) { return one.name == inputs_[i].name; });
     if (found == request.inputs.end()) fail("input '", inputs_[i].name, "' is missing");
-    const auto* numbers = std::get_if<std::vector<double>>(&found->data);
-    if (numbers == nullptr) fail("input '", found->name, "': found BYTES, expected numbers");
+    if (!std::holds_alternative<std::vector<double>>(found->data)) {
+      fail("input '", found->name, "': found BYTES, expected numbers");
+    }
     std::vector<int64_t> expected = inputs_[i].shape;
     expected[0] = static_cast<int64_t>(rows.rows);
     if (found->shape != expected || rows.rows == 0) {
@@ -201,24 +234,28 @@ ServedRows ServedModel::rows_of_tensors(const TensorRequest& request) const {
            shape_text(inputs_[i].shape), " with ",
            i == 0 ? "at least one row" : concat(rows.rows, " rows"));
     }
-    rows.x.resize(rows.rows * row_size_);  // whose numbers are there, by their shape
+    given.push_back(&*found);
+  }
+  if (request.inputs.size() != inputs_.size()) {
+    fail("found ", request.inputs.size(), " inputs, expected ", inputs_.size());
+  }
+  rows.x.resize(rows.rows * row_size_);  // whose numbers are there, by their shapes
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const auto& numbers = std::get<std::vector<double>>(given[i]->data);
     const InputPlace& place = layout_.places[i];
     const auto width = static_cast<size_t>(place.columns);
-    for (size_t k = 0; k < numbers->size(); ++k) {
-      const double value = (*numbers)[k];
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      const double value = numbers[k];
       const size_t row = k / width, column = k % width;
       const bool missing_allowed = missing_allowed_[static_cast<size_t>(place.first) + column];
       const std::string complaint = number_complaint(value, place.input.type, missing_allowed);
       if (!complaint.empty()) {
-        fail("input '", found->name, "': row ", row, ", column ", column,
+        fail("input '", given[i]->name, "': row ", row, ", column ", column,
              " (both from 0): ", complaint);
       }
       rows.x[row * row_size_ + static_cast<size_t>(place.first) + column] =
           static_cast<float>(value);
     }
-  }
-  if (request.inputs.size() != inputs_.size()) {
-    fail("found ", request.inputs.size(), " inputs, expected ", inputs_.size());
   }
   return rows;
 }

@@ -1,5 +1,9 @@
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -90,6 +94,26 @@ class SqliteStatement : public SqlStatement {
   int next_ = 1;
 };
 
+// A file that its owner alone can read, also where it was there before. −1, with errno, where it
+// cannot be opened.
+int open_private(const std::string& path, bool make = true) {
+  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (make ? O_CREAT : 0);
+  const int file = ::open(path.c_str(), flags, 0600);
+  if (file >= 0) fchmod(file, 0600);  // of another owner's file it fails, and that owner decides
+  return file;
+}
+
+// A folder that was there before is closed to others where it holds nothing but the state; what
+// else people keep in a folder may be for others.
+void close_folder(const std::string& folder) {
+  const std::set<std::string> own = {"lock", "feedback.db", "feedback.db-wal", "feedback.db-shm"};
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (!own.contains(entry.path().filename().string())) return;
+  }
+  if (!error) chmod(folder.c_str(), 0700);
+}
+
 class SqliteDatabase : public SqlDatabase {
  public:
   SqliteDatabase(const std::string& folder, bool exclusive) : file_(folder + "/feedback.db") {
@@ -151,9 +175,19 @@ class SqliteDatabase : public SqlDatabase {
     if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
       fail(folder, ": cannot be made: ", std::strerror(errno));
     }
-    lock_ = ::open((folder + "/lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    lock_ = open_private(folder + "/lock");
     if (lock_ < 0) fail(folder, ": cannot be written: ", std::strerror(errno));
     if (flock(lock_, LOCK_EX | LOCK_NB) != 0) fail(folder, ": another server is using it");
+    // SQLite gives a new database what the umask leaves, and its log the permissions of the
+    // database.
+    const int database = open_private(file_);
+    if (database < 0) fail(file_, ": cannot be written: ", std::strerror(errno));
+    ::close(database);
+    for (const char* end : {"-wal", "-shm"}) {
+      const int log = open_private(file_ + end, /*make=*/false);
+      if (log >= 0) ::close(log);
+    }
+    close_folder(folder);
   }
 
   std::string file_;

@@ -1,5 +1,6 @@
 // From the body of an infer request to a TensorRequest.
 #include <limits>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -151,10 +152,14 @@ RequestTensor read_input(const Json& json, std::string_view& bytes, const Tensor
 std::vector<RequestedOutput> read_outputs(const Json& json, bool binary) {
   if (!json.is_array()) fail("'outputs' is not a list");
   std::vector<RequestedOutput> outputs;
+  std::set<std::string> names;  // the same one a thousand times would make a thousand copies
   for (const Json& one : json) {
     if (!one.is_object()) fail("an output is not an object");
     outputs.push_back(
         {text_member(one, "name", "an output"), flag_parameter(one, "binary_data", binary)});
+    if (!names.insert(outputs.back().name).second) {
+      fail("output '", outputs.back().name.substr(0, 80), "' is named twice");
+    }
   }
   return outputs;
 }
@@ -217,7 +222,12 @@ TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> 
   if (inputs->size() > limits.inputs) {
     fail("found ", inputs->size(), " inputs, at most ", limits.inputs, " are taken");
   }
-  for (const Json& one : *inputs) request.inputs.push_back(read_input(one, bytes, limits));
+  std::set<std::string> names;
+  for (const Json& one : *inputs) {
+    request.inputs.push_back(read_input(one, bytes, limits));
+    const std::string& name = request.inputs.back().name;
+    if (!names.insert(name).second) fail("input '", name.substr(0, 80), "' is given twice");
+  }
   if (!bytes.empty()) fail("there are ", bytes.size(), " bytes after the last input");
   if (const Json* outputs = member(json, "outputs")) {
     request.outputs = read_outputs(*outputs, request.binary_outputs);

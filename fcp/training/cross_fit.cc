@@ -16,6 +16,13 @@ namespace {
 
 constexpr int64_t kNoFold = -1;
 
+// Constants of the graph: for each calibration row its fold and residual; of classes the columns of
+// its fold.
+constexpr char kCrossFold[] = "cross_fold";
+constexpr char kCrossResidual[] = "cross_residual";
+constexpr char kCrossColumn[] = "cross_column";
+constexpr char kCrossOnes[] = "cross_ones";
+
 // The fold of each row, at random and equally many of each; kNoFold of those left over.
 std::vector<int64_t> deal_folds(size_t rows, int64_t folds, uint64_t seed) {
   std::vector<int64_t> fold_of(rows, kNoFold);
@@ -80,14 +87,14 @@ void append_mean(Graph& graph, int64_t folds, int64_t columns, const char* outpu
 void finish_numbers(Graph& graph, const std::vector<std::string>& answers, const DealtRows& dealt,
                     const torch::Tensor& residuals) {
   const auto rows = static_cast<int64_t>(dealt.places.size());
-  graph.initializers["cross_fold"] = torch::tensor(dealt.folds, torch::kLong);
-  graph.initializers["cross_residual"] = residuals.view({1, rows}).contiguous();
+  graph.initializers[kCrossFold] = torch::tensor(dealt.folds, torch::kLong);
+  graph.initializers[kCrossResidual] = residuals.view({1, rows}).contiguous();
   append_node(graph, "Concat", answers, "cross_answers", {{"axis", int64_t{1}}});
   append_mean(graph, static_cast<int64_t>(answers.size()), 1, "prediction");
-  append_node(graph, "Gather", {"cross_answers", "cross_fold"}, "cross_center",
+  append_node(graph, "Gather", {"cross_answers", kCrossFold}, "cross_center",
               {{"axis", int64_t{1}}});
-  append_node(graph, "Sub", {"cross_center", "cross_residual"}, "fcp.cross_low");
-  append_node(graph, "Add", {"cross_center", "cross_residual"}, "fcp.cross_high");
+  append_node(graph, "Sub", {"cross_center", kCrossResidual}, "fcp.cross_low");
+  append_node(graph, "Add", {"cross_center", kCrossResidual}, "fcp.cross_high");
   graph.outputs = {batch_of("prediction", 1), batch_of("fcp.cross_low", rows),
                    batch_of("fcp.cross_high", rows)};
 }
@@ -98,7 +105,7 @@ std::string append_surprise(Graph& graph, const std::string& logits, const std::
               {{"axes", std::vector<int64_t>{1}}, {"keepdims", int64_t{1}}});
   append_node(graph, "Sub", {logits, name + "_largest"}, name + "_lowered");
   append_node(graph, "Exp", {name + "_lowered"}, name + "_shares");
-  append_node(graph, "MatMul", {name + "_shares", "cross_ones"}, name + "_sum");
+  append_node(graph, "MatMul", {name + "_shares", kCrossOnes}, name + "_sum");
   append_node(graph, "Log", {name + "_sum"}, name + "_log");
   append_node(graph, "Sub", {name + "_log", name + "_lowered"}, name);
   return name;
@@ -109,10 +116,10 @@ void finish_labels(Graph& graph, const std::vector<std::string>& answers, const 
                    const torch::Tensor& residuals, int64_t classes) {
   const auto rows = static_cast<int64_t>(dealt.places.size());
   const torch::Tensor folds = torch::tensor(dealt.folds, torch::kLong);
-  graph.initializers["cross_ones"] = torch::ones({classes, 1});
-  graph.initializers["cross_column"] =
+  graph.initializers[kCrossOnes] = torch::ones({classes, 1});
+  graph.initializers[kCrossColumn] =
       (folds.unsqueeze(1) * classes + torch::arange(classes, torch::kLong)).flatten();
-  graph.initializers["cross_residual"] =
+  graph.initializers[kCrossResidual] =
       residuals.view({rows, 1}).expand({rows, classes}).reshape({1, rows * classes});
   std::vector<std::string> surprises;
   for (size_t fold = 0; fold < answers.size(); ++fold) {
@@ -121,9 +128,9 @@ void finish_labels(Graph& graph, const std::vector<std::string>& answers, const 
   append_node(graph, "Concat", answers, "cross_answers", {{"axis", int64_t{1}}});
   append_mean(graph, static_cast<int64_t>(answers.size()), classes, "logits");
   append_node(graph, "Concat", surprises, "cross_surprises", {{"axis", int64_t{1}}});
-  append_node(graph, "Gather", {"cross_surprises", "cross_column"}, "cross_each",
+  append_node(graph, "Gather", {"cross_surprises", kCrossColumn}, "cross_each",
               {{"axis", int64_t{1}}});
-  append_node(graph, "Sub", {"cross_each", "cross_residual"}, "fcp.cross_margins");
+  append_node(graph, "Sub", {"cross_each", kCrossResidual}, "fcp.cross_margins");
   graph.outputs = {batch_of("logits", classes), batch_of("fcp.cross_margins", rows * classes)};
 }
 
@@ -163,6 +170,29 @@ std::string train_fold(const Array& x, const Array& y, const TabularOptions& opt
 
 }  // namespace
 
+void sort_cross_rows(Graph& graph) {
+  auto& tensors = graph.initializers;
+  const bool labels = tensors.contains(kCrossColumn);
+  const auto place = tensors.find(labels ? kCrossColumn : kCrossFold);
+  const auto residual = tensors.find(kCrossResidual);
+  if (place == tensors.end() || residual == tensors.end()) return;
+  const int64_t classes =
+      labels && tensors.contains(kCrossOnes) ? tensors.at(kCrossOnes).numel() : 1;
+  const int64_t count = place->second.numel();
+  if (classes < 1 || count % classes != 0 || residual->second.numel() != count ||
+      place->second.scalar_type() != torch::kLong || !residual->second.is_floating_point()) {
+    return;  // not of this recipe, and run as it is
+  }
+  const torch::Tensor places = place->second.reshape({-1, classes}).contiguous();
+  const torch::Tensor residuals = residual->second.reshape({-1, classes}).contiguous();
+  const torch::Tensor by_residual = residuals.to(torch::kDouble).select(1, 0).argsort();
+  const torch::Tensor folds = places.select(1, 0).index_select(0, by_residual);
+  const torch::Tensor order =
+      by_residual.index_select(0, std::get<1>(folds.sort(/*stable=*/true, 0, false)));
+  place->second = places.index_select(0, order).reshape(place->second.sizes());
+  residual->second = residuals.index_select(0, order).reshape(residual->second.sizes());
+}
+
 CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& options, int64_t folds,
                        const std::function<void(int64_t fold)>& progress) {
   check_crossed(x, y, options, folds);
@@ -196,6 +226,7 @@ CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& opt
   } else {
     finish_numbers(result.graph, answers, dealt, residuals);
   }
+  sort_cross_rows(result.graph);
   sort_and_check(result.graph);
   result.error = holdout_error(options.loss, result.out_of_fold, truth);
   result.warnings = training_warnings(result.error, {}, 0);

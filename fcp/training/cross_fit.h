@@ -38,4 +38,10 @@ struct CrossFit {
 CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& options, int64_t folds,
                        const std::function<void(int64_t fold)>& progress = {});
 
+// Puts the calibration rows of such a graph in the order of their folds and, in a fold, of their
+// residuals, so that their order does not tell which row has which. Nothing depends on it: regions
+// count rows. Graphs that are made here have it; those of earlier versions had the order of the
+// training rows.
+void sort_cross_rows(Graph& graph);
+
 }  // namespace fcp

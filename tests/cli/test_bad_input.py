@@ -1,4 +1,5 @@
 """Wrong input: one line that says what and where, exit code 1 (2 for bad usage), nothing left behind."""
+import gzip
 import json
 import os
 import subprocess
@@ -84,6 +85,15 @@ class BadInput(program.Case):
     def test_empty_csv(self):
         self.write("e.csv", "")
         self.assertEqual(self.calibration_fails("e.csv"), "e.csv: the file is empty")
+
+    def test_ten_million_commas(self):
+        """Ten kilobytes of gzip; a cell takes far more than a byte of memory."""
+        with gzip.open(os.path.join(self.folder, "w.csv.gz"), "wb") as file:
+            file.write(b"a,b\n" + b"," * 10_000_000 + b"\n")
+        expected = ("w.csv.gz: line 2: a row of more than 262144 cells, expected fewer; wider "
+                    "tables are read from .npy")
+        self.assertEqual(self.calibration_fails("w.csv.gz", target="a"), expected)
+        self.assertEqual(self.fails("fit", "w.csv.gz", "--target", "a", "--out", "m.onnx"), expected)
 
     def test_header_only(self):
         self.write("h.csv", "a,b,minutes\n")

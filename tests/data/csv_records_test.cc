@@ -107,6 +107,25 @@ TEST(CsvRecords, RefusesEndlessEmptyLines) {
             "t: line 1000002: more than 1000000 empty lines in a row");
 }
 
+// A few kilobytes of gzip hold ten million commas, and each cell takes memory.
+TEST(CsvRecords, RefusesRowsOfTooManyCells) {
+  const std::string widest(kMostCells - 1, ',');
+  EXPECT_EQ(table_of("a\n" + widest + "\n")[1].size(), kMostCells);
+  const Folder folder;
+  for (const std::string more : {",", ",\"\"", "\"a\","}) {
+    EXPECT_EQ(message_of(folder,
+                         [&] {
+                           CsvRecords records(
+                               open_bytes(folder.write("t", "a\n" + more + widest + ",,\n")), ',');
+                           table_of(records);
+                         }),
+              "t: line 2: a row of more than 262144 cells, expected fewer; wider tables are read "
+              "from .npy");
+  }
+  // Separators inside quotes make no cells.
+  EXPECT_EQ(table_of("\"" + widest + ",,,\",b\n")[0].size(), 2U);
+}
+
 TEST(CsvRecords, CountsLinesAsAnEditorDoes) {
   const Folder folder;
   CsvRecords records(open_bytes(folder.write("t", "a\n\n\"b\nb\"\nc\n")), ',');

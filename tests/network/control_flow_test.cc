@@ -1,4 +1,6 @@
 // If, Loop and Scan against the same computed step by step.
+#include <csignal>
+#include <cstdlib>
 #include <memory>
 
 #include <gmock/gmock.h>
@@ -7,6 +9,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_reader.h"
@@ -183,6 +186,46 @@ TEST(ControlFlow, ABranchInsideALoopReadsWhatIsAroundBoth) {
   EXPECT_TRUE(torch::equal(Network(graph).forward(x), expected));
   const Network again(parse_onnx(serialize_onnx(graph), "again"));
   EXPECT_TRUE(torch::equal(again.forward(x), expected));
+}
+
+// A loop of `outer` trips around one of `inner`, which gives back what it is given.
+Graph loop_in_loop(int64_t outer, int64_t inner) {
+  const std::vector<TensorInfo> given = {typed("i", torch::kLong), typed("go", torch::kBool),
+                                         make_info("s")};
+  const auto loop = [](int64_t count, const std::string& output, Graph body) {
+    return std::vector<Node>{
+        make_node("Constant", {}, {"count"}, {{"value", torch::tensor(count)}}),
+        with_body(make_node("Loop", {"count", "", "s"}, {output}), std::move(body), 0)};
+  };
+  Graph body =
+      inside(given, {typed("go", torch::kBool), make_info("next")},
+             loop(inner, "next", inside(given, {typed("go", torch::kBool), make_info("s")}, {})));
+  return inside({make_info("s", {kDynamic, 2})}, {make_info("y", {kDynamic, 2})},
+                loop(outer, "y", std::move(body)));
+}
+
+TEST(ControlFlow, LoopsInLoopsEnd) {
+  const torch::Tensor x = torch::ones({1, 2});
+  const Network short_loops(loop_in_loop(100, 100));
+  EXPECT_EQ(short_loops.run({x})[0].numel(), 2);
+  EXPECT_EQ(short_loops.run({x})[0].numel(), 2) << "counted anew";
+  EXPECT_THAT([&] { Network(loop_in_loop(1 << 19, 4)).run({x}); },
+              testing::ThrowsMessage<Error>(HasSubstr("does not end in 1048576 trips")));
+}
+
+TEST(ControlFlowDeathTest, ALoopEndsByASignal) {
+  const Network network(loop_in_loop(int64_t{1} << 62, 1));
+  const auto run = [&] {
+    catch_interrupts();
+    std::raise(SIGTERM);
+    try {
+      network.run({torch::ones({1, 2})});
+    } catch (const Interrupted& signal) {
+      std::_Exit(signal.exit_code());
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(143), "");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "fcp/serving/feedback_store.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include <gmock/gmock.h>
@@ -253,6 +255,31 @@ TEST(FeedbackStore, SaysWhatIsNotThere) {
   const Folder folder;
   EXPECT_THROW(read_feedback_store(folder.path("state")), Error);
   EXPECT_THROW(open_feedback_store("postgresql:///x?host=" + folder.path(""), {}), Error);
+}
+
+// The state holds inputs and truths: whatever the umask and the folder were.
+TEST(FeedbackStore, ItsFilesAreTheirOwnersAlone) {
+  const Folder folder;
+  const auto mode = [](const std::string& path) {
+    return static_cast<unsigned>(std::filesystem::status(path).permissions());
+  };
+  const std::string made = folder.path("made"), shared = folder.path("shared");
+  for (const std::string& state : {made, shared}) {
+    std::filesystem::create_directory(state);
+    std::filesystem::permissions(state, std::filesystem::perms(0755));
+  }
+  std::ofstream(shared + "/notes.txt") << "of another program";
+  std::ofstream(shared + "/feedback.db").flush();  // of an earlier version
+  std::filesystem::permissions(shared + "/feedback.db", std::filesystem::perms(0644));
+  for (const std::string& state : {made, shared}) {
+    const auto database = open_sqlite(state, /*exclusive=*/true);
+    database->execute("CREATE TABLE t (a INTEGER)");
+    for (const char* name : {"/feedback.db", "/feedback.db-wal", "/feedback.db-shm", "/lock"}) {
+      EXPECT_EQ(mode(state + name), 0600U) << state << name;
+    }
+  }
+  EXPECT_EQ(mode(made), 0700U);
+  EXPECT_EQ(mode(shared), 0755U) << "holds a file of others";
 }
 
 }  // namespace

@@ -142,8 +142,13 @@ TEST(ServedModel, TakesATensorPerInput) {
   EXPECT_THAT(complaint(), HasSubstr("input 'ids': row 0, column 2 (both from 0): found 3.5"));
   request.inputs[1].data = std::vector<double>{1, 2, 16777217};
   EXPECT_THAT(complaint(), HasSubstr("more than the 24 bits that the server keeps"));
-  request.inputs.pop_back();
+  request.inputs[1].data = std::vector<double>{1, 2, 0x1p63};
+  EXPECT_THAT(complaint(), HasSubstr("beyond what INT64 holds"));
   request.inputs[1].data = std::vector<double>{1, 2, 3};
+  request.inputs[2].data = std::vector<double>{1, -1e300};
+  EXPECT_THAT(complaint(), HasSubstr("input 'scale': row 0, column 1 (both from 0): found -1e+300, "
+                                     "beyond what single precision holds"));
+  request.inputs.pop_back();
   EXPECT_THAT(complaint(), HasSubstr("input 'scale' is missing"));
 }
 

@@ -88,6 +88,15 @@ TEST(TensorRequest, SaysWhatIsWrong) {
               HasSubstr("at most 4"));
   EXPECT_THAT(request_complaint(input(R"("datatype": "FP32", "shape": [1], "data": ["a"])")),
               HasSubstr("expected a number"));
+  // A thousand names of one output would be a thousand copies of it.
+  EXPECT_THAT(request_complaint(
+                  R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1], "data": [1]}],
+                      "outputs": [{"name": "lower"}, {"name": "upper"}, {"name": "lower"}]})"),
+              HasSubstr("output 'lower' is named twice"));
+  EXPECT_THAT(request_complaint(
+                  R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1], "data": [1]},
+                                 {"name": "x", "datatype": "FP32", "shape": [1], "data": [2]}]})"),
+              HasSubstr("input 'x' is given twice"));
 }
 
 // Ids are keys of a database.
@@ -155,6 +164,12 @@ TEST(Feedback, SaysWhatIsWrong) {
   EXPECT_THAT(complaint(R"({"feedback": [{"id": "a"}]})"), HasSubstr("no 'truth'"));
   EXPECT_THAT(complaint(R"({"feedback": [{"id": "a", "truth": "b"}]})"), HasSubstr("a number"));
   EXPECT_THAT(complaint(R"({"feedback": [{"id": "a", "truth": 1e99}]})"), HasSubstr("finite"));
+  // 2^32 is not row 0.
+  for (const char* row : {"4294967296", "2147483648", "18446744073709551615"}) {
+    EXPECT_THAT(
+        complaint(concat(R"({"feedback": [{"id": "a", "row": )", row, R"(, "truth": 1}]})")),
+        HasSubstr(concat("its row is ", row, ", expected at most 2147483647")));
+  }
   EXPECT_THAT(complaint(R"({"feedback": [1, 2]})"), HasSubstr("at most 1"));
 }
 

@@ -19,17 +19,55 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
 #include "fcp/base/memory.h"
 #include "fcp/network/network.h"
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/shared.h"
+#include "fcp/network/tensor_memory.h"
 
 namespace fcp {
 namespace {
 
-// A condition that never fails must not run forever.
-constexpr int64_t kMostTrips = int64_t{1} << 24;
+// A condition that never fails must not run forever, nor loops in loops.
+constexpr int64_t kMostTrips = int64_t{1} << 20;
+
+// The trips of a loop and of all loops inside it, on this thread. The user may end them.
+class Trips {
+ public:
+  explicit Trips(const Node& node) : node_(node), outermost_(!running) {
+    if (outermost_) done = 0;
+    running = true;
+  }
+  ~Trips() { running = !outermost_; }
+  Trips(const Trips&) = delete;
+  Trips& operator=(const Trips&) = delete;
+
+  void begin() const {
+    check_interrupted();
+    if (done++ < kMostTrips) return;
+    fail(describe(node_), ": does not end in ", kMostTrips,
+         " trips, those of loops in it included");
+  }
+
+ private:
+  static thread_local bool running;
+  static thread_local int64_t done;
+  const Node& node_;
+  bool outermost_;
+};
+
+thread_local bool Trips::running = false;
+thread_local int64_t Trips::done = 0;
+
+double bytes_of_states(const Tensors& all, size_t first, size_t count) {
+  double bytes = 0;
+  for (size_t i = first; i < first + count; ++i) {
+    if (all[i].defined()) bytes += static_cast<double>(all[i].nbytes());
+  }
+  return bytes;
+}
 
 // A graph inside a node, to be run on whatever it is given.
 class Inside {
@@ -126,6 +164,8 @@ class Parts {
     }
   }
 
+  double bytes() const { return bytes_; }
+
   // Side by side along a new axis, counted as that of the result.
   torch::Tensor stacked(size_t output, int64_t axis, bool backwards, torch::ScalarType type) {
     Tensors& parts = parts_[output];
@@ -166,14 +206,17 @@ class LoopOp : public Op {
     bool goes_on = !inputs[1].defined() || truth_of(inputs[1], node_, "the condition");
     Tensors given = inputs;
     Parts parts(parts_, node_);
+    const Trips trips(node_);
+    HeldTensors held;
     for (int64_t trip = 0; goes_on && trip < most; ++trip) {
-      if (trip == kMostTrips) fail(describe(node_), ": does not end in ", kMostTrips, " trips");
+      trips.begin();
       given[0] = torch::tensor(trip, torch::kLong);
       given[1] = torch::tensor(true);
       const Tensors results = body_.run(given);
       goes_on = truth_of(results[0], node_, "the condition that its body gives");
       for (size_t i = 0; i < states_; ++i) given[2 + i] = results[1 + i];
       for (size_t i = 0; i < parts_; ++i) parts.add(i, results[1 + states_ + i]);
+      held.set(bytes_of_states(given, 2, states_) + parts.bytes());
     }
     Tensors outputs(given.begin() + 2, given.begin() + 2 + static_cast<std::ptrdiff_t>(states_));
     for (size_t i = 0; i < parts_; ++i) {
@@ -227,7 +270,10 @@ class ScanOp : public Op {
     const int64_t trips = trips_over(inputs);
     Tensors given = inputs;
     Parts parts(parts_, node_);
+    const Trips counted(node_);
+    HeldTensors held;
     for (int64_t trip = 0; trip < trips; ++trip) {
+      counted.begin();
       for (size_t i = 0; i < sequences_; ++i) {
         const torch::Tensor& sequence = inputs[states_ + i];
         given[states_ + i] =
@@ -236,6 +282,7 @@ class ScanOp : public Op {
       const Tensors results = body_.run(given);
       for (size_t i = 0; i < states_; ++i) given[i] = results[i];
       for (size_t i = 0; i < parts_; ++i) parts.add(i, results[states_ + i]);
+      held.set(bytes_of_states(given, 0, states_) + parts.bytes());
     }
     Tensors outputs(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(states_));
     for (size_t i = 0; i < parts_; ++i) {

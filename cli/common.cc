@@ -6,14 +6,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <iostream>
 #include <optional>
+#include <thread>
+#include <utility>
 
 #include <ATen/Parallel.h>
 #include <unistd.h>
 
+#include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
+#include "fcp/base/parallel.h"
 #include "fcp/base/printable.h"
 #include "fcp/distributed/run_ranks.h"
 
@@ -76,13 +81,58 @@ void advise_threads(const CommonOptions& options, int threads) {
              " cores of this machine; --threads ", std::max(1, cores / ranks), " is faster"));
 }
 
+// OpenMP's threads wait for each other by spinning, which makes a busy machine crawl, and libgomp
+// reads its environment before main() could change it. But it hardly spins where there are more
+// threads than cores (its manual, at GOMP_SPINCOUNT): so there is one more team of them, asleep.
+void keep_threads_from_spinning(int cores) {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+  std::promise<void> promise;
+  std::future<void> asleep = promise.get_future();
+  std::thread([cores, promise = std::move(promise)]() mutable {
+    try {
+      at::set_num_threads(cores);
+      torch::ones({int64_t{cores} << 15});  // large enough for every core to get a share
+      promise.set_value();
+    } catch (...) {  // out of memory
+      promise.set_exception(std::current_exception());
+      return;
+    }
+    for (;;) pause();
+  }).detach();
+  asleep.get();
+}
+
+// mpirun binds ranks to a few cores each. The number of threads must not follow that: it can change
+// the last bits of a score, and those are to be the same for any number of ranks.
+int cores_for(const Communicator& ranks) {
+  if (ranks.size() == 1) {
+    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  }
+  return static_cast<int>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+// Of the whole process, which is the program's alone.
+void set_process(const CommonOptions& options) {
+  const int cores = cores_for(*options.ranks);
+  const int threads = options.threads > 0 ? options.threads : cores;
+  keep_freed_memory();
+  keep_threads_from_spinning(cores);
+  at::set_num_threads(threads);
+  set_blas_threads(threads);
+  set_usual_threads(static_cast<size_t>(threads));
+}
+
 }  // namespace
 
 Context start(const CommonOptions& options) {
   static std::optional<ConsoleObserver> console;
   console.emplace(options.quiet);
-  Context context = start({.device = options.device, .threads = options.threads}, options.ranks);
-  context.observer = &*console;
+  set_process(options);
+  const bool choose = options.device == "auto";
+  Context context{.device = device_named(choose ? "cpu" : options.device),
+                  .choose_device = choose,
+                  .ranks = options.ranks,
+                  .observer = &*console};
   context.seed = options.seed;
   if (options.ranks->size() > 1) advise_threads(options, at::get_num_threads());
   return context;

@@ -1,10 +1,15 @@
-# Finds libtorch: Debian's libtorch-dev, or the one of a Python environment
+# Finds libtorch: that of the interpreter for which the Python module is built, FCP_PYTHON, or
+# Debian's libtorch-dev; Torch_DIR and CMAKE_PREFIX_PATH name another one
 # (cmake -DCMAKE_PREFIX_PATH=$(python3 -c 'import torch; print(torch.utils.cmake_prefix_path)')).
 # The target fcp_torch carries its headers, as system headers, and its libraries.
 include_guard()
 include(FcpFillTorch)
-find_package(Torch REQUIRED)
-message(STATUS "fcp: libtorch ${Torch_VERSION}")
+include(FcpPythonTorch)
+if(FCP_BUILD_PYTHON)
+  fcp_python_torch()
+endif()
+fcp_find_torch(${FCP_PYTHON_TORCH})
+message(STATUS "fcp: libtorch ${Torch_VERSION} of ${fcp_torch_prefix}")
 
 # fcp's own kernels are built where both libtorch and this machine know CUDA.
 set(FCP_CUDA FALSE)

@@ -32,6 +32,12 @@ namespace fcp {
 // not there, or is empty, is a missing value.
 using Record = std::map<std::string, std::string>;
 
+// What is known of rows besides their numbers, one entry per row; empty: nothing.
+struct RowInfo {
+  std::vector<std::string> groups = {};  // of a predictor that is calibrated by a column of groups
+  std::vector<double> weights = {};      // likelihood ratios, where calibration was given them
+};
+
 class ConformalPredictor {
  public:
   // Reads what `save`, `fcp calibrate` or Python wrote. device: "cpu" or "cuda".
@@ -43,21 +49,29 @@ class ConformalPredictor {
   // One interval per row and output, row by row. `x` holds the numbers of one row or of many, row
   // by row; Errors name rows from 0. All functions below are const and may be called from several
   // threads at once.
-  std::vector<Interval> intervals(std::span<const float> x, const Level& level) const;
-  std::vector<Interval> intervals(std::span<const Record> rows, const Level& level) const;
+  //
+  // Where group() is a column, `info` names the group of each row; Records that hold this column
+  // need not. A group that calibration has not seen gets infinite intervals, or sets of all labels.
+  std::vector<Interval> intervals(std::span<const float> x, const Level& level,
+                                  const RowInfo& info = {}) const;
+  std::vector<Interval> intervals(std::span<const Record> rows, const Level& level,
+                                  const RowInfo& info = {}) const;
 
   // The labels in each row's set, ascending; class_names() tells what they are called.
-  std::vector<std::vector<size_t>> label_sets(std::span<const float> x, const Level& level) const;
-  std::vector<std::vector<size_t>> label_sets(std::span<const Record> rows,
-                                              const Level& level) const;
+  std::vector<std::vector<size_t>> label_sets(std::span<const float> x, const Level& level,
+                                              const RowInfo& info = {}) const;
+  std::vector<std::vector<size_t>> label_sets(std::span<const Record> rows, const Level& level,
+                                              const RowInfo& info = {}) const;
 
-  // What the network itself answers: outputs() numbers per row, or one label.
+  // What the network itself answers: outputs() numbers per row, or one label. Needs no level, group
+  // or weight.
   std::vector<double> predictions(std::span<const float> x) const;
   std::vector<double> predictions(std::span<const Record> rows) const;
 
   // How usual the answers y (outputs() numbers or one label per row) are: small p-values are
   // strange ones. y lies in the region at level α exactly where its p-value is above α.
-  std::vector<double> p_values(std::span<const float> x, std::span<const float> y) const;
+  std::vector<double> p_values(std::span<const float> x, std::span<const float> y,
+                               const RowInfo& info = {}) const;
 
   bool predicts_labels() const;                          // label sets, not intervals
   size_t row_size() const;                               // numbers in a row of x
@@ -66,7 +80,8 @@ class ConformalPredictor {
   const std::vector<std::string>& class_names() const;   // of labels
   size_t calibration_rows() const;
   std::string score() const;
-  std::string cut() const;  // the tensor that is the feature; empty: the network's input
+  std::string cut() const;    // the tensor that is the feature; empty: the network's input
+  std::string group() const;  // a column of groups, "predicted" or "label"; empty: no groups
 
   // The radius at a level, one per side; empty where it differs from row to row.
   std::vector<double> radius(const Level& level) const;
@@ -97,7 +112,7 @@ struct Settings {
   Level level = Level(0.1);  // for which lengths are compared where something is chosen
   std::map<std::string, std::string> more = {};
   uint64_t seed = 0;
-  int threads = 0;  // of this process; 0: all cores
+  int threads = 0;  // at most, while it calibrates; 0: as many as libtorch has
   std::string device = "cpu";
 };
 
@@ -106,8 +121,11 @@ struct Settings {
 ConformalPredictor calibrate(const std::string& model, const std::string& data,
                              const std::string& target, const Settings& settings = {});
 
-// The same on rows in memory: x [n × columns], y [n × outputs], or one label per row.
+// The same on rows in memory: x [n × columns], y [n × outputs], or one label per row. `info` holds
+// the groups of grouped calibration, where settings.group is only what they are called, and the
+// likelihood ratios of a weighted one.
 ConformalPredictor calibrate(const std::string& model, std::span<const float> x,
-                             std::span<const float> y, const Settings& settings = {});
+                             std::span<const float> y, const Settings& settings = {},
+                             const RowInfo& info = {});
 
 }  // namespace fcp

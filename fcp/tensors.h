@@ -17,9 +17,9 @@ struct TensorRegions {
   torch::Tensor members;     // [N, C] bool; undefined for intervals
 };
 
-// x [N, …] on any device.
+// x [N, …] on any device; `info` as of ConformalPredictor::intervals.
 TensorRegions regions(const ConformalPredictor& predictor, const torch::Tensor& x,
-                      const Level& level);
+                      const Level& level, const RowInfo& info = {});
 
 // The feature of each row, where the network is cut.
 torch::Tensor features(const ConformalPredictor& predictor, const torch::Tensor& x);

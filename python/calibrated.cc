@@ -97,6 +97,7 @@ void bind_facts(PredictorClass& predictor) {
       .def_property_readonly(
           "group_names",
           [](const LoadedPredictor& self) { return self.settings().rows.group_names; })
+      .def_property_readonly("outputs", &LoadedPredictor::outputs)
       .def_property_readonly(
           "provenance", [](const LoadedPredictor& self) { return self.artifact().provenance; });
 }

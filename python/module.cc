@@ -2,6 +2,9 @@
 // names, shapes and words that Python's users know. Long calls release Python's lock.
 #include "python/module.h"
 
+#include <string>
+
+#include <c10/util/Exception.h>
 #include <torch/version.h>
 
 #include "fcp/base/error.h"
@@ -23,6 +26,9 @@ PYBIND11_MODULE(_fcp, module) {
       PyErr_SetString(error.ptr(), caught.what());
     } catch (const fcp::UsageError& caught) {
       PyErr_SetString(error.ptr(), caught.what());
+    } catch (const c10::Error& caught) {
+      const std::string text = caught.what_without_backtrace();
+      PyErr_SetString(error.ptr(), text.substr(0, text.find('\n')).c_str());
     }
   });
   fcp::bind_arrays(module);

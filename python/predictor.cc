@@ -18,6 +18,9 @@
 #include "fcp/report/choices_text.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
+#include "fcp/scores/cqr.h"
+#include "fcp/scores/head_outputs.h"
+#include "fcp/scores/outputs.h"
 
 #include "python/arrays.h"
 
@@ -140,6 +143,25 @@ const CalibrationArtifact& LoadedPredictor::artifact() const {
   return artifact_;
 }
 
+std::map<std::string, std::string> LoadedPredictor::outputs() const {
+  const ScoreOptions& score = artifact_.score;
+  const Network& head = *predictor_->predictor().shared_head();
+  const auto name = [&](size_t output) { return head.outputs()[output].name; };
+  std::map<std::string, std::string> roles;
+  if (score.name == "cqr" || score.name == "feature_cqr") {
+    const auto [low, high] = quantile_outputs(head, score);
+    roles = {{"low", name(low)}, {"high", name(high)}};
+  } else {
+    roles[labels() ? "classes" : "prediction"] = name(output_index(head, score.output));
+  }
+  if (!score.normalize.empty()) roles["spread"] = score.normalize;
+  if (score.name == "spread") roles["spread"] = spread_output(score);
+  if (score.name == "quantiles" || score.name == "density") {
+    roles["quantiles"] = quantiles_output(score);
+  }
+  return roles;
+}
+
 py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alphas,
                                    const py::dict& given, int64_t before) const {
   const torch::Tensor x = as_rows(tensor_of(array, "X"), "X");
@@ -165,6 +187,12 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
       known.first += static_cast<uint64_t>(before);
       const TestInputs rows = predictor_->describe(
           input_rows(x.narrow(0, first, count), artifact_.network, before + first), known);
+      if (levels.empty()) {
+        const Regions regions = predictor_->unlimited(rows);
+        check_answers(regions, source, static_cast<size_t>(before + first));
+        if (!found.answer.defined()) found = empty_arrays(regions, total, 0);
+        found.prediction.narrow(0, first, count).copy_(regions.prediction);
+      }
       for (size_t a = 0; a < levels.size(); ++a) {
         const Regions regions = predictor_->region(rows, levels[a]);
         check_answers(regions, source, static_cast<size_t>(before + first));

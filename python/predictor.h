@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -75,10 +76,14 @@ class LoadedPredictor {
   std::string device() const { return device_.is_cuda() ? "cuda" : "cpu"; }
   bool labels() const { return classes() > 0; }
 
+  // What the score takes each output of the network for, by name.
+  std::map<std::string, std::string> outputs() const;
+
   int64_t classes() const { return predictor_->score().classes(); }  // 0: intervals
 
   // Intervals: prediction [N, K] and ends [N, K, 2, levels]. Labels: prediction [N] and members
-  // [N, C, levels]. `before`: how many rows came before these, where rows come in batches.
+  // [N, C, levels]. No levels: the prediction, for which no groups and weights are needed.
+  // `before`: how many rows came before these, where rows come in batches.
   pybind11::tuple regions(const pybind11::object& array, const pybind11::list& alphas,
                           const pybind11::dict& given, int64_t before) const;
 

@@ -1,21 +1,23 @@
 #include "fcp/base/blas_threads.h"
 
+#include <algorithm>
 #include <mutex>
+#include <set>
 
 #include <dlfcn.h>
 
 namespace fcp {
 namespace {
 
-struct SingleUse {
+struct BlasLimits {
   std::mutex mutex;
-  int users = 0;
+  std::multiset<int> limits;
   int before = 0;
 };
 
-SingleUse& single_use() {
-  static SingleUse use;
-  return use;
+BlasLimits& blas_limits() {
+  static BlasLimits limits;
+  return limits;
 }
 
 }  // namespace
@@ -30,18 +32,19 @@ int blas_threads() {
   return get == nullptr ? 0 : get();
 }
 
-SingleBlasThread::SingleBlasThread() {
-  SingleUse& use = single_use();
-  const std::lock_guard lock(use.mutex);
-  if (use.users++ > 0) return;
-  use.before = blas_threads();
-  set_blas_threads(1);
+BlasThreadLimit::BlasThreadLimit(int most) : most_(most) {
+  BlasLimits& all = blas_limits();
+  const std::lock_guard lock(all.mutex);
+  if (all.limits.empty()) all.before = blas_threads();
+  all.limits.insert(most);
+  set_blas_threads(std::min(*all.limits.begin(), all.before));
 }
 
-SingleBlasThread::~SingleBlasThread() {
-  SingleUse& use = single_use();
-  const std::lock_guard lock(use.mutex);
-  if (--use.users == 0) set_blas_threads(use.before);
+BlasThreadLimit::~BlasThreadLimit() {
+  BlasLimits& all = blas_limits();
+  const std::lock_guard lock(all.mutex);
+  all.limits.erase(all.limits.find(most_));
+  set_blas_threads(all.limits.empty() ? all.before : std::min(*all.limits.begin(), all.before));
 }
 
 }  // namespace fcp

@@ -9,13 +9,17 @@ namespace fcp {
 void set_blas_threads(int threads);
 int blas_threads();  // 0 without OpenBLAS
 
-// OpenBLAS has one thread while any of these is in scope, on whatever threads they are.
-class SingleBlasThread {
+// OpenBLAS has at most `most` threads while this is in scope, and the least of all limits that are
+// in scope at once, on whatever threads they are. The last one to go gives it back those it had.
+class BlasThreadLimit {
  public:
-  SingleBlasThread();
-  ~SingleBlasThread();
-  SingleBlasThread(const SingleBlasThread&) = delete;
-  SingleBlasThread& operator=(const SingleBlasThread&) = delete;
+  explicit BlasThreadLimit(int most);
+  ~BlasThreadLimit();
+  BlasThreadLimit(const BlasThreadLimit&) = delete;
+  BlasThreadLimit& operator=(const BlasThreadLimit&) = delete;
+
+ private:
+  int most_;
 };
 
 }  // namespace fcp

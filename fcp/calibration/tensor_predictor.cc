@@ -1,5 +1,6 @@
 #include "fcp/calibration/tensor_predictor.h"
 
+#include <limits>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -75,6 +76,10 @@ TestInputs TensorPredictor::describe(const torch::Tensor& x, const SideInformati
 
 Regions TensorPredictor::region(const TestInputs& rows, const Level& level) const {
   return score().region(rows.features, calibration_->radii(rows, level));
+}
+
+Regions TensorPredictor::unlimited(const TestInputs& rows) const {
+  return score().region(rows.features, std::numeric_limits<double>::infinity());
 }
 
 std::vector<double> TensorPredictor::radius(const Level& level) const {

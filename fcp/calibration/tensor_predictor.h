@@ -42,6 +42,10 @@ class TensorPredictor {
 
   Regions region(const TestInputs& rows, const Level& level) const;
 
+  // The regions of an infinite radius, for their prediction, which is that of every level. Needs no
+  // group or weight.
+  Regions unlimited(const TestInputs& rows) const;
+
   // truth [N, K], for label scores [N, 1].
   Conformity judge(const TestInputs& rows, const torch::Tensor& truth) const;
 

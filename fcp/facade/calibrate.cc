@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "fcp/facade/state.h"
 #include "fcp/network/batch_axis.h"
 #include "fcp/network/onnx_reader.h"
+#include "fcp/network/single_thread.h"
 #include "fcp/pipeline/context.h"
 #include "fcp/pipeline/input_numbers.h"
 #include "fcp/pipeline/network_inputs.h"
@@ -87,20 +89,33 @@ MethodRequest method_of(const Settings& settings) {
   return request;
 }
 
-Context context_of(const Settings& settings) {
-  Context context = start({.device = settings.device, .threads = settings.threads});
-  context.seed = settings.seed;
-  return context;
-}
-
 ConformalPredictor calibrated_on(const Graph& network, RowSource& source, CalibrateSettings asked,
                                  const Settings& settings) {
-  const Context context = context_of(settings);
+  const ThreadLimit limit(settings.threads);
+  const Context context{.device = device_named(settings.device), .seed = settings.seed};
   asked.method = method_of(settings);
   asked.level = settings.level;
   CalibrateResult result = calibrate(network, source, asked, context);
   return ConformalPredictor(std::make_shared<const ConformalPredictor::State>(
       std::move(result.artifact), context.device));
+}
+
+bool is_by_column(const Settings& settings) {
+  return settings.calibration == "grouped" && settings.group != kByPrediction &&
+         settings.group != kByLabel;
+}
+
+// The groups by number, in the order in which their names come first.
+RowFacts facts_of(const RowInfo& info) {
+  RowFacts facts;
+  facts.weights = info.weights;
+  std::map<std::string, int64_t> ids;
+  for (const std::string& name : info.groups) {
+    const auto [entry, fresh] = ids.emplace(name, static_cast<int64_t>(ids.size()));
+    if (fresh) facts.groups.names.push_back(name);
+    facts.groups.ids.push_back(entry->second);
+  }
+  return facts;
 }
 
 std::string name_of_file(const std::string& path) {
@@ -120,14 +135,13 @@ ConformalPredictor calibrate(const std::string& model, const std::string& data,
   asked.data_name = data;
   asked.provenance = {{"network", name_of_file(model)},
                       {"calibration data", data_file_names(rows)}};
-  const bool by_column = settings.calibration == "grouped" && settings.group != kByPrediction &&
-                         settings.group != kByLabel;
-  if (by_column) asked.facts = read_facts(rows, {settings.group, ""});
+  if (is_by_column(settings)) asked.facts = read_facts(rows, {settings.group, ""});
   return calibrated_on(network, *source, std::move(asked), settings);
 }
 
 ConformalPredictor calibrate(const std::string& model, std::span<const float> x,
-                             std::span<const float> y, const Settings& settings) {
+                             std::span<const float> y, const Settings& settings,
+                             const RowInfo& info) {
   const Graph network = with_rows_first(read_onnx(model));
   const TensorInfo& input = network.inputs.at(0);
   if (!input.known_rank || input.shape.empty()) {
@@ -149,7 +163,11 @@ ConformalPredictor calibrate(const std::string& model, std::span<const float> x,
   CalibrateSettings asked;
   asked.data_name = "x";
   asked.provenance = {{"network", name_of_file(model)}};
-  return calibrated_on(network, source, std::move(asked), settings);
+  check_info(info, rows, is_by_column(settings), settings.calibration == "weighted");
+  asked.facts = facts_of(info);
+  Settings named = settings;
+  if (!info.groups.empty() && named.group.empty()) named.group = "group";
+  return calibrated_on(network, source, std::move(asked), named);
 }
 
 }  // namespace fcp

@@ -44,11 +44,12 @@ void ConformalPredictor::save(const std::string& path) const {
   write_artifact(state_->artifact, path);
 }
 
-std::vector<Interval> ConformalPredictor::intervals(std::span<const float> x,
-                                                    const Level& level) const {
+std::vector<Interval> ConformalPredictor::intervals(std::span<const float> x, const Level& level,
+                                                    const RowInfo& info) const {
   torch::NoGradGuard no_grad;
   state_->expect_labels(false);
-  const Regions regions = state_->predictor.region(state_->describe(x), level);
+  const Regions regions =
+      state_->predictor.region(state_->describe(state_->rows_of(x), info), level);
   check_no_nan(regions.lower);
   check_no_nan(regions.upper);
   const std::vector<double> lower = doubles_of(regions.lower), upper = doubles_of(regions.upper);
@@ -59,15 +60,17 @@ std::vector<Interval> ConformalPredictor::intervals(std::span<const float> x,
 }
 
 std::vector<Interval> ConformalPredictor::intervals(std::span<const Record> rows,
-                                                    const Level& level) const {
-  return intervals(state_->encode(rows), level);
+                                                    const Level& level, const RowInfo& info) const {
+  return intervals(state_->encode(rows), level, state_->info_of(rows, info));
 }
 
 std::vector<std::vector<size_t>> ConformalPredictor::label_sets(std::span<const float> x,
-                                                                const Level& level) const {
+                                                                const Level& level,
+                                                                const RowInfo& info) const {
   torch::NoGradGuard no_grad;
   state_->expect_labels(true);
-  const Regions regions = state_->predictor.region(state_->describe(x), level);
+  const Regions regions =
+      state_->predictor.region(state_->describe(state_->rows_of(x), info), level);
   check_labels(regions.prediction);
   const torch::Tensor members = regions.members.to(torch::kCPU, torch::kBool).contiguous();
   const bool* member = members.data_ptr<bool>();
@@ -81,26 +84,26 @@ std::vector<std::vector<size_t>> ConformalPredictor::label_sets(std::span<const 
 }
 
 std::vector<std::vector<size_t>> ConformalPredictor::label_sets(std::span<const Record> rows,
-                                                                const Level& level) const {
-  return label_sets(state_->encode(rows), level);
+                                                                const Level& level,
+                                                                const RowInfo& info) const {
+  return label_sets(state_->encode(rows), level, state_->info_of(rows, info));
 }
 
 std::vector<double> ConformalPredictor::predictions(std::span<const float> x) const {
   torch::NoGradGuard no_grad;
-  // The prediction is the same whatever the level is; this one is kept by every artifact.
-  const std::vector<Level>& kept = state_->artifact.rows.levels;
-  const Level level = kept.empty() ? Level(0.5) : kept.back();
-  const Regions regions = state_->predictor.region(state_->describe(x), level);
-  predicts_labels() ? check_labels(regions.prediction) : check_no_nan(regions.prediction);
-  return doubles_of(regions.prediction);
+  const TensorPredictor& predictor = state_->predictor;
+  const torch::Tensor found =
+      predictor.unlimited(predictor.describe(state_->rows_of(x))).prediction;
+  predicts_labels() ? check_labels(found) : check_no_nan(found);
+  return doubles_of(found);
 }
 
 std::vector<double> ConformalPredictor::predictions(std::span<const Record> rows) const {
   return predictions(state_->encode(rows));
 }
 
-std::vector<double> ConformalPredictor::p_values(std::span<const float> x,
-                                                 std::span<const float> y) const {
+std::vector<double> ConformalPredictor::p_values(std::span<const float> x, std::span<const float> y,
+                                                 const RowInfo& info) const {
   torch::NoGradGuard no_grad;
   const size_t rows = x.size() / state_->row_size;
   if (y.size() != rows * state_->outputs) {
@@ -115,7 +118,7 @@ std::vector<double> ConformalPredictor::p_values(std::span<const float> x,
   const torch::Tensor truth = torch::from_blob(
       const_cast<float*>(y.data()),
       {static_cast<int64_t>(rows), static_cast<int64_t>(state_->outputs)}, torch::kFloat);
-  const TestInputs described = state_->describe(x);
+  const TestInputs described = state_->describe(state_->rows_of(x), info);
   try {
     return state_->predictor.judge(described, truth).p_values;
   } catch (const Error&) {  // a score that is NaN has no p-value
@@ -139,6 +142,11 @@ const std::vector<std::string>& ConformalPredictor::class_names() const { return
 size_t ConformalPredictor::calibration_rows() const { return state_->artifact.rows.count(); }
 std::string ConformalPredictor::score() const { return state_->artifact.score.name; }
 std::string ConformalPredictor::cut() const { return state_->artifact.cut; }
+
+std::string ConformalPredictor::group() const {
+  const CalibrationOptions& calibration = state_->artifact.calibration;
+  return calibration.name == "grouped" ? calibration.group : "";
+}
 
 std::vector<double> ConformalPredictor::radius(const Level& level) const {
   return state_->artifact.radius(level);

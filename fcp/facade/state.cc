@@ -1,5 +1,7 @@
 #include "fcp/facade/state.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <torch/utils.h>
@@ -27,7 +29,23 @@ std::vector<int64_t> fixed_row_shape(const Graph& network) {
   return shape;
 }
 
+void check_count(const char* name, size_t found, size_t expected) {
+  if (found == expected) return;
+  if (expected == 0) fail(name, ": found ", found, ", but the calibration uses none");
+  fail(name, ": found ", found, " for ", expected, " rows; the calibration needs one per row");
+}
+
 }  // namespace
+
+void check_info(const RowInfo& info, size_t rows, bool needs_groups, bool needs_weights) {
+  check_count("groups", info.groups.size(), needs_groups ? rows : 0);
+  check_count("weights", info.weights.size(), needs_weights ? rows : 0);
+  for (size_t i = 0; i < info.weights.size(); ++i) {
+    if (info.weights[i] >= 0 && !std::isinf(info.weights[i])) continue;
+    fail("weights: row ", i, " (from 0) is ", info.weights[i],
+         ", expected a finite number, not negative");
+  }
+}
 
 ConformalPredictor::State::State(CalibrationArtifact made, torch::Device where)
     : artifact(std::move(made)),
@@ -47,10 +65,11 @@ ConformalPredictor::State::State(CalibrationArtifact made, torch::Device where)
   // The number of outputs follows from an answer; zeros are a row that every network takes.
   torch::NoGradGuard no_grad;
   const std::vector<float> zeros(row_size, 0);
-  outputs = static_cast<size_t>(predictor.region(describe(zeros), Level(0.5)).prediction.size(1));
+  const TestInputs row = predictor.describe(rows_of(zeros));
+  outputs = static_cast<size_t>(predictor.unlimited(row).prediction.size(1));
 }
 
-TestInputs ConformalPredictor::State::describe(std::span<const float> x) const {
+torch::Tensor ConformalPredictor::State::rows_of(std::span<const float> x) const {
   if (x.empty() || x.size() % row_size != 0) {
     fail("x: found ", x.size(), " numbers, expected rows of ", row_size);
   }
@@ -61,7 +80,42 @@ TestInputs ConformalPredictor::State::describe(std::span<const float> x) const {
     fail("x: row ", found->row, " (from 0) has NaN in column ", found->column,
          ", expected a number");
   }
-  return predictor.describe(rows);
+  return rows;
+}
+
+bool ConformalPredictor::State::needs_groups() const {
+  const CalibrationOptions& calibration = artifact.calibration;
+  return calibration.name == "grouped" && calibration.group != kByPrediction &&
+         calibration.group != kByLabel;
+}
+
+TestInputs ConformalPredictor::State::describe(const torch::Tensor& x, const RowInfo& info) const {
+  check_info(info, static_cast<size_t>(x.size(0)), needs_groups(),
+             artifact.calibration.name == "weighted" && !artifact.ratio.defined());
+  SideInformation given;
+  given.weights = info.weights;
+  const std::vector<std::string>& known = artifact.rows.group_names;
+  for (const std::string& name : info.groups) {
+    const auto found = std::find(known.begin(), known.end(), name);
+    given.groups.push_back(found == known.end() ? -1 : found - known.begin());
+  }
+  return predictor.describe(x, given);
+}
+
+RowInfo ConformalPredictor::State::info_of(std::span<const Record> rows,
+                                           const RowInfo& info) const {
+  RowInfo whole = info;
+  if (!needs_groups() || !info.groups.empty()) return whole;
+  const std::string& column = artifact.calibration.group;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto found = rows[i].find(column);
+    if (found == rows[i].end()) {
+      fail("row ", i, " (from 0): has no column '", column,
+           "', which holds the groups that the predictor is calibrated by");
+    }
+    whole.groups.push_back(found->second);
+  }
+  return whole;
 }
 
 std::vector<float> ConformalPredictor::State::encode(std::span<const Record> rows) const {

@@ -13,18 +13,32 @@
 
 namespace fcp {
 
+// An Error where there is not one group, or weight, per row where the calibration needs it, or
+// there are some where it does not.
+void check_info(const RowInfo& info, size_t rows, bool needs_groups, bool needs_weights);
+
 struct ConformalPredictor::State {
   State(CalibrationArtifact made, torch::Device where);
 
-  // Features, groups and weights of rows [N × row_size]; an Error names a row that is not whole or
-  // has a NaN that the network would compute with.
-  TestInputs describe(std::span<const float> x) const;
+  // Rows [N × row_size] as a tensor; an Error names a row that is not whole or has a NaN that the
+  // network would compute with. The numbers must outlive the tensor.
+  torch::Tensor rows_of(std::span<const float> x) const;
+
+  // Features, groups and weights of rows. An Error where the calibration needs other information
+  // than there is.
+  TestInputs describe(const torch::Tensor& x, const RowInfo& info) const;
+
+  // `info` with the groups that the records themselves hold, where it names none.
+  RowInfo info_of(std::span<const Record> rows, const RowInfo& info) const;
 
   // The rows of records as numbers.
   std::vector<float> encode(std::span<const Record> rows) const;
 
   // An Error where the predictor answers with the other kind of region.
   void expect_labels(bool wanted) const;
+
+  // Whether new rows need a group each, by name.
+  bool needs_groups() const;
 
   CalibrationArtifact artifact;
   torch::Device device;

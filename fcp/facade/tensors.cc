@@ -7,10 +7,10 @@
 namespace fcp {
 
 TensorRegions regions(const ConformalPredictor& predictor, const torch::Tensor& x,
-                      const Level& level) {
+                      const Level& level, const RowInfo& info) {
   torch::NoGradGuard no_grad;
-  const TensorPredictor& tensors = predictor.state().predictor;
-  const Regions found = tensors.region(tensors.describe(x), level);
+  const ConformalPredictor::State& state = predictor.state();
+  const Regions found = state.predictor.region(state.describe(x, info), level);
   return {found.prediction, found.lower, found.upper, found.members};
 }
 
@@ -23,7 +23,7 @@ std::vector<double> scores(const ConformalPredictor& predictor, const torch::Ten
                            const torch::Tensor& y) {
   torch::NoGradGuard no_grad;
   const TensorPredictor& tensors = predictor.state().predictor;
-  return tensors.judge(tensors.describe(x), y).scores;
+  return tensors.score().score(tensors.describe(x).features, y);
 }
 
 }  // namespace fcp

@@ -1,7 +1,8 @@
-// One thread of libtorch and OpenBLAS while in scope, where `wanted`: a step that is too short to
-// be shared gains nothing from a second thread, and waits for it on a busy machine.
+// Fewer threads of libtorch and OpenBLAS while in scope. The numbers of before come back with its
+// end, and no thread is started.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include <ATen/Parallel.h>
@@ -10,22 +11,30 @@
 
 namespace fcp {
 
-class SingleThread {
+// At most `most` threads; 0: no limit.
+class ThreadLimit {
  public:
-  explicit SingleThread(bool wanted = true) : before_(at::get_num_threads()) {
-    if (!wanted) return;
-    at::set_num_threads(1);
-    blas_.emplace();
+  explicit ThreadLimit(int most) : before_(at::get_num_threads()) {
+    if (most <= 0) return;
+    at::set_num_threads(std::min(most, before_));
+    blas_.emplace(most);
   }
-  ~SingleThread() {
+  ~ThreadLimit() {
     if (blas_) at::set_num_threads(before_);
   }
-  SingleThread(const SingleThread&) = delete;
-  SingleThread& operator=(const SingleThread&) = delete;
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
 
  private:
   int before_;
-  std::optional<SingleBlasThread> blas_;
+  std::optional<BlasThreadLimit> blas_;
+};
+
+// One thread where `wanted`: a step that is too short to be shared gains nothing from a second
+// thread, and waits for it on a busy machine.
+class SingleThread : ThreadLimit {
+ public:
+  explicit SingleThread(bool wanted = true) : ThreadLimit(wanted ? 1 : 0) {}
 };
 
 }  // namespace fcp

@@ -1,8 +1,6 @@
 #include "fcp/pipeline/context.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <future>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -11,39 +9,14 @@
 #include <ATen/Parallel.h>
 #include <torch/cuda.h>
 #include <torch/utils.h>
-#include <unistd.h>
 
-#include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
-#include "fcp/base/memory.h"
-#include "fcp/base/parallel.h"
 #include "fcp/data/bytes.h"
 
 namespace fcp {
 namespace {
 
 constexpr int kReadingThreads = 4;  // that read rows while others work on those before
-
-// OpenMP's threads wait for each other by spinning, which makes a busy machine crawl, and libgomp
-// reads its environment before main() could change it. But it hardly spins where there are more
-// threads than cores (its manual, at GOMP_SPINCOUNT): so there is one more team of them, asleep.
-void keep_threads_from_spinning(int cores) {
-  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
-  std::promise<void> promise;
-  std::future<void> asleep = promise.get_future();
-  std::thread([cores, promise = std::move(promise)]() mutable {
-    try {
-      at::set_num_threads(cores);
-      torch::ones({int64_t{cores} << 15});  // large enough for every core to get a share
-      promise.set_value();
-    } catch (...) {  // out of memory
-      promise.set_exception(std::current_exception());
-      return;
-    }
-    for (;;) pause();
-  }).detach();
-  asleep.get();
-}
 
 // Threads that are waited for when the process ends, before libtorch goes.
 struct EndedThread {
@@ -52,15 +25,6 @@ struct EndedThread {
     if (thread.joinable()) thread.join();
   }
 };
-
-// mpirun binds ranks to a few cores each. The number of threads must not follow that: it can change
-// the last bits of a score, and those are to be the same for any number of ranks.
-int cores_for(const Communicator& ranks) {
-  if (ranks.size() == 1) {
-    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  }
-  return static_cast<int>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
-}
 
 }  // namespace
 
@@ -142,20 +106,6 @@ torch::Device device_named(const std::string& name) {
   start_cuda_ahead();
   set_reading_threads(static_cast<size_t>(std::min(kReadingThreads, at::get_num_threads())));
   return torch::kCUDA;
-}
-
-Context start(const StartOptions& options, Communicator* ranks) {
-  const int cores = cores_for(*ranks);
-  const int threads = options.threads > 0 ? options.threads : cores;
-  keep_freed_memory();
-  keep_threads_from_spinning(cores);
-  at::set_num_threads(threads);
-  set_blas_threads(threads);
-  set_usual_threads(static_cast<size_t>(threads));
-  const bool choose = options.device == "auto";
-  return {.device = device_named(choose ? "cpu" : options.device),
-          .choose_device = choose,
-          .ranks = ranks};
 }
 
 }  // namespace fcp

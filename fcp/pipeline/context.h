@@ -1,8 +1,9 @@
 // What every step of the pipeline is given besides its rows and options: where to compute, which
 // processes share the work, the seed, and who hears of progress. A step prints nothing.
 //
-//   Context context = start({.threads = 4});
-//   context.observer = &my_observer;
+// Nothing here sets the number of threads of the process or its allocator: a program does that.
+//
+//   Context context{.device = device_named("cpu"), .observer = &my_observer};
 #pragma once
 
 #include <cstddef>
@@ -72,21 +73,11 @@ class Stage {
   Observer* observer_;
 };
 
-struct StartOptions {
-  std::string device = "cpu";  // "cuda", or "auto": the CPU until choose_device
-  int threads = 0;             // 0: all cores
-};
-
 // Begins, on a thread of its own, what a CUDA device takes some tenths of a second for: whoever
 // needs the device first waits for the rest. Does nothing where there is none, or a second time.
 void start_cuda_ahead();
 
 // "cpu" or "cuda"; an Error where the device is not there.
 torch::Device device_named(const std::string& name);
-
-// Sets the number of threads of this process, for libtorch and for OpenBLAS, and returns a context
-// for the device. An Error where the device is not there. All other threads that libtorch has
-// started keep asleep: they wait for work without taking a core.
-Context start(const StartOptions& options, Communicator* ranks = serial_ranks());
 
 }  // namespace fcp

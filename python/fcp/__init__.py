@@ -20,6 +20,20 @@ What this package writes and reads is what the program `fcp` writes and reads.
 
 import torch  # brings the libtorch that _fcp runs on, and must come before it
 
+from ._build import cxx11_abi, torch_version
+
+# Before _fcp is loaded, which would end the process on another libtorch.
+if torch.__version__.split(".")[:2] != torch_version.split(".")[:2]:
+    raise ImportError(
+        f"fcp was built for torch {torch_version}, this is torch {torch.__version__}: "
+        "install fcp again"
+    )
+if torch.compiled_with_cxx11_abi() != cxx11_abi:
+    raise ImportError(
+        f"fcp was built for a torch {torch_version} with another C++ ABI than the one in "
+        f"{torch.__path__[0]}: install fcp again"
+    )
+
 from . import _fcp
 from ._fcp import Error
 from ._classifier import FeatureConformalClassifier
@@ -29,12 +43,6 @@ from ._model import Model, from_torch, load
 from ._regressor import FeatureConformalRegressor
 from ._scoring import region_score
 from ._wrap import wrap
-
-if torch.__version__.split(".")[:2] != _fcp.torch_version.split(".")[:2]:
-    raise ImportError(
-        f"fcp was built for torch {_fcp.torch_version}, this is torch {torch.__version__}: "
-        "install fcp again"
-    )
 
 __version__: str = _fcp.version
 Error.__module__ = NotFittedError.__module__ = "fcp"

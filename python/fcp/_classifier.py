@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence, Tuple, Union
+from typing import Any, Optional, Tuple
 
 import numpy as np
 
 from . import _arrays, _fcp, _frames, _plots
-from ._estimator import Alpha, Estimator, levels
+from ._estimator import Alpha, Alphas, Estimator, levels
 from ._inputs import Inputs
 from ._model import Model
 
@@ -74,28 +74,32 @@ class FeatureConformalClassifier(Estimator):
     def predict_set(
         self,
         X: Any,
-        alpha: Union[Alpha, Sequence[Alpha]] = 0.1,
+        alpha: Optional[Alphas] = None,
         *,
+        confidence_level: Optional[Alphas] = None,
         groups: Any = None,
         weights: Any = None,
         as_frame: bool = False,
     ) -> Any:
         """The label [N] that the network answers, and the sets [N, classes, levels]: true for the
-        labels in the set, in the order of `classes_`. X may be batches.
+        labels in the set, in the order of `classes_`. X may be batches. confidence_level: 1 - alpha,
+        in place of alpha; the estimator's level where neither is given.
 
         as_frame: a table of pandas instead, with the index of X and the columns prediction, size
         and labels; of several levels size_0.1, …
         """
-        alphas = levels(alpha)
+        alphas = levels(self._alpha(alpha, confidence_level))
         places, sets, index = self._regions(X, alphas, groups, weights)
         labels = self.classes_[places]
         if as_frame:
             return _frames.set_frame(labels, sets, self.classes_, alphas, index)
         return labels, sets
 
-    def predict(self, X: Any, **facts: Any) -> np.ndarray:
-        """The label that the network answers."""
-        return self.predict_set(X, 0.5, **facts)[0]
+    def predict(self, X: Any, *, groups: Any = None, weights: Any = None) -> np.ndarray:
+        """The label that the network answers. It is the same for all levels, groups and weights,
+        which need not be given."""
+        places = self._regions(X, [], groups, weights)[0]
+        return self.classes_[places]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of right labels, as of every classifier of scikit-learn. It is the same for all
@@ -104,10 +108,12 @@ class FeatureConformalClassifier(Estimator):
         return float(np.average(right, weights=sample_weight))
 
     def plot(
-        self, X: Any, y: Any = None, alpha: Alpha = 0.1, *, ax: Any = None, **facts: Any
-    ) -> Any:
+        self, X: Any, y: Any = None, alpha: Optional[Alpha] = None, *,
+        confidence_level: Optional[Alpha] = None, ax: Any = None, **facts: Any,
+    ) -> Any:  # fmt: skip
         """Draws how many sets have how many labels, and how many of them hold the truth where it is
         given, by matplotlib; the Axes."""
+        alpha = self._alpha(alpha, confidence_level)
         _, sets = self.predict_set(X, alpha, **facts)
         inside = None
         if y is not None:

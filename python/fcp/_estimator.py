@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import sys
 import warnings
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
@@ -14,12 +15,13 @@ import torch
 from . import _arrays, _batches, _fcp, _frames
 from ._errors import not_fitted
 from ._inputs import Inputs
-from ._model import Model, from_torch, load
+from ._model import Model, from_torch, is_onnx, load
 from ._packing import first_rows, is_several
-from ._parameters import AUTO, Parameters, parameter_names
+from ._parameters import AUTO, Parameters, one_alpha, parameter_names
 
 Path = Union[str, "os.PathLike[str]"]
 Alpha = Union[float, str]
+Alphas = Union[Alpha, Sequence[Alpha]]
 Source = Union[Model, torch.nn.Module, str, "os.PathLike[str]", Any]
 Self = TypeVar("Self", bound="Estimator")
 
@@ -42,7 +44,10 @@ class Estimator(Parameters):
     """A network with its calibration, in the words of scikit-learn and MAPIE.
 
     After `conformalize`: `n_features_in_`, and of tables `feature_names_in_`; tables that come
-    later are matched by the names of their columns."""
+    later are matched by the names of their columns. `outputs_` says what the outputs of the network
+    were taken for: {"prediction": name}, of quantiles {"low": name, "high": name}, of a classifier
+    {"classes": name}, and what else the method looks at. `alpha` and `confidence_level` of all
+    functions stand for each other, 1 - alpha; the level of the estimator where neither is given."""
 
     _labels = False
     model: Source
@@ -51,6 +56,7 @@ class Estimator(Parameters):
     predictor_: _fcp.Predictor
     model_: Model
     inputs_: Inputs
+    outputs_: Dict[str, str]
     feature_names_in_: np.ndarray
     n_features_in_: int
 
@@ -105,6 +111,9 @@ class Estimator(Parameters):
             )
         self._check_kind(predictor.score, predictor.labels)
         self._keep(predictor, model, inputs)
+        if self.verbose:
+            for role, name in self.outputs_.items():
+                print(f"output '{name}' is taken for: {role}", file=sys.stderr)
         return self
 
     def fit(self: Self, X: Any, y: Any = None, **facts: Any) -> Self:
@@ -118,6 +127,7 @@ class Estimator(Parameters):
         self.predictor_ = predictor
         self.model_ = model
         self.inputs_ = inputs
+        self.outputs_ = predictor.outputs
         names = inputs.names or model.column_names
         if names:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -191,7 +201,7 @@ class Estimator(Parameters):
             return model, model.cut or self.cut
         if hasattr(self.model, "model_for"):  # of fcp.wrap
             return self.model.model_for(X, self._looks_at_rows()), self.cut
-        if hasattr(self.model, "predict"):
+        if hasattr(self.model, "predict") and not is_onnx(self.model):
             kind = type(self.model).__name__
             raise _fcp.Error(f"model: found a {kind}; fcp.wrap takes fitted estimators")
         model = self.model if isinstance(self.model, Model) else load(self.model)
@@ -222,10 +232,12 @@ class Estimator(Parameters):
             )
         return self.predictor_
 
-    def _facts_of_new(self, rows: int, groups: Any, weights: Any, shows: bool) -> Dict[str, Any]:
+    def _facts_of_new(
+        self, rows: int, groups: Any, weights: Any, shows: bool, needed: bool = True
+    ) -> Dict[str, Any]:
         predictor = self._fitted()
         by_groups = predictor.calibration == "grouped" and predictor.group not in _BY_LABEL
-        if by_groups and groups is None:
+        if by_groups and groups is None and needed:
             raise _fcp.Error("it was calibrated by group: name the groups of the rows by groups")
         if groups is not None and not by_groups and not shows:
             raise _fcp.Error("groups: it was calibrated without groups")
@@ -253,7 +265,8 @@ class Estimator(Parameters):
     def _regions(
         self, X: Any, alphas: Sequence[Alpha], groups: Any, weights: Any
     ) -> Tuple[np.ndarray, np.ndarray, Any]:
-        """Predictions and regions of all rows, and the index of a table."""
+        """Predictions and regions of all rows, and the index of a table. Without levels the
+        predictions alone, which need no groups and weights."""
         predictor = self._fitted()
         self._warn(alphas)
         batched = _batches.is_batches(X)
@@ -266,6 +279,7 @@ class Estimator(Parameters):
                 _batches.part(groups, before, count) if batched else groups,
                 _batches.part(weights, before, count) if batched else weights,
                 shows=False,
+                needed=bool(alphas),
             )
             found.append(predictor.regions(rows, alphas, facts, before))
             batches.append(x)
@@ -285,21 +299,34 @@ class Estimator(Parameters):
         rows = _batches.joined([self.inputs_.rows(x) for x, _ in pairs])
         return rows, self._answers(self.model_, _batches.joined([answer for _, answer in pairs]))
 
+    def _alpha(self, alpha: Any, confidence_level: Any) -> Any:
+        found = one_alpha(alpha, confidence_level)
+        return self._own_alpha() if found is None else found
+
     def check(
-        self, X: Any, y: Any = None, alpha: Alpha = 0.1, *, groups: Any = None, weights: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        alpha: Optional[Alpha] = None,
+        *,
+        confidence_level: Optional[Alpha] = None,
+        groups: Any = None,
+        weights: Any = None,
     ) -> Checked:
         """For rows with answers: the score, its p-value, and whether the answer is inside."""
         rows, answers = self._rows_and_answers(X, y)
         facts = self._facts_of_new(len(rows), groups, weights, shows=False)
-        score, p_value, inside = self._fitted().check(rows, answers, alpha, facts)
+        level = self._alpha(alpha, confidence_level)
+        score, p_value, inside = self._fitted().check(rows, answers, level, facts)
         return Checked(score[:, 0] if score.shape[1] == 1 else score, p_value, inside)
 
     def evaluate(
         self,
         X: Any,
         y: Any = None,
-        alpha: Alpha = 0.1,
+        alpha: Optional[Alpha] = None,
         *,
+        confidence_level: Optional[Alpha] = None,
         groups: Any = None,
         weights: Any = None,
         report: Optional[Path] = None,
@@ -310,14 +337,17 @@ class Estimator(Parameters):
         """
         rows, answers = self._rows_and_answers(X, y)
         facts = self._facts_of_new(len(rows), groups, weights, shows=True)
+        level = self._alpha(alpha, confidence_level)
         text = self._fitted().evaluate(
-            rows, answers, alpha, facts, os.fspath(report or ""), False
+            rows, answers, level, facts, os.fspath(report or ""), False
         )
         return json.loads(text)
 
-    def radius(self, alpha: Alpha = 0.1) -> List[float]:
+    def radius(
+        self, alpha: Optional[Alpha] = None, *, confidence_level: Optional[Alpha] = None
+    ) -> List[float]:
         """The radius of each side of the score; empty where it differs from row to row."""
-        return self._fitted().radius(alpha)
+        return self._fitted().radius(self._alpha(alpha, confidence_level))
 
     # Files.
 
@@ -352,14 +382,20 @@ class Estimator(Parameters):
         return self
 
     def export(
-        self, path: Path, alpha: Union[Alpha, Sequence[Alpha]] = 0.1, *, prefix: str = ""
+        self,
+        path: Path,
+        alpha: Optional[Alphas] = None,
+        *,
+        confidence_level: Optional[Alphas] = None,
+        prefix: str = "",
     ) -> None:
         """Writes a plain ONNX network with the regions at these levels as outputs: `lower` and
         `upper`, or `in_set`, for any runtime."""
-        self._fitted().export(os.fspath(path), levels(alpha), prefix)
+        alphas = levels(self._alpha(alpha, confidence_level))
+        self._fitted().export(os.fspath(path), alphas, prefix)
 
 
-def levels(alpha: Union[Alpha, Sequence[Alpha]]) -> List[Alpha]:
+def levels(alpha: Alphas) -> List[Alpha]:
     """One level or several as a list."""
     if isinstance(alpha, (str, float)) or np.ndim(alpha) == 0:
         return [alpha]  # type: ignore[list-item]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
+import importlib.util
 import inspect
 import io
 import os
-from typing import Any, List, Optional, Sequence, Tuple, Union
+import warnings
+from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
@@ -122,9 +125,10 @@ def _class_labels(names: Sequence[str]) -> Optional[np.ndarray]:
     return np.array([int(name) for name in names] if numbers else names)
 
 
-def load(path: Union[str, os.PathLike], cut: Optional[str] = None) -> Model:
-    """Reads an ONNX file. Where the network has several inputs, X is a dict of arrays by their
-    names, or a tuple in their order.
+def load(path: Any, cut: Optional[str] = None) -> Model:
+    """Reads an ONNX network: the path of a file, its bytes, an `onnx.ModelProto`, or the
+    `ONNXProgram` that `torch.onnx.export(..., dynamo=True)` gives. Where the network has several
+    inputs, X is a dict of arrays by their names, or a tuple in their order.
 
     cut: where estimators cut the network unless told otherwise: the name of a tensor or node, or a
     number of layers as text ("-2" leaves the last two to the head).
@@ -138,12 +142,39 @@ def load(path: Union[str, os.PathLike], cut: Optional[str] = None) -> Model:
         >>> model([[0.5, 1.0], [2.0, 3.0]]).shape
         (2, 1)
     """
+    written = _onnx_bytes(path)
+    if written is not None:
+        return Model(_fcp.Network.parse(written, type(path).__name__), cut)
+    if not isinstance(path, (str, os.PathLike)):
+        raise _fcp.Error(
+            f"found a {type(path).__name__}, expected the path of an ONNX file, its bytes, an "
+            "onnx.ModelProto or an ONNXProgram"
+        )
     return Model(_fcp.Network.read(os.fspath(path)), cut)
 
 
-def from_torch(module: torch.nn.Module, example: Any, cut: Optional[str] = None) -> Model:
+def is_onnx(source: Any) -> bool:
+    """Whether `load` takes it without a file."""
+    kinds = (bytes, bytearray, memoryview)
+    return isinstance(source, kinds) or any(
+        hasattr(source, name) for name in ("SerializeToString", "model_proto")
+    )
+
+
+def _onnx_bytes(source: Any) -> Optional[bytes]:
+    """The bytes of a network that is in memory; None where it is not."""
+    if not is_onnx(source):
+        return None
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source)
+    return getattr(source, "model_proto", source).SerializeToString()
+
+
+def from_torch(module: Any, example: Any = None, cut: Optional[str] = None) -> Model:
     """A PyTorch network as fcp runs it.
 
+    module: a `torch.nn.Module`, compiled or not; or the `ONNXProgram` of one, which needs no
+    example, and whose cut is a tensor or node as of `fcp.load`.
     example: a row or several as the module takes them, of which only shape and type count; a dict
     or tuple where it takes several inputs, by name or by place. X is then such a dict or tuple too.
     cut: the name of a submodule, as in `module.named_modules()`; its output is the feature. Files
@@ -156,8 +187,18 @@ def from_torch(module: torch.nn.Module, example: Any, cut: Optional[str] = None)
         'layer 1'
 
     The module is exported by `torch.onnx.export` in evaluation mode, once; what it learns later the
-    model does not know.
+    model does not know. Where torch has the exporter of `dynamo=True` and onnxscript is installed,
+    that one is asked first, and the one by tracing where it fails.
     """
+    if is_onnx(module):
+        return load(module, cut)
+    if not isinstance(module, torch.nn.Module):
+        raise _fcp.Error(
+            f"found a {type(module).__name__}, expected a torch.nn.Module or an ONNXProgram"
+        )
+    if example is None:
+        raise _fcp.Error("example: there is none, expected a row as the module takes it")
+    module = getattr(module, "_orig_mod", module)  # of torch.compile
     if cut is not None and cut not in dict(module.named_modules()):
         raise _fcp.Error(f"the module has no submodule '{cut}'")
     submodule = None if cut is None else module.get_submodule(cut)
@@ -171,8 +212,7 @@ def from_torch(module: torch.nn.Module, example: Any, cut: Optional[str] = None)
         example = torch.from_numpy(packing.rows(example)).to(weights.device)
     else:
         example = _example(module, example)
-    onnx = _export(module, example, submodule, feature)
-    network = _fcp.Network.parse(onnx, name, [] if feature is None else [feature])
+    network = _exported(module, example, submodule, feature, name)
     return Model(network, feature, packing)
 
 
@@ -206,39 +246,89 @@ class _WithFeature(torch.nn.Module):
         return (*outputs, features[0])
 
 
-def _export(
+def _exported(
     module: torch.nn.Module,
     example: torch.Tensor,
     submodule: Optional[torch.nn.Module],
     feature: Optional[str],
-) -> bytes:
+    name: str,
+) -> _fcp.Network:
+    """The network by the first exporter that writes one which fcp reads; what torch says where it
+    cannot run or export the module is an Error of fcp."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
-        with torch.no_grad():
+        with _errors_of_torch("the module does not take the example"), torch.no_grad():
             answer = module(example)
         count = len(answer) if isinstance(answer, (tuple, list)) else 1
         names = ["output"] if count == 1 else [f"output{i}" for i in range(count)]
         if submodule is not None and feature is not None:
             module = _WithFeature(module, submodule, feature.removeprefix("layer ")).eval()
             names.append(feature)
-        # From torch 2.9 on another exporter is the default, which names tensors as it likes.
-        options = {"dynamo": False} if "dynamo" in _export_parameters() else {}
-        written = io.BytesIO()
-        torch.onnx.export(
-            module,
-            (example,),
-            written,
-            opset_version=17,
-            input_names=["input"],
-            output_names=names,
-            dynamic_axes={name: {0: "batch"} for name in ["input", *names]},
-            **options,
-        )
-        return written.getvalue()
+        exporters = [_export_by_tracing]
+        if "dynamo" in _export_parameters() and importlib.util.find_spec("onnxscript"):
+            exporters.insert(0, _export_by_dynamo)
+        for export in exporters:
+            try:
+                with _errors_of_torch("torch cannot export the module"):
+                    written = export(module, example, names)
+                network = _fcp.Network.parse(written, name, names[count:])
+                if feature is not None:
+                    network.resolve_cut(feature)
+                return network
+            except _fcp.Error:
+                if export is exporters[-1]:
+                    raise
+        raise AssertionError("there is always an exporter")
     finally:
         for part, training in modes:
             part.training = training
+
+
+def _export_by_dynamo(module: torch.nn.Module, example: torch.Tensor, names: List[str]) -> bytes:
+    # An axis of size 1 would be taken for one that never changes.
+    example = torch.cat([example, example]) if len(example) == 1 else example
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(  # type: ignore[call-arg]
+            module,
+            (example,),
+            input_names=["input"],
+            output_names=names,
+            dynamic_shapes=({0: torch.export.Dim("batch")},),  # type: ignore[attr-defined]
+            dynamo=True,
+            verbose=False,
+        )
+    return _onnx_bytes(program) or b""
+
+
+def _export_by_tracing(module: torch.nn.Module, example: torch.Tensor, names: List[str]) -> bytes:
+    options = {"dynamo": False} if "dynamo" in _export_parameters() else {}
+    written = io.BytesIO()
+    torch.onnx.export(
+        module,
+        (example,),
+        written,
+        opset_version=17,
+        input_names=["input"],
+        output_names=names,
+        dynamic_axes={name: {0: "batch"} for name in ["input", *names]},
+        **options,
+    )
+    return written.getvalue()
+
+
+@contextlib.contextmanager
+def _errors_of_torch(what: str) -> Iterator[None]:
+    """Whatever a module or an exporter throws inside is an Error of one line."""
+    try:
+        yield
+    except _fcp.Error:
+        raise
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        told = lines[0] if lines else "it does not say why"
+        raise _fcp.Error(f"{what}: {type(error).__name__}: {told}") from error
 
 
 def _export_parameters() -> Any:

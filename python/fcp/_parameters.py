@@ -4,6 +4,7 @@ option table: names, defaults, help and checks are not written a second time her
 from __future__ import annotations
 
 import contextlib
+import decimal
 import inspect
 import textwrap
 from typing import Any, Dict, Iterator, List, Tuple, TypeVar
@@ -18,8 +19,10 @@ Self = TypeVar("Self", bound="Parameters")
 _OTHERS = {
     "alpha": (
         0.1,
-        "The level for which lengths are compared when choosing; any level can be asked for later",
+        "The level for which lengths are compared when choosing, and of regions where no other one "
+        "is asked for; any level can be asked for later",
     ),
+    "confidence_level": (None, "1 - alpha, in place of alpha"),
     "device": ("cpu", 'Where networks run: "cpu" or "cuda"'),
     "verbose": (False, "Tells on standard error what is chosen"),
 }
@@ -53,6 +56,28 @@ def parameter_names() -> Iterator[None]:
             raise
         rest = rest.replace("head_rows", "fit_data")  # of `conformalize`
         raise _fcp.Error(parameter_name(option) + colon + rest) from None
+
+
+def one_alpha(alpha: Any, confidence_level: Any) -> Any:
+    """alpha by whichever of the two is given, each a number or several; None: neither is."""
+    if confidence_level is None:
+        return alpha
+    if alpha is not None:
+        raise _fcp.Error("alpha and confidence_level: found both, expected one of them")
+    if isinstance(confidence_level, str) or np.ndim(confidence_level) == 0:
+        return _one_minus(confidence_level)
+    return [_one_minus(level) for level in confidence_level]
+
+
+def _one_minus(level: Any) -> str:
+    # In decimal: 1 - 0.9 is not 0.1 in binary.
+    try:
+        alpha = 1 - decimal.Decimal(str(level))
+        if 0 < alpha < 1:
+            return format(alpha.normalize(), "f")
+    except decimal.InvalidOperation:
+        pass
+    raise _fcp.Error(f"confidence_level: found {level!r}, expected a number such as 0.9")
 
 
 def _options(labels: bool) -> List[Dict[str, Any]]:
@@ -91,6 +116,8 @@ class Parameters:
     _labels = False
     _estimator_type: str  # how scikit-learn before 1.6 tells regressors from classifiers
     method: str
+    alpha: Any
+    confidence_level: Any
     verbose: bool
     device: str
     _signature: inspect.Signature
@@ -144,11 +171,19 @@ class Parameters:
         """The parameters under the names of the library's options; those of the method where they
         are not the library's own defaults."""
         options = {name: getattr(self, name) for name in _OTHERS}
+        options["alpha"] = self._own_alpha()
         for option, name, default in self._method_options:
             value = getattr(self, name)
             if value is not default:
                 options[option] = value
         return options
+
+    def _own_alpha(self) -> Any:
+        """The level of the estimator itself."""
+        if self.confidence_level is None:
+            return self.alpha
+        given = self.alpha != _OTHERS["alpha"][0]
+        return one_alpha(self.alpha if given else None, self.confidence_level)
 
     def __repr__(self) -> str:
         own = [

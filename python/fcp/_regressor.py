@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence, Union
+from typing import Any, Optional
 
 import numpy as np
 
 from . import _frames, _plots
-from ._estimator import Alpha, Estimator, levels
+from ._estimator import Alpha, Alphas, Estimator, levels
 
 
 class FeatureConformalRegressor(Estimator):
@@ -32,8 +32,9 @@ class FeatureConformalRegressor(Estimator):
     def predict_interval(
         self,
         X: Any,
-        alpha: Union[Alpha, Sequence[Alpha]] = 0.1,
+        alpha: Optional[Alphas] = None,
         *,
+        confidence_level: Optional[Alphas] = None,
         groups: Any = None,
         weights: Any = None,
         as_frame: bool = False,
@@ -43,10 +44,11 @@ class FeatureConformalRegressor(Estimator):
         With K > 1 outputs they are [N, K] and [N, K, 2, levels]. Ends may be infinite: too few
         calibration rows for a level give infinite intervals and a warning. X may be batches, with
         or without answers, which are looked at one by one.
+        confidence_level: 1 - alpha, in place of alpha; the estimator's level where neither is given.
         as_frame: a table of pandas instead, with the index of X and the columns that `fcp predict`
         writes: prediction, lower, upper; of several levels lower_0.1, …
         """
-        alphas = levels(alpha)
+        alphas = levels(self._alpha(alpha, confidence_level))
         prediction, intervals, index = self._regions(X, alphas, groups, weights)
         if as_frame:
             return _frames.interval_frame(prediction, intervals, alphas, index)
@@ -54,9 +56,11 @@ class FeatureConformalRegressor(Estimator):
             return prediction[:, 0], intervals[:, 0]
         return prediction, intervals
 
-    def predict(self, X: Any, **facts: Any) -> np.ndarray:
-        """The middle alone: what the network answers; for quantiles, the mean of the two."""
-        return self.predict_interval(X, 0.5, **facts)[0]
+    def predict(self, X: Any, *, groups: Any = None, weights: Any = None) -> np.ndarray:
+        """The middle alone: what the network answers; for quantiles, the mean of the two. It is
+        the same for all levels, groups and weights, which need not be given."""
+        prediction = self._regions(X, [], groups, weights)[0]
+        return prediction[:, 0] if prediction.shape[1] == 1 else prediction
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the predictions, as of every regressor of scikit-learn. It is the same for most
@@ -71,13 +75,14 @@ class FeatureConformalRegressor(Estimator):
         return float(np.mean(np.where(spread > 0, explained, error == 0)))
 
     def plot(
-        self, X: Any, y: Any = None, alpha: Alpha = 0.1, *, output: int = 0, ax: Any = None,
-        **facts: Any,
+        self, X: Any, y: Any = None, alpha: Optional[Alpha] = None, *,
+        confidence_level: Optional[Alpha] = None, output: int = 0, ax: Any = None, **facts: Any,
     ) -> Any:  # fmt: skip
         """Draws the intervals, and the truths where they are given, by matplotlib; the Axes.
 
         Over X where it has one column, elsewhere in the order of the predictions.
         """
+        alpha = self._alpha(alpha, confidence_level)
         prediction, intervals = self.predict_interval(X, alpha, **facts)
         if prediction.ndim == 2:
             prediction, intervals = prediction[:, output], intervals[:, output]

@@ -22,7 +22,7 @@ def region_score(estimator: Any, X: Any, y: Any) -> float:
     if hasattr(estimator, "named_steps"):  # a pipeline
         X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
         estimator = estimator[-1]
-    alpha = estimator.alpha
+    alpha = estimator._own_alpha()
     if estimator._labels:
         return -float(estimator.predict_set(X, alpha)[1].sum(axis=1).mean())
     _, intervals = estimator.predict_interval(X, alpha)

@@ -1,17 +1,31 @@
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iomanip>
+#include <iterator>
 #include <limits>
+#include <memory>
+#include <sstream>
 #include <thread>
 #include <utility>
 
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include "fcp/base/blas_threads.h"
 #include "fcp/base/random.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/data/encoding_text.h"
 #include "fcp/data/row_digest.h"
 #include "fcp/fcp.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/calibrate.h"
+#include "fcp/pipeline/open_data.h"
 #include "fcp/tensors.h"
 #include "fcp/training/train.h"
 
@@ -193,6 +207,206 @@ TEST_F(FacadeTest, ThreadsShareAPredictor) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(same, testing::Each(20));
 }
+
+// The artifact that `fcp calibrate --levels` writes.
+TEST_F(FacadeTest, ReadsFilesWithTheRadiiOfSomeLevelsAlone) {
+  for (const std::string score : {"residual", "nested"}) {
+    const Graph network = read_onnx(path("model.onnx"));
+    const auto source = open_data({.data = path("cal.csv"), .target = "y"}, &network);
+    CalibrateSettings settings;
+    settings.method.score.name = score;
+    settings.levels = {Level(0.05), Level(0.1)};
+    write_artifact(calibrate(network, *source, settings, Context()).artifact, path("levels.onnx"));
+    const ConformalPredictor all =
+        calibrate(path("model.onnx"), path("cal.csv"), "y", {.score = score});
+    const ConformalPredictor read = ConformalPredictor::load(path("levels.onnx"));
+    EXPECT_EQ(read.outputs(), 1u);
+    EXPECT_EQ(read.predictions(x_.values), all.predictions(x_.values));
+    EXPECT_EQ(read.intervals(x_.values, Level(0.1)), all.intervals(x_.values, Level(0.1)));
+    EXPECT_THAT(message_of([&] { read.intervals(x_.values, Level(0.2)); }),
+                HasSubstr("keeps the radii for levels 0.05, 0.1 alone"));
+  }
+}
+
+// Rows of the regions "north" and "south", whose answers err by 1 and by 3 at most.
+class GroupedFacade : public FacadeTest {
+ protected:
+  GroupedFacade() {
+    Graph network = read_onnx(path("model.onnx"));
+    CsvEncoding encoding{.columns = {"a", "b", "c"}, .categories = {{}, {}, {}}};
+    encoding.positions = {0, 1, 2};
+    encoding.width = 5;
+    network.metadata[kEncodingKey] = encoding_text(encoding);
+    write_onnx(network, path("model.onnx"));
+    const std::vector<double> answers = calibrated({.score = "residual"}).predictions(x_.values);
+    std::ofstream csv(path("grouped.csv"));
+    csv << "a,b,c,region,y\n";
+    for (size_t i = 0; i < x_.rows(); ++i) {
+      const bool south = i % 3 == 0;
+      info_.groups.push_back(south ? "south" : "north");
+      const double error = (south ? 3.0 : 1.0) * static_cast<double>(i % 100 + 1) / 100;
+      y_.values[i] = static_cast<float>(answers[i] + error);
+      for (size_t k = 0; k < kColumns; ++k) {
+        csv << std::setprecision(9) << x_.values[i * kColumns + k] << ',';
+      }
+      csv << info_.groups.back() << ',' << std::setprecision(9) << y_.values[i] << '\n';
+    }
+  }
+
+  // The conformal quantile of the errors of one region.
+  double radius_of(const std::string& region, const std::vector<double>& answers,
+                   const Level& level) const {
+    std::vector<double> errors;
+    for (size_t i = 0; i < x_.rows(); ++i) {
+      if (info_.groups[i] == region) errors.push_back(std::abs(y_.values[i] - answers[i]));
+    }
+    return conformal_quantile_sorted(sorted_scores(errors), level);
+  }
+
+  void check_intervals(const ConformalPredictor& predictor, const std::vector<Interval>& found) {
+    const std::vector<double> answers = predictor.predictions(x_.values);
+    ASSERT_EQ(found.size(), x_.rows());
+    for (size_t i = 0; i < found.size(); ++i) {
+      const double radius = radius_of(info_.groups[i], answers, Level(0.1));
+      EXPECT_NEAR(found[i].upper - answers[i], radius, 1e-5) << i;
+      EXPECT_NEAR(answers[i] - found[i].lower, radius, 1e-5) << i;
+    }
+  }
+
+  Settings by_region() const {
+    return {.score = "residual", .calibration = "grouped", .group = "region"};
+  }
+
+  RowInfo info_;
+};
+
+TEST_F(GroupedFacade, AColumnOfAFileTellsTheGroups) {
+  const ConformalPredictor made =
+      calibrate(path("model.onnx"), path("grouped.csv"), "y", by_region());
+  made.save(path("calibrated.onnx"));
+  const ConformalPredictor read = ConformalPredictor::load(path("calibrated.onnx"));
+  EXPECT_EQ(read.group(), "region");
+  for (const ConformalPredictor* predictor : {&made, &read}) {
+    check_intervals(*predictor, predictor->intervals(x_.values, Level(0.1), info_));
+    EXPECT_TRUE(predictor->radius(Level(0.1)).empty());
+    EXPECT_TRUE(predictor->warnings(Level(0.1)).empty());
+  }
+  std::vector<Record> records;
+  for (size_t i = 0; i < x_.rows(); ++i) {
+    const float* row = x_.values.data() + i * kColumns;
+    const auto text = [](float value) {
+      return (std::ostringstream() << std::setprecision(9) << value).str();
+    };
+    records.push_back({{"a", text(row[0])},
+                       {"b", text(row[1])},
+                       {"c", text(row[2])},
+                       {"region", info_.groups[i]}});
+  }
+  EXPECT_EQ(read.intervals(records, Level(0.1)), read.intervals(x_.values, Level(0.1), info_));
+  records[2].erase("region");
+  EXPECT_THAT(message_of([&] { read.intervals(records, Level(0.1)); }),
+              HasSubstr("row 2 (from 0): has no column 'region'"));
+  EXPECT_EQ(read.predictions(records), read.predictions(x_.values));
+  EXPECT_EQ(read.intervals(records, Level(0.1), info_),
+            read.intervals(x_.values, Level(0.1), info_));
+}
+
+TEST_F(GroupedFacade, GroupsOfRowsInMemory) {
+  const ConformalPredictor predictor =
+      calibrate(path("model.onnx"), x_.values, y_.values, by_region(), info_);
+  check_intervals(predictor, predictor.intervals(x_.values, Level(0.1), info_));
+  const std::vector<Interval> found = predictor.intervals(x_.values, Level(0.3), info_);
+  const std::vector<double> p = predictor.p_values(x_.values, y_.values, info_);
+  for (size_t i = 0; i < p.size(); ++i) {
+    EXPECT_EQ(p[i] > 0.3, found[i].contains(y_.values[i])) << i;
+  }
+  const torch::Tensor x =
+      torch::from_blob(x_.values.data(), {300, static_cast<int64_t>(kColumns)}, torch::kFloat);
+  EXPECT_EQ(regions(predictor, x, Level(0.3), info_).upper[5][0].item<double>(), found[5].upper);
+  EXPECT_EQ(scores(predictor, x, x.select(1, 0).unsqueeze(1)).size(), 300u);
+}
+
+TEST_F(GroupedFacade, GroupsThatAreMissingOrUnknown) {
+  const ConformalPredictor predictor =
+      calibrate(path("model.onnx"), path("grouped.csv"), "y", by_region());
+  EXPECT_EQ(message_of([&] { predictor.intervals(x_.values, Level(0.1)); }),
+            "groups: found 0 for 300 rows; the calibration needs one per row");
+  const std::span<const float> one = std::span(x_.values).first(kColumns);
+  EXPECT_EQ(message_of([&] { predictor.intervals(one, Level(0.1), info_); }),
+            "groups: found 300 for 1 rows; the calibration needs one per row");
+  const Interval unseen = predictor.intervals(one, Level(0.1), {.groups = {"west"}}).at(0);
+  EXPECT_TRUE(std::isinf(unseen.lower) && std::isinf(unseen.upper));
+  const ConformalPredictor split = calibrated({.score = "residual"});
+  EXPECT_EQ(message_of([&] { split.intervals(one, Level(0.1), {.groups = {"north"}}); }),
+            "groups: found 1, but the calibration uses none");
+  EXPECT_THAT(message_of([&] { calibrated(by_region()); }), HasSubstr("groups: found 0 for 300"));
+}
+
+TEST_F(GroupedFacade, SetsOfLabelsByGroup) {
+  torch::manual_seed(3);
+  write_onnx(make_mlp({kColumns, 8, 4}), path("labels.onnx"));
+  std::vector<float> labels;
+  for (size_t i = 0; i < x_.rows(); ++i) labels.push_back(static_cast<float>(i * 7 % 4));
+  Settings settings = by_region();
+  settings.score = "lac";
+  const ConformalPredictor predictor =
+      calibrate(path("labels.onnx"), x_.values, labels, settings, info_);
+  const auto sets = predictor.label_sets(x_.values, Level(0.3), info_);
+  const std::vector<double> p = predictor.p_values(x_.values, labels, info_);
+  for (size_t i = 0; i < sets.size(); ++i) {
+    const auto label = static_cast<size_t>(labels[i]);
+    EXPECT_EQ(std::count(sets[i].begin(), sets[i].end(), label), p[i] > 0.3 ? 1 : 0) << i;
+  }
+}
+
+TEST_F(FacadeTest, LikelihoodRatiosOfRowsInMemory) {
+  const RowInfo equal{.weights = std::vector<double>(x_.rows(), 2.0)};
+  const ConformalPredictor predictor =
+      calibrate(path("model.onnx"), x_.values, y_.values,
+                {.score = "residual", .calibration = "weighted"}, equal);
+  // Equal weights are no weights at all.
+  EXPECT_EQ(predictor.intervals(x_.values, Level(0.1), equal),
+            calibrated({.score = "residual"}).intervals(x_.values, Level(0.1)));
+  EXPECT_EQ(predictor.predictions(x_.values).size(), 300u);
+  EXPECT_EQ(message_of([&] { predictor.intervals(x_.values, Level(0.1)); }),
+            "weights: found 0 for 300 rows; the calibration needs one per row");
+  RowInfo wrong = equal;
+  wrong.weights[7] = -1;
+  EXPECT_EQ(message_of([&] { predictor.intervals(x_.values, Level(0.1), wrong); }),
+            "weights: row 7 (from 0) is -1, expected a finite number, not negative");
+}
+
+size_t threads_of_this_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+// ctest sets OMP_WAIT_POLICY for all tests, so that none of them keeps a core busy by waiting.
+TEST_F(FacadeTest, LeavesNoThreadsBehind) {
+  unsetenv("OMP_WAIT_POLICY");
+  unsetenv("GOMP_SPINCOUNT");
+  const int threads = at::get_num_threads(), of_blas = blas_threads();
+  calibrated();
+  const size_t before = threads_of_this_process();
+  for (int i = 0; i < 6; ++i) {
+    calibrated({.score = "nested", .threads = 1 + i % 2});
+    EXPECT_EQ(at::get_num_threads(), threads);
+    EXPECT_EQ(blas_threads(), of_blas);
+  }
+  EXPECT_EQ(threads_of_this_process(), before);
+}
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// By default glibc maps a block of 64 MiB by itself, and gives it back as soon as it is freed.
+TEST_F(FacadeTest, LeavesTheAllocatorAsItIs) {
+  calibrated();
+  constexpr size_t kBytes = size_t{64} << 20;
+  const size_t before = mallinfo2().hblkhd;
+  const std::unique_ptr<char[]> block(new char[kBytes]);
+  block[0] = 1;
+  EXPECT_GE(mallinfo2().hblkhd, before + kBytes);
+}
+#endif
 
 TEST_F(FacadeTest, TensorsSayTheSame) {
   const ConformalPredictor predictor = calibrated();

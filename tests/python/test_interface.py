@@ -5,11 +5,13 @@ import ast
 import copy
 import doctest
 import inspect
+import io
 import json
 import math
 import pathlib
 import pickle
 import unittest
+import unittest.mock
 
 import numpy as np
 import torch
@@ -171,7 +173,190 @@ class Errors(Case):
             model_for(torch.nn.Sequential(twice, torch.nn.ReLU(), twice), cut="0")
 
 
+class Predictions(Case):
+    """The prediction needs no level, no groups and no weights."""
+
+    def test_of_every_method_and_calibration(self):
+        x, y = regression_rows(400)
+        model = model_for(perceptron(3, 1))
+        facts = {
+            "split": {},
+            "grouped": {"groups": np.arange(400) % 2},
+            "weighted": {"weights": np.ones(400)},
+        }
+        for method in ("residual", "nested", "linearized"):
+            for calibration, given in facts.items():
+                regressor = fcp.FeatureConformalRegressor(
+                    model, method=method, calibration=calibration
+                ).conformalize(x, y, **given)
+                expected = regressor.predict_interval(x, **given)[0]
+                np.testing.assert_array_equal(regressor.predict(x), expected)
+                np.testing.assert_array_equal(regressor.predict(x, **given), expected)
+                self.assertLess(regressor.score(x, y), 1)
+        with self.assert_error("groups: it was calibrated without groups"):
+            regressor.predict(x, groups=np.zeros(400))
+
+    def test_of_labels_and_several_outputs(self):
+        x, labels = label_rows(300)
+        model = model_for(perceptron(3, 4))
+        classifier = fcp.FeatureConformalClassifier(model, method="aps", calibration="grouped")
+        classifier.conformalize(x, labels, groups=labels % 2)
+        np.testing.assert_array_equal(classifier.predict(x), model(x).argmax(axis=1))
+        x, y = regression_rows(100, outputs=2)
+        model = model_for(perceptron(3, 2))
+        regressor = fcp.FeatureConformalRegressor(model, method="residual").conformalize(x, y)
+        np.testing.assert_array_equal(regressor.predict(x), model(x))
+
+
+class Levels(Case):
+    def test_confidence_level_is_one_minus_alpha(self):
+        x, y = regression_rows(300)
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="nested")
+        regressor.conformalize(x, y)
+        several = regressor.predict_interval(x, confidence_level=[0.9, "0.7"])[1]
+        np.testing.assert_array_equal(several, regressor.predict_interval(x, alpha=[0.1, 0.3])[1])
+        for confidence in (0.9, np.float32(0.9), "0.90"):
+            self.assertEqual(regressor.radius(confidence_level=confidence), regressor.radius(0.1))
+        self.assertEqual(
+            regressor.evaluate(x, y, confidence_level=0.8), regressor.evaluate(x, y, alpha=0.2)
+        )
+        inside = regressor.check(x, y, confidence_level=0.8).inside
+        np.testing.assert_array_equal(inside, regressor.check(x, y, alpha=0.2).inside)
+        regressor.export(self.path("out.onnx"), confidence_level=[0.9, 0.95])
+        names = [name for name, _ in fcp.load(self.path("out.onnx")).outputs]
+        self.assertEqual(names[1:], ["lower_0.1", "upper_0.1", "lower_0.05", "upper_0.05"])
+        with self.assert_error("alpha and confidence_level: found both"):
+            regressor.predict_interval(x, alpha=0.1, confidence_level=0.9)
+        for wrong in (0, 1, 90, "most"):
+            with self.assert_error("confidence_level: found .*, expected a number such as 0.9"):
+                regressor.predict_interval(x, confidence_level=wrong)
+
+    def test_the_level_of_the_estimator(self):
+        x, y = regression_rows(300)
+        model = model_for(perceptron(3, 1))
+        by_alpha = fcp.FeatureConformalRegressor(model, method="nested", alpha=0.2)
+        by_level = fcp.FeatureConformalRegressor(model, method="nested", confidence_level=0.8)
+        for regressor in (by_alpha.conformalize(x, y), by_level.conformalize(x, y)):
+            _, expected = regressor.predict_interval(x, alpha=0.2)
+            np.testing.assert_array_equal(regressor.predict_interval(x)[1], expected)
+        self.assertEqual(fcp.region_score(by_alpha, x, y), fcp.region_score(by_level, x, y))
+        self.assertEqual(by_level.get_params()["confidence_level"], 0.8)
+        with self.assert_error("alpha and confidence_level: found both"):
+            by_alpha.set_params(confidence_level=0.9).conformalize(x, y)
+        x, labels = label_rows(200)
+        classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), method="lac")
+        classifier.conformalize(x, labels)
+        np.testing.assert_array_equal(
+            classifier.predict_set(x, confidence_level=0.7)[1], classifier.predict_set(x, 0.3)[1]
+        )
+
+
+class Proto:
+    """What is used of an onnx.ModelProto, and of torch's ONNXProgram."""
+
+    def __init__(self, written):
+        self.SerializeToString = lambda: written
+
+
+class Program:
+    def __init__(self, written):
+        self.model_proto = Proto(written)
+
+
 class Models(Case):
+    def test_networks_in_memory(self):
+        x, y = regression_rows(100)
+        model_for(perceptron(3, 1)).save(self.path("model.onnx"))
+        written = pathlib.Path(self.path("model.onnx")).read_bytes()
+        expected = fcp.load(self.path("model.onnx"))(x)
+        for source in (written, bytearray(written), Proto(written), Program(written)):
+            np.testing.assert_array_equal(fcp.load(source, cut="-1")(x), expected)
+            regressor = fcp.FeatureConformalRegressor(source, method="residual")
+            np.testing.assert_array_equal(regressor.conformalize(x, y).predict(x), expected[:, 0])
+        np.testing.assert_array_equal(fcp.from_torch(Program(written))(x), expected)
+        with self.assert_error("bytes"):
+            fcp.load(written[:50])
+        with self.assert_error("found a int, expected the path of an ONNX file, its bytes"):
+            fcp.load(3)
+        with self.assert_error("found a function, expected a torch.nn.Module or an ONNXProgram"):
+            fcp.from_torch(model_for, x[:1])
+        with self.assert_error("example: there is none"):
+            fcp.from_torch(perceptron(3, 1))
+
+    def test_errors_of_torch(self):
+        with self.assert_error("the module does not take the example: RuntimeError: mat1 and mat2"):
+            fcp.from_torch(perceptron(3, 1), np.zeros((1, 5), np.float32))
+
+        class Wrong(torch.nn.Module):
+            def forward(self, x):
+                if torch.jit.is_tracing():
+                    raise KeyError("no such\nthing")
+                return x
+
+        with self.assert_error("torch cannot export the module: KeyError: 'no such.*thing'"):
+            fcp.from_torch(Wrong(), np.zeros((1, 3), np.float32))
+
+    def test_compiled_modules(self):
+        network = perceptron(3, 1)
+        compiled = torch.nn.Module()  # as torch.compile makes them, which not every torch has
+        compiled._orig_mod = network
+        x, _ = regression_rows(20)
+        model = fcp.from_torch(compiled, x[:1], cut="1")
+        self.assertEqual(model.cut, "layer 1")
+        np.testing.assert_array_equal(model(x), model_for(network)(x))
+
+    def test_the_exporter_of_dynamo_is_asked_first(self):
+        x, _ = regression_rows(20)
+        network = perceptron(3, 1)
+        traced, calls = torch.onnx.export, []
+
+        def export(module, args, f=None, *, dynamo=True, dynamic_shapes=None, **options):
+            calls.append((dynamo, len(args[0])))
+            if not dynamo:
+                return traced(module, args, f, **options)
+            if fails:
+                raise RuntimeError("no such operator")
+            written = io.BytesIO()
+            axes = {name: {0: "batch"} for name in ("input", *options["output_names"])}
+            options = {"opset_version": 16, "dynamic_axes": axes, **options}
+            traced(module, args, written, **options)
+            return Program(written.getvalue())
+
+        with unittest.mock.patch("torch.onnx.export", export), \
+                unittest.mock.patch("importlib.util.find_spec", lambda name: name), \
+                unittest.mock.patch("torch.export", Dimensions, create=True):  # fmt: skip
+            for fails in (False, True):
+                calls.clear()
+                model = fcp.from_torch(network, x[:1], cut="3")
+                self.assertEqual(calls, [(True, 2)] + fails * [(False, 1)])
+                np.testing.assert_array_equal(model(x), model_for(network)(x))
+                self.assertEqual(model.cut, "layer 3")
+
+    def test_what_outputs_are_taken_for(self):
+        x, y = regression_rows(200)
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="nested")
+        self.assertEqual(regressor.conformalize(x, y).outputs_, {"prediction": "output"})
+        quantiles = fcp.FeatureConformalRegressor(
+            model_for(Branches()), method="cqr", low="output1", high="output0"
+        ).conformalize(x, y)
+        self.assertEqual(quantiles.outputs_, {"low": "output1", "high": "output0"})
+
+        class Spread(Branches):
+            def forward(self, x):
+                low, high = super().forward(x)
+                return high - low, low
+
+        regressor = fcp.FeatureConformalRegressor(
+            model_for(Spread()), method="residual", output="output1", normalize="output0"
+        ).conformalize(x, y)
+        self.assertEqual(regressor.outputs_, {"prediction": "output1", "spread": "output0"})
+        regressor.save(self.path("calibrated.onnx"))
+        loaded = fcp.FeatureConformalRegressor.load(self.path("calibrated.onnx"))
+        self.assertEqual(loaded.outputs_, regressor.outputs_)
+        x, labels = label_rows(200)
+        classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), method="lac")
+        self.assertEqual(classifier.conformalize(x, labels).outputs_, {"classes": "output"})
+
     def test_from_torch_answers_as_torch(self):
         network = perceptron(3, 2).train()
         network[1].eval()
@@ -218,6 +403,12 @@ class Models(Case):
         ]
         self.assertEqual(radii[0], radii[1])
         self.assertEqual(radii[1], radii[2])
+
+
+class Dimensions:
+    """In place of torch.export, which torch before 2.1 does not have."""
+
+    Dim = str
 
 
 def as_written(intervals):
@@ -280,6 +471,9 @@ class Files(Case):
         found = loaded.evaluate(x[300:], y[300:], alpha=0.1)
         self.assertEqual([point["alpha"] for point in found["curve"]], [0.05, 0.1])
         self.assertEqual(found["coverage"], regressor.evaluate(x[300:], y[300:])["coverage"])
+        # The prediction needs no level.
+        np.testing.assert_array_equal(loaded.predict(x[300:]), regressor.predict(x[300:]))
+        self.assertEqual(loaded.score(x[300:], y[300:]), regressor.score(x[300:], y[300:]))
         with self.assert_error("keeps the radii for levels 0.05, 0.1 alone .*; found alpha 0.2"):
             loaded.predict_interval(x[300:], alpha=0.2)
         with self.assert_error("the p-values of check need all scores"):

@@ -168,7 +168,7 @@ class Options(Case):
                     continue
                 self.assertEqual(parameters[name].default, option["default"])
                 self.assertIn(f"{name}: ", kind.__doc__)
-            own = {"model", "method", "alpha", "device", "verbose"}
+            own = {"model", "method", "alpha", "confidence_level", "device", "verbose"}
             own |= {"classes"} if labels else set()
             self.assertEqual(set(kind(model).get_params()) - TABLE.keys(), own)
         with self.assertRaisesRegex(TypeError, "there is no parameter 'pixels'"):

@@ -127,6 +127,32 @@ class Coverage(Case):
         self.assertLess(length[small].mean(), 0.6 * length[~small].mean())
 
 
+def table_with_categories():
+    """2,000 rows with a column of categories that tells how wide the noise is, and gaps."""
+    import pandas
+
+    random = np.random.default_rng(3)
+    x = random.normal(size=(2000, 2))
+    city = random.integers(3, size=2000)
+    y = x[:, 0] + np.array([0.1, 0.5, 3.0])[city] * random.normal(size=2000)
+    x[::7, 1] = np.nan
+    table = pandas.DataFrame(x, columns=["a", "b"])
+    table["city"] = pandas.Categorical(np.array(["Oslo", "Rome", "Bonn"])[city])
+    return table, y
+
+
+def check_table(case, estimator, table, y):
+    """Under `auto` the intervals of calm and of noisy cities differ, and the law holds."""
+    regressor = fcp.wrap(estimator).conformalize(table[500:1500], y[500:1500])
+    case.assertIsInstance(regressor, fcp.FeatureConformalRegressor)
+    case.assertNotEqual(regressor.predictor_.score, "residual")
+    np.testing.assert_allclose(regressor.predict(table), estimator.predict(table), rtol=1e-5)
+    case.assertGreater(coverage_p_value(regressor, table[1500:], y[1500:]), Coverage.LEAST)
+    length = np.diff(regressor.predict_interval(table[1500:])[1][:, :, 0], axis=1)[:, 0]
+    noisy = (table["city"][1500:].isin(["Bonn", 0])).to_numpy()
+    case.assertLess(length[~noisy].mean(), 0.7 * length[noisy].mean())
+
+
 class Wrapped(Case):
     def test_residual_is_prediction_and_quantile(self):
         x, y = rows_with_uneven_noise(150)
@@ -178,11 +204,12 @@ class Wrapped(Case):
             fcp.wrap(3)
         with self.assertRaisesRegex(TypeError, "has no predict_proba"):
             fcp.wrap(type("Hard", (), {"classes_": [0, 1], "predict": len})())
-        text = np.array([[1.0, "red"]] * 60, dtype=object)
-        regressor = fcp.wrap(lambda X: X[:, 0].astype(float), method="spread")
+        regressor = fcp.wrap(
+            Slope(), method="spread", features=lambda X: [object()] * len(X)
+        )
         with self.assert_error(r"X: holds values that are not numbers; fcp.wrap\(…, features=…\)"):
-            regressor.conformalize(text, y)
-        regressor.set_params(method="residual").conformalize(text, y)  # looks at no features
+            regressor.conformalize(x, y)
+        regressor.set_params(method="residual").conformalize(x, y)  # looks at no features
         with self.assert_error("method: spread needs heads.*; 60 rows are too few.* or fit_data"):
             fcp.wrap(Slope(), method="spread").conformalize(x, y)
 
@@ -206,6 +233,63 @@ class Wrapped(Case):
         self.assertEqual(rows.shape, (10, 3 + 3 + 1))
         np.testing.assert_array_equal(rows[:, 5], np.isnan(x[:10, 2]))
         self.assertTrue(np.isfinite(regressor.predict_interval(x)[1]).all())
+
+    def test_texts_are_features(self):
+        x, y = rows_with_uneven_noise(800)
+        texts = np.array(["Rome", "Oslo", None, 7.5] * 200, dtype=object)
+        objects = np.column_stack([x.astype(object), texts])
+        first = type("First", (), {"predict": lambda self, X: X[:, 0].astype(float)})()
+        regressor = fcp.wrap(first).conformalize(objects, y)
+        self.assertEqual(regressor.predict_interval(objects)[1].shape, (800, 2, 1))
+        regressor = fcp.wrap(first, method="spread").conformalize(objects, y)
+        rows = regressor.model_.rows(objects)
+        # Of each of four columns a number and 16 indicators, and the answer.
+        self.assertEqual(rows.shape, (800, 4 + 4 * 16 + 1))
+        np.testing.assert_allclose(rows[:, :3], x, rtol=1e-6)
+        np.testing.assert_array_equal(rows[:, 3], np.where(texts == 7.5, 7.5, 0).astype(float))
+        indicators = rows[:, 52 : 52 + 16]
+        np.testing.assert_array_equal(indicators.any(axis=1), texts != 7.5)
+        self.assertEqual(len(np.unique(indicators, axis=0)), 4)
+        # A row is the same beside any others.
+        np.testing.assert_array_equal(regressor.model_.rows(objects[5:6]), rows[5:6])
+
+    def test_regressors_with_an_empty_list_of_classes(self):
+        x, y = rows_with_uneven_noise(150)
+        kind = {"classes_": [], "_estimator_type": "regressor", "predict": Slope.predict}
+        regressor = fcp.wrap(type("Like", (), kind)(), method="residual").conformalize(x, y)
+        self.assertIsInstance(regressor, fcp.FeatureConformalRegressor)
+
+    @needs_sklearn
+    @unittest.skipIf(importlib.util.find_spec("pandas") is None, "pandas is not installed")
+    def test_boosting_with_categories(self):
+        table, y = table_with_categories()
+        boosted = sklearn.ensemble.HistGradientBoostingRegressor(
+            max_iter=20, categorical_features=[2]
+        )
+        codes = table.assign(city=table["city"].cat.codes)
+        check_table(self, boosted.fit(codes[:500], y[:500]), codes, y)
+
+    @unittest.skipIf(importlib.util.find_spec("lightgbm") is None, "lightgbm is not installed")
+    @unittest.skipIf(importlib.util.find_spec("pandas") is None, "pandas is not installed")
+    def test_lightgbm_with_categories(self):
+        import lightgbm
+
+        table, y = table_with_categories()
+        boosted = lightgbm.LGBMRegressor(n_estimators=20, verbose=-1, n_jobs=1)
+        check_table(self, boosted.fit(table[:500], y[:500]), table, y)
+
+    @unittest.skipIf(importlib.util.find_spec("catboost") is None, "catboost is not installed")
+    @unittest.skipIf(importlib.util.find_spec("pandas") is None, "pandas is not installed")
+    def test_catboost_with_categories(self):
+        import catboost
+
+        table, y = table_with_categories()
+        table["city"] = table["city"].astype(str)
+        boosted = catboost.CatBoostRegressor(
+            iterations=20, cat_features=["city"], verbose=False, allow_writing_files=False,
+            thread_count=1,
+        )  # fmt: skip
+        check_table(self, boosted.fit(table[:500], y[:500]), table, y)
 
     @needs_sklearn
     def test_pipelines_and_searches(self):

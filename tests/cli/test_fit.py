@@ -186,6 +186,11 @@ class Fit(program.Case):
             self.assertGreaterEqual(high, inner_high)
         self.fcp("check", "m.onnx", "--data", "few.csv", "--target", "price", "--out", "k.csv")
         self.fcp("export", "m.onnx", "--alpha", "0.1", "--out", "e.onnx")
+        with open(self.path("m.onnx"), "rb") as made, open(self.path("e.onnx"), "rb") as exported:
+            text = made.read()
+            self.assertIn(b"fcp.training.filter", text)
+            self.assertNotIn(b"fcp.training.sketch", text)
+            self.assertNotIn(b"fcp.training", exported.read())
         infinite = program.parse_csv(self.fcp("predict", "m.onnx", "--data", "few.csv", "--alpha",
                                               "0.01"))[1]
         self.assertEqual({row[2] for row in infinite}, {float("inf")})

@@ -22,6 +22,7 @@ namespace fcp {
 // Keys under which training keeps both in the network's metadata.
 constexpr char kTrainingDigestKey[] = "fcp.training.sha256";
 constexpr char kTrainingSketchKey[] = "fcp.training.sketch";
+constexpr char kTrainingRowsKey[] = "fcp.training.rows";  // their number
 
 class RowDigest {
  public:

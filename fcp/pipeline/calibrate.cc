@@ -15,6 +15,8 @@
 #include "fcp/calibration/options.h"
 #include "fcp/calibration/recalibration.h"
 #include "fcp/calibration/weighted.h"
+#include "fcp/data/number.h"
+#include "fcp/data/row_digest.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_writer.h"
@@ -23,6 +25,7 @@
 #include "fcp/pipeline/candidates.h"
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/open_data.h"
+#include "fcp/pipeline/overlap_check.h"
 #include "fcp/pipeline/score_collector.h"
 #include "fcp/pipeline/select_options.h"
 #include "fcp/pipeline/shared_batches.h"
@@ -235,12 +238,27 @@ void add_findings(const CalibrationFindings& findings, CalibrationArtifact& arti
   }
 }
 
-// Scores of rows that the network was fitted to are too small: the guarantee would be void. A few
-// of them may be chance, where rows repeat.
-void check_training_rows(double share, const CalibrateSettings& settings,
+// How many rows the network was trained on; 0: unknown.
+size_t trained_rows(const Graph& network) {
+  const auto found = network.metadata.find(kTrainingRowsKey);
+  double rows = 0;
+  if (found == network.metadata.end() || !parse_number(found->second, rows)) return 0;
+  return rows >= 1 && rows < 1e15 ? static_cast<size_t>(rows) : 0;
+}
+
+// Scores of rows that the network was fitted to are too small: the guarantee would be void. Where
+// rows repeat, equal ones are no proof, and the rows are read once more to see how often they do.
+void check_training_rows(double share, const Graph& network, RowSource& source, size_t rows,
+                         const CalibrateSettings& settings, const Context& context,
                          std::vector<std::string>& warnings) {
-  constexpr double kByChance = 0.3;
-  if (share <= kByChance) return;
+  const size_t trained = trained_rows(network);
+  if (settings.known_apart || !more_than_chance(share, 0, rows, trained)) return;
+  RowRepeats repeats;
+  source.rewind();
+  for (Rows batch; check_interrupted(), source.next(context.batch_for(source), batch);) {
+    repeats.add(batch.x);
+  }
+  if (!more_than_chance(share, repeats.share(), rows, trained)) return;
   const std::string complaint =
       concat(settings.data_name, ": about ", format_percent(share, 0),
              " of the rows that the network was trained on are among these rows");
@@ -343,7 +361,8 @@ CalibrateResult calibrate_with(const SelectedOptions& options, RowSource& source
     result.predictor = std::make_shared<const TensorPredictor>(network, artifact);
   }
   result.warnings = radius_warnings(artifact, settings.level, result.predictor.get());
-  check_training_rows(collected.trained_share(), settings, result.warnings);
+  check_training_rows(collected.trained_share(), options.network, source, collected.seen(),
+                      settings, context, result.warnings);
   for (std::string& warning : source.warnings()) result.warnings.push_back(std::move(warning));
   return result;
 }

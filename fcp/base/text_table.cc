@@ -14,6 +14,7 @@ namespace fcp {
 namespace {
 
 constexpr std::string_view kColumnGap = "  ";
+constexpr size_t kLongestRule = 100;  // a cell may be any text, and the rule need not follow it
 
 bool begins_like_a_number(std::string_view cell) {
   constexpr std::array<std::string_view, 7> kStarts = {"−", "∞", "–", "±", "-", "+", "."};
@@ -83,10 +84,13 @@ std::string Table::text(size_t indent) const {
   };
 
   std::string text;
-  append_line(text, line_of(headers_));
-  std::string rule = margin;
-  for (size_t i = 0; i < total; ++i) rule += "─";
-  append_line(text, rule);
+  const auto named = [](const std::string& header) { return !header.empty(); };
+  if (std::any_of(headers_.begin(), headers_.end(), named)) {
+    append_line(text, line_of(headers_));
+    std::string rule = margin;
+    for (size_t i = 0; i < std::min(total, kLongestRule); ++i) rule += "─";
+    append_line(text, rule);
+  }
   for (const auto& row : rows_) append_line(text, line_of(row));
   return text;
 }

@@ -5,7 +5,7 @@
 //   std::cout << table;
 //
 // A column is aligned to the right where all its cells are numbers (they begin with a digit, a
-// sign, ∞ or –), otherwise to the left.
+// sign, ∞ or –), otherwise to the left. A table whose headers are all empty has no line of headers.
 // Tested by tests/report/console_test.cc.
 #pragma once
 

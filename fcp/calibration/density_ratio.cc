@@ -31,7 +31,9 @@ torch::Tensor design(const DensityRatio& ratio, const torch::Tensor& x) {
     fail("the likelihood ratio was fitted on rows of ", ratio.mean.size(0), " numbers; found ",
          rows.size(1));
   }
-  const torch::Tensor scaled = (rows - ratio.mean) / ratio.deviation;
+  // A missing number is read as the mean.
+  const torch::Tensor given = (rows - ratio.mean) / ratio.deviation;
+  const torch::Tensor scaled = torch::where(given.isnan(), torch::zeros_like(given), given);
   return torch::cat({scaled, torch::ones({rows.size(0), 1}, torch::kDouble)}, 1);
 }
 
@@ -57,8 +59,13 @@ DensityRatio fit_density_ratio(const torch::Tensor& from, const torch::Tensor& t
   }
   const torch::Tensor rows = torch::cat({before, after});
   DensityRatio ratio;
-  ratio.mean = rows.mean(0);
-  ratio.deviation = rows.std(0, /*unbiased=*/false);
+  const torch::Tensor there = rows.isnan().logical_not();
+  const torch::Tensor counts = there.sum(0).clamp_min(1);
+  const auto mean_there = [&](const torch::Tensor& values) {
+    return torch::where(there, values, torch::zeros_like(values)).sum(0) / counts;
+  };
+  ratio.mean = mean_there(rows);
+  ratio.deviation = mean_there((rows - ratio.mean).square()).sqrt();
   ratio.deviation =
       torch::where(ratio.deviation > 0, ratio.deviation, torch::ones_like(ratio.deviation));
   const torch::Tensor x = design(ratio, rows);

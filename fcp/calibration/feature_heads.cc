@@ -70,8 +70,10 @@ Graph with_rectifier(const Graph& network, const std::string& cut, ScoreOptions&
   const Observed seen = observe(network, cut, described_output(network, score), x, device);
   const torch::Tensor target = torch::tensor(scores, torch::kDouble).reshape({x.size(0), sides});
   const double quantile = 1 - alpha / static_cast<double>(sides);
+  HeadOptions own = options;
+  own.missing = scored.cut().empty();  // what a network reads may be missing, what it computes not
   const Rectifier rectifier = fit_rectifier({seen.features, seen.prediction, target}, quantile,
-                                            rectified_by_difference(score.name), options);
+                                            rectified_by_difference(score.name), own);
   Graph graph = network;
   append_rectifier(graph, seen.feature, seen.output, rectifier, kRectifierOutput);
   score.rectifier = kRectifierOutput;

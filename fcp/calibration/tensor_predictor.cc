@@ -97,7 +97,8 @@ Conformity TensorPredictor::judge(const TestInputs& rows, const torch::Tensor& t
     return judged;
   }
   TestInputs by_label = rows;
-  const torch::Tensor labels = truth.to(torch::kCPU, torch::kLong).flatten().contiguous();
+  const torch::Tensor plain = truth.to(torch::kCPU).flatten();
+  const torch::Tensor labels = plain.masked_fill(plain.isinf(), 0).to(torch::kLong).contiguous();
   by_label.groups.assign(labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel());
   judged.p_values = calibration_->p_values(by_label, judged.scores);
   return judged;

@@ -80,7 +80,7 @@ CsvReader::CsvReader(const std::string& path, const std::string& target, const C
   }
   target_formats_ = encoding_.target_formats;
   target_formats_.resize(target_cells_.size());
-  oddities_.resize(cells_.size());
+  oddities_.resize(cells_.size() + 1);  // the last one's are those of the classes
   feature_names_ = encoding_.feature_names();
   rewind();
 }
@@ -272,7 +272,7 @@ std::vector<std::string> CsvReader::notes() const {
 
 std::vector<std::string> CsvReader::warnings() const {
   std::vector<std::string> lines;
-  for (size_t i = 0; i < oddities_.size(); ++i) {
+  for (size_t i = 0; i < encoding_.columns.size(); ++i) {
     const Oddities& odd = oddities_[i];
     const std::string column =
         concat(records_.name(), ": column ", in_quotes(encoding_.columns[i]));
@@ -287,6 +287,13 @@ std::vector<std::string> CsvReader::warnings() const {
                              "read as its mean ",
                              number_text(encoding_.means[i])));
     }
+  }
+  if (const Oddities& odd = oddities_.back(); odd.unknown > 0) {
+    lines.push_back(concat(
+        records_.name(), ": column ", in_quotes(target_names_[0]), ": ", odd.unknown,
+        odd.unknown == 1 ? " label, " : " labels, as ", in_quotes(odd.example),
+        odd.unknown == 1 ? ", is" : ", are", " none of the ", encoding_.classes.size(),
+        " classes of the training rows: no set can hold such a label, it counts ", "as a miss"));
   }
   return lines;
 }

@@ -7,6 +7,7 @@
 // Tested by tests/data/csv_threads_test.cc.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -56,7 +57,8 @@ double CsvReader::number(const CsvCells& row, size_t cell, const CellFormat& for
   return value;
 }
 
-// A number, or the label of a class.
+// A number, or the label of a class; infinite where the class is none of those that were learned,
+// so that no set can hold it.
 float CsvReader::target(const CsvCells& row, size_t index) const {
   const size_t cell = target_cells_[index];
   if (class_index_.empty()) return static_cast<float>(number(row, cell, target_formats_[index]));
@@ -67,9 +69,7 @@ float CsvReader::target(const CsvCells& row, size_t index) const {
     fail_cell(row, cell, CellProblem::Kind::kMissing,
               concat("missing value ", in_quotes(text), ", expected a class"));
   }
-  fail_cell(row, cell, CellProblem::Kind::kUnknownClass,
-            concat(in_quotes(text), " is none of the ", class_index_.size(),
-                   " classes of the training file"));
+  return std::numeric_limits<float>::infinity();
 }
 
 // Writes what the column's cell becomes at `out` and moves `out` behind it.
@@ -153,7 +153,7 @@ void CsvReader::read_lines(Array& x, Array& y) {
   const auto read = [&](size_t first, size_t last) {
     CsvCells cells;
     std::vector<double> row(width);
-    std::vector<Oddities> own(cells_.size());
+    std::vector<Oddities> own(cells_.size() + 1);
     for (size_t at = first; at < last; ++at) {
       cells.split(lines_[at], records_.separator(), records_.name());
       check_width(cells);
@@ -161,7 +161,11 @@ void CsvReader::read_lines(Array& x, Array& y) {
       double* out = row.data();
       for (size_t i = 0; i < cells_.size(); ++i) encode(cells, i, out, own[i]);
       for (size_t i = 0; i < targets; ++i) {
-        y.values[before_y + at * targets + i] = target(cells, i);
+        const float value = target(cells, i);
+        y.values[before_y + at * targets + i] = value;
+        if (class_index_.empty() || std::isfinite(value)) continue;
+        if (own.back().unknown++ == 0)
+          own.back().example = trimmed(cells.cells()[target_cells_[i]]);
       }
       const size_t place = before_x + at * width;
       for (size_t i = 0; i < width; ++i) x.values[place + i] = static_cast<float>(row[i]);

@@ -20,6 +20,7 @@ namespace {
 constexpr size_t kMostKept = 64;        // categories of a column
 constexpr size_t kMostCounted = 20000;  // distinct texts of a column; beyond, they are rare
 constexpr size_t kMostClasses = 1000;
+constexpr char kOtherClass[] = "(other)";
 
 // How often each category comes, in order of first appearance.
 struct CategoryCounts {
@@ -55,6 +56,10 @@ struct CategoryCounts {
   }
 };
 
+bool learns_from(const CsvOptions& options, size_t row) {
+  return !options.learn_rows || (row < options.learn_rows->size() && (*options.learn_rows)[row]);
+}
+
 bool less_as_number(const std::string& a, const std::string& b) {
   double left = 0, right = 0;
   if (parse_number(a, left) && parse_number(b, right)) return left < right;
@@ -85,32 +90,32 @@ void CsvReader::choose_typed_columns(const CsvOptions& options) {
     fail(records_.name(), ": ", target_cells_.size(), " targets, expected one target of classes");
   }
   if (classes) {
-    learn_classes();
+    // Of the rows that are learned from: a class that the network never sees is none of its answers.
+    const size_t cell = target_cells_[0];
+    std::set<std::string> names;
+    rewind();
+    for (size_t row = 0; advance(); ++row) {
+      if (!learns_from(options, row)) continue;
+      if (cell >= records_.cells().size() || is_missing(records_.cells()[cell])) continue;
+      const std::string name = trimmed(records_.cells()[cell]);
+      if (!is_utf8(name)) {
+        fail(records_.name(), ": line ", records_.line(), ", column ", head_.column_text(cell),
+             ": the class is not UTF-8 text, expected UTF-8");
+      }
+      names.insert(name);
+      if (names.size() > kMostClasses) {
+        fail(records_.name(), ": column ", head_.column_text(cell), ": more than ", kMostClasses,
+             " classes; is it a number?");
+      }
+    }
+    encoding_.classes.assign(names.begin(), names.end());
+    std::stable_sort(encoding_.classes.begin(), encoding_.classes.end(), less_as_number);
+    // A classifier has two answers at least, also where a part of the rows has but one class.
+    if (options.learn_rows && names.size() == 1) encoding_.classes.push_back(kOtherClass);
+    encoding_.target_formats = {{.kind = ColumnKind::kCategory}};
   } else if (text) {  // numbers are what is wanted: the cells will be refused
     for (CellFormat& format : encoding_.target_formats) format.kind = ColumnKind::kNumber;
   }
-}
-
-void CsvReader::learn_classes() {
-  const size_t cell = target_cells_[0];
-  rewind();
-  std::set<std::string> names;
-  while (advance()) {
-    if (cell >= records_.cells().size() || is_missing(records_.cells()[cell])) continue;
-    const std::string name = trimmed(records_.cells()[cell]);
-    if (!is_utf8(name)) {
-      fail(records_.name(), ": line ", records_.line(), ", column ", head_.column_text(cell),
-           ": the class is not UTF-8 text, expected UTF-8");
-    }
-    names.insert(name);
-    if (names.size() > kMostClasses) {
-      fail(records_.name(), ": column ", head_.column_text(cell), ": more than ", kMostClasses,
-           " classes; is it a number?");
-    }
-  }
-  encoding_.classes.assign(names.begin(), names.end());
-  std::stable_sort(encoding_.classes.begin(), encoding_.classes.end(), less_as_number);
-  encoding_.target_formats = {{.kind = ColumnKind::kCategory}};
 }
 
 void CsvReader::learn_typed(const CsvOptions& options) {
@@ -122,9 +127,7 @@ void CsvReader::learn_typed(const CsvOptions& options) {
   size_t rows = 0, row = 0;
   rewind();
   for (; advance(); ++row) {
-    const bool learned =
-        !options.learn_rows || (row < options.learn_rows->size() && (*options.learn_rows)[row]);
-    if (!learned || records_.cells().size() != head_.names.size()) continue;
+    if (!learns_from(options, row) || records_.cells().size() != head_.names.size()) continue;
     ++rows;
     for (size_t i = 0; i < count; ++i) {
       const std::string_view cell = records_.cells()[cells_[i]];

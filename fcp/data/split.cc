@@ -42,25 +42,28 @@ Parts cut_order(const std::vector<size_t>& order, const std::vector<double>& sha
   return parts;
 }
 
-// Stratum after stratum, each at random: a part gets of a stratum what the ends, of all rows up to
-// its end, give it beyond what they gave before.
-Parts cut_strata(const std::vector<std::string>& strata, const std::vector<size_t>& order,
-                 const std::vector<double>& shares) {
+// Stratum after stratum, each in random order, from a random row on and around: each row goes to the
+// part that lacks most so far. Rows of a stratum are thus spread over the parts, and every place in
+// that walk is as likely for every row, so that each has the same chance to be in a part.
+Parts cut_strata(const std::vector<std::string>& strata, const std::vector<double>& shares,
+                 Random& random) {
   std::map<std::string, std::vector<size_t>> members;
-  for (const size_t row : order) members[strata[row]].push_back(row);
+  for (const size_t row : random.permutation(strata.size())) members[strata[row]].push_back(row);
+  std::vector<size_t> line;
+  for (const auto& [name, rows] : members) line.insert(line.end(), rows.begin(), rows.end());
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  const size_t first = random.below(line.size());
   Parts parts(shares.size());
-  size_t done = 0;
-  for (const auto& [name, rows] : members) {
-    done += rows.size();
-    const std::vector<size_t> ends = part_ends(shares, done);
-    size_t next = 0;
-    for (size_t part = 0; part < shares.size(); ++part) {
-      const size_t given = ends[part] - (part > 0 ? ends[part - 1] : 0);  // in all strata so far
-      for (; parts[part].size() < given && next < rows.size(); ++next) {
-        parts[part].push_back(rows[next]);
-      }
+  for (size_t i = 0; i < line.size(); ++i) {
+    const auto lack = [&](size_t part) {
+      return shares[part] / sum * static_cast<double>(i + 1) -
+             static_cast<double>(parts[part].size());
+    };
+    size_t best = 0;
+    for (size_t part = 1; part < shares.size(); ++part) {
+      if (lack(part) > lack(best) + 1e-9) best = part;
     }
-    for (; next < rows.size(); ++next) parts.back().push_back(rows[next]);
+    parts[best].push_back(line[(first + i) % line.size()]);
   }
   return parts;
 }
@@ -108,7 +111,7 @@ std::vector<std::vector<size_t>> split_rows(size_t rows, const std::vector<doubl
   } else if (!columns.times.empty()) {
     parts = cut_order(order_by_time(columns.times), shares);
   } else if (!columns.strata.empty()) {
-    parts = cut_strata(columns.strata, random.permutation(rows), shares);
+    parts = cut_strata(columns.strata, shares, random);
   } else {
     parts = cut_order(random.permutation(rows), shares);
   }

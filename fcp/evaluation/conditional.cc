@@ -11,6 +11,8 @@
 namespace fcp {
 namespace {
 
+constexpr size_t kLeastForRisk = 50;  // rows
+
 void check_table(std::span<const double> x, size_t columns, std::span<const uint8_t> covered) {
   if (columns == 0 || x.size() != columns * covered.size()) {
     fail("conditional coverage: ", x.size(), " numbers are not ", covered.size(), " rows of ",
@@ -122,14 +124,15 @@ Stretch least_mean_stretch(std::span<const uint8_t> z, size_t least) {
   return best;
 }
 
-Coverage worst_slab(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
-                    const WorstSlabOptions& options) {
+std::optional<Coverage> worst_slab(std::span<const double> x, size_t columns,
+                                   std::span<const uint8_t> covered,
+                                   const WorstSlabOptions& options) {
   check_table(x, columns, covered);
   const size_t count = covered.size();
-  if (!(options.share > 0 && options.share <= 1) ||
-      static_cast<double>(count) * options.share < 2) {
-    fail("worst slab: ", count, " rows are too few for slabs of a share of ", options.share);
+  if (!(options.share > 0 && options.share <= 1)) {
+    fail("worst slab: a share of ", options.share, " of the rows, expected above 0 and at most 1");
   }
+  if (static_cast<double>(count) * options.share < 2) return std::nullopt;
   const std::vector<double> table = standardised_columns(x, columns);
   Random random(options.seed);
   const std::vector<size_t> order = random.permutation(count);
@@ -145,15 +148,16 @@ Coverage worst_slab(std::span<const double> x, size_t columns, std::span<const u
       hit += covered[row] != 0 ? 1 : 0;
     }
   }
-  if (inside == 0) fail("worst slab: no row lies in the slab that was found on the others");
+  if (inside == 0) return std::nullopt;
   return coverage_of(hit, inside, options.confidence);
 }
 
-ExcessRisk excess_risk(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
-                       const Level& level, uint64_t seed) {
+std::optional<ExcessRisk> excess_risk(std::span<const double> x, size_t columns,
+                                      std::span<const uint8_t> covered, const Level& level,
+                                      uint64_t seed) {
   check_table(x, columns, covered);
   const size_t count = covered.size();
-  if (count < 50) fail("excess risk: ", count, " rows are too few, expected at least 50");
+  if (count < kLeastForRisk) return std::nullopt;
   constexpr size_t kFolds = 5;
   const std::vector<size_t> order = Random(seed).permutation(count);
   const double nominal = 1 - level.value();

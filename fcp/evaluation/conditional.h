@@ -41,9 +41,11 @@ struct WorstSlabOptions {
 };
 
 // The coverage of both measured slabs together. x is standardised column by column; NaN counts as
-// the mean. An Error where there are fewer than 2/δ rows or no columns. Cost: directions · N log N.
-Coverage worst_slab(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
-                    const WorstSlabOptions& options = {});
+// the mean. None where there are fewer than 2/δ rows, or where the slabs found on one half hold no
+// row of the other. Cost: directions · N log N.
+std::optional<Coverage> worst_slab(std::span<const double> x, size_t columns,
+                                   std::span<const uint8_t> covered,
+                                   const WorstSlabOptions& options = {});
 
 // Of zeros and ones, the stretch [begin, end) of at least `least` numbers that has the smallest
 // mean.
@@ -58,18 +60,20 @@ struct ExcessRisk {
   double standard_error = 0;  // over rows
 };
 
-// An Error for fewer than 50 rows. Cost: D · N log N for each level of the trees.
-ExcessRisk excess_risk(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
-                       const Level& level, uint64_t seed = 0);
+// None for fewer than 50 rows. Cost: D · N log N for each level of the trees.
+std::optional<ExcessRisk> excess_risk(std::span<const double> x, size_t columns,
+                                      std::span<const uint8_t> covered, const Level& level,
+                                      uint64_t seed = 0);
 
 // 0 where one of them does not vary; infinite lengths are left out.
 double length_miss_correlation(std::span<const double> lengths, std::span<const uint8_t> covered);
 
-// All of it for one predictor, on rows that are all of the test rows or a sample of them.
+// All of it for one predictor, on rows that are all of the test rows or a sample of them. A figure
+// that these rows do not determine is absent.
 struct ConditionalCoverage {
   size_t rows = 0;
-  Coverage worst_slab{};
-  ExcessRisk excess_risk{};
+  std::optional<Coverage> worst_slab{};
+  std::optional<ExcessRisk> excess_risk{};
   double correlation = 0;             // of length, or size, and miss
   size_t refits = 0;                  // with which the intervals were compared,
   std::optional<double> stability{};  // if there were any

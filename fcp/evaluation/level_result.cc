@@ -39,7 +39,8 @@ LevelSums level_sums(const LabelSetBatch& batch, size_t classes) {
     const auto set = batch.members.subspan(row * classes, classes);
     const auto size = static_cast<double>(
         std::count_if(set.begin(), set.end(), [](uint8_t member) { return member != 0; }));
-    sums.covered += set[static_cast<size_t>(batch.truth[row])] != 0;
+    const int64_t label = batch.truth[row];
+    sums.covered += label != kUnknownLabel && set[static_cast<size_t>(label)] != 0;
     sums.sizes.add(0, size);
   }
   return sums;

@@ -60,20 +60,22 @@ void SetEvaluator::add(const LabelSetBatch& batch) {
   }
   for (size_t row = 0; row < rows; ++row) {
     const int64_t label = batch.truth[row];
-    if (label < 0 || static_cast<uint64_t>(label) >= classes_) {
+    const bool unknown = label == kUnknownLabel;
+    if (!unknown && (label < 0 || static_cast<uint64_t>(label) >= classes_)) {
       fail("row ", rows_, ": label ", label, "; expected 0 to ", classes_ - 1);
     }
     const auto set = batch.members.subspan(row * classes_, classes_);
     const size_t size = static_cast<size_t>(
         std::count_if(set.begin(), set.end(), [](uint8_t member) { return member != 0; }));
-    const bool covered = set[static_cast<size_t>(label)] != 0;
+    const bool covered = !unknown && set[static_cast<size_t>(label)] != 0;
     ++rows_;
+    unknown_ += unknown;
     covered_ += covered;
     ++size_rows_[size];
     size_covered_[size] += covered;
-    class_counts_.add(label, covered);
+    if (!unknown) class_counts_.add(label, covered);
     if (grouped_) groups_.add(batch.groups[row], covered);
-    if (batch.prediction.empty() || batch.prediction[row] == label) continue;
+    if (unknown || batch.prediction.empty() || batch.prediction[row] == label) continue;
     GroupCounts::Count& confused = confused_[{label, batch.prediction[row]}];
     ++confused.rows;
     confused.covered += covered;
@@ -110,7 +112,8 @@ SetEvaluation SetEvaluator::finish() const {
   result.empty_share = static_cast<double>(size_rows_[0]) / rows;
   result.full_share = static_cast<double>(size_rows_[classes_]) / rows;
   result.class_coverage = group_coverage(class_counts_, options_.class_names, confidence);
-  result.worst_class = worst_group(result.class_coverage);
+  if (!result.class_coverage.empty()) result.worst_class = worst_group(result.class_coverage);
+  result.unknown_rows = unknown_;
   if (grouped_) {
     result.groups = group_coverage(groups_, options_.group_names, confidence);
     result.worst_group = worst_group(result.groups);

@@ -18,10 +18,13 @@
 
 namespace fcp {
 
-// A batch of rows. A label that is not a class is an error that names the row.
+// The label of a row whose truth is none of the classes, which no set holds: a miss.
+inline constexpr int64_t kUnknownLabel = -1;
+
+// A batch of rows. A label that is neither a class nor unknown is an error that names the row.
 struct LabelSetBatch {
   std::span<const uint8_t> members;      // [rows × classes], row by row, nonzero where in the set
-  std::span<const int64_t> truth;        // [rows], 0 … classes − 1
+  std::span<const int64_t> truth;        // [rows], 0 … classes − 1, or kUnknownLabel
   std::span<const int64_t> groups = {};  // [rows], for all batches or for none
   std::span<const int64_t> prediction = {};  // [rows], the label the network answers; likewise
 };
@@ -50,7 +53,8 @@ struct SetEvaluation {
   double mean_size = 0;
   std::vector<size_t> size_histogram;  // [classes + 1], rows whose set has 0, 1, … labels
   double empty_share = 0;
-  double full_share = 0;  // sets of all labels, as an infinite radius gives
+  double full_share = 0;    // sets of all labels, as an infinite radius gives
+  size_t unknown_rows = 0;  // whose label is none of the classes: misses, and in no class below
 
   std::vector<GroupCoverage> class_coverage;  // by true label, the absent ones left out
   GroupCoverage worst_class;
@@ -81,6 +85,7 @@ class SetEvaluator {
   SetEvaluationOptions options_;
   size_t rows_ = 0;
   size_t covered_ = 0;
+  size_t unknown_ = 0;
   bool grouped_ = false;
   std::vector<size_t> size_rows_;     // [classes + 1]
   std::vector<size_t> size_covered_;  // [classes + 1]

@@ -16,6 +16,7 @@
 #include "fcp/calibration/options.h"
 #include "fcp/calibration/recalibration.h"
 #include "fcp/calibration/weighted.h"
+#include "fcp/data/row_digest.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_writer.h"
@@ -24,6 +25,7 @@
 #include "fcp/pipeline/candidates.h"
 #include "fcp/pipeline/levels.h"
 #include "fcp/pipeline/open_data.h"
+#include "fcp/pipeline/overlap_check.h"
 #include "fcp/pipeline/score_collector.h"
 #include "fcp/pipeline/select_options.h"
 #include "fcp/pipeline/shared_batches.h"
@@ -236,14 +238,12 @@ void add_findings(const CalibrationFindings& findings, CalibrationArtifact& arti
   }
 }
 
-// Scores of rows that the network was fitted to are too small: the guarantee would be void. A few
-// of them may be chance, where rows repeat.
+// Scores of rows that the network was fitted to are too small: the guarantee would be void. Where
+// rows repeat, equal ones are no proof.
 void check_training_rows(const RowOverlap& overlap, const CalibrateSettings& settings,
                          std::vector<std::string>& warnings) {
-  constexpr double kByChance = 0.3;
-  constexpr double kFalseAlarm = 1e-6;  // of rows that the filter holds by its false hits alone
+  if (settings.known_apart || !more_than_chance(overlap)) return;
   const double share = overlap.filter_share();
-  if (share <= kByChance || overlap.chance() > kFalseAlarm) return;
   const std::string complaint =
       concat(settings.data_name, ": about ", format_percent(share, 0),
              " of the rows that the network was trained on are among these rows");

@@ -34,9 +34,10 @@ struct CalibrateSettings {
   // of the calibration rows is, which is then left out.
   RowSource* head_rows = nullptr;
   bool allow_training_rows = false;  // only warn where the network was trained on these rows
-  RowSource* shifted = nullptr;      // rows of the distribution that weighted calibration is for
-  Level level = Level(0.1);          // for which lengths are compared where something is chosen
-  std::vector<Level> levels{};       // split: whose radii are kept, ascending; empty: all scores
+  bool known_apart = false;      // it was not: the caller parted the rows, and none is looked for
+  RowSource* shifted = nullptr;  // rows of the distribution that weighted calibration is for
+  Level level = Level(0.1);      // for which lengths are compared where something is chosen
+  std::vector<Level> levels{};   // split: whose radii are kept, ascending; empty: all scores
   // For a caller that goes on in memory: the result has a predictor, and what only a file needs is
   // left to finish_artifact (score_collector.h): the order of the scores, and with hash_later,
   // where one rank works without a checkpoint, the hashes.

@@ -14,7 +14,6 @@ namespace {
 
 constexpr size_t kSampledRows = 5000;
 constexpr size_t kMostColumns = 1024;
-constexpr size_t kLeastSampled = 50;  // for any of the figures
 
 bool has_columns(const RowSource& source, const EvaluateOptions& options) {
   if (options.images || dynamic_cast<const SegmentationRows*>(&source)) return false;
@@ -33,8 +32,7 @@ void check_refit(const CalibrationArtifact& artifact, const CalibrationArtifact&
 
 torch::Tensor covered_rows(const Regions& regions, const torch::Tensor& truth) {
   if (!regions.members.defined()) return in_regions(regions, truth.to(torch::kDouble));
-  return regions.members.gather(1, truth.to(torch::kLong).to(regions.members.device()))
-      .select(1, 0);
+  return label_hits(regions.members, truth);
 }
 
 torch::Tensor row_lengths(const Regions& regions) {
@@ -114,7 +112,7 @@ void ConditionalSample::take(Unpacker& unpacker) {
 }
 
 std::optional<ConditionalCoverage> ConditionalSample::finish() const {
-  if (!active_ || sample_.size() < kLeastSampled) return std::nullopt;
+  if (!active_ || sample_.empty()) return std::nullopt;
   std::vector<double> x, lengths;
   std::vector<uint8_t> covered;
   for (const Sampled& row : sample_) {

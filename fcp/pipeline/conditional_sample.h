@@ -28,7 +28,7 @@ class ConditionalSample {
   void measure(const Rows& rows, const Regions& regions, Packer& packer);
   void take(Unpacker& unpacker);
 
-  // None where rows are not sampled, or where they are too few for any figure.
+  // None where rows are not sampled.
   std::optional<ConditionalCoverage> finish() const;
 
  private:

@@ -29,20 +29,37 @@ std::vector<Level> slider_levels(const CalibrationArtifact& artifact, const Leve
   return levels;
 }
 
+std::vector<bool> foreign_labels(const Score& score, const torch::Tensor& truth) {
+  if (score.classes() == 0 || !truth.is_floating_point() || truth.dim() != 2 ||
+      truth.size(1) != 1) {
+    return {};
+  }
+  const torch::Tensor infinite = truth.isinf().to(torch::kCPU).flatten().contiguous();
+  if (!infinite.any().item<bool>()) return {};
+  const bool* const from = infinite.data_ptr<bool>();
+  return std::vector<bool>(from, from + infinite.numel());
+}
+
 std::vector<bool> within_radii(const TensorPredictor& predictor, const TestInputs& rows,
                                const torch::Tensor& truth, const std::vector<double>& scores,
                                const Level& level, bool strict) {
   torch::Tensor radii =
       host_doubles(predictor.calibration().radii(rows, level));  // [N, S] or [N, C]
   const int64_t sides = predictor.score().sides();
+  const std::vector<bool> foreign = foreign_labels(predictor.score(), truth);
   if (predictor.score().classes() > 0 && radii.size(1) > 1) {
-    radii = radii.gather(1, truth.to(torch::kCPU, torch::kLong).reshape({-1, 1})).contiguous();
+    const torch::Tensor plain = truth.to(torch::kCPU).reshape({-1, 1});
+    const torch::Tensor labels = plain.masked_fill(plain.isinf(), 0).to(torch::kLong);
+    radii = radii.gather(1, labels).contiguous();
   }
   const std::span<const double> limits = numbers(radii);
   std::vector<bool> in(scores.size() / static_cast<size_t>(sides), true);
   for (size_t i = 0; i < scores.size(); ++i) {
     const bool within = strict ? scores[i] < limits[i] : scores[i] <= limits[i];
     if (!within) in[i / static_cast<size_t>(sides)] = false;
+  }
+  for (size_t i = 0; i < foreign.size(); ++i) {
+    if (foreign[i]) in[i] = false;  // an infinite radius takes all labels there are, and no others
   }
   return in;
 }

@@ -17,7 +17,11 @@ namespace fcp {
 Conformity judge_rows(const TensorPredictor& predictor, const TestInputs& rows,
                       const torch::Tensor& truth, bool p_values);
 
-// Whether each row's scores are all within its radii; the paper's code is strict.
+// Which rows of a score of labels have a truth that is none of its classes; empty: none has.
+std::vector<bool> foreign_labels(const Score& score, const torch::Tensor& truth);
+
+// Whether each row's scores are all within its radii, and its label, if it is one, among the
+// classes; the paper's code is strict.
 std::vector<bool> within_radii(const TensorPredictor& predictor, const TestInputs& rows,
                                const torch::Tensor& truth, const std::vector<double>& scores,
                                const Level& level, bool strict);

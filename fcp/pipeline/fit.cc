@@ -1,6 +1,8 @@
 #include "fcp/pipeline/fit.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -57,7 +59,9 @@ std::vector<Cell> column_of_files(const DataOptions& data, const Read& read) {
   return cells;
 }
 
-SplitColumns split_columns(const FitRequest& options, const DataOptions& data, bool classes) {
+// Classes are no strata: where a row goes must not depend on how many others have its class, or the
+// calibration rows would not be like new ones.
+SplitColumns split_columns(const FitRequest& options, const DataOptions& data) {
   SplitColumns columns;
   const auto text = [&](const std::string& name) {
     return column_of_files<std::string>(
@@ -69,8 +73,6 @@ SplitColumns split_columns(const FitRequest& options, const DataOptions& data, b
     columns.times = column_of_files<double>(data, [&](const std::string& file) {
       return read_time_column(file, options.time, data.csv);
     });
-  } else if (classes && !holds_array(file_list(data.data)[0])) {
-    columns.strata = text(data.target);
   }
   return columns;
 }
@@ -101,10 +103,42 @@ std::unique_ptr<RowSource> open_learned(const DataOptions& data,
   return source;
 }
 
-std::string reason_of(const RowSource& source, const DataOptions& data) {
-  const size_t classes = source.class_names().size();
+bool varies(const Array& y) {
+  const auto other = [&](float value) { return value != y.values[0]; };
+  return std::any_of(y.values.begin(), y.values.end(), other);
+}
+
+// Labels of an array beyond those of the training rows become those of no class (scores/labels.h).
+// Returns how many classes there are, two at least.
+int64_t mark_unknown_labels(Array& y, const std::vector<size_t>& training) {
+  float largest = 1;
+  for (const size_t row : training) largest = std::max(largest, y.values[row]);
+  for (float& label : y.values) {
+    if (label > largest) label = std::numeric_limits<float>::infinity();
+  }
+  return static_cast<int64_t>(std::min(largest, 1e9f)) + 1;
+}
+
+size_t count_unknown(const TableRows& rows) {
+  return static_cast<size_t>(std::count_if(rows.y().values.begin(), rows.y().values.end(),
+                                           [](float label) { return std::isinf(label); }));
+}
+
+// Rows whose class no training row has.
+void warn_of_unknown(const TableRows& calibration, const TableRows& test, FitOutcome& result) {
+  const size_t among_tests = count_unknown(test);
+  const size_t calibrating = result.crossed ? 0 : count_unknown(calibration);
+  if (among_tests + calibrating == 0) return;
+  result.calibrated.warnings.push_back(
+      concat(calibrating, " calibration rows and ", among_tests,
+             " test rows have a class that no training row has: no set can hold it, they count as ",
+             "misses"));
+}
+
+std::string reason_of(const RowSource& whole, const DataOptions& data) {
+  const size_t classes = whole.class_names().size();
   if (classes == 0) return concat("'", data.target, "' holds numbers");
-  const TableSchema* schema = source.schema();
+  const TableSchema* schema = whole.schema();
   if (schema == nullptr || !schema->few_whole_numbers) return concat("'", data.target, "' is text");
   return concat("'", data.target, "' has ", classes, " different whole numbers");
 }
@@ -177,6 +211,7 @@ void train_and_calibrate(RowSource& training, RowSource& calibration, const Tabu
   settings.method = options.method;
   settings.level = options.level;
   settings.data_name = data.data;
+  settings.known_apart = true;
   settings.provenance = {{"network", "trained by fcp fit"},
                          {"calibration data", data_file_names(data)},
                          {"training rows", std::to_string(result.training_rows)}};
@@ -236,7 +271,7 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   const std::vector<double> shares =
       options.shares.empty() ? usual_shares(rows, options.level) : options.shares;
   if (shares.size() != 3) fail_option("shares", "found ", shares.size(), ", expected 3");
-  auto parts = split_rows(rows, shares, context.seed, split_columns(options, data, classes));
+  auto parts = split_rows(rows, shares, context.seed, split_columns(options, data));
   check_parts(parts, data, rows);
   const size_t known =
       options.task == Task::kClasses && !classes ? kUnknownClasses : whole->class_names().size();
@@ -244,11 +279,15 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
       crosses(options, whole->target_count(), known, parts[0].size() + parts[1].size());
   if (result.crossed) join_parts(parts[0], parts[1]);
   const auto source = open_learned(data, parts[0], rows, *context.observer);
-  if (options.task == Task::kAuto) result.reason = reason_of(*source, data);
-  const Rows all = read_all(*source);
+  if (options.task == Task::kAuto) result.reason = reason_of(*whole, data);
+  Rows all = read_all(*source);
+  const bool numbered = options.task == Task::kClasses && !classes;
+  const int64_t labels = numbered ? mark_unknown_labels(all.y, parts[0]) : 0;
   TableRows training(*source, all, parts[0]), calibration(*source, all, parts[1]),
       test(*source, all, parts[2]);
-  const TabularOptions train = training_options(options, *source, context);
+  TabularOptions train = training_options(options, *source, context);
+  if (numbered) train.classes = labels;
+  train.may_be_constant = varies(all.y);
   result.task = train.loss == Loss::kCrossEntropy ? Task::kClasses : Task::kNumbers;
   result.training_rows = parts[0].size();
   result.calibration_rows = parts[1].size();
@@ -261,6 +300,7 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   result.report = evaluate(result.calibrated.artifact, test,
                            {.level = options.level, .all_levels = options.all_levels}, context);
   result.report.provenance.emplace_back("test data", data_file_names(data));
+  if (result.task == Task::kClasses) warn_of_unknown(calibration, test, result);
   result.report.title = concat(data_file_names(data), ": ", data.target);
   return result;
 }

@@ -15,6 +15,7 @@ namespace fcp {
 namespace {
 
 constexpr size_t kMostLabels = 40;  // of an example
+constexpr char kForeignName[] = "(none of the classes)";
 
 // How often the true label is among the largest one or five logits.
 class TopCounter {
@@ -25,7 +26,10 @@ class TopCounter {
 
   void measure(const torch::Tensor& features, const torch::Tensor& truth, Packer& packer) const {
     const torch::Tensor ranks = label_ranks(logits_of(head_, features));
-    const torch::Tensor own = ranks.gather(1, truth.to(torch::kLong).reshape({-1, 1}));
+    const torch::Tensor plain = truth.reshape({-1, 1});
+    const torch::Tensor foreign = plain.isinf();
+    const torch::Tensor own = ranks.gather(1, plain.masked_fill(foreign, 0).to(torch::kLong))
+                                  .masked_fill(foreign, ranks.size(1) + 5);
     packer.add(std::vector<int64_t>{(own == 1).sum().item<int64_t>(),
                                     (own <= 5).sum().item<int64_t>(), own.size(0)});
   }
@@ -75,17 +79,18 @@ class LabelMethod : public MethodEvaluator {
     const std::vector<std::string>& names = method_.class_names;
     const torch::Tensor members = host_members(regions);
     const auto row = static_cast<int64_t>(i);
-    const auto truth = static_cast<size_t>(rows.y.values[i]);
+    const bool foreign = std::isinf(rows.y.values[i]);
+    const size_t truth = foreign ? names.size() : static_cast<size_t>(rows.y.values[i]);
     const auto predicted = regions.prediction[row][0].item<int64_t>();
     Example example;
     example.name = method_.source.row_name(rows.first_row + i);
     if (example.name.empty()) example.name = concat("row ", rows.first_row + i);
-    example.covered = members[row][static_cast<int64_t>(truth)].item<bool>();
+    example.covered = !foreign && members[row][static_cast<int64_t>(truth)].item<bool>();
     if (method_.options.images) {
       example.png = row_picture(rows.x, i, *method_.options.images);
     }
     example.region =
-        LabelExample{names[truth], names[static_cast<size_t>(predicted)],
+        LabelExample{foreign ? kForeignName : names[truth], names[static_cast<size_t>(predicted)],
                      member_names(members, row, names), labels_at(measured, row, truth)};
     return example;
   }
@@ -122,7 +127,12 @@ class LabelMethod : public MethodEvaluator {
   }
 
   void finish_regions(MethodResult& result) const override {
-    result.evaluation = evaluator_.finish();
+    SetEvaluation found = evaluator_.finish();
+    if (found.unknown_rows == found.rows) {
+      fail("none of the labels of the ", found.rows, " test rows is one of the ", found.classes,
+           " classes of this predictor, as ", in_quotes(method_.class_names[0]));
+    }
+    result.evaluation = std::move(found);
     if (!top_) return;
     result.top1 = top_->top1();
     result.top5 = top_->top5();
@@ -145,7 +155,7 @@ class LabelMethod : public MethodEvaluator {
     }
     if (labels.size() <= kMostLabels) return labels;
     const auto is_truth = [&](const LabelAtLevels& label) {
-      return label.name == method_.class_names[truth];
+      return truth < seen.size() && label.name == method_.class_names[truth];
     };
     const auto found = std::find_if(labels.begin() + kMostLabels, labels.end(), is_truth);
     if (found != labels.end()) std::swap(labels[kMostLabels - 1], *found);

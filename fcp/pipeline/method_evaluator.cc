@@ -83,7 +83,18 @@ MeasuredRegions MethodEvaluator::measure(const TestInputs& inputs, const Rows& r
 
 std::vector<uint64_t> MethodEvaluator::count_batch(const TestInputs& inputs,
                                                    const torch::Tensor& truth,
-                                                   const Conformity& judged) const {
+                                                   const Conformity& all) const {
+  Conformity judged = all;
+  // No radius takes a label that is none of the classes: such rows count as rows alone.
+  const std::vector<bool> foreign = foreign_labels(method_.predictor.score(), truth);
+  for (std::vector<double>* numbers : {&judged.scores, &judged.p_values}) {
+    if (foreign.empty() || numbers->size() != foreign.size() || !all_scores()) continue;
+    std::vector<double> kept;
+    for (size_t i = 0; i < foreign.size(); ++i) {
+      if (!foreign[i]) kept.push_back((*numbers)[i]);
+    }
+    *numbers = std::move(kept);
+  }
   if (!all_scores()) {
     return count_within(method_.artifact, method_.predictor, inputs, truth, judged.scores);
   }

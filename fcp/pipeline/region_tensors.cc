@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "fcp/evaluation/set_evaluation.h"
+
 namespace fcp {
 
 torch::Tensor host_doubles(const torch::Tensor& tensor) {
@@ -60,8 +62,17 @@ torch::Tensor host_members(const Regions& regions) {
 }
 
 std::vector<int64_t> host_labels(const torch::Tensor& labels) {
-  const torch::Tensor plain = labels.to(torch::kCPU, torch::kLong).flatten().contiguous();
+  const torch::Tensor known =
+      labels.is_floating_point() ? labels.masked_fill(labels.isinf(), kUnknownLabel) : labels;
+  const torch::Tensor plain = known.to(torch::kCPU, torch::kLong).flatten().contiguous();
   return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
+}
+
+torch::Tensor label_hits(const torch::Tensor& members, const torch::Tensor& truth) {
+  const torch::Tensor plain = truth.to(members.device()).reshape({-1, 1});
+  const torch::Tensor foreign = plain.isinf();
+  const torch::Tensor labels = plain.masked_fill(foreign, 0).to(torch::kLong);
+  return members.gather(1, labels).logical_and(foreign.logical_not()).select(1, 0);
 }
 
 std::vector<std::string> member_names(const torch::Tensor& members, int64_t row,

@@ -38,7 +38,11 @@ torch::Tensor interval_numbers(const Regions& regions);
 // The members [N, C] as bytes on the host.
 torch::Tensor host_members(const Regions& regions);
 
+// Labels as numbers; kUnknownLabel (set_evaluation.h) for a truth that is none of the classes.
 std::vector<int64_t> host_labels(const torch::Tensor& labels);
+
+// Whether the set of each row, members [N, C], holds its truth [N, 1]: [N] bool.
+torch::Tensor label_hits(const torch::Tensor& members, const torch::Tensor& truth);
 
 // The labels of row `row` by name.
 std::vector<std::string> member_names(const torch::Tensor& members, int64_t row,

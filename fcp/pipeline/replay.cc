@@ -1,6 +1,7 @@
 #include "fcp/pipeline/replay.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -65,11 +66,14 @@ std::optional<Drift> start_drift(const RowSource& source, const ReplayOptions& o
   return drift;
 }
 
-// Where groups are the labels themselves, a row's group is its truth.
+// Where groups are the labels themselves, a row's group is its truth; one that is none of the classes
+// is infinitely strange in any of them.
 int64_t group_of(const CalibrationArtifact& artifact, const TestInputs& inputs, const Rows& rows,
                  size_t i) {
   if (artifact.calibration.name != "grouped") return 0;
-  if (artifact.calibration.group == kByLabel) return static_cast<int64_t>(rows.y.values[i]);
+  if (artifact.calibration.group == kByLabel) {
+    return std::isinf(rows.y.values[i]) ? 0 : static_cast<int64_t>(rows.y.values[i]);
+  }
   return inputs.groups[i];
 }
 

@@ -191,9 +191,16 @@ void BatchScorer::check_numbers(const std::vector<double>& scores, int64_t score
   }
 }
 
+bool BatchScorer::calibrates_by_label() const {
+  return options_.calibration.name == "grouped" && options_.calibration.group == kByLabel;
+}
+
 std::vector<int64_t> BatchScorer::kept_rows(const Rows& batch) const {
+  // A label that is none of the classes belongs to no group of its class.
+  const bool by_label = calibrates_by_label();
   std::vector<int64_t> kept;
   for (size_t i = 0; i < batch.x.rows(); ++i) {
+    if (by_label && std::isinf(batch.y.values[i])) continue;
     if (options_.left_out.empty() || !options_.left_out[batch.first_row + i]) {
       kept.push_back(static_cast<int64_t>(i));
     }
@@ -206,7 +213,7 @@ std::vector<int64_t> BatchScorer::kept_rows(const Rows& batch) const {
 std::vector<double> BatchScorer::kept_scores(std::vector<double> all, int64_t sides,
                                              const Rows& batch) const {
   for (double& score : all) score += 0.0;
-  if (options_.left_out.empty()) return all;
+  if (options_.left_out.empty() && !calibrates_by_label()) return all;
   std::vector<double> scores;
   for (const int64_t row : kept_rows(batch)) {
     const auto first = all.begin() + row * sides;
@@ -247,7 +254,8 @@ std::vector<int64_t> BatchScorer::groups_for(const Rows& batch,
     return predicted_labels(predictor_, options_.score.output, features);
   }
   if (group == kByLabel) {
-    const torch::Tensor labels = view(batch.y).to(torch::kLong).flatten().contiguous();
+    const torch::Tensor plain = view(batch.y).flatten();
+    const torch::Tensor labels = plain.masked_fill(plain.isinf(), 0).to(torch::kLong).contiguous();
     return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
   }
   if (facts_.groups.ids.empty()) fail("group ", group, ": names no rows");

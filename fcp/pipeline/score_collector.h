@@ -66,6 +66,7 @@ class BatchScorer {
                      ScoredBatch& out) const;
   void check_numbers(const std::vector<double>& scores, int64_t score_sides,
                      size_t first_row) const;
+  bool calibrates_by_label() const;
   std::vector<int64_t> kept_rows(const Rows& batch) const;
   std::vector<double> kept_scores(std::vector<double> all, int64_t sides, const Rows& batch) const;
   void add_facts(const Rows& batch, const torch::Tensor& features, ScoredBatch& out) const;

@@ -1,6 +1,7 @@
 #include "fcp/pipeline/select_options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -74,6 +75,18 @@ Rows take_masked(RowSource& source, const RowMask& mask, bool wanted, size_t bat
   }
   source.rewind();
   return all;
+}
+
+// A row whose label is none of the classes tells nothing of which score is short.
+void drop_unknown_labels(Rows& rows) {
+  if (rows.y.values.size() != rows.x.rows()) return;  // of pixels
+  std::vector<size_t> known;
+  for (size_t i = 0; i < rows.x.rows(); ++i) {
+    if (!std::isinf(rows.y.values[i])) known.push_back(i);
+  }
+  if (known.size() == rows.x.rows()) return;
+  rows.x = take_rows(rows.x, known);
+  rows.y = take_rows(rows.y, known);
 }
 
 // What is left open, and with it whether a slice of the rows is needed.
@@ -161,6 +174,8 @@ class OptionSelector {
     if (!open_.any()) return std::move(chosen_);
     chosen_.left_out = choose_rows(rows, 0, wanted, context_.seed);
     slice_ = take_masked(source_, chosen_.left_out, true, batch_);
+    if (labels_ || (!open_.score && predicts_labels(chosen_.score.name)))
+      drop_unknown_labels(slice_);
     if (slice_.x.rows() < kLeastSlice) {
       fail(settings_.data_name, ": what is chosen needs at least ", kLeastSlice,
            " rows of its own; ", settings_.method.selection, " of ", rows, " rows are ",

@@ -1,5 +1,6 @@
 #include "fcp/pipeline/train.h"
 
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -34,10 +35,21 @@ void describe_training(const RowSource& source, const Rows& rows, Graph& graph) 
   graph.metadata[kTrainingDigestKey] = digest.sha256();
 }
 
+// All rows, whose classes must be those that were learned: of several files, those of the first.
+Rows read_training(RowSource& source) {
+  Rows rows = read_all(source);
+  for (size_t i = 0; !source.class_names().empty() && i < rows.y.values.size(); ++i) {
+    if (!std::isinf(rows.y.values[i])) continue;
+    fail(source.row_place(i), ": its class is none of the ", source.class_names().size(),
+         " classes of the first file; put a file that has all of them first");
+  }
+  return rows;
+}
+
 }  // namespace
 
 TrainResult train_rows(RowSource& source, const TrainOptions& options, const Context& context) {
-  const Rows rows = read_all(source);
+  const Rows rows = read_training(source);
   Stage stage(context, "train",
               static_cast<size_t>(most_train_steps(static_cast<int64_t>(rows.x.rows()), options)));
   TrainResult result = train_network(rows.x, rows.y, options, [&](const TrainStep& step) {
@@ -52,7 +64,7 @@ TrainResult train_rows(RowSource& source, const TrainOptions& options, const Con
 
 TabularResult train_table(RowSource& source, const TabularOptions& options, bool heads,
                           const Context& context) {
-  const Rows rows = read_all(source);
+  const Rows rows = read_training(source);
   std::optional<Stage> stage;  // how long it is becomes known with the first step
   int64_t done = 0;
   TabularResult result = train_tabular(rows.x, rows.y, options, [&](const EnsembleStep& step) {
@@ -73,7 +85,7 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
 
 CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, int64_t folds,
                              const Context& context) {
-  const Rows rows = read_all(source);
+  const Rows rows = read_training(source);
   Stage stage(context, "train", static_cast<size_t>(folds));
   CrossFit result = train_crossed(rows.x, rows.y, options, folds, [&](int64_t fold) {
     stage.advance(1, [&] { return concat("fold ", fold + 1, " of ", folds); });

@@ -135,6 +135,10 @@ void print_evaluation(std::ostream& out, const SetEvaluation& evaluation,
   if (evaluation.full_share > 0) {
     headline.add("full", format_percent(evaluation.full_share), "of the sets hold every label");
   }
+  if (evaluation.unknown_rows > 0) {
+    headline.add("unknown", format_count(evaluation.unknown_rows),
+                 "rows whose label is none of the classes: misses");
+  }
   headline.add("rows", format_count(evaluation.rows));
   headline.print(out);
 
@@ -154,12 +158,20 @@ namespace {
 void print_conditional(std::ostream& out, const ConditionalCoverage& found,
                        const PrintOptions& options) {
   Headline headline;
-  headline.add("worst slab", format_percent(found.worst_slab.rate),
-               concat("coverage, ", format_confidence(options.confidence), " ",
-                      format_percent_range(found.worst_slab.lower, found.worst_slab.upper)));
-  headline.add("excess risk", format_number(found.excess_risk.value, 2),
-               concat("± ", format_number(found.excess_risk.standard_error, 2),
-                      "; 0: misses cannot be foreseen"));
+  if (found.worst_slab) {
+    headline.add("worst slab", format_percent(found.worst_slab->rate),
+                 concat("coverage, ", format_confidence(options.confidence), " ",
+                        format_percent_range(found.worst_slab->lower, found.worst_slab->upper)));
+  } else {
+    headline.add("worst slab", "—", not_computed(found.rows));
+  }
+  if (found.excess_risk) {
+    headline.add("excess risk", format_number(found.excess_risk->value, 2),
+                 concat("± ", format_number(found.excess_risk->standard_error, 2),
+                        "; 0: misses cannot be foreseen"));
+  } else {
+    headline.add("excess risk", "—", not_computed(found.rows));
+  }
   headline.add("length and miss", format_number(found.correlation, 2),
                "correlation; 0: long ones miss as often as short ones");
   if (found.stability) {

@@ -59,6 +59,11 @@ std::string escape_text(std::string_view text) {
   return escaped;
 }
 
+std::string not_computed(size_t rows) {
+  return concat("not computed: ", format_count(rows, "test row"), rows == 1 ? " is" : " are",
+                " too few");
+}
+
 std::string base64_text(std::string_view bytes) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

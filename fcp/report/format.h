@@ -24,6 +24,9 @@ std::string format_confidence(double confidence);
 std::string format_lengths(const Stratum& stratum);
 std::string format_sizes(const Stratum& stratum);
 
+// In the place of a figure: these test rows do not determine it.
+std::string not_computed(size_t rows);
+
 // Text for HTML and SVG: & < > " ' are written as entities, control characters left out.
 std::string escape_text(std::string_view text);
 

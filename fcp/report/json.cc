@@ -84,11 +84,12 @@ void add_groups(Json& object, std::span<const GroupCoverage> groups,
 
 Json conditional_json(const ConditionalCoverage& found) {
   Json object = {{"rows", found.rows}};
-  Json slab = Json::object();
-  add_coverage(slab, found.worst_slab);
+  Json slab;
+  if (found.worst_slab) add_coverage(slab, *found.worst_slab);
   object["worst_slab"] = std::move(slab);
-  object["excess_risk"] = json_number(found.excess_risk.value);
-  object["excess_risk_error"] = json_number(found.excess_risk.standard_error);
+  const std::optional<ExcessRisk>& risk = found.excess_risk;
+  object["excess_risk"] = risk ? json_number(risk->value) : Json();
+  object["excess_risk_error"] = risk ? json_number(risk->standard_error) : Json();
   object["length_miss_correlation"] = json_number(found.correlation);
   if (found.stability) {
     object["refits"] = found.refits;
@@ -209,6 +210,7 @@ Json evaluation_json(const SetEvaluation& evaluation, const Level& level) {
   object["size"] = json_number(evaluation.mean_size);
   object["empty_share"] = json_number(evaluation.empty_share);
   object["full_share"] = json_number(evaluation.full_share);
+  object["unknown_rows"] = evaluation.unknown_rows;
   object["size_histogram"] = evaluation.size_histogram;
   object["class_coverage"] = groups_json(evaluation.class_coverage);
   object["worst_class"] = group_json(evaluation.worst_class);

@@ -70,13 +70,17 @@ std::string conditional_section(const MethodResult& method, double confidence,
   const ConditionalCoverage& found = *method.conditional;
   std::vector<std::vector<std::string>> rows = {
       {"Worst slab",
-       concat(format_percent(found.worst_slab.rate), " (", format_confidence(confidence), " ",
-              format_percent_range(found.worst_slab.lower, found.worst_slab.upper), ")"),
+       found.worst_slab
+           ? concat(format_percent(found.worst_slab->rate), " (", format_confidence(confidence),
+                    " ", format_percent_range(found.worst_slab->lower, found.worst_slab->upper),
+                    ")")
+           : not_computed(found.rows),
        "the least coverage between two parallel planes that hold a tenth of the rows",
        "Cauchois, Gupta, Duchi 2021"},
       {"Excess risk",
-       concat(format_number(found.excess_risk.value, 2), " ± ",
-              format_number(found.excess_risk.standard_error, 2)),
+       found.excess_risk ? concat(format_number(found.excess_risk->value, 2), " ± ",
+                                  format_number(found.excess_risk->standard_error, 2))
+                         : not_computed(found.rows),
        "how well misses can be foreseen from the columns; 0: not at all",
        "Braun, Holzmüller, Jordan, Bach 2025"},
       {concat("Correlation of ", size, " and miss"), format_number(found.correlation, 2),

@@ -91,6 +91,8 @@ torch::Tensor labels_of(const torch::Tensor& truth, int64_t rows, int64_t classe
   for (int64_t i = 0; i < rows; ++i) {
     if (std::isnan(from[i])) {
       to[i] = -1;
+    } else if (std::isinf(from[i]) && from[i] > 0) {
+      to[i] = kForeignLabel;
     } else if (from[i] >= 0 && from[i] < static_cast<double>(classes) &&
                from[i] == std::floor(from[i])) {
       to[i] = static_cast<int64_t>(from[i]);
@@ -113,9 +115,12 @@ torch::Tensor label_radii(const torch::Tensor& radius, int64_t rows, int64_t cla
 
 std::vector<double> label_plain_scores(const torch::Tensor& scores, const torch::Tensor& labels,
                                        const torch::Tensor& logits) {
-  const torch::Tensor unknown = (labels < 0).logical_or(logits.isnan().any(1));
+  const torch::Tensor unknown = (labels == -1).logical_or(logits.isnan().any(1));
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  return plain_scores(scores.to(torch::kDouble).masked_fill(unknown, nan));
+  const double infinity = std::numeric_limits<double>::infinity();
+  return plain_scores(scores.to(torch::kDouble)
+                          .masked_fill(labels == kForeignLabel, infinity)
+                          .masked_fill(unknown, nan));
 }
 
 torch::Tensor answers_of(const torch::Tensor& logits) {

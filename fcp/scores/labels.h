@@ -1,6 +1,8 @@
 // What every score of labels shares.
 //
-// The truth of a row is its label, 0 … C − 1; the network answers C logits. A score of labels is
+// The truth of a row is its label, 0 … C − 1, or infinite where it is none of the C classes: such a
+// truth has the score ∞ and is in no set, not even in that of all labels. The network answers C
+// logits. A score of labels is
 // one function, the scores of all labels of a row: `score` picks the one of the truth, and the
 // region is all labels whose score is at most the radius, so that the law holds by construction.
 //
@@ -37,14 +39,18 @@ LogitHead logit_head(const std::shared_ptr<const Network>& head, const std::stri
 // features [N, …] → [N, C] float32 on the CPU.
 torch::Tensor logits_of(const LogitHead& head, const torch::Tensor& features);
 
-// truth [N, 1] → [N] int64 on the CPU, −1 where the truth is NaN. An Error names the row of what is
-// not a label.
+// In the place of a label: the truth is none of the classes.
+inline constexpr int64_t kForeignLabel = -2;
+
+// truth [N, 1] → [N] int64 on the CPU, −1 where the truth is NaN and kForeignLabel where it is
+// infinite. An Error names the row of what is not a label.
 torch::Tensor labels_of(const torch::Tensor& truth, int64_t rows, int64_t classes);
 
 // radius [N, 1] or [N, C] as doubles on the CPU; an Error where it has another shape.
 torch::Tensor label_radii(const torch::Tensor& radius, int64_t rows, int64_t classes);
 
-// scores [N] as plain numbers, NaN where the label is −1 or the row's logits [N, C] have a NaN.
+// scores [N] as plain numbers, NaN where the label is −1 or the row's logits [N, C] have a NaN, ∞
+// where it is foreign.
 std::vector<double> label_plain_scores(const torch::Tensor& scores, const torch::Tensor& labels,
                                        const torch::Tensor& logits);
 

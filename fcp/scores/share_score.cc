@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kThreadLogits = size_t{1} << 14;  // below, a thread costs more than it does
 constexpr double kNoScore = std::numeric_limits<double>::quiet_NaN();
+constexpr double kForeignScore = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -55,7 +56,9 @@ std::vector<double> ShareScore::score(const torch::Tensor& features,
   const int64_t* const label_of = labels.data_ptr<int64_t>();
   each_row(features, logits_of(head(), features), [&](int64_t row, const Row& own, bool some) {
     const int64_t label = label_of[row];
-    scores[static_cast<size_t>(row)] = some && label >= 0 ? score_of(own, label) : kNoScore;
+    scores[static_cast<size_t>(row)] = !some || label == -1     ? kNoScore
+                                       : label == kForeignLabel ? kForeignScore
+                                                                : score_of(own, label);
   });
   return scores;
 }

@@ -6,6 +6,7 @@
 
 #include <torch/utils.h>
 
+#include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
 #include "fcp/network/network.h"
@@ -111,9 +112,27 @@ std::string append_surprise(Graph& graph, const std::string& logits, const std::
   return name;
 }
 
+// In the place of −log p of a class that the ensemble has never seen: more than any other, whatever
+// the network answers, so that a row of such a class is as strange as a new row of one.
+constexpr float kNeverSeen = 1e30f;
+
+// Which classes the rows beside each fold have, [folds, C] bool.
+torch::Tensor seen_classes(const Array& y, const std::vector<int64_t>& fold_of, int64_t folds,
+                           int64_t classes) {
+  torch::Tensor seen = torch::zeros({folds, classes}, torch::kBool);
+  for (size_t i = 0; i < fold_of.size(); ++i) {
+    const auto label = static_cast<int64_t>(y.values[i]);
+    for (int64_t fold = 0; fold < folds; ++fold) {
+      if (fold_of[i] != fold) seen[fold][label] = true;
+    }
+  }
+  return seen;
+}
+
 // −log p_i(c) − R_i for all rows i and classes c (fcp/scores/cross_labels.h).
 void finish_labels(Graph& graph, const std::vector<std::string>& answers, const DealtRows& dealt,
-                   const torch::Tensor& residuals, int64_t classes) {
+                   const torch::Tensor& residuals, const torch::Tensor& seen) {
+  const int64_t classes = seen.size(1);
   const auto rows = static_cast<int64_t>(dealt.places.size());
   const torch::Tensor folds = torch::tensor(dealt.folds, torch::kLong);
   graph.initializers[kCrossOnes] = torch::ones({classes, 1});
@@ -124,6 +143,13 @@ void finish_labels(Graph& graph, const std::vector<std::string>& answers, const 
   std::vector<std::string> surprises;
   for (size_t fold = 0; fold < answers.size(); ++fold) {
     surprises.push_back(append_surprise(graph, answers[fold], concat("cross_surprise", fold)));
+    const torch::Tensor own = seen[static_cast<int64_t>(fold)].unsqueeze(0);
+    if (own.all().item<bool>()) continue;
+    const std::string least = concat("cross_least", fold), raised = concat("cross_raised", fold);
+    graph.initializers[least] = torch::where(own, torch::full({1, classes}, -kNeverSeen),
+                                             torch::full({1, classes}, kNeverSeen));
+    append_node(graph, "Max", {surprises.back(), least}, raised);
+    surprises.back() = raised;
   }
   append_node(graph, "Concat", answers, "cross_answers", {{"axis", int64_t{1}}});
   append_mean(graph, static_cast<int64_t>(answers.size()), classes, "logits");
@@ -134,10 +160,14 @@ void finish_labels(Graph& graph, const std::vector<std::string>& answers, const 
   graph.outputs = {batch_of("logits", classes), batch_of("fcp.cross_margins", rows * classes)};
 }
 
-// |y − μ|, or −log p(y).
-torch::Tensor residuals_of(const torch::Tensor& answers, const torch::Tensor& truth, bool labels) {
-  if (!labels) return (truth - answers).abs();
-  return -torch::log_softmax(answers, 1).gather(1, truth.to(torch::kLong));
+// −log p(y), or kNeverSeen where the fold's ensemble has not seen the class.
+torch::Tensor label_residuals(const torch::Tensor& answers, const torch::Tensor& truth,
+                              const DealtRows& dealt, const torch::Tensor& seen) {
+  const torch::Tensor labels = truth.to(torch::kLong);
+  const torch::Tensor known =
+      seen.index_select(0, torch::tensor(dealt.folds, torch::kLong)).gather(1, labels);
+  return (-torch::log_softmax(answers, 1).gather(1, labels))
+      .masked_fill(known.logical_not(), kNeverSeen);
 }
 
 void check_crossed(const Array& x, const Array& y, const TabularOptions& options, int64_t folds) {
@@ -160,6 +190,10 @@ std::string train_fold(const Array& x, const Array& y, const TabularOptions& opt
   const std::vector<size_t> own = rows_in(fold_of, fold, true);
   TabularOptions each = options;
   each.seed = options.seed + static_cast<uint64_t>(fold);
+  // The fold itself, or the rows to predict, may miss what no other row misses.
+  each.fill_missing = any_nan(x.values.data(), x.values.size());
+  each.may_be_constant = std::any_of(y.values.begin(), y.values.end(),
+                                     [&](float value) { return value != y.values[0]; });
   const TabularResult trained = train_tabular(take_rows(x, others), take_rows(y, others), each);
   const torch::Tensor found = answers_of(trained.graph, take_rows(x, own));
   for (size_t i = 0; i < own.size(); ++i) {
@@ -220,11 +254,12 @@ CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& opt
       torch::from_blob(const_cast<float*>(y.values.data()), {rows, 1}, torch::kFloat)
           .index_select(0, places);
   result.out_of_fold = predicted.index_select(0, places);
-  const torch::Tensor residuals = residuals_of(result.out_of_fold, truth, labels);
   if (labels) {
-    finish_labels(result.graph, answers, dealt, residuals, options.classes);
+    const torch::Tensor seen = seen_classes(y, fold_of, folds, options.classes);
+    finish_labels(result.graph, answers, dealt,
+                  label_residuals(result.out_of_fold, truth, dealt, seen), seen);
   } else {
-    finish_numbers(result.graph, answers, dealt, residuals);
+    finish_numbers(result.graph, answers, dealt, (truth - result.out_of_fold).abs());
   }
   sort_cross_rows(result.graph);
   sort_and_check(result.graph);

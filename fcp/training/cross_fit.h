@@ -6,7 +6,8 @@
 // and choices, runs on all other rows, so that nothing of the trained ensemble has seen the fold.
 // The graph holds them all: it answers their mean, and with it, for each row of a fold, what the
 // ensemble that did not see it says, compared with the row's own residual: fcp/scores/cross.h, and
-// for classes fcp/scores/cross_labels.h.
+// for classes fcp/scores/cross_labels.h. A class that an ensemble has never seen is stranger to it
+// than any other, of its own fold's rows as of new ones.
 //
 // Cost: as many trainings as there are folds. Tested by tests/training/cross_fit_test.cc.
 #pragma once

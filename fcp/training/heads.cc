@@ -72,12 +72,27 @@ void check_heads(const std::vector<HeadMember>& members) {
   }
 }
 
+// The mean of the numbers of each column that are there, 0 of a column without any: [1, D].
+torch::Tensor present_means(const torch::Tensor& matrix) {
+  const torch::Tensor there = matrix.isnan().logical_not();
+  const torch::Tensor sum = torch::where(there, matrix, torch::zeros_like(matrix))
+                                .to(torch::kDouble)
+                                .sum(0, /*keepdim=*/true);
+  return (sum / there.sum(0, /*keepdim=*/true).clamp_min(1)).to(torch::kFloat);
+}
+
+torch::Tensor filled(const torch::Tensor& matrix, const torch::Tensor& fill) {
+  return fill.defined() ? torch::where(matrix.isnan(), fill, matrix) : matrix;
+}
+
 // As perceptrons read them: [E, N, D] and [E, N, K].
 std::pair<torch::Tensor, torch::Tensor> head_inputs(const torch::Tensor& features,
                                                     const torch::Tensor& prediction,
-                                                    const torch::Tensor& columns, int64_t members) {
+                                                    const torch::Tensor& columns, int64_t members,
+                                                    const torch::Tensor& fill = {}) {
   torch::Tensor flat = float_matrix(features);
   if (columns.defined()) flat = flat.index_select(1, columns);
+  flat = filled(flat, fill);
   const torch::Tensor u = flat.reshape({flat.size(0), members, -1}).transpose(0, 1);
   return {u.contiguous(), float_matrix(prediction).unsqueeze(0).expand({members, -1, -1})};
 }
@@ -247,10 +262,18 @@ Rectifier fit_rectifier(const HeadMember& member, double quantile, bool differen
   scores = scores.clamp(finite.min(), finite.max());
   HeadMember own = member;
   own.residual = scores;
-  check_heads({own});
   Rectifier made;
+  if (options.missing) {
+    own.features = float_matrix(member.features);
+    made.fill = present_means(own.features);
+    own.features = filled(own.features, made.fill);
+  }
+  check_heads({own});
   made.difference = difference;
   made.columns = widest_columns({own}, options.most_columns);
+  if (made.fill.defined() && made.columns.defined()) {
+    made.fill = made.fill.index_select(1, made.columns);
+  }
   std::vector<PerceptronRows> rows = rows_of_members({own}, made.columns);
   const torch::Tensor target = difference ? scores : log_sizes(scores);
   const LogScale scale = scale_of(target);
@@ -270,7 +293,7 @@ Rectifier fit_rectifier(const HeadMember& member, double quantile, bool differen
 
 torch::Tensor Rectifier::answer(const torch::Tensor& features,
                                 const torch::Tensor& prediction) const {
-  const auto [u, p] = head_inputs(features, prediction, columns, 1);
+  const auto [u, p] = head_inputs(features, prediction, columns, 1, fill);
   const torch::Tensor value =
       torch::minimum(torch::maximum(shift + scale * network.forward(u, p), least), most);
   return (difference ? value : value.exp()).squeeze(0);

@@ -45,6 +45,7 @@ struct HeadMember {
 struct HeadOptions {
   int64_t quantiles = 49;       // Q, odd
   int64_t most_columns = 2048;  // of each member
+  bool missing = false;         // rectifier: numbers of a feature may be missing (NaN)
   PerceptronFit fit{};
 };
 
@@ -66,6 +67,7 @@ FeatureHeads fit_heads(const std::vector<HeadMember>& members, const HeadOptions
 
 struct Rectifier {
   torch::Tensor columns;
+  torch::Tensor fill;  // [1, D']: what missing numbers are read as; undefined: none is missing
   Perceptrons network;
   torch::Tensor scale, shift, least, most;  // [1, 1, S]
   bool difference = false;                  // of the score itself; otherwise of its log

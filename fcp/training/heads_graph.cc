@@ -95,12 +95,15 @@ struct HeadInputs {
 
 HeadInputs write_inputs(HeadWriter& writer, const std::string& feature,
                         const std::string& prediction, const torch::Tensor& columns,
-                        int64_t members, int64_t width) {
+                        int64_t members, int64_t width, const torch::Tensor& fill = {}) {
   const std::map<std::string, Attribute> to_float = {{"to", int64_t{1}}};
   const std::map<std::string, Attribute> rows_first = {{"axis", int64_t{1}}};
   std::string flat = writer.add("Flatten", {writer.add("Cast", {feature}, to_float)}, rows_first);
   if (columns.defined()) {
     flat = writer.add("Gather", {flat, writer.constant(columns)}, {{"axis", int64_t{1}}});
+  }
+  if (fill.defined()) {
+    flat = writer.add("Where", {writer.add("IsNaN", {flat}), writer.constant(fill), flat});
   }
   const std::string apart = writer.reshape(flat, {-1, members, width});
   return {writer.add("Transpose", {apart}, {{"perm", std::vector<int64_t>{1, 0, 2}}}),
@@ -217,7 +220,7 @@ void append_rectifier(Graph& graph, const std::string& feature, const std::strin
   HeadWriter writer(graph, "fcp.rectifier");
   const TensorInfo like = check_places(graph, writer, feature, prediction);
   const HeadInputs inputs = write_inputs(writer, feature, prediction, rectifier.columns, 1,
-                                         rectifier.network.feature_weight.size(1));
+                                         rectifier.network.feature_weight.size(1), rectifier.fill);
   const std::string value =
       write_scaled(writer, write_perceptrons(writer, inputs, rectifier.network), rectifier.shift,
                    rectifier.scale, rectifier.least, rectifier.most);

@@ -28,7 +28,7 @@ namespace fcp {
 struct InputEncoding {
   std::vector<float> median;  // one per column
   std::vector<float> scale;   // above 0
-  bool fill = false;          // whether missing values are replaced: there are some
+  bool fill = false;          // whether missing values of any column are replaced
   std::vector<int64_t> missing;
   // One per bin:
   std::vector<int64_t> bin_column;

@@ -279,11 +279,12 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   const auto start = std::chrono::steady_clock::now();
   check_tabular_options(options);
   check_tabular_loss(options);
-  check_training_rows(x, y, options.loss, /*missing=*/true);
+  check_training_rows(x, y, options.loss, /*missing=*/true, options.may_be_constant);
   Random seeds(options.seed);
   const std::vector<FitRows> rows =
       deal_rows(static_cast<int64_t>(x.rows()), options.members, options.holdout, seeds.bits());
-  const InputEncoding encoding = fit_input_encoding(x);
+  InputEncoding encoding = fit_input_encoding(x);
+  encoding.fill = encoding.fill || options.fill_missing;
   const TabularData data = prepare_tabular(encoding, x, y, options);
   const std::vector<Centre> centres = centres_to_try(options, y);
   const EnsembleFitOptions fitting = fit_options_for(options, rows[0], seeds.bits());

@@ -56,6 +56,8 @@ struct TabularOptions {
   double high = 0.95;
   int64_t classes = 0;            // cross-entropy; 0: the largest label + 1
   std::vector<double> weights{};  // of the loss: one per target, or one per class; empty: all 1
+  bool fill_missing = false;      // the network reads missing values though no training row has one
+  bool may_be_constant = false;   // a target that does not vary is no error: other rows' may
   torch::Device device = torch::kCPU;
 };
 

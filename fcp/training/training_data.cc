@@ -82,12 +82,12 @@ void apply_scaling(const NetworkScaling& scaling, TrainingData& data) {
 
 }  // namespace
 
-void check_training_rows(const Array& x, const Array& y, Loss loss, bool missing) {
+void check_training_rows(const Array& x, const Array& y, Loss loss, bool missing, bool constant) {
   check_shapes(x, y);
   check_finite(x, "feature", missing);
   check_finite(y, "target", /*missing=*/false);
   if (loss == Loss::kCrossEntropy) check_labels(y);
-  check_varies(y);
+  if (!constant) check_varies(y);
 }
 
 int64_t count_classes(std::span<const float> labels, int64_t asked) {

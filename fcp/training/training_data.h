@@ -37,8 +37,10 @@ constexpr size_t kFewestTrainingRows = 10;
 // column. Rows and columns in messages count from 0.
 TrainingData prepare_training_data(const Array& x, const Array& y, Loss loss, bool scale);
 
-// The checks alone. Where `missing` is true, features may be NaN.
-void check_training_rows(const Array& x, const Array& y, Loss loss, bool missing);
+// The checks alone. Where `missing` is true, features may be NaN; where `constant` is, the target
+// need not vary.
+void check_training_rows(const Array& x, const Array& y, Loss loss, bool missing,
+                         bool constant = false);
 
 // The number of classes: `asked`, or where that is 0 the largest label + 1. An Error where a label
 // is not below it.

@@ -61,6 +61,17 @@ TEST(DensityRatio, OfEqualSamplesIsOne) {
   for (const double weight : ratio.weights(x)) EXPECT_NEAR(weight, 1, 1e-9);
 }
 
+// Missing numbers are read as the mean; the others tell the ratio as before.
+TEST(DensityRatio, ReadsMissingNumbers) {
+  Random random(4);
+  torch::Tensor from = normal_rows(random, 2000, {0, 0}), to = normal_rows(random, 2000, {1, 0});
+  const torch::Tensor points = torch::tensor({{0.0f, 0.0f}, {1.0f, std::nanf("")}});
+  for (torch::Tensor* rows : {&from, &to}) rows->narrow(0, 0, 200).select(1, 1).fill_(std::nan(""));
+  const std::vector<double> weights = fit_density_ratio(from, to).weights(points);
+  EXPECT_NEAR(std::log(weights[0]), -0.5, 0.15);
+  EXPECT_NEAR(std::log(weights[1]), 0.5, 0.15);
+}
+
 // Where a line tells the samples apart the likelihood has no maximum; the ridge keeps it finite.
 TEST(DensityRatio, OfSeparableSamplesStaysFinite) {
   Random random(3);

@@ -99,6 +99,76 @@ class Fit(program.Case):
         self.assertLessEqual({row["prediction"] for row in sets}, {"oak", "elm", "fir"})
         self.fcp("evaluate", "m.onnx", "--data", "trees.csv", "--target", "kind")
 
+    def test_rows_that_repeat_are_no_training_rows(self):
+        chance = random.Random(4)
+        self.write("ship.csv", "class,sex,age,survived\n" + "".join(
+            f"{chance.choice(['1st', '2nd', 'crew'])},{chance.choice('mf')},"
+            f"{chance.choice(['child', 'adult'])},{chance.choice(['yes', 'no'])}\n"
+            for _ in range(300)))
+        done = self.run_program("fit", "ship.csv", "--target", "survived", "--out", "m.onnx", *FAST)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("trained on are among", done.stderr)
+
+    def test_missing_cells_with_every_calibration(self):
+        chance = random.Random(6)
+        lines = ["a,b,kind,y"]
+        for i in range(160):
+            a, b, kind = chance.gauss(0, 1), chance.gauss(0, 1), chance.choice(["oak", "elm"])
+            lines.append(f"{a:.3f},{b:.3f},{kind},{a + 0.1 * chance.gauss(0, 1):.3f}")
+        for line, column in ((7, 0), (50, 1), (51, 2), (90, 1), (120, 0), (140, 2)):
+            cells = lines[line].split(",")
+            lines[line] = ",".join("" if i == column else cell for i, cell in enumerate(cells))
+        self.write("table.csv", "\n".join(lines) + "\n")
+        self.write("new.csv", "\n".join([lines[0], *lines[80:]]) + "\n")
+        where = ("--data", "new.csv", "--target", "y")
+        for options in (("--calibration", "cross"), ("--calibration", "split")):
+            done = self.run_program("fit", "table.csv", "--target", "y", "--out", "m.onnx",
+                                    *FAST[:4], *options)
+            self.assertEqual(done.returncode, 0, (options, done.stderr))
+            self.fcp("evaluate", "m.onnx", *where)
+        self.write("train.csv", "\n".join(lines[:81]) + "\n")
+        self.fcp("train", "train.csv", "--target", "y", "--out", "t.onnx", *FAST[:4])
+        for options in (("--score", "residual", "--calibration", "rectified"),
+                        ("--score", "residual", "--calibration", "weighted", "--shifted", "new.csv"),
+                        ("--score", "nested", "--calibration", "localized")):
+            done = self.run_program("calibrate", "t.onnx", *where, "--out", "c.onnx", *options)
+            self.assertEqual(done.returncode, 0, (options, done.stderr))
+            self.fcp("evaluate", "c.onnx", *where)
+
+    def test_labels_that_training_never_saw_are_misses(self):
+        chance = random.Random(7)
+        lines = ["a,b,kind"]
+        for i in range(200):
+            kind = f"once{i}" if i % 4 == 0 else chance.choice(["oak", "elm"])
+            lines.append(f"{chance.gauss({'oak': 0}.get(kind, 3), 1):.3f},{chance.gauss(0, 1):.3f},"
+                         f"{kind}")
+        self.write("trees.csv", "\n".join(lines) + "\n")
+        for calibration, name in ((FAST, "m.onnx"), (CROSS, "x.onnx")):
+            done = self.run_program("fit", "trees.csv", "--target", "kind", "--out", name, "--json",
+                                    "--seed", 1, *calibration)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("have a class that no training row has", done.stderr)
+            report = json.loads(done.stdout)["evaluation"]
+            # Every label of the test that comes once is a miss, whatever the sets hold.
+            self.assertGreater(report["unknown_rows"], 0)
+            self.assertLessEqual(report["coverage"], 1 - report["unknown_rows"] / 40)
+        self.write("new.csv", "\n".join([lines[0], *lines[150:]]) + "\n")
+        where = ("--data", "new.csv", "--target", "kind")
+        found = json.loads(self.fcp("evaluate", "m.onnx", *where, "--json", "--report", "r.html"))
+        self.assertGreater(found["unknown_rows"], 0)
+        self.assertIn("rows whose label is none of the classes: misses",
+                      self.fcp("evaluate", "m.onnx", *where))
+        checked = self.run_program("check", "m.onnx", *where)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        done = self.run_program("calibrate", "m.onnx", *where, "--score", "lac", "--out", "c.onnx",
+                                "--allow-training-rows")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("are none of the", done.stderr)
+        self.write("none.csv", "a,b,kind\n1,2,fig\n2,3,yew\n")
+        done = self.run_program("evaluate", "m.onnx", "--data", "none.csv", "--target", "kind")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("none of the labels of the 2 test rows is one of the", done.stderr)
+
     def test_all_problems_in_one_line_and_skip(self):
         rows = messy_rows(100)
         rows[3][3] = "large"

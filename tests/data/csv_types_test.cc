@@ -1,4 +1,7 @@
 // Tables as they are: csv.h with find_types, and what another file becomes through the encoding.
+#include <limits>
+#include <memory>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -99,11 +102,30 @@ TEST_F(CsvTypes, TextTargetsAreClasses) {
   EXPECT_THAT(y_.values, ElementsAre(1, 0, 1, 0));
   again("kind,a\noak,7\n", "kind");
   EXPECT_THAT(y_.values, ElementsAre(1));
-  EXPECT_EQ(error([&] { again("a,kind\n1,fir\n", "kind"); }),
-            "t.csv: line 2, column 'kind': 'fir' is none of the 2 classes of the training file");
+  again("a,kind\n1,fir\n2,oak\n3,ash\n", "kind");
+  EXPECT_THAT(y_.values, ElementsAre(std::numeric_limits<float>::infinity(), 1,
+                                     std::numeric_limits<float>::infinity()));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("column 'kind': 2 labels, as 'fir', are none of the "
+                                               "2 classes of the training rows")));
   EXPECT_THAT(
       error([&] { learn(text, "kind"); }),
       HasSubstr("line 2, column 'kind': expected a number, found 'oak' (and 3 more such rows)"));
+}
+
+// What only rows beside those of the training have is no class of the network.
+TEST_F(CsvTypes, ClassesAreThoseOfTheRowsThatAreLearnedFrom) {
+  const std::string text = "a,kind\n1,oak\n2,elm\n3,fir\n5,elm\n";
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto learned = [](std::vector<bool> rows) {
+    return CsvOptions{.labels = CsvLabels::kText,
+                      .learn_rows = std::make_shared<const std::vector<bool>>(std::move(rows))};
+  };
+  learn(text, "kind", learned({true, true, false, false}));
+  EXPECT_THAT(encoding_.classes, ElementsAre("elm", "oak"));
+  EXPECT_THAT(y_.values, ElementsAre(1, 0, infinity, 0));
+  learn(text, "kind", learned({false, true, false, true}));
+  EXPECT_THAT(encoding_.classes, ElementsAre("elm", "(other)")) << "two answers at least";
+  EXPECT_THAT(y_.values, ElementsAre(infinity, 0, infinity, 0));
 }
 
 TEST_F(CsvTypes, FewWholeNumbersMayBeClasses) {

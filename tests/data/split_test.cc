@@ -58,6 +58,32 @@ TEST(Split, StrataAreInEveryPartUpToARow) {
   }
 }
 
+// Also of strata of one to three rows. Each count is binomial: five and a half deviations have a
+// chance of 4e-8, 24 · 3 of them of 3e-6 at most, and the seeds are fixed.
+TEST(Split, EveryRowOfAStratumHasTheSameChance) {
+  SplitColumns columns;
+  for (size_t i = 0; i < 24; ++i) {
+    columns.strata.push_back(i < 1 ? "one" : i < 3 ? "two" : i < 6 ? "three" : "rest");
+  }
+  constexpr uint64_t kSeeds = 4000;
+  std::vector<std::vector<double>> found(3, std::vector<double>(24));
+  std::vector<double> sizes(3);
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const auto parts = split_rows(24, {3, 1, 1}, seed, columns);
+    for (size_t p = 0; p < 3; ++p) {
+      sizes[p] = static_cast<double>(parts[p].size());
+      for (const size_t row : parts[p]) ++found[p][row];
+    }
+  }
+  for (size_t p = 0; p < 3; ++p) {
+    const double share = sizes[p] / 24;
+    const double deviation = std::sqrt(kSeeds * share * (1 - share));
+    for (size_t row = 0; row < 24; ++row) {
+      EXPECT_NEAR(found[p][row], kSeeds * share, 5.5 * deviation) << p << ' ' << row;
+    }
+  }
+}
+
 TEST(Split, GroupsStayTogether) {
   SplitColumns columns;
   for (size_t i = 0; i < 400; ++i) columns.groups.push_back("g" + std::to_string(i % 37));

@@ -37,6 +37,16 @@ SetTable random_sets(uint64_t seed, size_t rows, size_t classes) {
   return table;
 }
 
+TEST(SetEvaluation, UnknownLabelsAreMissesOfNoClass) {
+  const std::vector<uint8_t> members(3 * 2, 1);
+  const std::vector<int64_t> truth = {1, kUnknownLabel, 1};
+  const SetEvaluation found = evaluate_sets({members, truth}, 2);
+  EXPECT_EQ(found.coverage.covered, 2u);
+  EXPECT_EQ(found.unknown_rows, 1u);
+  ASSERT_EQ(found.class_coverage.size(), 1u);
+  EXPECT_EQ(found.class_coverage[0].coverage.rows, 2u);
+}
+
 TEST(SetEvaluation, EqualsTheSlowVersion) {
   for (const size_t classes : {1u, 2u, 10u}) {
     for (const size_t rows : {1u, 30u, 300u}) {

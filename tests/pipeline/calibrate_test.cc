@@ -12,6 +12,7 @@
 #include "fcp/data/row_digest.h"
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_writer.h"
+#include "fcp/pipeline/overlap_check.h"
 
 #include "tests/network/graphs.h"
 #include "tests/pipeline/memory_rows.h"
@@ -347,6 +348,70 @@ TEST(Calibrate, DropsTheSketchOfEarlierVersions) {
   world.network.metadata[kTrainingSketchKey] = "12 13";
   const CalibrateResult result = calibrate_world(world, settings_for("residual"));
   EXPECT_FALSE(result.artifact.network.metadata.contains(kTrainingSketchKey));
+}
+
+// Rows of a discrete world repeat: that some equal those of the training proves nothing.
+TEST(Calibrate, TakesIndependentRowsOfADiscreteWorld) {
+  const auto rounded = [](uint64_t seed) {
+    World world = interval_world(seed);
+    for (float& value : world.x.values) value = value > 0 ? 1.0f : 0.0f;
+    for (float& value : world.y.values) value = value > 0 ? 1.0f : 0.0f;
+    return world;
+  };
+  const World trained = rounded(15);
+  RowSample sample;
+  sample.add(row_codes(trained.x));
+  World other = rounded(16);
+  other.network.metadata[kTrainingFilterKey] = sample.filter();
+  EXPECT_THAT(calibrate_world(other, settings_for("residual")).warnings, IsEmpty());
+}
+
+// A caller that parted the rows itself is not asked whether it did.
+TEST(Calibrate, DoesNotLookForTrainingRowsThatAreKnownToBeApart) {
+  World world = interval_world(15);
+  RowSample sample;
+  sample.add(row_codes(world.x));
+  world.network.metadata[kTrainingFilterKey] = sample.filter();
+  CalibrateSettings settings = settings_for("residual");
+  settings.known_apart = true;
+  EXPECT_THAT(calibrate_world(world, settings).warnings, IsEmpty());
+}
+
+TEST(TrainingOverlap, ChanceFollowsFromHowOftenRowsRepeat) {
+  EXPECT_TRUE(more_than_chance(1, 0, 1000, 3000));
+  EXPECT_TRUE(more_than_chance(0.4, 0.01, 1000, 3000));
+  EXPECT_FALSE(more_than_chance(0.25, 0, 1000, 3000));
+  EXPECT_FALSE(more_than_chance(0.83, 0.99, 400, 1300));
+  EXPECT_FALSE(more_than_chance(0.6, 0.2, 1000, 3000));  // three times as many rows to equal
+  EXPECT_TRUE(more_than_chance(0.6, 0.2, 1000, 1000));
+  EXPECT_TRUE(more_than_chance(1, 0.2, 1000, 0));
+  EXPECT_FALSE(more_than_chance(0.5, 0, 10, 30));
+  EXPECT_TRUE(more_than_chance(1, 0, 10, 30));
+}
+
+// Independent draws of worlds of several sizes: the share of n rows that are among N others, against
+// what repeats among the n say. A share is off by 0.3 with a chance below exp(−2 · 400 · 0.15²) each.
+TEST(TrainingOverlap, IndependentRowsPassAndTheSameRowsDoNot) {
+  Random random(3);
+  for (const uint64_t values : {2, 20, 200, 2000, 20000, 2000000}) {
+    for (const size_t trained : {100, 400, 1600}) {
+      const auto draw = [&](size_t rows) {
+        Array x = zeros({static_cast<int64_t>(rows), 1});
+        for (float& value : x.values) value = static_cast<float>(random.below(values));
+        return x;
+      };
+      const Array training = draw(trained), rows = draw(400);
+      const auto sample_of = [](const Array& x) {
+        RowSample sample;
+        sample.add(row_codes(x));
+        return sample;
+      };
+      const RowFilter filter(sample_of(training).filter());
+      EXPECT_FALSE(more_than_chance(filter.overlap(sample_of(rows))))
+          << values << " values, " << trained << " training rows";
+      if (values >= 20000) EXPECT_TRUE(more_than_chance(filter.overlap(sample_of(training))));
+    }
+  }
 }
 
 TEST(Calibrate, WarnsOfALevelAtWhichMostRegionsMiss) {

@@ -97,6 +97,39 @@ TEST(Evaluate, LabelSetsAsCountedByHand) {
   }
 }
 
+// A label that is none of the classes is a miss at every level, and in the curve too: also where the
+// radius is infinite and every set holds all classes.
+TEST(Evaluate, LabelsOfNoClassAreMisses) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const MemoryRows drawn = class_rows(60, 2);
+  Array truths = drawn.y();
+  for (size_t i = 0; i < 60; i += 4) truths.values[i] = infinity;
+  const CalibrationArtifact finite = class_artifact(class_rows(99, 1));
+  CalibrationArtifact infinite = finite;
+  for (size_t i = 0; i < 20; ++i) {
+    infinite.rows.scores[infinite.rows.scores.size() - 1 - i] = infinity;
+  }
+  for (const CalibrationArtifact* artifact : {&finite, &infinite}) {
+    MemoryRows rows(drawn.x(), truths);
+    const EvaluationReport report =
+        evaluate(*artifact, rows, {.all_levels = true}, small_batches());
+    const MethodResult& main = report.methods.at(0);
+    EXPECT_EQ(main.sets().unknown_rows, 15u);
+    EXPECT_LE(main.coverage().covered, 45u);
+    for (const LevelResult& level : main.levels) EXPECT_LE(level.coverage.covered, 45u);
+    for (const CurvePoint& point : main.curve) EXPECT_LE(point.coverage.covered, 45u);
+    EXPECT_EQ(report.examples.at(0).labels().truth, "(none of the classes)");
+    EXPECT_FALSE(report.examples.at(0).covered);
+    EXPECT_LE(main.top1.value(), 0.75);
+    if (artifact == &infinite) EXPECT_EQ(main.coverage().covered, 45u);
+  }
+  Array none = truths;
+  for (float& label : none.values) label = infinity;
+  MemoryRows rows(drawn.x(), none);
+  EXPECT_THAT(error_of([&] { evaluate(finite, rows, {}, {}); }),
+              HasSubstr("none of the labels of the 60 test rows is one of the 4 classes"));
+}
+
 // At every level what an evaluation at that level says; examples too.
 TEST(Evaluate, AllLevelsAreWhatEachOfThemIs) {
   const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
@@ -175,8 +208,8 @@ TEST(Evaluate, ConditionalCoverageOfEvenNoise) {
   const ConditionalCoverage& found = report.methods.at(0).conditional.value();
   EXPECT_EQ(found.rows, 3000u);
   EXPECT_EQ(found.correlation, 0);
-  EXPECT_GT(found.worst_slab.rate, 0.8);  // of at least 300 rows: more than five deviations
-  EXPECT_LT(found.excess_risk.value, 0.01);
+  EXPECT_GT(found.worst_slab->rate, 0.8);  // of at least 300 rows: more than five deviations
+  EXPECT_LT(found.excess_risk->value, 0.01);
   EXPECT_FALSE(found.stability.has_value());
 }
 
@@ -191,8 +224,30 @@ TEST(Evaluate, ConditionalCoverageSeesWhereNoiseIsLoud) {
   MemoryRows rows(std::move(x), std::move(y));
   const EvaluationReport report = evaluate(artifact, rows, {}, {});
   const ConditionalCoverage& found = report.methods.at(0).conditional.value();
-  EXPECT_LT(found.worst_slab.rate, 0.4);
-  EXPECT_GT(found.excess_risk.value, 0.03);
+  EXPECT_LT(found.worst_slab->rate, 0.4);
+  EXPECT_GT(found.excess_risk->value, 0.03);
+}
+
+// Figures that few rows do not determine are absent; none of them ends an evaluation.
+TEST(Evaluate, FewRowsAreNoError) {
+  const CalibrationArtifact line = line_artifact(line_rows(99, 1));
+  const CalibrationArtifact classes = class_artifact(class_rows(99, 1));
+  for (const size_t count : {1, 2, 5, 19, 50, 60}) {
+    for (uint64_t seed = 0; seed < 5; ++seed) {
+      MemoryRows rows = line_rows(count, seed), labels = class_rows(count, seed);
+      Context context;
+      context.seed = seed;
+      EvaluateOptions options;
+      options.all_levels = true;
+      options.refits = {&line};
+      const EvaluationReport report = evaluate(line, rows, options, context);
+      const ConditionalCoverage& found = report.methods.at(0).conditional.value();
+      EXPECT_EQ(found.excess_risk.has_value(), count >= 50);
+      EXPECT_EQ(found.stability.value(), 1);
+      options.refits.clear();
+      EXPECT_EQ(evaluate(classes, labels, options, context).methods.at(0).conditional->rows, count);
+    }
+  }
 }
 
 TEST(Evaluate, StabilityOverRefits) {
@@ -233,10 +288,10 @@ void expect_same(const EvaluationReport& a, const EvaluationReport& b) {
   }
   ASSERT_TRUE(a.methods[0].conditional && b.methods[0].conditional);
   EXPECT_EQ(a.methods[0].conditional->rows, b.methods[0].conditional->rows);
-  EXPECT_EQ(a.methods[0].conditional->worst_slab.covered,
-            b.methods[0].conditional->worst_slab.covered);
-  EXPECT_EQ(a.methods[0].conditional->excess_risk.value,
-            b.methods[0].conditional->excess_risk.value);
+  EXPECT_EQ(a.methods[0].conditional->worst_slab->covered,
+            b.methods[0].conditional->worst_slab->covered);
+  EXPECT_EQ(a.methods[0].conditional->excess_risk->value,
+            b.methods[0].conditional->excess_risk->value);
 }
 
 // More rows than a sample holds, so that ranks must draw alike.

@@ -67,6 +67,16 @@ TEST(Table, AlignsNumbersRightAndTextLeft) {
             " Größe        ∞\n");
 }
 
+// A cell may be any text, as the settings of a predictor are.
+TEST(Table, ItsRuleDoesNotFollowLongCells) {
+  const std::string settings(1000, 'x');
+  Table unnamed({"", ""}), named({"name", "settings"});
+  unnamed.add_row({"settings", settings});
+  named.add_row({"a", settings});
+  EXPECT_EQ(unnamed.text(), "settings  " + settings + "\n");
+  EXPECT_EQ(display_width(named.text()), display_width("name  settings\n") + 101 + 6 + 1001);
+}
+
 TEST(Table, RefusesTooManyCells) {
   Table table({"a"});
   EXPECT_THROW(table.add_row({"1", "2"}), std::invalid_argument);

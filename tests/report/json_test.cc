@@ -86,7 +86,7 @@ TEST(Json, ConditionalCoverage) {
   EXPECT_FALSE(report_json(report).contains("conditional"));
   report.methods[0].conditional = ConditionalCoverage{.rows = 1000,
                                                       .worst_slab = coverage_of(80, 100),
-                                                      .excess_risk = {0.01, 0.002},
+                                                      .excess_risk = ExcessRisk{0.01, 0.002},
                                                       .correlation = -0.25};
   Json json = report_json(report)["conditional"];
   EXPECT_EQ(json["rows"], 1000);
@@ -100,6 +100,11 @@ TEST(Json, ConditionalCoverage) {
   json = report_json(report)["conditional"];
   EXPECT_EQ(json["refits"], 2);
   EXPECT_EQ(json["stability"], 0.75);
+  report.methods[0].conditional = ConditionalCoverage{.rows = 3};
+  json = report_json(report)["conditional"];
+  EXPECT_TRUE(json["worst_slab"].is_null());
+  EXPECT_TRUE(json["excess_risk"].is_null());
+  EXPECT_TRUE(json["excess_risk_error"].is_null());
 }
 
 TEST(Json, NamesNeedNotBeUtf8) {

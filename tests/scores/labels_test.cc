@@ -40,6 +40,23 @@ TEST(Labels, LacByHand) {
               near(29.0 / 38, 13.0 / 38, 34.0 / 38));
 }
 
+// A truth that is none of the classes is infinitely strange, one that is NaN has no score, and other
+// numbers are no labels.
+TEST(Labels, TruthsOfNoClass) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const torch::Tensor features = kLogits.unsqueeze(0).repeat({3, 1});
+  for (const std::string name : {"lac", "aps", "raps", "feature_margin"}) {
+    const auto score = make_score({.name = name}, logits_as_features(3));
+    const std::vector<double> scores =
+        score->score(features, torch::tensor({{1.0f}, {infinity}, {std::nanf("")}}));
+    EXPECT_TRUE(std::isfinite(scores[0])) << name;
+    EXPECT_EQ(scores[1], infinity) << name;
+    EXPECT_TRUE(std::isnan(scores[2])) << name;
+    EXPECT_THROW(score->score(features, torch::tensor({{1.0f}, {-infinity}, {0.0f}})), Error);
+    EXPECT_THROW(score->score(features, torch::tensor({{1.0f}, {3.0f}, {0.0f}})), Error);
+  }
+}
+
 TEST(Labels, ApsByHand) {
   EXPECT_THAT(scores_of_row({.name = "aps", .randomized = false}, kLogits), near(0.8, 0.5, 1.0));
   const double u = random_shares(kLogits.unsqueeze(0), 7).item<double>();

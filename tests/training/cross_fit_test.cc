@@ -1,5 +1,7 @@
 #include "fcp/training/cross_fit.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,6 +61,48 @@ TEST(CrossFit, EndsAreOfNetworksThatDidNotSeeTheRow) {
   const CrossFit again = train_crossed(other.x, other.y, small(), 3);
   EXPECT_EQ(again.out_of_fold[17].item<float>(), fitted.out_of_fold[17].item<float>());
   EXPECT_FALSE(again.out_of_fold.equal(fitted.out_of_fold));
+}
+
+// One missing value, which the networks of its fold have never met, is one for all of them.
+TEST(CrossFit, EveryNetworkReadsMissingValues) {
+  Table table = line(60);
+  table.x.values[2 * 11] = std::numeric_limits<float>::quiet_NaN();
+  const CrossFit fitted = train_crossed(table.x, table.y, small(), 10);
+  const torch::Tensor x = torch::full({1, 2}, std::numeric_limits<float>::quiet_NaN());
+  for (const torch::Tensor& output : Network(fitted.graph).run({x})) {
+    EXPECT_TRUE(output.isfinite().all().item<bool>());
+  }
+  EXPECT_TRUE(fitted.out_of_fold.isfinite().all().item<bool>());
+}
+
+// A class of one row: to the ensemble that did not see it every row of it is infinitely strange, the
+// row itself as well, whatever the network answers.
+TEST(CrossFit, ClassesThatAFoldHasNotSeenAreStrangest) {
+  Table table = line(60);
+  for (float& y : table.y.values) y = y < 0 ? 0.f : 1.f;
+  table.y.values[17] = 2;
+  TabularOptions options = small();
+  options.loss = Loss::kCrossEntropy;
+  options.classes = 3;
+  const CrossFit fitted = train_crossed(table.x, table.y, options, 10);
+  const torch::Tensor x = torch::from_blob(table.x.values.data(), {60, 2});
+  const torch::Tensor margins =
+      Network(fitted.graph).run({x})[1].reshape({60, 60, 3});  // row, calibration row, class
+  EXPECT_EQ(margins.select(1, 17).select(1, 2).abs().max().item<float>(), 0);
+  EXPECT_LT(margins.select(1, 17).narrow(1, 0, 2).max().item<float>(), -1e29);
+  // The six rows of its fold find the class stranger than their own; the others have met it.
+  const torch::Tensor strange = margins.select(2, 2) > 1e29;
+  EXPECT_EQ(strange[0].sum().item<int64_t>(), 5);
+  EXPECT_EQ(margins.narrow(2, 0, 2).max().item<float>() > 1e29, false);
+}
+
+// Of ten folds one trains on a target that does not vary.
+TEST(CrossFit, ATargetMayVaryInOneFoldAlone) {
+  Table table = line(60);
+  for (float& y : table.y.values) y = 0;
+  table.y.values[17] = 1;
+  const CrossFit fitted = train_crossed(table.x, table.y, small(), 10);
+  EXPECT_TRUE(fitted.out_of_fold.isfinite().all().item<bool>());
 }
 
 // 32 rows in 3 folds: ten each, and two that train alone, which move every network.

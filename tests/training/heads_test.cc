@@ -219,6 +219,29 @@ TEST(Rectifier, LearnsTheQuantileOfAScore) {
   }
 }
 
+// A network's input may have missing numbers, in the rows of the fit and in others; a column may be
+// missing altogether.
+TEST(Rectifier, ReadsMissingNumbers) {
+  Random random(10);
+  HeadMember member = noisy_member(random, 200, 3);
+  member.residual = member.residual.abs();
+  EXPECT_NO_THROW(fit_rectifier(member, 0.9, false, {.missing = true}));
+  member.features[5][0] = std::nanf("");
+  member.features.select(1, 2).fill_(std::nanf(""));
+  EXPECT_THROW(fit_rectifier(member, 0.9, false), Error);
+  const Rectifier rectifier = fit_rectifier(member, 0.9, false, {.missing = true});
+  Graph graph = make_mlp({3, 4, 1});
+  append_rectifier(graph, "x", "y", rectifier);
+  torch::Tensor x = normal_matrix(random, 4, 3);
+  x[1][1] = std::nanf("");
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor answer = rectifier.answer(x, torch::zeros({4, 1}));
+  EXPECT_TRUE(answer.isfinite().all().item<bool>());
+  const Tensors answers = Network(graph).run({x});
+  const torch::Tensor whole = rectifier.answer(x, answers[0]);  // the network's own answer is NaN
+  for (const int64_t row : {0, 2, 3}) EXPECT_TRUE(answers[1][row].allclose(whole[row], 1e-5, 1e-6));
+}
+
 TEST(Rectifier, TakesInfiniteScoresAndRefusesOthers) {
   Random random(9);
   HeadMember member = noisy_member(random, 50, 2);

@@ -75,7 +75,8 @@ class LoadedPredictor {
   int64_t classes() const { return predictor_->score().classes(); }  // 0: intervals
 
   // Intervals: prediction [N, K] and ends [N, K, 2, levels]. Labels: prediction [N] and members
-  // [N, C, levels]. `before`: how many rows came before these, where rows come in batches.
+  // [N, C, levels]. `before`: how many rows came before these, where rows come in batches. Localized
+  // draws for each row anew, by how many rows the predictor has answered (RowPlaces).
   pybind11::tuple regions(const pybind11::object& array, const pybind11::list& alphas,
                           const pybind11::dict& given, int64_t before) const;
 
@@ -92,6 +93,7 @@ class LoadedPredictor {
   torch::Device device_;
   mutable CalibrationArtifact artifact_;
   std::shared_ptr<const TensorPredictor> predictor_;
+  RowPlaces places_;
   mutable std::mutex finishing_;
   mutable bool finished_;
   mutable std::vector<Rows> unhashed_;

@@ -49,7 +49,7 @@ ConformalPredictor::State::State(CalibrationArtifact made, torch::Device where)
   outputs = static_cast<size_t>(predictor.region(describe(zeros), Level(0.5)).prediction.size(1));
 }
 
-TestInputs ConformalPredictor::State::describe(std::span<const float> x) const {
+TestInputs ConformalPredictor::State::describe(std::span<const float> x, uint64_t first) const {
   if (x.empty() || x.size() % row_size != 0) {
     fail("x: found ", x.size(), " numbers, expected rows of ", row_size);
   }
@@ -62,7 +62,7 @@ TestInputs ConformalPredictor::State::describe(std::span<const float> x) const {
   std::vector<int64_t> shape = {static_cast<int64_t>(x.size() / row_size)};
   shape.insert(shape.end(), row_shape.begin(), row_shape.end());
   const torch::Tensor rows = torch::from_blob(const_cast<float*>(x.data()), shape, torch::kFloat);
-  return predictor.describe(rows);
+  return predictor.describe(rows, {.groups = {}, .weights = {}, .first = first});
 }
 
 std::vector<float> ConformalPredictor::State::encode(std::span<const Record> rows) const {

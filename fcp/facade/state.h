@@ -16,8 +16,13 @@ struct ConformalPredictor::State {
   State(CalibrationArtifact made, torch::Device where);
 
   // Features, groups and weights of rows [N × row_size]; an Error names a row that is not whole or
-  // has a NaN that the network was not trained on.
-  TestInputs describe(std::span<const float> x) const;
+  // has a NaN that the network was not trained on. `first`: the place of the first row.
+  TestInputs describe(std::span<const float> x, uint64_t first = 0) const;
+
+  // The same of rows that are to be answered, each at a place of its own.
+  TestInputs answered(std::span<const float> x) const {
+    return describe(x, places.answer(x.size() / row_size));
+  }
 
   // The rows of records as numbers.
   std::vector<float> encode(std::span<const Record> rows) const;
@@ -28,6 +33,7 @@ struct ConformalPredictor::State {
   CalibrationArtifact artifact;
   torch::Device device;
   TensorPredictor predictor;
+  RowPlaces places;
   std::vector<int64_t> row_shape;
   size_t row_size = 1;
   size_t outputs = 1;

@@ -10,7 +10,10 @@ TensorRegions regions(const ConformalPredictor& predictor, const torch::Tensor& 
                       const Level& level) {
   torch::NoGradGuard no_grad;
   const TensorPredictor& tensors = predictor.state().predictor;
-  const Regions found = tensors.region(tensors.describe(x), level);
+  const auto rows = static_cast<uint64_t>(x.dim() == 0 ? 0 : x.size(0));
+  const SideInformation given{
+      .groups = {}, .weights = {}, .first = predictor.state().places.answer(rows)};
+  const Regions found = tensors.region(tensors.describe(x, given), level);
   return {found.prediction, found.lower, found.upper, found.members};
 }
 

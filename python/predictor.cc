@@ -178,13 +178,14 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
     if (total == 0) fail("X: has no rows");
     check_facts(facts, static_cast<size_t>(total));
     const auto batch = static_cast<int64_t>(batch_for(source, artifact_.network, device_));
+    const uint64_t place = places_.answer(static_cast<uint64_t>(total));
     for (int64_t first = 0; first < total; first += batch) {
       check_signals();
       const int64_t count = std::min(batch, total - first);
       SideInformation known =
           side_information(facts, artifact_.rows.group_names.size(), static_cast<size_t>(first),
                            static_cast<size_t>(count));
-      known.first += static_cast<uint64_t>(before);
+      known.first += place;
       const TestInputs rows = predictor_->describe(
           input_rows(x.narrow(0, first, count), artifact_.network, before + first), known);
       if (levels.empty()) {
@@ -215,9 +216,11 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
                                  const py::object& alpha, const py::dict& given) const {
   check_missing(as_rows(tensor_of(array, "X"), "X"), missing_);
   TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), artifact_.network);
-  const CheckOptions options{.level = level_of(alpha), .facts = facts_of(given)};
-  std::vector<double> scores, p_values;
   const auto total = static_cast<int64_t>(*rows.size());
+  const CheckOptions options{.level = level_of(alpha),
+                             .facts = facts_of(given),
+                             .first = places_.judge(static_cast<uint64_t>(total))};
+  std::vector<double> scores, p_values;
   torch::Tensor inside = torch::empty({total}, torch::kBool);
   {
     py::gil_scoped_release unlocked;

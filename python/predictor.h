@@ -83,7 +83,8 @@ class LoadedPredictor {
 
   // Intervals: prediction [N, K] and ends [N, K, 2, levels]. Labels: prediction [N] and members
   // [N, C, levels]. No levels: the prediction, for which no groups and weights are needed.
-  // `before`: how many rows came before these, where rows come in batches.
+  // `before`: how many rows came before these, where rows come in batches. Localized draws for each
+  // row anew, by how many rows the predictor has answered (RowPlaces).
   pybind11::tuple regions(const pybind11::object& array, const pybind11::list& alphas,
                           const pybind11::dict& given, int64_t before) const;
 
@@ -101,6 +102,7 @@ class LoadedPredictor {
   mutable CalibrationArtifact artifact_;
   MissingNumbers missing_;
   std::shared_ptr<const TensorPredictor> predictor_;
+  RowPlaces places_;
   mutable std::mutex finishing_;
   mutable bool finished_;
   mutable std::vector<Rows> unhashed_;

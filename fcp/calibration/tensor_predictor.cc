@@ -13,14 +13,18 @@ namespace fcp {
 namespace {
 
 // One key for each row, of its place in the data and its x: equal rows get different keys.
-std::vector<uint64_t> row_keys(const torch::Tensor& x, uint64_t first) {
+std::vector<uint64_t> row_keys(const torch::Tensor& x, const SideInformation& given) {
   const torch::Tensor rows = x.to(torch::kCPU).contiguous();
   const auto count = static_cast<size_t>(rows.size(0));
+  if (!given.places.empty() && given.places.size() != count) {
+    fail("found ", given.places.size(), " places for ", count, " rows");
+  }
   const size_t bytes = count == 0 ? 0 : rows.nbytes() / count;
   const auto* data = static_cast<const unsigned char*>(rows.data_ptr());
   std::vector<uint64_t> keys;
   for (size_t i = 0; i < count; ++i) {
-    keys.push_back(row_hash(data + i * bytes, bytes, first + i));
+    const uint64_t place = given.places.empty() ? given.first + i : given.places[i];
+    keys.push_back(row_hash(data + i * bytes, bytes, place));
   }
   return keys;
 }
@@ -70,7 +74,7 @@ TestInputs TensorPredictor::describe(const torch::Tensor& x, const SideInformati
   if (weighted_) {
     rows.weights = ratio_.defined() ? ratio_.weights(ratio_input(x, rows.features)) : given.weights;
   }
-  if (localized_) rows.keys = row_keys(x, given.first);
+  if (localized_) rows.keys = row_keys(x, given);
   return rows;
 }
 

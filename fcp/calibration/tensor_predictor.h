@@ -6,6 +6,7 @@
 //   predictor.region(rows, Level(0.1));
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -21,7 +22,22 @@ namespace fcp {
 struct SideInformation {
   std::vector<int64_t> groups;  // indices of the calibration's group names; −1: unknown
   std::vector<double> weights;  // likelihood ratios
-  uint64_t first = 0;           // place of the first row in the data; localized draws by it
+  // Localized draws by the place of a row: that of the first one, or those of all of them.
+  uint64_t first = 0;
+  std::vector<uint64_t> places{};
+};
+
+// Places for rows that are not part of one set of data, such as single rows of a client: one after
+// the other, so that no draw is used twice. Regions and truths are counted apart: where rows are
+// judged in the order in which they were answered, each is judged by the draw it was answered with.
+class RowPlaces {
+ public:
+  // That of the first of `rows` rows.
+  uint64_t answer(uint64_t rows) const { return answered_.fetch_add(rows); }
+  uint64_t judge(uint64_t rows) const { return judged_.fetch_add(rows); }
+
+ private:
+  mutable std::atomic<uint64_t> answered_ = 0, judged_ = 0;
 };
 
 // How usual each row's truth is.

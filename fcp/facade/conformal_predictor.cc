@@ -49,7 +49,7 @@ std::vector<Interval> ConformalPredictor::intervals(std::span<const float> x, co
   torch::NoGradGuard no_grad;
   state_->expect_labels(false);
   const Regions regions =
-      state_->predictor.region(state_->describe(state_->rows_of(x), info), level);
+      state_->predictor.region(state_->answered(state_->rows_of(x), info), level);
   check_no_nan(regions.lower);
   check_no_nan(regions.upper);
   const std::vector<double> lower = doubles_of(regions.lower), upper = doubles_of(regions.upper);
@@ -70,7 +70,7 @@ std::vector<std::vector<size_t>> ConformalPredictor::label_sets(std::span<const 
   torch::NoGradGuard no_grad;
   state_->expect_labels(true);
   const Regions regions =
-      state_->predictor.region(state_->describe(state_->rows_of(x), info), level);
+      state_->predictor.region(state_->answered(state_->rows_of(x), info), level);
   check_labels(regions.prediction);
   const torch::Tensor members = regions.members.to(torch::kCPU, torch::kBool).contiguous();
   const bool* member = members.data_ptr<bool>();
@@ -118,7 +118,8 @@ std::vector<double> ConformalPredictor::p_values(std::span<const float> x, std::
   const torch::Tensor truth = torch::from_blob(
       const_cast<float*>(y.data()),
       {static_cast<int64_t>(rows), static_cast<int64_t>(state_->outputs)}, torch::kFloat);
-  const TestInputs described = state_->describe(state_->rows_of(x), info);
+  const TestInputs described =
+      state_->describe(state_->rows_of(x), info, state_->places.judge(rows));
   try {
     return state_->predictor.judge(described, truth).p_values;
   } catch (const Error&) {  // a score that is NaN has no p-value

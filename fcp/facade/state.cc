@@ -89,11 +89,13 @@ bool ConformalPredictor::State::needs_groups() const {
          calibration.group != kByLabel;
 }
 
-TestInputs ConformalPredictor::State::describe(const torch::Tensor& x, const RowInfo& info) const {
+TestInputs ConformalPredictor::State::describe(const torch::Tensor& x, const RowInfo& info,
+                                               uint64_t first) const {
   check_info(info, static_cast<size_t>(x.size(0)), needs_groups(),
              artifact.calibration.name == "weighted" && !artifact.ratio.defined());
   SideInformation given;
   given.weights = info.weights;
+  given.first = first;
   const std::vector<std::string>& known = artifact.rows.group_names;
   for (const std::string& name : info.groups) {
     const auto found = std::find(known.begin(), known.end(), name);

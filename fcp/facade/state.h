@@ -25,8 +25,13 @@ struct ConformalPredictor::State {
   torch::Tensor rows_of(std::span<const float> x) const;
 
   // Features, groups and weights of rows. An Error where the calibration needs other information
-  // than there is.
-  TestInputs describe(const torch::Tensor& x, const RowInfo& info) const;
+  // than there is. `first`: the place of the first row.
+  TestInputs describe(const torch::Tensor& x, const RowInfo& info, uint64_t first = 0) const;
+
+  // The same of rows that are to be answered, each at a place of its own.
+  TestInputs answered(const torch::Tensor& x, const RowInfo& info) const {
+    return describe(x, info, places.answer(x.dim() == 0 ? 0 : static_cast<uint64_t>(x.size(0))));
+  }
 
   // `info` with the groups that the records themselves hold, where it names none.
   RowInfo info_of(std::span<const Record> rows, const RowInfo& info) const;
@@ -44,6 +49,7 @@ struct ConformalPredictor::State {
   torch::Device device;
   TensorPredictor predictor;
   MissingNumbers missing;
+  RowPlaces places;
   std::vector<int64_t> row_shape;
   size_t row_size = 1;
   size_t outputs = 1;

@@ -10,7 +10,7 @@ TensorRegions regions(const ConformalPredictor& predictor, const torch::Tensor& 
                       const Level& level, const RowInfo& info) {
   torch::NoGradGuard no_grad;
   const ConformalPredictor::State& state = predictor.state();
-  const Regions found = state.predictor.region(state.describe(x, info), level);
+  const Regions found = state.predictor.region(state.answered(x, info), level);
   return {found.prediction, found.lower, found.upper, found.members};
 }
 

@@ -28,9 +28,10 @@ CheckResult check(const CalibrationArtifact& artifact, RowSource& source,
   Stage stage(context, "check", source.size().value_or(0));
   for (Rows rows; source.next(batch, rows);) {
     check_interrupted();
-    const TestInputs inputs = predictor.describe(
-        view(rows.x), side_information(options.facts, artifact.rows.group_names.size(), result.rows,
-                                       rows.x.rows()));
+    SideInformation known = side_information(options.facts, artifact.rows.group_names.size(),
+                                             result.rows, rows.x.rows());
+    known.first += options.first;
+    const TestInputs inputs = predictor.describe(view(rows.x), known);
     const torch::Tensor truth = view(rows.y);
     const Conformity judged = judge_numbers(predictor, inputs, truth, source, rows.first_row);
     const std::vector<bool> in =

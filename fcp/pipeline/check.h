@@ -18,6 +18,7 @@ namespace fcp {
 struct CheckOptions {
   Level level = Level(0.1);
   RowFacts facts{};
+  uint64_t first = 0;  // the place of the first row, by which localized draws
 };
 
 struct CheckedRow {

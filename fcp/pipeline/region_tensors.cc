@@ -20,10 +20,6 @@ FloatInterval float_interval(double lower, double upper) {
   FloatInterval found{static_cast<float>(lower), static_cast<float>(upper)};
   if (found.lower < lower) found.lower = std::nextafter(found.lower, kMost);
   if (found.upper > upper) found.upper = std::nextafter(found.upper, -kMost);
-  // No float lies between them: the nearest ones say where the interval is.
-  if (found.lower > found.upper && lower <= upper) {
-    return {static_cast<float>(lower), static_cast<float>(upper)};
-  }
   return found;
 }
 

@@ -20,7 +20,9 @@ std::span<const double> numbers(const torch::Tensor& tensor);
 
 // The ends of an interval as float32 numbers, between which lie the same float32 numbers as between
 // the doubles. All data are read as float32: a truth is in the one exactly where it is in the
-// other, and an end that is read back as a truth is in.
+// other, and an end that is read back as a truth is in. Where no float32 number lies between the
+// doubles, the ends are those on either side of it, the lower one above the upper one: an interval
+// that holds no truth.
 struct FloatInterval {
   float lower, upper;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -80,6 +82,39 @@ void sort_each_side(CalibrationScores& rows) {
   }
 }
 
+// log E exp(λ min(X, t − X)), X the number of new ones among t rows of N, M of which are new.
+double log_mean_exponential(double lambda, size_t tied, size_t rows, size_t fresh) {
+  const auto log_choose = [](size_t n, size_t k) {
+    const auto log_factorial = [](size_t i) { return std::lgamma(static_cast<double>(i) + 1); };
+    return log_factorial(n) - log_factorial(k) - log_factorial(n - k);
+  };
+  const size_t kept = rows - fresh, least = tied > kept ? tied - kept : 0;
+  const double all = log_choose(rows, tied);
+  double sum = 0;
+  for (size_t x = least; x <= std::min(tied, fresh); ++x) {
+    const auto shared = static_cast<double>(std::min(x, tied - x));
+    // Relative to the largest exponent, which cannot overflow.
+    sum += std::exp(log_choose(fresh, x) + log_choose(kept, tied - x) - all +
+                    lambda * (shared - static_cast<double>(tied / 2)));
+  }
+  return std::log(sum) + lambda * static_cast<double>(tied / 2);
+}
+
+// An Error where new rows are among the old ones that stay.
+void check_apart(const CalibrationArtifact& old, const std::vector<size_t>& kept,
+                 const CalibrationScores& fresh, const UpdateOptions& options) {
+  constexpr double kFalseAlarm = 1e-6;
+  if (kept.empty()) return;
+  const std::vector<double> known = side_scores(old.rows, 0);
+  std::vector<double> staying;
+  for (const size_t row : kept) staying.push_back(known[row]);
+  const Overlap found = overlap_chance(staying, side_scores(fresh, 0));
+  if (found.chance > kFalseAlarm) return;
+  fail(options.data_name, ": the predictor is calibrated on these rows already, or on ", found.rows,
+       " of them: their scores are among its own; give only rows that are new, or replace the old ",
+       "ones with since");
+}
+
 void add_old_rows(const CalibrationArtifact& old, const std::vector<size_t>& kept,
                   CalibrationArtifact& made) {
   if (kept.empty()) return;
@@ -142,6 +177,31 @@ void chain_provenance(const CalibrationArtifact& old, const UpdateOptions& optio
 
 }  // namespace
 
+Overlap overlap_chance(std::span<const double> old_scores, std::span<const double> new_scores) {
+  struct Counts {
+    size_t before = 0, now = 0;
+  };
+  std::map<float, Counts> counts;
+  for (const double score : old_scores) ++counts[static_cast<float>(score)].before;
+  for (const double score : new_scores) ++counts[static_cast<float>(score)].now;
+  Overlap found;
+  std::map<size_t, size_t> tied;  // how many scores occur so often
+  for (const auto& [score, count] : counts) {
+    found.rows += std::min(count.before, count.now);
+    if (count.before + count.now > 1) ++tied[count.before + count.now];
+  }
+  const size_t rows = old_scores.size() + new_scores.size();
+  for (double lambda = 1.0 / 64; lambda <= 64; lambda *= 2) {
+    double exponent = -lambda * static_cast<double>(found.rows);
+    for (const auto& [times, scores] : tied) {
+      exponent += static_cast<double>(scores) *
+                  log_mean_exponential(lambda, times, rows, new_scores.size());
+    }
+    found.chance = std::min(found.chance, std::exp(exponent));
+  }
+  return found;
+}
+
 CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
                        const UpdateOptions& options, const Context& context) {
   if (options.window > 0 && !options.since.empty()) {
@@ -168,6 +228,7 @@ CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
   CalibrateResult result = calibrate_selected(selected, source, settings, context);
   const size_t fresh = result.artifact.rows.count();
   const std::vector<size_t> kept = kept_rows(artifact, options, fresh, context.seed);
+  check_apart(artifact, kept, result.artifact.rows, options);
   add_old_rows(artifact, kept, result.artifact);
   result.artifact.rounding = joined(artifact.rounding, result.artifact.rounding);
   chain_provenance(artifact, options, fresh, kept.size(), result.artifact);

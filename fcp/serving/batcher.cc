@@ -59,9 +59,8 @@ std::vector<Batcher::Job> Batcher::take_jobs() {
   size_t rows = 0;
   while (!queue_.empty()) {
     Job& next = queue_.front();
-    const bool fits =
-        jobs.empty() || (model_->mergeable() && rows + next.rows.rows <= options_.batch_rows &&
-                         next.levels == jobs[0].levels);
+    const bool fits = jobs.empty() || (rows + next.rows.rows <= options_.batch_rows &&
+                                       next.levels == jobs[0].levels);
     if (!fits) break;
     rows += next.rows.rows;
     queued_ -= next.rows.rows;
@@ -88,6 +87,7 @@ void Batcher::run(const std::vector<Job>& jobs) {
     all.rows += job.rows.rows;
     all.x.insert(all.x.end(), job.rows.x.begin(), job.rows.x.end());
     all.groups.insert(all.groups.end(), job.rows.groups.begin(), job.rows.groups.end());
+    all.places.insert(all.places.end(), job.rows.places.begin(), job.rows.places.end());
   }
   std::string error;
   ServedAnswer answer;

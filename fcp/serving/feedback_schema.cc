@@ -5,9 +5,10 @@
 namespace fcp {
 namespace {
 
-constexpr int64_t kSchema = 2;
+constexpr int64_t kSchema = 3;
 
-// x: a row; part: its group; level: the adapted one of the answer; alpha: of `covered` and `size`.
+// x: a row; part: its group; level: the adapted one of the answer; alpha: of `covered` and `size`;
+// place: of the row, by which localized draws.
 std::string tables_in(const SqlWords& words) {
   const std::string key = concat("seq ", words.serial,
                                  ", model TEXT NOT NULL, id TEXT NOT NULL, line BIGINT NOT NULL, "
@@ -34,6 +35,14 @@ std::string second_version_in(const SqlWords& words) {
       "NULL, seq BIGINT NOT NULL, state ",
       words.bytes, " NOT NULL, PRIMARY KEY (model, sha256, options));",
       "CREATE TABLE fcp_schema (version BIGINT NOT NULL); INSERT INTO fcp_schema VALUES (2)");
+}
+
+// From version 2, where localized drew by the place of a row in its request.
+std::string third_version() {
+  return "ALTER TABLE fcp_waiting ADD COLUMN place BIGINT NOT NULL DEFAULT 0;"
+         "ALTER TABLE fcp_truths ADD COLUMN place BIGINT NOT NULL DEFAULT 0;"
+         "UPDATE fcp_waiting SET place = line; UPDATE fcp_truths SET place = line;"
+         "UPDATE fcp_schema SET version = 3";
 }
 
 // 0: there are no tables.
@@ -68,6 +77,7 @@ void make_schema(SqlDatabase& database) {
   if (is_oldest) fail_schema(database, "an older fcp has made its tables");
   if (version < 1) database.execute(tables_in(database.words()));
   if (version < 2) database.execute(second_version_in(database.words()));
+  if (version < 3) database.execute(third_version());
   database.commit();
 }
 

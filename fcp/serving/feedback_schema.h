@@ -1,7 +1,8 @@
 // The tables of a feedback store, and what becomes of those that another version of fcp has made.
 //
-// `fcp_schema` names the version of the tables. Version 1 had no such table; it is brought up to
-// date where a server opens it, and its truths are kept. What came before it, and what a newer fcp
+// `fcp_schema` names the version of the tables. Version 1 had no such table; earlier versions are
+// brought up to date where a server opens them, and their truths are kept. What came before, and
+// what a newer fcp
 // has made, is refused in one line.
 // Tested by tests/serving/feedback_store_test.cc.
 #pragma once

@@ -49,7 +49,8 @@ class SqlFeedbackStore : public FeedbackStore {
                           found.number(1),
                           found.integer(2),
                           found.numbers<float>(3),
-                          found.number(4)};
+                          found.number(4),
+                          found.integer(5)};
     found.end();
     return one;
   }
@@ -73,9 +74,15 @@ class SqlFeedbackStore : public FeedbackStore {
     SqlStatement& found = each_truth_->start().put(model).put(sha256).put(after);
     while (found.step()) {
       StoredTruth one;
-      one.prediction = {
-          model,           found.text(0),    found.integer(1),        sha256,
-          found.number(2), found.integer(3), found.numbers<float>(4), found.number(5)};
+      one.prediction = {model,
+                        found.text(0),
+                        found.integer(1),
+                        sha256,
+                        found.number(2),
+                        found.integer(3),
+                        found.numbers<float>(4),
+                        found.number(5),
+                        found.integer(15)};
       one.time = found.number(6);
       one.truth = found.numbers<float>(7);
       one.scores = found.numbers<double>(8);
@@ -137,12 +144,12 @@ class SqlFeedbackStore : public FeedbackStore {
  private:
   void prepare_predictions() {
     constexpr const char* kAdd =
-        "INSERT INTO fcp_waiting (model, id, line, sha256, asked, part, x, level) VALUES ($1, $2, "
-        "$3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING seq";
+        "INSERT INTO fcp_waiting (model, id, line, sha256, asked, part, x, level, place) VALUES "
+        "($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING RETURNING seq";
     add_waiting_ = database_->prepare(kAdd);
     find_waiting_ = database_->prepare(
-        "SELECT sha256, asked, part, x, level FROM fcp_waiting WHERE model = $1 AND id = $2 AND "
-        "line = $3");
+        "SELECT sha256, asked, part, x, level, place FROM fcp_waiting WHERE model = $1 AND id = $2 "
+        "AND line = $3");
     end_waiting_ =
         database_->prepare("DELETE FROM fcp_waiting WHERE model = $1 AND id = $2 AND line = $3");
     count_waiting_ = database_->prepare("SELECT COUNT(*) FROM fcp_waiting");
@@ -152,13 +159,13 @@ class SqlFeedbackStore : public FeedbackStore {
     has_truth_ =
         database_->prepare("SELECT seq FROM fcp_truths WHERE model = $1 AND id = $2 AND line = $3");
     add_truth_ = database_->prepare(
-        "INSERT INTO fcp_truths (model, id, line, sha256, asked, part, x, level, time, truth, "
-        "scores, p_value, covered, size, adapted_size, alpha) VALUES ($1, $2, $3, $4, $5, $6, $7, "
-        "$8, $9, $10, $11, $12, $13, $14, $15, $16)");
+        "INSERT INTO fcp_truths (model, id, line, sha256, asked, part, x, level, place, time, "
+        "truth, scores, p_value, covered, size, adapted_size, alpha) VALUES ($1, $2, $3, $4, $5, "
+        "$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)");
     each_truth_ = database_->prepare(
         "SELECT id, line, asked, part, x, level, time, truth, scores, p_value, covered, size, "
-        "adapted_size, alpha, seq FROM fcp_truths WHERE model = $1 AND sha256 = $2 AND seq > $3 "
-        "ORDER BY seq");
+        "adapted_size, alpha, seq, place FROM fcp_truths WHERE model = $1 AND sha256 = $2 AND seq "
+        "> $3 ORDER BY seq");
     count_truths_ = database_->prepare("SELECT COUNT(*) FROM fcp_truths");
   }
 
@@ -191,6 +198,7 @@ class SqlFeedbackStore : public FeedbackStore {
   static void put_prediction(SqlStatement& statement, const WaitingPrediction& one) {
     statement.start().put(one.model).put(one.id).put(one.row).put(one.sha256);
     statement.put(one.time).put(one.group).put_numbers(one.x).put(one.level);
+    statement.put(one.place);
   }
 
   static bool is_found(SqlStatement& statement) {

@@ -31,7 +31,8 @@ struct WaitingPrediction {
   double time = 0;     // seconds since 1970
   int64_t group = 0;
   std::vector<float> x;
-  double level = 0;  // the adapted one that it was answered with; 0: the request named its own
+  double level = 0;   // the adapted one that it was answered with; 0: the request named its own
+  int64_t place = 0;  // at which localized drew
 };
 
 struct StoredTruth {

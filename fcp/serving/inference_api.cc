@@ -181,6 +181,7 @@ void InferenceApi::infer(const HttpRequest& request, Batcher& batcher, const Cal
   const std::vector<Level> levels =
       adapted ? std::vector<Level>{*adapted} : model->levels(asked->alpha, options_.level);
   ServedRows rows = model->rows_of(*asked);
+  model->draw_places(rows);
   call->rows = rows.rows;
   if (state_ != nullptr && asked->id.empty()) asked->id = fresh_id();
   auto kept = std::make_shared<ServedRows>(state_ == nullptr ? ServedRows() : rows);

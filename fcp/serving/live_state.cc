@@ -240,7 +240,8 @@ bool LiveState::remember(std::shared_ptr<const ServedModel> model, std::string i
                                   now_seconds(),
                                   rows.groups.empty() ? 0 : rows.groups[i],
                                   {first, first + static_cast<std::ptrdiff_t>(width)},
-                                  answered};
+                                  answered,
+                                  static_cast<int64_t>(rows.places.empty() ? i : rows.places[i])};
       *taken = !store_->add_waiting(one);
     }
   };
@@ -260,7 +261,8 @@ TruthResult LiveState::take_truth(const std::string& name, const TruthReport& to
                          .x = waiting->x,
                          .groups = model.artifact().calibration.name == "grouped"
                                        ? std::vector<int64_t>{waiting->group}
-                                       : std::vector<int64_t>()};
+                                       : std::vector<int64_t>(),
+                         .places = {static_cast<uint64_t>(waiting->place)}};
     std::optional<Level> answered;
     if (waiting->level > 0) answered = Level(waiting->level);
     ServedTruth judged;

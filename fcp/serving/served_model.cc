@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <utility>
 
 #include <torch/utils.h>
@@ -298,7 +299,16 @@ TestInputs ServedModel::describe(const ServedRows& rows) const {
   std::vector<int64_t> shape = {static_cast<int64_t>(rows.rows)};
   shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
   const torch::Tensor x = torch::from_blob(const_cast<float*>(rows.x.data()), shape, torch::kFloat);
-  return predictor_.describe(x, {.groups = rows.groups, .weights = {}, .first = 0});
+  return predictor_.describe(
+      x, {.groups = rows.groups, .weights = {}, .first = 0, .places = rows.places});
+}
+
+void ServedModel::draw_places(ServedRows& rows) const {
+  if (artifact_.calibration.name != "localized") return;
+  std::random_device source;
+  rows.places.resize(rows.rows);
+  // 63 bits, which a database keeps as a number with a sign.
+  for (uint64_t& place : rows.places) place = uint64_t{source()} << 31 ^ source();
 }
 
 ServedAnswer ServedModel::answer(const ServedRows& rows, const std::vector<Level>& levels) const {

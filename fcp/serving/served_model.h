@@ -23,8 +23,9 @@ namespace fcp {
 // Rows of a request, as the network wants them.
 struct ServedRows {
   size_t rows = 0;
-  std::vector<float> x;         // row by row
-  std::vector<int64_t> groups;  // where the calibration has groups of a column; −1: unknown
+  std::vector<float> x;            // row by row
+  std::vector<int64_t> groups;     // where the calibration has groups of a column; −1: unknown
+  std::vector<uint64_t> places{};  // by which localized draws; empty: it is not
 };
 
 // Of one level: the ends of the intervals, row by row and output by output, the float32 numbers
@@ -74,9 +75,9 @@ class ServedModel {
   };
   const std::vector<Input>& inputs() const { return inputs_; }
 
-  // Whether rows of several requests may run together: not where a row's place in the batch
-  // matters.
-  bool mergeable() const { return artifact_.calibration.name != "localized"; }
+  // Gives rows that are to be answered the places by which localized draws, each at random: a
+  // truth must be judged at the place its row was answered at.
+  void draw_places(ServedRows& rows) const;
 
   // The levels that a request asks for, or the default. An Error where one is not there.
   std::vector<Level> levels(const std::string& alpha, const Level& otherwise) const;

@@ -5,6 +5,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "fcp/base/error.h"
 #include "fcp/base/random.h"
 
 #include "tests/network/graphs.h"
@@ -120,6 +121,65 @@ TEST(TensorPredictor, EqualRowsGetDifferentLocalizedCentres) {
   const torch::Tensor x = torch::full({200, 2}, 0.5);
   const torch::Tensor radii = predictor.calibration().radii(predictor.describe(x), Level(0.3));
   EXPECT_GT(std::get<0>(torch::_unique(radii)).numel(), 10);
+}
+
+// One row at a time, two different x alone: each calibration judges four rows, by places of their
+// own. The feature is x itself, and the residual is wide where x = 1. By x and seed alone (place 0)
+// coverage is that of two draws. Hoeffding over 4,000 independent calibrations: below 0.9 by more
+// than 0.0416 with a chance of 1e-6.
+TEST(TensorPredictor, LocalizedCoversRowsThatComeOneByOne) {
+  Random random(7);
+  double covered = 0;
+  constexpr int kTrials = 4000, kFresh = 4;
+  const RowPlaces places;
+  const auto draw = [&](float& x) {
+    x = static_cast<float>(random.below(2));
+    return random.normal() * (x == 0 ? 1 : 4);
+  };
+  CalibrationArtifact artifact;
+  artifact.network = make_mlp({1, 1});
+  for (auto& [name, tensor] : artifact.network.initializers) tensor = torch::zeros_like(tensor);
+  artifact.cut = artifact.network.inputs[0].name;
+  artifact.score.name = "residual";
+  artifact.calibration.name = "localized";
+  artifact.calibration.bandwidth = 0.5;
+  const auto network = std::make_shared<const ScoredNetwork>(artifact.network, artifact.score,
+                                                             artifact.cut, torch::kCPU);
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<float> x(30);
+    artifact.rows.scores.clear();
+    for (float& one : x) artifact.rows.scores.push_back(std::abs(draw(one)));
+    artifact.rows.features = torch::tensor(x).reshape({30, 1});
+    const TensorPredictor predictor(network, artifact);
+    for (int i = 0; i < kFresh; ++i) {
+      float place = 0;
+      const double y = draw(place);
+      const TestInputs row = predictor.describe(
+          torch::full({1, 1}, place), {.groups = {}, .weights = {}, .first = places.answer(1)});
+      const double radius = predictor.calibration().radii(row, Level(0.1)).item<double>();
+      covered += std::abs(y) <= radius ? 1.0 / (kTrials * kFresh) : 0;
+    }
+  }
+  EXPECT_GT(covered, 0.9 - 0.0416);
+}
+
+TEST(TensorPredictor, PlacesAreGivenOneByOneOrInARow) {
+  const TensorPredictor predictor(hundred_rows("localized"));
+  const torch::Tensor x = torch::full({3, 2}, 0.5);
+  const auto radii = [&](const SideInformation& given) {
+    return predictor.calibration().radii(predictor.describe(x, given), Level(0.3));
+  };
+  SideInformation row{.groups = {}, .weights = {}, .first = 4}, each;
+  each.places = {4, 5, 6};
+  EXPECT_TRUE(torch::equal(radii(row), radii(each)));
+  each.places = {6, 5, 4};
+  EXPECT_TRUE(torch::equal(radii(row), radii(each).flip(0)));
+  each.places = {1};
+  EXPECT_THAT([&] { radii(each); }, testing::ThrowsMessage<Error>("found 1 places for 3 rows"));
+  const RowPlaces places;
+  EXPECT_EQ(places.answer(3), 0u);
+  EXPECT_EQ(places.answer(1), 3u);
+  EXPECT_EQ(places.judge(1), 0u);
 }
 
 TEST(TensorPredictor, GroupsByTheNetworksAnswer) {

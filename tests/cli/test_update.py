@@ -51,6 +51,15 @@ class Update(program.Case):
         self.assertEqual(again.returncode, 1)
         self.assertIn("calibrated on these rows already", again.stderr)
         self.assertFalse(os.path.exists(self.path("third.onnx")))
+        with open(self.made("test.csv")) as file:
+            header, *lines = file.read().splitlines()
+        with open(self.path("shuffled.csv"), "w") as file:
+            file.write("\n".join([header, *reversed(lines), lines[0]]) + "\n")
+        again = self.run_program("update", "next.onnx", "--data", self.path("shuffled.csv"),
+                                 "--target", TARGET, "--out", "third.onnx")
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("shuffled.csv: the predictor is calibrated on these rows already",
+                      again.stderr)
 
     def test_update_slides(self):
         done = self.update("--data", self.made("test.csv"), "--window", 120)

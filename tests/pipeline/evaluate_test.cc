@@ -26,6 +26,39 @@
 namespace fcp {
 namespace {
 
+// Between the float32 numbers that are written lie those between the doubles, and no others: none
+// where none does.
+TEST(RegionTensors, FloatIntervalsHoldTheSameFloats) {
+  const float one = 1, above = std::nextafter(one, 2.0f), below = std::nextafter(one, 0.0f);
+  const auto holds = [](const FloatInterval& found, float y) {
+    return found.lower <= y && y <= found.upper;
+  };
+  const double gap = static_cast<double>(above) - 1;
+  const double ends[] = {1,
+                         1 - gap / 9,
+                         1 + gap / 9,
+                         1 + gap / 3,
+                         1 + gap / 2,
+                         1 + 2 * gap / 3,
+                         static_cast<double>(above),
+                         static_cast<double>(below),
+                         -1e300,
+                         1e300,
+                         -std::numeric_limits<double>::infinity(),
+                         1e-60};
+  for (const double lower : ends) {
+    for (const double upper : ends) {
+      const FloatInterval found = float_interval(lower, upper);
+      for (const float y : {below, one, above, 0.0f, -3e38f, 3e38f, 1e-45f}) {
+        EXPECT_EQ(holds(found, y), lower <= y && y <= upper) << lower << ' ' << upper << ' ' << y;
+      }
+    }
+  }
+  const FloatInterval none = float_interval(1 + gap / 3, 1 + gap / 2);
+  EXPECT_EQ(none.lower, above);
+  EXPECT_EQ(none.upper, one);
+}
+
 using testing::class_artifact;
 using testing::class_rows;
 using testing::class_score;

@@ -1,6 +1,8 @@
 // A predictor brought up to date against one calibrated on the same rows at once.
 #include "fcp/pipeline/update.h"
 
+#include <numeric>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -116,6 +118,63 @@ TEST(Update, RefusesTheSameRowsTwice) {
       update(once, other, {.data_name = "other.csv"}, update_context()).artifact;
   EXPECT_EQ(twice.provenance.at("version"), "3");
   EXPECT_THAT(again(twice), HasSubstr("already"));
+}
+
+MemoryRows rows_at(const MemoryRows& rows, const std::vector<size_t>& places) {
+  Array x = zeros({static_cast<int64_t>(places.size()), 2});
+  Array y = zeros({static_cast<int64_t>(places.size()), 1});
+  for (size_t i = 0; i < places.size(); ++i) {
+    std::copy_n(rows.x().row(places[i]).begin(), 2, x.values.begin() + 2 * static_cast<long>(i));
+    y.values[i] = rows.y().values[places[i]];
+  }
+  return {std::move(x), std::move(y)};
+}
+
+// In another order, with new ones behind them, in part, and in a window that keeps old ones.
+TEST(Update, RefusesRowsItKnowsOneByOne) {
+  const CalibrationArtifact old = line_artifact(line_rows(50, 1));
+  MemoryRows log = line_rows(71, 2), fresh = rows_at(log, Random(1).permutation(70));
+  const CalibrationArtifact once =
+      update(old, fresh, {.data_name = "new.csv"}, update_context()).artifact;
+  const auto complaint = [&](const std::vector<size_t>& places, size_t window = 0) {
+    MemoryRows rows = rows_at(log, places);
+    return update_complaint(
+        [&] { update(once, rows, {.window = window, .data_name = "new.csv"}, update_context()); });
+  };
+  std::vector<size_t> all(71);
+  std::iota(all.begin(), all.end(), size_t{0});
+  EXPECT_THAT(complaint(Random(5).permutation(70)), HasSubstr("on 70 of them: their scores"));
+  EXPECT_THAT(complaint(all), HasSubstr("new.csv: the predictor is calibrated on these rows "
+                                        "already, or on 70 of them"));
+  EXPECT_THAT(complaint({all.begin(), all.begin() + 12}), HasSubstr("already"));
+  EXPECT_THAT(complaint({all.begin() + 1, all.end()}, 150), HasSubstr("already"));
+  EXPECT_EQ(complaint(all, 71), "");  // no old row stays
+  EXPECT_EQ(complaint({70}), "");
+}
+
+// Rows of a world with few different ones repeat by chance, and are told from rows that are given
+// again as far as counts can tell.
+TEST(Update, AllowsForScoresThatRepeatByChance) {
+  Random random(4);
+  for (const uint64_t values : {1, 2, 30, 500, 100'000}) {
+    for (int trial = 0; trial < 40; ++trial) {
+      const auto draw = [&](size_t rows) {
+        std::vector<double> scores(rows);
+        for (double& one : scores) one = static_cast<double>(random.below(values)) / 7;
+        return scores;
+      };
+      const std::vector<double> before = draw(300);
+      std::vector<double> now = draw(trial % 2 == 0 ? 300 : 40);
+      EXPECT_GT(overlap_chance(before, now).chance, 1e-5) << values;
+      if (values < 30) continue;
+      now.insert(now.end(), before.begin(), before.end());
+      EXPECT_LT(overlap_chance(before, now).chance, values < 500 ? 0.1 : 1e-6) << values;
+      if (trial % 2 == 1 && values >= 500) {
+        EXPECT_LT(overlap_chance(before, before).chance, 1e-6) << values;
+      }
+    }
+  }
+  EXPECT_EQ(overlap_chance({}, {}).chance, 1);
 }
 
 TEST(Update, RefusesWhatExcludesEachOther) {

@@ -85,14 +85,28 @@ class Loaders(Case):
         with self.assert_error("groups: names 210 rows, X has 200"):
             classifier.predict_set(batches(x), groups=[*groups, *groups[:10]])
 
-    def test_localized_draws_by_the_place_of_the_row(self):
-        local = fcp.FeatureConformalRegressor(
-            self.model, method="residual", calibration="localized", bandwidth=1.0
-        ).conformalize(self.x, self.y)
+    def test_localized_draws_for_every_row_anew(self):
+        def fresh():
+            return fcp.FeatureConformalRegressor(
+                self.model, method="residual", calibration="localized", bandwidth=1.0
+            ).conformalize(self.x, self.y)
+
+        local = fresh()
         _, intervals = local.predict_interval(self.x)
+        # A predictor that has answered nothing draws the same, in batches and row by row.
         np.testing.assert_allclose(
-            local.predict_interval(batches(self.x))[1], intervals, rtol=1e-6
+            fresh().predict_interval(batches(self.x))[1], intervals, rtol=1e-6
         )
+        single = fresh()
+        for i in range(5):
+            np.testing.assert_allclose(
+                single.predict_interval(self.x[i : i + 1])[1], intervals[i : i + 1], rtol=1e-6
+            )
+        # The same row has other centres when it is asked for again.
+        lengths = {
+            float(np.diff(local.predict_interval(self.x[:1])[1].ravel())[0]) for _ in range(20)
+        }
+        self.assertGreater(len(lengths), 5)
 
     def test_refusals(self):
         with self.assert_error("y: comes with X where X is batches"):

@@ -204,6 +204,7 @@ void make_first_version(SqlDatabase& database) {
   database.execute(
       "INSERT INTO fcp_truths VALUES (7, 'm', 'a', 0, 'sha', 1, 0, x'', 0, 2, x'', x'', 0.5, 1, 3, "
       "0)");
+  database.execute("INSERT INTO fcp_waiting VALUES (8, 'm', 'b', 3, 'sha', 1, 0, x'', 0)");
   database.execute("INSERT INTO fcp_levels VALUES ('m', 'sha', 'dtaci', 0.1, 0.07, 7, x'')");
 }
 
@@ -218,6 +219,7 @@ TEST(FeedbackStore, BringsOlderTablesUpToDate) {
   for (int time = 0; time < 2; ++time) {
     const auto store = open_feedback_store(state, {});
     EXPECT_TRUE(store->has_truth("m", "a", 0));
+    EXPECT_EQ(store->find_waiting("m", "b", 3)->place, 3);  // it drew by its row
     EXPECT_EQ(store->find_level({"m", "sha", "dtaci", 0.1})->level, 0.07);
     store->each_truth("m", "sha", 0, [](const StoredTruth& one) {
       EXPECT_EQ(one.number, 7);
@@ -233,7 +235,7 @@ TEST(FeedbackStore, BringsOlderTablesUpToDate) {
 TEST(FeedbackStore, RefusesTablesItDoesNotKnow) {
   const Folder folder;
   const std::string advice =
-      ", this one reads version 2; give another folder or database as the state, or use the fcp "
+      ", this one reads version 3; give another folder or database as the state, or use the fcp "
       "that made it";
   const std::string oldest = folder.path("oldest"), newer = folder.path("newer");
   open_sqlite(oldest, /*exclusive=*/true)
@@ -243,11 +245,11 @@ TEST(FeedbackStore, RefusesTablesItDoesNotKnow) {
   EXPECT_EQ(error_of([&] { read_feedback_store(oldest); }),
             oldest + "/feedback.db: found no tables of a server" + advice);
   open_sqlite(newer, /*exclusive=*/true)
-      ->execute("CREATE TABLE fcp_schema (version BIGINT); INSERT INTO fcp_schema VALUES (3)");
+      ->execute("CREATE TABLE fcp_schema (version BIGINT); INSERT INTO fcp_schema VALUES (4)");
   for (const auto& open : {+[](const std::string& where) { open_feedback_store(where, {}); },
                            +[](const std::string& where) { read_feedback_store(where); }}) {
     EXPECT_EQ(error_of([&] { open(newer); }),
-              newer + "/feedback.db: a newer fcp has made its tables, version 3" + advice);
+              newer + "/feedback.db: a newer fcp has made its tables, version 4" + advice);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <set>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -207,6 +208,39 @@ TEST_F(LiveStateTest, AdaptsTheLevel) {
   EXPECT_EQ(store->truths(), 10u);
   EXPECT_EQ(store->levels_of(models_->find("line")->model()->sha256()).at(0).second.level,
             expected.level());
+}
+
+// A truth on an end of the interval that was answered is in it, also after a restart: it is judged
+// by the centre that was drawn for the answer.
+TEST_F(LiveStateTest, JudgesLocalizedTruthsByTheDrawOfTheAnswer) {
+  state_.reset();
+  CalibrationArtifact artifact = testing::line_artifact(testing::line_rows(199, 1));
+  artifact.calibration.name = "localized";
+  artifact.calibration.bandwidth = 1;
+  artifact.cut = artifact.network.inputs[0].name;
+  Random random(3);
+  artifact.rows.features = torch::empty({199, 2});
+  for (int64_t i = 0; i < artifact.rows.features.numel(); ++i) {
+    artifact.rows.features.data_ptr<float>()[i] = static_cast<float>(random.normal());
+  }
+  write_artifact(artifact, folder_.path("line.onnx"));
+  models_ = std::make_unique<ModelStore>(std::vector<std::string>{folder_.path("line.onnx")},
+                                         torch::kCPU, Batcher::Options{});
+  start();
+  const auto model = models_->find("line")->model();
+  std::set<float> lengths;
+  std::vector<TruthReport> truths;
+  for (int i = 0; i < 50; ++i) {
+    ServedRows rows{.rows = 2, .x = {1, 0, 1, 0}, .groups = {}};
+    model->draw_places(rows);
+    const ServedRegions at = model->answer(rows, {options_.monitor.level}).at.at(0);
+    lengths.insert(at.upper[1] - at.lower[1]);
+    truths.push_back({std::to_string(i), i % 2, {at.upper[static_cast<size_t>(i % 2)]}});
+    ASSERT_TRUE(remember(truths.back().id, rows));
+  }
+  start();
+  for (const TruthReport& truth : truths) EXPECT_TRUE(learn(truth).covered) << truth.id;
+  EXPECT_GT(lengths.size(), 10u);  // of one and the same x
 }
 
 TEST_F(LiveStateTest, RaisesAlarms) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
-#include <new>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -11,6 +11,7 @@
 #include "fcp/base/random.h"
 #include "fcp/calibration/calibration.h"
 #include "fcp/conformal/quantile.h"
+#include "fcp/network/libtorch_error.h"
 #include "fcp/scores/region_measures.h"
 
 namespace fcp {
@@ -83,6 +84,7 @@ HalfMeasures measure_halves(const Score& score, const torch::Tensor& features,
       const TestInputs fresh{features.index_select(0, judged.to(features.device())), {}, {}};
       const torch::Tensor radii = calibration->radii(fresh, level);
       measures.lengths.push_back(mean_size(score.region(fresh.features, radii)));
+      measures.radius += radii.mean().item<double>() / (2 * kHalvings);
       const torch::Tensor in = (scores.index_select(0, judged) <= radii.cpu()).all(1);
       measures.coverage += in.to(torch::kDouble).mean().item<double>() / (2 * kHalvings);
     }
@@ -99,6 +101,7 @@ HalfMeasures measure_halves(const RegionLadder& ladder, double widening, const L
       const std::vector<size_t>& judged = halving[1 - side];
       const double radius = conformal_quantile(values_at(scores, halving[side]), level);
       measures.lengths.push_back(ladder.mean_length(radius, widening, judged));
+      measures.radius += radius / (2 * kHalvings);
       measures.coverage += share_within(values_at(scores, judged), radius) / (2 * kHalvings);
     }
   }
@@ -124,10 +127,9 @@ void ScoreContest::enter(const ScoreOptions& score,
     measures = measure(candidate);
     candidate.length = mean_of(measures.lengths);
     candidate.coverage = measures.coverage;
-  } catch (const Error& error) {
-    candidate.skipped = error.what();
-  } catch (const std::bad_alloc&) {
-    candidate.skipped = "out of memory";
+    candidate.radius = measures.radius;
+  } catch (const std::exception&) {
+    candidate.skipped = failure_reason();
   }
   selection_.candidates.push_back(candidate);
   lengths_.push_back(measures.lengths);
@@ -157,13 +159,17 @@ ScoreSelection ScoreContest::choose() {
   const auto least = std::min_element(compared.begin(), compared.end());
   if (all.empty() || !std::isfinite(*least)) fail_selection();
   const auto shortest = static_cast<size_t>(least - compared.begin());
-  selection_.chosen = shortest;
-  for (size_t i = all.size(); i-- > 0;) {
+  std::vector<size_t> alike;  // the shortest, and those that are as short for all that is known
+  for (size_t i = 0; i < all.size(); ++i) {
     if (!std::isfinite(compared[i])) continue;
     all[i].standard_error = noise_of(lengths_[i], lengths_[shortest]);
     const double allowed = std::min(all[i].standard_error, kLargestLoss * *least);
-    if (compared[i] <= *least + allowed) selection_.chosen = i;
+    if (compared[i] <= *least + allowed) alike.push_back(i);
   }
+  const auto exportable = std::find_if(alike.begin(), alike.end(), [&](size_t i) {
+    return alike.size() == 1 || !options_.exportable || options_.exportable(all[i]);
+  });
+  selection_.chosen = exportable == alike.end() ? alike.front() : *exportable;
   all[selection_.chosen].chosen = true;
   return std::move(selection_);
 }

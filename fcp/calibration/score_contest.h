@@ -15,6 +15,7 @@ namespace fcp {
 struct HalfMeasures {
   std::vector<double> lengths;  // one for each half of each halving
   double coverage = 0;
+  double radius = 0;  // the mean
 };
 
 // Row numbers of both halves.

@@ -7,6 +7,8 @@
 // differences to the shortest candidate, over √2 (two halves make one measurement on all rows).
 // Chosen is the simplest candidate that is longer than the shortest by no more than the noise and
 // by no more than 2 % of the length: scores differ in what can go wrong later, not only in length.
+// Of such candidates those that can be exported come first. aps and raps take part without their
+// random share, with which no export has their sets.
 //
 // nested and linearized are the shortest of many cuts and floors on these rows, so they look
 // shorter than they are: the noise of their difference to the shortest other score is added to
@@ -43,6 +45,7 @@ struct ScoreCandidate {
   double length = 0;          // mean over rows and outputs; of labels the mean size of a set
   double standard_error = 0;  // of its difference to the shortest; 0 for the shortest
   double coverage = 0;
+  double radius = 0;      // at the level, the mean over the halves
   bool tuned = false;     // its cut and floor were chosen on the rows that measure it
   std::string skipped{};  // why it was not measured; empty: it was
   bool chosen = false;
@@ -61,8 +64,11 @@ struct ScoreSelectionOptions {
   std::vector<std::string> without{};  // left out of these lists
   std::string cut{};                   // empty: chosen for each score that has one
   std::vector<double> floors = {0, 0.25, 1};
-  double seconds = 60;  // for one cut of nested or linearized; a longer one is skipped
-  uint64_t seed = 0;    // of the halves
+  double work = kMostWork;  // for all cuts of nested or linearized together (selection.h)
+  uint64_t seed = 0;        // of the halves
+  std::string no_heads{};   // why scores over heads cannot take part; empty: not worth telling
+  // Whether a candidate can be exported; empty: all can.
+  std::function<bool(const ScoreCandidate&)> exportable{};
   torch::Device device = torch::kCPU;
   std::function<void(const ScoreCandidate&)> observe{};  // called after each
 };

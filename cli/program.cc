@@ -247,7 +247,7 @@ int run_program(int argc, char** argv) {
     return report(concat("the system refused what fcp needs: ", error.what()), 1);
   } catch (const c10::Error& error) {  // its what() has a call stack of many lines
     if (is_out_of_memory(error)) end_out_of_memory();
-    return report(concat("libtorch: ", error.what_without_backtrace()), 1);
+    return report(concat("the network cannot be computed: ", libtorch_text(error)), 1);
   } catch (const std::exception& error) {
     return report(error.what(), 1);
   }

@@ -7,6 +7,7 @@
 
 #include <pybind11/stl.h>
 
+#include "fcp/pipeline/select_options.h"
 #include "fcp/report/choices_text.h"
 
 #include "python/arrays.h"
@@ -73,6 +74,10 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
     result = calibrate(network.graph(), rows, settings, context);
   }
   for (const std::string& note : findings_text(result.findings)) observer.note(note);
+  // With a score that was asked for the outputs were asked for as well.
+  const bool any_score = settings.method.score.name == kAutoScore;
+  const auto taken = result.artifact.provenance.find(kOutputsTaken);
+  if (any_score && taken != result.artifact.provenance.end()) warn({taken->second});
   warn(result.warnings);
   return std::make_shared<LoadedPredictor>(std::move(result), context.device);
 }

@@ -122,7 +122,7 @@ BoundedCut last_bounded_cut(const Graph& graph, const std::vector<std::string>& 
 CutChoice default_cut(const Graph& network, const ScoreOptions& score) {
   Graph folded = graph_for_score(without_heads(network), score);
   fold_constants(folded);
-  const std::vector<std::string> cuts = valid_cuts(folded);
+  const std::vector<std::string> cuts = feature_cuts(folded);
   const auto last_with = [&](size_t layers) -> std::string {
     for (auto tensor = cuts.rbegin(); tensor != cuts.rend(); ++tensor) {
       if (can_be_feature(folded, *tensor, layers)) return *tensor;

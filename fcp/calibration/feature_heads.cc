@@ -1,5 +1,6 @@
 #include "fcp/calibration/feature_heads.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <torch/utils.h>
@@ -55,6 +56,41 @@ Graph with_heads(const Graph& network, const std::string& cut, const std::string
   const FeatureHeads heads = fit_heads({{seen.features, seen.prediction, residual}}, options);
   Graph graph = network;
   append_heads(graph, seen.feature, seen.output, heads, {kSpreadOutput, kQuantilesOutput});
+  return graph;
+}
+
+Graph with_target_scales(const Graph& network, const std::string& output, const torch::Tensor& x,
+                         const torch::Tensor& y, torch::Device device) {
+  constexpr double kSameUnit = 2;
+  const torch::NoGradGuard no_gradients;
+  const Observed seen = observe(network, "", output, x, device);
+  const auto info = std::find_if(network.outputs.begin(), network.outputs.end(),
+                                 [&](const TensorInfo& each) { return each.name == seen.output; });
+  const bool matrix = info->known_rank && info->shape.size() == 2;
+  if (!matrix || seen.prediction.size(1) < 2) return network;
+  const torch::Tensor truth = truth_matrix(y, seen.prediction);
+  torch::Tensor scale = (truth - seen.prediction).abs().mean(0);  // [K]
+  // A target that is predicted exactly has no error to measure it by; its size serves.
+  scale = torch::where(scale > 0, scale, truth.abs().mean(0));
+  scale = torch::where(scale > 0, scale, torch::ones_like(scale)).cpu();
+  const bool finite = torch::isfinite(scale).all().item<bool>();
+  if (!finite || (scale.max() <= kSameUnit * scale.min()).item<bool>()) return network;
+  Graph graph = network;
+  const std::string name = kScaleOutput;
+  graph.initializers[name + "/targets"] = scale.unsqueeze(0).to(info->type);
+  Node shape, expand;
+  shape.op = "Shape";
+  shape.name = name + "/shape";
+  shape.inputs = {seen.output};
+  shape.outputs = {shape.name};
+  expand.op = "Expand";
+  expand.name = name;
+  expand.inputs = {name + "/targets", shape.name};
+  expand.outputs = {name};
+  graph.nodes.insert(graph.nodes.end(), {shape, expand});
+  TensorInfo added = *info;
+  added.name = name;
+  graph.outputs.push_back(added);
   return graph;
 }
 

@@ -27,4 +27,12 @@ Graph with_rectifier(const Graph& network, const std::string& cut, ScoreOptions&
                      const torch::Tensor& x, const torch::Tensor& y, double alpha,
                      const HeadOptions& options = {}, torch::Device device = torch::kCPU);
 
+// The network with the output fcp.scale [N, K], the same for every row: the mean error of each
+// target on these rows, so that `residual` normalised by it gives each target a radius in its own
+// unit. Unchanged where the errors of all targets are within a factor of 2, where there is one
+// target, and where the answer is not a matrix: its numbers then share a unit.
+inline constexpr char kScaleOutput[] = "fcp.scale";
+Graph with_target_scales(const Graph& network, const std::string& output, const torch::Tensor& x,
+                         const torch::Tensor& y, torch::Device device = torch::kCPU);
+
 }  // namespace fcp

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -14,6 +14,7 @@
 #include "fcp/calibration/scored_network.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/network/cut.h"
+#include "fcp/network/libtorch_error.h"
 #include "fcp/network/simplify.h"
 #include "fcp/scores/head_outputs.h"
 
@@ -23,6 +24,7 @@ namespace {
 constexpr int64_t kCoarseRows = 300;
 constexpr int64_t kFineRows = 1000;
 constexpr size_t kFineCuts = 3;
+constexpr double kRegionsOfALadder = 10;
 
 // A cut with the floor that is best there.
 struct JudgedCut {
@@ -62,8 +64,12 @@ class CutSearch {
   QuickCut find() {
     Graph folded = graph_for_score(network_, score_);
     fold_constants(folded);
-    std::vector<std::string> cuts = options_.cuts.empty() ? valid_cuts(folded) : options_.cuts;
+    std::vector<std::string> cuts = options_.cuts.empty() ? feature_cuts(folded) : options_.cuts;
     const int64_t coarse = score_.name == "linearized" ? kFineRows : kCoarseRows;
+    // The rows that the shortest cuts are looked at besides are those of about as many cuts.
+    cuts = affordable_cuts(
+        CutWork(folded, score_, x_), cuts, std::min(coarse, x_.size(0)), kRegionsOfALadder,
+        options_, [&](const std::string& cut, const std::string& why) { skipped_.add(cut, why); });
     std::vector<JudgedCut> judged = judge_all(cuts, coarse);
     if (coarse < std::min(x_.size(0), kFineRows) && judged.size() > 1) {
       judged.resize(std::min(judged.size(), kFineCuts));
@@ -76,25 +82,22 @@ class CutSearch {
 
  private:
   // Those with a finite loss, the least first.
-  std::vector<JudgedCut> judge_all(const std::vector<std::string>& cuts, int64_t rows) const {
+  std::vector<JudgedCut> judge_all(const std::vector<std::string>& cuts, int64_t rows) {
     const torch::Tensor x = spread_rows(x_, rows), y = spread_rows(y_, rows);
     std::vector<JudgedCut> judged;
-    std::string skipped;
     for (const std::string& tensor : cuts) {
       check_interrupted();
       try {
         judged.push_back(judge(tensor, x, y));
         if (std::isfinite(judged.back().loss)) continue;
         judged.pop_back();
-        skipped += concat("; ", tensor, ": infinite");
-      } catch (const Error& error) {
-        skipped += concat("; ", tensor, ": ", error.what());
-      } catch (const std::bad_alloc&) {
-        skipped += concat("; ", tensor, ": out of memory");
+        skipped_.add(tensor, "infinite");
+      } catch (const std::exception&) {
+        skipped_.add(tensor, failure_reason());
       }
     }
     if (judged.empty()) {
-      fail("no cut gives finite intervals on the ", x.size(0), " selection rows", skipped);
+      fail("no cut gives finite intervals on the ", x.size(0), " selection rows", skipped_.text());
     }
     std::stable_sort(judged.begin(), judged.end(),
                      [](const auto& a, const auto& b) { return a.loss < b.loss; });
@@ -120,12 +123,11 @@ class CutSearch {
                            const torch::Tensor& y) const {
     judged.score.floor = judged.score.slope = 0;
     const ScoredNetwork predictor(network_, judged.score, judged.cut, options_.device);
-    const torch::Tensor features = predictor.features(x);
+    const torch::Tensor features = checked_features(predictor, x);
     if (options_.scaled && judged.score.name == "nested") {
       judged.score.scale = feature_spread(features);
     }
     const std::unique_ptr<Score> sharp = make_score(judged.score, predictor.shared_head());
-    check_time(*sharp, features, y, 1, options_.seconds);
     return RegionLadder(*sharp, judged.score, features, y, options_.level);
   }
 
@@ -143,6 +145,7 @@ class CutSearch {
   const torch::Tensor& x_;
   const torch::Tensor& y_;
   const SelectionOptions& options_;
+  SkippedCuts skipped_;
 };
 
 }  // namespace

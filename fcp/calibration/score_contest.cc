@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
-#include <new>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -11,6 +11,7 @@
 #include "fcp/base/random.h"
 #include "fcp/calibration/calibration.h"
 #include "fcp/conformal/quantile.h"
+#include "fcp/network/libtorch_error.h"
 #include "fcp/scores/outputs.h"
 #include "fcp/scores/region_measures.h"
 
@@ -91,6 +92,7 @@ HalfMeasures measure_halves(const Score& score, const torch::Tensor& features,
       const torch::Tensor radii = calibration->radii(fresh, level);
       add_half(score.region(fresh.features, radii),
                truth.index_select(0, judged.to(truth.device())), measures);
+      measures.radius += radii.mean().item<double>() / (2 * kHalvings);
       const torch::Tensor in = (scores.index_select(0, judged) <= radii.cpu()).all(1);
       measures.coverage += in.to(torch::kDouble).mean().item<double>() / (2 * kHalvings);
     }
@@ -108,6 +110,7 @@ HalfMeasures measure_halves(const RegionLadder& ladder, double widening, const L
       const double radius = conformal_quantile(values_at(scores, halving[side]), level);
       measures.lengths.push_back(ladder.mean_length(radius, widening, judged));
       measures.distances.push_back(ladder.mean_distance(radius, widening, judged));
+      measures.radius += radius / (2 * kHalvings);
       measures.coverage += share_within(values_at(scores, judged), radius) / (2 * kHalvings);
     }
   }
@@ -141,10 +144,9 @@ void ScoreContest::enter(const ScoreOptions& score,
         candidate.length +
         miss_penalty(Objective::kIntervalScore, options_.level) * mean_of(measures.distances);
     candidate.coverage = measures.coverage;
-  } catch (const Error& error) {
-    candidate.skipped = error.what();
-  } catch (const std::bad_alloc&) {
-    candidate.skipped = "out of memory";
+    candidate.radius = measures.radius;
+  } catch (const std::exception&) {
+    candidate.skipped = failure_reason();
   }
   selection_.candidates.push_back(candidate);
   losses_.push_back(std::move(losses));
@@ -175,13 +177,17 @@ ScoreSelection ScoreContest::choose() {
   const auto least = std::min_element(compared.begin(), compared.end());
   if (all.empty() || !std::isfinite(*least)) fail_selection();
   const auto best = static_cast<size_t>(least - compared.begin());
-  selection_.chosen = best;
-  for (size_t i = all.size(); i-- > 0;) {
+  std::vector<size_t> alike;  // the best, and those that are as good for all that is known
+  for (size_t i = 0; i < all.size(); ++i) {
     if (!std::isfinite(compared[i])) continue;
     all[i].standard_error = noise_of(losses_[i], losses_[best]);
     const double allowed = std::min(all[i].standard_error, kPriceOfSimplicity * *least);
-    if (compared[i] <= *least + allowed) selection_.chosen = i;
+    if (compared[i] <= *least + allowed) alike.push_back(i);
   }
+  const auto exportable = std::find_if(alike.begin(), alike.end(), [&](size_t i) {
+    return alike.size() == 1 || !options_.exportable || options_.exportable(all[i]);
+  });
+  selection_.chosen = exportable == alike.end() ? alike.front() : *exportable;
   all[selection_.chosen].chosen = true;
   return std::move(selection_);
 }

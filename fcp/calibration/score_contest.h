@@ -16,6 +16,7 @@ struct HalfMeasures {
   std::vector<double> lengths;    // one for each half of each halving
   std::vector<double> distances;  // of the truth from its interval, the mean; 0 for sets
   double coverage = 0;
+  double radius = 0;  // the mean
 };
 
 // Row numbers of both halves.

@@ -47,9 +47,7 @@ bool has_heads_for(const Graph& network, const ScoreOptions& score) {
   if (score.name == "quantiles" || score.name == "density") {
     return has_output(network, quantiles_output(score));
   }
-  if (score.name == "cqr") {
-    return !score.low.empty() || without_heads(network).outputs.size() == 2;
-  }
+  if (score.name == "cqr") return !score.low.empty() && !score.high.empty();
   return true;
 }
 
@@ -58,7 +56,7 @@ bool has_heads_for(const Graph& network, const ScoreOptions& score) {
 std::string last_cut(const Graph& network, const ScoreOptions& score) {
   Graph folded = graph_for_score(network, score);
   fold_constants(folded);
-  const std::vector<std::string> cuts = valid_cuts(folded);
+  const std::vector<std::string> cuts = feature_cuts(folded);
   return cuts.empty() ? "" : cuts.back();
 }
 
@@ -83,8 +81,9 @@ HalfMeasures measure_features(const ContestRows& rows, ScoreCandidate& entry) {
   SelectionOptions cuts;
   cuts.level = rows.options.level;
   cuts.floors = rows.options.floors;
-  cuts.seconds = rows.options.seconds;
   cuts.objective = rows.options.objective;
+  cuts.work = rows.options.work;
+  cuts.cheapest = !rows.options.scores.empty();  // it is asked for
   cuts.device = rows.options.device;
   if (!rows.options.cut.empty()) cuts.cuts = {resolve_cut(rows.network, rows.options.cut)};
   if (has_ladder(entry.score)) {
@@ -133,8 +132,20 @@ ScoreSelection select_score(const Graph& network, const ScoreOptions& score, con
   for (const std::string& name : wanted_scores(kIntervalScores, options.scores)) {
     ScoreOptions candidate = score;
     candidate.name = name;
-    if (options.scores.empty() && !has_heads_for(network, candidate)) continue;
+    if (name != "residual") candidate.normalize.clear();
+    // One output is the prediction, two others are the quantiles.
+    if (name == "cqr") {
+      candidate.output.clear();
+    } else {
+      candidate.low.clear();
+      candidate.high.clear();
+    }
     if (std::find(options.without.begin(), options.without.end(), name) != options.without.end()) {
+      continue;
+    }
+    if (options.scores.empty() && !has_heads_for(network, candidate)) {
+      if (name == "cqr" || options.no_heads.empty()) continue;
+      contest.enter(candidate, [&](ScoreCandidate&) -> HalfMeasures { fail(options.no_heads); });
       continue;
     }
     if (name == "quantiles") candidate.tail = std::clamp(options.level.value() / 2, 1e-3, 0.25);
@@ -156,6 +167,7 @@ ScoreSelection select_label_score(const Graph& network, const ScoreOptions& scor
   for (const std::string& name : wanted_scores(kLabelScores, options.scores)) {
     ScoreOptions candidate = score;
     candidate.name = name;
+    candidate.randomized = candidate.randomized && !options.scores.empty();
     contest.enter(candidate, [&](ScoreCandidate& entry) { return measure_labels(rows, entry); });
   }
   return contest.choose();

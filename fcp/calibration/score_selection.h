@@ -12,6 +12,8 @@
 // differences to the best candidate, over √2 (two halves make one measurement on all rows).
 // Chosen is the simplest candidate that is worse than the best by no more than the noise and by no
 // more than 2 % of the loss: scores differ in what can go wrong later, not only in loss.
+// Of such candidates those that can be exported come first. aps and raps take part without their
+// random share, with which no export has their sets.
 //
 // nested and linearized are the best of many cuts and floors on these rows, so they look better
 // than they are: the noise of their difference to the best other score is added to theirs.
@@ -48,6 +50,7 @@ struct ScoreCandidate {
   double interval_score = 0;  // the same mean; of labels the mean size again
   double standard_error = 0;  // of the difference of its loss to the least; 0 for the best
   double coverage = 0;
+  double radius = 0;      // at the level, the mean over the halves
   bool tuned = false;     // its cut and floor were chosen on the rows that measure it
   std::string skipped{};  // why it was not measured; empty: it was
   bool chosen = false;
@@ -67,8 +70,11 @@ struct ScoreSelectionOptions {
   std::string cut{};                   // empty: chosen for each score that has one
   std::vector<double> floors = {0, 0.25, 1};
   Objective objective = Objective::kIntervalScore;
-  double seconds = 60;  // for one cut of nested or linearized; a longer one is skipped
-  uint64_t seed = 0;    // of the halves
+  double work = kMostWork;  // for all cuts of nested or linearized together (selection.h)
+  uint64_t seed = 0;        // of the halves
+  std::string no_heads{};   // why scores over heads cannot take part; empty: not worth telling
+  // Whether a candidate can be exported; empty: all can.
+  std::function<bool(const ScoreCandidate&)> exportable{};
   torch::Device device = torch::kCPU;
   std::function<void(const ScoreCandidate&)> observe{};  // called after each
 };

@@ -1,10 +1,11 @@
 #include "fcp/calibration/selection.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <exception>
+#include <iomanip>
 #include <limits>
-#include <new>
+#include <sstream>
 #include <utility>
 
 #include <torch/utils.h>
@@ -14,6 +15,8 @@
 #include "fcp/calibration/calibration.h"
 #include "fcp/calibration/scored_network.h"
 #include "fcp/network/cut.h"
+#include "fcp/network/libtorch_error.h"
+#include "fcp/network/network.h"
 #include "fcp/network/simplify.h"
 #include "fcp/scores/head_outputs.h"
 #include "fcp/scores/outputs.h"
@@ -69,47 +72,48 @@ JudgedHalves judge(const Score& score, const torch::Tensor& features, const torc
   return result;
 }
 
-// Why cuts were passed over: each reason once, with the cuts that it holds for.
-class SkippedCuts {
- public:
-  void add(const std::string& cut, const std::string& why) {
-    const auto known = std::find_if(reasons_.begin(), reasons_.end(),
-                                    [&](const Reason& reason) { return reason.why == why; });
-    if (known == reasons_.end()) {
-      reasons_.push_back({why, cut, 1});
-    } else {
-      ++known->cuts;
-    }
-  }
-
-  std::string text() const {
-    std::string all;
-    for (const Reason& reason : reasons_) {
-      all += concat("; ", reason.first, ": ", reason.why);
-      if (reason.cuts > 1) all += concat(" (at ", reason.cuts, " cuts)");
-    }
-    return all;
-  }
-
- private:
-  struct Reason {
-    std::string why;
-    std::string first;
-    size_t cuts = 0;
-  };
-  std::vector<Reason> reasons_;
-};
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
+constexpr double kNumberWork = 8;        // a number that is written and read again
+constexpr double kNodeWork = 1e5;        // a node that makes a few numbers
+constexpr double kBackwards = 2;         // a walk back, in forwards
+constexpr double kRegion = 3;            // an interval through a node, in forwards
+constexpr int64_t kBatch = 1000;         // rows that share a walk, about
+constexpr double kRegionsOfAScore = 32;  // of a bisection, and the region itself
 
 }  // namespace
 
 double miss_penalty(Objective objective, const Level& level) {
   return objective == Objective::kIntervalScore ? 2 / level.value() : 0;
+}
+
+void SkippedCuts::add(const std::string& cut, const std::string& why) {
+  const auto known = std::find_if(reasons_.begin(), reasons_.end(),
+                                  [&](const Reason& reason) { return reason.why == why; });
+  if (known == reasons_.end()) {
+    reasons_.push_back({why, cut, 1});
+  } else {
+    ++known->cuts;
+  }
+}
+
+std::string SkippedCuts::text() const {
+  std::string all;
+  for (const Reason& reason : reasons_) {
+    all += concat("; ", reason.first, ": ", reason.why);
+    if (reason.cuts > 1) all += concat(" (at ", reason.cuts, " cuts)");
+  }
+  return all;
+}
+
+torch::Tensor checked_features(const ScoredNetwork& network, const torch::Tensor& x) {
+  const TensorInfo& info = network.shared_head()->inputs()[0];
+  const bool whole = info.type != torch::ScalarType::Undefined && !torch::isFloatingType(info.type);
+  if (whole) fail("cut at '", info.name, "': it holds whole numbers, expected real ones");
+  torch::Tensor features = network.features(x);
+  if (features.dim() < 2 || features.size(0) != x.size(0)) {
+    fail("cut at '", info.name, "': the tensor is ", features.sizes(), " for ", x.size(0),
+         " rows, expected the rows first and numbers behind them");
+  }
+  return features;
 }
 
 torch::Tensor spread_rows(const torch::Tensor& all, int64_t most) {
@@ -127,20 +131,92 @@ std::vector<double> feature_spread(const torch::Tensor& features) {
   return plain_scores(spread.clamp_min(mean / 1000));
 }
 
-void check_time(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
-                double times, double limit) {
-  const int64_t rows = features.size(0);
-  for (int64_t probe = 1;; probe = std::min(8 * probe, rows)) {
-    const Clock::time_point start = Clock::now();
-    score.score(features.narrow(0, 0, probe), truth.narrow(0, 0, probe));
-    const double seconds = seconds_since(start);
-    const double expected =
-        seconds * static_cast<double>(rows) / static_cast<double>(probe) * times;
-    if (expected <= limit) return;
-    if (probe == rows || seconds > limit / 100) {
-      fail("would take about ", static_cast<int64_t>(expected), " s, more than ", limit);
+CutWork::CutWork(const Graph& graph, const ScoreOptions& score, const torch::Tensor& x)
+    : linearized_(score.name == "linearized"),
+      linear_bounds_(score.bound.method != BoundMethod::kIbp) {
+  struct CountedNode {
+    std::vector<std::string> outputs;
+    Work work;
+  };
+  std::vector<CountedNode> nodes;
+  try {
+    const torch::NoGradGuard no_gradients;
+    const Network network(graph, {.fold_constants = false, .fold_batch_norm = false});
+    const int64_t fixed = network.fixed_batch();
+    const int64_t rows = fixed == kDynamic ? 1 : fixed;
+    std::vector<int64_t> shape = x.sizes().vec();
+    shape[0] = rows;
+    const Tensors outputs = network.run(
+        {x.narrow(0, 0, 1).expand(shape).contiguous()},
+        [&](const Step& step, const Tensors& inputs, const Tensors& results) {
+          Work work{step.op->flops(inputs, results) / static_cast<double>(rows), 1, 0};
+          for (const torch::Tensor& result : results) {
+            if (result.defined()) {
+              work.numbers += static_cast<double>(result.numel()) / static_cast<double>(rows);
+            }
+          }
+          work.operations += kNumberWork * work.numbers;
+          nodes.push_back({step.node.outputs, work});
+        });
+    outputs_ = static_cast<double>(outputs[0].numel()) / static_cast<double>(rows);
+  } catch (const std::exception&) {
+    failure_reason();  // what is not a failure of the network goes on
+    return;
+  }
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    for (const std::string& output : node->outputs) behind_[output] = all_;
+    all_.operations += node->work.operations;
+    all_.nodes += node->work.nodes;
+    all_.numbers += node->work.numbers;
+  }
+}
+
+double CutWork::of(const std::string& cut, int64_t rows, double regions) const {
+  const auto found = behind_.find(cut);
+  const Work& head = found == behind_.end() ? all_ : found->second;
+  const double walks = linearized_
+                           ? 1 + kBackwards * outputs_
+                           : kRegion * regions * (linear_bounds_ ? outputs_ + head.numbers : 1);
+  const double times = linearized_ ? 1 : regions;
+  const auto count = static_cast<double>(rows);
+  const auto batches = static_cast<double>((rows + kBatch - 1) / kBatch);
+  const double back = linearized_ ? outputs_ : 1;
+  return count * (all_.operations - head.operations) + count * head.operations * walks +
+         batches * head.nodes * kNodeWork * times * back;
+}
+
+std::string too_much_work(double work, double most) {
+  const auto rounded = [](double number) {
+    std::ostringstream text;
+    text << std::setprecision(2) << number;
+    return text.str();
+  };
+  return concat("would take about ", rounded(work), " operations, expected at most ", rounded(most),
+                "; it runs where it is asked for by name");
+}
+
+std::vector<std::string> affordable_cuts(
+    const CutWork& work, const std::vector<std::string>& cuts, int64_t rows, double regions,
+    const SelectionOptions& options,
+    const std::function<void(const std::string& cut, const std::string& why)>& skip) {
+  std::vector<std::pair<double, size_t>> by_work;
+  for (size_t i = 0; i < cuts.size(); ++i) by_work.emplace_back(work.of(cuts[i], rows, regions), i);
+  std::sort(by_work.begin(), by_work.end());
+  std::vector<bool> tried(cuts.size(), false);
+  double spent = 0;
+  for (const auto& [cost, i] : by_work) {
+    spent += cost;
+    tried[i] = spent <= options.work || (options.cheapest && i == by_work[0].second);
+  }
+  std::vector<std::string> some;
+  for (size_t i = 0; i < cuts.size(); ++i) {
+    if (tried[i]) {
+      some.push_back(cuts[i]);
+    } else {
+      skip(cuts[i], too_much_work(spent, options.work));
     }
   }
+  return some;
 }
 
 double measure_slope(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
@@ -161,12 +237,16 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
   torch::NoGradGuard no_grad;
   Graph folded = graph_for_score(network, score);
   fold_constants(folded);
-  const std::vector<std::string> cuts = options.cuts.empty() ? valid_cuts(folded) : options.cuts;
+  const std::vector<std::string> cuts = options.cuts.empty() ? feature_cuts(folded) : options.cuts;
   const double infinity = std::numeric_limits<double>::infinity();
   const bool takes_scale = score.name == "nested" || score.name == "feature_cqr";
   Selection selection;
   double best = infinity;
   SkippedCuts skipped;
+  std::map<std::string, std::string> unaffordable;
+  const double regions = kRegionsOfAScore * static_cast<double>(options.floors.size() + 1);
+  affordable_cuts(CutWork(folded, score, x), cuts, x.size(0), regions, options,
+                  [&](const std::string& cut, const std::string& why) { unaffordable[cut] = why; });
   for (const std::string& tensor : cuts) {
     check_interrupted();
     Candidate candidate{tensor, score, infinity, infinity, 0, ""};
@@ -177,13 +257,15 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
       selection.candidates.push_back(candidate);
       if (options.observe) options.observe(candidate);
     };
+    if (unaffordable.contains(tensor)) {
+      skip(unaffordable[tensor]);
+      continue;
+    }
     try {
       const ScoredNetwork predictor(network, candidate.score, tensor, options.device);
-      const torch::Tensor features = predictor.features(x);
+      const torch::Tensor features = checked_features(predictor, x);
       if (options.scaled && takes_scale) candidate.score.scale = feature_spread(features);
       const std::unique_ptr<Score> sharp = make_score(candidate.score, predictor.shared_head());
-      check_time(*sharp, features, y, static_cast<double>(options.floors.size() + 1),
-                 options.seconds);
       const double slope = measure_slope(*sharp, features, y, options.level);
       for (const double floor : options.floors) {
         candidate.score.floor = floor;
@@ -200,10 +282,8 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
           selection.chosen = selection.candidates.size() - 1;
         }
       }
-    } catch (const Error& error) {
-      skip(error.what());
-    } catch (const std::bad_alloc&) {
-      skip("out of memory");
+    } catch (const std::exception&) {
+      skip(failure_reason());
     }
   }
   if (!std::isfinite(best)) {

@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <torch/types.h>
 
+#include "fcp/calibration/scored_network.h"
 #include "fcp/conformal/level.h"
 #include "fcp/network/graph.h"
 #include "fcp/scores/score.h"
@@ -43,6 +45,9 @@ struct Selection {
   size_t chosen = 0;                  // that with the least loss
 };
 
+// What a choice may cost: about a minute of one processor.
+inline constexpr double kMostWork = 3e11;
+
 struct SelectionOptions {
   Level level = Level(0.1);
   std::vector<std::string> cuts;  // empty: every valid cut, the input included
@@ -50,7 +55,8 @@ struct SelectionOptions {
   // Balls that reach as far in each direction as the rows' features spread, for the scores that
   // have a scale: shorter intervals than those of equal radii, at no cost.
   bool scaled = true;
-  double seconds = 60;  // a candidate that would take longer is skipped
+  double work = kMostWork;  // operations for all cuts together: CutWork; the others are skipped
+  bool cheapest = true;     // the cut of the least work is tried however much that is
   Objective objective = Objective::kLength;
   torch::Device device = torch::kCPU;
   std::function<void(const Candidate&)> observe;  // called after each
@@ -66,6 +72,25 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
 double measure_slope(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
                      const Level& level);
 
+// Why cuts were passed over: each reason once, with the cuts that it holds for.
+class SkippedCuts {
+ public:
+  void add(const std::string& cut, const std::string& why);
+  std::string text() const;  // "; CUT: REASON", …; empty: none was
+
+ private:
+  struct Reason {
+    std::string why;
+    std::string first;
+    size_t cuts = 0;
+  };
+  std::vector<Reason> reasons_;
+};
+
+// The features of the rows x at the cut, which the score is to work on. An Error where they are
+// whole numbers, or where the tensor's first axis is not that of the rows, or has no other.
+torch::Tensor checked_features(const ScoredNetwork& network, const torch::Tensor& x);
+
 // Up to `most` rows, spread evenly over all of them.
 torch::Tensor spread_rows(const torch::Tensor& all, int64_t most);
 
@@ -74,10 +99,42 @@ torch::Tensor spread_rows(const torch::Tensor& all, int64_t most);
 // mean deviation: no direction may be closed. Empty where nothing varies.
 std::vector<double> feature_spread(const torch::Tensor& features);
 
-// An Error where scoring all rows `times` times would take longer than `seconds`. One row tells
-// first, for which a large network may take seconds; where it says too long, more rows do, because
-// rows share what a walk costs whatever their number.
-void check_time(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
-                double times, double seconds);
+// About how many operations a score takes behind each cut of a network, from the operations and
+// sizes of its nodes at one row: a count, not a time, so that the same candidates are tried on
+// every machine.
+//
+//   forward     the flops of all nodes, and kNumberWork for each number that they make
+//   linearized  one forward and, for each output, one walk back of twice its cost
+//   nested, …   three forwards for each region by ibp; linear bounds walk back from every number
+//               that they bound as well
+//   nodes       kNodeWork for each node of each walk, however few numbers it makes
+class CutWork {
+ public:
+  // `graph` is that of the score; `x` [N, …], whose first row is run. Where that fails nothing is
+  // known, and all work is 0.
+  CutWork(const Graph& graph, const ScoreOptions& score, const torch::Tensor& x);
+
+  // Of `regions` regions for each of `rows` rows behind the cut, and one run before it.
+  double of(const std::string& cut, int64_t rows, double regions) const;
+
+ private:
+  struct Work {
+    double operations = 0, nodes = 0, numbers = 0;
+  };
+  std::map<std::string, Work> behind_;  // by tensor
+  Work all_;
+  double outputs_ = 0;
+  bool linearized_ = false, linear_bounds_ = false;
+};
+
+// Why a candidate of so much work is skipped.
+std::string too_much_work(double work, double most);
+
+// The cuts that can be tried within the work of the options, in the order of the network; why not
+// goes to `skip` for each of the others. `regions`: of each row and cut.
+std::vector<std::string> affordable_cuts(
+    const CutWork& work, const std::vector<std::string>& cuts, int64_t rows, double regions,
+    const SelectionOptions& options,
+    const std::function<void(const std::string& cut, const std::string& why)>& skip);
 
 }  // namespace fcp

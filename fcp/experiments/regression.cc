@@ -51,7 +51,7 @@ BuiltScore build_auto(const PreparedSet& set, const Graph& network, const ScoreO
   const SplitRows ys = split_rows(set.y_calibration, set.seed);
   SelectionOptions options;
   options.level = level;
-  options.seconds = std::numeric_limits<double>::infinity();  // the clock must not choose
+  options.work = std::numeric_limits<double>::infinity();
   const Selection selection = select_cut(network, score, xs.slice, ys.slice, options);
   const Candidate& chosen = selection.candidates[selection.chosen];
   return {ScoredNetwork(network, chosen.score, chosen.cut), chosen.score,

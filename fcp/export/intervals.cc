@@ -112,10 +112,12 @@ class IntervalWriter {
   }
 
   // The head without heads on features: what bounds walk through and gradients are taken of.
-  static std::shared_ptr<const Network> own_head(const std::shared_ptr<const Network>& head) {
+  // The scale of a residual comes along.
+  std::shared_ptr<const Network> own_head(const std::shared_ptr<const Network>& head) const {
     std::vector<TensorInfo> outputs;
     for (const TensorInfo& output : head->outputs()) {
-      if (!is_head_output(output.name)) outputs.push_back(output);
+      const bool kept = !is_head_output(output.name) || output.name == score_.normalize;
+      if (kept) outputs.push_back(output);
     }
     if (outputs.size() == head->outputs().size()) return head;
     return std::make_shared<const Network>(extract(head->graph(), head->inputs(), outputs));

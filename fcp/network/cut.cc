@@ -12,6 +12,7 @@
 #include "fcp/network/network.h"
 #include "fcp/network/tensor_memory.h"
 #include "fcp/network/tensor_types.h"
+#include "fcp/network/zero_inputs.h"
 
 namespace fcp {
 namespace {
@@ -440,10 +441,17 @@ std::vector<std::string> valid_cuts(const Graph& graph) {
   const std::set<std::string> ends(outputs.begin(), outputs.end());
   for (const std::string& output : outputs) last[output] = graph.nodes.size();
 
+  const std::map<std::string, torch::ScalarType> types = tensor_types(graph);
+  const auto is_real = [&](const std::string& tensor) {
+    const auto type = types.find(tensor);
+    return type == types.end() || type->second == torch::ScalarType::Undefined ||
+           torch::isFloatingType(type->second);
+  };
   std::vector<std::string> cuts;
   std::set<std::string> alive;
   const auto take_cut = [&] {
-    if (alive.size() == 1 && !ends.contains(*alive.begin())) cuts.push_back(*alive.begin());
+    if (alive.size() != 1 || ends.contains(*alive.begin())) return;
+    if (is_real(*alive.begin())) cuts.push_back(*alive.begin());
   };
   for (const TensorInfo& input : graph.inputs) {
     if (last.contains(input.name)) alive.insert(input.name);
@@ -460,6 +468,48 @@ std::vector<std::string> valid_cuts(const Graph& graph) {
       if (flowing.contains(output) && last.contains(output)) alive.insert(output);
     }
     take_cut();
+  }
+  return cuts;
+}
+
+namespace {
+
+// The cuts whose tensor for so many rows of zeros does not have them as its first axis and numbers
+// behind it.
+std::set<std::string> cuts_without_rows(const Graph& graph, const Network& network, int64_t rows,
+                                        const std::set<std::string>& cuts) {
+  std::set<std::string> without;
+  const auto look = [&](const std::string& name, const torch::Tensor& value) {
+    if (!value.defined() || !cuts.contains(name)) return;
+    if (value.dim() < 2 || value.size(0) != rows) without.insert(name);
+  };
+  const Tensors inputs = zero_inputs(graph, rows);
+  if (inputs.empty()) return without;
+  for (size_t i = 0; i < inputs.size(); ++i) look(graph.inputs[i].name, inputs[i]);
+  const torch::NoGradGuard no_gradients;
+  network.run(inputs, [&](const Step& step, const Tensors&, const Tensors& results) {
+    for (size_t i = 0; i < step.node.outputs.size() && i < results.size(); ++i) {
+      look(step.node.outputs[i], results[i]);
+    }
+  });
+  return without;
+}
+
+}  // namespace
+
+std::vector<std::string> feature_cuts(const Graph& graph) {
+  std::vector<std::string> cuts = valid_cuts(graph);
+  const std::set<std::string> names(cuts.begin(), cuts.end());
+  try {
+    const Network network(graph, {.fold_constants = false, .fold_batch_norm = false});
+    const int64_t fixed = network.fixed_batch();
+    const std::vector<int64_t> tried =
+        fixed == kDynamic ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{fixed};
+    for (const int64_t rows : tried) {  // 1 alone may be the length of another axis
+      const std::set<std::string> without = cuts_without_rows(graph, network, rows, names);
+      std::erase_if(cuts, [&](const std::string& name) { return without.contains(name); });
+    }
+  } catch (const Error&) {  // zeros are not what it takes
   }
   return cuts;
 }

@@ -50,9 +50,14 @@ std::string resolve_cut(const Graph& graph, const std::string& where);
 // `tensor` separates the graph.
 std::optional<std::string> find_leak(const Graph& graph, const std::string& tensor);
 
-// All tensors at which the graph can be cut, in the order in which they are computed, the input
-// first. Outputs are not cuts: they would leave no head.
+// All tensors of real numbers at which the graph can be cut, in the order in which they are
+// computed, the input first. Outputs are not cuts: they would leave no head.
 std::vector<std::string> valid_cuts(const Graph& graph);
+
+// Those of them that can be features: numbers behind the rows, which are the first axis. Shapes are
+// found by running the network on zeros, of 1 and of 2 rows or of those the file fixes; where it
+// does not run so, no cut is left out for its shape.
+std::vector<std::string> feature_cuts(const Graph& graph);
 
 // The tensors through which inputs reach outputs: those that depend on an input, and where the file
 // tells all dimensions but the rows, on more than an input's shape.

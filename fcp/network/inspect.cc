@@ -133,13 +133,14 @@ std::vector<CutReport> report_cuts(const Graph& graph, const Network& network,
     for (const std::string& output : network.steps()[i].node.outputs) made_by[output] = i;
   }
   std::vector<CutReport> cuts;
-  for (const std::string& tensor : valid_cuts(graph)) {
+  for (const std::string& tensor : feature_cuts(graph)) {
     const auto maker = made_by.find(tensor);
     const size_t head = maker == made_by.end() ? 0 : maker->second + 1;
     CutReport report;
     report.tensor = tensor;
     const auto shape = shapes.find(tensor);
     if (shape != shapes.end()) report.shape = shape->second;
+    if (report.shape && report.shape->size() < 2) continue;  // no tensor of features
     report.size = report.shape ? 1 : 0;
     for (size_t i = 1; report.shape && i < report.shape->size(); ++i) {
       report.size *= (*report.shape)[i];

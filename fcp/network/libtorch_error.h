@@ -25,4 +25,25 @@ inline bool is_out_of_memory(const c10::Error& error) {
   fail(where, ": ", error.what_without_backtrace());
 }
 
+// The first line of the message: libtorch may add shapes and advice in more of them.
+inline std::string libtorch_text(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  return text.substr(0, text.find('\n'));
+}
+
+// Inside of a catch block: why something could not be computed, where it is left out for that
+// reason. Whatever else was caught goes on.
+inline std::string failure_reason() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error.what();
+  } catch (const std::bad_alloc&) {
+    return "out of memory";
+  } catch (const c10::Error& error) {
+    return is_out_of_memory(error) ? "out of memory"
+                                   : "it cannot be computed: " + libtorch_text(error);
+  }
+}
+
 }  // namespace fcp

@@ -15,6 +15,7 @@
 #include "fcp/base/sha256.h"
 #include "fcp/calibration/options.h"
 #include "fcp/calibration/recalibration.h"
+#include "fcp/calibration/selection.h"
 #include "fcp/calibration/weighted.h"
 #include "fcp/data/row_digest.h"
 #include "fcp/distributed/packing.h"
@@ -31,6 +32,7 @@
 #include "fcp/pipeline/shared_batches.h"
 #include "fcp/scores/column_outputs.h"
 #include "fcp/scores/head_outputs.h"
+#include "fcp/scores/output_names.h"
 
 namespace fcp {
 namespace {
@@ -314,6 +316,15 @@ std::vector<double> radii_for_rounding(const CalibrationArtifact& artifact) {
   return radii;
 }
 
+// A cut that is given may be at a tensor that is no feature.
+void check_first_features(const ScoredNetwork& predictor, RowSource& source) {
+  Rows rows;
+  source.rewind();
+  const bool some = source.next(std::min<size_t>(2, source.usual_batch().value_or(2)), rows);
+  source.rewind();
+  if (some && rows.x.rows() >= 2) checked_features(predictor, view(rows.x));
+}
+
 // The artifact before it has rows.
 CalibrationArtifact begin_artifact(const SelectedOptions& options, const ScoredNetwork& predictor,
                                    const CalibrateSettings& settings) {
@@ -343,6 +354,7 @@ CalibrateResult calibrate_with(const SelectedOptions& options, RowSource& source
   } else if (untried) {
     check_first_rows(whole_network(options.network, options.score), source);
   }
+  if (uses_features(options.score.name)) check_first_features(predictor, source);
   const torch::Tensor few =
       ranks.rank() == 0 ? rows_for_rounding(options.network, source) : torch::Tensor();
   CalibrateResult result;
@@ -402,12 +414,17 @@ CalibrateResult calibrate(const Graph& network, RowSource& source,
     context.observer->warning(
         "the network carries a calibration of its own, whose settings and scores are not used");
   }
-  const Graph named = with_column_outputs(network, settings.method.score);
-  const bool choosing = chooses_on_rows(named, settings);
-  if (choosing) check_first_rows(whole_network(named, settings.method.score), source);
-  const SelectedOptions options = select_options(named, source, settings, context);
+  CalibrateSettings asked = settings;
+  ScoreOptions& score = asked.method.score;
+  const Graph named = with_column_outputs(network, score);
+  const std::string taken = name_outputs(named, score, score.name == kAutoScore);
+  if (!taken.empty()) context.observer->note(taken);
+  const bool choosing = chooses_on_rows(named, asked);
+  if (choosing) check_first_rows(whole_network(named, score), source);
+  if (!taken.empty()) asked.provenance[kOutputsTaken] = taken;
+  const SelectedOptions options = select_options(named, source, asked, context);
   check_same_files(ranks);  // all have chosen on the same rows
-  return calibrate_with(options, source, settings, context, !choosing);
+  return calibrate_with(options, source, asked, context, !choosing);
 }
 
 CalibrateResult calibrate_selected(const SelectedOptions& options, RowSource& source,

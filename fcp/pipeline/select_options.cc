@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -21,9 +23,11 @@
 #include "fcp/calibration/surrogate_steps.h"
 #include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/rank.h"
+#include "fcp/export/export.h"
 #include "fcp/images/image_text.h"
 #include "fcp/network/carry.h"
 #include "fcp/network/cut.h"
+#include "fcp/network/libtorch_error.h"
 #include "fcp/network/output_kind.h"
 #include "fcp/network/select_first.h"
 #include "fcp/scores/head_outputs.h"
@@ -93,8 +97,10 @@ void drop_unknown_labels(Rows& rows) {
 struct OpenOptions {
   bool cut = false, floor = false, steps = false, temperature = false, rank_term = false;
   bool bandwidth = false, ratio = false, score = false, heads = false, rectifier = false;
+  bool scales = false;  // of several targets
 
-  bool any() const {
+  bool any() const { return scales || any_but_scales(); }
+  bool any_but_scales() const {
     return cut || floor || steps || temperature || rank_term || bandwidth || ratio || score ||
            heads || rectifier;
   }
@@ -115,22 +121,42 @@ bool has_two_labels(RowSource& source) {
 }
 
 // Whether the network's answer is a number for each class: it says so, or it has several numbers
-// where the rows have one target, or one sigmoid where the targets are 0 and 1.
+// or probabilities where the rows have one target, or one sigmoid where the targets are 0 and 1.
 bool answers_labels(const Graph& network, const std::string& output, RowSource& source) {
   if (network.metadata.contains(kClassesKey) || !source.class_names().empty()) return true;
   for (const TensorInfo& info : network.outputs) {
     if (is_head_output(info.name) || (!output.empty() && info.name != output)) continue;
     if (info.name == "logits") return true;
+    const OutputKind kind = output_meaning(network, info.name).kind;
     const bool several = info.known_rank && info.shape.size() == 2 && info.shape[1] > 1;
-    if (several) return source.target_count() == 1;
-    const bool sigmoid = output_meaning(network, info.name).kind == OutputKind::kProbability;
-    return sigmoid && has_two_labels(source);
+    const bool shares = kind == OutputKind::kProbabilities || kind == OutputKind::kLogProbabilities;
+    if (several || shares) return source.target_count() == 1;
+    return kind == OutputKind::kProbability && has_two_labels(source);
   }
   return false;
 }
 
 bool reads_heads(const std::string& score) {
   return score == "spread" || score == "quantiles" || score == "density";
+}
+
+// Whether the network has the output that the score reads beside the prediction: the reserved one,
+// or the one that the options name.
+bool has_heads(const Graph& network, const ScoreOptions& score) {
+  return has_output(network,
+                    score.name == "spread" ? spread_output(score) : quantiles_output(score));
+}
+
+// An output that is named must exist: it is not learned instead.
+void check_named_heads(const Graph& network, const ScoreOptions& score) {
+  const std::string& named = score.name == "spread" ? score.spread : score.quantiles;
+  if (!reads_heads(score.name) || named.empty() || has_output(network, named)) return;
+  std::string known;
+  for (const TensorInfo& output : network.outputs) {
+    known += concat(known.empty() ? "'" : ", '", output.name, "'");
+  }
+  fail_option(score.name == "spread" ? "spread" : "quantiles", "the network has no output '", named,
+              "', only ", known);
 }
 
 OpenOptions open_options(const Graph& network, const CalibrateSettings& settings) {
@@ -142,7 +168,7 @@ OpenOptions open_options(const Graph& network, const CalibrateSettings& settings
                    .rank_term = values.rank_term,
                    .bandwidth = values.bandwidth};
   open.score = method.score.name == kAutoScore;
-  open.heads = reads_heads(method.score.name) && !has_output(network, kSpreadOutput);
+  open.heads = reads_heads(method.score.name) && !has_heads(network, method.score);
   open.rectifier = method.calibration.name == kRectified;
   open.cut = open.cut && !open.score;
   open.floor = !open.score && uses_features(method.score.name) && method.score.floor > 0;
@@ -168,22 +194,31 @@ class OptionSelector {
     take_given();
     if (!open_.any()) return std::move(chosen_);
     const size_t rows = count_rows(source_, batch_);
-    const size_t wanted = slice_size(rows);
-    if (open_.score && too_few_for_score(wanted)) take_simplest(rows);
+    size_t wanted = slice_size(rows);
+    size_t least = kLeastSlice;
+    if (open_.score && too_few_for_score(wanted)) {
+      take_simplest(rows);
+      // The radius is to stay finite; a few rows tell units apart.
+      const size_t spare = rows - std::min(rows, least_calibration_rows(settings_.level));
+      const size_t some = std::min(std::max(wanted, kLeastSlice), spare);
+      open_.scales = has_several_targets() && some >= kLeastForScales;
+      if (open_.scales && !open_.any_but_scales()) wanted = least = some;
+    }
     if (open_.cut && too_few_for_cut(wanted)) take_default_cut(rows);
     if (!open_.any()) return std::move(chosen_);
     chosen_.left_out = choose_rows(rows, 0, wanted, context_.seed);
     slice_ = take_masked(source_, chosen_.left_out, true, batch_);
     if (labels_ || (!open_.score && predicts_labels(chosen_.score.name)))
       drop_unknown_labels(slice_);
-    if (slice_.x.rows() < kLeastSlice) {
-      fail(settings_.data_name, ": what is chosen needs at least ", kLeastSlice,
-           " rows of its own; ", settings_.method.selection, " of ", rows, " rows are ",
-           slice_.x.rows());
+    if (slice_.x.rows() < least) {
+      fail(settings_.data_name, ": what is chosen needs at least ", least, " rows of its own; ",
+           settings_.method.selection, " of ", rows, " rows are ", slice_.x.rows());
     }
     chosen_.choices.rows = slice_.x.rows();
     const bool has_heads = has_output(chosen_.network, kSpreadOutput);
-    if (open_.heads || (open_.score && !labels_ && !has_heads)) fit_heads(rows, wanted);
+    if (open_.heads) fit_heads(rows, wanted);
+    if (open_.score && !labels_ && !has_heads) try_heads(rows, wanted);
+    if (open_.scales || (open_.score && has_several_targets())) scale_targets();
     if (open_.score) choose_score();
     if (!open_.score) choose_for_score();
     if (open_.rectifier) fit_score_rectifier();
@@ -196,6 +231,7 @@ class OptionSelector {
 
  private:
   static constexpr size_t kLeastSlice = 10;
+  static constexpr size_t kLeastForScales = 3;
   static constexpr size_t kLeastForScore = 40;        // rows of a slice that chooses a score
   static constexpr size_t kLeastForHeads = 200;       // rows that heads are fitted on
   static constexpr double kHeadShare = 0.3;           // of the calibration rows, if they must serve
@@ -235,6 +271,7 @@ class OptionSelector {
                   "are fitted");
     }
     const ScoreOptions& score = chosen_.score = requested_score(method);
+    check_named_heads(chosen_.network, score);
     chosen_.calibration = requested_calibration(method);
     chosen_.choices.score = score.name;
     if (open_.rectifier) chosen_.calibration.name = "split";
@@ -289,20 +326,26 @@ class OptionSelector {
         concat("cut: ", rows, " rows are too few to choose one; taking ", chosen_.cut));
   }
 
+  // The same for a score that is to be chosen: without heads there are other ones.
+  void try_heads(size_t rows, size_t selection) {
+    try {
+      fit_heads(rows, selection);
+    } catch (const std::exception&) {
+      no_heads_ = concat("heads on features cannot be learned: ", failure_reason());
+    }
+  }
+
   // Heads on the features of a network that has none, from rows of their own.
   void fit_heads(size_t rows, size_t selection) {
     const auto* place = std::get_if<std::string>(&settings_.method.cut);
-    const std::string cut = place != nullptr ? *place : default_place().cut;
     const size_t count = std::min(share_of(kHeadShare, rows), most_learned());
     Rows fitting;
+    RowMask mask;
     if (settings_.head_rows != nullptr) {
       fitting = read_all(*settings_.head_rows);
     } else if (count >= kLeastForHeads) {
-      const RowMask mask = choose_rows(rows, selection, selection + count, context_.seed);
+      mask = choose_rows(rows, selection, selection + count, context_.seed);
       fitting = take_masked(source_, mask, true, batch_);
-      for (size_t i = 0; i < rows; ++i) {
-        if (mask[i]) chosen_.left_out[i] = true;
-      }
     } else if (open_.heads) {
       fail_option("score", chosen_.score.name, " needs heads on features, which this network does ",
                   "not have; ", rows, " rows are too few to learn them, at least ",
@@ -312,12 +355,37 @@ class OptionSelector {
       return;
     }
     const Stage stage(context_, "fit heads", 0);
+    const std::string cut = place != nullptr ? *place : default_place().cut;
     HeadOptions options;
     options.fit.seed = context_.seed;
     chosen_.network = with_heads(chosen_.network, cut, chosen_.score.output, view(fitting.x),
                                  view(fitting.y), options, context_.device);
+    for (size_t i = 0; i < mask.size(); ++i) {
+      if (mask[i]) chosen_.left_out[i] = true;
+    }
     chosen_.choices.head_rows = fitting.x.rows();
     chosen_.choices.own_head_rows = settings_.head_rows != nullptr;
+  }
+
+  // Targets that residual gives one radius, although they may have units of their own.
+  bool has_several_targets() const {
+    return !labels_ && source_.target_count() > 1 && chosen_.score.normalize.empty();
+  }
+
+  // Where it cannot be done, all targets share a radius as before.
+  void scale_targets() {
+    try {
+      chosen_.network = with_target_scales(chosen_.network, chosen_.score.output, view(slice_.x),
+                                           view(slice_.y), context_.device);
+    } catch (const std::exception&) {
+      failure_reason();
+    }
+    if (!has_output(chosen_.network, kScaleOutput)) return;
+    chosen_.score.normalize = kScaleOutput;
+    if (!open_.score) {
+      context_.observer->note(concat("score: residual in the unit of each target, measured on ",
+                                     slice_.x.rows(), " rows, which are left out of calibration"));
+    }
   }
 
   void choose_score() {
@@ -331,6 +399,8 @@ class OptionSelector {
     // Density counts probability, so that coverage is nearly even already; its tails grow so fast
     // that a radius times a few per cent is far out in them.
     if (open_.rectifier) options.without = {"density"};
+    options.no_heads = no_heads_;
+    options.exportable = [&](const ScoreCandidate& one) { return can_be_exported(one); };
     Stage stage(context_, "choose the score", 0);
     options.observe = [&](const ScoreCandidate&) { stage.advance(1); };
     ScoreOptions shared = chosen_.score;
@@ -349,6 +419,27 @@ class OptionSelector {
       chosen_.choices.scores->candidates.push_back({one.name, one.cut, one.length,
                                                     one.interval_score, one.standard_error,
                                                     one.coverage, one.skipped});
+    }
+  }
+
+  // Whether the score gives a network with the region as outputs, at a radius like its own.
+  bool can_be_exported(const ScoreCandidate& candidate) const {
+    constexpr size_t kAnyRows = 1000;
+    CalibrationArtifact artifact;
+    artifact.network = chosen_.network;
+    artifact.score = candidate.score;
+    artifact.cut = candidate.cut;
+    artifact.calibration = chosen_.calibration;
+    try {
+      artifact.rows.sides =
+          ScoredNetwork(artifact.network, artifact.score, artifact.cut).score().sides();
+      artifact.rows.scores.assign(kAnyRows * static_cast<size_t>(artifact.rows.sides),
+                                  candidate.radius);
+      export_artifact(artifact, {.levels = {settings_.level}});
+      return true;
+    } catch (const std::exception&) {
+      failure_reason();
+      return false;
     }
   }
 
@@ -404,6 +495,7 @@ class OptionSelector {
     options.level = settings_.level;
     options.device = context_.device;
     if (!open_.cut) {
+      options.work = std::numeric_limits<double>::infinity();
       options.cuts = {resolve_cut(chosen_.network, chosen_.cut)};
       options.scaled = false;
     }
@@ -474,7 +566,8 @@ class OptionSelector {
   size_t batch_;
   OpenOptions open_;
   Rows slice_;
-  bool labels_ = false;  // of a score that is chosen: whether it is one of labels
+  std::string no_heads_;  // why heads could not be learned
+  bool labels_ = false;   // of a score that is chosen: whether it is one of labels
   SelectedOptions chosen_;
 };
 

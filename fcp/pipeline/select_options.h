@@ -15,6 +15,9 @@
 
 namespace fcp {
 
+// Key of the provenance: which of several outputs were taken by their names.
+inline constexpr char kOutputsTaken[] = "outputs taken";
+
 // Rows by number: which ones are set aside for choices. Empty: none.
 using RowMask = std::vector<bool>;
 

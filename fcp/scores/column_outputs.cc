@@ -61,7 +61,7 @@ void add_column(Graph& network, const std::string& name, const OutputColumn& wan
 Graph with_column_outputs(const Graph& network, const ScoreOptions& options) {
   Graph changed = network;
   for (const std::string* name :
-       {&options.output, &options.normalize, &options.low, &options.high}) {
+       {&options.output, &options.normalize, &options.low, &options.high, &options.spread}) {
     if (has_output(changed, *name)) continue;
     const std::optional<OutputColumn> wanted = parse_column(network, *name);
     if (wanted) add_column(changed, *name, *wanted);

@@ -25,8 +25,7 @@ Graph keeping_outputs(const Graph& network, const std::set<std::string>& read, b
 }  // namespace
 
 bool is_head_output(const std::string& output) {
-  return output == kSpreadOutput || output == kQuantilesOutput || output == kRectifierOutput ||
-         output == kCrossLowOutput || output == kCrossHighOutput || output == kCrossMarginsOutput;
+  return output.starts_with("fcp.");  // reserved
 }
 
 bool has_output(const Graph& network, const std::string& output) {

@@ -122,7 +122,8 @@ TEST(QuickCut, TakesOnlyTheCutsThatAreAllowed) {
   SelectionOptions options;
   options.cuts = {"h2"};
   EXPECT_EQ(find_cut(world.graph, {.name = "nested"}, world.x, world.y, options).cut, "h2");
-  options.seconds = 0;
+  options.work = 0;
+  options.cheapest = false;
   EXPECT_THAT([&] { find_cut(world.graph, {.name = "nested"}, world.x, world.y, options); },
               ::testing::ThrowsMessage<Error>(::testing::HasSubstr("h2: would take about")));
 }

@@ -1,5 +1,6 @@
 #include "fcp/calibration/selection.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -95,14 +96,35 @@ TEST(SelectCut, ScaledBallsDoNotFeelUnits) {
 TEST(SelectCut, SaysWhichCutsWouldTakeTooLongOrTooMuchMemory) {
   const NoisyPart data(200, 1);
   SelectionOptions options;
-  options.seconds = 0;
+  options.work = 0;
+  options.cheapest = false;
   EXPECT_THAT([&] { select_cut(data.graph, {}, data.x, data.y, options); },
-              ThrowsMessage<Error>(HasSubstr("z1: would take about")));
-  options.seconds = 60;
+              ThrowsMessage<Error>(HasSubstr(" operations, expected at most 0")));
+  options.cheapest = true;  // a choice that was asked for has one candidate at least
+  const Selection one = select_cut(data.graph, {}, data.x, data.y, options);
+  EXPECT_EQ(std::count_if(one.candidates.begin(), one.candidates.end(),
+                          [](const Candidate& each) { return each.skipped.empty(); }),
+            static_cast<std::ptrdiff_t>(options.floors.size()));
+  options.work = kMostWork;
   ScoreOptions score;
   score.bound.memory = 10;
   EXPECT_THAT([&] { select_cut(data.graph, score, data.x, data.y, options); },
               ThrowsMessage<Error>(HasSubstr("more memory")));
+}
+
+// Counted, not timed: outputs and rows make it dear, a shorter head makes it cheap.
+TEST(CutWork, GrowsWithRowsOutputsAndHeads) {
+  torch::manual_seed(3);
+  const torch::Tensor x = torch::randn({10, 4});
+  const ScoreOptions linearized{.name = "linearized"};
+  const CutWork few(make_mlp({4, 64, 64, 1}), linearized, x);
+  const CutWork many(make_mlp({4, 64, 64, 256}), linearized, x);
+  EXPECT_GT(many.of("h1", 100, 10), 50 * few.of("h1", 100, 10));
+  EXPECT_GT(few.of("h1", 100'000, 10), 50 * few.of("h1", 1000, 10));
+  EXPECT_GT(many.of("x", 1000, 10), many.of("h1", 1000, 10));
+  EXPECT_GT(many.of("h1", 1000, 10), many.of("h2", 1000, 10));
+  const CutWork bands(make_mlp({4, 64, 64, 256}), {.name = "nested"}, x);
+  EXPECT_LT(bands.of("h1", 1000, 10), many.of("h1", 1000, 10));
 }
 
 TEST(SelectCut, TriesEveryFloor) {

@@ -221,5 +221,28 @@ TEST(Cut, TheSweepFindsWhatTheDefinitionSays) {
   }
 }
 
+// Whole numbers, tensors of one axis and tensors whose first axis is not that of the rows.
+TEST(FeatureCuts, HaveRowsOfRealNumbers) {
+  torch::manual_seed(7);
+  Graph graph = make_mlp({4, 6, 1});
+  graph.initializers["axes"] = torch::tensor({int64_t{1}}, torch::kLong);
+  graph.nodes.push_back(make_node("Squeeze", {"y", "axes"}, {"flat"}));
+  graph.nodes.push_back(make_node("Exp", {"flat"}, {"rate"}));
+  graph.outputs = {make_info("rate", {kDynamic})};
+  EXPECT_THAT(valid_cuts(graph), testing::Contains("flat"));
+  EXPECT_THAT(feature_cuts(graph), testing::ElementsAre("x", "z1", "h1", "y"));
+
+  graph = make_mlp({4, 6, 1});
+  graph.nodes.insert(graph.nodes.begin(),
+                     {make_node("Floor", {"x"}, {"floor"}),
+                      make_node("Cast", {"floor"}, {"whole"}, {{"to", int64_t{7}}}),
+                      make_node("Cast", {"whole"}, {"back"}, {{"to", int64_t{1}}}),
+                      make_node("Transpose", {"back"}, {"turned"}),
+                      make_node("Transpose", {"turned"}, {"again"})});
+  graph.nodes[5].inputs[0] = "again";
+  EXPECT_THAT(valid_cuts(graph), testing::Not(testing::Contains("whole")));
+  EXPECT_THAT(feature_cuts(graph), testing::ElementsAre("x", "floor", "back", "again", "z1", "h1"));
+}
+
 }  // namespace
 }  // namespace fcp

@@ -13,6 +13,7 @@
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_writer.h"
 #include "fcp/pipeline/overlap_check.h"
+#include "fcp/pipeline/select_options.h"
 
 #include "tests/network/graphs.h"
 #include "tests/pipeline/memory_rows.h"
@@ -248,6 +249,115 @@ TEST(Calibrate, FitsHeadsAtTheCut) {
   EXPECT_GT(readers_of(told.artifact.network, last_hidden).size(), plain);
   MemoryRows rows = world.rows();
   EXPECT_EQ(refused_option([&] { calibrate(told.artifact.network, rows, settings, {}); }), "cut");
+}
+
+// A network that answers `mu`, with a positive `sigma` beside it.
+World spread_world(uint64_t seed, size_t rows = kRows) {
+  torch::manual_seed(seed);
+  Random random(seed);
+  World world{make_mlp({4, 8, 1}), random_rows(random, {static_cast<int64_t>(rows), 4}), {}};
+  add_truth(world, random);
+  Graph& network = world.network;
+  network.initializers["w"] = torch::randn({1, 8});
+  network.nodes.push_back(make_node("Gemm", {"h1", "w"}, {"s"}, {{"transB", int64_t{1}}}));
+  network.nodes.push_back(make_node("Softplus", {"s"}, {"sigma"}));
+  network.nodes.push_back(make_node("Identity", {"y"}, {"mu"}));
+  network.outputs = {make_info("mu", {kDynamic, 1}), make_info("sigma", {kDynamic, 1})};
+  return world;
+}
+
+TEST(Calibrate, ReadsTheSpreadThatIsNamed) {
+  const World world = spread_world(31);
+  CalibrateSettings settings = settings_for("spread");
+  settings.method.score.spread = "sigma";
+  const CalibrateResult result = calibrate_world(world, settings);
+  EXPECT_EQ(result.choices.head_rows, 0u);
+  EXPECT_EQ(result.artifact.score.output, "mu");
+  EXPECT_EQ(result.artifact.rows.count(), kRows);  // nothing is learned on rows
+  const Tensors outputs = Network(world.network).run({tensor_over(world.x)});
+  const torch::Tensor ratio = ((tensor_over(world.y) - outputs[0]).abs() / outputs[1]).flatten();
+  const torch::Tensor sorted = std::get<0>(ratio.sort());
+  std::vector<double> scores = result.artifact.rows.scores;
+  std::sort(scores.begin(), scores.end());
+  for (int64_t i : {int64_t{0}, int64_t{100}, int64_t{199}}) {
+    EXPECT_NEAR(scores[static_cast<size_t>(i)], sorted[i].item<double>(), 1e-4);
+  }
+  settings.method.score.spread = "nothing";
+  EXPECT_EQ(refused_option([&] { calibrate_world(world, settings); }), "spread");
+  settings = settings_for("density");
+  settings.method.score.quantiles = "nothing";
+  EXPECT_EQ(refused_option([&] { calibrate_world(world, settings); }), "quantiles");
+}
+
+TEST(Calibrate, TakesAMeanAndASpreadForWhatTheirNamesSay) {
+  const World world = spread_world(32, 400);
+  const CalibrateResult result = calibrate_world(world, settings_for("auto"));
+  EXPECT_EQ(result.artifact.score.output, "mu");
+  EXPECT_THAT(result.artifact.provenance.at(kOutputsTaken),
+              HasSubstr("taking 'mu' as the prediction, not 'sigma'"));
+  for (const ScoreTried& one : result.choices.scores->candidates) EXPECT_NE(one.name, "cqr");
+  World unnamed = world;
+  for (const char* name : {"mu", "sigma"}) {
+    unnamed.network.nodes.push_back(make_node("Identity", {name}, {std::string("out_") + name[0]}));
+  }
+  unnamed.network.outputs = {make_info("out_m", {kDynamic, 1}), make_info("out_s", {kDynamic, 1})};
+  EXPECT_THAT([&] { calibrate_world(unnamed, settings_for("auto")); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("do not tell which is the prediction")));
+}
+
+// exp(squeeze(…)): the last tensors are [N], which is no feature.
+TEST(Calibrate, SkipsWhatAnAnswerOfOneAxisCannotHave) {
+  torch::manual_seed(33);
+  Random random(33);
+  World world{make_mlp({4, 8, 1}), random_rows(random, {700, 4}), zeros({700, 1})};
+  Graph& network = world.network;
+  network.initializers["axes"] = torch::tensor({int64_t{1}}, torch::kLong);
+  network.nodes.push_back(make_node("Squeeze", {"y", "axes"}, {"flat"}));
+  network.nodes.push_back(make_node("Exp", {"flat"}, {"rate"}));
+  network.outputs = {make_info("rate", {kDynamic})};
+  const torch::Tensor rate = Network(network).run({tensor_over(world.x)})[0].contiguous();
+  for (size_t i = 0; i < 700; ++i) {
+    world.y.values[i] = rate.data_ptr<float>()[i] + static_cast<float>(random.normal());
+  }
+  for (const char* score : {"auto", "nested", "linearized"}) {
+    const CalibrateResult result = calibrate_world(world, settings_for(score));
+    EXPECT_THAT(result.artifact.cut, ::testing::AnyOf("", "x", "h1", "z1", "y")) << score;
+    CalibrateSettings flat = settings_for(score);
+    flat.method.cut = "flat";
+    if (score == std::string("auto")) continue;
+    EXPECT_THAT([&] { calibrate_world(world, flat); },
+                ::testing::ThrowsMessage<Error>(HasSubstr("cut at 'flat'")));
+  }
+}
+
+// Targets of units 1 and 1000 below the rows that choose a score: a radius each.
+TEST(Calibrate, ScalesTargetsByTheirOwnErrors) {
+  for (const size_t rows : {size_t{30}, size_t{100}, size_t{400}}) {
+    torch::manual_seed(34);
+    Random random(34);
+    World world{make_mlp({4, 2}), random_rows(random, {static_cast<int64_t>(rows), 4}), {}};
+    world.network.initializers["units"] = torch::tensor({1.0f, 1000.0f});
+    world.network.nodes.push_back(make_node("Mul", {"y", "units"}, {"both"}));
+    world.network.outputs = {make_info("both", {kDynamic, 2})};
+    const torch::Tensor answer = answers(world).contiguous();
+    world.y = zeros({answer.size(0), 2});
+    for (size_t i = 0; i < world.y.values.size(); ++i) {
+      const float unit = i % 2 == 0 ? 1.0f : 1000.0f;
+      world.y.values[i] = answer.data_ptr<float>()[i] + unit * static_cast<float>(random.normal());
+    }
+    CalibrateSettings settings = settings_for("auto");
+    settings.keep_predictor = true;
+    const CalibrateResult result = calibrate_world(world, settings);
+    const TensorPredictor& predictor = *result.predictor;
+    const Regions regions = predictor.region(predictor.describe(tensor_over(world.x)), Level(0.1));
+    const torch::Tensor length = (regions.upper - regions.lower).mean(0);
+    EXPECT_LT(length[0].item<double>(), 20) << rows;
+    EXPECT_GT(length[1].item<double>(), 1000) << rows;
+    EXPECT_LT(result.artifact.rows.count(), rows);  // the scales have rows of their own
+  }
+  const World alike = interval_world(35);  // errors of one unit: nothing to measure
+  CalibrateSettings settings = settings_for("auto");
+  EXPECT_EQ(calibrate_world(alike, settings).artifact.score.normalize, "");
 }
 
 TEST(Calibrate, EstimatesTheRatioAgainstShiftedRows) {

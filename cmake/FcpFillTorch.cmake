@@ -16,6 +16,9 @@ macro(fcp_find_torch)
     while(NOT EXISTS ${fcp_torch_prefix}/include/ATen AND NOT fcp_torch_prefix STREQUAL "/")
       get_filename_component(fcp_torch_prefix ${fcp_torch_prefix} DIRECTORY)
     endwhile()
+    if(fcp_torch_prefix STREQUAL "/")
+      set(fcp_torch_prefix)  # its headers lie elsewhere
+    endif()
   endif()
   foreach(fcp_cached TORCH_LIBRARY c10_LIBRARY C10_CUDA_LIBRARY kineto_LIBRARY Caffe2_DIR)
     unset(${fcp_cached} CACHE)  # of another torch, perhaps

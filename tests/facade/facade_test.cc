@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -393,7 +394,12 @@ TEST_F(FacadeTest, LeavesNoThreadsBehind) {
     EXPECT_EQ(at::get_num_threads(), threads);
     EXPECT_EQ(blas_threads(), of_blas);
   }
-  EXPECT_EQ(threads_of_this_process(), before);
+  // A thread that has been joined may be listed for a moment more.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (threads_of_this_process() > before && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_LE(threads_of_this_process(), before);
 }
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

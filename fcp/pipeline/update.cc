@@ -90,14 +90,15 @@ double log_mean_exponential(double lambda, size_t tied, size_t rows, size_t fres
   };
   const size_t kept = rows - fresh, least = tied > kept ? tied - kept : 0;
   const double all = log_choose(rows, tied);
-  double sum = 0;
+  std::vector<double> exponents;
   for (size_t x = least; x <= std::min(tied, fresh); ++x) {
     const auto shared = static_cast<double>(std::min(x, tied - x));
-    // Relative to the largest exponent, which cannot overflow.
-    sum += std::exp(log_choose(fresh, x) + log_choose(kept, tied - x) - all +
-                    lambda * (shared - static_cast<double>(tied / 2)));
+    exponents.push_back(log_choose(fresh, x) + log_choose(kept, tied - x) - all + lambda * shared);
   }
-  return std::log(sum) + lambda * static_cast<double>(tied / 2);
+  const double largest = *std::max_element(exponents.begin(), exponents.end());
+  double sum = 0;  // relative to the largest, so that neither end of the range is left
+  for (const double exponent : exponents) sum += std::exp(exponent - largest);
+  return largest + std::log(sum);
 }
 
 // An Error where new rows are among the old ones that stay.

@@ -182,8 +182,11 @@ TEST(Export, NestedThroughEinsumAndInstanceNormalization) {
     SCOPED_TRACE(nodes[0].op + " " + nodes.back().op);
     Graph head = base;
     head.nodes.insert(head.nodes.end(), nodes.begin(), nodes.end());
-    const CalibrationArtifact artifact =
-        calibrated_on_noise(head, score_named("nested"), "h1", 0.2);
+    CalibrationArtifact artifact;
+    artifact.network = head;
+    artifact.score = score_named("nested");
+    artifact.cut = "h1";
+    artifact.rows.scores.assign(20, 0.05);
     const torch::Tensor x = rows_for(head, 30);
     const auto found = run_exported(in_double(export_artifact(artifact)), x.to(torch::kDouble));
     const TensorPredictor predictor(artifact);

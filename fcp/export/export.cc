@@ -10,7 +10,9 @@
 #include "fcp/calibration/scored_network.h"
 #include "fcp/export/intervals.h"
 #include "fcp/export/labels.h"
+#include "fcp/network/half.h"
 #include "fcp/network/input_layout.h"
+#include "fcp/network/ops/types.h"
 #include "fcp/scores/cross_labels.h"
 #include "fcp/scores/head_outputs.h"
 
@@ -86,6 +88,50 @@ void drop_row_metadata(Graph& graph) {
   });
 }
 
+bool is_half(const TensorInfo& info) {
+  return info.type == torch::kHalf || info.type == torch::kBFloat16;
+}
+
+// A network in 16 bits computes in 32 here, as it does in fcp: its inputs and outputs keep their
+// names and types, and a Cast stands between.
+Graph with_half_ends(Graph graph, const Graph& original) {
+  const auto rename = [&](const std::string& from, const std::string& to) {
+    for (Node& node : graph.nodes) {
+      for (auto* names : {&node.inputs, &node.outputs}) {
+        std::replace(names->begin(), names->end(), from, to);
+      }
+    }
+  };
+  const auto cast = [](const std::string& from, const std::string& to, torch::ScalarType type) {
+    Node node;
+    node.op = "Cast";
+    node.name = to;
+    node.inputs = {from};
+    node.outputs = {to};
+    node.attributes["to"] = number_of_type(type);
+    return node;
+  };
+  for (const TensorInfo& input : original.inputs) {
+    if (!is_half(input)) continue;
+    const std::string inside = input.name + "/float32";
+    rename(input.name, inside);
+    graph.nodes.insert(graph.nodes.begin(), cast(input.name, inside, torch::kFloat));
+    for (TensorInfo& own : graph.inputs) {
+      if (own.name == input.name) own.type = input.type;
+    }
+  }
+  for (const TensorInfo& output : original.outputs) {
+    if (!is_half(output)) continue;
+    const std::string inside = output.name + "/float32";
+    rename(output.name, inside);
+    graph.nodes.push_back(cast(inside, output.name, output.type));
+    for (TensorInfo& own : graph.outputs) {
+      if (own.name == output.name) own.type = output.type;
+    }
+  }
+  return graph;
+}
+
 // A row of zeros through the backbone, for the shape of the feature.
 torch::Tensor example_feature(const Graph& network, const ScoredNetwork& predictor) {
   const TensorInfo& input = network.inputs[0];
@@ -147,7 +193,9 @@ std::vector<std::string> export_names(const CalibrationArtifact& artifact,
   return {start + "lower" + end, start + "upper" + end};
 }
 
-Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& options) {
+Graph export_artifact(const CalibrationArtifact& given, const ExportOptions& options) {
+  CalibrationArtifact artifact = given;
+  widen_half(artifact.network);
   check_levels(options.levels);
   check_calibration(artifact);
   check_score(artifact.score);
@@ -175,7 +223,7 @@ Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& 
   Graph graph = std::move(builder).finish();
   drop_row_metadata(graph);
   graph.metadata[kExported] = export_settings(artifact, options);
-  return unpack_inputs(graph);
+  return with_half_ends(unpack_inputs(graph), unpack_inputs(given.network));
 }
 
 }  // namespace fcp

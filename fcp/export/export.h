@@ -8,7 +8,7 @@
 //   cqr              low − r, high + r'
 //   nested           interval bound propagation at the fixed radius (export_ranges.h)
 //   feature_cqr      the same of two quantiles; a negative radius takes the inner ends
-//   linearized       μ ∓ r (‖∇g‖ + c s / 2), the gradient of a perceptron (export_slopes.h)
+//   linearized       μ ∓ r (‖∇g‖ + c s / 2), the gradient of the head (slopes.h)
 //   spread           μ ∓ r σ(v)
 //   quantiles        μ + q ∓ r (distance of the quantiles) (quantile_nodes.h)
 //   density          the gaps that are taken, by a comparison of all pairs (quantile_nodes.h); no
@@ -32,14 +32,20 @@
 //   intervals        each end moves outwards by ε (|end| + |prediction|); linearized also by
 //                    the roundoff of its derivatives (slopes.h)
 //   lac, aps, raps   logits that differ by d = ε max|z| change a probability by a factor of at most
-//                    exp(2d/T): p, or the sum of those after the label, is taken (1 + 3d/T) times
+//                    exp(2d/T): p, or the sum of those after the label, is taken exp(3d/T) times
 //   feature_margin   every difference z_j − z_k is taken 2d smaller
 //
-// So whatever fcp includes is included there, as long as the runtime's numbers are within ε of
-// fcp's, relative to the largest logit of the row or the size of the interval's ends. Networks lose
-// more than that only where their outputs are small differences of much larger numbers. Ranks of
-// labels (raps) whose logits are equal but for rounding may still change.
-// An interval of which single precision loses too much is refused (precision.h).
+// Outputs that are small differences of much larger numbers differ by more than that. Calibration
+// measures by how much (fcp/calibration/rounding.h), and regions are wider by 8 times the largest
+// difference δ, in proportion more for rows with larger numbers (precision.h):
+//
+//   intervals        each end by δ of the prediction, and what δ of a spread, of quantiles or of a
+//                    rectifier adds; nested, feature_cqr, linearized: the radius by δ of scores
+//   density          every gap that may be taken before another is taken (quantile_nodes.h)
+//   labels           d grows by δ of the logits
+//
+// An export whose δ is not small beside the radius is refused. Ranks of labels (raps) and predicted
+// labels (of groups) whose logits are equal but for rounding may still change.
 // Tested by tests/export/export_test.cc and, in ONNX Runtime, tests/cli/test_export.py.
 #pragma once
 

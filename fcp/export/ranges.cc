@@ -4,6 +4,8 @@
 #include <set>
 #include <type_traits>
 
+#include <torch/utils.h>
+
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
 #include "fcp/export/precision.h"
@@ -38,6 +40,15 @@ const std::set<std::string>& rising_ops() {
   return ops;
 }
 
+// Operators that rise by their attributes or inputs: a sum of one factor, numbers that are put in
+// their place or added to it.
+bool rises(const Node& node) {
+  if (node.op == "Einsum") return node.inputs.size() == 1;
+  if (node.op != "ScatterElements" && node.op != "ScatterND") return false;
+  const auto reduction = node.attributes.find("reduction");
+  return reduction == node.attributes.end() || std::get<std::string>(reduction->second) != "mul";
+}
+
 bool multiplies(const Node& node) {
   return node.op == "Gemm" || node.op == "MatMul" || node.op == "Conv" ||
          node.op == "ConvTranspose" || (node.op == "Einsum" && node.inputs.size() == 2);
@@ -65,6 +76,10 @@ RangeWriter::RangeWriter(GraphBuilder& builder, const std::shared_ptr<const Netw
     scale = torch::tensor(score.scale, torch::kDouble).to(feature.options());
     scale = scale.reshape(feature.sizes().slice(1));
   }
+  const torch::NoGradGuard no_gradients;
+  head->run({feature.narrow(0, 0, 1)}, [&](const Step& step, const Tensors&, const Tensors& found) {
+    if (step.node.op == "InstanceNormalization") examples_[step.node.outputs[0]] = found[0];
+  });
   ball_ = prepare_ball(head_, {feature.narrow(0, 0, 1), {}, score.norm, scale});
   first_ = first_outputs(head_, ball_);
 }
@@ -130,6 +145,7 @@ std::vector<Ends> RangeWriter::step_ends(size_t index, const std::vector<Ends>& 
   const bool pole = node.op == "Reciprocal";
   if (head_.plans[index].rule == BoundRule::kCurve && !pole) return curve(step, inputs);
   if (multiplies(node)) return product(step, inputs);
+  if (node.op == "InstanceNormalization") return {normalized_channels(step, inputs[0])};
   if (node.op == "LayerNormalization" || node.op == "Softmax") return {normalized(step, inputs)};
   if (node.op == "Sin" || node.op == "Cos") return {sine_ends(builder_, node, inputs[0])};
   if (node.op == "Sub") {
@@ -142,7 +158,7 @@ std::vector<Ends> RangeWriter::step_ends(size_t index, const std::vector<Ends>& 
   }
   if (node.op == "Mul" || node.op == "Div" || node.op == "BatchNormalization")
     return corners(node, inputs);
-  if (!rising_ops().contains(node.op)) refuse_range(node);
+  if (!rising_ops().contains(node.op) && !rises(node)) refuse_range(node);
   return at_both_ends(node, inputs);
 }
 
@@ -186,6 +202,7 @@ Ends RangeWriter::normalized(const Step& step, const std::vector<Ends>& inputs) 
 std::vector<Ends> RangeWriter::product(const Step& step, const std::vector<Ends>& inputs) {
   const size_t varying = inputs[0].fixed() ? 1 : 0;
   if (!inputs[1 - varying].fixed()) {
+    if (step.node.op == "Einsum") return {product_by_centers(step.node, inputs[0], inputs[1])};
     if (step.node.op != "MatMul" || builder_.graph().opset < 11) refuse_range(step.node);
     return {product_of_two(inputs[0], inputs[1])};
   }
@@ -227,6 +244,57 @@ Ends RangeWriter::product_of_two(const Ends& x, const Ends& y) {
   }
   return {builder_.reduce("ReduceSum", builder_.add("Min", corners), -2, /*keep=*/false),
           builder_.reduce("ReduceSum", builder_.add("Max", corners), -2, /*keep=*/false)};
+}
+
+// c d ± (|c| σ + ρ |d| + ρ σ) of c ± ρ and d ± σ: never narrower than the corners, which a sum over
+// any axes has no room for.
+Ends RangeWriter::product_by_centers(const Node& node, const Ends& x, const Ends& y) {
+  const std::string half = number(0.5);
+  const auto middle = [&](const Ends& ends) {
+    return builder_.add("Mul", {builder_.add("Add", {ends.lower, ends.upper}), half});
+  };
+  const auto reach = [&](const Ends& ends) {
+    return builder_.add("Mul", {builder_.add("Sub", {ends.upper, ends.lower}), half});
+  };
+  const std::string c = middle(x), d = middle(y), rho = reach(x), sigma = reach(y);
+  const auto times = [&](const std::string& a, const std::string& b) {
+    return builder_.copy(node, {a, b})[0];
+  };
+  const std::string around = builder_.add("Add", {builder_.add("Abs", {d}), sigma});
+  const std::string all =
+      builder_.add("Add", {times(builder_.add("Abs", {c}), sigma), times(rho, around)});
+  const std::string center = times(c, d);
+  return {builder_.add("Sub", {center, all}), builder_.add("Add", {center, all})};
+}
+
+// Each channel of a row is one row of a LayerNormalization.
+Ends RangeWriter::normalized_channels(const Step& step, const Ends& x) {
+  const auto constant = [&](size_t input) {
+    return head_.constants[static_cast<size_t>(step.inputs[input])];
+  };
+  const torch::Tensor scale = constant(1), bias = constant(2);
+  const torch::Tensor& example = examples_.at(step.node.outputs[0]);
+  if (!scale.defined() || !bias.defined() || example.dim() < 3) refuse_range(step.node);
+  const int64_t channels = example.size(1), each = example[0][0].numel();
+  const auto flat = [&](const std::string& end) {
+    return builder_.reshape_rows(end, {channels, each});
+  };
+  const auto found = step.node.attributes.find("epsilon");
+  const double epsilon =
+      found == step.node.attributes.end() ? 1e-5f : std::get<float>(found->second);
+  const Ends plain = layer_norm_ends(builder_, {flat(x.lower), flat(x.upper)}, torch::ones({each}),
+                                     torch::Tensor(), epsilon);
+  const std::vector<int64_t> column = {1, channels, 1};
+  const std::string factor = builder_.constant(scale.reshape(column));
+  const std::string shift = builder_.constant(bias.reshape(column));
+  const std::string at_lower = builder_.add("Mul", {plain.lower, factor});
+  const std::string at_upper = builder_.add("Mul", {plain.upper, factor});
+  const auto end = [&](const char* choice) {
+    const std::string chosen = builder_.add(choice, {at_lower, at_upper});
+    return builder_.reshape_rows(builder_.add("Add", {chosen, shift}),
+                                 example.sizes().slice(1).vec());
+  };
+  return {end("Min"), end("Max")};
 }
 
 std::vector<Ends> RangeWriter::curve(const Step& step, const std::vector<Ends>& inputs) {

@@ -7,7 +7,8 @@
 //   other curves  the least and the largest of f at both ends and at the turns inside [l, u]
 //   Sub           l − u', u − l'
 //   Mul, Div      by anything, by a constant: the least and the largest of the corners
-//   LayerNormalization, Softmax, Sin, Cos   special_ends.h
+//   Einsum        of two varying factors: c d ± (|c| σ + ρ |d| + ρ σ)
+//   LayerNormalization, InstanceNormalization, Softmax, Sin, Cos   special_ends.h
 //
 // An operator beyond these is refused by its name. Cost: two products a layer beside the network's
 // own, none for the first layer; the file grows by |W| of the later layers.
@@ -59,6 +60,8 @@ class RangeWriter {
   std::vector<Ends> product(const Step& step, const std::vector<Ends>& inputs);
   Ends unless_zero(const Ends& ends, const Ends& divisor);
   Ends product_of_two(const Ends& x, const Ends& y);
+  Ends product_by_centers(const Node& node, const Ends& x, const Ends& y);
+  Ends normalized_channels(const Step& step, const Ends& x);
   std::vector<Ends> curve(const Step& step, const std::vector<Ends>& inputs);
   std::vector<Ends> corners(const Node& node, const std::vector<Ends>& inputs);
   Ends around(const std::string& center, const torch::Tensor& reach, const std::string& factor);
@@ -69,7 +72,8 @@ class RangeWriter {
   PreparedHead head_;
   Ball ball_;
   FirstOutputs first_;
-  std::map<std::string, std::string> magnitudes_;  // |W| by W
+  std::map<std::string, std::string> magnitudes_;    // |W| by W
+  std::map<std::string, torch::Tensor> examples_{};  // outputs whose shapes the nodes need
 };
 
 }  // namespace fcp

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
+#include <utility>
 
+#include <c10/util/Exception.h>
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
@@ -15,9 +16,12 @@ namespace {
 // Of 1 − y² and y (1 − y) in single precision, relative to the largest slopes 1 and 1/4.
 constexpr double kDerivativeRoundoff = 0x1p-22;
 
+// The largest matrix of an affine operator that is written into the file.
+constexpr int64_t kLargestMatrix = int64_t{1} << 22;
+
 [[noreturn]] void refuse_slope(const Node& node) {
   fail(describe(node), ": its gradient is not written as ONNX nodes; linearized can be exported ",
-       "for perceptrons: Gemm, MatMul, Relu, LeakyRelu, Tanh, Sigmoid and constants");
+       "for affine operators, products and ordinary activations over rows");
 }
 
 // A network's value at an example, for the shapes.
@@ -33,161 +37,279 @@ std::map<std::string, torch::Tensor> example_values(const Network& head,
   return values;
 }
 
+// J of one tensor: [K, width] doubles while it is the same for all rows, then a node [N, K, width].
+struct Slope {
+  torch::Tensor constant;
+  std::string node;
+  torch::Tensor most;  // [K, width]: what |J| never exceeds; undefined: not known
+};
+
 class SlopeWriter {
  public:
   SlopeWriter(GraphBuilder& builder, const Network& head, const torch::Tensor& feature)
-      : builder_(builder), head_(head), values_(example_values(head, feature)) {}
+      : builder_(builder), head_(head), values_(example_values(head, feature)) {
+    values_[head.inputs()[0].name] = feature;
+    rows_ = feature.size(0);
+    names_.resize(head.constants().size());
+    names_[static_cast<size_t>(head.input_slots()[0])] = head.inputs()[0].name;
+    for (const Step& step : head.steps()) {
+      for (size_t i = 0; i < step.outputs.size(); ++i) {
+        if (step.outputs[i] < 0 || !depends(step)) continue;
+        names_[static_cast<size_t>(step.outputs[i])] = step.node.outputs[i];
+      }
+    }
+  }
 
   std::string write(size_t output, Norm norm) {
-    int slot = head_.output_slots()[output];
     const std::string& name = head_.outputs()[output].name;
-    if (!values_.contains(name)) fail("output '", name, "' is the feature itself");
+    if (name == head_.inputs()[0].name) fail("output '", name, "' is the feature itself");
     type_ = values_.at(name).scalar_type();
-    constant_ = most_ = torch::eye(values_.at(name).size(-1), torch::kDouble);
-    while (slot != head_.input_slots()[0]) {
-      const Step& step = producer(slot);
-      const size_t input = varying_input(step);
-      back(step, input);
-      slot = step.inputs[input];
+    const torch::Tensor one = torch::eye(values_.at(name).numel() / rows_, torch::kDouble);
+    slopes_[head_.output_slots()[output]] = {one, "", one};
+    const std::vector<Step>& steps = head_.steps();
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+      const auto found = slopes_.find(step->outputs[0]);
+      if (found != slopes_.end() && depends(*step)) back(*step, found->second);
     }
-    return reduced(norm);
+    const auto found = slopes_.find(head_.input_slots()[0]);
+    if (found == slopes_.end()) fail("output '", name, "' does not depend on the feature");
+    row_ = values_.at(name).sizes().slice(1).vec();
+    return reduced(found->second, norm);
   }
 
  private:
-  const Step& producer(int slot) const {
-    for (const Step& step : head_.steps()) {
-      if (step.outputs[0] != slot) continue;
-      if (values_.at(step.node.outputs[0]).dim() != 2) refuse_slope(step.node);
-      return step;
-    }
-    fail("linearized can be exported for a chain of layers alone");
+  // Whether numbers of the feature reach the step, and not its shape alone.
+  bool depends(const Step& step) const {
+    if (step.node.op == "Shape" || step.node.op == "Size") return false;
+    return std::any_of(step.inputs.begin(), step.inputs.end(),
+                       [&](int slot) { return varies(slot); });
   }
+  bool varies(int slot) const { return slot >= 0 && !names_[static_cast<size_t>(slot)].empty(); }
 
-  // The only input that is not a constant.
-  size_t varying_input(const Step& step) const {
-    std::optional<size_t> found;
+  void back(const Step& step, const Slope& slope) {
+    const torch::Tensor& value = values_.at(step.node.outputs[0]);
+    if (value.dim() < 1 || value.size(0) != rows_ || !value.is_floating_point()) {
+      refuse_slope(step.node);
+    }
+    std::vector<bool> constant;
+    size_t varying = 0;
+    for (const int slot : step.inputs) {
+      constant.push_back(!varies(slot));
+      if (varies(slot)) ++varying;
+    }
+    const bool affine = step.op->bound_rule(constant) == BoundRule::kAffine;
     for (size_t i = 0; i < step.inputs.size(); ++i) {
-      if (step.inputs[i] < 0 || constant_of(step, i).defined()) continue;
-      if (found) refuse_slope(step.node);
-      found = i;
+      if (constant[i]) continue;
+      const std::string& op = step.node.op;
+      if (affine) {
+        add(step.inputs[i], through_layer(slope, matrix_of(step, i)));
+      } else if (varying == 1 && step.inputs.size() >= 1 && i == 0 && op != "Mul" && op != "Div") {
+        add(step.inputs[i], through_activation(slope, step));
+      } else if ((op == "Mul" || op == "Div") && step.inputs.size() == 2) {
+        add(step.inputs[i], times(slope, factor_of(step, i), torch::Tensor()));
+      } else {
+        refuse_slope(step.node);
+      }
     }
-    if (!found) refuse_slope(step.node);
-    return *found;
   }
 
-  const torch::Tensor& constant_of(const Step& step, size_t input) const {
-    return head_.constants()[static_cast<size_t>(step.inputs[input])];
-  }
-
-  void back(const Step& step, size_t input) {
-    const Node& node = step.node;
-    const std::string& op = node.op;
-    if ((op == "Gemm" || op == "MatMul") && input == 0) {
-      through_layer(matrix_of(step));
-    } else if (op == "Add" || op == "Identity" || op == "Dropout" || (op == "Sub" && input == 0)) {
+  // Sums of what several readers of a tensor contribute.
+  void add(int slot, const Slope& part) {
+    const auto [entry, fresh] = slopes_.emplace(slot, part);
+    if (fresh) return;
+    Slope& all = entry->second;
+    all.most = all.most.defined() && part.most.defined() ? all.most + part.most : torch::Tensor();
+    if (all.constant.defined() && part.constant.defined()) {
+      all.constant = all.constant + part.constant;
       return;
-    } else if (op == "Sub") {
-      scale(torch::full({1}, -1, torch::kDouble));
-    } else if (op == "Mul" || (op == "Div" && input == 0)) {
-      const torch::Tensor factor = constant_of(step, 1 - input).to(torch::kDouble);
-      if (factor.numel() != 1 && factor.numel() != factor.size(-1)) refuse_slope(node);
-      scale(op == "Mul" ? factor.flatten() : factor.flatten().reciprocal());
-    } else {
-      through_activation(node);
+    }
+    all.node = builder_.add("Add", {as_node(all), as_node(part)});
+    all.constant = torch::Tensor();
+  }
+
+  std::string as_node(const Slope& slope) {
+    if (!slope.constant.defined()) return slope.node;
+    return builder_.constant(slope.constant.to(type_).unsqueeze(0));
+  }
+
+  // [outputs, inputs] of an affine operator, by the columns that it makes of a basis.
+  torch::Tensor matrix_of(const Step& step, size_t varying) const {
+    const torch::Tensor& from = values_.at(names_[static_cast<size_t>(step.inputs[varying])]);
+    const torch::Tensor& to = values_.at(step.node.outputs[0]);
+    const int64_t width = from.numel() / rows_, height = to.numel() / rows_;
+    if (width * height > kLargestMatrix) {
+      fail(describe(step.node), ": its gradient would take a matrix of ", width, " x ", height,
+           " numbers, more than export writes");
+    }
+    const torch::NoGradGuard no_gradients;
+    Tensors inputs;
+    for (const int slot : step.inputs) {
+      torch::Tensor value;
+      if (varies(slot)) {
+        value = torch::zeros_like(values_.at(names_[static_cast<size_t>(slot)]));
+      } else if (slot >= 0) {
+        value = constant_of(slot);
+      }
+      inputs.push_back(value.defined() && value.is_floating_point() ? value.to(torch::kDouble)
+                                                                    : value);
+    }
+    const torch::Tensor zero = inputs[varying];
+    try {
+      const auto first_row = [&] { return step.op->forward(inputs)[0].reshape({rows_, -1})[0]; };
+      const torch::Tensor offset = first_row().clone();
+      torch::Tensor matrix = torch::empty({height, width}, torch::kDouble);
+      for (int64_t i = 0; i < width; ++i) {
+        torch::Tensor unit = torch::zeros({rows_, width}, torch::kDouble);
+        unit[0][i] = 1;
+        inputs[varying] = unit.reshape(zero.sizes());
+        matrix.select(1, i).copy_(first_row() - offset);
+      }
+      return matrix;
+    } catch (const c10::Error&) {
+      refuse_slope(step.node);
     }
   }
 
-  // [outputs, inputs] of y = x M'.
-  static torch::Tensor matrix_of(const Step& step, const torch::Tensor& weight) {
-    const auto attribute = [&](const char* name, auto fallback) {
-      const auto found = step.node.attributes.find(name);
-      if (found == step.node.attributes.end()) return fallback;
-      return std::get<decltype(fallback)>(found->second);
+  // A tensor that is the same for all rows: a constant, or what the example makes of shapes.
+  torch::Tensor constant_of(int slot) const {
+    const torch::Tensor& known = head_.constants()[static_cast<size_t>(slot)];
+    if (known.defined()) return known;
+    for (const Step& step : head_.steps()) {
+      for (size_t i = 0; i < step.outputs.size(); ++i) {
+        if (step.outputs[i] == slot) return values_.at(step.node.outputs[i]);
+      }
+    }
+    return {};
+  }
+
+  Slope through_layer(const Slope& slope, const torch::Tensor& matrix) {
+    Slope before;
+    if (slope.most.defined()) before.most = slope.most.matmul(matrix.abs());
+    if (slope.constant.defined()) {
+      before.constant = slope.constant.matmul(matrix);
+    } else {
+      before.node = builder_.add("MatMul", {slope.node, builder_.constant(matrix.to(type_))});
+    }
+    return before;
+  }
+
+  // J ⊙ the numbers of a tensor [N, …]; `largest`: what these never exceed, where that is known.
+  Slope times(const Slope& slope, const std::string& factor, const torch::Tensor& largest) {
+    Slope before;
+    before.node = builder_.add("Mul", {as_node(slope), builder_.reshape_rows(factor, {1, -1})});
+    if (slope.most.defined() && largest.defined()) before.most = slope.most * largest;
+    return before;
+  }
+
+  // What the slope of a product or quotient with respect to input i is, as a tensor of the graph.
+  std::string factor_of(const Step& step, size_t i) {
+    const auto& [a, b] = std::pair(step.inputs[0], step.inputs[1]);
+    for (const int slot : {a, b}) {
+      if (!varies(slot) || values_.at(names_[static_cast<size_t>(slot)]).sizes() !=
+                               values_.at(step.node.outputs[0]).sizes()) {
+        refuse_slope(step.node);
+      }
+    }
+    const std::string& other = tensor(names_[static_cast<size_t>(i == 0 ? b : a)], step);
+    if (step.node.op == "Mul") return other;
+    const std::string& divisor = tensor(names_[static_cast<size_t>(b)], step);
+    if (i == 0) return builder_.add("Reciprocal", {divisor});
+    const std::string& y = tensor(step.node.outputs[0], step);
+    return builder_.add("Neg", {builder_.add("Div", {y, divisor})});
+  }
+
+  // A tensor that the network's file has as well.
+  const std::string& tensor(const std::string& name, const Step& step) const {
+    if (!builder_.has(name)) refuse_slope(step.node);
+    return name;
+  }
+
+  Slope through_activation(const Slope& slope, const Step& step) {
+    const Node& node = step.node;
+    const std::string& x = tensor(names_[static_cast<size_t>(step.inputs[0])], step);
+    const std::string& y = tensor(node.outputs[0], step);
+    const auto op = [&](const char* name, std::vector<std::string> inputs) {
+      return builder_.add(name, std::move(inputs));
     };
-    if (weight.dim() != 2 || attribute("transA", int64_t{0}) != 0) refuse_slope(step.node);
-    const torch::Tensor matrix = attribute("transB", int64_t{0}) != 0 ? weight : weight.t();
-    return matrix.to(torch::kDouble) * static_cast<double>(attribute("alpha", 1.0f));
-  }
-  torch::Tensor matrix_of(const Step& step) const { return matrix_of(step, constant_of(step, 1)); }
-
-  void through_layer(const torch::Tensor& matrix) {
-    most_ = most_.matmul(matrix.abs());
-    if (constant_.defined()) {
-      constant_ = constant_.matmul(matrix);
-    } else {
-      node_ = builder_.add("MatMul", {node_, builder_.constant(matrix.to(type_))});
+    const auto attribute = [&](const char* name, float fallback) {
+      const auto found = node.attributes.find(name);
+      return found == node.attributes.end() ? fallback : std::get<float>(found->second);
+    };
+    const auto largest = [](double most) { return torch::full({1}, most, torch::kDouble); };
+    if (node.op == "Relu" || node.op == "LeakyRelu") {
+      const double below = node.op == "Relu" ? 0 : attribute("alpha", 0.01f);
+      const std::string positive = op("Greater", {x, number(0)});
+      return times(slope, op("Where", {positive, number(1), number(below)}),
+                   largest(std::max(1.0, std::abs(below))));
     }
-  }
-
-  void scale(const torch::Tensor& factor) {  // [1] or [width]
-    most_ = most_ * factor.abs();
-    if (constant_.defined()) {
-      constant_ = constant_ * factor;
-    } else {
-      node_ = builder_.add("Mul", {node_, builder_.constant(factor.to(type_))});
-    }
-  }
-
-  void through_activation(const Node& node) {
-    const std::string slope = builder_.reshape_rows(activation_slope(node), {1, -1});
-    if (constant_.defined()) {
-      node_ = builder_.constant(constant_.to(type_).unsqueeze(0));
-      constant_ = torch::Tensor();
-    }
-    node_ = builder_.add("Mul", {node_, slope});
-  }
-
-  // f' at the network's own tensors, [N, width].
-  std::string activation_slope(const Node& node) {
-    const std::string& y = node.outputs[0];
-    if (node.op == "Tanh" || node.op == "Sigmoid") ++cancelling_;
-    if (node.op == "Sigmoid") most_ = most_ * 0.25;  // its largest slope
     if (node.op == "Tanh") {
-      return builder_.add("Sub", {number(1), builder_.add("Mul", {y, y})});
+      ++cancelling_;
+      return times(slope, op("Sub", {number(1), op("Mul", {y, y})}), largest(1));
     }
     if (node.op == "Sigmoid") {
-      return builder_.add("Mul", {y, builder_.add("Sub", {number(1), y})});
+      ++cancelling_;
+      return times(slope, op("Mul", {y, op("Sub", {number(1), y})}), largest(0.25));
     }
-    if (node.op != "Relu" && node.op != "LeakyRelu") refuse_slope(node);
-    double below = 0;
-    if (node.op == "LeakyRelu") {
-      const auto alpha = node.attributes.find("alpha");
-      below = alpha == node.attributes.end() ? 0.01 : std::get<float>(alpha->second);
+    if (node.op == "Softplus") return times(slope, op("Sigmoid", {x}), largest(1));
+    if (node.op == "Exp") return times(slope, y, {});
+    if (node.op == "Sqrt") return times(slope, op("Div", {number(0.5), y}), {});
+    if (node.op == "Log") return times(slope, op("Reciprocal", {x}), {});
+    if (node.op == "Erf") {
+      const std::string bell = op("Exp", {op("Neg", {op("Mul", {x, x})})});
+      return times(slope, op("Mul", {bell, number(2 / std::sqrt(M_PI))}), largest(1.13));
     }
-    most_ = most_ * std::max(1.0, std::abs(below));
-    const std::string positive = builder_.add("Greater", {node.inputs[0], number(0)});
-    return builder_.add("Where", {positive, number(1), number(below)});
+    if (node.op == "Softsign") {
+      const std::string root = op("Reciprocal", {op("Add", {op("Abs", {x}), number(1)})});
+      return times(slope, op("Mul", {root, root}), largest(1));
+    }
+    if (node.op == "Abs") return times(slope, op("Sign", {x}), largest(1));
+    if (node.op == "Elu") {
+      const double alpha = attribute("alpha", 1);
+      const std::string below = op("Add", {y, number(alpha)});
+      return times(slope, op("Where", {op("Greater", {x, number(0)}), number(1), below}),
+                   largest(std::max(1.0, std::abs(alpha))));
+    }
+    refuse_slope(node);
   }
 
   std::string number(double value) { return builder_.constant(torch::full({1}, value, type_)); }
 
-  std::string reduced(Norm norm) {
-    if (constant_.defined()) {
-      return builder_.constant(dual_norm(constant_, norm).to(type_).unsqueeze(0));
+  std::string reduced(const Slope& slope, Norm norm) {
+    if (slope.constant.defined()) {
+      return constant_row(dual_norm(slope.constant, norm));
     }
-    const std::string plain = reduced_node(norm);
-    if (cancelling_ == 0) return plain;
-    const torch::Tensor slack = dual_norm(most_, norm) * (cancelling_ * kDerivativeRoundoff);
-    return builder_.add("Add", {plain, builder_.constant(slack.to(type_).unsqueeze(0))});
+    std::string norms = reduced_node(slope.node, norm);
+    if (row_.size() != 1) norms = builder_.reshape_rows(norms, row_);
+    if (cancelling_ == 0 || !slope.most.defined()) return norms;
+    const torch::Tensor slack = dual_norm(slope.most, norm) * (cancelling_ * kDerivativeRoundoff);
+    return builder_.add("Add", {norms, constant_row(slack)});
   }
 
-  std::string reduced_node(Norm norm) {
+  // Numbers [K] in the shape of one row of the output.
+  std::string constant_row(const torch::Tensor& numbers) {
+    std::vector<int64_t> shape = row_;
+    shape.insert(shape.begin(), 1);
+    return builder_.constant(numbers.to(type_).reshape(shape));
+  }
+
+  std::string reduced_node(const std::string& node, Norm norm) {
     if (norm == Norm::kTwo) {
-      const std::string squares = builder_.add("Mul", {node_, node_});
+      const std::string squares = builder_.add("Mul", {node, node});
       return builder_.add("Sqrt", {builder_.reduce("ReduceSum", squares, 2, false)});
     }
-    const std::string sizes = builder_.add("Abs", {node_});
+    const std::string sizes = builder_.add("Abs", {node});
     return builder_.reduce(norm == Norm::kInf ? "ReduceSum" : "ReduceMax", sizes, 2, false);
   }
 
   GraphBuilder& builder_;
   const Network& head_;
   std::map<std::string, torch::Tensor> values_;
+  std::vector<std::string> names_;  // by slot; empty: the same for all rows
+  std::map<int, Slope> slopes_;     // by slot
+  int64_t rows_ = 1;                // of the example
+  std::vector<int64_t> row_;        // the shape of a row of the output
   torch::ScalarType type_ = torch::kFloat;
-  torch::Tensor constant_;  // J [K, width] while it is the same for all rows;
-  std::string node_;        // then [N, K, width]
-  torch::Tensor most_;      // [K, width]: what |J| never exceeds
-  double cancelling_ = 0;   // activations whose derivative cancels
+  double cancelling_ = 0;  // activations whose derivative cancels
 };
 
 }  // namespace

@@ -1,16 +1,17 @@
-// The gradient of a perceptron written as ONNX nodes, and its dual norm: what `linearized` needs.
+// The gradient of a head written as ONNX nodes, and its dual norm: what `linearized` needs.
 //
-// Backwards from the outputs, J = ∂y/∂t for each tensor t on the way, [N, K, width of t]:
+// Backwards from the outputs, J = ∂y/∂t for each tensor t, [N, K, numbers of t], which its readers
+// add up:
 //
-//   Gemm, MatMul     J ← J W                a constant until the first activation is met
-//   activation f     J ← J ⊙ f'(t)          Relu: t > 0; Tanh: 1 − f²; …
-//   Mul, Div by c    J ← J ⊙ c, J ⊙ 1/c;    Add, Sub of constants: J
+//   affine operators A   J ← J A                a constant until the first activation is met
+//   activation f         J ← J ⊙ f'(t)          Relu: t > 0; Tanh: 1 − f²; …
+//   a · b, a / b         J ⊙ b and J ⊙ a, …     of equal shapes
 //
 // f' of a saturated Tanh or Sigmoid is a difference that cancels: it is known to within δ = 2^-22.
 // The norm is therefore written larger by what A such activations can lose, A δ ‖Π |W|‖, with the
 // largest slope of each activation on the way: whatever fcp computes is at most that.
 //
-// Assumes a chain of these operators over rows of numbers; another one is refused by its name.
+// Assumes these operators over rows; another one is refused by its name.
 // Cost: K times the products of the head. Tested by tests/export/export_test.cc.
 #pragma once
 
@@ -24,8 +25,8 @@
 
 namespace fcp {
 
-// The dual norm of the gradient of each number of one output of the head, [N, K] or [1, K];
-// `feature` [1, D] is an example.
+// The dual norm of the gradient of each number of one output of the head, in its shape, of N rows
+// or one for all; `feature` [1, …] is an example.
 std::string write_slopes(GraphBuilder& builder, const Network& head, size_t output,
                          const torch::Tensor& feature, Norm norm);
 

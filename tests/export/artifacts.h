@@ -45,6 +45,17 @@ inline CalibrationArtifact calibrated_on_noise(const Graph& graph, const ScoreOp
   return artifact;
 }
 
+// The same, and what rounding does on rows [N, …] is measured, as calibration does.
+inline CalibrationArtifact measured_on(CalibrationArtifact artifact, const torch::Tensor& x) {
+  std::vector<double> radii;
+  for (const Level& level : {Level(0.5), Level(0.1)}) {
+    const std::vector<double> radius = artifact.radius(level);
+    if (!radius.empty()) radii.push_back(radius[0]);
+  }
+  artifact.rounding = measure_rounding(artifact.network, artifact.score, artifact.cut, x, radii);
+  return artifact;
+}
+
 // Largest difference of two ends, relative to `size` [N, 1].
 inline double difference(const torch::Tensor& found, const torch::Tensor& expected,
                          const torch::Tensor& size) {

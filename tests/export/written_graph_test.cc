@@ -152,7 +152,7 @@ TEST(Export, SaysWhyNot) {
   bad = good;
   bad.score.name = "linearized";
   for (Node& node : bad.network.nodes) {
-    if (node.op == "Relu") node.op = "Softplus";
+    if (node.op == "Relu") node.op = "Selu";
   }
   expect_refused(bad, "its gradient is not written as ONNX nodes");
   EXPECT_THAT(

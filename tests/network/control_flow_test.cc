@@ -67,6 +67,24 @@ Graph looping() {
   return graph;
 }
 
+// ONNX Runtime refuses a body whose counter does not say that it is a single number.
+TEST(ControlFlow, ShapesOfABodyAreWrittenAgain) {
+  Graph graph = looping();
+  auto& body = std::get<Subgraph>(graph.nodes[0].attributes.at("body"));
+  Graph changed = *body;
+  changed.inputs[0].known_rank = true;         // a single number
+  changed.inputs[2] = make_info("s", {7, 2});  // which the rows contradict
+  body = std::make_shared<const Graph>(changed);
+  const Graph again = parse_onnx(serialize_onnx(graph), "written");
+  const auto& kept = *std::get<Subgraph>(again.nodes[0].attributes.at("body"));
+  EXPECT_TRUE(kept.inputs[0].known_rank);
+  EXPECT_TRUE(kept.inputs[0].shape.empty());
+  EXPECT_FALSE(kept.inputs[1].known_rank);
+  EXPECT_EQ(kept.inputs[2].shape, (std::vector<int64_t>{7, 2}));
+  const Tensors inputs = {torch::ones({3, 2}), torch::tensor(int64_t{2})};
+  EXPECT_TRUE(torch::equal(Network(again).run(inputs)[0], Network(looping()).run(inputs)[0]));
+}
+
 TEST(ControlFlow, ALoopEndsByItsCountOrItsCondition) {
   const Graph graph = looping();
   const Network network(graph), again(parse_onnx(serialize_onnx(graph), "again"));

@@ -96,6 +96,20 @@ TEST(InputLayout, NodesThatReadTheRowsGetThemTogetherAgain) {
   EXPECT_TRUE(torch::allclose(outputs[1].flatten(), rows_of(inputs).sum(1)));
 }
 
+// An export of a score on the rows repeats nodes of the packing, whose constants it reads.
+TEST(InputLayout, TensorsOfThePackingThatAreReadStay) {
+  const Graph graph = make_several_inputs();
+  Graph packed = pack_inputs(graph, layout_of_several());
+  Node twin = packed.nodes[0];
+  twin.name = "twin";
+  twin.outputs = {"twin"};
+  packed.nodes.push_back(twin);
+  packed.outputs.push_back(make_info("twin"));
+  Graph unpacked = unpack_inputs(packed);
+  sort_and_check(unpacked);  // every input of a node is there
+  EXPECT_EQ(unpacked.inputs.size(), graph.inputs.size());
+}
+
 TEST(InputLayout, RefusesWhatDoesNotFit) {
   const std::vector<TensorInfo> inputs = make_several_inputs().inputs;
   const auto complaint = [&](const std::vector<std::vector<int64_t>>& shapes) -> std::string {

@@ -11,6 +11,7 @@
 #include "fcp/network/network.h"
 #include "fcp/network/onnx_reader.h"
 #include "fcp/pipeline/input_numbers.h"
+#include "fcp/pipeline/network_inputs.h"
 #include "fcp/pipeline/run_network.h"
 #include "fcp/scores/head_outputs.h"
 
@@ -93,9 +94,10 @@ void run_verb(const RunVerbOptions& options) {
   Context context = start(options.common);
   context.batch = options.data.batch;
   torch::NoGradGuard no_grad;
-  const Graph graph = with_rows_first(read_onnx(options.model));
+  Graph graph = with_rows_first(read_onnx(options.model));
   std::unique_ptr<Network> network;
   try {
+    name_text_columns(graph);
     network = std::make_unique<Network>(
         part_between(graph, options.from, options.to),
         NetworkOptions{.fold_batch_norm = !options.keep_batch_norm, .device = context.device});

@@ -13,6 +13,7 @@
 #include "fcp/network/onnx_writer.h"
 #include "fcp/pipeline/context.h"
 #include "fcp/pipeline/input_numbers.h"
+#include "fcp/pipeline/network_inputs.h"
 
 #include "python/arrays.h"
 #include "python/module.h"
@@ -28,6 +29,13 @@ Shapes shapes_of(const std::vector<TensorInfo>& tensors) {
   Shapes shapes;
   for (const TensorInfo& tensor : tensors) shapes.emplace_back(tensor.name, tensor.shape);
   return shapes;
+}
+
+// The network as it takes rows and columns.
+Graph as_rows_take(const Graph& network) {
+  Graph changed = with_rows_first(network);
+  name_text_columns(changed);
+  return changed;
 }
 
 // The graph without the outputs that only name tensors, which stay where they are.
@@ -86,7 +94,7 @@ void bind_network(py::module_& module) {
           "read",
           [](const std::string& path) {
             py::gil_scoped_release unlocked;
-            return std::make_shared<LoadedNetwork>(with_rows_first(read_onnx(path)), path);
+            return std::make_shared<LoadedNetwork>(as_rows_take(read_onnx(path)), path);
           },
           py::arg("path"))
       .def_static(
@@ -96,7 +104,7 @@ void bind_network(py::module_& module) {
             const std::string_view view = bytes;
             py::gil_scoped_release unlocked;
             return std::make_shared<LoadedNetwork>(
-                with_rows_first(without_outputs(parse_onnx(view, name), dropped_outputs)), name);
+                as_rows_take(without_outputs(parse_onnx(view, name), dropped_outputs)), name);
           },
           py::arg("bytes"), py::arg("name"),
           py::arg("dropped_outputs") = std::vector<std::string>())

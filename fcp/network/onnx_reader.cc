@@ -16,11 +16,18 @@
 #include "fcp/network/inline_if.h"
 #include "fcp/network/onnx_nodes.h"
 #include "fcp/network/onnx_tensor.h"
+#include "fcp/network/ops/ml/text_inputs.h"
 
 namespace fcp {
 namespace {
 
-TensorInfo read_info(const onnx::ValueInfoProto& message, const std::string& file) {
+bool is_text(const onnx::ValueInfoProto& message) {
+  return message.type().tensor_type().elem_type() == onnx::TensorProto::STRING;
+}
+
+// The type of text counts as that of the numbers it will become.
+TensorInfo read_info(const onnx::ValueInfoProto& message, const std::string& file,
+                     bool text_allowed = false) {
   TensorInfo info;
   info.name = message.name();
   if (info.name.empty()) fail(file, ": an input or output has no name");
@@ -28,13 +35,13 @@ TensorInfo read_info(const onnx::ValueInfoProto& message, const std::string& fil
     fail(file, ": '", info.name, "' is not a tensor (sequences and maps are not supported)");
   }
   const auto& tensor = message.type().tensor_type();
-  const std::optional<torch::ScalarType> type = torch_type(tensor.elem_type());
+  std::optional<torch::ScalarType> type = torch_type(tensor.elem_type());
+  if (is_text(message) && text_allowed) type = torch::kFloat;
   if (!type) {
-    const bool text = tensor.elem_type() == onnx::TensorProto::STRING;
     fail(file, ": '", info.name, "' has ",
-         text ? "strings, expected numbers: encode them before "
-                "the network"
-              : concat("the unsupported element type ", tensor.elem_type()));
+         is_text(message) ? "strings, expected numbers: encode them before "
+                            "the network"
+                          : concat("the unsupported element type ", tensor.elem_type()));
   }
   info.type = *type;
   info.known_rank = tensor.has_shape();
@@ -170,8 +177,9 @@ std::optional<std::set<std::string>> needed_tensors(const onnx::GraphProto& grap
   return needed;
 }
 
-void read_tensors(const onnx::GraphProto& message, const std::string& file,
-                  const std::string& folder, Graph& graph) {
+// Returns the inputs that are text.
+std::vector<std::string> read_tensors(const onnx::GraphProto& message, const std::string& file,
+                                      const std::string& folder, Graph& graph) {
   graph.outputs = read_outputs(message, file);
   const auto needed = needed_tensors(message, graph.outputs);
   const auto wanted = [&](const std::string& name) { return !needed || needed->contains(name); };
@@ -188,11 +196,13 @@ void read_tensors(const onnx::GraphProto& message, const std::string& file,
     graph.nodes.push_back(is_zip_map(node) ? tensor_instead_of_maps(node)
                                            : read_node(node, file, folder));
   }
+  std::vector<std::string> texts;
   for (const auto& input : message.input()) {
-    if (!graph.initializers.contains(input.name()) && wanted(input.name())) {
-      graph.inputs.push_back(read_info(input, file));
-    }
+    if (graph.initializers.contains(input.name()) || !wanted(input.name())) continue;
+    graph.inputs.push_back(read_info(input, file, /*text_allowed=*/true));
+    if (is_text(input)) texts.push_back(input.name());
   }
+  return texts;
 }
 
 // The tensors of the graph up to a node, as far as they do not need others.
@@ -249,10 +259,11 @@ Graph graph_from(onnx::ModelProto& model, const std::string& file, const std::st
   graph.opset = opset;
   graph.domains = read_domains(model);
   graph.ir_version = model.ir_version();
-  read_tensors(message, file, folder, graph);
+  const std::vector<std::string> texts = read_tensors(message, file, folder, graph);
   for (const auto& entry : model.metadata_props()) graph.metadata[entry.key()] = entry.value();
   try {
     sort_and_check(graph);
+    number_texts(graph, texts);
     check_weights(graph);
   } catch (const Error& error) {
     fail(file, ": ", error.what());

@@ -13,6 +13,7 @@
 #include "fcp/data/record.h"
 #include "fcp/network/input_layout.h"
 #include "fcp/network/missing_values.h"
+#include "fcp/network/ops/ml/text_inputs.h"
 #include "fcp/pipeline/open_data.h"
 
 namespace fcp {
@@ -155,7 +156,8 @@ void check_input_numbers(const torch::Tensor& x, const Graph& network,
 
 MissingNumbers::MissingNumbers(const Graph& network, const std::string& input) {
   const auto encoding = network.metadata.find(kEncodingKey);
-  all_ = encoding != network.metadata.end() && accepts_missing(parse_encoding(encoding->second));
+  all_ = encoding != network.metadata.end() && !network.metadata.contains(kTextsKey) &&
+         accepts_missing(parse_encoding(encoding->second));
   const auto own =
       std::find_if(network.inputs.begin(), network.inputs.end(),
                    [&](const TensorInfo& info) { return input.empty() || info.name == input; });
@@ -199,6 +201,7 @@ std::unique_ptr<RowSource> with_checked_numbers(std::unique_ptr<RowSource> rows,
     any = std::any_of(layout.places.begin(), layout.places.end(),
                       [&](const InputPlace& place) { return checked(place.input); });
   }
+  any = any || network.metadata.contains(kTextsKey);  // whose encoding makes NaN of empty cells
   if (!any && !missing.any()) return rows;
   return std::make_unique<CheckedRows>(std::move(rows), network, missing);
 }

@@ -1,14 +1,17 @@
 #include "fcp/pipeline/network_inputs.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/data/archive_rows.h"
+#include "fcp/data/encoding_text.h"
 #include "fcp/data/npz.h"
 #include "fcp/data/row_parts.h"
 #include "fcp/network/batch_axis.h"
 #include "fcp/network/input_layout.h"
+#include "fcp/network/ops/ml/text_inputs.h"
 
 namespace fcp {
 namespace {
@@ -170,8 +173,38 @@ std::unique_ptr<RowSource> open_archives(const DataOptions& options, const Input
 
 }  // namespace
 
+void name_text_columns(Graph& network) {
+  const std::vector<TextInput> texts = text_inputs(network);
+  if (texts.empty() || network.metadata.contains(kEncodingKey)) return;
+  CsvEncoding encoding;
+  std::vector<std::vector<int64_t>> shapes;
+  for (const TensorInfo& input : network.inputs) {
+    const auto text = std::find_if(texts.begin(), texts.end(),
+                                   [&](const TextInput& one) { return one.name == input.name; });
+    if (!input.known_rank || input.shape.empty() ||
+        std::count(input.shape.begin() + 1, input.shape.end(), kDynamic) > 0) {
+      fail("input '", input.name, "' leaves its size open, beside inputs of text");
+    }
+    shapes.emplace_back(input.shape.begin() + 1, input.shape.end());
+    int64_t count = 1;
+    for (const int64_t size : shapes.back()) count *= size;
+    const bool is_text = text != texts.end();
+    for (std::string& name : columns_of_input(input.name, is_text ? text->columns : count)) {
+      encoding.positions.push_back(encoding.columns.size());
+      encoding.columns.push_back(std::move(name));
+      encoding.categories.push_back(is_text ? text->categories : Names());
+      // Which numbers may be missing, the network says (missing_values.h).
+      encoding.means.push_back(is_text ? 0 : std::numeric_limits<float>::quiet_NaN());
+    }
+  }
+  encoding.width = encoding.columns.size();
+  network.metadata[kEncodingKey] = encoding_text(encoding);
+  if (network.inputs.size() > 1) network = pack_inputs(network, layout_of(network.inputs, shapes));
+}
+
 void pack_for_rows(const DataOptions& options, Graph& network) {
   network = with_rows_first(network);
+  name_text_columns(network);
   if (network.inputs.size() < 2) return;
   if (are_images(options)) {
     fail("the network has ", network.inputs.size(), " inputs; images are rows of one");

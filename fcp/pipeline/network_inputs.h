@@ -6,6 +6,8 @@
 //   the numbers of the input `ids`; where the columns have other names, all of them in the order
 //   of the inputs, whose shapes the network must then fix.
 //
+// A network that takes text reads CSV files alone, by the names of its inputs.
+//
 // Tested by tests/pipeline/network_inputs_test.cc, tests/python/test_inputs.py.
 #pragma once
 
@@ -16,6 +18,11 @@
 #include "fcp/pipeline/open_data.h"
 
 namespace fcp {
+
+// Of a network that takes text (text_inputs.h): it remembers how a table's columns, called after its
+// inputs, become numbers, as networks do that fcp trained; several inputs are packed. Other networks
+// stay as they are.
+void name_text_columns(Graph& network);
 
 // Makes the network take rows: puts them first (batch_axis.h), and packs the inputs of one that has
 // several (input_layout.h), by the shapes that its file and these rows tell.

@@ -12,6 +12,7 @@
 #include "fcp/images/image_rows.h"
 #include "fcp/images/image_text.h"
 #include "fcp/network/input_layout.h"
+#include "fcp/network/ops/ml/text_inputs.h"
 #include "fcp/pipeline/image_inputs.h"
 #include "fcp/pipeline/input_numbers.h"
 #include "fcp/pipeline/network_inputs.h"
@@ -113,6 +114,12 @@ std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* ne
                                 MissingNumbers(*network));
   }
   if (options.needs_target && options.target.empty()) fail_option("target", "is required");
+  if (network != nullptr && network->metadata.contains(kTextsKey) &&
+      holds_array(file_list(options.data)[0])) {
+    fail(file_list(options.data)[0],
+         ": holds an array, and the network takes text; expected a CSV ",
+         "file with columns called after its inputs");
+  }
   CsvOptions csv = options.csv;
   if (network != nullptr && network->metadata.contains(kEncodingKey)) {
     for (const auto& [name, given] :

@@ -206,6 +206,11 @@ bool ServedModel::names_inputs(const TensorRequest& request) const {
   if (encoding_ && encoding_->columns.size() == 1 && encoding_->columns[0] == inputs_[0].name) {
     return false;
   }
+  const bool text =
+      std::any_of(request.inputs.begin(), request.inputs.end(), [](const RequestTensor& one) {
+        return std::holds_alternative<std::vector<std::string>>(one.data);
+      });
+  if (encoding_ && text) return false;
   if (inputs_.size() == 1 && request.inputs.size() > 1) return false;
   return std::any_of(request.inputs.begin(), request.inputs.end(), [&](const RequestTensor& one) {
     return std::any_of(inputs_.begin(), inputs_.end(),
@@ -281,6 +286,11 @@ ServedRows ServedModel::rows_of_columns(const TensorRequest& request) const {
     for (const RequestTensor& column : request.inputs) record[column.name] = cell_of(column, i);
     const std::vector<float> row =
         encode_record(*encoding_, record, concat("row ", i, " (from 0)"));
+    for (size_t k = 0; k < row.size(); ++k) {
+      if (!std::isnan(row[k]) || missing_allowed_[k]) continue;
+      fail("row ", i, " (from 0), column '", encoding_->feature_names()[k],
+           "': is missing, expected a number");
+    }
     rows.x.insert(rows.x.end(), row.begin(), row.end());
     if (!group_column_.empty()) rows.groups.push_back(group_of(record, i));
   }

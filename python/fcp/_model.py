@@ -85,10 +85,10 @@ class Model:
     def rows(self, X: Any) -> Any:
         """X as the network and files written from it take it: the columns of a table by name, as
         numbers; the inputs of a dict or tuple side by side."""
-        if self._packing is not None:
-            return self._packing.rows(X)
         if self._columns and _frames.column_names(X) is not None:
             return _frames.encoded(X, self._network, self._columns)
+        if self._packing is not None:
+            return self._packing.rows(X)
         return _arrays.readable(X)
 
     def with_classes(self, classes: np.ndarray) -> "Model":

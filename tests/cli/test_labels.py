@@ -28,9 +28,9 @@ def varint(value):
     return data + bytes([value])
 
 
-def tensor_type(name, dimensions):
+def tensor_type(name, dimensions, element=1):
     shape = b"".join(field(1, field(2, d) if isinstance(d, str) else field(1, d)) for d in dimensions)
-    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+    return field(1, name) + field(2, field(1, field(1, element) + field(2, shape)))
 
 
 def colour_network():

@@ -40,7 +40,48 @@ def mending_network():
     return field(1, 8) + field(7, graph) + field(8, field(2, 13))
 
 
+def text_network():
+    """ONNX: y = age + 30 for the city Rome, + 20 for Paris, + 0 for others; as skl2onnx has it, the
+    inputs are a column each, and the city is text."""
+    keys = field(1, "keys_strings") + field(9, "Rome") + field(9, "Paris") + field(20, 8)
+    values = field(1, "values_floats") + field(7, struct.pack("<2f", 30, 20)) + field(20, 6)
+    graph = field(1, field(1, "city") + field(2, "code") + field(4, "LabelEncoder") +
+                  field(5, keys) + field(5, values) + field(7, "ai.onnx.ml"))
+    graph += field(1, field(1, "code") + field(1, "age") + field(2, "y") + field(4, "Add"))
+    graph += field(2, "g") + field(11, tensor_type("city", ["N", 1], element=8))
+    graph += field(11, tensor_type("age", ["N", 1])) + field(12, tensor_type("y", ["N", 1]))
+    sets = field(8, field(2, 13)) + field(8, field(1, "ai.onnx.ml") + field(2, 2))
+    return field(1, 8) + field(7, graph) + sets
+
+
 class Numbers(FaultCase):
+    def test_text_goes_through_the_columns_of_a_table(self):
+        self.write("t.onnx", text_network())
+        cities = ("Rome", "Paris", "Oslo")
+        points = {"Rome": 30, "Paris": 20, "Oslo": 0}
+        rows = [(i % 9, cities[i % 3]) for i in range(60)]
+        lines = [f"{age},{points[city] + age},{city}" for age, city in rows]
+        self.write("t.csv", "age,y,city\n" + "\n".join(lines) + "\n")
+        expected = [age + points[city] for age, city in rows]
+        self.fcp("run", "t.onnx", "--data", "t.csv", "--out", "y.npy")
+        self.assertEqual(list(read_npy(self.path("y.npy"))[1]), expected)
+        self.assertIn("city", self.fcp("inspect", "t.onnx"))
+        self.fcp("calibrate", "t.onnx", "--data", "t.csv", "--target", "y", "--score", "residual",
+                 "--out", "c.onnx")
+        self.fcp("predict", "c.onnx", "--data", "t.csv", "--out", "p.csv")
+        with open(self.path("p.csv"), encoding="utf-8") as file:
+            found = [float(line.split(",")[0]) for line in file.read().splitlines()[1:]]
+        self.assertEqual(found, expected)
+        self.fcp("check", "c.onnx", "--data", "t.csv", "--target", "y")
+        self.write("gap.csv", "city,age\nRome,1\nParis,\n")
+        done = self.run_limited(("predict", "c.onnx", "--data", "gap.csv", "--out", "out/p.csv"))
+        self.assertIn("gap.csv: row 1 (from 0), column 'age': the value is missing",
+                      self.check_line(done))
+        write_npy(self.path("x.npy"), [[0, 1], [1, 0]])
+        done = self.run_limited(("predict", "c.onnx", "--data", "x.npy", "--out", "out/p.csv"))
+        self.assertIn("x.npy: holds an array, and the network takes text", self.check_line(done))
+        self.assertEqual(os.listdir(self.path("out")), [])
+
     def mending_rows(self, name, missing):
         """Rows (a, b, y) and, as `missing` says, one of them without a or b."""
         rows = [[i % 7, i % 5, i % 7 + i % 5 + (i % 3) / 10] for i in range(60)]

@@ -218,6 +218,41 @@ class MissingValues(Case):
         np.testing.assert_array_equal(regressor.conformalize(table, y).predict(table), y)
 
 
+class TextColumns(Case):
+    """Pipelines of scikit-learn over columns of text, as skl2onnx writes them."""
+
+    def test_pipelines(self):
+        try:
+            import pandas
+            from skl2onnx import to_onnx
+            from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+            from sklearn.compose import ColumnTransformer
+            from sklearn.linear_model import Ridge
+            from sklearn.pipeline import make_pipeline
+            from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+        except ImportError:
+            self.skipTest("needs skl2onnx and pandas")
+        random = np.random.default_rng(0)
+        table = pandas.DataFrame({"city": random.choice(["Rome", "Paris"], 80),
+                                  "age": random.normal(size=80).astype(np.float32)})  # fmt: skip
+        y = (table.city == "Rome") * 3.0 + table.age
+        for encoder in (OneHotEncoder(), OrdinalEncoder()):
+            columns = [("text", encoder, ["city"]), ("rest", "passthrough", ["age"])]
+            pipeline = make_pipeline(ColumnTransformer(columns), Ridge()).fit(table, y)
+            types = [("city", StringTensorType([None, 1])), ("age", FloatTensorType([None, 1]))]
+            with open(self.path("text.onnx"), "wb") as file:
+                file.write(to_onnx(pipeline, initial_types=types).SerializeToString())
+            expected = pipeline.predict(table)
+            regressor = fcp.FeatureConformalRegressor(self.path("text.onnx"), method="residual")
+            regressor.conformalize(table, y)
+            np.testing.assert_allclose(regressor.predict(table), expected, rtol=1e-4, atol=1e-5)
+            regressor.save(self.path("c.onnx"))
+            table.to_csv(self.path("rows.csv"), index=False)
+            self.program("predict", "c.onnx", "--data", "rows.csv", "--out", "p.npy")
+            found = np.load(self.path("p.npy"))[:, 0, 0]
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 class Sequences(torch.nn.Module):
     """The last state of a recurrent layer that has its batch in the second axis."""
 

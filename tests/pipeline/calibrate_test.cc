@@ -406,7 +406,9 @@ TEST(TrainingOverlap, IndependentRowsPassAndTheSameRowsDoNot) {
           more_than_chance(static_cast<double>(found) / 400, repeats.share(), 400, trained))
           << values << " values, " << trained << " training rows";
       own.add(training);
-      if (values >= 20000) EXPECT_TRUE(more_than_chance(1, own.share(), trained, trained));
+      if (values >= 20000) {
+        EXPECT_TRUE(more_than_chance(1, own.share(), trained, trained));
+      }
     }
   }
 }

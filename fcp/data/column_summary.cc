@@ -96,6 +96,11 @@ CellFormat ColumnSummary::format(bool commas, std::string& why) const {
   }
   if (booleans_ == count()) return {.kind = ColumnKind::kBoolean};
   if (static_cast<double>(plain_ + point_ + comma_ + either_) >= most) {
+    // A text among a few whole numbers that come again and again is a further code: of cylinders
+    // "4", "6" and "rotary".
+    const bool codes = whole_ == plain_ && point_ + comma_ + either_ == 0 && plain_ < count() &&
+                       distinct() <= kFewClasses && 5 * distinct() <= count();
+    if (codes) return {.kind = ColumnKind::kCategory};
     if (counts_rows()) why = "counts the rows";
     if (why.empty() && named_id()) why = "is a different number in every row";
     if (!why.empty()) return {.kind = ColumnKind::kIdentifier};

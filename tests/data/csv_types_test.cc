@@ -128,6 +128,20 @@ TEST_F(CsvTypes, ClassesAreThoseOfTheRowsThatAreLearnedFrom) {
   EXPECT_THAT(y_.values, ElementsAre(infinity, 0, infinity, 0));
 }
 
+// Codes that are numbers but for one are categories; a text among many numbers stays a mistake.
+TEST_F(CsvTypes, ATextAmongFewCodesIsACode) {
+  std::string text = "cylinders,weight,y\n";
+  for (int i = 0; i < 30; ++i) {
+    text += (i == 4 ? "rotary" : std::to_string(4 + 2 * (i % 3))) + "," + std::to_string(i * i) +
+            "," + std::to_string(i) + "\n";
+  }
+  learn(text, "y");
+  EXPECT_THAT(encoding_.feature_names(), ElementsAre("cylinders=4", "cylinders=6", "cylinders=8",
+                                                     "cylinders (other)", "weight"));
+  EXPECT_THAT(error([&] { learn(text + "4,heavy,1\n", "y"); }),
+              HasSubstr("column 'weight': expected a number, found 'heavy'"));
+}
+
 TEST_F(CsvTypes, FewWholeNumbersMayBeClasses) {
   std::string text = "a,n\n";
   for (int i = 0; i < 40; ++i)

@@ -91,7 +91,9 @@ TEST(WorstSlab, IsAbsentWhereNoRowLiesInTheSlab) {
     const std::optional<Coverage> worst =
         worst_slab(table.x, 3, table.covered, {.directions = 20, .seed = seed});
     absent += worst ? 0 : 1;
-    if (worst) EXPECT_GT(worst->rows, 0u);
+    if (worst) {
+      EXPECT_GT(worst->rows, 0u);
+    }
   }
   EXPECT_GT(absent, 0u);
 }

@@ -519,7 +519,9 @@ TEST(TrainingOverlap, IndependentRowsPassAndTheSameRowsDoNot) {
       const RowFilter filter(sample_of(training).filter());
       EXPECT_FALSE(more_than_chance(filter.overlap(sample_of(rows))))
           << values << " values, " << trained << " training rows";
-      if (values >= 20000) EXPECT_TRUE(more_than_chance(filter.overlap(sample_of(training))));
+      if (values >= 20000) {
+        EXPECT_TRUE(more_than_chance(filter.overlap(sample_of(training))));
+      }
     }
   }
 }

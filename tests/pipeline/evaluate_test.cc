@@ -154,7 +154,9 @@ TEST(Evaluate, LabelsOfNoClassAreMisses) {
     EXPECT_EQ(report.examples.at(0).labels().truth, "(none of the classes)");
     EXPECT_FALSE(report.examples.at(0).covered);
     EXPECT_LE(main.top1.value(), 0.75);
-    if (artifact == &infinite) EXPECT_EQ(main.coverage().covered, 45u);
+    if (artifact == &infinite) {
+      EXPECT_EQ(main.coverage().covered, 45u);
+    }
   }
   Array none = truths;
   for (float& label : none.values) label = infinity;

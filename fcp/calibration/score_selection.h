@@ -7,7 +7,8 @@
 // differences to the shortest candidate, over √2 (two halves make one measurement on all rows).
 // Chosen is the simplest candidate that is longer than the shortest by no more than the noise and
 // by no more than 2 % of the length: scores differ in what can go wrong later, not only in length.
-// Of such candidates those that can be exported come first. aps and raps take part without their
+// Of such candidates those that can be exported come first; where none of them can, the simplest
+// that can and is longer by no more than 2 %. aps and raps take part without their
 // random share, with which no export has their sets.
 //
 // nested and linearized are the shortest of many cuts and floors on these rows, so they look

@@ -184,10 +184,19 @@ ScoreSelection ScoreContest::choose() {
     const double allowed = std::min(all[i].standard_error, kPriceOfSimplicity * *least);
     if (compared[i] <= *least + allowed) alike.push_back(i);
   }
-  const auto exportable = std::find_if(alike.begin(), alike.end(), [&](size_t i) {
-    return alike.size() == 1 || !options_.exportable || options_.exportable(all[i]);
-  });
-  selection_.chosen = exportable == alike.end() ? alike.front() : *exportable;
+  const auto exportable = [&](size_t i) {
+    return !options_.exportable || options_.exportable(all[i]);
+  };
+  selection_.chosen = alike.front();
+  auto best = std::find_if(alike.begin(), alike.end(), exportable);
+  if (best == alike.end()) {  // 2 % are less than an export is worth, noise or not
+    alike.clear();
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (compared[i] <= *least * (1 + kLargestLoss)) alike.push_back(i);
+    }
+    best = std::find_if(alike.begin(), alike.end(), exportable);
+  }
+  if (best != alike.end()) selection_.chosen = *best;
   all[selection_.chosen].chosen = true;
   return std::move(selection_);
 }

@@ -12,6 +12,7 @@
 #include "fcp/calibration/score_contest.h"
 #include "fcp/calibration/scored_network.h"
 #include "fcp/network/cut.h"
+#include "fcp/network/output_kind.h"
 #include "fcp/network/simplify.h"
 #include "fcp/scores/head_outputs.h"
 
@@ -52,12 +53,17 @@ bool has_heads_for(const Graph& network, const ScoreOptions& score) {
 }
 
 // The last tensor at which the network can be cut for the score: what is measured behind it runs
-// the backbone once. Empty where there is none.
+// the backbone once. What makes an output probabilities stays behind it. Empty where there is none.
 std::string last_cut(const Graph& network, const ScoreOptions& score) {
   Graph folded = graph_for_score(network, score);
   fold_constants(folded);
+  const std::string output = score.output.empty() ? folded.outputs[0].name : score.output;
+  const OutputKind kind = output_meaning(folded, output).kind;
   const std::vector<std::string> cuts = feature_cuts(folded);
-  return cuts.empty() ? "" : cuts.back();
+  for (auto tensor = cuts.rbegin(); tensor != cuts.rend(); ++tensor) {
+    if (output_meaning(cut(folded, *tensor).head, output).kind == kind) return *tensor;
+  }
+  return "";
 }
 
 // Everything that the candidates have in common.

@@ -12,7 +12,8 @@
 // differences to the best candidate, over √2 (two halves make one measurement on all rows).
 // Chosen is the simplest candidate that is worse than the best by no more than the noise and by no
 // more than 2 % of the loss: scores differ in what can go wrong later, not only in loss.
-// Of such candidates those that can be exported come first. aps and raps take part without their
+// Of such candidates those that can be exported come first; where none of them can, the simplest
+// that can and loses no more than 2 %. aps and raps take part without their
 // random share, with which no export has their sets.
 //
 // nested and linearized are the best of many cuts and floors on these rows, so they look better

@@ -74,7 +74,7 @@ JudgedHalves judge(const Score& score, const torch::Tensor& features, const torc
 
 constexpr double kNumberWork = 8;        // a number that is written and read again
 constexpr double kNodeWork = 1e5;        // a node that makes a few numbers
-constexpr double kBackwards = 2;         // a walk back, in forwards
+constexpr double kBackwards = 20;        // a walk back, in forwards: gradients are far slower
 constexpr double kRegion = 3;            // an interval through a node, in forwards
 constexpr int64_t kBatch = 1000;         // rows that share a walk, about
 constexpr double kRegionsOfAScore = 32;  // of a bisection, and the region itself

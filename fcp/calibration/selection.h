@@ -104,7 +104,7 @@ std::vector<double> feature_spread(const torch::Tensor& features);
 // every machine.
 //
 //   forward     the flops of all nodes, and kNumberWork for each number that they make
-//   linearized  one forward and, for each output, one walk back of twice its cost
+//   linearized  one forward and, for each output, one walk back of kBackwards forwards
 //   nested, …   three forwards for each region by ibp; linear bounds walk back from every number
 //               that they bound as well
 //   nodes       kNodeWork for each node of each walk, however few numbers it makes

@@ -55,8 +55,7 @@ bool more_than_chance(double found, double repeated, size_t rows, size_t trained
 bool more_than_chance(const RowOverlap& overlap) {
   constexpr double kFalseAlarm = 1e-6;  // of rows that a filter holds by its false hits alone
   if (overlap.rows == 0 || overlap.chance() > kFalseAlarm) return false;
-  const double repeated =
-      1 - static_cast<double>(overlap.once) / static_cast<double>(overlap.rows);
+  const double repeated = 1 - static_cast<double>(overlap.once) / static_cast<double>(overlap.rows);
   return more_than_chance(overlap.filter_share(), repeated, overlap.rows,
                           static_cast<size_t>(overlap.filter_rows));
 }

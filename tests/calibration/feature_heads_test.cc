@@ -285,6 +285,25 @@ TEST(ScoreSelection, LeavesOutWhatCostsTooMuch) {
   EXPECT_EQ(select_score(network, {}, slice.x, slice.y, options).best().name, "linearized");
 }
 
+// An Identity behind probabilities, as ZipMap leaves it, makes no logits of them.
+TEST(ScoreSelection, ProbabilitiesBehindANodeThatKeepsThemAreStillProbabilities) {
+  Random random(25);
+  Graph network = small_network(26, 5);
+  NoisyRows slice = noisy_rows(network, random, 400, 0);
+  slice.y = slice.y.argmax(1, true).to(torch::kDouble);
+  Graph shares = network;
+  const std::string logits = shares.outputs[0].name;
+  shares.nodes.push_back(make_node("Softmax", {logits}, {"p"}, {{"axis", int64_t{1}}}));
+  shares.nodes.push_back(make_node("Identity", {"p"}, {"maps"}));
+  shares.outputs[0].name = "maps";
+  ScoreSelectionOptions options;
+  options.scores = {"lac"};
+  const ScoreSelection one = select_label_score(network, {}, slice.x, slice.y, options);
+  const ScoreSelection two = select_label_score(shares, {}, slice.x, slice.y, options);
+  EXPECT_NEAR(one.best().score.temperature, two.best().score.temperature, 1e-3);
+  EXPECT_NEAR(one.best().length, two.best().length, 0.02);
+}
+
 TEST(ScoreSelection, LabelsByTheSizeOfTheirSets) {
   Random random(13);
   const Graph network = small_network(14, 5);

@@ -188,15 +188,15 @@ ScoreSelection ScoreContest::choose() {
     return !options_.exportable || options_.exportable(all[i]);
   };
   selection_.chosen = alike.front();
-  auto best = std::find_if(alike.begin(), alike.end(), exportable);
-  if (best == alike.end()) {  // 2 % are less than an export is worth, noise or not
+  auto preferred = std::find_if(alike.begin(), alike.end(), exportable);
+  if (preferred == alike.end()) {  // 2 % are less than an export is worth, noise or not
     alike.clear();
     for (size_t i = 0; i < all.size(); ++i) {
-      if (compared[i] <= *least * (1 + kLargestLoss)) alike.push_back(i);
+      if (compared[i] <= *least * (1 + kPriceOfSimplicity)) alike.push_back(i);
     }
-    best = std::find_if(alike.begin(), alike.end(), exportable);
+    preferred = std::find_if(alike.begin(), alike.end(), exportable);
   }
-  if (best != alike.end()) selection_.chosen = *best;
+  if (preferred != alike.end()) selection_.chosen = *preferred;
   all[selection_.chosen].chosen = true;
   return std::move(selection_);
 }

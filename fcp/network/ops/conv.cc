@@ -17,6 +17,7 @@
 #include "fcp/network/dense_conv.h"
 #include "fcp/network/device_waits.h"
 #include "fcp/network/line_rows.h"
+#include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/convolution.h"
 #include "fcp/network/ops/factories.h"
 #include "fcp/network/ops/window.h"

@@ -22,10 +22,11 @@ const std::set<std::string>& batch_free_ops() {
       "Abs", "Ceil", "Celu", "Clip", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid",
       "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "PRelu",
       "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Softplus", "Softsign",
-      "Sqrt", "Tanh", "ThresholdedRelu",
+      "Sqrt", "Swish", "Tanh", "ThresholdedRelu",
       // Exact arithmetic and comparisons.
-      "Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max",
-      "Min", "Mul", "Or", "Sub", "Sum", "Where", "Xor",
+      "Add", "And", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Div",
+      "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mul", "Or", "Sub",
+      "Sum", "Where", "Xor",
       // Moves and choices.
       "Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Expand",
       "EyeLike", "Flatten", "Gather", "GatherElements", "GatherND", "GlobalMaxPool", "MaxPool",
@@ -124,6 +125,8 @@ bool is_batch_free(const Network& network) {
     if (node.op == "Conv") return convolves_rows(step, constants);
     if (node.op == "BatchNormalization") return scales_rows(step, constants);
     if (node.op == "AveragePool") return averages_rows(step);
+    // Its indices count through all rows.
+    if (node.op == "MaxPool" && step.outputs.size() > 1 && step.outputs[1] >= 0) return false;
     return batch_free_ops().contains(node.op);
   });
 }

@@ -9,8 +9,6 @@
 namespace fcp {
 namespace {
 
-using Names = std::map<std::string, std::string>;
-
 bool is_if(const onnx::NodeProto& node) {
   return node.op_type() == "If" && (node.domain().empty() || node.domain() == "ai.onnx");
 }
@@ -22,24 +20,24 @@ int next_if(const onnx::GraphProto& graph, int first) {
   return -1;
 }
 
-void rename_node(onnx::NodeProto& node, const Names& names);
-
 // In a graph inside a node, names from outside are renamed; its own stay.
-void rename_inside(onnx::GraphProto& graph, const Names& names) {
-  Names outside = names;
+void rename_inside(onnx::GraphProto& graph, const TensorNames& names) {
+  TensorNames outside = names;
   for (const auto& input : graph.input()) outside.erase(input.name());
   for (const auto& tensor : graph.initializer()) outside.erase(tensor.name());
   for (const auto& node : graph.node()) {
     for (const std::string& output : node.output()) outside.erase(output);
   }
-  for (auto& node : *graph.mutable_node()) rename_node(node, outside);
+  for (auto& node : *graph.mutable_node()) rename_tensors(node, outside);
   for (auto& output : *graph.mutable_output()) {
     const auto found = outside.find(output.name());
     if (found != outside.end()) output.set_name(found->second);
   }
 }
 
-void rename_node(onnx::NodeProto& node, const Names& names) {
+}  // namespace
+
+void rename_tensors(onnx::NodeProto& node, const TensorNames& names) {
   const auto renamed = [&](std::string& name) {
     const auto found = names.find(name);
     if (found != names.end()) name = found->second;
@@ -50,6 +48,8 @@ void rename_node(onnx::NodeProto& node, const Names& names) {
     if (attribute.has_g()) rename_inside(*attribute.mutable_g(), names);
   }
 }
+
+namespace {
 
 onnx::GraphProto taken_branch(const onnx::NodeProto& node, bool truth, const std::string& owner) {
   const std::string wanted = truth ? "then_branch" : "else_branch";
@@ -66,7 +66,7 @@ onnx::GraphProto taken_branch(const onnx::NodeProto& node, bool truth, const std
 std::vector<onnx::NodeProto> nodes_of(onnx::GraphProto branch, const onnx::NodeProto& node,
                                       onnx::GraphProto& graph) {
   const std::string prefix = node.output(0) + "/branch/";
-  Names names;
+  TensorNames names;
   for (auto& tensor : *branch.mutable_initializer()) {
     names[tensor.name()] = prefix + tensor.name();
     tensor.set_name(prefix + tensor.name());
@@ -79,7 +79,7 @@ std::vector<onnx::NodeProto> nodes_of(onnx::GraphProto branch, const onnx::NodeP
   }
   std::vector<onnx::NodeProto> nodes;
   for (auto& each : *branch.mutable_node()) {
-    rename_node(each, names);
+    rename_tensors(each, names);
     nodes.push_back(std::move(each));
   }
   for (int i = 0; i < node.output_size(); ++i) {

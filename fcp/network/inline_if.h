@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -19,5 +20,9 @@ using KnownTruth =
 // not known stays. Tensors inside a branch get names of their own.
 // Tested by tests/network/onnx_test.cc.
 void inline_if(onnx::GraphProto& graph, const std::string& file, const KnownTruth& truth);
+
+// Gives the tensors that a node reads and makes other names, in the graphs inside it too.
+using TensorNames = std::map<std::string, std::string>;
+void rename_tensors(onnx::NodeProto& node, const TensorNames& names);
 
 }  // namespace fcp

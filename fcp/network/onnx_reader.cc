@@ -14,9 +14,11 @@
 #include "fcp/base/error.h"
 #include "fcp/network/cut.h"
 #include "fcp/network/inline_if.h"
+#include "fcp/network/narrow_tensors.h"
 #include "fcp/network/onnx_nodes.h"
 #include "fcp/network/onnx_tensor.h"
 #include "fcp/network/ops/ml/text_inputs.h"
+#include "fcp/network/static_sequences.h"
 
 namespace fcp {
 namespace {
@@ -236,8 +238,7 @@ Graph graph_before(const onnx::GraphProto& message, const std::string& tensor, i
 }
 
 // What a condition says, from constants alone or from shapes that the file fixes.
-std::optional<bool> known_truth(const Graph& graph) {
-  const std::optional<torch::Tensor> value = value_by_shapes(graph);
+std::optional<bool> known_truth(const std::optional<torch::Tensor>& value) {
   if (!value || value->numel() != 1) return std::nullopt;
   return value->to(torch::kBool).item<bool>();
 }
@@ -245,11 +246,16 @@ std::optional<bool> known_truth(const Graph& graph) {
 Graph graph_from(onnx::ModelProto& model, const std::string& file, const std::string& folder) {
   if (!model.has_graph()) fail(file, ": not an ONNX model (it has no graph)");
   const int64_t opset = read_opset(model, file);
+  cast_narrow_tensors(*model.mutable_graph(), opset, file);
+  const auto known = [&](const onnx::GraphProto& message, const std::string& tensor, int end) {
+    Graph before = graph_before(message, tensor, end, file, folder);
+    before.opset = opset;
+    return value_by_shapes(before);
+  };
+  resolve_sequences(*model.mutable_graph(), opset, file, known);
   inline_if(*model.mutable_graph(), file,
             [&](const onnx::GraphProto& message, const std::string& tensor, int end) {
-              Graph before = graph_before(message, tensor, end, file, folder);
-              before.opset = opset;
-              return known_truth(before);
+              return known_truth(known(message, tensor, end));
             });
   const onnx::GraphProto& message = model.graph();
   if (message.sparse_initializer_size() > 0) fail(file, ": sparse initializers are not supported");

@@ -1,4 +1,4 @@
-// Reads an ONNX file (operator sets 7 to 23) into a Graph.
+// Reads an ONNX file (operator sets 7 to 24) into a Graph.
 //
 // The file is not trusted: declared sizes are checked against the bytes that are there before
 // anything is allocated, external data must lie in the model's own folder, and cycles, missing
@@ -14,7 +14,7 @@
 namespace fcp {
 
 constexpr int64_t kOldestOpset = 7;
-constexpr int64_t kNewestOpset = 23;
+constexpr int64_t kNewestOpset = 24;
 
 Graph read_onnx(const std::string& path);
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "fcp/base/error.h"
+#include "fcp/network/ops/types.h"
 
 namespace fcp {
 namespace {
@@ -131,6 +132,10 @@ torch::Tensor read_typed(const Field& field, torch::ScalarType type, int64_t ele
 
 torch::Tensor read_fields(const onnx::TensorProto& message, torch::ScalarType type,
                           int64_t elements, const std::string& owner) {
+  if (message.data_type() == kOnnxUint32) {
+    return read_typed<std::decay_t<decltype(message.uint64_data())>, int32_t>(
+        message.uint64_data(), type, elements, owner);
+  }
   const auto& ints = message.int32_data();
   using Ints = std::decay_t<decltype(ints)>;
   switch (type) {
@@ -160,21 +165,27 @@ torch::Tensor read_fields(const onnx::TensorProto& message, torch::ScalarType ty
 
 torch::Tensor tensor_from_onnx(const onnx::TensorProto& message, const std::string& owner,
                                const std::string& folder) {
-  const std::optional<torch::ScalarType> type = torch_type(message.data_type());
+  const int64_t number = message.data_type();
+  const bool narrow = is_narrow(number);
+  const std::optional<torch::ScalarType> type =
+      narrow ? narrow_storage(number) : torch_type(message.data_type());
   if (!type) {
-    fail(owner, ": element type ", message.data_type(),
-         " is not supported (float, double, float16, bfloat16, int8 to int64, uint8, bool are)");
+    fail(owner, ": element type ", number,
+         " is not supported (float, double, float16, bfloat16, int8 to int64, uint8 to uint32, "
+         "bool and the types of 4 and 8 bits are)");
   }
   const auto item_size = static_cast<int64_t>(torch::elementSize(*type));
   const int64_t elements = declared_elements(message, item_size, owner);
+  const int64_t stored = narrow ? narrow_stored_count(number, elements) : elements;
   torch::Tensor flat;
   if (message.data_location() == onnx::TensorProto::EXTERNAL) {
-    flat = read_external(message, *type, elements, owner, folder);
+    flat = read_external(message, *type, stored, owner, folder);
   } else if (message.has_raw_data()) {
-    flat = read_raw(message.raw_data(), *type, elements, owner);
+    flat = read_raw(message.raw_data(), *type, stored, owner);
   } else {
-    flat = read_fields(message, *type, elements, owner);
+    flat = read_fields(message, *type, stored, owner);
   }
+  if (narrow) flat = from_narrow_storage(flat, number, elements);
   return flat.reshape(std::vector<int64_t>(message.dims().begin(), message.dims().end()));
 }
 

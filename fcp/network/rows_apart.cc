@@ -64,6 +64,19 @@ std::string find_meeting(const Network& network, const torch::Tensor& x, int64_t
   return found;
 }
 
+// Where it keeps any number of boxes of a row, outputs do not have one entry for each row.
+void refuse_boxes(const Network& network, const Tensors& alone) {
+  for (const Step& step : network.steps()) {
+    if (step.node.op != "NonMaxSuppression") continue;
+    for (size_t i = 0; i < alone.size(); ++i) {
+      if (alone[i].dim() > 0 && alone[i].size(0) == 1) continue;
+      fail("output '", network.outputs()[i].name, "' has shape ", alone[i].sizes(),
+           " for one row, because ", describe(step.node),
+           " keeps any number of boxes; intervals need an output with one entry for each row");
+    }
+  }
+}
+
 }  // namespace
 
 void check_rows_apart(const Network& network, const torch::Tensor& x) {
@@ -78,6 +91,7 @@ void check_rows_apart(const Network& network, const torch::Tensor& x) {
   }
   for (int64_t row = 0; row < x.size(0); ++row) {
     const Tensors alone = network.run_rows({x.narrow(0, row, 1)});
+    refuse_boxes(network, alone);
     for (size_t i = 0; i < alone.size(); ++i) {
       const torch::Tensor& all = together[i];
       if (all.dim() == 0 || all.size(0) != x.size(0) || alone[i].dim() == 0) continue;

@@ -7,6 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/network/op.h"
+#include "fcp/network/ops/types.h"
 #include "fcp/network/tensor_memory.h"
 
 namespace fcp {
@@ -39,6 +40,20 @@ void drop_unread(Graph& graph) {
                 [&](const auto& entry) { return !readers.contains(entry.first); });
 }
 
+// Whether a constant node gives a type that libtorch lacks (ops/types.h). Such a node stays where
+// something that is not constant reads it, because its type would be lost in an initializer.
+bool makes_narrow(const Node& node, const std::map<std::string, torch::Tensor>& narrow) {
+  for (const char* name : {"to", "output_dtype"}) {
+    const auto found = node.attributes.find(name);
+    const auto* type =
+        found == node.attributes.end() ? nullptr : std::get_if<int64_t>(&found->second);
+    if (type != nullptr) return is_narrow(*type);
+  }
+  return keeps_narrow_type(node.op) &&
+         std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](const std::string& input) { return narrow.contains(input); });
+}
+
 }  // namespace
 
 void drop_unneeded(Graph& graph) {
@@ -58,6 +73,7 @@ void drop_unneeded(Graph& graph) {
 
 void fold_constants(Graph& graph) {
   torch::NoGradGuard no_grad;
+  std::map<std::string, torch::Tensor> narrow;  // constants whose type no initializer can have
   const size_t budget = 4 * bytes_of(graph) + kMaxFoldedBytes;
   size_t folded = 0;
   std::vector<Node> kept;
@@ -65,9 +81,10 @@ void fold_constants(Graph& graph) {
     Tensors inputs;
     bool constant = true;
     for (const std::string& input : node.inputs) {
-      const auto found = graph.initializers.find(input);
-      constant = constant && (input.empty() || found != graph.initializers.end());
-      inputs.push_back(found == graph.initializers.end() ? torch::Tensor() : found->second);
+      const auto found = graph.initializers.find(input), hidden = narrow.find(input);
+      const bool plain = found != graph.initializers.end(), cast = hidden != narrow.end();
+      constant = constant && (input.empty() || plain || cast);
+      inputs.push_back(plain ? found->second : cast ? hidden->second : torch::Tensor());
     }
     if (!constant) {
       kept.push_back(std::move(node));
@@ -79,6 +96,11 @@ void fold_constants(Graph& graph) {
     };
     check(static_cast<double>(folded) + expected_bytes(node, inputs));
     const Tensors outputs = make_op(node, graph.opset)->forward(inputs);
+    if (makes_narrow(node, narrow)) {
+      narrow[node.outputs[0]] = outputs[0];
+      kept.push_back(std::move(node));
+      continue;
+    }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty() || i >= outputs.size()) continue;
       folded += outputs[i].nbytes();
@@ -87,7 +109,11 @@ void fold_constants(Graph& graph) {
     }
   }
   graph.nodes = std::move(kept);
-  drop_unread(graph);
+  if (narrow.empty()) {
+    drop_unread(graph);
+  } else {
+    drop_unneeded(graph);
+  }
 }
 
 namespace {

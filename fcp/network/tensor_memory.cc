@@ -25,9 +25,11 @@ double megabytes(double bytes) { return std::max(1.0, std::ceil(bytes / (1 << 20
 // Where the inputs are stretched against each other.
 bool broadcasts(const std::string& op) {
   static const std::set<std::string> ops = {
-      "Add", "And",  "Div",  "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max",
-      "Min", "Mul",  "Mean", "Mod",   "Or",      "PRelu",          "Pow",  "Sub",         "Sum",
-      "Xor", "Where"};
+      "Add",        "And",         "BitShift", "BitwiseAnd", "BitwiseOr",
+      "BitwiseXor", "Div",         "Equal",    "Greater",    "GreaterOrEqual",
+      "Less",       "LessOrEqual", "Max",      "Min",        "Mul",
+      "Mean",       "Mod",         "Or",       "PRelu",      "Pow",
+      "Sub",        "Sum",         "Xor",      "Where"};
   return ops.contains(op);
 }
 

@@ -18,8 +18,9 @@ bool gives_truth(const std::string& op) {
 }
 
 bool gives_integers(const std::string& op, size_t output) {
-  static const std::set<std::string> ops = {"ArgMax", "ArgMin", "NonZero", "Shape", "Size"};
-  return ops.contains(op) || (op == "TopK" && output == 1);
+  static const std::set<std::string> ops = {"ArgMax",  "ArgMin", "NonMaxSuppression",
+                                            "NonZero", "Shape",  "Size"};
+  return ops.contains(op) || ((op == "TopK" || op == "MaxPool") && output == 1);
 }
 
 // The input whose type an operator's outputs have.

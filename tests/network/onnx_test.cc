@@ -2,6 +2,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -179,9 +181,9 @@ TEST(Onnx, FaultyFilesAreNamed) {
 
   onnx::ModelProto model = good;
   model.mutable_opset_import(0)->set_version(6);
-  EXPECT_EQ(complaint(model), "m.onnx: uses ONNX operator set 6, supported are 7 to 23");
-  model.mutable_opset_import(0)->set_version(24);
-  EXPECT_EQ(complaint(model), "m.onnx: uses ONNX operator set 24, supported are 7 to 23");
+  EXPECT_EQ(complaint(model), "m.onnx: uses ONNX operator set 6, supported are 7 to 24");
+  model.mutable_opset_import(0)->set_version(25);
+  EXPECT_EQ(complaint(model), "m.onnx: uses ONNX operator set 25, supported are 7 to 24");
   model.clear_opset_import();
   EXPECT_EQ(complaint(model), "m.onnx: not an ONNX model (it names no operator set)");
   model = good;
@@ -411,6 +413,194 @@ TEST(Onnx, DamagedFilesNeverCrash) {
       attempt(damaged);
     }
   }
+}
+
+// y = x · DequantizeLinear(w) by a constant of an element type that libtorch lacks.
+onnx::ModelProto narrow_model(int type, const std::string& bytes, const std::string& zero,
+                              int64_t columns) {
+  Graph graph;
+  graph.opset = 21;
+  graph.inputs = {make_info("x", {kDynamic, columns})};
+  graph.outputs = {make_info("y", {kDynamic, columns})};
+  graph.initializers["scale"] = torch::tensor(0.5f);
+  graph.nodes.push_back(make_node("DequantizeLinear", {"w", "scale", "zero"}, {"weights"}));
+  graph.nodes.push_back(make_node("Mul", {"x", "weights"}, {"y"}));
+  onnx::ModelProto model = parsed(graph);
+  for (const auto& [name, data] : {std::pair("w", bytes), std::pair("zero", zero)}) {
+    auto* tensor = model.mutable_graph()->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(type);
+    if (name[0] == 'w') tensor->add_dims(columns);
+    tensor->set_raw_data(data);
+  }
+  return model;
+}
+
+TEST(Onnx, ReadsConstantsOfNarrowTypes) {
+  using namespace std::string_literals;
+  const auto answer = [](const onnx::ModelProto& model) {
+    const Graph graph = parse_onnx(model.SerializeAsString(), "m.onnx");
+    // Written again, every tensor has the type it had.
+    const std::string again = serialize_onnx(graph);
+    EXPECT_EQ(again, serialize_onnx(parse_onnx(again, "again")));
+    onnx::ModelProto written;
+    written.ParseFromString(again);
+    int casts = 0;
+    for (const auto& node : written.graph().node()) {
+      if (node.op_type() != "Cast") continue;
+      ++casts;
+      const auto& to = node.attribute(node.attribute_size() - 1);
+      EXPECT_EQ(to.name(), "to");
+      EXPECT_EQ(to.i(), model.graph().initializer(1).data_type());
+    }
+    EXPECT_EQ(casts, 2);
+    const Network network(graph);
+    EXPECT_EQ(network.steps().size(), 1u);  // the weights are a constant
+    const int64_t columns = graph.inputs[0].shape[1];
+    return network.forward(torch::ones({1, columns}))[0];
+  };
+  EXPECT_TRUE(torch::equal(answer(narrow_model(22, "\x8f\x07"s, "\x0f"s, 3)),
+                           torch::tensor({0.0f, -3.5f, 4.0f})));  // -1, -8, 7 less -1
+  EXPECT_TRUE(torch::equal(answer(narrow_model(21, "\x8f\x07"s, "\x01"s, 3)),
+                           torch::tensor({7.0f, 3.5f, 3.0f})));
+  EXPECT_TRUE(torch::equal(answer(narrow_model(4, "\xff\xff\x00\x80"s, "\x00\x80"s, 2)),
+                           torch::tensor({16383.5f, 0.0f})));
+  // 0x7e, 0xb8, 0x01 of E4M3FN: 448, -1, 2^-9.
+  EXPECT_TRUE(torch::equal(answer(narrow_model(17, "\x7e\xb8\x01"s, "\0"s, 3)),
+                           torch::tensor({224.0f, -0.5f, 0.0009765625f})));
+  EXPECT_TRUE(torch::equal(answer(narrow_model(18, "\x7f\xc0"s, "\0"s, 2)),
+                           torch::tensor({120.0f, -0.5f})));
+  EXPECT_TRUE(torch::equal(answer(narrow_model(19, "\x7b\xbc\x7c"s, "\0"s, 3)),
+                           torch::tensor({28672.0f, -0.5f, INFINITY})));
+  EXPECT_TRUE(torch::equal(answer(narrow_model(20, "\x7f\xc0"s, "\0"s, 2)),
+                           torch::tensor({28672.0f, -0.5f})));
+  EXPECT_THAT(complaint(narrow_model(22, "\x8f"s, "\x0f"s, 3)),
+              HasSubstr("has 1 bytes of data, its shape needs 2"));
+  onnx::ModelProto adds = narrow_model(4, "\x01\x00\x02\x00"s, "\x00\x00"s, 2);
+  adds.mutable_graph()->mutable_node(0)->set_op_type("Sub");
+  EXPECT_THAT(complaint(adds),
+              HasSubstr("computes with 'w' of ONNX's type number 4, whose numbers are moved"));
+}
+
+TEST(Onnx, TypedDataOfNarrowTypesIsReadLikeRawData) {
+  using namespace std::string_literals;
+  onnx::ModelProto model = narrow_model(22, ""s, "\x0f"s, 3);
+  auto* tensor = model.mutable_graph()->mutable_initializer(1);
+  tensor->clear_raw_data();
+  tensor->add_int32_data(0x8f), tensor->add_int32_data(0x07);
+  const Network network(parse_onnx(model.SerializeAsString(), "m.onnx"));
+  EXPECT_TRUE(
+      torch::equal(network.forward(torch::ones({1, 3}))[0], torch::tensor({0.0f, -3.5f, 4.0f})));
+}
+
+// x [N, 6] through sequences and back.
+onnx::ModelProto sequence_model(const std::vector<Node>& nodes) {
+  Graph graph;
+  graph.inputs = {make_info("x", {kDynamic, 6})};
+  graph.outputs = {make_info("y", {})};
+  for (int64_t i = -1; i < 4; ++i) {
+    graph.initializers[concat("at", i)] = torch::tensor(i, torch::kLong);
+  }
+  graph.initializers["sizes"] = torch::tensor({1, 2, 3}, torch::kLong);
+  graph.nodes = nodes;
+  return parsed(graph);
+}
+
+TEST(Onnx, SequencesOfKnownLengthAreTheirTensors) {
+  const torch::Tensor x = torch::randn({4, 6});
+  const auto answer = [&](const std::vector<Node>& nodes) {
+    const Graph graph = parse_onnx(sequence_model(nodes).SerializeAsString(), "m.onnx");
+    const Network again(parse_onnx(serialize_onnx(graph), "again"));
+    const torch::Tensor y = Network(graph).forward(x);
+    EXPECT_TRUE(torch::equal(again.forward(x), y));
+    return y;
+  };
+  const Node split = make_node("SplitToSequence", {"x", "sizes"}, {"s"}, {{"axis", int64_t{1}}});
+  EXPECT_TRUE(torch::equal(answer({split, make_node("SequenceAt", {"s", "at1"}, {"y"})}),
+                           x.narrow(1, 1, 2)));
+  EXPECT_TRUE(torch::equal(answer({split, make_node("SequenceAt", {"s", "at-1"}, {"y"})}),
+                           x.narrow(1, 3, 3)));
+  const Node pairs = make_node("SplitToSequence", {"x", "at2"}, {"s"}, {{"axis", int64_t{1}}});
+  EXPECT_TRUE(torch::equal(answer({pairs, make_node("SequenceAt", {"s", "at1"}, {"y"})}),
+                           x.narrow(1, 2, 2)));
+  EXPECT_EQ(answer({pairs, make_node("SequenceLength", {"s"}, {"y"})}).item<int64_t>(), 3);
+  const Node each =
+      make_node("SplitToSequence", {"x"}, {"s"}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
+  EXPECT_TRUE(
+      torch::equal(answer({each, make_node("SequenceAt", {"s", "at-1"}, {"y"})}), x.select(1, 5)));
+  EXPECT_TRUE(
+      torch::equal(answer({each, make_node("ConcatFromSequence", {"s"}, {"y"},
+                                           {{"axis", int64_t{1}}, {"new_axis", int64_t{1}}})}),
+                   x));
+  const std::vector<Node> built = {
+      make_node("SequenceEmpty", {}, {"s0"}),
+      make_node("SequenceInsert", {"s0", "x"}, {"s1"}),
+      make_node("Neg", {"x"}, {"minus"}),
+      make_node("SequenceInsert", {"s1", "minus", "at0"}, {"s2"}),
+      make_node("SequenceConstruct", {"minus", "x", "x"}, {"s3"}),
+      make_node("SequenceErase", {"s3"}, {"s4"}),
+      make_node("ConcatFromSequence", {"s2"}, {"flat"}, {{"axis", int64_t{1}}}),
+      make_node("ConcatFromSequence", {"s4"}, {"stack"},
+                {{"axis", int64_t{1}}, {"new_axis", int64_t{1}}}),
+      make_node("Flatten", {"stack"}, {"wide"}),
+      make_node("Concat", {"flat", "wide"}, {"y"}, {{"axis", int64_t{1}}})};
+  EXPECT_TRUE(torch::equal(answer(built), torch::cat({-x, x, -x, x}, 1)));
+}
+
+TEST(Onnx, SequencesOfUnknownLengthAreRefused) {
+  const Node pairs = make_node("SplitToSequence", {"x", "at2"}, {"s"}, {{"axis", int64_t{1}}});
+  EXPECT_EQ(complaint(sequence_model(
+                {pairs, make_node("ConcatFromSequence", {"s"}, {"y"}, {{"axis", int64_t{0}}})})),
+            "m.onnx: ConcatFromSequence node 'y_node': needs the length of a sequence of parts of "
+            "'x', which is not known before the network runs");
+  EXPECT_THAT(
+      complaint(sequence_model({make_node("Cast", {"x"}, {"i"}, {{"to", int64_t{7}}}),
+                                make_node("ReduceMax", {"i"}, {"j"}, {{"keepdims", int64_t{0}}}),
+                                pairs, make_node("SequenceAt", {"s", "j"}, {"y"})})),
+      HasSubstr("the place 'j' in a sequence is not known before the network runs"));
+  EXPECT_THAT(complaint(sequence_model({make_node("SequenceConstruct", {"x"}, {"s"}),
+                                        make_node("SequenceAt", {"s", "at1"}, {"y"})})),
+              HasSubstr("place 1 lies outside a sequence of 1"));
+  EXPECT_THAT(complaint(sequence_model(
+                  {make_node("SequenceConstruct", {"x"}, {"s"}), make_node("Neg", {"s"}, {"y"})})),
+              HasSubstr("reads the sequence 's', which is not supported"));
+}
+
+// A bag of embeddings as torch's exporter writes it: a sequence grows in a loop.
+TEST(Onnx, ALoopThatGrowsASequenceIsWrittenOut) {
+  Graph body;
+  body.inputs = {make_info("i"), make_info("go"), make_info("grown")};
+  body.inputs[0].type = torch::kLong;
+  body.inputs[1].type = torch::kBool;
+  body.outputs = {make_info("on"), make_info("longer"), make_info("part")};
+  body.outputs[0].type = torch::kBool;
+  body.nodes = {make_node("Identity", {"go"}, {"on"}),
+                make_node("Gather", {"x", "i"}, {"part"}, {{"axis", int64_t{1}}}),
+                make_node("SequenceInsert", {"grown", "part"}, {"longer"})};
+  const auto with_count = [&](const std::string& count) {
+    Node loop = make_node("Loop", {count, "", "s0", "x"}, {"s", "parts"},
+                          {{"body", std::make_shared<const Graph>([&] {
+                              Graph whole = body;
+                              whole.inputs.push_back(make_info("x"));
+                              return whole;
+                            }())}});
+    loop.captured = 1;
+    return sequence_model({make_node("SequenceEmpty", {}, {"s0"}),
+                           make_node("ReduceMax", {"x"}, {"most"}, {{"keepdims", int64_t{0}}}),
+                           make_node("Cast", {"most"}, {"many"}, {{"to", int64_t{7}}}), loop,
+                           make_node("ConcatFromSequence", {"s"}, {"stack"},
+                                     {{"axis", int64_t{0}}, {"new_axis", int64_t{1}}}),
+                           make_node("Sub", {"stack", "parts"}, {"zero"}),
+                           make_node("Concat", {"stack", "zero"}, {"y"}, {{"axis", int64_t{0}}})});
+  };
+  const torch::Tensor x = torch::randn({4, 6});
+  const torch::Tensor y =
+      Network(parse_onnx(with_count("at3").SerializeAsString(), "m.onnx")).forward(x);
+  const torch::Tensor parts = x.narrow(1, 0, 3).t();
+  EXPECT_TRUE(torch::equal(y, torch::cat({parts, torch::zeros_like(parts)})));
+  EXPECT_THAT(
+      complaint(with_count("many")),
+      HasSubstr("carries a sequence, and how often it runs (at most 4096 times) is not known"));
 }
 
 }  // namespace

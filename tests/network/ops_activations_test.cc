@@ -92,6 +92,9 @@ std::vector<Formula> formulas() {
       {"Clip", {}, [](double x) { return x; }},
       {"Dropout", {{"ratio", 0.5f}}, [](double x) { return x; }, 10},
       {"Dropout", {{"seed", int64_t{3}}}, [](double x) { return x; }, 13},
+      {"Swish", {}, [](double x) { return x / (1 + std::exp(-x)); }, 24},
+      {"Swish", {{"alpha", 0.5f}}, [](double x) { return x / (1 + std::exp(-x / 2)); }, 24},
+      {"Swish", {{"alpha", -1.0f}}, [](double x) { return x / (1 + std::exp(x)); }, 24},
       {"Erf", {}, [](double x) { return std::erf(x); }},
       {"Exp", {}, [](double x) { return std::exp(x); }},
       {"Log", {}, [](double x) { return std::log(x); }, 17, true},
@@ -265,10 +268,32 @@ TEST(Dropout, IsTheIdentityWithAFullMask) {
   EXPECT_TRUE(
       torch::equal(run_activation("Dropout", {x, ratio, torch::tensor(false)}, {}, 12)[0], x));
   EXPECT_TRUE(torch::equal(run_activation("Dropout", {x, ratio, {}}, {}, 12)[0], x));
-  EXPECT_EQ(activation_error([&] {
-              run_activation("Dropout", {x, ratio, torch::tensor(true)}, {}, 12);
-            }),
-            "Dropout node 'n': training_mode is true, expected a network for inference");
+}
+
+TEST(Dropout, InTrainingModeIsTheIdentityWhereItDropsNothing) {
+  const torch::Tensor x = torch::rand({2, 3}), yes = torch::tensor(true);
+  const Tensors outputs = run_activation("Dropout", {x, torch::tensor(0.0f), yes}, {}, 13, 2);
+  EXPECT_TRUE(torch::equal(outputs[0], x));
+  EXPECT_TRUE(torch::equal(outputs[1], torch::ones({2, 3}, torch::kBool)));
+  for (const torch::Tensor& ratio : {torch::tensor(0.5f), torch::Tensor()}) {
+    EXPECT_EQ(activation_error([&] {
+                run_activation("Dropout", {x, ratio, yes}, {}, 12);
+              }),
+              "Dropout node 'n': is in training mode and drops numbers at random, so that a row "
+              "would get another answer each time; export the network for inference (in PyTorch, "
+              "call model.eval() first)");
+  }
+}
+
+TEST(RandomNodes, AreRefusedWithTheReason) {
+  for (const char* op : {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike",
+                         "Multinomial", "Bernoulli"}) {
+    EXPECT_EQ(activation_error([&] { make_op(activation_node(op, 1, {}), 17); }),
+              concat(op,
+                     " node 'n': draws random numbers, so that a row would get another answer "
+                     "each time; export a network whose answer is a function of its input (in "
+                     "PyTorch, call model.eval() first)"));
+  }
 }
 
 TEST(Activations, RefuseBadAttributes) {
@@ -310,6 +335,38 @@ TEST(Cast, ConvertsToEveryType) {
       torch::tensor({true, false, true})));
   EXPECT_TRUE(torch::equal(run_activation("Cast", {x.abs()}, {{"to", int64_t{2}}}, 9)[0],
                            torch::tensor({1, 0, 2}, torch::kByte)));
+}
+
+// Types that libtorch lacks: each number becomes one that the type has.
+TEST(Cast, RoundsToNarrowTypes) {
+  const auto cast = [](std::vector<double> numbers, int64_t to, int64_t saturate = 1) {
+    const torch::Tensor x = torch::tensor(numbers, torch::kDouble);
+    return run_activation("Cast", {x}, {{"to", to}, {"saturate", saturate}}, 23)[0].to(
+        torch::kDouble);
+  };
+  const auto doubles = [](std::vector<double> numbers) {
+    return torch::tensor(numbers, torch::kDouble);
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  // Halves go to the even neighbour: 17 between 16 and 18, 19 between 18 and 20.
+  EXPECT_TRUE(torch::equal(cast({17, 19, -1.06, 500, infinity, 0.001}, 17),
+                           doubles({16, 20, -1, 448, 448, 0.001953125})));
+  EXPECT_TRUE(cast({500, infinity}, 17, 0).isnan().all().item<bool>());
+  EXPECT_TRUE(torch::equal(cast({300, -0.0004}, 18), doubles({240, 0})));
+  EXPECT_TRUE(cast({infinity}, 18).isnan().all().item<bool>());
+  EXPECT_TRUE(
+      torch::equal(cast({70000, -infinity, 1.2, 9}, 19), doubles({57344, -57344, 1.25, 8})));
+  EXPECT_TRUE(torch::equal(cast({70000, -infinity}, 19, 0), doubles({infinity, -infinity})));
+  EXPECT_TRUE(torch::equal(cast({0.3, 2.5, 100, -5}, 23), doubles({0.5, 2, 6, -4})));
+  EXPECT_TRUE(torch::equal(cast({1, 3, 0.75}, 24), doubles({1, 4, 1})));
+  EXPECT_TRUE(torch::equal(cast({-20, -7.9, 3.9, 20}, 22), doubles({-8, -7, 3, 7})));
+  EXPECT_TRUE(torch::equal(cast({-2, 3.9, 20}, 21), doubles({0, 3, 15})));
+  EXPECT_TRUE(torch::equal(cast({40000.5, 70000, -1}, 4), doubles({40000, 65535, 0})));
+  const torch::Tensor whole = torch::tensor({-1, 70000, 9}, torch::kLong);
+  EXPECT_TRUE(torch::equal(run_activation("Cast", {whole}, {{"to", int64_t{4}}})[0],
+                           torch::tensor({65535, 4464, 9}, torch::kInt)));
+  EXPECT_TRUE(torch::equal(run_activation("Cast", {whole}, {{"to", int64_t{22}}}, 21)[0],
+                           torch::tensor({-1, 0, -7}, torch::kChar)));
 }
 
 }  // namespace

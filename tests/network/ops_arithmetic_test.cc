@@ -231,5 +231,29 @@ TEST(ArgMax, PicksTheFirstOrTheLast) {
             "ArgMax node 'n': axis 0 of [0, 2] is empty");
 }
 
+TEST(Bits, AreCombinedAndShifted) {
+  const torch::Tensor a = integers({12, -5, 7}), b = integers({10, 3, -1});
+  EXPECT_TRUE(torch::equal(run_arithmetic("BitwiseAnd", {a, b}, {}, 18)[0], integers({8, 3, 7})));
+  EXPECT_TRUE(torch::equal(run_arithmetic("BitwiseOr", {a, b}, {}, 18)[0], integers({14, -5, -1})));
+  EXPECT_TRUE(torch::equal(run_arithmetic("BitwiseXor", {a, b}, {}, 18)[0], integers({6, -8, -8})));
+  EXPECT_TRUE(torch::equal(run_arithmetic("BitwiseNot", {a}, {}, 18)[0], integers({-13, 4, -8})));
+  const torch::Tensor bytes = torch::tensor({200, 3, 255}, torch::kByte);
+  const torch::Tensor by = torch::tensor({1, 4, 9}, torch::kByte);
+  EXPECT_TRUE(torch::equal(
+      run_arithmetic("BitShift", {bytes, by}, {{"direction", std::string("LEFT")}}, 11)[0],
+      torch::tensor({144, 48, 0}, torch::kByte)));
+  EXPECT_TRUE(torch::equal(
+      run_arithmetic("BitShift", {bytes, by}, {{"direction", std::string("RIGHT")}}, 11)[0],
+      torch::tensor({100, 0, 0}, torch::kByte)));
+  EXPECT_EQ(arithmetic_error([&] {
+              run_arithmetic("BitwiseAnd", {torch::rand(2), a}, {}, 18);
+            }),
+            "BitwiseAnd node 'n': input is Float, expected integers");
+  EXPECT_EQ(arithmetic_error([&] {
+              run_arithmetic("BitShift", {bytes, by}, {}, 11);
+            }),
+            "BitShift node 'n': attribute 'direction' is '', expected 'LEFT' or 'RIGHT'");
+}
+
 }  // namespace
 }  // namespace fcp

@@ -60,5 +60,27 @@ TEST(RotaryEmbedding, TurnsPairsByTheirAngle) {
               testing::HasSubstr("is outside an axis of 10"));
 }
 
+// Keys that are padding take no part; with is_causal the last query stands at the last true key.
+TEST(Attention, CountsTheKeysThatAreNoPadding) {
+  const torch::Tensor q = random_tensor({2, 1, 2, 3}), k = random_tensor({2, 1, 5, 3});
+  const torch::Tensor v = random_tensor({2, 1, 5, 3});
+  const torch::Tensor counts = torch::tensor({3, 5}, torch::kLong);
+  for (const int64_t causal : {0, 1}) {
+    Node made = node("Attention", 7, {{"is_causal", causal}});
+    const torch::Tensor y = run(made, {q, k, v, {}, {}, {}, counts}, 24);
+    for (int64_t row = 0; row < 2; ++row) {
+      const int64_t keys = row == 0 ? 3 : 5;
+      torch::Tensor mask = torch::ones({2, keys}, torch::kBool);
+      if (causal != 0) mask[0][keys - 1] = false;
+      const auto of = [&](const torch::Tensor& x, int64_t count) {
+        return x.narrow(0, row, 1).narrow(2, 0, count);
+      };
+      const torch::Tensor alone =
+          run(node("Attention", 4), {of(q, 2), of(k, keys), of(v, keys), mask}, 23);
+      expect_close(y.narrow(0, row, 1), alone);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fcp

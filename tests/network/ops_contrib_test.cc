@@ -148,5 +148,70 @@ TEST(Contrib, OtherOperatorsOfTheDomainAreRefused) {
               HasSubstr("operator BeamSearch of domain 'com.microsoft' is not supported"));
 }
 
+// Weights of a few bits against the same weights unpacked one by one.
+TEST(Contrib, ProductsWithPackedWeights) {
+  torch::manual_seed(5);
+  const int64_t n = 3, k = 40, block = 16, blocks = 3;
+  for (const int64_t bits : {2, 4, 8}) {
+    const int64_t bytes = block * bits / 8, zero_bytes = (blocks * bits + 7) / 8;
+    const torch::Tensor b = torch::randint(0, 256, {n, blocks, bytes}, torch::kByte);
+    const torch::Tensor zeros = torch::randint(0, 256, {n, zero_bytes}, torch::kByte);
+    const torch::Tensor scales = torch::rand({n * blocks}) + 0.1;
+    const torch::Tensor a = torch::randn({2, 5, k}), bias = torch::randn({n});
+    const auto packed = [&](const torch::Tensor& row, int64_t place) {
+      const int64_t each = 8 / bits;
+      return row[place / each].item<int64_t>() >> (place % each * bits) & ((1 << bits) - 1);
+    };
+    const Node made =
+        contrib_node("MatMulNBits", 6, {{"K", k}, {"N", n}, {"bits", bits}, {"block_size", block}});
+    for (const bool given : {false, true}) {
+      torch::Tensor w = torch::zeros({n, k});
+      for (int64_t i = 0; i < n; ++i) {
+        for (int64_t j = 0; j < k; ++j) {
+          const int64_t zero = given ? packed(zeros[i], j / block) : 1 << (bits - 1);
+          w[i][j] = static_cast<double>(packed(b[i][j / block], j % block) - zero) *
+                    scales[i * blocks + j / block].item<double>();
+        }
+      }
+      Node node = made;
+      node.inputs[4] = "";
+      const torch::Tensor y =
+          run(node, {a, b, scales, given ? zeros : torch::Tensor(), torch::Tensor(), bias});
+      expect_close(y, torch::matmul(a, w.t()) + bias, 1e-2);
+    }
+    EXPECT_THAT(error_of(made, {a, b, scales, zeros, a, bias}), HasSubstr("reordered weights"));
+  }
+  EXPECT_THAT(
+      error_of(
+          contrib_node("MatMulNBits", 3,
+                       {{"K", int64_t{1} << 40}, {"N", int64_t{1} << 40}, {"block_size", block}}),
+          {torch::rand({1, 2}), torch::zeros({1}, torch::kByte), torch::rand({1})}),
+      HasSubstr("MatMulNBits node 'it'"));
+}
+
+// Each product within a step of 8 bits of the plain one: so are the states.
+TEST(Contrib, LstmWithWeightsOfEightBits) {
+  torch::manual_seed(6);
+  const int64_t hidden = 5, inputs = 4;
+  const torch::Tensor w = torch::randint(-100, 100, {2, inputs, 4 * hidden}, torch::kChar);
+  const torch::Tensor r = torch::randint(-100, 100, {2, hidden, 4 * hidden}, torch::kChar);
+  const torch::Tensor bias = torch::randn({2, 8 * hidden}) * 0.2, x = torch::randn({6, 1, inputs});
+  const torch::Tensor scale = torch::tensor({0.01f, 0.02f}),
+                      zero = torch::tensor({3, -2}, torch::kChar);
+  const std::map<std::string, Attribute> attributes = {{"hidden_size", hidden},
+                                                       {"direction", std::string("bidirectional")}};
+  Node made = contrib_node("DynamicQuantizeLSTM", 12, attributes);
+  const torch::Tensor y = run(made, {x, w, r, bias, {}, {}, {}, {}, scale, zero, scale, zero});
+  const auto plain = [&](const torch::Tensor& q) {
+    const torch::Tensor centred = q.to(torch::kFloat) - zero.to(torch::kFloat).view({2, 1, 1});
+    return (centred * scale.view({2, 1, 1})).transpose(1, 2).contiguous();
+  };
+  const torch::Tensor expected = run(node("LSTM", 4, attributes), {x, plain(w), plain(r), bias});
+  expect_close(y, expected, 0.15);
+  EXPECT_GT((y - expected).abs().max().item<double>(), 0);
+  EXPECT_THAT(error_of(made, {x, w, r, bias, {}, {}, {}, {}, {}, zero, scale, zero}),
+              HasSubstr("a scale is absent"));
+}
+
 }  // namespace
 }  // namespace fcp

@@ -65,5 +65,22 @@ TEST(TopK, TheFirstOfEqualsComesFirst) {
   EXPECT_TRUE(torch::equal(found[1], longs({1, 2}, {2})));
 }
 
+TEST(TensorScatter, WritesFromAPlaceOfEachRow) {
+  const torch::Tensor cache = random_tensor({2, 3, 4, 2}), update = random_tensor({2, 3, 2, 2});
+  const torch::Tensor first = torch::tensor({1, 3}, torch::kLong);
+  const torch::Tensor y = run(node("TensorScatter", 3, {{"mode", std::string("circular")}}),
+                              {cache, update, first}, 24);
+  torch::Tensor expected = cache.clone();
+  for (int64_t t = 0; t < 2; ++t) {
+    expected[0].select(1, 1 + t).copy_(update[0].select(1, t));
+    expected[1].select(1, (3 + t) % 4).copy_(update[1].select(1, t));
+  }
+  EXPECT_TRUE(torch::equal(y, expected));
+  EXPECT_THAT(error_of(node("TensorScatter", 3), {cache, update, first}, 24),
+              testing::HasSubstr("writes beyond the 4 places"));
+  EXPECT_TRUE(
+      torch::equal(run(node("TensorScatter", 2), {cache, update}, 24).narrow(2, 0, 2), update));
+}
+
 }  // namespace
 }  // namespace fcp

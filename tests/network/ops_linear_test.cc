@@ -1,4 +1,7 @@
 // Gemm, MatMul, Conv, ConvTranspose and the normalisations against slow loops and literals.
+#include <array>
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -385,6 +388,78 @@ TEST(LayerNormalization, NormalisesTheTrailingAxes) {
               HasSubstr("axis 3"));
   EXPECT_THAT(error_of(node("LayerNormalization", 2, {{"stash_type", int64_t{7}}}), {x, x}),
               HasSubstr("stash_type is 7"));
+}
+
+// With offsets of whole pixels a tap reads another pixel; the mask weights it.
+TEST(DeformConv, MovesItsTaps) {
+  const torch::Tensor x = random_tensor({2, 4, 5, 6}), w = random_tensor({6, 2, 3, 2});
+  const torch::Tensor b = random_tensor({6});
+  const std::map<std::string, Attribute> attributes = {{"pads", std::vector<int64_t>{1, 0, 1, 1}},
+                                                       {"strides", std::vector<int64_t>{2, 1}},
+                                                       {"dilations", std::vector<int64_t>{1, 2}},
+                                                       {"group", int64_t{2}},
+                                                       {"offset_group", int64_t{2}}};
+  const int64_t height = 3, width = 5, taps = 6;
+  const torch::Tensor offset = random_tensor({2, 2 * taps * 2, height, width}) * 3;
+  const torch::Tensor mask = random_tensor({2, 2 * taps, height, width});
+  const auto pixel = [&](int64_t n, int64_t c, int64_t i, int64_t j) {
+    return i < 0 || j < 0 || i >= 5 || j >= 6 ? 0.0 : x[n][c][i][j].item<double>();
+  };
+  const torch::Tensor y = run(node("DeformConv", 5, attributes), {x, w, offset, b, mask}, 19);
+  ASSERT_EQ(y.sizes(), torch::IntArrayRef({2, 6, height, width}));
+  for (const auto& [n, o, p, q] : std::vector<std::array<int64_t, 4>>{
+           {0, 0, 0, 0}, {1, 5, 2, 4}, {0, 3, 1, 2}, {1, 2, 0, 4}, {1, 4, 2, 0}}) {
+    double sum = b[o].item<double>();
+    for (int64_t c = 0; c < 2; ++c) {
+      const int64_t channel = o / 3 * 2 + c, group = channel / 2;
+      for (int64_t k = 0; k < taps; ++k) {
+        const double row = static_cast<double>(2 * p - 1 + k / 2) +
+                           offset[n][(group * taps + k) * 2][p][q].item<double>();
+        const double column = static_cast<double>(q + 2 * (k % 2)) +
+                              offset[n][(group * taps + k) * 2 + 1][p][q].item<double>();
+        const auto i = static_cast<int64_t>(std::floor(row));
+        const auto j = static_cast<int64_t>(std::floor(column));
+        const double down = row - std::floor(row), across = column - std::floor(column);
+        const double value = (1 - down) * (1 - across) * pixel(n, channel, i, j) +
+                             (1 - down) * across * pixel(n, channel, i, j + 1) +
+                             down * (1 - across) * pixel(n, channel, i + 1, j) +
+                             down * across * pixel(n, channel, i + 1, j + 1);
+        sum += value * mask[n][group * taps + k][p][q].item<double>() *
+               w[o][c][k / 2][k % 2].item<double>();
+      }
+    }
+    EXPECT_NEAR(y[n][o][p][q].item<double>(), sum, 1e-12);
+  }
+  const torch::Tensor still = torch::zeros_like(offset);
+  expect_close(
+      run(node("DeformConv", 4, attributes), {x, w, still, b}, 19),
+      torch::conv2d(torch::constant_pad_nd(x, {0, 1, 1, 1}), w, b, std::vector<int64_t>{2, 1},
+                    std::vector<int64_t>{0, 0}, std::vector<int64_t>{1, 2}, 2));
+  expect_gradient(node("DeformConv", 5, attributes), {x, w, offset, b, mask}, 19);
+  EXPECT_THAT(error_of(node("DeformConv", 4, attributes), {x, w, still.narrow(1, 0, 12), b}, 19),
+              HasSubstr("offset has shape [2, 12, 3, 5], expected [2, 24, 3, 5]"));
+}
+
+// The half of a real signal's spectrum says everything of it.
+TEST(Fourier, TheInverseOfHalfASpectrumIsTheSignal) {
+  for (const int64_t n : {1, 2, 7, 8}) {
+    const torch::Tensor x = random_tensor({3, n, 2, 1});
+    const torch::Tensor axis = torch::tensor(1, torch::kLong),
+                        length = torch::tensor(n, torch::kLong);
+    const std::map<std::string, Attribute> forward = {{"onesided", int64_t{1}}};
+    const std::map<std::string, Attribute> inverse = {{"onesided", int64_t{1}},
+                                                      {"inverse", int64_t{1}}};
+    const torch::Tensor half = run(node("DFT", 3, forward), {x, length, axis}, 20);
+    EXPECT_EQ(half.size(1), n / 2 + 1);
+    expect_close(run(node("DFT", 3, inverse), {half, length, axis}, 20), x);
+    if (n % 2 == 0) {
+      expect_close(run(node("DFT", 3, inverse), {half, torch::Tensor(), axis}, 20), x);
+    }
+    expect_gradient(node("DFT", 3, inverse), {half, length, axis}, 20);
+  }
+  EXPECT_THAT(error_of(node("DFT", 1, {{"onesided", int64_t{1}}, {"inverse", int64_t{1}}}),
+                       {random_tensor({2, 4, 1})}, 17),
+              HasSubstr("the last axis has 1 numbers, expected 2"));
 }
 
 }  // namespace

@@ -183,13 +183,6 @@ TEST(Pool, RefusesMalformedNodes) {
   EXPECT_THAT(error_of(pool_node("AveragePool", {2, 1, 2}), {x}, 18),
               HasSubstr("'dilations' is not known"));
   EXPECT_THAT(error_of(pool_node("MaxPool", {2}), {x}, 9), HasSubstr("'ceil_mode' is not known"));
-  Node pool = node("MaxPool", 1, {{"kernel_shape", Ints{2}}, {"storage_order", int64_t{1}}});
-  EXPECT_THAT(error_of(pool, {x}), HasSubstr("storage_order"));
-  pool.attributes["storage_order"] = int64_t{0};
-  pool.outputs = {"y", "indices"};
-  EXPECT_THAT(error_of(pool, {x}), HasSubstr("Indices ('indices')"));
-  pool.outputs = {"y", ""};
-  EXPECT_EQ(error_of(pool, {x}), "");
 }
 
 TEST(GlobalPool, ReducesAllSpatialAxes) {
@@ -268,6 +261,83 @@ TEST(Reduce, IntegersStayIntegersAndErrorsAreClear) {
   EXPECT_THAT(error_of(node("ReduceMax", 1), {torch::zeros({2, 0})}),
               HasSubstr("data has shape [2, 0]"));
   EXPECT_EQ(run(node("ReduceSum", 1), {torch::zeros({2, 0})}).item<float>(), 0);
+}
+
+// The indices lead back to the largest numbers, and MaxUnpool puts these where they were.
+TEST(MaxPool, IndicesCountThroughTheWholeTensor) {
+  const torch::Tensor x = random_tensor({2, 3, 7, 6});
+  for (const Ints& pads : {Ints{0, 0, 0, 0}, Ints{1, 0, 0, 1}, Ints{1, 1, 1, 1}}) {
+    for (const int64_t dilation : {1, 2}) {
+      Node pool = node("MaxPool", 1,
+                       {{"kernel_shape", Ints{2, 3}},
+                        {"strides", Ints{2, 1}},
+                        {"pads", pads},
+                        {"dilations", Ints{dilation, 1}}});
+      pool.outputs = {"y", "indices"};
+      const Tensors found = make_op(pool, 17)->forward({x});
+      ASSERT_EQ(found.size(), 2u);
+      EXPECT_EQ(found[1].scalar_type(), torch::kLong);
+      EXPECT_TRUE(
+          torch::equal(x.flatten().index_select(0, found[1].flatten()), found[0].flatten()));
+      pool.attributes["storage_order"] = int64_t{1};
+      const torch::Tensor turned = make_op(pool, 17)->forward({x})[1];
+      EXPECT_TRUE(torch::equal(x.transpose(2, 3).flatten().index_select(0, turned.flatten()),
+                               found[0].flatten()));
+    }
+  }
+  Node line = node("MaxPool", 1, {{"kernel_shape", Ints{3}}, {"ceil_mode", int64_t{1}}});
+  line.outputs = {"y", "indices"};
+  const Tensors flat = make_op(line, 17)->forward({x.flatten(2)});
+  EXPECT_TRUE(torch::equal(x.flatten().index_select(0, flat[1].flatten()), flat[0].flatten()));
+}
+
+TEST(MaxUnpool, PutsNumbersBack) {
+  const torch::Tensor x = random_tensor({2, 1, 4, 4});
+  const std::map<std::string, Attribute> window = {{"kernel_shape", Ints{2, 2}},
+                                                   {"strides", Ints{2, 2}}};
+  Node pool = node("MaxPool", 1, window);
+  pool.outputs = {"y", "indices"};
+  const Tensors pooled = make_op(pool, 17)->forward({x});
+  const torch::Tensor back = run(node("MaxUnpool", 2, window), pooled);
+  ASSERT_EQ(back.sizes(), x.sizes());
+  EXPECT_TRUE(torch::equal(back, torch::where(back != 0, x, torch::zeros_like(x))));
+  EXPECT_EQ((back != 0).sum().item<int64_t>(), 8);
+  const torch::Tensor shape = torch::tensor({2, 1, 5, 6}, torch::kLong);
+  const torch::Tensor large = run(node("MaxUnpool", 3, window), {pooled[0], pooled[1], shape});
+  EXPECT_TRUE(torch::equal(large.narrow(2, 0, 4).narrow(3, 0, 4), back));
+  EXPECT_EQ(large.sizes(), torch::IntArrayRef({2, 1, 5, 6}));
+  expect_gradient(node("MaxUnpool", 2, window), pooled);
+  EXPECT_THAT(error_of(node("MaxUnpool", 2, window), {pooled[0], pooled[1] + 32}),
+              HasSubstr("index"));
+  EXPECT_THAT(error_of(node("MaxUnpool", 3, window), {pooled[0], pooled[1], shape - 4}),
+              HasSubstr("output_shape is"));
+}
+
+// ⟨unfold(image), blocks⟩ = ⟨image, col2im(blocks)⟩ for all blocks: one is the other's transpose.
+TEST(Col2Im, IsTheTransposeOfTakingBlocksOut) {
+  const torch::Tensor image = random_tensor({2, 3, 6, 5});
+  const std::map<std::string, Attribute> attributes = {
+      {"strides", Ints{2, 1}}, {"dilations", Ints{1, 2}}, {"pads", Ints{1, 0, 0, 2}}};
+  const torch::Tensor padded = torch::constant_pad_nd(image, {0, 2, 1, 0});
+  Tensors taps;
+  for (int64_t i = 0; i < 3; ++i) {
+    for (int64_t j = 0; j < 2; ++j) {
+      taps.push_back(padded.slice(2, i, i + 5, 2).slice(3, 2 * j, 2 * j + 5).flatten(2));
+    }
+  }
+  const torch::Tensor taken = torch::stack(taps, 2).reshape({2, 18, -1});
+  const torch::Tensor blocks = random_tensor({2, 18, 15});
+  ASSERT_EQ(taken.sizes(), blocks.sizes());
+  const torch::Tensor sizes = torch::tensor({6, 5}, torch::kLong);
+  const torch::Tensor block = torch::tensor({3, 2}, torch::kLong);
+  const Node made = node("Col2Im", 3, attributes);
+  const torch::Tensor y = run(made, {blocks, sizes, block}, 18);
+  ASSERT_EQ(y.sizes(), image.sizes());
+  EXPECT_NEAR((taken * blocks).sum().item<double>(), (image * y).sum().item<double>(), 1e-12);
+  expect_gradient(made, {blocks, sizes, block}, 18);
+  EXPECT_THAT(error_of(made, {blocks, sizes + 1, block}, 18), HasSubstr("positions"));
+  EXPECT_THAT(error_of(made, {blocks, sizes * (int64_t{1} << 26), block}, 18), HasSubstr("Col2Im"));
+  EXPECT_THAT(error_of(made, {blocks, sizes - 9, block}, 18), HasSubstr("expected sizes from 1"));
 }
 
 }  // namespace

@@ -66,5 +66,23 @@ TEST(Quantize, ConvolutionIsThatOfTheNumbersMeant) {
   EXPECT_TRUE(((back - meant).abs() <= 0.4501).logical_or(inside.logical_not()).all().item<bool>());
 }
 
+TEST(Quantize, ToSixteenAndFourBits) {
+  const torch::Tensor x = torch::tensor({-3.0f, 0.26f, 0.74f, 1000.0f}),
+                      scale = torch::tensor(0.5f);
+  const torch::Tensor zero = torch::tensor(32768, torch::kInt);  // as uint16 is held
+  const torch::Tensor q = run(node("QuantizeLinear", 3), {x, scale, zero}, 21);
+  EXPECT_TRUE(torch::equal(q, torch::tensor({32762, 32769, 32769, 34768}, torch::kInt)));
+  EXPECT_TRUE(torch::equal(run(node("QuantizeLinear", 3), {x * 1e6, scale, zero}, 21),
+                           torch::tensor({0, 65535, 65535, 65535}, torch::kInt)));
+  EXPECT_TRUE(torch::equal(run(node("DequantizeLinear", 3), {q, scale, zero}, 21),
+                           torch::tensor({-3.0f, 0.5f, 0.5f, 1000.0f})));
+  EXPECT_TRUE(torch::equal(
+      run(node("QuantizeLinear", 2, {{"output_dtype", int64_t{22}}}), {x * 2, scale}, 21),
+      torch::tensor({-8, 1, 3, 7}, torch::kChar)));
+  EXPECT_TRUE(
+      torch::equal(run(node("QuantizeLinear", 2, {{"output_dtype", int64_t{17}}}), {x, scale}, 21),
+                   torch::tensor({-6.0f, 0.5f, 1.5f, 448.0f})));
+}
+
 }  // namespace
 }  // namespace fcp

@@ -57,6 +57,30 @@ TEST(RowsApart, RowsThatMeetAreRefusedByNode) {
   EXPECT_NO_THROW(check_rows_apart(Network(minus_mean(0)), x.narrow(0, 0, 1)));
 }
 
+// x [N, 8]: two boxes of a row and no more than those that do not overlap.
+TEST(RowsApart, BoxesWithoutNumberAreRefused) {
+  Graph graph;
+  graph.inputs = {make_info("x", {kDynamic, 8})};
+  graph.outputs = {make_info("y", {kDynamic, 3})};
+  graph.initializers["boxed"] = torch::tensor({-1, 2, 4}, torch::kLong);
+  graph.initializers["scored"] = torch::tensor({-1, 1, 2}, torch::kLong);
+  graph.initializers["most"] = torch::tensor({2}, torch::kLong);
+  graph.nodes = {make_node("Reshape", {"x", "boxed"}, {"boxes"}),
+                 make_node("ReduceMax", {"boxes"}, {"best"},
+                           {{"axes", std::vector<int64_t>{2}}, {"keepdims", int64_t{0}}}),
+                 make_node("Reshape", {"best", "scored"}, {"scores"}),
+                 make_node("NonMaxSuppression", {"boxes", "scores", "most"}, {"kept"}),
+                 make_node("Cast", {"kept"}, {"y"}, {{"to", int64_t{1}}})};
+  const torch::Tensor row = torch::tensor({0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 3.0f, 3.0f});
+  EXPECT_THAT(
+      [&] {
+        check_rows_apart(Network(graph), torch::stack({row, row, row}));
+      },
+      ThrowsMessage<Error>(
+          HasSubstr("output 'y' has shape [2, 3] for one row, because NonMaxSuppression node "
+                    "'kept_node' keeps any number of boxes")));
+}
+
 TEST(RowsApart, BatchesOfFixedSizeAreTriedWithOtherRowsBeside) {
   torch::manual_seed(0);
   Graph graph = minus_mean(0);

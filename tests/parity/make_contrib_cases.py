@@ -89,6 +89,43 @@ def operators():
     yield name, graph, arrays
 
 
+def packed_products():
+    """MatMulNBits with 4 bits: ONNX Runtime 1.16 knows no others."""
+    for name, zeros in (("matmul_nbits", False), ("matmul_nbits_zeros", True)):
+        packed = random.randint(0, 256, (5, 3, 16)).astype(np.uint8)
+        constants = [numpy_helper.from_array(packed, "b"),
+                     numpy_helper.from_array(np.abs(floats(15)), "s")]
+        inputs = ["x", "b", "s"]
+        if zeros:
+            given = random.randint(0, 256, 10).astype(np.uint8)
+            constants.append(numpy_helper.from_array(given, "z"))
+            inputs.append("z")
+        node = helper.make_node("MatMulNBits", inputs, ["y"], domain="com.microsoft", K=80, N=5,
+                                bits=4, block_size=32)
+        x = floats(4, 80)
+        yield name, helper.make_graph(
+            [node], name, [helper.make_tensor_value_info("x", FLOAT, x.shape)],
+            [helper.make_tensor_value_info("y", FLOAT, None)], constants), [x]
+
+
+def quantized_lstms():
+    for name, directions in (("quantized_lstm", 1), ("quantized_lstm_both_ways", 2)):
+        way = "bidirectional" if directions == 2 else "forward"
+        arrays = {"w": random.randint(-90, 90, (directions, 3, 16)).astype(np.int8),
+                  "r": random.randint(-90, 90, (directions, 4, 16)).astype(np.int8),
+                  "b": floats(directions, 32), "ws": np.abs(floats(directions)) * 0.02,
+                  "wz": np.zeros(directions, np.int8), "rs": np.abs(floats(directions)) * 0.02,
+                  "rz": np.zeros(directions, np.int8)}
+        inputs = ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "rs", "rz"]
+        node = helper.make_node("DynamicQuantizeLSTM", inputs, ["y", "h", "c"],
+                                domain="com.microsoft", hidden_size=4, direction=way)
+        x = floats(5, 1, 3)
+        yield name, helper.make_graph(
+            [node], name, [helper.make_tensor_value_info("x", FLOAT, x.shape)],
+            [helper.make_tensor_value_info(k, FLOAT, None) for k in "yhc"],
+            [numpy_helper.from_array(v, k) for k, v in arrays.items()]), [x]
+
+
 def quantized_case(name, op, inputs, output, **attributes):
     """One operator on quantised constants and a float input: x is quantised, the answer is not."""
     constants, names = [], []
@@ -191,7 +228,8 @@ def loops():
 
 def write_all(folder):
     index = []
-    for name, graph, arrays in (*operators(), *quantized_operators(), *loops()):
+    for name, graph, arrays in (*operators(), *packed_products(), *quantized_lstms(),
+                                *quantized_operators(), *loops()):
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17),
                                                         helper.make_opsetid("com.microsoft", 1)])
         model.ir_version = 8

@@ -174,6 +174,56 @@ def newer_cases(x):
     yield case("gelu_20_tanh", 20, "Gelu", [x], [gelu_tanh(x)], approximate="tanh")
 
 
+def blocks_summed(blocks, size, block):
+    """[N, C * k, L] to the image of which they are all blocks, one pixel apart."""
+    rows, places = blocks.shape[0], [s - b + 1 for s, b in zip(size, block)]
+    parts = blocks.reshape(rows, -1, *block, *places)
+    image = np.zeros((rows, parts.shape[1], *size), np.float32)
+    for i in range(block[0]):
+        for j in range(block[1]):
+            image[:, :, i:i + places[0], j:j + places[1]] += parts[:, :, i, j]
+    return image
+
+
+def convolved(image, weights):
+    """A convolution of one image without padding."""
+    out, inside, high, wide = weights.shape
+    places = image.shape[2] - high + 1, image.shape[3] - wide + 1
+    result = np.zeros((1, out, *places), np.float32)
+    for i in range(high):
+        for j in range(wide):
+            part = image[0, :, i:i + places[0], j:j + places[1]]
+            result[0] += np.einsum("oc,cpq->opq", weights[:, :, i, j], part)
+    return result
+
+
+def bit_cases(random):
+    a, b = random.randint(-99, 99, (2, 3)), random.randint(-99, 99, (3,))
+    for op, function in (("And", np.bitwise_and), ("Or", np.bitwise_or), ("Xor", np.bitwise_xor)):
+        yield case(f"bitwise_{op.lower()}_18", 18, f"Bitwise{op}", [a, b], [function(a, b)])
+    yield case("bitwise_not_18", 18, "BitwiseNot", [a], [~a])
+
+
+def recent_cases(random):
+    """Operator sets 18 to 24, of which older packages of onnx have no tests."""
+    yield from bit_cases(random)
+    blocks = random.randn(2, 12, 20).astype(np.float32)
+    yield case("col2im_18", 18, "Col2Im", [blocks, int64(5, 7), int64(2, 3)],
+               [blocks_summed(blocks, (5, 7), (2, 3))])
+    image, weights = random.randn(1, 2, 4, 5), random.randn(3, 2, 2, 2)
+    image, weights = image.astype(np.float32), weights.astype(np.float32)
+    moved = np.concatenate([image[..., 1:], np.zeros((1, 2, 4, 1), np.float32)], 3)
+    offset = np.tile(np.array([0, 1], np.float32).reshape(1, 2, 1, 1), (1, 4, 3, 4))
+    yield case("deform_conv_19", 19, "DeformConv", [image, weights, offset],
+               [convolved(moved, weights)], kernel_shape=[2, 2])
+    x = random.randn(2, 3, 4).astype(np.float32)
+    yield case("swish_24", 24, "Swish", [x], [(x / (1 + np.exp(-x))).astype(np.float32)])
+    written = x.copy()
+    written[0, 1:3], written[1, 0:2] = x[1, :2], x[0, :2]
+    yield case("tensor_scatter_24", 24, "TensorScatter", [x, x[::-1, :2].copy(), int64(1, 0)],
+               [written])
+
+
 def group_norm(x, groups, scale, bias):
     rows = x.reshape(x.shape[0], groups, -1)
     mean, variance = rows.mean(2, keepdims=True), rows.var(2, keepdims=True)
@@ -228,3 +278,4 @@ def cases():
     yield from resize_cases(image)
     yield from newer_cases(x)
     yield from transformer_cases(random)
+    yield from recent_cases(random)

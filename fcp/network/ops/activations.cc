@@ -111,6 +111,22 @@ OpPointer make_mish(OpArguments& arguments) {
   return floating_unary_op(arguments, mish, std::move(curve));
 }
 
+// x · sigmoid(αx): for α > 0 convex between two places, concave outside, least near −1.28 / α.
+OpPointer make_swish(OpArguments& arguments) {
+  const double alpha = arguments.number("alpha", 1);
+  const auto swish = [alpha](const torch::Tensor& x) { return x * torch::sigmoid(x * alpha); };
+  const auto slope = [alpha](const torch::Tensor& x) {
+    const torch::Tensor s = torch::sigmoid(x * alpha);
+    return s + x * s * (1 - s) * alpha;
+  };
+  if (!(alpha > 0)) return floating_unary_op(arguments, swish, {});
+  const double knot = 2.3993572805154200 / alpha;
+  Curve curve = make_curve(swish, slope, {-1, 1, -1}, {-knot, knot});
+  curve.turns = {-1.2784645427610738 / alpha};
+  curve.error_x = 1;
+  return floating_unary_op(arguments, swish, std::move(curve));
+}
+
 // x Φ(x); or its approximation x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))). Convex between two
 // points near ±√2, concave outside; least near −3/4.
 OpPointer make_gelu(OpArguments& arguments) {

@@ -5,7 +5,7 @@
 // as there are for each (grouped queries). A query that may see no key gives zeros.
 // Gradients flow. Bounds go through an Attention taken apart (lower_attention.h), and through a
 // rotation, by constant angles, as it is: every number is a sum of two products.
-// Cost: 4 · N · heads · T_q · T_k · size. Reference: ONNX operator specification, version 23.
+// Cost: 4 · N · heads · T_q · T_k · size. Reference: ONNX operator specification, versions 23 and 24.
 // Tested by tests/network/ops_attention_test.cc.
 #include <cmath>
 #include <limits>
@@ -42,7 +42,7 @@ class AttentionOp : public Op {
         scale_(arguments.number("scale", 0)),
         cap_(arguments.number("softcap", 0)),
         mode_(arguments.integer("qk_matmul_output_mode", 0)) {
-    arguments.expect_inputs(3, 6);
+    arguments.expect_inputs(3, arguments.opset() >= 24 ? 7 : 6);
     arguments.ignore("softmax_precision");  // no less than the input's here
   }
 
@@ -108,14 +108,22 @@ class AttentionOp : public Op {
         bias = torch::constant_pad_nd(bias, {0, keys - bias.size(-1)}, kMasked);
       }
     }
-    if (!causal_) return bias;
-    const int64_t past = given(inputs, 4) ? inputs[4].size(2) : 0;
+    const auto add = [&](const torch::Tensor& hidden) {
+      const torch::Tensor more =
+          torch::zeros(hidden.sizes(), q.options()).masked_fill(hidden, kMasked);
+      bias = bias.defined() ? bias + more : more;
+    };
     const auto options = torch::device(q.device()).dtype(torch::kLong);
-    const torch::Tensor hidden =
-        torch::arange(keys, options) > torch::arange(q.size(2), options).unsqueeze(1) + past;
-    const torch::Tensor causal =
-        torch::zeros(hidden.sizes(), q.options()).masked_fill(hidden, kMasked);
-    return bias.defined() ? bias + causal : causal;
+    const torch::Tensor at = torch::arange(keys, options);
+    torch::Tensor past = torch::full({1}, given(inputs, 4) ? inputs[4].size(2) : 0, options);
+    if (given(inputs, 6)) {  // the keys of each row that are no padding
+      expect_vector(inputs[6], q.size(0), node_, "nonpad_kv_seqlen");
+      const torch::Tensor count = inputs[6].to(options).view({-1, 1, 1, 1});
+      past = count - q.size(2);
+      add(at >= count);
+    }
+    if (causal_) add(at > torch::arange(q.size(2), options).unsqueeze(1) + past);
+    return bias;
   }
 
   Node node_;

@@ -102,7 +102,9 @@ CellState cell_step(const Cell& cell, const CellWeights& weights, const torch::T
   const auto part = [&](const torch::Tensor& x, int64_t gate) {
     return x.narrow(-1, gate * hidden, hidden);
   };
-  const torch::Tensor recurrent = torch::addmm(weights.state_bias, state.hidden, weights.state.t());
+  const torch::Tensor recurrent =
+      weights.product ? weights.product(state.hidden, false) + weights.state_bias
+                      : torch::addmm(weights.state_bias, state.hidden, weights.state.t());
   if (cell.kind == CellKind::kRnn) return {apply(0, share + recurrent), state.cell};
   if (cell.kind == CellKind::kGru) {
     const torch::Tensor z = apply(0, part(share, 0) + part(recurrent, 0));

@@ -33,6 +33,8 @@ struct CellWeights {
   torch::Tensor input, state;            // [gates·H, I], [gates·H, H]
   torch::Tensor input_bias, state_bias;  // [gates·H]
   torch::Tensor peephole;                // [3·H], i o f; undefined: none
+  // x · wᵀ where it is not the plain product; `input` says which of the two weights.
+  std::function<torch::Tensor(const torch::Tensor& x, bool input)> product;
 };
 
 struct CellState {

@@ -222,6 +222,65 @@ OpPointer make_embed_layer_norm(OpArguments& arguments) {
   });
 }
 
+// A [..., K] times the transpose of weights [N, K] of 2, 4 or 8 bits, packed into bytes and scaled
+// by blocks: A, B [N, blocks, bytes], scales and zero points [N, blocks], g_idx, bias. The zero
+// points are packed as well, or plain numbers.
+OpPointer make_matmul_nbits(OpArguments& arguments) {
+  arguments.expect_inputs(3, 6);
+  arguments.ignore("accuracy_level");  // no less than single precision here
+  const Node node = arguments.node();
+  const int64_t k = arguments.integer("K", 0), n = arguments.integer("N", 0);
+  const int64_t bits = arguments.integer("bits", 4), block = arguments.integer("block_size", 0);
+  if (arguments.integer("weight_prepacked", 0) != 0 ||
+      (node.inputs.size() > 4 && !node.inputs[4].empty())) {
+    fail(describe(node), ": has prepacked or reordered weights, which are not supported");
+  }
+  if ((bits != 2 && bits != 4 && bits != 8) || k < 1 || n < 1 || block < 16) {
+    fail(describe(node), ": has ", n, " x ", k, " weights of ", bits, " bits in blocks of ", block,
+         ", expected 2, 4 or 8 bits and blocks of 16 at least");
+  }
+  const int64_t blocks = (k + block - 1) / block;
+  checked_elements({n, blocks, block}, node);
+  // `count` numbers of each row of bytes.
+  const auto unpacked = [bits](const torch::Tensor& bytes, int64_t count) {
+    Tensors parts;
+    for (int64_t shift = 0; shift < 8; shift += bits) {
+      parts.push_back(
+          bytes.to(torch::kInt).bitwise_right_shift(shift).bitwise_and((1 << bits) - 1));
+    }
+    return torch::stack(parts, -1).flatten(-2).narrow(-1, 0, count);
+  };
+  return std::make_unique<ContribOp>([=](const Tensors& inputs) -> Tensors {
+    const torch::Tensor &a = inputs[0], &b = inputs[1];
+    expect_rank(a, 1, 16, node, "A");
+    expect_floating(a, node, "A");
+    const int64_t bytes = block * bits / 8;
+    const int64_t zero_bytes = (blocks * bits + 7) / 8;
+    if (a.size(-1) != k || b.scalar_type() != torch::kByte || b.numel() != n * blocks * bytes ||
+        inputs[2].numel() != n * blocks) {
+      fail(describe(node), ": A has shape ", shape_text(a.sizes()), ", B ", shape_text(b.sizes()),
+           ", scales ", shape_text(inputs[2].sizes()), ", expected ", k, " columns, ",
+           n * blocks * bytes, " bytes and ", n * blocks, " scales");
+    }
+    torch::Tensor zero = torch::full({1}, 1 << (bits - 1), a.options());
+    if (const torch::Tensor given = contrib_input(inputs, 3); given.defined()) {
+      const bool packed = given.scalar_type() == torch::kByte;
+      if (given.numel() != n * (packed ? zero_bytes : blocks)) {
+        fail(describe(node), ": zero_points have shape ", shape_text(given.sizes()), ", expected ",
+             n * (packed ? zero_bytes : blocks), " numbers");
+      }
+      const torch::Tensor each =
+          packed ? unpacked(given.reshape({n, zero_bytes}), blocks) : given.reshape({n, blocks});
+      zero = each.to(a.options()).unsqueeze(2);
+    }
+    const torch::Tensor q = unpacked(b.reshape({n, blocks, bytes}), block).to(a.options());
+    const torch::Tensor w = (q - zero) * inputs[2].reshape({n, blocks, 1}).to(a.options());
+    const torch::Tensor y = torch::matmul(a, w.flatten(1).narrow(1, 0, k).t());
+    const torch::Tensor bias = contrib_input(inputs, 5);
+    return {bias.defined() ? y + bias : y};
+  });
+}
+
 // The distance of every row of A to every row of B, [N, M].
 OpPointer make_cdist(OpArguments& arguments) {
   arguments.expect_inputs(2, 2);
@@ -249,6 +308,8 @@ const std::map<std::string, OpFactory>& contrib_ops() {
       {"Attention", make_contrib_attention},
       {"BiasGelu", make_bias_gelu},
       {"CDist", make_cdist},
+      {"DequantizeLinear", make_dequantize_linear},
+      {"DynamicQuantizeLSTM", make_dynamic_quantize_lstm},
       {"DynamicQuantizeMatMul", make_dynamic_quantize_matmul},
       {"EmbedLayerNormalization", make_embed_layer_norm},
       {"FastGelu", make_fast_gelu},
@@ -256,6 +317,7 @@ const std::map<std::string, OpFactory>& contrib_ops() {
       {"FusedGemm", make_fused_gemm},
       {"FusedMatMul", make_fused_matmul},
       {"Gelu", make_gelu},
+      {"MatMulNBits", make_matmul_nbits},
       {"MatMulIntegerToFloat", make_matmul_integer_to_float},
       {"MultiHeadAttention", make_multi_head_attention},
       {"QGemm", make_qgemm},
@@ -266,6 +328,7 @@ const std::map<std::string, OpFactory>& contrib_ops() {
       {"QLinearMul", make_qlinear_mul},
       {"QLinearSigmoid", make_qlinear_sigmoid},
       {"QLinearSoftmax", make_qlinear_softmax},
+      {"QuantizeLinear", make_quantize_linear},
       {"QuickGelu", make_quick_gelu},
       {"SimplifiedLayerNormalization", make_simplified_layer_norm},
       {"SkipLayerNormalization", make_skip_layer_norm},

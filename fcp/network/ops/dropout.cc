@@ -9,7 +9,8 @@
 namespace fcp {
 namespace {
 
-// The identity, since we never train through a graph; the mask, where wanted, keeps everything.
+// The identity: at inference, and in training mode where nothing is dropped. The mask, where
+// wanted, keeps everything.
 class DropoutOp : public Op {
  public:
   explicit DropoutOp(OpArguments& arguments) : node_(arguments.node()) {
@@ -23,15 +24,10 @@ class DropoutOp : public Op {
   }
 
   Tensors forward(const Tensors& inputs) const override {
-    if (inputs.size() > 2 && inputs[2].defined()) {
-      const torch::Tensor& training = inputs[2];
-      if (training.numel() != 1 || training.scalar_type() != torch::kBool) {
-        fail(describe(node_), ": training_mode must be one truth value, found ",
-             training.scalar_type(), " of shape ", training.sizes());
-      }
-      if (training.item<bool>()) {
-        fail(describe(node_), ": training_mode is true, expected a network for inference");
-      }
+    if (trains(inputs) && ratio(inputs) != 0) {
+      fail(describe(node_), ": is in training mode and drops numbers at random, so that a row ",
+           "would get another answer each time; export the network for inference (in PyTorch, ",
+           "call model.eval() first)");
     }
     Tensors outputs = {inputs[0]};
     if (node_.outputs.size() > 1) {
@@ -45,6 +41,24 @@ class DropoutOp : public Op {
   MissingRule missing_rule() const override { return MissingRule::kMoves; }
 
  private:
+  bool trains(const Tensors& inputs) const {
+    if (inputs.size() < 3 || !inputs[2].defined()) return false;
+    const torch::Tensor& training = inputs[2];
+    if (training.numel() != 1 || training.scalar_type() != torch::kBool) {
+      fail(describe(node_), ": training_mode must be one truth value, found ",
+           training.scalar_type(), " of shape ", training.sizes());
+    }
+    return training.item<bool>();
+  }
+  double ratio(const Tensors& inputs) const {
+    constexpr double kDefault = 0.5;
+    if (inputs.size() < 2 || !inputs[1].defined()) return kDefault;
+    if (inputs[1].numel() != 1) {
+      fail(describe(node_), ": ratio must be one number, found shape ", inputs[1].sizes());
+    }
+    return inputs[1].item<double>();
+  }
+
   Node node_;
 };
 

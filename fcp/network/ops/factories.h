@@ -51,6 +51,7 @@ OpPointer make_softplus(OpArguments& arguments);
 OpPointer make_softsign(OpArguments& arguments);
 OpPointer make_mish(OpArguments& arguments);
 OpPointer make_gelu(OpArguments& arguments);
+OpPointer make_swish(OpArguments& arguments);
 OpPointer make_clip(OpArguments& arguments);
 OpPointer make_dropout(OpArguments& arguments);
 
@@ -102,6 +103,7 @@ OpPointer make_hardmax(OpArguments& arguments);
 
 // pooling.cc
 OpPointer make_max_pool(OpArguments& arguments);
+OpPointer make_max_unpool(OpArguments& arguments);
 OpPointer make_average_pool(OpArguments& arguments);
 OpPointer make_global_average_pool(OpArguments& arguments);
 OpPointer make_global_max_pool(OpArguments& arguments);
@@ -179,6 +181,23 @@ OpPointer make_reduce_log_sum(OpArguments& arguments);
 OpPointer make_reduce_log_sum_exp(OpArguments& arguments);
 OpPointer make_reduce_prod(OpArguments& arguments);
 
+// bits.cc
+OpPointer make_bitwise_and(OpArguments& arguments);
+OpPointer make_bitwise_or(OpArguments& arguments);
+OpPointer make_bitwise_xor(OpArguments& arguments);
+OpPointer make_bitwise_not(OpArguments& arguments);
+OpPointer make_bit_shift(OpArguments& arguments);
+
+// col2im.cc
+OpPointer make_col2im(OpArguments& arguments);
+
+// deform_conv.cc
+OpPointer make_deform_conv(OpArguments& arguments);
+
+// detection.cc
+OpPointer make_roi_align(OpArguments& arguments);
+OpPointer make_non_max_suppression(OpArguments& arguments);
+
 // quantize.cc
 OpPointer make_quantize_linear(OpArguments& arguments);
 OpPointer make_dequantize_linear(OpArguments& arguments);
@@ -210,6 +229,7 @@ OpPointer make_dynamic_quantize_matmul(OpArguments& arguments);
 
 // recurrent.cc
 OpPointer make_lstm(OpArguments& arguments);
+OpPointer make_dynamic_quantize_lstm(OpArguments& arguments);
 OpPointer make_gru(OpArguments& arguments);
 OpPointer make_rnn(OpArguments& arguments);
 
@@ -226,6 +246,7 @@ OpPointer make_shrink(OpArguments& arguments);
 // scatter.cc
 OpPointer make_scatter_elements(OpArguments& arguments);
 OpPointer make_scatter_nd(OpArguments& arguments);
+OpPointer make_tensor_scatter(OpArguments& arguments);
 
 // triangular.cc
 OpPointer make_trilu(OpArguments& arguments);

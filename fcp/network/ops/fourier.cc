@@ -5,7 +5,11 @@
 //   X_k = Σ_t x_t e^{−2πi kt / n}        (inverse: e^{+2πi kt / n} / n)
 //
 // whose angles are reduced exactly, kt mod n. With `onesided` only k = 0 … n/2 are given, which
-// says everything of a real signal. Gradients flow; no bounds.
+// says everything of a real signal; the inverse of that gives the real signal back,
+//
+//   x_t = (Re X_0 + Σ_k c_k (Re X_k cos(2π kt / n) − Im X_k sin(2π kt / n))) / n,
+//
+// c_k = 2, but 1 for k = n/2. Gradients flow; no bounds.
 // Cost: n² products per signal. Reference: ONNX operator specification, DFT 17 and 20, STFT 17.
 // Tested by tests/parity/op_cases_test.cc.
 #include <algorithm>
@@ -64,6 +68,30 @@ torch::Tensor fourier_transform(const torch::Tensor& x, const FourierOptions& op
   return torch::stack({even, odd}, -1);
 }
 
+// x [..., bins, 2], of which the first n / 2 + 1 count, to the real signal [..., n, 1].
+torch::Tensor real_signal(const torch::Tensor& x, int64_t n, const Node& node) {
+  if (x.size(-1) != 2) {
+    fail(describe(node), ": the last axis has ", x.size(-1), " numbers, expected 2");
+  }
+  if (n < 1 || n > kLongestSignal) {
+    fail(describe(node), ": a signal of ", n, " numbers, expected 1 to ", kLongestSignal);
+  }
+  const int64_t count = std::min(n / 2 + 1, x.size(-2));
+  const torch::Tensor bins = torch::arange(count, torch::kLong);
+  const torch::Tensor turns = (bins.unsqueeze(1) * torch::arange(n, torch::kLong)).remainder(n);
+  const torch::Tensor angles = turns.to(torch::kDouble) * (2 * M_PI / static_cast<double>(n));
+  const torch::Tensor alone = (bins == 0).logical_or(bins * 2 == n);
+  const torch::Tensor share = torch::where(alone, torch::ones(count, torch::kDouble),
+                                           torch::full(count, 2.0, torch::kDouble))
+                                  .unsqueeze(1) /
+                              static_cast<double>(n);
+  const torch::Tensor used = x.narrow(-2, 0, count);
+  const torch::Tensor y =
+      torch::matmul(used.select(-1, 0), (angles.cos() * share).to(x.options())) -
+      torch::matmul(used.select(-1, 1), (angles.sin() * share).to(x.options()));
+  return y.unsqueeze(-1);
+}
+
 class DftOp : public Op {
  public:
   explicit DftOp(OpArguments& arguments) : node_(arguments.node()), opset_(arguments.opset()) {
@@ -72,9 +100,6 @@ class DftOp : public Op {
     if (opset_ < 20) axis_ = arguments.integer("axis", 1);
     options_.inverse = arguments.integer("inverse", 0) != 0;
     options_.onesided = arguments.integer("onesided", 0) != 0;
-    if (options_.inverse && options_.onesided) {
-      fail(describe(node_), ": inverse and onesided together are not supported");
-    }
   }
 
   Tensors forward(const Tensors& inputs) const override {
@@ -87,6 +112,11 @@ class DftOp : public Op {
       fail(describe(node_), ": axis ", axis, " is that of real and imaginary parts");
     }
     torch::Tensor x = inputs[0].transpose(axis, -2);
+    if (options_.inverse && options_.onesided) {
+      const int64_t length =
+          has_input(inputs, 1) ? one_integer(inputs[1], node_, "dft_length") : 2 * (x.size(-2) - 1);
+      return {real_signal(x, length, node_).transpose(axis, -2).contiguous()};
+    }
     if (has_input(inputs, 1)) x = of_length(x, one_integer(inputs[1], node_, "dft_length"));
     return {fourier_transform(x, options_, node_).transpose(axis, -2).contiguous()};
   }

@@ -1,4 +1,4 @@
-// Max and average pooling in one to three spatial dimensions, and their global forms.
+// Max and average pooling in one to three spatial dimensions, their global forms, and MaxUnpool.
 //
 // Padding never counts for the maximum, and counts for the average only with count_include_pad.
 // With ceil_mode the last window may reach beyond the padded input; the places beyond never count,
@@ -20,6 +20,7 @@
 #include "fcp/network/channel_windows.h"
 #include "fcp/network/ops/checks.h"
 #include "fcp/network/ops/factories.h"
+#include "fcp/network/ops/index.h"
 #include "fcp/network/ops/shared.h"
 #include "fcp/network/ops/window.h"
 #include "fcp/network/own_conv.h"
@@ -139,22 +140,24 @@ class Pool : public Op {
 class MaxPool : public Pool {
  public:
   explicit MaxPool(OpArguments& arguments) : Pool(arguments, arguments.opset() >= 10) {
-    if (arguments.integer("storage_order", 0) != 0) {
-      fail(describe(node_), ": storage_order = 1 is not supported, expected 0");
-    }
-    if (node_.outputs.size() > 1 && !node_.outputs[1].empty()) {
-      fail(describe(node_), ": the output Indices ('", node_.outputs[1], "') is not supported");
-    }
+    columns_first_ = arguments.integer("storage_order", 0) != 0;
+    wants_indices_ = node_.outputs.size() > 1 && !node_.outputs[1].empty();
   }
 
   // Of quantised numbers in single precision, which holds them.
   Tensors forward(const Tensors& inputs) const override {
     const torch::ScalarType type = inputs[0].scalar_type();
-    if (type != torch::kByte && type != torch::kChar) return Pool::forward(inputs);
-    return {Pool::forward({inputs[0].to(torch::kFloat)})[0].to(type)};
+    const bool quantised = type == torch::kByte || type == torch::kChar;
+    const Tensors plain = {quantised ? inputs[0].to(torch::kFloat) : inputs[0]};
+    Tensors outputs = Pool::forward(plain);
+    if (quantised) outputs[0] = outputs[0].to(type);
+    if (wants_indices_) outputs.push_back(indices(plain[0].detach()));
+    return outputs;
   }
 
-  BoundRule bound_rule(const std::vector<bool>&) const override { return BoundRule::kLargest; }
+  BoundRule bound_rule(const std::vector<bool>&) const override {
+    return wants_indices_ ? BoundRule::kNone : BoundRule::kLargest;
+  }
 
   // The places of each window side by side, padding as −∞.
   torch::Tensor candidates(const Tensors& inputs) const override {
@@ -169,6 +172,47 @@ class MaxPool : public Pool {
   }
 
  private:
+  // Where each window's largest number lies in X, all of it flattened; the first of equal ones.
+  torch::Tensor indices(const torch::Tensor& x) const {
+    const auto [window, positions] = placed(x);
+    const double lowest = -std::numeric_limits<double>::infinity();
+    const torch::Tensor padded = pad_to_fit(x.contiguous(), window, positions, lowest);
+    const std::vector<int64_t> none(window.axes(), 0);
+    torch::Tensor at = best_places(padded, window, none);  // in a plane of `padded`
+    const std::vector<int64_t> sizes = spatial_shape(x);
+    torch::Tensor found = torch::zeros_like(at);
+    int64_t step = 1;
+    for (size_t i = window.axes(); i-- > 0;) {
+      const int64_t size = padded.size(static_cast<int64_t>(i) + 2);
+      const torch::Tensor place = at.remainder(size) - window.begins[i];
+      at = at.div(size, "floor");
+      found = found + place * (columns_first_ ? product(sizes, 0, i) : step);
+      step *= sizes[i];
+    }
+    std::vector<int64_t> view(static_cast<size_t>(x.dim()), 1);
+    view[0] = x.size(0);
+    view[1] = x.size(1);
+    return found + (torch::arange(x.size(0) * x.size(1), found.options()) * step).view(view);
+  }
+
+  static int64_t product(const std::vector<int64_t>& sizes, size_t first, size_t last) {
+    int64_t result = 1;
+    for (size_t i = first; i < last; ++i) result *= sizes[i];
+    return result;
+  }
+
+  static torch::Tensor best_places(const torch::Tensor& x, const Window& window,
+                                   const std::vector<int64_t>& pads) {
+    const auto& [kernel, strides, dilations, begins, ends] = window;
+    if (kernel.size() == 3) {
+      return std::get<1>(torch::max_pool3d_with_indices(x, kernel, strides, pads, dilations));
+    }
+    if (kernel.size() == 2) {
+      return std::get<1>(torch::max_pool2d_with_indices(x, kernel, strides, pads, dilations));
+    }
+    return std::get<1>(torch::max_pool1d_with_indices(x, kernel, strides, pads, dilations));
+  }
+
   torch::Tensor pool(const torch::Tensor& x, const Window& window,
                      const std::vector<int64_t>& positions) const override {
     const ConvPlan plan = {window.strides, window.dilations, window.begins,
@@ -190,6 +234,64 @@ class MaxPool : public Pool {
     if (kernel.size() == 2) return torch::max_pool2d(x, kernel, strides, pads, dilations, ceil);
     return torch::max_pool3d(x, kernel, strides, pads, dilations, ceil);
   }
+
+  bool columns_first_ = false;
+  bool wants_indices_ = false;
+};
+
+// Puts the numbers of X back to where MaxPool's Indices say they came from; the rest is 0. The
+// indices count in the image whose pooling has X's shape, which a larger output_shape begins with.
+class MaxUnpool : public Op {
+ public:
+  explicit MaxUnpool(OpArguments& arguments)
+      : node_(arguments.node()), attributes_(read_window(arguments, /*has_dilations=*/false)) {
+    arguments.expect_inputs(2, 3);
+    if (attributes_.kernel.empty()) fail(describe(node_), ": attribute 'kernel_shape' is missing");
+  }
+
+  Tensors forward(const Tensors& inputs) const override {
+    const torch::Tensor &x = inputs[0], &indices = inputs[1];
+    const Window window = make_window(attributes_, attributes_.kernel, node_);
+    const auto rank = static_cast<int64_t>(window.axes()) + 2;
+    expect_rank(x, rank, rank, node_, "X");
+    if (indices.sizes() != x.sizes()) {
+      fail(describe(node_), ": X has shape ", shape_text(x.sizes()), ", I ",
+           shape_text(indices.sizes()), ", expected one shape");
+    }
+    std::vector<int64_t> shape = {x.size(0), x.size(1)};
+    for (size_t i = 0; i < window.axes(); ++i) {
+      const int64_t places = x.size(static_cast<int64_t>(i) + 2);
+      shape.push_back((places - 1) * window.strides[i] + window.kernel[i] - window.begins[i] -
+                      window.ends[i]);
+    }
+    check_sample(shape, node_);
+    const std::vector<int64_t> wanted = given_shape(inputs, shape);
+    int64_t total = 1;
+    for (const int64_t size : shape) total *= size;
+    const torch::Tensor at = checked_indices(indices.reshape({-1}), total, node_, x.device());
+    torch::Tensor y =
+        torch::zeros({total}, x.options()).scatter(0, at, x.reshape({-1})).reshape(shape);
+    std::vector<int64_t> pads;
+    for (size_t i = shape.size(); i-- > 2;) pads.insert(pads.end(), {0, wanted[i] - shape[i]});
+    return {torch::constant_pad_nd(y, pads)};
+  }
+
+ private:
+  std::vector<int64_t> given_shape(const Tensors& inputs, const std::vector<int64_t>& own) const {
+    if (inputs.size() < 3 || !inputs[2].defined()) return own;
+    std::vector<int64_t> wanted = to_integers(inputs[2], node_, "output_shape");
+    bool fits = wanted.size() == own.size() && wanted[0] == own[0] && wanted[1] == own[1];
+    for (size_t i = 2; fits && i < own.size(); ++i) fits = wanted[i] >= own[i];
+    if (!fits) {
+      fail(describe(node_), ": output_shape is ", shape_text(wanted), ", expected at least ",
+           shape_text(own));
+    }
+    check_sample(wanted, node_);
+    return wanted;
+  }
+
+  Node node_;
+  WindowAttributes attributes_;
 };
 
 class AveragePool : public Pool {
@@ -327,6 +429,8 @@ class GlobalPool : public Op {
 }  // namespace
 
 OpPointer make_max_pool(OpArguments& arguments) { return std::make_unique<MaxPool>(arguments); }
+
+OpPointer make_max_unpool(OpArguments& arguments) { return std::make_unique<MaxUnpool>(arguments); }
 
 OpPointer make_average_pool(OpArguments& arguments) {
   return std::make_unique<AveragePool>(arguments);

@@ -1,10 +1,11 @@
-// Quantisation: QuantizeLinear, round(x / scale) + zero point, saturated to 8 or 16 bits;
+// Quantisation: QuantizeLinear, round(x / scale) + zero point, saturated to 4, 8 or 16 bits, or
+// x / scale rounded to a float of 8 or 4 bits;
 // DequantizeLinear, (q − zero point) · scale; and DynamicQuantizeLinear, which takes scale and zero
 // point from the range of its input, 0 included. One scale for the tensor, one per place along an
 // axis, or one per block of that axis. Halves round to the even number.
 //
 // Intervals: with constant positive scales neither ever falls. Rounding has no gradient.
-// Cost: linear. Reference: ONNX operator specification, versions 10 to 23.
+// Cost: linear. Reference: ONNX operator specification, versions 10 to 24.
 // Tested by tests/network/ops_quantize_test.cc.
 #include "fcp/network/ops/quantize.h"
 
@@ -30,7 +31,8 @@ torch::Tensor saturate(const torch::Tensor& x, torch::ScalarType type, const Nod
     case torch::kShort:
       return x.clamp(-32768, 32767).to(type);
     default:
-      fail(describe(node), ": quantises to ", type, ", expected int8, uint8 or int16");
+      fail(describe(node), ": quantises to ", type,
+           ", expected int8, uint8, int16, uint16, a type of 4 bits or an 8-bit float");
   }
 }
 
@@ -96,19 +98,23 @@ class QuantizationOp : public Op {
 class QuantizeOp : public QuantizationOp {
  public:
   explicit QuantizeOp(OpArguments& arguments) : QuantizationOp(arguments) {
-    if (arguments.opset() >= 19) arguments.ignore("saturate");   // concerns 8-bit floats only
+    if (arguments.opset() >= 19) saturates_ = arguments.integer("saturate", 1) != 0;
     if (arguments.opset() >= 23) arguments.ignore("precision");  // no less than the input's here
     if (arguments.opset() >= 21) {
-      const int64_t type = arguments.integer("output_dtype", 0);
-      if (type != 0) type_ = type_of_number(type, node_);
+      type_ = arguments.integer("output_dtype", 0);
+      if (type_ != 0) type_of_number(type_, node_);  // it must be a type
     }
   }
   Tensors forward(const Tensors& inputs) const override {
     const torch::Tensor x = inputs[0].is_floating_point() ? inputs[0] : inputs[0].to(torch::kFloat);
-    torch::Tensor q = torch::round(x / scale(inputs).to(x.scalar_type()));
+    torch::Tensor q = x / scale(inputs).to(x.scalar_type());
+    if (is_narrow_float(type_)) return {to_narrow(q, type_, saturates_)};
+    q = torch::round(q);
     if (has_zero(inputs)) q = q + zero(inputs, q);
-    const torch::ScalarType type =
-        has_zero(inputs) ? inputs[2].scalar_type() : type_.value_or(torch::kByte);
+    if (type_ == kOnnxUint4 || type_ == kOnnxInt4) return {to_narrow(q, type_, true)};
+    const torch::ScalarType named = type_ == 0 ? torch::kByte : type_of_number(type_, node_);
+    const torch::ScalarType type = has_zero(inputs) ? inputs[2].scalar_type() : named;
+    if (type == torch::kInt) return {to_narrow(q, kOnnxUint16, true)};
     return {saturate(q, type, node_)};
   }
   bool differentiable() const override { return false; }
@@ -124,23 +130,25 @@ class QuantizeOp : public QuantizationOp {
   }
 
  private:
-  std::optional<torch::ScalarType> type_;
+  int64_t type_ = 0;  // ONNX's number; 0: that of the zero point
+  bool saturates_ = true;
 };
 
 class DequantizeOp : public QuantizationOp {
  public:
-  explicit DequantizeOp(OpArguments& arguments) : QuantizationOp(arguments) {
+  explicit DequantizeOp(OpArguments& arguments)
+      : QuantizationOp(arguments), takes_floats_(arguments.opset() >= 19) {
     if (arguments.opset() >= 23) {
       const int64_t type = arguments.integer("output_dtype", 0);
       if (type != 0) type_ = type_of_number(type, node_);
     }
   }
   Tensors forward(const Tensors& inputs) const override {
-    if (inputs[0].is_floating_point()) {
+    if (inputs[0].is_floating_point() && !takes_floats_) {
       fail(describe(node_), ": x is ", inputs[0].scalar_type(), ", expected integers");
     }
     const torch::Tensor by = scale(inputs);
-    torch::Tensor q = inputs[0].to(torch::kInt);
+    torch::Tensor q = inputs[0].is_floating_point() ? inputs[0] : inputs[0].to(torch::kInt);
     if (has_zero(inputs)) q = q - zero(inputs, q);
     const torch::Tensor x = q.to(by.device(), by.scalar_type()) * by;
     return {type_ ? x.to(*type_) : x};
@@ -155,6 +163,7 @@ class DequantizeOp : public QuantizationOp {
   }
 
  private:
+  bool takes_floats_;  // those of 8 and 4 bits, held in single precision
   std::optional<torch::ScalarType> type_;
 };
 

@@ -1,11 +1,17 @@
-// LSTM, GRU and RNN: a cell that goes along a sequence, forwards, backwards or both, with every
+// LSTM, GRU, RNN and com.microsoft's DynamicQuantizeLSTM: a cell that goes along a sequence, forwards, backwards or both, with every
 // option of the specification: sequence lengths, initial states, peepholes, chosen activations,
 // clipping, coupled gates, both layouts. Gradients flow through all of it; there are no bounds.
 //
 // The inputs' share of all gates is one product for the whole sequence; a step multiplies only the
 // state. A row whose sequence has ended keeps its state and gives zeros.
-// Cost: 2 · T · N · gates · H · (I + H). Reference: ONNX operator specification.
+//
+// DynamicQuantizeLSTM has its weights in 8 bits, turned round: W [D, I, 4·H], R [D, H, 4·H]. What
+// they multiply, the whole input or the state of all rows, is quantised by its own range as
+// DynamicQuantizeLinear does, so that rows that run together depend on each other. No gradient.
+// Cost: 2 · T · N · gates · H · (I + H). Reference: ONNX operator specification; ONNX Runtime,
+// docs/ContribOperators.md.
 // Tested by tests/network/ops_recurrent_test.cc.
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,12 +28,13 @@ namespace {
 
 class Recurrent : public Op {
  public:
-  Recurrent(OpArguments& arguments, CellKind kind)
+  Recurrent(OpArguments& arguments, CellKind kind, bool quantized = false)
       : node_(arguments.node()),
         kind_(kind),
+        quantized_(quantized),
         direction_(arguments.text("direction", "forward")),
         batch_first_(arguments.opset() >= 14 && arguments.integer("layout", 0) != 0) {
-    arguments.expect_inputs(3, kind == CellKind::kLstm ? 8 : 6);
+    arguments.expect_inputs(3, quantized ? 12 : kind == CellKind::kLstm ? 8 : 6);
     arguments.ignore("hidden_size");      // the recurrent weights say it
     arguments.ignore("output_sequence");  // of operator set 1; all outputs are made since
     if (direction_ != "forward" && direction_ != "reverse" && direction_ != "bidirectional") {
@@ -46,16 +53,23 @@ class Recurrent : public Op {
     const auto count = static_cast<int64_t>(directions());
     expect_rank(inputs[1], 3, 3, node_, "W");
     expect_rank(inputs[2], 3, 3, node_, "R");
-    const int64_t hidden = inputs[2].size(2), wide = gate_count(kind_) * hidden;
-    expect_shape(inputs[1], {count, wide, x.size(2)}, "W");
-    expect_shape(inputs[2], {count, wide, hidden}, "R");
+    const int64_t hidden = inputs[2].size(quantized_ ? 1 : 2), wide = gate_count(kind_) * hidden;
+    if (quantized_) {
+      expect_shape(inputs[1], {count, x.size(2), wide}, "W");
+      expect_shape(inputs[2], {count, hidden, wide}, "R");
+    } else {
+      expect_shape(inputs[1], {count, wide, x.size(2)}, "W");
+      expect_shape(inputs[2], {count, wide, hidden}, "R");
+    }
     const torch::Tensor mask = running(inputs, steps, rows, x);
     std::vector<Tensors> all(3);  // Y, Y_h and Y_c by direction
     for (int64_t d = 0; d < count; ++d) {
-      CellWeights weights = weights_of(inputs, d, hidden);
+      CellWeights weights = weights_of(inputs, d, hidden, x);
       CellState state = state_of(inputs, d, rows, hidden, x);
       const bool backwards = direction_ == "reverse" || d == 1;
-      const torch::Tensor shares = torch::matmul(x, weights.input.t()) + weights.input_bias;
+      const torch::Tensor shares =
+          (weights.product ? weights.product(x, true) : torch::matmul(x, weights.input.t())) +
+          weights.input_bias;
       all[0].push_back(
           walk(cells_[static_cast<size_t>(d)], weights, shares, mask, backwards, state));
       all[1].push_back(state.hidden);
@@ -63,6 +77,8 @@ class Recurrent : public Op {
     }
     return outputs_of(all);
   }
+
+  bool differentiable() const override { return !quantized_; }
 
   double flops(const Tensors& inputs, const Tensors&) const override {
     const auto rows = static_cast<double>(inputs[0].size(0) * inputs[0].size(1));
@@ -94,10 +110,12 @@ class Recurrent : public Op {
     return (torch::arange(steps, count.options()).unsqueeze(1) < count).unsqueeze(2);
   }
 
-  CellWeights weights_of(const Tensors& inputs, int64_t d, int64_t hidden) const {
+  CellWeights weights_of(const Tensors& inputs, int64_t d, int64_t hidden,
+                         const torch::Tensor& x) const {
     const int64_t wide = gate_count(kind_) * hidden;
-    CellWeights weights{inputs[1][d], inputs[2][d], {}, {}, {}};
-    weights.input_bias = weights.state_bias = torch::zeros({wide}, inputs[1].options());
+    CellWeights weights{inputs[1][d], inputs[2][d], {}, {}, {}, {}};
+    if (quantized_) weights.product = quantized_product(inputs, d);
+    weights.input_bias = weights.state_bias = torch::zeros({wide}, x.options());
     if (const torch::Tensor bias = given(inputs, 3); bias.defined()) {
       expect_shape(bias, {static_cast<int64_t>(directions()), 2 * wide}, "B");
       weights.input_bias = bias[d].narrow(0, 0, wide);
@@ -108,6 +126,37 @@ class Recurrent : public Op {
       weights.peephole = peephole[d];
     }
     return weights;
+  }
+
+  // Scales and zero points: one for a direction, or one for each of its columns.
+  std::function<torch::Tensor(const torch::Tensor&, bool)> quantized_product(const Tensors& inputs,
+                                                                             int64_t d) const {
+    const auto dequantized = [&](size_t weight, size_t scale) {
+      const auto of_direction = [&](size_t index, const char* what) {
+        const torch::Tensor tensor = given(inputs, index);
+        if (!tensor.defined()) fail(describe(node_), ": ", what, " is absent but required");
+        expect_rank(tensor, 1, 2, node_, what);
+        if (tensor.size(0) != static_cast<int64_t>(directions())) {
+          fail(describe(node_), ": ", what, " has shape ", shape_text(tensor.sizes()),
+               ", expected one or a row of them for each direction");
+        }
+        return tensor[d].to(torch::kDouble);
+      };
+      const torch::Tensor zero = of_direction(scale + 1, "a zero point");
+      return (inputs[weight][d].to(torch::kDouble) - zero) * of_direction(scale, "a scale");
+    };
+    const torch::Tensor w = dequantized(1, 8), r = dequantized(2, 10);
+    return [w, r](const torch::Tensor& x, bool input) {
+      constexpr double kSteps = 255;
+      const torch::Tensor plain = x.to(torch::kFloat);
+      const torch::Tensor least = plain.min().clamp_max(0), most = plain.max().clamp_min(0);
+      const torch::Tensor width = (most - least) / kSteps;
+      const torch::Tensor scale = torch::where(width == 0, torch::ones_like(width), width);
+      const torch::Tensor zero = torch::round(-least / scale).clamp(0, kSteps);
+      const torch::Tensor q = (torch::round(plain / scale) + zero).clamp(0, kSteps) - zero;
+      return (torch::matmul(q.to(torch::kDouble), input ? w : r) * scale.to(torch::kDouble))
+          .to(x.scalar_type());
+    };
   }
 
   CellState state_of(const Tensors& inputs, int64_t d, int64_t rows, int64_t hidden,
@@ -153,6 +202,7 @@ class Recurrent : public Op {
 
   Node node_;
   CellKind kind_;
+  bool quantized_;  // DynamicQuantizeLSTM
   std::string direction_;
   bool batch_first_;
   std::vector<Cell> cells_;
@@ -162,6 +212,10 @@ class Recurrent : public Op {
 
 OpPointer make_lstm(OpArguments& arguments) {
   return std::make_unique<Recurrent>(arguments, CellKind::kLstm);
+}
+
+OpPointer make_dynamic_quantize_lstm(OpArguments& arguments) {
+  return std::make_unique<Recurrent>(arguments, CellKind::kLstm, /*quantized=*/true);
 }
 
 OpPointer make_gru(OpArguments& arguments) {

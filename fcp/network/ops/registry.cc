@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -24,11 +25,17 @@ const std::map<std::string, OpFactory>& table() {
       {"Attention", make_attention},
       {"AveragePool", make_average_pool},
       {"BatchNormalization", make_batch_normalization},
+      {"BitShift", make_bit_shift},
+      {"BitwiseAnd", make_bitwise_and},
+      {"BitwiseNot", make_bitwise_not},
+      {"BitwiseOr", make_bitwise_or},
+      {"BitwiseXor", make_bitwise_xor},
       {"Cast", make_cast},
       {"CastLike", make_cast_like},
       {"Ceil", make_ceil},
       {"Celu", make_celu},
       {"Clip", make_clip},
+      {"Col2Im", make_col2im},
       {"Concat", make_concat},
       {"Constant", make_constant},
       {"ConstantOfShape", make_constant_of_shape},
@@ -39,6 +46,7 @@ const std::map<std::string, OpFactory>& table() {
       {"Cosh", make_cosh},
       {"CumSum", make_cum_sum},
       {"DFT", make_dft},
+      {"DeformConv", make_deform_conv},
       {"DepthToSpace", make_depth_to_space},
       {"DequantizeLinear", make_dequantize_linear},
       {"Div", make_div},
@@ -87,12 +95,14 @@ const std::map<std::string, OpFactory>& table() {
       {"MatMulInteger", make_matmul_integer},
       {"Max", make_max},
       {"MaxPool", make_max_pool},
+      {"MaxUnpool", make_max_unpool},
       {"Mean", make_mean},
       {"Min", make_min},
       {"Mish", make_mish},
       {"Mod", make_mod},
       {"Mul", make_mul},
       {"Neg", make_neg},
+      {"NonMaxSuppression", make_non_max_suppression},
       {"NonZero", make_non_zero},
       {"Not", make_not},
       {"OneHot", make_one_hot},
@@ -120,6 +130,7 @@ const std::map<std::string, OpFactory>& table() {
       {"Relu", make_relu},
       {"Reshape", make_reshape},
       {"Resize", make_resize},
+      {"RoiAlign", make_roi_align},
       {"RotaryEmbedding", make_rotary_embedding},
       {"Round", make_round},
       {"Scan", make_scan},
@@ -145,8 +156,10 @@ const std::map<std::string, OpFactory>& table() {
       {"STFT", make_stft},
       {"Sub", make_sub},
       {"Sum", make_sum},
+      {"Swish", make_swish},
       {"Tan", make_tan},
       {"Tanh", make_tanh},
+      {"TensorScatter", make_tensor_scatter},
       {"ThresholdedRelu", make_thresholded_relu},
       {"Tile", make_tile},
       {"TopK", make_topk},
@@ -158,6 +171,13 @@ const std::map<std::string, OpFactory>& table() {
       {"Xor", make_xor},
   };
   return ops;
+}
+
+bool draws_at_random(const Node& node) {
+  static const std::set<std::string> ops = {"Bernoulli",        "Multinomial",
+                                            "RandomNormal",     "RandomUniform",
+                                            "RandomNormalLike", "RandomUniformLike"};
+  return (node.domain.empty() || node.domain == "ai.onnx") && ops.contains(node.op);
 }
 
 // Null where nothing is known of it. ONNX Runtime writes one operator of its own in ONNX's domain.
@@ -178,6 +198,11 @@ const OpFactory* factory_of(const Node& node) {
 std::unique_ptr<Op> make_op(const Node& node, int64_t opset) {
   const std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
   const OpFactory* factory = factory_of(node);
+  if (draws_at_random(node)) {
+    fail(describe(node), ": draws random numbers, so that a row would get another answer each ",
+         "time; export a network whose answer is a function of its input (in PyTorch, call ",
+         "model.eval() first)");
+  }
   if (factory == nullptr) {
     fail(describe(node), ": operator ", node.op, " of domain '", domain,
          "' is not supported; docs/networks.md lists what is");

@@ -130,7 +130,64 @@ class ScatterNdOp : public ScatterOp {
   }
 };
 
+// Writes `update` into a cache [N, …, L, …] along an axis, from a place that each row names on.
+class TensorScatterOp : public Op {
+ public:
+  explicit TensorScatterOp(OpArguments& arguments)
+      : node_(arguments.node()), axis_(arguments.integer("axis", -2)) {
+    arguments.expect_inputs(2, 3);
+    const std::string mode = arguments.text("mode", "linear");
+    if (mode != "linear" && mode != "circular") {
+      fail(describe(node_), ": attribute 'mode' is '", mode, "', expected 'linear' or 'circular'");
+    }
+    circular_ = mode == "circular";
+  }
+
+  Tensors forward(const Tensors& inputs) const override {
+    const torch::Tensor &cache = inputs[0], &update = inputs[1];
+    expect_rank(cache, 2, kMaxIndexRank, node_, "past_cache");
+    expect_type_of(cache, update, node_, "update");
+    const int64_t axis = normalize_axis(axis_, cache.dim(), node_);
+    std::vector<int64_t> shape = cache.sizes().vec();
+    const int64_t length = shape[static_cast<size_t>(axis)];
+    if (update.dim() == cache.dim()) shape[static_cast<size_t>(axis)] = update.size(axis);
+    if (axis == 0 || update.sizes() != torch::IntArrayRef(shape) || update.size(axis) > length) {
+      fail(describe(node_), ": past_cache has shape ", shape_text(cache.sizes()), ", update ",
+           shape_text(update.sizes()), ", expected them to differ along axis ", axis_,
+           " alone, which is not that of the rows");
+    }
+    torch::Tensor first = torch::zeros({cache.size(0)}, torch::kLong);
+    if (inputs.size() > 2 && inputs[2].defined()) {
+      expect_vector(inputs[2], cache.size(0), node_, "write_indices");
+      first = inputs[2].to(torch::kLong);
+    }
+    torch::Tensor places =
+        first.to(cache.device()).unsqueeze(1) +
+        torch::arange(update.size(axis), torch::dtype(torch::kLong).device(cache.device()));
+    if (circular_ && length > 0) places = places.remainder(length);
+    if (((places < 0).logical_or(places >= length)).any().item<bool>()) {
+      fail(describe(node_), ": writes beyond the ", length, " places of axis ", axis_);
+    }
+    std::vector<int64_t> view(static_cast<size_t>(cache.dim()), 1);
+    view[0] = cache.size(0);
+    view[static_cast<size_t>(axis)] = update.size(axis);
+    return {torch::scatter(cache, axis, places.view(view).expand_as(update), update)};
+  }
+  BoundRule bound_rule(const std::vector<bool>& constant) const override {
+    return constant.size() < 3 || constant[2] ? BoundRule::kAffine : BoundRule::kNone;
+  }
+
+ private:
+  Node node_;
+  int64_t axis_;
+  bool circular_;
+};
+
 }  // namespace
+
+OpPointer make_tensor_scatter(OpArguments& arguments) {
+  return std::make_unique<TensorScatterOp>(arguments);
+}
 
 OpPointer make_scatter_elements(OpArguments& arguments) {
   return std::make_unique<ScatterElementsOp>(arguments);

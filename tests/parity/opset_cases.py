@@ -216,6 +216,12 @@ def recent_cases(random):
     offset = np.tile(np.array([0, 1], np.float32).reshape(1, 2, 1, 1), (1, 4, 3, 4))
     yield case("deform_conv_19", 19, "DeformConv", [image, weights, offset],
                [convolved(moved, weights)], kernel_shape=[2, 2])
+    plane = (10 * np.arange(8)[:, None] + np.arange(9)).astype(np.float32)[None, None]
+    rows, columns = np.array([2.5, 4.5, 6.5]) - 0.5, np.array([2, 4]) - 0.5  # of the bins' middles
+    yield case("roi_align_16", 16, "RoiAlign",
+               [plane, np.array([[1, 1.5, 5, 7.5]], np.float32), int64(0)],
+               [(10 * rows[:, None] + columns).astype(np.float32)[None, None]], output_height=3,
+               output_width=2, sampling_ratio=2)
     x = random.randn(2, 3, 4).astype(np.float32)
     yield case("swish_24", 24, "Swish", [x], [(x / (1 + np.exp(-x))).astype(np.float32)])
     written = x.copy()

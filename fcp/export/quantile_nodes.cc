@@ -222,33 +222,44 @@ Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
   const torch::Tensor all = torch::ones({count, count}, torch::kDouble);
   const std::string between = math.add(math.mul(row(upper), math.of(all.tril())),
                                        math.mul(row(lower), math.of(all.triu())));
-  const auto longest_of = [&](const std::string& gap) {  // 0 and less where j is not one of them
-    const std::string gaps_between = math.add(math.mul(between, row(gap)), math.sub(between, one));
-    return math.reduce("ReduceMax", gaps_between, 3, false);
+  const auto longest_of = [&](const std::string& gap, const std::string& mask) {
+    const std::string gaps = math.add(math.mul(mask, row(gap)), math.sub(mask, one));  // others: −1
+    return math.reduce("ReduceMax", gaps, 3, false);
   };
   // Of the other side: A_j < A_k; where j is on the lower side also A_j = A_k.
-  std::string others;
+  std::string others, first_counts = math.add(upper, lower);  // of the start, 1
   if (grid.rounding.empty()) {
-    const std::string longest = longest_of(pieces.gap);
+    const std::string longest = longest_of(pieces.gap, between);
     const std::string earlier = math.less(row(longest), column(longest));
     const std::string not_later = math.sub(one, math.less(column(longest), row(longest)));
     others = math.add(math.mul(math.mul(row(upper), column(lower)), earlier),
                       math.mul(math.mul(row(lower), column(upper)), not_later));
   } else {
+    // At most the longest one from the far end of the start on, at least that beyond its near end.
     const std::string off = math.mul(grid.rounding, math.of(2 * pieces.gap_unit));
-    const std::string earlier =
-        math.less(row(longest_of(math.add(pieces.gap, off))),
-                  column(longest_of(math.max(math.sub(pieces.gap, off), math.of(0.0)))));
+    const std::string from_start =
+        math.add(math.mul(math.mul(column(upper), row(math.sub(one, lower))), math.of(all.tril())),
+                 math.mul(math.mul(column(lower), row(math.sub(one, upper))), math.of(all.triu())));
+    const std::string most = longest_of(math.add(pieces.gap, off), from_start);
+    const std::string least =
+        longest_of(math.max(math.sub(pieces.gap, off), math.of(0.0)), between);
     const std::string sides =
         math.add(math.mul(row(upper), column(lower)), math.mul(row(lower), column(upper)));
-    const std::string sure = math.sub(one, math.less(pieces.first_start, pieces.last_start));
-    others = math.mul(math.mul(sides, earlier), math.reshape(sure, {-1, outputs, 1, 1}));
+    others = math.mul(sides, math.less(row(most), column(least)));
+    // All of the start is taken before what is longer than each of its gaps.
+    const std::string start = math.sub(one, first_counts);
+    const std::string start_gaps =
+        math.add(math.mul(start, math.add(pieces.gap, off)), math.sub(start, one));
+    const std::string before_longer =
+        math.less(math.reduce("ReduceMax", start_gaps, 2, true), least);
+    const std::string further = math.sub(pieces.last_start, pieces.first_start);
+    first_counts = math.mul(first_counts, math.add(math.mul(before_longer, further), one));
   }
   const std::string own = math.mul(between, math.of(all - torch::eye(count, torch::kDouble)));
   const std::string before =
       math.add(math.reshape(math.matmul(math.add(own, others), pieces.count.unsqueeze(1)),
                             {-1, outputs, count}),
-               math.add(upper, lower));  // and the first gap, 1
+               first_counts);
   const std::string reached = radius_node(math, radius);
   const std::string given = radius.rectifier.empty() ? reached : math.reshape(reached, {-1, 1, 1});
   const std::string share = math.max(

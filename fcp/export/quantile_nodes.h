@@ -11,7 +11,7 @@
 //
 // With quantiles that may be off by δ, a gap is off by 2δ. What may be taken is then taken: a gap j
 // counts as before k only where A_j < A_k in any case, and where another gap may be the shortest one,
-// all gaps from the lowest to the highest of these are the start, and no gap of the other side counts.
+// all gaps from the lowest to the highest of these are the start.
 //
 // Tail pieces are written as far as the radius can reach: piece j is longer than all gaps together
 // from 2^(3j+1) > 64 (Q − 1) on, hence taken after all of them. Cost of density: (Q + 9)² numbers

@@ -1,4 +1,5 @@
 // If, Loop and Scan against the same computed step by step.
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -70,13 +71,17 @@ Graph looping() {
 // ONNX Runtime refuses a body whose counter does not say that it is a single number.
 TEST(ControlFlow, ShapesOfABodyAreWrittenAgain) {
   Graph graph = looping();
-  auto& body = std::get<Subgraph>(graph.nodes[0].attributes.at("body"));
+  const auto loop = [](auto& nodes) -> auto& {
+    return *std::find_if(nodes.begin(), nodes.end(),
+                         [](const auto& node) { return node.op == "Loop"; });
+  };
+  auto& body = std::get<Subgraph>(loop(graph.nodes).attributes.at("body"));
   Graph changed = *body;
   changed.inputs[0].known_rank = true;         // a single number
   changed.inputs[2] = make_info("s", {7, 2});  // which the rows contradict
   body = std::make_shared<const Graph>(changed);
   const Graph again = parse_onnx(serialize_onnx(graph), "written");
-  const auto& kept = *std::get<Subgraph>(again.nodes[0].attributes.at("body"));
+  const auto& kept = *std::get<Subgraph>(loop(again.nodes).attributes.at("body"));
   EXPECT_TRUE(kept.inputs[0].known_rank);
   EXPECT_TRUE(kept.inputs[0].shape.empty());
   EXPECT_FALSE(kept.inputs[1].known_rank);

@@ -7,7 +7,8 @@
 // columns in the same order.
 //
 // A category that the training file did not have is "other" where rare ones were pooled there, and
-// none of the known ones elsewhere; warnings() counts them.
+// none of the known ones elsewhere; a class that it did not have is an infinite target. warnings()
+// counts them.
 //
 // A column is named by its header, or by its 0-based index (negative: from the end); a header
 // that reads like an index wins over the index. Where the header is not said to be there or not,
@@ -98,7 +99,7 @@ struct CsvOptions {
   CsvLabels labels = CsvLabels::kNumbers;           // find_types: of the target
   std::shared_ptr<const RefusedRows> refused = {};  // null: none
   size_t threads = 0;  // that read rows; 0: as many as usual (parallel.h)
-  // find_types: rows that categories and means are learned from; null: all.
+  // find_types: rows that categories, means and classes are learned from; null: all.
   std::shared_ptr<const std::vector<bool>> learn_rows = {};
 };
 
@@ -153,7 +154,6 @@ class CsvReader {
   void index_categories();
   void learn(bool impute, bool keep_missing);
   void learn_typed(const CsvOptions& options);
-  void learn_classes();
   bool next_row();
   bool advance();
   bool next_lines(size_t count);

@@ -15,7 +15,7 @@ namespace fcp {
 // One cell, or a row of another width, that cannot be read.
 class CellProblem : public Error {
  public:
-  enum class Kind { kNone, kWidth, kMissing, kNotThis, kTooLarge, kInfinite, kUnknownClass };
+  enum class Kind { kNone, kWidth, kMissing, kNotThis, kTooLarge, kInfinite };
 
   CellProblem() : Error("") {}
   CellProblem(const std::string& message, std::string where, size_t cell, Kind kind)

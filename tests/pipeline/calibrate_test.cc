@@ -494,7 +494,7 @@ TEST(TrainingOverlap, ChanceFollowsFromHowOftenRowsRepeat) {
   EXPECT_FALSE(more_than_chance(0.83, 0.99, 400, 1300));
   EXPECT_FALSE(more_than_chance(0.6, 0.2, 1000, 3000));  // three times as many rows to equal
   EXPECT_TRUE(more_than_chance(0.6, 0.2, 1000, 1000));
-  EXPECT_TRUE(more_than_chance(1, 0.2, 1000, 0));
+  EXPECT_TRUE(more_than_chance(1, 0.1, 1000, 0));
   EXPECT_FALSE(more_than_chance(0.5, 0, 10, 30));
   EXPECT_TRUE(more_than_chance(1, 0, 10, 30));
 }

@@ -142,7 +142,8 @@ TEST(Evaluate, LabelsOfNoClassAreMisses) {
   for (size_t i = 0; i < 20; ++i) {
     infinite.rows.scores[infinite.rows.scores.size() - 1 - i] = infinity;
   }
-  for (const CalibrationArtifact* artifact : {&finite, &infinite}) {
+  const std::vector<const CalibrationArtifact*> artifacts = {&finite, &infinite};
+  for (const CalibrationArtifact* artifact : artifacts) {
     MemoryRows rows(drawn.x(), truths);
     const EvaluationReport report =
         evaluate(*artifact, rows, {.all_levels = true}, small_batches());

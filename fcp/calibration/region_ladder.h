@@ -1,5 +1,5 @@
-// Lengths and misses of a score at any radius and any floor, read from its regions at a few radii. Serves
-// choices that compare many candidates, which need no exact scores.
+// Lengths and misses of a score at any radius and any floor, read from its regions at a few radii.
+// Serves choices that compare many candidates, which need no exact scores.
 //
 // On a ladder of radii 0 = R_0 < R_1 < … the regions of all rows are made once. Between two rungs,
 // and beyond the last, ends are taken as linear in the radius. A floor widens each end by w r, so

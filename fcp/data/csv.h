@@ -90,9 +90,9 @@ struct CsvOptions {
   bool missing_as_nan = false;                // … become NaN in any file, .npy included
   bool exact = false;                         // x.exact is filled too
   // Read through this encoding instead of learning one; drop, categorical, impute, keep_missing and
-  // missing_as_nan are then not looked at. With headers the columns are found by name, in any order, and others
-  // are ignored; without, a row must have as many cells as the training file or as there are
-  // feature columns.
+  // missing_as_nan are then not looked at. With headers the columns are found by name, in any
+  // order, and others are ignored; without, a row must have as many cells as the training file or
+  // as there are feature columns.
   std::optional<CsvEncoding> encoding = {};
   bool find_types = false;                          // what the columns are is found out
   std::map<std::string, std::string> types = {};    // … but for these (table_schema.h)

@@ -90,7 +90,8 @@ void CsvReader::choose_typed_columns(const CsvOptions& options) {
     fail(records_.name(), ": ", target_cells_.size(), " targets, expected one target of classes");
   }
   if (classes) {
-    // Of the rows that are learned from: a class that the network never sees is none of its answers.
+    // Of the rows that are learned from: a class that the network never sees is none of its
+    // answers.
     const size_t cell = target_cells_[0];
     std::set<std::string> names;
     rewind();

@@ -42,9 +42,9 @@ Parts cut_order(const std::vector<size_t>& order, const std::vector<double>& sha
   return parts;
 }
 
-// Stratum after stratum, each in random order, from a random row on and around: each row goes to the
-// part that lacks most so far. Rows of a stratum are thus spread over the parts, and every place in
-// that walk is as likely for every row, so that each has the same chance to be in a part.
+// Stratum after stratum, each in random order, from a random row on and around: each row goes to
+// the part that lacks most so far. Rows of a stratum are thus spread over the parts, and every
+// place in that walk is as likely for every row, so that each has the same chance to be in a part.
 Parts cut_strata(const std::vector<std::string>& strata, const std::vector<double>& shares,
                  Random& random) {
   std::map<std::string, std::vector<size_t>> members;

@@ -23,9 +23,9 @@ struct SplitColumns {
 };
 
 // One part for each share, disjoint, all rows used, in the order of the rows. Shares are positive
-// and of any sum. Of strata each part has its share up to two rows, and every row has the same chance
-// to be in a part, but rows of one stratum are less likely together in it than by chance: a guarantee
-// that is exact wants parts at random; groups go, in random order, to the
+// and of any sum. Of strata each part has its share up to two rows, and every row has the same
+// chance to be in a part, but rows of one stratum are less likely together in it than by chance: a
+// guarantee that is exact wants parts at random; groups go, in random order, to the
 // part that lacks most; rows of the same time may be parted.
 std::vector<std::vector<size_t>> split_rows(size_t rows, const std::vector<double>& shares,
                                             uint64_t seed, const SplitColumns& columns = {});

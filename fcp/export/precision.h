@@ -1,10 +1,10 @@
 // What another runtime's rounding may do to the numbers of an exported network.
 //
 // Calibration measures how far the network's answers are from those in double precision
-// (fcp/calibration/rounding.h). fcp and another runtime, each with an error of that size, may differ
-// by twice the largest one that was seen, and rows that were not measured by more: regions allow
-// for kRoundingSafety times it, and for rows whose numbers x are larger than all that were measured
-// in proportion. Where that is not small beside the radius, the export is refused.
+// (fcp/calibration/rounding.h). fcp and another runtime, each with an error of that size, may
+// differ by twice the largest one that was seen, and rows that were not measured by more: regions
+// allow for kRoundingSafety times it, and for rows whose numbers x are larger than all that were
+// measured in proportion. Where that is not small beside the radius, the export is refused.
 //
 // A file whose rounding was not measured, as those of earlier versions, is looked at in one place:
 //

@@ -266,7 +266,8 @@ Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
       math.min(math.div(math.sub(given, before), math.of(pieces.count)), one), math.of(0.0));
   const std::string taken = math.mul(share, pieces.length);
   const auto sum = [&](const std::string& x) { return math.reduce("ReduceSum", x, 2, false); };
-  // The start: from q_i to q_(j+1); of a single gap its middle, and half of its share on both sides.
+  // The start: from q_i to q_(j+1); of a single gap its middle, and half of its share on both
+  // sides.
   const int64_t gaps = grid.quantiles - 1;
   const torch::Tensor numbers = torch::arange(0, gaps, torch::kDouble);
   const auto at = [&](const std::string& values, const std::string& start) {  // [N, K, G] at a gap

@@ -1,7 +1,7 @@
 // Sequences of tensors whose length is known when the file is read, replaced by their tensors:
 // SequenceConstruct, SequenceEmpty, SequenceInsert, SequenceErase, SequenceAt, SequenceLength,
-// SplitToSequence and ConcatFromSequence become Identity, Slice, Split and Concat nodes. A Loop that
-// carries a sequence is written out, iteration by iteration, where their number is known.
+// SplitToSequence and ConcatFromSequence become Identity, Slice, Split and Concat nodes. A Loop
+// that carries a sequence is written out, iteration by iteration, where their number is known.
 #pragma once
 
 #include <functional>

@@ -2,8 +2,8 @@
 //
 //   residual 18.49, nested 16.93, spread 13.36 (chosen)
 //
-// The numbers are those of the objective, which stands beside them; files without one were chosen by
-// length or size.
+// The numbers are those of the objective, which stands beside them; files without one were chosen
+// by length or size.
 //
 // Tested by tests/pipeline/candidates_test.cc.
 #pragma once

@@ -19,9 +19,9 @@
 
 namespace fcp {
 
-// Of a network that takes text (text_inputs.h): it remembers how a table's columns, called after its
-// inputs, become numbers, as networks do that fcp trained; several inputs are packed. Other networks
-// stay as they are.
+// Of a network that takes text (text_inputs.h): it remembers how a table's columns, called after
+// its inputs, become numbers, as networks do that fcp trained; several inputs are packed. Other
+// networks stay as they are.
 void name_text_columns(Graph& network);
 
 // Makes the network take rows: puts them first (batch_axis.h), and packs the inputs of one that has

@@ -44,8 +44,8 @@ class OverlapCheck {
 // few rows, passes for chance as well.
 bool more_than_chance(double found, double repeated, size_t rows, size_t trained);
 
-// The same of what a filter of training rows found, whose false hits must not explain it either. The
-// rows that were compared tell how often they repeat.
+// The same of what a filter of training rows found, whose false hits must not explain it either.
+// The rows that were compared tell how often they repeat.
 bool more_than_chance(const RowOverlap& overlap);
 
 }  // namespace fcp

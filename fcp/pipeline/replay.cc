@@ -66,8 +66,8 @@ std::optional<Drift> start_drift(const RowSource& source, const ReplayOptions& o
   return drift;
 }
 
-// Where groups are the labels themselves, a row's group is its truth; one that is none of the classes
-// is infinitely strange in any of them.
+// Where groups are the labels themselves, a row's group is its truth; one that is none of the
+// classes is infinitely strange in any of them.
 int64_t group_of(const CalibrationArtifact& artifact, const TestInputs& inputs, const Rows& rows,
                  size_t i) {
   if (artifact.calibration.name != "grouped") return 0;

@@ -10,7 +10,8 @@
 namespace fcp {
 
 // The network with an output [N, 1] for each name "output:column" among the options' output,
-// normalize, low, high and spread that is not an output already. An Error names a column that is not there.
+// normalize, low, high and spread that is not an output already. An Error names a column that is
+// not there.
 Graph with_column_outputs(const Graph& network, const ScoreOptions& options);
 
 }  // namespace fcp

@@ -1,12 +1,13 @@
-// Intervals μ ± margin whose law is exact. The ends are rounded inwards and distances upwards, so that
+// Intervals μ ± margin whose law is exact. The ends are rounded inwards and distances upwards, so
+// that
 //
-//   y ∈ [end_up(μ − m), end_down(μ + m)]   ⟺   |y − μ| ≤ m in exact arithmetic   ⟺   distance_up(y, μ) ≤ m
+//   y ∈ [end_up(μ − m), end_down(μ + m)]   ⟺   |y − μ| ≤ m, exactly   ⟺   distance_up(y, μ) ≤ m
 //
 // for all doubles y, μ and m: an end rounded inwards is the outermost double within the exact end,
 // and the least double that is not below the exact distance is at most m exactly where the distance
-// is. To the nearest, y = −1e-20 beside μ = 2 would have the distance 2, and [2 − 2, 2 + 2] does not
-// hold it. Differences of float32 numbers are mostly exact in double precision, so that rounding
-// changes nothing there.
+// is. To the nearest, y = −1e-20 beside μ = 2 would have the distance 2, and [2 − 2, 2 + 2] does
+// not hold it. Differences of float32 numbers are mostly exact in double precision, so that
+// rounding changes nothing there.
 //
 // The error of a sum is Knuth's (2Sum, The Art of Computer Programming, volume 2, section 4.2.2),
 // that of a product is what a fused multiply-add leaves. Tested by tests/scores/law_test.cc.

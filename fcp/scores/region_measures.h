@@ -14,8 +14,8 @@ namespace fcp {
 // 0 where empty, +∞ where an end is infinite.
 torch::Tensor region_lengths(const Regions& regions);
 
-// How far each truth [N, K] lies outside its region: 0 inside, of a union the distance to the nearest
-// of its intervals, +∞ where that is empty. With it the interval score of Winkler is
+// How far each truth [N, K] lies outside its region: 0 inside, of a union the distance to the
+// nearest of its intervals, +∞ where that is empty. With it the interval score of Winkler is
 // length + (2/α) · distance (evaluation/length.h). [N, K].
 torch::Tensor region_distances(const Regions& regions, const torch::Tensor& truth);
 

@@ -5,8 +5,8 @@
 //
 // Where a share of an image's pixels is asked for, the maximum is their quantile (pixels.h).
 // Assumes σ > 0. With σ = 1 all rows get the same length. Computed in double precision: distances
-// are rounded up and ends inwards (interval_ends.h), and with a σ the score is the least radius whose
-// region holds y, so that the law is exact to the last bit.
+// are rounded up and ends inwards (interval_ends.h), and with a σ the score is the least radius
+// whose region holds y, so that the law is exact to the last bit.
 // Cost: one forward. Reference: Papadopoulos et al., 2002; the paper's Algorithm 1.
 // Tested by tests/scores/law_test.cc and residual_test.cc.
 #pragma once

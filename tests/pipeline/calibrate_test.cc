@@ -499,8 +499,9 @@ TEST(TrainingOverlap, ChanceFollowsFromHowOftenRowsRepeat) {
   EXPECT_TRUE(more_than_chance(1, 0, 10, 30));
 }
 
-// Independent draws of worlds of several sizes: the share of n rows that are among N others, against
-// what repeats among the n say. A share is off by 0.3 with a chance below exp(−2 · 400 · 0.15²) each.
+// Independent draws of worlds of several sizes: the share of n rows that are among N others,
+// against what repeats among the n say. A share is off by 0.3 with a chance below exp(−2 · 400 ·
+// 0.15²) each.
 TEST(TrainingOverlap, IndependentRowsPassAndTheSameRowsDoNot) {
   Random random(3);
   for (const uint64_t values : {2, 20, 200, 2000, 20000, 2000000}) {

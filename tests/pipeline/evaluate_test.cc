@@ -130,8 +130,8 @@ TEST(Evaluate, LabelSetsAsCountedByHand) {
   }
 }
 
-// A label that is none of the classes is a miss at every level, and in the curve too: also where the
-// radius is infinite and every set holds all classes.
+// A label that is none of the classes is a miss at every level, and in the curve too: also where
+// the radius is infinite and every set holds all classes.
 TEST(Evaluate, LabelsOfNoClassAreMisses) {
   const float infinity = std::numeric_limits<float>::infinity();
   const MemoryRows drawn = class_rows(60, 2);

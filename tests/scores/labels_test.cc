@@ -40,8 +40,8 @@ TEST(Labels, LacByHand) {
               near(29.0 / 38, 13.0 / 38, 34.0 / 38));
 }
 
-// A truth that is none of the classes is infinitely strange, one that is NaN has no score, and other
-// numbers are no labels.
+// A truth that is none of the classes is infinitely strange, one that is NaN has no score, and
+// other numbers are no labels.
 TEST(Labels, TruthsOfNoClass) {
   const float infinity = std::numeric_limits<float>::infinity();
   const torch::Tensor features = kLogits.unsqueeze(0).repeat({3, 1});

@@ -75,8 +75,8 @@ TEST(CrossFit, EveryNetworkReadsMissingValues) {
   EXPECT_TRUE(fitted.out_of_fold.isfinite().all().item<bool>());
 }
 
-// A class of one row: to the ensemble that did not see it every row of it is infinitely strange, the
-// row itself as well, whatever the network answers.
+// A class of one row: to the ensemble that did not see it every row of it is infinitely strange,
+// the row itself as well, whatever the network answers.
 TEST(CrossFit, ClassesThatAFoldHasNotSeenAreStrangest) {
   Table table = line(60);
   for (float& y : table.y.values) y = y < 0 ? 0.f : 1.f;

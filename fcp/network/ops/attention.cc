@@ -5,8 +5,8 @@
 // as there are for each (grouped queries). A query that may see no key gives zeros.
 // Gradients flow. Bounds go through an Attention taken apart (lower_attention.h), and through a
 // rotation, by constant angles, as it is: every number is a sum of two products.
-// Cost: 4 · N · heads · T_q · T_k · size. Reference: ONNX operator specification, versions 23 and 24.
-// Tested by tests/network/ops_attention_test.cc.
+// Cost: 4 · N · heads · T_q · T_k · size. Reference: ONNX operator specification, versions 23 and
+// 24. Tested by tests/network/ops_attention_test.cc.
 #include <cmath>
 #include <limits>
 #include <vector>

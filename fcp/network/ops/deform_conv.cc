@@ -33,7 +33,8 @@ class DeformConvOp : public Op {
     }
   }
 
-  // X [N, C, H, W], W [O, C / group, k_h, k_w], offset [N, offset_group · k_h · k_w · 2, …], B, mask.
+  // X [N, C, H, W], W [O, C / group, k_h, k_w], offset [N, offset_group · k_h · k_w · 2, …], B,
+  // mask.
   Tensors forward(const Tensors& inputs) const override {
     const torch::Tensor &x = inputs[0], &w = inputs[1];
     expect_rank(x, 4, 4, node_, "X");

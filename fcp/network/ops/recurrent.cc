@@ -1,6 +1,7 @@
-// LSTM, GRU, RNN and com.microsoft's DynamicQuantizeLSTM: a cell that goes along a sequence, forwards, backwards or both, with every
-// option of the specification: sequence lengths, initial states, peepholes, chosen activations,
-// clipping, coupled gates, both layouts. Gradients flow through all of it; there are no bounds.
+// LSTM, GRU, RNN and com.microsoft's DynamicQuantizeLSTM: a cell that goes along a sequence,
+// forwards, backwards or both, with every option of the specification: sequence lengths, initial
+// states, peepholes, chosen activations, clipping, coupled gates, both layouts. Gradients flow
+// through all of it; there are no bounds.
 //
 // The inputs' share of all gates is one product for the whole sequence; a step multiplies only the
 // state. A row whose sequence has ended keeps its state and gives zeros.

@@ -3,7 +3,7 @@
 // that the network knows, 1 where the cell is that text. Nodes behind it number the texts, and the
 // encoders compare those numbers. A text that the network does not know is all zeros.
 //
-//   cells [N, K]  →  input [N, K · categories]  →  Reshape  →  Mul by 1, 2, …  →  ReduceSum  →  Cast
+//   cells [N, K] → input [N, K · categories] → Reshape → Mul by 1, 2, … → ReduceSum → Cast
 //
 // The metadata kTextsKey say which inputs these are, by which tables are read (network_inputs.h).
 // Tested by tests/network/text_inputs_test.cc.

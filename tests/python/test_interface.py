@@ -43,7 +43,7 @@ class Errors(Case):
     def test_data(self):
         with self.assert_error("X has 50 rows, y has 49"):
             self.regressor.conformalize(self.x, self.y[1:])
-        with self.assert_error(r"input 'input': found shape \[50, 2\], expected \[\?, 3\]"):
+        with self.assert_error(r"input 'input': found shape \[\d+, 2\], expected \[\?, 3\]"):
             self.regressor.conformalize(self.x[:, :2], self.y)
         with self.assert_error("the target has 2 columns"):
             self.regressor.conformalize(self.x, np.stack([self.y, self.y], axis=1))
@@ -521,7 +521,7 @@ class Files(Case):
         _, intervals = regressor.predict_interval(x[200:], alpha=[0.1, 0.2])
         outputs = exported(x[200:])
         for i in range(4):
-            np.testing.assert_allclose(outputs[1 + i][:, 0], intervals[:, i % 2, i // 2], rtol=1e-5)
+            np.testing.assert_allclose(outputs[1 + i][:, 0], intervals[:, i % 2, i // 2], rtol=1e-4)
 
     def test_pickle_and_copy(self):
         x, y = regression_rows(150)

@@ -54,7 +54,7 @@ class FeatureConformalClassifier(Estimator):
 
     def _answers(self, model: Model, y: Any) -> Any:
         if model.classes is None:
-            return _arrays.readable(y, "y")
+            return _arrays.answers(y)
         names, labels = model.classes.tolist(), _arrays.plain(y, "y").reshape(-1).tolist()
         places = {name: place for place, name in enumerate(names)}
         found = np.array([places.get(label, -1) for label in labels], dtype=np.int64)

@@ -164,11 +164,11 @@ class Ranks(Jobs):
     def test_an_error_on_one_rank_ends_the_job(self):
         x, y = self.arrays()
         answers = self.truth("calibration.csv")
-        answers[150] = float("nan")  # in batch 1, which rank 1 reads
+        answers[550] = float("nan")  # in batch 5, which rank 1 reads; rank 0 looks at the first rows
         program.write_npy(self.path(y), answers)
         done = self.job(4, *self.calibration("c.onnx", data=x, target=y))
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr, "fcp: rank 1 of 4: y.npy: row 150, element 0 (both from 0): "
+        self.assertEqual(done.stderr, "fcp: rank 1 of 4: y.npy: row 550, element 0 (both from 0): "
                                       "found NaN, expected a number\n")
         self.assertEqual(sorted(os.listdir(self.folder)), ["x.npy", "y.npy"])
 

@@ -112,7 +112,7 @@ class Fit(program.Case):
     def test_missing_cells_with_every_calibration(self):
         chance = random.Random(6)
         lines = ["a,b,kind,y"]
-        for i in range(160):
+        for i in range(400):
             a, b, kind = chance.gauss(0, 1), chance.gauss(0, 1), chance.choice(["oak", "elm"])
             lines.append(f"{a:.3f},{b:.3f},{kind},{a + 0.1 * chance.gauss(0, 1):.3f}")
         for line, column in ((7, 0), (50, 1), (51, 2), (90, 1), (120, 0), (140, 2)):

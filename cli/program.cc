@@ -20,6 +20,7 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
 #include "fcp/base/printable.h"
+#include "fcp/calibration/options.h"
 #include "fcp/data/file_witness.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/network/libtorch_error.h"
@@ -147,10 +148,23 @@ std::string number_complaint(const std::string& text) {
                 std::numeric_limits<Number>::min(), " to ", std::numeric_limits<Number>::max());
 }
 
+// Whether the flag is made from the option table, which knows its range.
+bool is_of_table(const CLI::Option& flag) {
+  const std::vector<Option>& table = option_table();
+  return std::any_of(table.begin(), table.end(), [&](const Option& option) {
+    std::string name = option.name;
+    std::replace(name.begin(), name.end(), '_', '-');
+    const bool asked =
+        option.access == OptionAccess::kAsked || option.access == OptionAccess::kImages;
+    return asked && flag.check_lname(name);
+  });
+}
+
 // CLI11 reads numbers by strtoull, which takes -3 for 2^64 - 3 and whatever is too large for the
 // largest number.
 void check_whole_numbers(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
+    if (is_of_table(*option)) continue;
     const std::string type = option->get_type_name().substr(0, option->get_type_name().find(':'));
     if (type == "UINT") option->check(CLI::Validator(number_complaint<uint64_t>, ""));
     if (type == "INT") option->check(CLI::Validator(number_complaint<int64_t>, ""));

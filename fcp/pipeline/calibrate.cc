@@ -302,20 +302,6 @@ torch::Tensor rows_for_rounding(const Graph& network, RowSource& source) {
   return parts.empty() ? torch::Tensor() : torch::cat(parts);
 }
 
-// The radii at which regions are compared: at the level that choices are made for and at others.
-std::vector<double> radii_for_rounding(const CalibrationArtifact& artifact) {
-  std::vector<double> radii, scores;
-  for (const double score : artifact.rows.scores) {
-    if (std::isfinite(score)) scores.push_back(score);
-  }
-  std::sort(scores.begin(), scores.end());
-  for (const double share : {0.5, 0.9, 0.99}) {
-    if (scores.empty()) break;
-    radii.push_back(scores[static_cast<size_t>(share * static_cast<double>(scores.size() - 1))]);
-  }
-  return radii;
-}
-
 // A cut that is given may be at a tensor that is no feature.
 void check_first_features(const ScoredNetwork& predictor, RowSource& source) {
   Rows rows;
@@ -355,8 +341,8 @@ CalibrateResult calibrate_with(const SelectedOptions& options, RowSource& source
     check_first_rows(whole_network(options.network, options.score), source);
   }
   if (uses_features(options.score.name)) check_first_features(predictor, source);
-  const torch::Tensor few =
-      ranks.rank() == 0 ? rows_for_rounding(options.network, source) : torch::Tensor();
+  torch::Tensor few;  // where hashing is left for later, so is this
+  if (ranks.rank() == 0 && !settings.hash_later) few = rows_for_rounding(options.network, source);
   CalibrateResult result;
   CalibrationArtifact& artifact = result.artifact;
   artifact = begin_artifact(options, predictor, settings);
@@ -379,10 +365,7 @@ CalibrateResult calibrate_with(const SelectedOptions& options, RowSource& source
   collected.finish(ranks, result);
   if (ranks.rank() != 0) return result;
 
-  if (few.defined()) {
-    artifact.rounding = measure_rounding(artifact.network, artifact.score, artifact.cut, few,
-                                         radii_for_rounding(artifact));
-  }
+  if (few.defined()) measure_first_rows(few, artifact);
   result.findings = findings_of(collected, artifact);
   artifact.provenance = provenance_of(artifact, collected, context.seed, result.unhashed.empty());
   artifact.provenance.insert(settings.provenance.begin(), settings.provenance.end());

@@ -22,6 +22,20 @@
 namespace fcp {
 namespace {
 
+// The radii at which regions are compared: at the level that choices are made for and at others.
+std::vector<double> radii_for_rounding(const CalibrationArtifact& artifact) {
+  std::vector<double> radii, scores;
+  for (const double score : artifact.rows.scores) {
+    if (std::isfinite(score)) scores.push_back(score);
+  }
+  std::sort(scores.begin(), scores.end());
+  for (const double share : {0.5, 0.9, 0.99}) {
+    if (scores.empty()) break;
+    radii.push_back(scores[static_cast<size_t>(share * static_cast<double>(scores.size() - 1))]);
+  }
+  return radii;
+}
+
 // The numbers of `count` rows from `first` on.
 std::string_view bytes_of(const Array& rows, size_t first, size_t count) {
   const size_t width = rows.empty() ? 0 : rows.row_size();
@@ -102,6 +116,11 @@ std::string hash_rows(const Rows& batch) {
   return all;
 }
 
+void measure_first_rows(const torch::Tensor& x, CalibrationArtifact& artifact) {
+  artifact.rounding = measure_rounding(artifact.network, artifact.score, artifact.cut, x,
+                                       radii_for_rounding(artifact));
+}
+
 void finish_artifact(std::span<const Rows> unhashed, CalibrationArtifact& artifact) {
   const auto threads = static_cast<size_t>(at::get_num_threads());
   parallel_rows(2, 1, threads, [&](size_t first, size_t last) {
@@ -114,6 +133,13 @@ void finish_artifact(std::span<const Rows> unhashed, CalibrationArtifact& artifa
   for (const Rows& batch : unhashed) hash.add(hash_rows(batch));
   artifact.provenance[kDataHash] = hash.hex();
   artifact.provenance[kNetworkHash] = sha256_hex(serialize_onnx(artifact.network));
+  std::vector<torch::Tensor> first;
+  for (size_t left = rounding_rows(artifact.network); const Rows& batch : unhashed) {
+    const auto count = static_cast<int64_t>(std::min(left, batch.x.rows()));
+    if (count > 0) first.push_back(view(batch.x).narrow(0, 0, count));
+    left -= static_cast<size_t>(count);
+  }
+  if (!first.empty()) measure_first_rows(torch::cat(first), artifact);
 }
 
 BatchScorer::BatchScorer(const ScoredNetwork& predictor, const SelectedOptions& options,

@@ -43,8 +43,12 @@ std::string hash_rows(const Rows& batch);
 inline constexpr char kDataHash[] = "calibration data sha256";
 inline constexpr char kNetworkHash[] = "network sha256";
 
+// Measures on these first rows of a calibration what rounding does (rounding.h), for exports.
+void measure_first_rows(const torch::Tensor& x, CalibrationArtifact& artifact);
+
 // What a calibration left out because it was told to (CalibrateSettings::keep_predictor): sorts the
-// scores where they lie, and adds both hashes where these batches are those it was not to hash.
+// scores where they lie, and adds both hashes and the rounding where these batches are those it was
+// not to hash.
 void finish_artifact(std::span<const Rows> unhashed, CalibrationArtifact& artifact);
 
 class BatchScorer {

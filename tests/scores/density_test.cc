@@ -154,5 +154,16 @@ TEST(Quantiles, AtAnyLevel) {
   EXPECT_EQ(quantile_at(q, 0.99), 20);
 }
 
+TEST(RegionDistances, AreThoseToTheNearestPart) {
+  const torch::Tensor prediction = torch::zeros({4, 1}, torch::kDouble);
+  const std::vector<Interval> parts = {{0, 1}, {3, 4}};
+  const Regions unions = regions_of_unions(prediction, {parts, parts, parts, {}});
+  const torch::Tensor y = torch::tensor({{0.5}, {2.5}, {6.0}, {1.0}}, torch::kDouble);
+  EXPECT_TRUE(region_distances(unions, y).equal(
+      torch::tensor({{0.0}, {0.5}, {2.0}, {HUGE_VAL}}, torch::kDouble)));
+  const Regions hull{prediction, unions.lower, unions.upper, {}, {}};
+  EXPECT_EQ(region_distances(hull, y)[1].item<double>(), 0);
+}
+
 }  // namespace
 }  // namespace fcp

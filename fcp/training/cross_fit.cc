@@ -192,8 +192,9 @@ std::string train_fold(const Array& x, const Array& y, const TabularOptions& opt
   each.seed = options.seed + static_cast<uint64_t>(fold);
   // The fold itself, or the rows to predict, may miss what no other row misses.
   each.fill_missing = any_nan(x.values.data(), x.values.size());
-  each.may_be_constant = std::any_of(y.values.begin(), y.values.end(),
-                                     [&](float value) { return value != y.values[0]; });
+  each.may_be_constant =
+      options.may_be_constant || std::any_of(y.values.begin(), y.values.end(),
+                                             [&](float value) { return value != y.values[0]; });
   const TabularResult trained = train_tabular(take_rows(x, others), take_rows(y, others), each);
   const torch::Tensor found = answers_of(trained.graph, take_rows(x, own));
   for (size_t i = 0; i < own.size(); ++i) {

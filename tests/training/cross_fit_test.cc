@@ -110,6 +110,17 @@ TEST(CrossFit, ATargetMayVaryInOneFoldAlone) {
   EXPECT_TRUE(fitted.out_of_fold.isfinite().all().item<bool>());
 }
 
+// Where only rows beside these vary, as those of a test may, these need not.
+TEST(CrossFit, ATargetMayVaryInOtherRowsAlone) {
+  Table table = line(60);
+  for (float& y : table.y.values) y = 0;
+  TabularOptions options = small();
+  EXPECT_THROW(train_crossed(table.x, table.y, options, 10), Error);
+  options.may_be_constant = true;
+  EXPECT_TRUE(
+      train_crossed(table.x, table.y, options, 10).out_of_fold.isfinite().all().item<bool>());
+}
+
 // 32 rows in 3 folds: ten each, and two that train alone, which move every network.
 TEST(CrossFit, RowsLeftOverTrainAlone) {
   const Table table = line(32);

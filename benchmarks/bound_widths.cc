@@ -21,7 +21,7 @@
 #include "fcp/base/memory.h"
 #include "fcp/bounds/bounds.h"
 #include "fcp/data/npy.h"
-#include "fcp/network/onnx_reader.h"
+#include "fcp/nn/graph/onnx_reader.h"
 
 namespace fcp {
 namespace {

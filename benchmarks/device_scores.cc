@@ -18,9 +18,9 @@
 #include <torch/utils.h>
 
 #include "fcp/base/memory.h"
-#include "fcp/calibration/scored_network.h"
 #include "fcp/data/npy.h"
-#include "fcp/network/onnx_reader.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/predictor/scored_network.h"
 
 namespace {
 
@@ -46,9 +46,8 @@ torch::Tensor load(const std::string& path) {
 void measure(const fcp::Graph& network, const std::string& name, const torch::Tensor& x,
              const torch::Tensor& y, torch::Device device) {
   const size_t at = name.find('@');
-  fcp::ScoreOptions options;
-  options.name = name.substr(0, at);
-  options.steps = options.name == "surrogate" ? 30 : 0;
+  fcp::ScoreOptions options(name.substr(0, at));
+  if (auto* surrogate = options.as<fcp::SurrogateOptions>()) surrogate->steps = 30;
   const std::string cut = at == std::string::npos ? "" : name.substr(at + 1);
   const fcp::ScoredNetwork predictor(network, options, cut, device);
   torch::Tensor moved, features;

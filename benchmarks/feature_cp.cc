@@ -23,15 +23,15 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
-#include "fcp/calibration/scored_network.h"
-#include "fcp/calibration/surrogate_steps.h"
+#include "fcp/calibrate/surrogate_steps.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/data/folds.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/scaling.h"
 #include "fcp/experiments/paper_sets.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/scored_network.h"
 #include "fcp/search/surrogate_search.h"
 #include "fcp/training/train.h"
 
@@ -87,11 +87,7 @@ class Jobs {
   // Choose M, calibration scores, test bands, detection, as the official code does; the first fifth
   // of the calibration rows validates.
   std::string stage(double rate) {
-    ScoreOptions score;
-    score.name = "surrogate";
-    score.paper = true;
-    score.step_rate = rate;
-    score.steps = 1;
+    SurrogateOptions score{.steps = 1, .step_rate = rate, .paper = true};
     const ScoredNetwork predictor(graph_, score, kCut);
     const torch::Tensor z = predictor.features(x_cal_);
     const int64_t validation = z.size(0) / 5, rest = z.size(0) - validation;

@@ -19,9 +19,9 @@
 
 #include "fcp/base/memory.h"
 #include "fcp/data/npy.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/runtime/batch_free.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace {
 

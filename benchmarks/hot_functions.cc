@@ -23,15 +23,15 @@
 #include "fcp/base/memory.h"
 #include "fcp/base/random.h"
 #include "fcp/bounds/bounds.h"
-#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/conformal/sort_scores.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/predictor/tensor_predictor.h"
 #include "fcp/search/surrogate_search.h"
 #include "fcp/training/ensemble_fit.h"
 #include "fcp/training/heads.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -88,8 +88,7 @@ struct PaperNetwork {
     for (auto& [name, tensor] : graph.initializers) {
       if (tensor.dim() == 2) tensor = (torch::rand_like(tensor) - 0.5) / 4;
     }
-    score.name = "surrogate";
-    score.steps = 100;
+    score = SurrogateOptions{.steps = 100};
     const ScoredNetwork predictor(graph, score, "h2");
     head = predictor.shared_head();
     x = torch::randn({kRows, 64});
@@ -177,10 +176,15 @@ struct LabelRows {
   torch::Tensor logits, labels;
 };
 
+ScoreOptions label_options(const char* name) {
+  ScoreOptions options(name);
+  if (auto* raps = options.as<RapsOptions>()) *raps = {.rank_weight = 0.01, .rank_free = 5};
+  return options;
+}
+
 void label_score(benchmark::State& state, const char* name) {
   const LabelRows rows(state.range(0));
-  const ScoreOptions options{.name = name, .rank_weight = 0.01, .rank_free = 5};
-  const auto score = make_score(options, rows.head);
+  const auto score = make_score(label_options(name), rows.head);
   for (auto _ : state) benchmark::DoNotOptimize(score->score(rows.logits, rows.labels));
   set_rows(state, 5000);
 }
@@ -189,8 +193,7 @@ BENCHMARK_CAPTURE(label_score, raps, "raps")->Arg(20)->Arg(1000)->Unit(benchmark
 
 void label_region(benchmark::State& state, const char* name) {
   const LabelRows rows(state.range(0));
-  const ScoreOptions options{.name = name, .rank_weight = 0.01, .rank_free = 5};
-  const auto score = make_score(options, rows.head);
+  const auto score = make_score(label_options(name), rows.head);
   for (auto _ : state) benchmark::DoNotOptimize(score->region(rows.logits, 0.9));
   set_rows(state, 5000);
 }
@@ -223,8 +226,9 @@ void predict_one_row(benchmark::State& state) {
   const torch::NoGradGuard no_grad;
   CalibrationArtifact artifact;
   artifact.network = paper.graph;
-  artifact.cut = "h2";
-  artifact.rows.scores = make_score(artifact.score, paper.head)->score(paper.features, paper.truth);
+  artifact.method.cut = "h2";
+  artifact.rows.scores =
+      make_score(artifact.method.score, paper.head)->score(paper.features, paper.truth);
   const TensorPredictor predictor(artifact);
   const torch::Tensor row = paper.x.narrow(0, 0, 1).clone();
   const Level level(0.1);

@@ -12,7 +12,7 @@ facebook1, blog, meps21), and every NAME.npz of FOLDER with arrays x [N, columns
 
 Folds: RandomState(seed).permutation, 40 % to train, 40 % to calibrate, 20 % to test, the same for
 all methods. Length is the mean over test rows in units of mean |y| of the training rows. WSC is the
-coverage of the worst slab (fcp/evaluation/conditional.h); peers by the same definition. Each set and
+coverage of the worst slab (fcp/evaluate/measures/conditional.h); peers by the same definition. Each set and
 seed is a cell; `--workers` cells run side by side, with as many threads each as cores allow.
 `--times` adds the time of one-row predictions beside `nested`, and of fitting heads on 20,000 rows
 of 512 features.

@@ -15,8 +15,8 @@
 
 #include "fcp/base/memory.h"
 #include "fcp/data/npy.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace {
 

@@ -18,8 +18,8 @@
 
 #include "fcp/base/memory.h"
 #include "fcp/data/npy.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/runtime/network.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // fcp calibrate: a network and rows with known answers become a calibrated predictor.
-#include "fcp/pipeline/calibrate.h"
+#include "fcp/calibrate/calibrate.h"
 
 #include <memory>
 #include <set>
@@ -7,13 +7,13 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
-#include "fcp/calibration/options.h"
-#include "fcp/calibration/recalibration.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/device_choice.h"
-#include "fcp/pipeline/network_inputs.h"
-#include "fcp/pipeline/shared_batches.h"
+#include "fcp/calibrate/update.h"
+#include "fcp/methods/options.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/device_choice.h"
+#include "fcp/predictor/network_inputs.h"
+#include "fcp/predictor/shared_batches.h"
 
 #include "cli/common.h"
 #include "cli/data_flags.h"
@@ -40,12 +40,14 @@ struct CalibrateOptions {
 };
 
 void check_usage(const CalibrateOptions& options) {
-  const std::string& name = options.settings.method.calibration.name;
-  if (!options.levels.empty() && name != "split") {
+  const std::string& name = options.settings.method.calibration;
+  const CalibrationTraits traits =
+      name == kRectified ? CalibrationTraits() : calibration_traits(name);
+  if (!options.levels.empty() && !traits.one_radius) {
     fail_option("levels", "applies only to the calibration split: ", name, " needs all scores");
   }
   const bool given = !options.weights.empty(), estimated = !options.shifted.empty();
-  if ((name == "weighted") != (given || estimated) || (given && estimated)) {
+  if (traits.by_weight != (given || estimated) || (given && estimated)) {
     throw UsageError("--calibration weighted takes one of --weights and --shifted");
   }
 }
@@ -62,10 +64,9 @@ std::unique_ptr<RowSource> open_further(const std::string& files, bool with_targ
 }
 
 void read_calibration_facts(CalibrateOptions& options) {
-  FactOptions wanted{.group = options.settings.method.calibration.group,
-                     .weights = options.weights};
-  if (wanted.group == kByPrediction || wanted.group == kByLabel) wanted.group.clear();
-  options.settings.facts = read_facts(data_options(options.data), wanted);
+  const std::string column = resolve(options.settings.method).calibration.group_column();
+  options.settings.facts =
+      read_facts(data_options(options.data), {.group = column, .weights = options.weights});
 }
 
 // The network of a file that is calibrated already, whose method is kept where nothing else is
@@ -74,20 +75,22 @@ Graph keep_method(CalibrateOptions& options, Graph calibrated) {
   const CalibrationArtifact artifact = artifact_from_graph(std::move(calibrated), options.model);
   MethodRequest& method = options.settings.method;
   method = recalibration_request(artifact, method, options.told);
-  const std::string cut = artifact.cut.empty() ? "" : concat(", cut at ", artifact.cut);
-  say(options.common, concat("note: ", options.model, " is calibrated already, with the score ",
-                             artifact.score.name, cut, "; what is not asked for stays as it was"));
+  const std::string cut =
+      artifact.method.cut.empty() ? "" : concat(", cut at ", artifact.method.cut);
+  say(options.common,
+      concat("note: ", options.model, " is calibrated already, with the score ",
+             artifact.method.score.name(), cut, "; what is not asked for stays as it was"));
   return artifact.network;
 }
 
 void run_calibrate(CalibrateOptions& options) {
   Context context = start(options.common);
-  set_memory_budget(options.settings.method.score.bound.memory);
+  set_memory_budget(options.settings.method.memory);
   context.batch = options.data.batch;
   const DataOptions data = data_options(options.data);
   options.settings.level = parse_level(options.alpha);
   options.settings.levels = parse_levels(options.levels);
-  options.settings.method.score.seed = options.common.seed;
+  options.settings.method.set("seed", options.common.seed);
   Graph network = read_onnx(options.model);
   if (is_calibrated(network)) network = keep_method(options, std::move(network));
   check_options(options.settings.method);
@@ -145,7 +148,7 @@ void add_calibrate(CLI::App& app) {
       ->required();
   verb->add_option("--out", options->out, "Calibrated predictor to write")->required();
   add_option_flags(*verb, options->settings.method);
-  verb->add_option("--memory", options->settings.method.score.bound.memory,
+  verb->add_option("--memory", options->settings.method.memory,
                    "Bytes for bounds, and for the tensors of networks, as 4GB or 500MB; by default "
                    "half of what is free")
       ->transform(CLI::AsSizeValue(false));

@@ -1,15 +1,16 @@
 // fcp check: band detection. For rows with answers: the score, its p-value, and whether it is in.
-#include "fcp/pipeline/check.h"
-
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
 #include "fcp/data/csv_writer.h"
-#include "fcp/pipeline/device_choice.h"
-#include "fcp/pipeline/levels.h"
+#include "fcp/evaluate/judge.h"
+#include "fcp/predictor/device_choice.h"
+#include "fcp/predictor/levels.h"
+#include "fcp/predictor/predict.h"
 
 #include "cli/common.h"
 #include "cli/data_flags.h"
@@ -42,7 +43,7 @@ void run_check(const CheckFlags& flags) {
   const DataOptions data = data_options(flags.data);
   const Level level = parse_level(flags.alpha);
   say_lax_level(flags.common, level);
-  const CalibrationArtifact artifact = read_artifact_for_p_values(flags.model, level);
+  CalibrationArtifact artifact = read_artifact_for_p_values(flags.model, level);
   const auto source = open_data(data, &artifact.network, *context.observer);
   choose_device(artifact.network, *source, context);
   const CheckOptions options{
@@ -54,7 +55,8 @@ void run_check(const CheckFlags& flags) {
     writer.cell(int64_t{row.in});
     writer.end_row();
   };
-  const CheckResult result = check(artifact, *source, options, context, write);
+  const internal::PredictorCore predictor(std::move(artifact), context.device);
+  const CheckResult result = check(predictor, *source, options, context, write);
   writer.close();
   if (flags.common.json) {
     const nlohmann::ordered_json json = {

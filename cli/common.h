@@ -10,10 +10,10 @@
 #include <CLI/CLI.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/level.h"
 #include "fcp/data/table_problems.h"
 #include "fcp/distributed/communicator.h"
-#include "fcp/pipeline/context.h"
+#include "fcp/level.h"
+#include "fcp/predictor/context.h"
 
 #include "cli/console_observer.h"
 

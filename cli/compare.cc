@@ -1,5 +1,5 @@
 // fcp compare: two calibrated predictors on the same rows, pair by pair.
-#include "fcp/pipeline/compare.h"
+#include "fcp/evaluate/compare.h"
 
 #include <iostream>
 #include <memory>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/text_table.h"
-#include "fcp/pipeline/levels.h"
+#include "fcp/predictor/levels.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fcp/base/progress.h"
-#include "fcp/pipeline/context.h"
+#include "fcp/predictor/context.h"
 
 namespace fcp::cli {
 

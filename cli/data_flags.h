@@ -7,8 +7,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "fcp/pipeline/open_data.h"
-#include "fcp/pipeline/row_facts.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/row_facts.h"
 
 namespace fcp::cli {
 

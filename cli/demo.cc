@@ -11,9 +11,9 @@
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/folds.h"
 #include "fcp/experiments/synthetic.h"
-#include "fcp/pipeline/fit.h"
-#include "fcp/pipeline/open_data.h"
-#include "fcp/pipeline/predict.h"
+#include "fcp/fit/fit.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/predict.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
 
@@ -73,8 +73,7 @@ void run_demo(const DemoOptions& options) {
   fitting.data.target = "minutes";
   fitting.level = level;
   fitting.all_levels = true;
-  fitting.method.score.name = kAutoScore;
-  fitting.method.score.seed = options.common.seed;
+  fitting.method.set("seed", options.common.seed);
   FitOutcome result = fit_table(fitting, context);
   result.report.model = "model.onnx";
   const CalibrationArtifact& artifact = result.calibrated.artifact;
@@ -89,7 +88,8 @@ void run_demo(const DemoOptions& options) {
   DataOptions fresh;
   fresh.data = file("new.csv");
   const auto intervals = open_region_file(file("intervals.csv"), artifact);
-  predict(artifact, *open_data(fresh, &artifact.network), {.level = level}, context, *intervals);
+  predict(internal::PredictorCore(artifact, context.device), *open_data(fresh, &artifact.network),
+          {.levels = {level}}, context, *intervals);
   if (options.common.json) {
     std::cout << json_text(fit_json(result, file("model.onnx"), file("report.html"))) << '\n';
     return;

@@ -1,15 +1,15 @@
 // fcp evaluate: how the regions of a calibrated predictor do on rows with known answers.
-#include "fcp/pipeline/evaluate.h"
+#include "fcp/evaluate/evaluate.h"
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/device_choice.h"
-#include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/shared_batches.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/device_choice.h"
+#include "fcp/predictor/levels.h"
+#include "fcp/predictor/shared_batches.h"
 
 #include "cli/common.h"
 #include "cli/data_flags.h"

@@ -7,7 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
-#include "fcp/pipeline/replay.h"
+#include "fcp/evaluate/replay.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 

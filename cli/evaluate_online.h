@@ -7,10 +7,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "fcp/calibration/artifact.h"
 #include "fcp/data/rows.h"
 #include "fcp/monitoring/adaptive_level.h"
-#include "fcp/pipeline/row_facts.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/row_facts.h"
 
 #include "cli/common.h"
 

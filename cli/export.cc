@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/artifact_facts.h"
-#include "fcp/pipeline/levels.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/artifact_facts.h"
+#include "fcp/predictor/levels.h"
 #include "fcp/serving/feedback_store.h"
 
 #include "cli/common.h"
@@ -77,7 +77,7 @@ void run_export(const ExportVerbOptions& options) {
     radius[level.text()] = radius_json(artifact, level);
   }
   if (options.common.json) {
-    const nlohmann::ordered_json json = {{"score", artifact.score.name},
+    const nlohmann::ordered_json json = {{"score", artifact.method.score.name()},
                                          {"outputs", outputs},
                                          {"radius", radius},
                                          {"out", options.out}};

@@ -1,5 +1,5 @@
 // fcp fit: one table becomes a calibrated predictor and a report.
-#include "fcp/pipeline/fit.h"
+#include "fcp/fit/fit.h"
 
 #include <iostream>
 #include <memory>
@@ -8,8 +8,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
-#include "fcp/calibration/options.h"
 #include "fcp/data/split.h"
+#include "fcp/methods/options.h"
 #include "fcp/report/format.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
@@ -50,12 +50,12 @@ FitRequest fit_options(const FitFlags& flags) {
   options.time = flags.time;
   options.level = levels_of(flags.levels)[0];
   options.all_levels = !flags.report.empty();
-  options.method.score.name = flags.score;
-  options.method.objective = flags.objective;
+  options.method.score = flags.score;
+  options.method.set("objective", flags.objective);
   options.calibration = flags.calibration == "cross"   ? FitCalibration::kCross
                         : flags.calibration == "split" ? FitCalibration::kSplit
                                                        : FitCalibration::kAuto;
-  options.method.score.seed = flags.common.seed;
+  options.method.set("seed", flags.common.seed);
   if (flags.epochs) options.training.epochs = *flags.epochs;
   if (flags.members) options.training.members = *flags.members;
   return options;

@@ -86,7 +86,7 @@ std::string fit_text(const FitOutcome& result, const std::string& out, const std
   } else {
     text << "on " << format_count(result.training_rows) << " rows, calibrated on "
          << format_count(result.calibration_rows) << " by the score "
-         << result.calibrated.artifact.score.name;
+         << result.calibrated.artifact.method.score.name();
     if (result.selection_rows > 0) {
       text << " (" << format_count(result.selection_rows) << " held out for selection)";
     }
@@ -104,16 +104,17 @@ std::string fit_text(const FitOutcome& result, const std::string& out, const std
 
 nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out,
                                 const std::string& report) {
-  nlohmann::ordered_json json = {{"out", out},
-                                 {"task", result.task == Task::kClasses ? "classes" : "numbers"},
-                                 {"training_rows", result.training_rows},
-                                 {"calibration_rows", result.calibration_rows},
-                                 {"selection_rows", result.selection_rows},
-                                 {"test_rows", result.test_rows},
-                                 {"rows_without_target", result.without_target},
-                                 {"rows_refused", result.refused},
-                                 {"score", result.calibrated.artifact.score.name},
-                                 {"calibration", result.calibrated.artifact.calibration.name}};
+  nlohmann::ordered_json json = {
+      {"out", out},
+      {"task", result.task == Task::kClasses ? "classes" : "numbers"},
+      {"training_rows", result.training_rows},
+      {"calibration_rows", result.calibration_rows},
+      {"selection_rows", result.selection_rows},
+      {"test_rows", result.test_rows},
+      {"rows_without_target", result.without_target},
+      {"rows_refused", result.refused},
+      {"score", result.calibrated.artifact.method.score.name()},
+      {"calibration", result.calibrated.artifact.method.calibration.name()}};
   if (result.crossed) json["guaranteed_coverage"] = guaranteed(result);
   const MethodResult& main = result.report.methods.front();
   if (result.task == Task::kClasses) {

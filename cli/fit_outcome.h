@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fcp/pipeline/fit.h"
+#include "fcp/fit/fit.h"
 
 namespace fcp::cli {
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/network/inspect_text.h"
-#include "fcp/network/onnx_reader.h"
+#include "fcp/nn/graph/inspect_text.h"
+#include "fcp/nn/graph/onnx_reader.h"
 
 #include "cli/common.h"
 #include "cli/verbs.h"

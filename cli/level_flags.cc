@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fcp/base/error.h"
-#include "fcp/pipeline/levels.h"
+#include "fcp/predictor/levels.h"
 
 namespace fcp::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 
 #include "cli/common.h"
 

@@ -6,8 +6,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
-#include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/replay.h"
+#include "fcp/evaluate/replay.h"
+#include "fcp/predictor/levels.h"
 #include "fcp/report/json.h"
 #include "fcp/report/monitor_report.h"
 

@@ -58,12 +58,12 @@ CLI::Option* add_option_flag(CLI::App& verb, MethodRequest& request, const Optio
   const std::string flag = flag_name(option.name);
   if (option.kind == OptionKind::kFlag) {
     const bool value = !is_on_by_default(option);
-    const auto put = [&request, option, value](int64_t) { option.put(request, value); };
+    const auto put = [&request, option, value](int64_t) { request.put(option.name, value); };
     return verb.add_flag_function(flag, put, help_text(option));
   }
   const auto put = [&request, option, flag](const std::string& text) {
     try {
-      option.put(request, parse_option(option, text));
+      request.put(option.name, parse_option(option, text));
     } catch (const OptionError& error) {
       throw CLI::ValidationError(flag, error.complaint());
     }

@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "fcp/calibration/options.h"
+#include "fcp/methods/options.h"
 
 namespace fcp::cli {
 

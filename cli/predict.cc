@@ -1,15 +1,15 @@
 // fcp predict: intervals for new rows.
-#include "fcp/pipeline/predict.h"
+#include "fcp/predictor/predict.h"
 
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/pipeline/device_choice.h"
-#include "fcp/pipeline/kept_columns.h"
-#include "fcp/pipeline/levels.h"
+#include "fcp/predictor/device_choice.h"
+#include "fcp/predictor/levels.h"
 
 #include "cli/common.h"
 #include "cli/data_flags.h"
@@ -59,7 +59,7 @@ void run_predict(const PredictFlags& flags) {
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
   const std::vector<Level> levels = levels_of(flags.levels);
-  const CalibrationArtifact artifact = read_artifact_for(flags.model, levels);
+  CalibrationArtifact artifact = read_artifact_for(flags.model, levels);
   for (const Level& level : levels) {
     for (const std::string& warning : level_warnings(artifact, level)) {
       say(flags.common, "warning: " + warning);
@@ -68,13 +68,13 @@ void run_predict(const PredictFlags& flags) {
   const auto source = open_data(data, &artifact.network, *context.observer);
   choose_device(artifact.network, *source, context);
   const PredictOptions options{
-      .level = levels[0],
-      .facts = read_facts_for(artifact, data, flags.facts, *context.observer),
-      .further = {levels.begin() + 1, levels.end()}};
-  const auto writer = open_region_file(
-      flags.out, artifact, {.levels = levels, .kept = read_kept_columns(data, flags.keep)});
-  const size_t rows = predict(artifact, *source, options, context, *writer);
-  print_predicted(flags, artifact, levels, rows);
+      .levels = levels, .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
+  const internal::PredictorCore predictor(std::move(artifact), context.device);
+  const auto writer =
+      open_region_file(flags.out, predictor.artifact(),
+                       {.levels = levels, .kept = read_kept_columns(data, flags.keep)});
+  const size_t rows = predict(predictor, *source, options, context, *writer);
+  print_predicted(flags, predictor.artifact(), levels, rows);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fcp/base/output_file.h"
-#include "fcp/evaluation/coverage_law.h"
+#include "fcp/evaluate/measures/coverage_law.h"
 #include "fcp/report/choices_text.h"
 #include "fcp/report/console.h"
 #include "fcp/report/format.h"
@@ -54,7 +54,7 @@ namespace {
 
 // Of all scores, the levels that people ask for first.
 std::vector<Level> shown_levels(const CalibrationArtifact& artifact) {
-  if (artifact.calibration.name != "split") return {};
+  if (!artifact.method.calibration.traits().one_radius) return {};
   if (!artifact.rows.levels.empty()) {
     return {artifact.rows.levels.rbegin(), artifact.rows.levels.rend()};
   }
@@ -64,24 +64,25 @@ std::vector<Level> shown_levels(const CalibrationArtifact& artifact) {
 void print_calibrated(const CalibrationArtifact& artifact, const std::string& out,
                       const CommonOptions& common, const nlohmann::ordered_json& more) {
   const std::vector<Level> levels = shown_levels(artifact);
-  const bool images = artifact.score.pixels > 0;
+  const bool images = artifact.method.score.pixels > 0;
   if (common.json) {
     nlohmann::ordered_json json = {{images ? "images" : "rows", artifact.rows.count()},
-                                   {"score", artifact.score.name},
-                                   {"calibration", artifact.calibration.name}};
+                                   {"score", artifact.method.score.name()},
+                                   {"calibration", artifact.method.calibration.name()}};
     json.update(more);
-    json["cut"] = artifact.cut;
+    json["cut"] = artifact.method.cut;
     json["out"] = out;
     for (const Level& level : levels) json["radius"][level.text()] = radius_json(artifact, level);
     std::cout << json_text(json) << '\n';
     return;
   }
   std::cout << "calibrated on " << format_count(artifact.rows.count(), images ? "image" : "row")
-            << " with score " << artifact.score.name;
-  if (images && artifact.score.pixels < 1) {
-    std::cout << " of " << format_percent(artifact.score.pixels) << " of the pixels";
+            << " with score " << artifact.method.score.name();
+  if (images && artifact.method.score.pixels < 1) {
+    std::cout << " of " << format_percent(artifact.method.score.pixels) << " of the pixels";
   }
-  if (artifact.calibration.name != "split") std::cout << ", " << artifact.calibration.name;
+  if (!artifact.method.calibration.traits().one_radius)
+    std::cout << ", " << artifact.method.calibration.name();
   std::cout << ": " << out << (levels.empty() ? "" : "\nradius");
   for (const Level& level : levels) {
     std::cout << "  " << format_target(level) << ':';

@@ -7,8 +7,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "fcp/evaluation/evaluation_report.h"
-#include "fcp/pipeline/calibrate.h"
+#include "fcp/calibrate/calibrate.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
 
 #include "cli/common.h"
 

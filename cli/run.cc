@@ -6,14 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/network/batch_axis.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/pipeline/input_numbers.h"
-#include "fcp/pipeline/network_inputs.h"
-#include "fcp/pipeline/run_network.h"
-#include "fcp/scores/head_outputs.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/nn/graph/batch_axis.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/predictor/input_numbers.h"
+#include "fcp/predictor/network_inputs.h"
+#include "fcp/predictor/run_network.h"
 
 #include "cli/common.h"
 #include "cli/data_flags.h"

@@ -1,7 +1,7 @@
 // fcp segment: bands and sets for every pixel of an image.
 #include <span>
 
-#include "fcp/pipeline/levels.h"
+#include "fcp/predictor/levels.h"
 
 #include "cli/common.h"
 #include "cli/segment_data.h"
@@ -18,8 +18,8 @@ void add_segment_data(CLI::App& verb, SegmentDataOptions& options) {
 
 CalibrationArtifact read_segmenter(const std::string& path, const Level& level) {
   CalibrationArtifact artifact = read_artifact_for(path, std::span(&level, 1));
-  if (artifact.calibration.name != "split") {
-    fail(path, ": is of ", artifact.calibration.name,
+  if (!artifact.method.calibration.traits().one_radius) {
+    fail(path, ": is of ", artifact.method.calibration.name(),
          " calibration; evaluate and predict of images take split calibration");
   }
   return artifact;

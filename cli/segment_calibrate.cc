@@ -6,15 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/options.h"
-#include "fcp/images/image_text.h"
-#include "fcp/images/segmentation_folds.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/pipeline/calibrate.h"
-#include "fcp/pipeline/channel_weights.h"
-#include "fcp/pipeline/image_tables.h"
-#include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/segmentation_rows.h"
+#include "fcp/calibrate/calibrate.h"
+#include "fcp/calibrate/unfinished.h"
+#include "fcp/data/csv_writer.h"
+#include "fcp/data/images/image_text.h"
+#include "fcp/data/images/segmentation_folds.h"
+#include "fcp/methods/options.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/predictor/levels.h"
+#include "fcp/predictor/segmentation_rows.h"
+#include "fcp/predictor/segmentation_task.h"
 
 #include "cli/common.h"
 #include "cli/option_flags.h"
@@ -55,22 +56,19 @@ void check_scope_of(const std::string& option, bool given, const std::string& on
 // The score that is asked for, with the numbers of the paper where none are given.
 void resolve_score(SegmentCalibrateOptions& options) {
   MethodRequest& method = options.settings.method;
-  const std::string& name = method.score.name;
-  check_scope_of("class_weights", !options.weights.empty(), "surrogate", name);
-  check_scope_of("logits", options.logits, "lac", name);
+  check_scope_of("class_weights", !options.weights.empty(), SurrogateOptions::kName, method.score);
+  check_scope_of("logits", options.logits, LacOptions::kName, method.score);
   check_options(method);
   CalibrateSettings& settings = options.settings;
-  options.task.output = method.score.output;
-  ScoreOptions& score = method.score;
-  if (score.pixels == 0) score.pixels = 1;
-  score.double_log = !options.logits;
-  if (name == "surrogate") {  // the numbers of the paper
-    if (options.rate->count() == 0) score.step_rate = 0.1;
-    if (!method.steps) method.steps = 10;
+  options.task.output = method.text("output");
+  if (method.number("pixels") == 0) method.set("pixels", 1.0);
+  method.set("double_log", !options.logits);
+  if (method.score == SurrogateOptions::kName) {  // the numbers of the paper
+    if (options.rate->count() == 0) method.set("rate", 0.1);
+    if (method.is_auto("steps")) method.set("steps", 10);
   }
   settings.level = parse_level(options.alpha);
   settings.levels = parse_levels(options.levels);
-  settings.keep_row_scores = !options.scores_csv.empty();
   if (!options.checkpoint.empty()) settings.checkpoint = options.checkpoint;
 }
 
@@ -80,9 +78,24 @@ void read_image_groups(SegmentCalibrateOptions& options) {
   if (!options.group.ends_with(".npy")) {
     fail_option("group", options.group, ": expected an .npy file with a number per image");
   }
-  options.settings.method.calibration.name = "grouped";
-  options.settings.method.calibration.group = options.group;
+  options.settings.method.calibration = GroupedOptions::kName;
+  options.settings.method.set("group", options.group);
   options.settings.facts = read_facts(DataOptions{}, {options.group, ""});
+}
+
+// A row per calibration image.
+void write_image_scores(const std::string& path, const SegmentationSet& set,
+                        const RowScores& rows) {
+  std::vector<std::string> columns = {"file", "score"};
+  if (!rows.baseline.empty()) columns.emplace_back("residual");
+  CsvWriter csv(path, columns);
+  for (size_t i = 0; i < rows.scores.size(); ++i) {
+    csv.cell(std::string_view(set.pairs[i].name));
+    csv.cell(rows.scores[i]);
+    if (!rows.baseline.empty()) csv.cell(rows.baseline[i]);
+    csv.end_row();
+  }
+  csv.close();
 }
 
 void run_segment_calibrate(SegmentCalibrateOptions& options) {
@@ -97,23 +110,32 @@ void run_segment_calibrate(SegmentCalibrateOptions& options) {
   if (!set.class_names.empty()) {
     network.metadata[kClassesKey] = class_names_text(set.class_names);
   }
-  ScoreOptions& score = options.settings.method.score;
-  if (score.name == "surrogate") {
-    score.loss_weights = options.weights.empty() ? channel_weights(set, task, context)
-                                                 : read_channel_weights(options.weights, task);
+  MethodRequest& method = options.settings.method;
+  if (method.score == SurrogateOptions::kName) {
+    method.set("loss_weights", options.weights.empty()
+                                   ? channel_weights(set, task, context)
+                                   : read_channel_weights(options.weights, task));
   }
-  score.output = task.output;
+  method.set("output", task.output);
   read_image_groups(options);
   options.settings.data_name = options.data.data;
   options.settings.provenance = {{"network", file_name_of(options.model)},
                                  {"calibration data", file_name_of(options.data.data)}};
-  SegmentationRows rows(set, task, truth_parts(score.name));
-  const CalibrateResult result = calibrate(network, rows, options.settings, context);
+  SegmentationRows rows(set, task, truth_parts(method.score));
+  const bool lists_scores = !options.scores_csv.empty();
+  if (lists_scores && !options.settings.levels.empty()) {
+    fail_option("levels", "keeps no scores of rows, which are asked for as well");
+  }
+  UnfinishedCalibration made =
+      begin_calibration(network, rows, options.settings, context, {.finish_later = lists_scores});
   if (context.ranks->rank() != 0) return;
-  if (!options.scores_csv.empty()) write_image_scores(options.scores_csv, set, result.row_scores);
-  finish_calibration(
-      result, options.settings, options.out, options.common,
-      {{"pixels", score.pixels}, {"classes", task.classes}, {"channels", task.channels()}});
+  if (lists_scores) write_image_scores(options.scores_csv, set, made.row_scores());
+  made.finish();
+  const CalibrateResult& result = made.result;
+  finish_calibration(result, options.settings, options.out, options.common,
+                     {{"pixels", method.number("pixels")},
+                      {"classes", task.classes},
+                      {"channels", task.channels()}});
 }
 
 // The options of the table that images take, some with other words or defaults.
@@ -121,7 +143,7 @@ void add_method_flags(CLI::App& verb, SegmentCalibrateOptions& options) {
   const auto add = [&](const Option& option) {
     return add_option_flag(verb, options.settings.method, option);
   };
-  options.settings.method.score.name = "nested";
+  options.settings.method.score = NestedOptions::kName;
   Option score = find_option("score");
   score.choices = {"nested", "residual", "surrogate", "lac"};
   score.only_made.clear();
@@ -167,7 +189,7 @@ void add_segment_calibrate(CLI::App& segment) {
       ->required();
   verb->add_option("--out", options->out, "Calibrated predictor to write")->required();
   add_method_flags(*verb, *options);
-  verb->add_option("--memory", options->settings.method.score.bound.memory,
+  verb->add_option("--memory", options->settings.method.memory,
                    "Bytes for bounds, as 1GB or 500MB; by default half of what is free")
       ->transform(CLI::AsSizeValue(false));
   verb->add_option("--class-weights", options->weights,

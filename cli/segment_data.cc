@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/progress.h"
-#include "fcp/images/folder.h"
-#include "fcp/images/scenes.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/train_segmentation.h"
+#include "fcp/data/images/folder.h"
+#include "fcp/data/images/scenes.h"
+#include "fcp/fit/train.h"
+#include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 

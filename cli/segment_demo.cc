@@ -8,13 +8,13 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
-#include "fcp/images/scenes.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/calibrate.h"
-#include "fcp/pipeline/evaluate.h"
-#include "fcp/pipeline/predict.h"
-#include "fcp/pipeline/segmentation_rows.h"
-#include "fcp/pipeline/train_segmentation.h"
+#include "fcp/calibrate/calibrate.h"
+#include "fcp/data/images/scenes.h"
+#include "fcp/evaluate/evaluate.h"
+#include "fcp/fit/train.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/predict.h"
+#include "fcp/predictor/segmentation_rows.h"
 #include "fcp/report/console.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
@@ -62,11 +62,11 @@ void run_segment_demo(const SegmentDemoOptions& options) {
               options.pixels, " --out ", file("calibrated.onnx")));
   const SegmentTask task = prepare_network(network, {}, kSceneClasses);
   CalibrateSettings settings;
-  settings.method.score.name = "nested";
-  settings.method.score.output = task.output;
+  settings.method.score = NestedOptions::kName;
+  settings.method.set("output", task.output);
   settings.level = level;
   settings.data_name = data.data;
-  settings.method.score.pixels = options.pixels;
+  settings.method.set("pixels", options.pixels);
   settings.provenance = {{"network", "model.onnx"}, {"calibration data", "streets"}};
   SegmentationRows rows(fold("calibration"), task, SegmentParts::kTarget);
   const CalibrationArtifact artifact = calibrate(network, rows, settings, context).artifact;
@@ -76,7 +76,7 @@ void run_segment_demo(const SegmentDemoOptions& options) {
               level.text(), " --out ", file("maps")));
   const SegmentationSet test = fold("test");
   SegmentationRows images(test, task, SegmentParts::kImage);
-  predict(artifact, images, {.level = level}, context,
+  predict(internal::PredictorCore(artifact, context.device), images, {.levels = {level}}, context,
           *open_region_folder(file("maps"), /*bands=*/false, images));
 
   tell(concat("$ fcp segment evaluate ", file("calibrated.onnx"), " --data ", data.data,

@@ -1,13 +1,15 @@
 // fcp segment evaluate: how bands and sets do on images with labels.
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "fcp/base/error.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/evaluate.h"
-#include "fcp/pipeline/image_tables.h"
-#include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/segmentation_rows.h"
-#include "fcp/pipeline/shared_batches.h"
+#include "fcp/data/csv_writer.h"
+#include "fcp/evaluate/evaluate.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/levels.h"
+#include "fcp/predictor/segmentation_rows.h"
+#include "fcp/predictor/shared_batches.h"
 
 #include "cli/common.h"
 #include "cli/print_report.h"
@@ -26,6 +28,19 @@ struct SegmentEvaluateFlags {
   size_t pictures = 6;
 };
 
+// The figures of each test image, a row per method.
+void write_figures(const EvaluatedImage& image, CsvWriter& csv) {
+  const ImageFigures& figures = image.figures;
+  csv.cell(std::string_view(image.name));
+  csv.cell(std::string_view(image.method));
+  csv.cell(int64_t{image.covered});
+  for (const double value :
+       {figures.pixel_share(), figures.values_in, figures.length(), figures.weighted_length}) {
+    csv.cell(value);
+  }
+  csv.end_row();
+}
+
 void run_segment_evaluate(const SegmentEvaluateFlags& flags) {
   const Context context = start(flags.common);
   const Level level = parse_level(flags.alpha);
@@ -40,15 +55,21 @@ void run_segment_evaluate(const SegmentEvaluateFlags& flags) {
          task.classes);
   }
   SegmentationRows images(set, task,
-                          predicts_labels(artifact.score.name) ? SegmentParts::kLabels
-                                                               : SegmentParts::kTargetAndWeights);
-  const bool first = context.ranks->rank() == 0;
-  ImageFiguresFile figures(first ? flags.image_csv : "");
+                          artifact.method.score.traits().labels ? SegmentParts::kLabels
+                                                                : SegmentParts::kTargetAndWeights);
+  std::optional<CsvWriter> figures;
+  if (context.ranks->rank() == 0 && !flags.image_csv.empty()) {
+    figures.emplace(flags.image_csv,
+                    std::vector<std::string>{"file", "method", "covered", "pixel_share",
+                                             "value_share", "length", "weighted_length"});
+  }
   EvaluateOptions options{.level = level};
   options.pictures = flags.report.html.empty() ? 0 : flags.pictures;
-  options.on_image = [&](const EvaluatedImage& image) { figures.add(image); };
+  options.on_image = [&](const EvaluatedImage& image) {
+    if (figures) write_figures(image, *figures);
+  };
   EvaluationReport report = evaluate(artifact, images, options, context);
-  figures.close();
+  if (figures) figures->close();
   report.provenance.emplace_back("test data", file_name_of(flags.data.data));
   report.title = file_name_of(flags.data.data);
   report.model = file_name_of(flags.model);

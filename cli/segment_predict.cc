@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/predict.h"
-#include "fcp/pipeline/segmentation_rows.h"
+#include "fcp/predictor/levels.h"
+#include "fcp/predictor/predict.h"
+#include "fcp/predictor/segmentation_rows.h"
 #include "fcp/report/json.h"
 
 #include "cli/common.h"
@@ -40,7 +40,8 @@ void run_segment_predict(const SegmentPredictFlags& flags) {
   std::filesystem::create_directories(flags.folder, error);
   if (error) fail(flags.folder, ": cannot be made: ", error.message());
   const auto writer = open_region_folder(flags.folder, flags.bands, images);
-  const size_t count = predict(artifact, images, {.level = level}, context, *writer);
+  const size_t count = predict(internal::PredictorCore(artifact, context.device), images,
+                               {.levels = {level}}, context, *writer);
   if (flags.common.json) {
     const nlohmann::ordered_json json = {{"images", count},
                                          {"alpha", level.value()},

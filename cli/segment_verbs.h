@@ -5,9 +5,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "fcp/calibration/artifact.h"
-#include "fcp/conformal/level.h"
-#include "fcp/images/segmentation_folds.h"
+#include "fcp/data/images/segmentation_folds.h"
+#include "fcp/level.h"
+#include "fcp/predictor/artifact.h"
 
 namespace fcp::cli {
 

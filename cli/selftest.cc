@@ -9,8 +9,8 @@
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
 #include "fcp/experiments/selftest_text.h"
+#include "fcp/methods/method.h"
 #include "fcp/report/format.h"
-#include "fcp/scores/score.h"
 
 #include "cli/common.h"
 #include "cli/verbs.h"

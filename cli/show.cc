@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/text_table.h"
-#include "fcp/pipeline/artifact_facts.h"
+#include "fcp/predictor/artifact_facts.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 

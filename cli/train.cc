@@ -1,5 +1,5 @@
 // fcp train: a network from a table.
-#include "fcp/pipeline/train.h"
+#include "fcp/fit/train.h"
 
 #include <iostream>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/text_table.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/report/format.h"
 #include "fcp/report/json.h"
 #include "fcp/training/tabular.h"

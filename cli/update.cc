@@ -1,5 +1,5 @@
 // fcp update: a calibrated predictor, brought up to date with new rows; its settings are kept.
-#include "fcp/pipeline/update.h"
+#include "fcp/calibrate/update.h"
 
 #include <iostream>
 #include <memory>
@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/pipeline/artifact_facts.h"
-#include "fcp/pipeline/device_choice.h"
-#include "fcp/pipeline/replay.h"
+#include "fcp/evaluate/replay.h"
+#include "fcp/predictor/artifact_facts.h"
+#include "fcp/predictor/device_choice.h"
 #include "fcp/report/format.h"
 
 #include "cli/common.h"

@@ -1,7 +1,7 @@
 # cmake --install, find_package(fcp) and the Debian packages.
 #
 # Two components: `program` (fcp, its manual page and completion) and `development` (static libraries,
-# headers and the CMake package). Every room is a target fcp::ROOM, and fcp::fcp is all of them. What
+# the shared library of the C API, headers and the CMake package). Every room is a target fcp::ROOM, and fcp::fcp is all of them. What
 # fcp stands on is found anew where it is used; fcpConfig.cmake says what that is.
 include_guard()
 include(GNUInstallDirs)
@@ -27,11 +27,13 @@ install(TARGETS ${exported} EXPORT fcpTargets ARCHIVE COMPONENT development)
 install(EXPORT fcpTargets NAMESPACE fcp:: DESTINATION ${package_dir} COMPONENT development)
 
 # The public headers, all of them; every other header is fcp's own.
-foreach(header fcp.h tensors.h base/error.h conformal/interval.h conformal/level.h)
-  get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${PROJECT_SOURCE_DIR}/fcp/${header}
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fcp/${folder} COMPONENT development)
-endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fcp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT development FILES_MATCHING PATTERN "*.h")
+
+# The C API, a shared library: fcp::c. Where libtorch is not in a folder of the system, it must find
+# it again.
+set_target_properties(fcp_c PROPERTIES EXPORT_NAME c INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS fcp_c EXPORT fcpTargets LIBRARY COMPONENT development)
 
 configure_package_config_file(cmake/fcpConfig.cmake.in ${PROJECT_BINARY_DIR}/fcpConfig.cmake
                               INSTALL_DESTINATION ${package_dir})

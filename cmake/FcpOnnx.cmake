@@ -41,6 +41,15 @@ else()
   target_include_directories(fcp_onnx_messages PUBLIC $<BUILD_INTERFACE:${generated}>)
   if(FCP_STATIC_PROTOBUF)
     target_link_libraries(fcp_onnx_messages PUBLIC ${FCP_STATIC_PROTOBUF} Threads::Threads)
+    # Some systems compile it for programs alone: a shared library cannot hold it.
+    set(probe ${PROJECT_BINARY_DIR}/CMakeFiles/protobuf_probe.cc)
+    file(WRITE ${probe} "#include <google/protobuf/arena.h>\nvoid* probe() { return new google::protobuf::Arena; }\n")
+    try_compile(FCP_PROTOBUF_FITS_SHARED ${PROJECT_BINARY_DIR}/probe SOURCES ${probe}
+                CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${Protobuf_INCLUDE_DIRS}
+                            -DCMAKE_POSITION_INDEPENDENT_CODE=ON
+                COMPILE_DEFINITIONS -fPIC
+                LINK_OPTIONS -shared
+                LINK_LIBRARIES ${FCP_STATIC_PROTOBUF} Threads::Threads)
   else()
     target_link_libraries(fcp_onnx_messages PUBLIC protobuf::libprotobuf)
   endif()

@@ -6,11 +6,10 @@
 #include <fcp/fcp.h>
 
 int main() {
-  fcp::ConformalPredictor p =
+  const fcp::Predictor p =
       fcp::calibrate("model.onnx", "cal.csv", "minutes", {.score = "nested", .cut = "auto"});
   p.save("calibrated.onnx");
   const std::vector<float> x = {3.2f, 17, 4, 2, 0, 0.7f, 1, 12};
-  for (const fcp::Interval& i : p.intervals(x, fcp::Level(0.1))) {
-    std::cout << i.lower << ' ' << i.upper << '\n';
-  }
+  const fcp::Answer a = p.predict(p.schema().encode(x), {fcp::Level(0.1)});
+  std::cout << a.interval(0).lower << ' ' << a.interval(0).upper << '\n';
 }

@@ -12,11 +12,11 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const fcp::ConformalPredictor predictor = fcp::calibrate(
+    const fcp::Predictor predictor = fcp::calibrate(
         argv[1], argv[2], argv[3], {.score = "nested", .cut = argc == 6 ? argv[5] : ""});
     predictor.save(argv[4]);
     std::printf("%s: %zu rows, cut at %s, radius %g at 90 %%\n", argv[4],
-                predictor.calibration_rows(), predictor.cut().c_str(),
+                predictor.calibration_rows(), predictor.method("cut").c_str(),
                 predictor.radius(fcp::Level(0.1)).at(0));
     return 0;
   } catch (const fcp::Error& error) {  // names the file and what is wrong with it

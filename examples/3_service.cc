@@ -24,13 +24,13 @@ std::vector<float> parse_row(const std::string& line) {
   return row;
 }
 
-void answer(const fcp::ConformalPredictor& predictor, const fcp::Level& level,
+void answer(const fcp::Predictor& predictor, const fcp::Level& level,
             const std::vector<float>& row) {
-  const std::vector<double> predictions = predictor.predictions(row);
-  const std::vector<fcp::Interval> intervals = predictor.intervals(row, level);
-  for (size_t k = 0; k < intervals.size(); ++k) {
-    std::cout << (k == 0 ? "" : " ") << predictions[k] << ' ' << intervals[k].lower << ' '
-              << intervals[k].upper;
+  const fcp::Answer found = predictor.predict(predictor.schema().encode(row), {level});
+  for (size_t k = 0; k < found.outputs(); ++k) {
+    const fcp::Interval interval = found.interval(0, k);
+    std::cout << (k == 0 ? "" : " ") << found.point(0, k) << ' ' << interval.lower << ' '
+              << interval.upper;
   }
   std::cout << std::endl;
 }
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   }
   try {
     const fcp::Level level = fcp::Level::parse(argv[2]);
-    const auto predictor = fcp::ConformalPredictor::load(argv[1]);
+    const auto predictor = fcp::Predictor::load(argv[1]);
     for (std::string line; std::getline(std::cin, line);) {
       try {
         answer(predictor, level, parse_row(line));

@@ -8,8 +8,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/artifact.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/artifact.h"
 
 #include "fuzz/input_file.h"
 

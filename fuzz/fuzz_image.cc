@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "fcp/base/error.h"
-#include "fcp/images/image.h"
+#include "fcp/data/images/image.h"
 
 #include "fuzz/input_file.h"
 

@@ -13,7 +13,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/op.h"
+#include "fcp/nn/ops/op.h"
 
 namespace {
 

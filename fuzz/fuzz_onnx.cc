@@ -4,9 +4,9 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/network.h"
 
 #include "fuzz/input_file.h"
 

@@ -9,10 +9,10 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/artifact.h"
-#include "fcp/calibration/options.h"
-#include "fcp/calibration/tensor_predictor.h"
-#include "fcp/scores/head_outputs.h"
+#include "fcp/methods/options.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/tensor_predictor.h"
 
 namespace {
 
@@ -56,7 +56,9 @@ void put_lines(std::string_view text, fcp::MethodRequest& request) {
 
 // Small enough to be run: what takes long is not what is looked for.
 bool is_cheap(const fcp::ScoreOptions& score) {
-  return score.steps <= 5 && score.samples <= 100 && score.bound.iterations <= 5;
+  const fcp::BoundOptions* bound = score.find(fcp::field::bound);
+  return score.value(fcp::field::steps) <= 5 && score.value(fcp::field::samples) <= 100 &&
+         (bound == nullptr || bound->iterations <= 5);
 }
 
 }  // namespace
@@ -76,10 +78,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const fcp::Error&) {
     return 0;
   }
-  artifact.score = fcp::requested_score(request);
-  if (artifact.score.name == "auto") return 0;  // chosen by looking at rows
-  artifact.calibration = fcp::requested_calibration(request);
-  if (fcp::uses_features(artifact.score.name)) artifact.cut = "h";
+  if (request.score == fcp::kAutoScore) return 0;  // chosen by looking at rows
+  const fcp::Method method = fcp::resolve(request);
+  artifact.method = method;
+  if (method.score.traits().uses_features) artifact.method.cut = "h";
   artifact.rows.scores = {0.5, 1, 2, 3};
   fcp::CalibrationArtifact again;
   try {
@@ -87,8 +89,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const fcp::Error&) {
     return 0;  // of a calibration that wants more of its rows
   }
-  if (again.score.name != artifact.score.name || again.score.floor != artifact.score.floor) abort();
-  if (!is_cheap(again.score)) return 0;
+  if (again.method != artifact.method) abort();
+  if (!is_cheap(again.method.score)) return 0;
   try {
     const fcp::TensorPredictor predictor(again);
     const torch::NoGradGuard no_gradients;

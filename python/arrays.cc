@@ -9,9 +9,9 @@
 #include <ATen/DLConvertor.h>
 
 #include "fcp/base/error.h"
-#include "fcp/pipeline/context.h"
-#include "fcp/pipeline/input_numbers.h"
-#include "fcp/pipeline/open_data.h"
+#include "fcp/predictor/context.h"
+#include "fcp/predictor/input_numbers.h"
+#include "fcp/predictor/open_data.h"
 
 namespace fcp {
 namespace {
@@ -191,7 +191,9 @@ bool TensorRows::next(size_t count, Rows& out) {
   check_signals();
   const int64_t rows = std::min<int64_t>(static_cast<int64_t>(count), x_.size(0) - next_);
   if (rows <= 0) return false;
+  static const std::string kName = "X";
   out.first_row = static_cast<size_t>(next_);
+  out.stand_in(kName, out.first_row);
   out.x = staged(input_rows(x_.narrow(0, next_, rows), network_, next_), wants_exact(network_));
   out.y = y_.defined() ? staged(y_.narrow(0, next_, rows)) : Array();
   next_ += rows;

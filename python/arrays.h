@@ -11,8 +11,8 @@
 #include <torch/types.h>
 
 #include "fcp/data/rows.h"
-#include "fcp/network/graph.h"
-#include "fcp/pipeline/input_numbers.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/predictor/input_numbers.h"
 
 namespace fcp {
 
@@ -40,19 +40,13 @@ class TensorRows : public RowSource {
   bool next(size_t count, Rows& out) override;
   void rewind() override;
   std::optional<size_t> size() const override { return static_cast<size_t>(x_.size(0)); }
-  const std::vector<std::string>& column_names() const override { return no_names_; }
-  const std::vector<std::string>& target_names() const override { return no_names_; }
   const std::vector<int64_t>& row_shape() const override { return row_shape_; }
   size_t target_count() const override;
-  std::string row_place(size_t row) const override { return "X: " + RowSource::row_place(row); }
-
-  size_t bytes() const { return x_.nbytes() + (y_.defined() ? y_.nbytes() : 0); }
 
  private:
   torch::Tensor x_, y_;
   const Graph& network_;
   std::vector<int64_t> row_shape_;
-  std::vector<std::string> no_names_;
   int64_t next_ = 0;
 };
 

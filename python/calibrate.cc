@@ -1,13 +1,13 @@
 // Calibration of arrays: the parameters of an estimator become the settings of
-// fcp/pipeline/calibrate.h.
-#include "fcp/pipeline/calibrate.h"
+// fcp/calibrate/calibrate.h.
+#include "fcp/calibrate/calibrate.h"
 
 #include <filesystem>
 #include <utility>
 
 #include <pybind11/stl.h>
 
-#include "fcp/pipeline/select_options.h"
+#include "fcp/calibrate/unfinished.h"
 #include "fcp/report/choices_text.h"
 
 #include "python/arrays.h"
@@ -18,9 +18,6 @@ namespace fcp {
 namespace {
 
 namespace py = pybind11;
-
-// The most bytes of rows that are kept for a hash that perhaps nobody asks for.
-constexpr size_t kMostKept = size_t{1} << 25;
 
 CalibrateSettings settings_of(const py::dict& options) {
   CalibrateSettings settings;
@@ -43,8 +40,6 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
   check_missing(as_rows(x, "X"), missing);
   TensorRows rows(x, tensor_of(answers, "y"), network.graph());
   CalibrateSettings settings = settings_of(options);
-  settings.hash_later = rows.bytes() <= kMostKept;
-  settings.keep_predictor = true;
   settings.facts = facts_of(given);
   settings.provenance["network"] = std::filesystem::path(network.name()).filename().string();
   std::unique_ptr<TensorRows> shifted_rows;
@@ -66,20 +61,21 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
   const torch::Device where = device_of(device);
   const Context context{.device = where,
                         .observer = &observer,
-                        .seed = settings.method.score.seed,
+                        .seed = settings.method.whole("seed"),
                         .batch = batch_for(rows, network.graph(), where)};
-  CalibrateResult result;
+  UnfinishedCalibration made;
   {
     py::gil_scoped_release unlocked;
-    result = calibrate(network.graph(), rows, settings, context);
+    made = begin_calibration(network.graph(), rows, settings, context, {.finish_later = true});
   }
+  const CalibrateResult& result = made.result;
   for (const std::string& note : findings_text(result.findings)) observer.note(note);
   // With a score that was asked for the outputs were asked for as well.
-  const bool any_score = settings.method.score.name == kAutoScore;
+  const bool any_score = settings.method.score == kAutoScore;
   const auto taken = result.artifact.provenance.find(kOutputsTaken);
   if (any_score && taken != result.artifact.provenance.end()) warn({taken->second});
   warn(result.warnings);
-  return std::make_shared<LoadedPredictor>(std::move(result), context.device);
+  return std::make_shared<LoadedPredictor>(std::move(made), context.device);
 }
 
 }  // namespace fcp

@@ -2,9 +2,9 @@
 #include <pybind11/stl.h>
 
 #include "fcp/export/export.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/levels.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/levels.h"
 
 #include "python/predictor.h"
 
@@ -86,20 +86,23 @@ void bind_facts(PredictorClass& predictor) {
       .def_property_readonly("classes", &LoadedPredictor::classes)
       .def_property_readonly(
           "rows", [](const LoadedPredictor& self) { return self.settings().rows.count(); })
-      .def_property_readonly("cut", [](const LoadedPredictor& self) { return self.settings().cut; })
-      .def_property_readonly("score",
-                             [](const LoadedPredictor& self) { return self.settings().score.name; })
+      .def_property_readonly("cut",
+                             [](const LoadedPredictor& self) { return self.settings().method.cut; })
+      .def_property_readonly(
+          "score", [](const LoadedPredictor& self) { return self.settings().method.score.name(); })
       .def_property_readonly(
           "calibration",
-          [](const LoadedPredictor& self) { return self.settings().calibration.name; })
-      .def_property_readonly(
-          "group", [](const LoadedPredictor& self) { return self.settings().calibration.group; })
+          [](const LoadedPredictor& self) { return self.settings().method.calibration.name(); })
+      .def_property_readonly("group",
+                             [](const LoadedPredictor& self) {
+                               return self.settings().method.calibration.value(field::group);
+                             })
       .def_property_readonly(
           "group_names",
           [](const LoadedPredictor& self) { return self.settings().rows.group_names; })
       .def_property_readonly("outputs", &LoadedPredictor::outputs)
-      .def_property_readonly(
-          "provenance", [](const LoadedPredictor& self) { return self.artifact().provenance; });
+      .def_property_readonly("provenance",
+                             [](const LoadedPredictor& self) { return self.artifact().facts(); });
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 #include <pybind11/pybind11.h>
 
-#include "fcp/network/graph.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

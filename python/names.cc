@@ -8,8 +8,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/encoding_text.h"
+#include "fcp/data/images/image_text.h"
 #include "fcp/data/record.h"
-#include "fcp/images/image_text.h"
 
 #include "python/arrays.h"
 #include "python/module.h"

@@ -4,7 +4,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "fcp/calibration/options.h"
+#include "fcp/methods/options.h"
 
 namespace fcp {
 

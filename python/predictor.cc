@@ -11,16 +11,15 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
-#include "fcp/pipeline/answers.h"
-#include "fcp/pipeline/check.h"
-#include "fcp/pipeline/evaluate.h"
-#include "fcp/pipeline/score_collector.h"
+#include "fcp/evaluate/evaluate.h"
+#include "fcp/methods/scores/cqr.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/predictor/batch.h"
+#include "fcp/predictor/predict.h"
 #include "fcp/report/choices_text.h"
 #include "fcp/report/html.h"
 #include "fcp/report/json.h"
-#include "fcp/scores/cqr.h"
-#include "fcp/scores/head_outputs.h"
-#include "fcp/scores/outputs.h"
 
 #include "python/arrays.h"
 
@@ -137,27 +136,27 @@ RowFacts facts_of(const py::dict& given) {
 
 const CalibrationArtifact& LoadedPredictor::artifact() const {
   const std::lock_guard lock(finishing_);
-  if (!finished_) finish_artifact(unhashed_, artifact_);
-  finished_ = true;
-  unhashed_ = {};
+  made_.finish();
   return artifact_;
 }
 
 std::map<std::string, std::string> LoadedPredictor::outputs() const {
-  const ScoreOptions& score = artifact_.score;
+  const ScoreOptions& score = artifact_.method.score;
   const Network& head = *predictor_->predictor().shared_head();
   const auto name = [&](size_t output) { return head.outputs()[output].name; };
   std::map<std::string, std::string> roles;
-  if (score.name == "cqr" || score.name == "feature_cqr") {
-    const auto [low, high] = quantile_outputs(head, score);
+  if (score.find(field::low) != nullptr) {
+    const auto [low, high] =
+        quantile_outputs(head, score.value(field::low), score.value(field::high));
     roles = {{"low", name(low)}, {"high", name(high)}};
   } else {
     roles[labels() ? "classes" : "prediction"] = name(output_index(head, score.output));
   }
-  if (!score.normalize.empty()) roles["spread"] = score.normalize;
-  if (score.name == "spread") roles["spread"] = spread_output(score);
-  if (score.name == "quantiles" || score.name == "density") {
-    roles["quantiles"] = quantiles_output(score);
+  const std::string spread = score.value(field::normalize);
+  if (!spread.empty()) roles["spread"] = spread;
+  if (score.traits().reads_heads) {
+    const bool grid = score.find(field::quantiles) != nullptr;
+    roles[grid ? "quantiles" : "spread"] = score.learned_outputs()[0];
   }
   return roles;
 }
@@ -186,17 +185,20 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
           side_information(facts, artifact_.rows.group_names.size(), static_cast<size_t>(first),
                            static_cast<size_t>(count));
       known.first += place;
+      const auto row_name = [&](size_t row) {
+        return concat("X: row ", before + first + static_cast<int64_t>(row), " (from 0)");
+      };
       const TestInputs rows = predictor_->describe(
           input_rows(x.narrow(0, first, count), artifact_.network, before + first), known);
       if (levels.empty()) {
         const Regions regions = predictor_->unlimited(rows);
-        check_answers(regions, source, static_cast<size_t>(before + first));
+        internal::check_numbers(regions, row_name);
         if (!found.answer.defined()) found = empty_arrays(regions, total, 0);
         found.prediction.narrow(0, first, count).copy_(regions.prediction);
       }
       for (size_t a = 0; a < levels.size(); ++a) {
         const Regions regions = predictor_->region(rows, levels[a]);
-        check_answers(regions, source, static_cast<size_t>(before + first));
+        internal::check_numbers(regions, row_name);
         if (count == total && levels.size() == 1) {
           if (auto whole = RegionArrays::whole(regions, total)) {
             found = *std::move(whole);
@@ -224,7 +226,8 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
   torch::Tensor inside = torch::empty({total}, torch::kBool);
   {
     py::gil_scoped_release unlocked;
-    fcp::check(artifact(), rows, options, {.device = device_}, [&](const CheckedRow& row) {
+    const internal::PredictorCore predictor(artifact(), device_);
+    fcp::check(predictor, rows, options, {.device = device_}, [&](const CheckedRow& row) {
       scores.insert(scores.end(), row.scores.begin(), row.scores.end());
       p_values.push_back(row.p_value);
       inside.data_ptr<bool>()[row.row] = row.in;

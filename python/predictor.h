@@ -13,13 +13,13 @@
 #include <pybind11/pybind11.h>
 #include <torch/types.h>
 
-#include "fcp/calibration/tensor_predictor.h"
-#include "fcp/conformal/level.h"
+#include "fcp/calibrate/unfinished.h"
 #include "fcp/data/rows.h"
-#include "fcp/pipeline/calibrate.h"
-#include "fcp/pipeline/context.h"
-#include "fcp/pipeline/input_numbers.h"
-#include "fcp/pipeline/row_facts.h"
+#include "fcp/level.h"
+#include "fcp/predictor/context.h"
+#include "fcp/predictor/input_numbers.h"
+#include "fcp/predictor/row_facts.h"
+#include "fcp/predictor/tensor_predictor.h"
 
 #include "python/module.h"
 
@@ -54,19 +54,16 @@ class LoadedPredictor {
  public:
   LoadedPredictor(CalibrationArtifact artifact, const std::string& device)
       : device_(device_of(device)),
-        artifact_(std::move(artifact)),
+        made_{.result = {.artifact = std::move(artifact)}, .finished = true},
         missing_(artifact_.network),
-        predictor_(std::make_shared<const TensorPredictor>(artifact_, device_)),
-        finished_(true) {}
+        predictor_(std::make_shared<const TensorPredictor>(artifact_, device_)) {}
 
-  // Of a calibration with keep_predictor: the artifact is finished when somebody asks for it.
-  LoadedPredictor(CalibrateResult result, torch::Device device)
+  // Of a calibration that is finished when somebody asks for its artifact.
+  LoadedPredictor(UnfinishedCalibration made, torch::Device device)
       : device_(device),
-        artifact_(std::move(result.artifact)),
+        made_(std::move(made)),
         missing_(artifact_.network),
-        predictor_(std::move(result.predictor)),
-        finished_(false),
-        unhashed_(std::move(result.unhashed)) {}
+        predictor_(std::move(made_.predictor)) {}
 
   // With its whole provenance.
   const CalibrationArtifact& artifact() const;
@@ -99,13 +96,12 @@ class LoadedPredictor {
 
  private:
   torch::Device device_;
-  mutable CalibrationArtifact artifact_;
+  mutable UnfinishedCalibration made_;
+  const CalibrationArtifact& artifact_ = made_.result.artifact;
   MissingNumbers missing_;
   std::shared_ptr<const TensorPredictor> predictor_;
   RowPlaces places_;
   mutable std::mutex finishing_;
-  mutable bool finished_;
-  mutable std::vector<Rows> unhashed_;
 };
 
 // Calibrates on arrays; `options` are the parameters of an estimator by name. `shifted` and

@@ -5,7 +5,7 @@
 # it. FCP_LINT_SECONDS, where set, is the time after which what is left is only named.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-rooms='fcp/(base|conformal|evaluation|data|distributed|report)/'
+rooms='fcp/(base|conformal|evaluate/measures|data|distributed|report)/'
 base=${1:-$(git rev-parse --verify --quiet HEAD~1 || true)}
 if [ -n "$base" ] && [ "$base" != --all ]; then
   changed=$(git diff --name-only --diff-filter=d "$base" -- fcp)

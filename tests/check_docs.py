@@ -22,7 +22,9 @@ def complaints(root):
     for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
         text = page.read_text(encoding="utf-8")
         for name in NAMED.findall(text):
-            if not any([*root.glob(name), *root.glob(name + ".*")]):
+            places = (root, root / "include")
+            if not any(found for place in places
+                       for found in [*place.glob(name), *place.glob(name + ".*")]):
                 yield f"{page.name}: names {name}, which does not exist"
         for target in LINK.findall(text):
             path, _, anchor = target.partition("#")
@@ -32,7 +34,7 @@ def complaints(root):
             elif anchor and anchor not in anchors(linked.read_text(encoding="utf-8")):
                 yield f"{page.name}: links to {target}, but {linked.name} has no such heading"
     table = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").split("| room |")[1]
-    listed = set(re.findall(r"^\| `(\w+)` \|", table.split("\n\n")[0], flags=re.M))
+    listed = set(re.findall(r"^\| `([\w/]+)` \|", table.split("\n\n")[0], flags=re.M))
     for module in sorted(listed ^ set(BELOW)):
         where = "CONTRIBUTING.md" if module in listed else "check_includes.py"
         yield f"CONTRIBUTING.md and check_includes.py list different modules: {module} is only in {where}"

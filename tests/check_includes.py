@@ -10,54 +10,82 @@ import sys
 BELOW = {
     "base": [],
     "conformal": [],
-    "evaluation": ["conformal"],
-    "monitoring": ["conformal", "evaluation"],
-    "network": [],
-    "bounds": ["network"],
-    "search": ["network"],
-    "scores": ["conformal", "bounds", "search", "network"],
-    "calibration": ["scores", "conformal", "bounds", "search", "network", "training"],
-    "export": ["calibration", "scores", "conformal", "bounds", "search", "network"],
+    "evaluate/measures": ["conformal"],
+    "monitoring": ["conformal", "evaluate/measures"],
+    "nn": [],
+    "bounds": ["nn"],
+    "search": ["nn"],
     "data": [],
-    "images": ["data"],
-    "training": ["network", "data", "images"],
+    "data/images": ["data"],
+    "training": ["nn", "data", "data/images"],
     "distributed": ["conformal"],
-    "experiments": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
-                    "training", "distributed", "evaluation", "report", "images", "export",
-                    "pipeline"],
-    "pipeline": ["calibration", "scores", "conformal", "bounds", "search", "network", "data",
-                 "images", "training", "distributed", "evaluation", "monitoring", "export"],
-    "facade": ["pipeline", "calibration", "scores", "conformal", "bounds", "search", "network",
-               "data", "images", "training", "distributed", "evaluation", "monitoring", "export"],
-    "serving": ["pipeline", "calibration", "conformal", "network", "data", "evaluation", "monitoring",
-                "report"],
-    "report": ["evaluation", "conformal", "data", "images", "monitoring", "pipeline"],
+    "methods": ["conformal", "bounds", "search", "nn"],
+    "predictor": ["methods", "conformal", "bounds", "search", "nn", "data", "data/images",
+                  "distributed", "evaluate/measures"],
+    "calibrate": ["predictor", "methods", "conformal", "bounds", "search", "nn", "data",
+                  "data/images", "distributed", "training", "export"],
+    "evaluate": ["predictor", "methods", "conformal", "bounds", "search", "nn",
+                 "data", "data/images", "distributed", "evaluate/measures", "monitoring"],
+    "export": ["predictor", "methods", "conformal", "bounds", "search", "nn"],
+    "fit": ["evaluate", "calibrate", "predictor", "methods", "conformal", "bounds", "search",
+            "nn", "data", "data/images", "distributed", "evaluate/measures", "training"],
+    "api": ["fit", "evaluate", "calibrate", "predictor", "methods", "conformal", "bounds",
+            "search", "nn", "data", "data/images", "training", "distributed", "export"],
+    "serving": ["fit", "evaluate", "calibrate", "predictor", "methods", "conformal", "nn",
+                "data", "evaluate/measures", "monitoring", "report"],
+    "report": ["evaluate/measures", "evaluate", "calibrate", "predictor", "conformal", "data",
+               "data/images", "monitoring", "fit"],
+    "experiments": ["fit", "evaluate", "calibrate", "predictor", "methods", "conformal", "bounds",
+                    "search", "nn", "data", "data/images", "training", "distributed",
+                    "evaluate/measures", "report", "export"],
 }
-# The public headers that stand in no room: what they may include.
-PUBLIC = {"fcp.h": ["conformal"], "tensors.h": ["conformal"]}
-NO_TORCH = {"fcp.h", "base", "conformal", "evaluation", "monitoring", "data", "images", "distributed",
-            "report"}
-INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"fcp/([^/"]+)/[^"]*"|<((?:torch|ATen|c10)/[^>]*)>)')
+# The public headers, include/fcp/*.h, each with the room that defines what it declares: a room may
+# include those of the rooms below it. They include each other alone, and one of them libtorch.
+PUBLIC = {"error.h": "base", "version.h": "base", "level.h": "conformal", "interval.h": "conformal",
+          "predictor.h": "predictor", "tensors.h": "predictor", "export.h": "export",
+          "calibrate.h": "api", "evaluate.h": "api", "fit.h": "api", "c_api.h": "api",
+          "deprecated.h": "api", "fcp.h": "api"}
+PUBLIC_WITH_TORCH = {"tensors.h"}
+NO_TORCH = {"base", "conformal", "evaluate/measures", "monitoring", "data", "data/images",
+            "distributed", "report"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"fcp/([^"]+)"|<((?:torch|ATen|c10)/[^>]*)>)')
+
+
+def room_of(path):
+    """The module of a file below fcp/, or of what a public header declares."""
+    folders = [str(folder) for folder in pathlib.PurePath(path).parents]
+    room = next((folder for folder in folders if folder in BELOW), path.split("/")[0])
+    return PUBLIC.get(room, room)
+
+
+def includes_of(root, path):
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        if match := INCLUDE.match(line):
+            yield f"{path.relative_to(root)}:{number}", match[1], match[2]
 
 
 def complaints(root):
     for path in sorted((root / "fcp").rglob("*")):
         if path.suffix not in {".h", ".cc"}:
             continue
-        room = path.relative_to(root / "fcp").parts[0]
-        if room not in BELOW and room not in PUBLIC:
+        room = room_of(str(path.relative_to(root / "fcp")))
+        if room not in BELOW:
             yield f"{path.relative_to(root)}: room '{room}' is not in the list of rooms"
             continue
-        allowed = {room, "base", *BELOW.get(room, PUBLIC.get(room, []))}
-        for number, line in enumerate(path.read_text().splitlines(), start=1):
-            match = INCLUDE.match(line)
-            if not match:
-                continue
-            where = f"{path.relative_to(root)}:{number}"
-            if match[1] and match[1] not in allowed:
-                yield f"{where}: room '{room}' must not include room '{match[1]}'"
-            if match[2] and room in NO_TORCH:
+        allowed = {room, "base", *BELOW[room]}
+        for where, own, torch in includes_of(root, path):
+            if own and room_of(own) not in allowed:
+                yield f"{where}: room '{room}' must not include room '{room_of(own)}'"
+            if torch and room in NO_TORCH:
                 yield f"{where}: room '{room}' must not include libtorch"
+    for path in sorted((root / "include" / "fcp").glob("*.h")):
+        if path.name not in PUBLIC:
+            yield f"{path.relative_to(root)}: is not in the list of public headers"
+        for where, own, torch in includes_of(root, path):
+            if own and own not in PUBLIC:
+                yield f"{where}: a public header must not include fcp's own '{own}'"
+            if torch and path.name not in PUBLIC_WITH_TORCH:
+                yield f"{where}: this public header must not include libtorch"
 
 
 def self_test():
@@ -67,14 +95,17 @@ def self_test():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for room, text in [
-            ("conformal", '#include "fcp/network/op.h"\n#include <torch/types.h>\n'),
-            ("network", '#include "fcp/base/error.h"\n#include <torch/types.h>\n'),
+            ("conformal", '#include "fcp/nn/ops/op.h"\n#include <torch/types.h>\n'),
+            ("nn", '#include "fcp/base/error.h"\n#include <torch/types.h>\n'),
             ("utils", ""),
         ]:
             (root / "fcp" / room).mkdir(parents=True)
             (root / "fcp" / room / "a.h").write_text(text)
+        (root / "include" / "fcp").mkdir(parents=True)
+        (root / "include" / "fcp" / "level.h").write_text('#include "fcp/base/error.h"\n')
+        (root / "fcp" / "nn" / "b.h").write_text('#include "fcp/predictor.h"\n')
         found = list(complaints(root))
-        assert len(found) == 3, found
+        assert len(found) == 5, found
 
 
 def main():

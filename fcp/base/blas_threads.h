@@ -1,7 +1,7 @@
 // OpenBLAS keeps threads of its own, of which libtorch tells it nothing: they would take a second
 // core for one thread, wait for each other by yielding on a busy one, and their number can change
 // the last bits of a product. For the whole process; without OpenBLAS nothing happens.
-// Tested by tests/training/ensemble_fit_test.cc and tests/network/row_product_test.cc.
+// Tested by tests/training/ensemble_fit_test.cc and tests/nn/kernels/cpu/row_product_test.cc.
 #pragma once
 
 namespace fcp {

@@ -7,14 +7,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace fcp {
+#include "fcp/error.h"
 
-// The data, the model or a file is wrong. The message names the file, row or node, what was found
-// and what was expected, in one line.
-class Error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+namespace fcp {
 
 // An option has a value that does not fit. It is named as in the option table, in C++ and in
 // Python; the program adds its dashes.

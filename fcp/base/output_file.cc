@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <random>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
@@ -21,13 +23,27 @@ constexpr size_t kBufferSize = size_t{1} << 20;
 
 std::atomic<size_t> whole_files = 0;
 
-// Those of the file that is replaced; of a new one what the umask leaves.
-mode_t permissions_for(const std::string& path) {
+// Opens a new file `stem` + six letters and keeps its name. mkstemp would not do: its files belong
+// to the user alone, and what the umask would leave cannot be asked without changing it for a
+// moment.
+int open_new(const std::string& stem, std::string& name) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  constexpr int kTries = 100;
+  std::random_device random;
+  for (int i = 0; i < kTries; ++i) {
+    name = stem;
+    for (int k = 0; k < 6; ++k) name += kLetters[random() % kLetters.size()];
+    const int handle = open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (handle >= 0 || errno != EEXIST) return handle;
+  }
+  return -1;
+}
+
+// Takes over the permissions of the file that is to be replaced.
+void keep_permissions(const std::string& path, int handle) {
   struct stat present {};
-  if (stat(path.c_str(), &present) == 0 && S_ISREG(present.st_mode)) return present.st_mode & 0777;
-  const mode_t mask = umask(0);
-  umask(mask);
-  return 0666 & ~mask;
+  if (stat(path.c_str(), &present) != 0 || !S_ISREG(present.st_mode)) return;
+  fchmod(handle, present.st_mode & 0777);
 }
 
 // A rename is durable once the folder is; a file system that cannot sync folders did all it can.
@@ -56,10 +72,9 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
     descriptor_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
     const fs::path target(path);
-    temporary_ =
-        (target.parent_path() / concat(".", target.filename().string(), ".XXXXXX")).string();
-    descriptor_ = mkostemp(temporary_.data(), O_CLOEXEC);
-    if (descriptor_ >= 0) fchmod(descriptor_, permissions_for(path));
+    descriptor_ = open_new(
+        (target.parent_path() / concat(".", target.filename().string(), ".")).string(), temporary_);
+    if (descriptor_ >= 0) keep_permissions(path, descriptor_);
   }
   if (descriptor_ < 0) fail_write();
 }

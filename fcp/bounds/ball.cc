@@ -1,7 +1,7 @@
 #include "fcp/bounds/ball.h"
 
 #include "fcp/base/error.h"
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
 
 namespace fcp {
 

@@ -1,8 +1,9 @@
-#include "fcp/network/bound_rules.h"
+#include "fcp/bounds/bound_rules.h"
 
 #include <limits>
 
 #include "fcp/base/error.h"
+#include "fcp/bounds/relax.h"
 
 namespace fcp {
 

@@ -14,7 +14,7 @@
 
 #include <vector>
 
-#include "fcp/network/op.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

@@ -16,7 +16,7 @@
 #include "fcp/bounds/crown.h"
 #include "fcp/bounds/relu_bounds.h"
 #include "fcp/bounds/walk.h"
-#include "fcp/network/rows_first.h"
+#include "fcp/nn/graph/rows_first.h"
 
 namespace fcp {
 namespace {

@@ -22,7 +22,7 @@
 #include <torch/types.h>
 
 #include "fcp/bounds/ball.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 
@@ -37,6 +37,8 @@ struct BoundOptions {
   double rate = 0.1;    // alpha-crown
   bool outward = true;  // widen by what rounding can do; off to compare with plain arithmetic
   size_t memory = 0;    // bytes for the walks, beside the weights; 0: half of the free memory
+
+  bool operator==(const BoundOptions&) const = default;
 };
 
 // The bounds of one head. Immutable; any number of threads may ask.

@@ -8,10 +8,10 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/libtorch_error.h"
-#include "fcp/network/line_rows.h"
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/line_rows.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/runtime/device_waits.h"
+#include "fcp/nn/runtime/libtorch_error.h"
 
 namespace fcp {
 namespace {

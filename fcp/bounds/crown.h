@@ -2,7 +2,7 @@
 //
 // Idea. Begin at the tensor to be bounded, as the identity of itself, and go back op by op: an
 // affine op multiplies the coefficients by its weights, a nonlinear one is replaced by the line
-// below or above it (fcp/network/curve.h), whichever the sign of its coefficient asks for. What
+// below or above it (fcp/bounds/relax.h), whichever the sign of its coefficient asks for. What
 // arrives at the feature v is bounded over the ball in closed form by the dual norm:
 //
 //   A·v + b − r‖A·scale‖*  ≤  output  ≤  A'·v + b' + r‖A'·scale‖*
@@ -25,8 +25,8 @@
 
 #include <torch/types.h>
 
+#include "fcp/bounds/linear_step.h"
 #include "fcp/bounds/walk.h"
-#include "fcp/network/linear_step.h"
 
 namespace fcp {
 

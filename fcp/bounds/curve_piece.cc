@@ -1,4 +1,4 @@
-#include "fcp/network/curve_piece.h"
+#include "fcp/bounds/curve_piece.h"
 
 #include "fcp/base/infinity.h"
 

@@ -1,11 +1,11 @@
-// A curve over a range: what curve.cc needs of it to draw lines below and above.
+// A curve over a range: what relax.cc needs of it to draw lines below and above.
 #pragma once
 
 #include <vector>
 
 #include <torch/types.h>
 
-#include "fcp/network/curve.h"
+#include "fcp/bounds/relax.h"
 
 namespace fcp {
 

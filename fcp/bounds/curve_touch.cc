@@ -1,4 +1,4 @@
-#include "fcp/network/curve_touch.h"
+#include "fcp/bounds/curve_touch.h"
 
 #include <algorithm>
 #include <vector>

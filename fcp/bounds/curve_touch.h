@@ -18,7 +18,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/curve_piece.h"
+#include "fcp/bounds/curve_piece.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/linear_step.h"
+#include "fcp/bounds/linear_step.h"
 
 #include <limits>
 #include <utility>
@@ -7,8 +7,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/vector_jacobian.h"
+#include "fcp/bounds/vector_jacobian.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 namespace {

@@ -20,8 +20,9 @@
 
 #include <vector>
 
-#include "fcp/network/bound_rules.h"
-#include "fcp/network/planes.h"
+#include "fcp/bounds/bound_rules.h"
+#include "fcp/bounds/planes.h"
+#include "fcp/bounds/relax.h"
 
 namespace fcp {
 

@@ -1,12 +1,12 @@
-#include "fcp/network/planes.h"
+#include "fcp/bounds/planes.h"
 
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/line_rows.h"
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/line_rows.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 namespace {

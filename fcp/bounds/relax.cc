@@ -1,13 +1,13 @@
-#include "fcp/network/curve.h"
+#include "fcp/bounds/relax.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "fcp/base/infinity.h"
-#include "fcp/network/curve_piece.h"
-#include "fcp/network/curve_touch.h"
-#include "fcp/network/device_waits.h"
+#include "fcp/bounds/curve_piece.h"
+#include "fcp/bounds/curve_touch.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 namespace {
@@ -164,10 +164,6 @@ Relaxation smooth_lines(const Curve& curve, const Piece& piece, torch::ScalarTyp
 }
 
 }  // namespace
-
-bool Curve::straight() const {
-  return std::all_of(bends.begin(), bends.end(), [](int bend) { return bend == 0; });
-}
 
 Range curve_interval(const Curve& curve, const Range& range, double unit) {
   if (curve.rising && curve.straight() && (unit == 0 || curve.roundings == 0)) {

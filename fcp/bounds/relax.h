@@ -1,4 +1,4 @@
-// A function of one number, as bounds see it: an activation with its slope, and where it bends.
+// Lines and intervals that enclose a function of one number (fcp/nn/ops/curve.h).
 //
 // Two straight lines enclose such a function f on [l, u]. For a slope a the tightest intercepts are
 // the extrema of f(x) − a·x, which lie at the ends, at a knot, or where f'(x) = a; between knots f'
@@ -16,40 +16,11 @@
 // ten for a piecewise linear one. Tested by tests/bounds/curve_test.cc.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <vector>
-
 #include <torch/types.h>
 
+#include "fcp/nn/ops/curve.h"
+
 namespace fcp {
-
-// All tensors x with lower ≤ x ≤ upper. A constant has one tensor for both.
-struct Range {
-  torch::Tensor lower;
-  torch::Tensor upper;
-};
-
-struct Curve {
-  using Function = std::function<torch::Tensor(const torch::Tensor&)>;
-
-  Function value;             // of numbers in double precision
-  Function slope;             // at a knot either side's
-  std::vector<double> knots;  // ascending: where the slope jumps or the bend changes
-  std::vector<int> bends;  // before, between and after the knots: 1 convex, -1 concave, 0 straight
-  std::vector<double> turns;   // where rising and falling change beside the knots
-  std::optional<double> pole;  // a range that holds it has no bounds
-  bool rising = false;         // never falls
-  bool hinge = false;          // two straight lines that meet in 0
-
-  // What an evaluation in the network's own precision may be off by, in units of its roundoff:
-  //   roundings · (|f| + error_x · |x| + error_1)
-  double roundings = 8;
-  double error_x = 0;
-  double error_1 = 0;
-
-  bool straight() const;
-};
 
 // Lines on one side of a curve, slopes and intercepts [K, …]: any mean of two is on that side too.
 struct Fan {

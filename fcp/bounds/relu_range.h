@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "fcp/bounds/ball.h"
-#include "fcp/bounds/hidden_blocks.h"
-#include "fcp/network/relu_rows.h"
+#include "fcp/nn/kernels/relu_mlp/hidden_blocks.h"
+#include "fcp/nn/kernels/relu_mlp/relu_rows.h"
 
 namespace fcp {
 

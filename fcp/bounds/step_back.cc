@@ -1,11 +1,11 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/free_lines_cuda.h"
-#include "fcp/network/line_rows.h"
-#include "fcp/network/linear_step.h"
-#include "fcp/network/row_product.h"
-#include "fcp/network/vector_jacobian.h"
+#include "fcp/bounds/linear_step.h"
+#include "fcp/bounds/vector_jacobian.h"
+#include "fcp/nn/kernels/cpu/line_rows.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/kernels/cuda/free_lines_cuda.h"
 
 namespace fcp {
 namespace {

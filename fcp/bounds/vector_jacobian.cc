@@ -1,4 +1,4 @@
-#include "fcp/network/vector_jacobian.h"
+#include "fcp/bounds/vector_jacobian.h"
 
 #include <exception>
 #include <vector>

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "fcp/network/linear_step.h"
+#include "fcp/bounds/linear_step.h"
 
 namespace fcp {
 

@@ -6,10 +6,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
-#include "fcp/network/carry.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/libtorch_error.h"
-#include "fcp/network/lower_attention.h"
+#include "fcp/nn/graph/carry.h"
+#include "fcp/nn/graph/lower_attention.h"
+#include "fcp/nn/runtime/device_waits.h"
+#include "fcp/nn/runtime/libtorch_error.h"
 
 namespace fcp {
 namespace {

@@ -9,10 +9,10 @@
 #include <torch/types.h>
 
 #include "fcp/bounds/ball.h"
+#include "fcp/bounds/bound_rules.h"
 #include "fcp/bounds/bounds.h"
-#include "fcp/network/bound_rules.h"
-#include "fcp/network/bound_support.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/bound_support.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

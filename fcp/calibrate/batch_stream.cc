@@ -1,4 +1,4 @@
-#include "fcp/pipeline/ahead_batches.h"
+#include "fcp/calibrate/batch_stream.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,8 +11,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/pipeline/open_data.h"
-#include "fcp/pipeline/score_collector.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/provenance.h"
 
 namespace fcp {
 namespace {
@@ -54,24 +54,39 @@ class Uploader {
 
 }  // namespace
 
-AheadBatches::AheadBatches(RowSource& source, size_t batch, Find find, torch::Device device)
-    : hashed_(kHashedAhead,
-              [&source, batch, find = std::move(find)](ReadyBatch& out) {
-                out.x = torch::Tensor();
-                if (!source.next(batch, out.rows)) return false;
-                out.sha256 = hash_rows(out.rows);
-                out.trained = find(out.rows);
-                return true;
-              }),
-      ready_(1, [this, uploader = Uploader(device)](ReadyBatch& out) mutable {
-        const torch::NoGradGuard no_grad;
-        if (!hashed_.next(out)) return false;
-        out.x = uploader.copy(view(out.rows.x));
-        return true;
-      }) {}
+BatchStream::BatchStream(RowSource& source, const TrainingRows& training,
+                         const BatchStreamOptions& options)
+    : source_(source), training_(training), options_(options) {
+  if (!options.ahead) return;
+  hashed_.emplace(kHashedAhead, [this, number = size_t{0}](ReadyBatch& out) mutable {
+    out.x = torch::Tensor();
+    return read(number++, out);
+  });
+  ready_.emplace(1, [this, uploader = Uploader(options.device)](ReadyBatch& out) mutable {
+    const torch::NoGradGuard no_grad;
+    if (!hashed_->next(out)) return false;
+    out.x = uploader.copy(view(out.rows.x));
+    return true;
+  });
+}
 
-bool AheadBatches::next(ReadyBatch& batch) {
-  if (!ready_.next(batch)) return false;
+bool BatchStream::read(size_t number, ReadyBatch& batch) {
+  if (number > place_) source_.skip((number - place_) * options_.batch);
+  place_ = number + 1;
+  if (!source_.next(options_.batch, batch.rows)) return false;
+  if (options_.hashes) batch.sha256 = hash_rows(batch.rows);
+  const auto threads = static_cast<size_t>(at::get_num_threads());
+  batch.trained = training_.codes(batch.rows.x, batch.rows.y, threads);
+  return true;
+}
+
+bool BatchStream::next(size_t number, ReadyBatch& batch) {
+  if (!ready_) {
+    if (!read(number, batch)) return false;
+    batch.x = view(batch.rows.x);
+    return true;
+  }
+  if (!ready_->next(batch)) return false;
   if (batch.x.is_cuda()) {  // its memory is not given to the next copy before this stream is done
     const c10::impl::VirtualGuardImpl guard(batch.x.device().type());
     batch.x.record_stream(guard.getStream(batch.x.device()));

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "fcp/predictor/provenance.h"
+
 namespace fcp {
 
 struct CutCandidate {
@@ -19,27 +21,11 @@ struct CutCandidate {
   std::string skipped{};  // why it was not tried; empty: it was
 };
 
-struct ScoreTried {
-  std::string name;
-  std::string cut;            // empty: the network's input
-  double length = 0;          // mean over rows and outputs; of labels the mean size of a set
-  double interval_score = 0;  // mean over rows and outputs; of labels the mean size again
-  double standard_error = 0;  // of its difference to the best
-  double coverage = 0;
-  std::string skipped{};  // why it was not tried; empty: it was
-};
-
 struct BandwidthTried {
   double bandwidth = 0;
   double loss = 0;
   double coverage = 0;
   double effective_rows = 0;
-};
-
-template <typename Candidate>
-struct ChosenFrom {
-  std::vector<Candidate> candidates;
-  size_t chosen = 0;
 };
 
 struct ChosenSteps {
@@ -52,16 +38,12 @@ struct ChosenRankTerm {
   int64_t free = 0;
 };
 
-// What the candidates for the score were compared by: intervals by one of the first two.
-enum class ChosenBy { kIntervalScore, kLength, kSize };
-
 struct Choices {
   std::string score;     // whose options they are
   size_t rows = 0;       // of the slice; 0: there was nothing to choose
   bool left_out = true;  // false: the slice is calibrated on as well, which is the paper's habit
-  std::optional<ChosenFrom<ScoreTried>> scores{};  // where the score itself was left open
-  ChosenBy by = ChosenBy::kIntervalScore;          // and by what they were compared
-  std::optional<ChosenFrom<CutCandidate>> cut{};   // with the floor
+  std::optional<ScoresTried> scores{};            // where the score itself was left open
+  std::optional<ChosenFrom<CutCandidate>> cut{};  // with the floor
   size_t head_rows = 0;        // rows that heads on features were fitted on; 0: none were fitted
   bool own_head_rows = false;  // other rows than those of the calibration
   bool rectified = false;      // by a quantile of the score that was learned on the slice

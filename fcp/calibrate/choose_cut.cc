@@ -1,4 +1,4 @@
-#include "fcp/calibration/selection.h"
+#include "fcp/calibrate/choose_cut.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,64 +12,30 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/calibration/calibration.h"
-#include "fcp/calibration/scored_network.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/libtorch_error.h"
-#include "fcp/network/network.h"
-#include "fcp/network/simplify.h"
-#include "fcp/scores/head_outputs.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/region_measures.h"
+#include "fcp/calibrate/choose.h"
+#include "fcp/methods/method.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/simplify.h"
+#include "fcp/nn/runtime/libtorch_error.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/predictor/scored_network.h"
 
 namespace fcp {
 namespace {
 
-struct JudgedHalves {
-  double length = 0;
-  double loss = 0;
-  double coverage = 0;
-};
-
-// The rows' own scores as a split calibration would keep them.
-CalibrationScores rows_of(const Score& score, const std::vector<double>& scores, int64_t begin,
-                          int64_t count) {
-  CalibrationScores rows;
-  rows.sides = score.sides();
-  const auto first = scores.begin() + begin * rows.sides;
-  rows.scores.assign(first, first + count * rows.sides);
-  return rows;
+Halving front_and_back(int64_t rows) {
+  Halving halves;
+  for (int64_t row = 0; row < rows; ++row) {
+    halves[row < rows / 2 ? 0 : 1].push_back(static_cast<size_t>(row));
+  }
+  return halves;
 }
 
-// Radius from one half of the rows, length, loss and coverage on the other; the mean of both ways.
-JudgedHalves judge(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
-                   const SelectionOptions& options) {
-  const Level& level = options.level;
-  const double penalty = miss_penalty(options.objective, level);
-  const std::vector<double> scores = score.score(features, truth);
-  const int64_t rows = features.size(0), half = rows / 2;
-  JudgedHalves result;
-  for (const bool first : {true, false}) {
-    const int64_t begin = first ? half : 0;
-    const int64_t count = first ? rows - half : half;
-    const auto calibration =
-        make_calibration({}, rows_of(score, scores, first ? 0 : half, first ? half : rows - half));
-    const TestInputs fresh{features.narrow(0, begin, count), {}, {}};
-    const Regions regions = score.region(fresh.features, calibration->radii(fresh, level));
-    const double length = region_lengths(regions).mean().item<double>();
-    result.length += length / 2;
-    result.loss += length / 2;
-    if (penalty > 0) {
-      const torch::Tensor y = truth_matrix(truth.narrow(0, begin, count), regions.prediction);
-      result.loss += penalty * region_distances(regions, y).mean().item<double>() / 2;
-    }
-    const std::vector<double> own = rows_of(score, scores, begin, count).scores;
-    const std::vector<double> p_values = calibration->p_values(fresh, own);
-    const auto covered = std::count_if(p_values.begin(), p_values.end(),
-                                       [&](double p) { return p > level.value(); });
-    result.coverage += static_cast<double>(covered) / static_cast<double>(count) / 2;
-  }
-  return result;
+bool has_linear_bounds(const ScoreOptions& score) {
+  const BoundOptions* bound = score.find(field::bound);
+  return bound != nullptr && bound->method != BoundMethod::kIbp;
 }
 
 constexpr double kNumberWork = 8;        // a number that is written and read again
@@ -80,10 +46,6 @@ constexpr int64_t kBatch = 1000;         // rows that share a walk, about
 constexpr double kRegionsOfAScore = 32;  // of a bisection, and the region itself
 
 }  // namespace
-
-double miss_penalty(Objective objective, const Level& level) {
-  return objective == Objective::kIntervalScore ? 2 / level.value() : 0;
-}
 
 void SkippedCuts::add(const std::string& cut, const std::string& why) {
   const auto known = std::find_if(reasons_.begin(), reasons_.end(),
@@ -132,8 +94,8 @@ std::vector<double> feature_spread(const torch::Tensor& features) {
 }
 
 CutWork::CutWork(const Graph& graph, const ScoreOptions& score, const torch::Tensor& x)
-    : linearized_(score.name == "linearized"),
-      linear_bounds_(score.bound.method != BoundMethod::kIbp) {
+    : linearized_(score.as<LinearizedOptions>() != nullptr),
+      linear_bounds_(has_linear_bounds(score)) {
   struct CountedNode {
     std::vector<std::string> outputs;
     Work work;
@@ -219,9 +181,16 @@ std::vector<std::string> affordable_cuts(
   return some;
 }
 
+void widen(ScoreOptions& score, double floor, double slope) {
+  if (double* own = score.find(field::floor)) *own = floor;
+  if (double* own = score.find(field::slope)) *own = floor > 0 ? slope : 0;
+}
+
 double measure_slope(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
                      const Level& level) {
-  const CalibrationScores own = rows_of(score, score.score(features, truth), 0, features.size(0));
+  CalibrationScores own;
+  own.sides = score.sides();
+  own.scores = score.score(features, truth);
   const TestInputs rows{features, {}, {}};
   const torch::Tensor radii = make_calibration({}, own)->radii(rows, level);
   const double radius = radii.mean().item<double>();
@@ -239,18 +208,18 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
   fold_constants(folded);
   const std::vector<std::string> cuts = options.cuts.empty() ? feature_cuts(folded) : options.cuts;
   const double infinity = std::numeric_limits<double>::infinity();
-  const bool takes_scale = score.name == "nested" || score.name == "feature_cqr";
   Selection selection;
   double best = infinity;
   SkippedCuts skipped;
   std::map<std::string, std::string> unaffordable;
+  const std::vector<Halving> halves = {front_and_back(x.size(0))};
   const double regions = kRegionsOfAScore * static_cast<double>(options.floors.size() + 1);
   affordable_cuts(CutWork(folded, score, x), cuts, x.size(0), regions, options,
                   [&](const std::string& cut, const std::string& why) { unaffordable[cut] = why; });
   for (const std::string& tensor : cuts) {
     check_interrupted();
-    Candidate candidate{tensor, score, infinity, infinity, 0, ""};
-    candidate.score.floor = 0;
+    Candidate candidate{{.cut = tensor, .length = infinity}, score, infinity};
+    widen(candidate.score, 0, 0);
     const auto skip = [&](const std::string& why) {
       candidate.skipped = why;
       skipped.add(tensor, why);
@@ -264,16 +233,17 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
     try {
       const ScoredNetwork predictor(network, candidate.score, tensor, options.device);
       const torch::Tensor features = checked_features(predictor, x);
-      if (options.scaled && takes_scale) candidate.score.scale = feature_spread(features);
+      auto* const scale = candidate.score.find(field::scale);
+      if (options.scaled && scale != nullptr) *scale = feature_spread(features);
       const std::unique_ptr<Score> sharp = make_score(candidate.score, predictor.shared_head());
       const double slope = measure_slope(*sharp, features, y, options.level);
       for (const double floor : options.floors) {
-        candidate.score.floor = floor;
-        candidate.score.slope = floor > 0 ? slope : 0;
+        candidate.floor = floor;
+        widen(candidate.score, floor, slope);
         const std::unique_ptr<Score> wide = make_score(candidate.score, predictor.shared_head());
-        const JudgedHalves judged = judge(*wide, features, y, options);
-        candidate.length = judged.length;
-        candidate.loss = judged.loss;
+        const HalfMeasures judged = measure_halves(*wide, features, y, options.level, halves);
+        candidate.length = judged.length();
+        candidate.loss = mean_of(judged.losses(options.objective, options.level));
         candidate.coverage = judged.coverage;
         selection.candidates.push_back(candidate);
         if (options.observe) options.observe(candidate);
@@ -290,6 +260,33 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
     fail("no cut gives finite intervals on the ", x.size(0), " selection rows", skipped.text());
   }
   return selection;
+}
+
+ChoiceState choose_cut(ChoiceState state, const ChoiceRows& rows) {
+  if (!state.open.cut && !state.open.floor) return state;
+  CalibrationPlan& plan = state.plan;
+  SelectionOptions options;
+  options.level = rows.settings.level;
+  options.device = rows.context.device;
+  if (!state.open.cut) {
+    options.work = std::numeric_limits<double>::infinity();
+    options.cuts = {resolve_cut(plan.network, plan.method.cut)};
+    options.scaled = false;
+  }
+  if (state.open.floor || !state.open.cut) options.floors = {plan.method.score.value(field::floor)};
+  Stage stage(rows.context, "choose the cut", 0);
+  options.observe = [&](const Candidate&) { stage.advance(1); };
+  const Selection selection =
+      select_cut(plan.network, plan.method.score, rows.x(), rows.y(), options);
+  plan.method.cut = selection.best().cut;
+  plan.method.score = selection.best().score;
+  if (state.open.cut) {
+    ChosenFrom<CutCandidate>& tried = plan.choices.cut.emplace();
+    tried.candidates.assign(selection.candidates.begin(), selection.candidates.end());
+    tried.chosen = selection.chosen;
+  }
+  state.open.cut = state.open.floor = false;
+  return state;
 }
 
 }  // namespace fcp

@@ -1,7 +1,7 @@
 // Choosing what calibration must not choose: the cut and the floor of a feature-space score. All of
 // it looks only at rows that are then left out of the calibration, so the guarantee stays whole.
 //
-// Tested by tests/calibration/selection_test.cc.
+// Tested by tests/calibrate/choose_cut_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,27 @@
 
 #include <torch/types.h>
 
-#include "fcp/calibration/scored_network.h"
-#include "fcp/conformal/level.h"
-#include "fcp/network/graph.h"
-#include "fcp/scores/score.h"
+#include "fcp/calibrate/choices.h"
+#include "fcp/calibrate/halves.h"
+#include "fcp/level.h"
+#include "fcp/methods/method.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/predictor/scored_network.h"
 
 namespace fcp {
 
-// What a choice minimises on the selection rows.
-enum class Objective {
-  kIntervalScore,  // length + (2/α) · distance of a miss: proper, so it cannot be bought by missing
-  kLength,
-};
-
-// What a unit of distance between the truth and its region costs beside the length.
-double miss_penalty(Objective objective, const Level& level);
-
 // One way to cut and widen, judged on the selection rows: radius from one half of them, length and
 // coverage on the other, both ways round.
-struct Candidate {
-  std::string cut;
-  ScoreOptions score;
-  double length = 0;  // mean over rows and outputs
-  double loss = 0;    // by the objective
-  double coverage = 0;
-  std::string skipped;  // why it was not tried; empty: it was
+struct Candidate : CutCandidate {
+  ScoreOptions score{};
+  double loss = 0;  // by the objective
 };
 
 struct Selection {
   std::vector<Candidate> candidates;  // in the order of the network, floors ascending
   size_t chosen = 0;                  // that with the least loss
+
+  const Candidate& best() const { return candidates[chosen]; }
 };
 
 // What a choice may cost: about a minute of one processor.
@@ -71,6 +62,9 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
 // the conformal quantile of the rows' own scores, divided by that radius. `score` has floor 0.
 double measure_slope(const Score& score, const torch::Tensor& features, const torch::Tensor& truth,
                      const Level& level);
+
+// Puts the floor into the options, and the slope where there is a floor.
+void widen(ScoreOptions& score, double floor, double slope);
 
 // Why cuts were passed over: each reason once, with the cuts that it holds for.
 class SkippedCuts {

@@ -27,7 +27,7 @@
 //
 // Cost: at most 4,000 rows are looked at. Scores that need no cut are measured behind the last one,
 // so that the backbone runs once for each: eight regions of half the rows.
-// Tested by tests/calibration/feature_heads_test.cc.
+// Tested by tests/calibrate/fit_heads_test.cc.
 #pragma once
 
 #include <functional>
@@ -36,25 +36,19 @@
 
 #include <torch/types.h>
 
-#include "fcp/calibration/selection.h"
-#include "fcp/conformal/level.h"
-#include "fcp/network/graph.h"
-#include "fcp/scores/score.h"
+#include "fcp/calibrate/choices.h"
+#include "fcp/calibrate/choose_cut.h"
+#include "fcp/level.h"
+#include "fcp/methods/method.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 
-struct ScoreCandidate {
-  std::string name;  // of the score
-  std::string cut;   // tensor that is the feature; empty: the network's input
-  ScoreOptions score;
-  double length = 0;          // mean over rows and outputs; of labels the mean size of a set
-  double interval_score = 0;  // the same mean; of labels the mean size again
-  double standard_error = 0;  // of the difference of its loss to the least; 0 for the best
-  double coverage = 0;
-  double radius = 0;      // at the level, the mean over the halves
-  bool tuned = false;     // its cut and floor were chosen on the rows that measure it
-  std::string skipped{};  // why it was not measured; empty: it was
-  bool chosen = false;
+// With what the settings of its calibration would be.
+struct ScoreCandidate : ScoreTried {
+  ScoreOptions score{};
+  double radius = 0;   // at the level, the mean over the halves
+  bool tuned = false;  // its cut and floor were chosen on the rows that measure it
 };
 
 struct ScoreSelection {
@@ -71,9 +65,10 @@ struct ScoreSelectionOptions {
   std::string cut{};                   // empty: chosen for each score that has one
   std::vector<double> floors = {0, 0.25, 1};
   Objective objective = Objective::kIntervalScore;
-  double work = kMostWork;  // for all cuts of nested or linearized together (selection.h)
-  uint64_t seed = 0;        // of the halves
-  std::string no_heads{};   // why scores over heads cannot take part; empty: not worth telling
+  double work = kMostWork;      // for all cuts of nested or linearized together (selection.h)
+  uint64_t seed = 0;            // of the halves
+  std::string target_scales{};  // the output with the unit of each target, for residual
+  std::string no_heads{};       // why scores over heads cannot take part; empty: not worth telling
   // Whether a candidate can be exported; empty: all can.
   std::function<bool(const ScoreCandidate&)> exportable{};
   torch::Device device = torch::kCPU;

@@ -1,4 +1,4 @@
-#include "fcp/calibration/default_cut.h"
+#include "fcp/calibrate/default_cut.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,13 +8,13 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/bound_support.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
-#include "fcp/network/output_kind.h"
-#include "fcp/network/simplify.h"
-#include "fcp/network/zero_inputs.h"
-#include "fcp/scores/head_outputs.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/output_kind.h"
+#include "fcp/nn/graph/simplify.h"
+#include "fcp/nn/runtime/bound_support.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/runtime/zero_inputs.h"
 
 namespace fcp {
 namespace {
@@ -79,8 +79,8 @@ std::string before_affine_end(const Graph& graph, const std::vector<std::string>
 }
 
 bool needs_bounds(const ScoreOptions& score) {
-  return score.name == "nested" || score.name == "feature_margin" || score.name == "surrogate" ||
-         (score.name == "feature_cqr" && !score.paper);
+  const auto* quantiles = score.as<FeatureCqrOptions>();
+  return score.find(field::bound) != nullptr && (quantiles == nullptr || !quantiles->paper);
 }
 
 // A node of the head that has no bounds; nothing where all have.
@@ -130,17 +130,17 @@ CutChoice default_cut(const Graph& network, const ScoreOptions& score) {
     if (layers > 1) return "";
     fail("the network has no tensor at which it can be cut; residual and lac need none");
   };
-  const bool by_margin = predicts_labels(score.name) && score.name != "feature_sampled";
+  const bool by_margin = score.traits().labels && !score.searches();
   const size_t wanted = std::min<size_t>(by_margin ? 1 : 2, count_layers(folded));
   std::string usual = last_with(wanted);
   if (usual.empty()) usual = last_with(1);
   if (needs_bounds(score) && unbounded_node(cut(folded, usual).head)) {
     const BoundedCut bounded = last_bounded_cut(folded, cuts, wanted);
     if (bounded.cut.empty() && !bounded.obstacle.empty()) {
-      fail(score.name,
+      fail(score.name(),
            " needs a cut behind which all nodes have bounds, and this network has none: ",
            bounded.obstacle, " has no bounds; use ",
-           predicts_labels(score.name) ? "lac" : "residual or linearized");
+           score.traits().labels ? "lac" : "residual or linearized");
     }
     if (!bounded.cut.empty()) {
       return {bounded.cut, concat("cut: taking '", bounded.cut, "'; before it, at '", usual, "', ",

@@ -1,12 +1,12 @@
 // Where a network is cut when nobody says where: by the shape of its graph alone, no row is seen.
-// Tested by tests/calibration/default_cut_test.cc.
+// Tested by tests/calibrate/default_cut_test.cc.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "fcp/network/graph.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/method.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

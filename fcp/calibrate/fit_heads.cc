@@ -1,16 +1,20 @@
-#include "fcp/calibration/feature_heads.h"
+#include "fcp/calibrate/fit_heads.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/scored_network.h"
-#include "fcp/network/cut.h"
-#include "fcp/scores/head_outputs.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/rectified.h"
+#include "fcp/calibrate/choose.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/methods/scores/rectified.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/libtorch_error.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/scored_network.h"
 
 namespace fcp {
 namespace {
@@ -25,9 +29,7 @@ struct Observed {
 
 Observed observe(const Graph& network, const std::string& cut, const std::string& output,
                  const torch::Tensor& x, torch::Device device) {
-  ScoreOptions plain;
-  plain.name = "residual";
-  plain.output = output;
+  const ScoreOptions plain(ResidualOptions{}, {.output = output});
   const ScoredNetwork scored(without_heads(network), plain, cut, device);
   const Network& head = *scored.shared_head();
   const size_t index = output_index(head, output);
@@ -41,8 +43,43 @@ Observed observe(const Graph& network, const std::string& cut, const std::string
 
 // The output that the rectifier reads beside the features: of two quantiles, the low one.
 std::string described_output(const Graph& network, const ScoreOptions& score) {
-  if (score.name != "cqr" && score.name != "feature_cqr") return score.output;
-  return score.low.empty() ? without_heads(network).outputs[0].name : score.low;
+  const std::string* low = score.find(field::low);
+  if (low == nullptr) return score.output;
+  return low->empty() ? without_heads(network).outputs[0].name : *low;
+}
+
+constexpr double kHeadShare = 0.3;  // of the calibration rows, if they must serve
+
+// Rows that heads are fitted on: those of their own, or a share of the calibration rows behind the
+// slice, which `mask` then tells. Empty: there are too few.
+Rows rows_for_heads(const ChoiceRows& rows, RowMask& mask) {
+  if (rows.settings.head_rows != nullptr) return read_all(*rows.settings.head_rows);
+  const auto share = static_cast<size_t>(static_cast<double>(rows.count) * kHeadShare);
+  const size_t count = std::min(share, most_learned(rows.source));
+  if (count >= kLeastForHeads) {
+    mask = random_rows(rows.count, rows.sliced, rows.sliced + count, rows.context.seed);
+    return take_masked(rows.source, mask, true, rows.batch);
+  }
+  return {};
+}
+
+void fit_heads_on(const ChoiceRows& rows, ChoiceState& state) {
+  CalibrationPlan& plan = state.plan;
+  RowMask mask;
+  const Rows fitting = rows_for_heads(rows, mask);
+  if (fitting.x.empty()) return;
+  const Stage stage(rows.context, "fit heads", 0);
+  const auto* place = std::get_if<std::string>(&rows.settings.method.cut);
+  HeadOptions options;
+  options.fit.seed = rows.context.seed;
+  plan.network = with_heads(plan.network, place != nullptr ? *place : usual_cut(state),
+                            plan.method.score.output, view(fitting.x), view(fitting.y), options,
+                            rows.context.device);
+  for (size_t i = 0; i < mask.size(); ++i) {
+    if (mask[i]) plan.left_out[i] = true;
+  }
+  plan.choices.head_rows = fitting.x.rows();
+  plan.choices.own_head_rows = rows.settings.head_rows != nullptr;
 }
 
 }  // namespace
@@ -109,11 +146,67 @@ Graph with_rectifier(const Graph& network, const std::string& cut, ScoreOptions&
   HeadOptions own = options;
   own.missing = scored.cut().empty();  // what a network reads may be missing, what it computes not
   const Rectifier rectifier = fit_rectifier({seen.features, seen.prediction, target}, quantile,
-                                            rectified_by_difference(score.name), own);
+                                            score.traits().negative, own);
   Graph graph = network;
   append_rectifier(graph, seen.feature, seen.output, rectifier, kRectifierOutput);
   score.rectifier = kRectifierOutput;
   return graph;
+}
+
+ChoiceState choose_heads(ChoiceState state, const ChoiceRows& rows) {
+  if (state.open.heads) {
+    fit_heads_on(rows, state);
+    if (state.plan.choices.head_rows == 0) {
+      fail_option("score", state.plan.method.score.name(),
+                  " needs heads on features, which this network ", "does not have; ", rows.count,
+                  " rows are too few to learn them, at least ",
+                  static_cast<size_t>(kLeastForHeads / kHeadShare) + 1,
+                  " are needed, or head_rows of their own");
+    }
+    state.open.heads = false;
+  } else if (state.open.score && !state.labels && !has_output(state.plan.network, kSpreadOutput)) {
+    try {  // without heads there are other scores to choose
+      fit_heads_on(rows, state);
+    } catch (const std::exception&) {
+      state.no_heads = concat("heads on features cannot be learned: ", failure_reason());
+    }
+  }
+  return state;
+}
+
+ChoiceState choose_scales(ChoiceState state, const ChoiceRows& rows) {
+  CalibrationPlan& plan = state.plan;
+  const bool wanted = state.open.score && has_several_targets(state, rows.source);
+  if (!state.open.scales && !wanted) return state;
+  state.open.scales = false;
+  try {
+    plan.network = with_target_scales(plan.network, plan.method.score.output, rows.x(), rows.y(),
+                                      rows.context.device);
+  } catch (const std::exception&) {
+    failure_reason();  // where it cannot be done, all targets share a radius as before
+  }
+  if (!has_output(plan.network, kScaleOutput)) return state;
+  if (auto* residual = plan.method.score.as<ResidualOptions>()) residual->normalize = kScaleOutput;
+  if (!state.open.score) {
+    rows.context.observer->note(concat("score: residual in the unit of each target, measured on ",
+                                       rows.slice.x.rows(),
+                                       " rows, which are left out of calibration"));
+  }
+  return state;
+}
+
+ChoiceState choose_rectifier(ChoiceState state, const ChoiceRows& rows) {
+  if (!state.open.rectifier) return state;
+  CalibrationPlan& plan = state.plan;
+  const Stage stage(rows.context, "rectify", 0);
+  HeadOptions options;
+  options.fit.seed = rows.context.seed;
+  plan.network =
+      with_rectifier(plan.network, plan.method.cut, plan.method.score, rows.x(), rows.y(),
+                     rows.settings.level.value(), options, rows.context.device);
+  plan.choices.rectified = true;
+  state.open.rectifier = false;
+  return state;
 }
 
 }  // namespace fcp

@@ -2,15 +2,15 @@
 // seen (a share of the calibration rows, then left out of the calibration, or a set of their own),
 // and written into its graph. Members of an ensemble that fcp trains bring their own rows instead:
 // fcp/training/heads.h.
-// Tested by tests/calibration/feature_heads_test.cc.
+// Tested by tests/calibrate/fit_heads_test.cc.
 #pragma once
 
 #include <string>
 
 #include <torch/types.h>
 
-#include "fcp/network/graph.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/method.h"
+#include "fcp/nn/graph/graph.h"
 #include "fcp/training/heads.h"
 
 namespace fcp {

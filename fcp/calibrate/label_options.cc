@@ -1,4 +1,4 @@
-#include "fcp/calibration/label_selection.h"
+#include "fcp/calibrate/label_options.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,12 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/calibrate/choose.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/scores/labels.h"
-#include "fcp/scores/outputs.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/predictor/scored_network.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
@@ -48,13 +50,13 @@ int64_t labels_in_sets(const RankedLabels& rows, const RankTerm& term, const Lev
   return (scores <= radius).sum().item<int64_t>();
 }
 
-std::vector<RankTerm> rank_candidates(const std::string& score, const RankedLabels& rows,
+std::vector<RankTerm> rank_candidates(const ScoreOptions& score, const RankedLabels& rows,
                                       const Level& level) {
   const std::vector<double> ranks = own_scores(rows.ranks.to(torch::kDouble), rows.truth);
   const auto most = static_cast<double>(rows.ranks.size(1));
   const auto last = static_cast<int64_t>(std::min(conformal_quantile(ranks, level), most));
   std::vector<RankTerm> candidates;
-  if (score == "raps") {
+  if (score.as<RapsOptions>()) {
     for (const double weight : {0.001, 0.01, 0.1, 0.2, 0.5}) candidates.push_back({weight, last});
     return candidates;
   }
@@ -87,18 +89,21 @@ ScoreOptions choose_temperature(ScoreOptions options, const std::shared_ptr<cons
                                 const LabelledFeatures& rows) {
   const LogitHead logits = logit_head(head, options.output);
   const int64_t count = rows.features.size(0);
-  options.temperature = best_temperature(logits_of(logits, rows.features),
-                                         labels_of(rows.labels, count, logits.classes));
+  if (double* temperature = options.find(field::temperature)) {
+    *temperature = best_temperature(logits_of(logits, rows.features),
+                                    labels_of(rows.labels, count, logits.classes));
+  }
   return options;
 }
 
 ScoreOptions choose_rank_term(ScoreOptions options, const std::shared_ptr<const Network>& head,
                               const LabelledFeatures& rows, const Level& level) {
-  if (options.name != "raps" && options.name != "feature_margin") {
-    fail(options.name, " has no rank term to choose; raps and feature_margin have");
+  double* const weight = options.find(field::rank_weight);
+  if (weight == nullptr) {
+    fail(options.name(), " has no rank term to choose; raps and feature_margin have");
   }
   const torch::NoGradGuard no_gradients;
-  options.rank_weight = 0;
+  *weight = 0;
   const std::unique_ptr<Score> score = make_score(options, head);
   const auto& labels = dynamic_cast<const LabelScore&>(*score);
   const torch::Tensor truth = labels_of(rows.labels, rows.features.size(0), labels.classes());
@@ -106,28 +111,27 @@ ScoreOptions choose_rank_term(ScoreOptions options, const std::shared_ptr<const 
   const RankedLabels ranked{labels.label_scores(rows.features, logits), label_ranks(logits),
                             truth.unsqueeze(1)};
   int64_t least = std::numeric_limits<int64_t>::max();
-  for (const RankTerm& term : rank_candidates(options.name, ranked, level)) {
+  for (const RankTerm& term : rank_candidates(options, ranked, level)) {
     check_interrupted();
     const int64_t labels_in = labels_in_sets(ranked, term, level);
     if (labels_in >= least) continue;
     least = labels_in;
-    options.rank_weight = term.weight;
-    options.rank_free = term.free;
+    *weight = term.weight;
+    *options.find(field::rank_free) = term.free;
   }
   return options;
 }
 
 ScoreOptions choose_sampled_steps(ScoreOptions options, const std::shared_ptr<const Network>& head,
                                   const LabelledFeatures& rows, const Level& level, int most) {
+  FeatureSampledOptions& own = *options.as<FeatureSampledOptions>();
   const torch::NoGradGuard no_gradients;
-  options.steps = 1;  // region() does not depend on it
+  own.steps = 1;  // region() does not depend on it
   const std::unique_ptr<Score> score = make_score(options, head);
   const LogitHead logits = logit_head(head, options.output);
-  const SurrogateSearch search(logits.network, 0,
-                               {.rate = options.step_rate,
-                                .adam = options.adam,
-                                .weights = {},
-                                .loss = SearchLoss::kCrossEntropy});
+  const SurrogateSearch search(
+      logits.network, 0,
+      {.rate = own.step_rate, .adam = own.adam, .weights = {}, .loss = SearchLoss::kCrossEntropy});
   const int64_t half = rows.features.size(0) / 2;
   if (conformal_rank(level, static_cast<size_t>(half)) > static_cast<size_t>(half)) {
     fail("feature_sampled: ", rows.features.size(0), " selection rows are too few to choose its ",
@@ -139,24 +143,52 @@ ScoreOptions choose_sampled_steps(ScoreOptions options, const std::shared_ptr<co
       labels_of(rows.labels, rows.features.size(0), logits.classes).unsqueeze(1);
   const auto count = static_cast<double>(half);
   double best = 0;
-  options.steps = 0;
+  own.steps = 0;
   search.walk(features, truth.narrow(0, 0, half), most, [&](int step, const torch::Tensor& found) {
     check_interrupted();
-    const std::vector<double> scores = plain_scores(row_norms(found - features, options.norm));
+    const std::vector<double> scores = plain_scores(row_norms(found - features, own.norm));
     const Regions regions = score->region(others, conformal_quantile(scores, level));
     const double covered =
         regions.members.gather(1, truth.narrow(0, half, half)).sum().item<double>();
     best = std::max(best, covered / count);
     // Strictly more than 1 − α: strictly fewer misses than α of the rows.
-    if (level.at_most_share(count - covered + 1e-9, count)) options.steps = step;
-    return options.steps == 0;
+    if (level.at_most_share(count - covered + 1e-9, count)) own.steps = step;
+    return own.steps == 0;
   });
-  if (options.steps == 0) {
+  if (own.steps == 0) {
     fail("feature_sampled: after none of ", most, " steps do the sets cover more than ",
          100 * (1 - level.value()), " % of the selection rows (best ", 100 * best,
          " %); try a larger --rate, or --score feature_margin, which needs no steps");
   }
   return options;
+}
+
+ChoiceState choose_label_options(ChoiceState state, const ChoiceRows& rows) {
+  CalibrationPlan& plan = state.plan;
+  OpenOptions& open = state.open;
+  if (open.score || !plan.method.score.traits().labels) return state;
+  ScoreOptions& score = plan.method.score;
+  ScoreOptions any = score;
+  int* const steps = any.find(field::steps);
+  if (steps != nullptr) *steps = std::max(*steps, 1);  // the head does not depend on it
+  const ScoredNetwork predictor(plan.network, any, plan.method.cut, rows.context.device);
+  const std::shared_ptr<const Network>& head = predictor.shared_head();
+  const LabelledFeatures labelled{predictor.features(rows.x()), rows.y()};
+  if (open.temperature) {
+    score = choose_temperature(score, head, labelled);
+    plan.choices.temperature = score.value(field::temperature);
+  }
+  if (open.rank_term) {
+    score = choose_rank_term(score, head, labelled, rows.settings.level);
+    plan.choices.rank_term =
+        ChosenRankTerm{score.value(field::rank_weight), score.value(field::rank_free)};
+  }
+  if (open.steps) {
+    score = choose_sampled_steps(score, head, labelled, rows.settings.level);
+    plan.choices.sampled_steps = score.value(field::steps);
+  }
+  open.temperature = open.rank_term = open.steps = open.cut = open.floor = false;
+  return state;
 }
 
 }  // namespace fcp

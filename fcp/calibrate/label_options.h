@@ -4,7 +4,7 @@
 //
 // Each function takes the options so far, the head, and selection rows: features [N, …] and labels
 // [N, 1]. It gives back the options with its choice put in.
-// Tested by tests/calibration/label_selection_test.cc.
+// Tested by tests/calibrate/label_options_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 #include <torch/types.h>
 
-#include "fcp/conformal/level.h"
-#include "fcp/network/network.h"
-#include "fcp/scores/score.h"
+#include "fcp/level.h"
+#include "fcp/methods/method.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/calibration/surrogate_steps.h"
+#include "fcp/calibrate/surrogate_steps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,11 +9,14 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/calibration/calibration.h"
+#include "fcp/calibrate/choose.h"
 #include "fcp/conformal/following_quantile.h"
-#include "fcp/scores/cqr.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/search_norm.h"
+#include "fcp/methods/method.h"
+#include "fcp/methods/scores/cqr.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/methods/scores/surrogate.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/scored_network.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
@@ -22,9 +25,9 @@ namespace {
 // The signed distances of Algorithm 4 after 1, 2, … steps, for both sides at once: one trajectory
 // a side serves all numbers of steps.
 std::vector<CalibrationScores> cqr_rows_by_step(const std::shared_ptr<const Network>& head,
-                                                const ScoreOptions& score, const StepsFolds& rows,
-                                                int most) {
-  const QuantileOutputs outputs = quantile_outputs(*head, score);
+                                                const FeatureCqrOptions& score,
+                                                const StepsFolds& rows, int most) {
+  const QuantileOutputs outputs = quantile_outputs(*head, score.low, score.high);
   const Tensors answers = head->run_rows({rows.calibration_features});
   std::vector<CalibrationScores> by_step(static_cast<size_t>(most));
   const auto n = static_cast<size_t>(rows.calibration_features.size(0));
@@ -37,8 +40,8 @@ std::vector<CalibrationScores> cqr_rows_by_step(const std::shared_ptr<const Netw
     const torch::Tensor quantile = output_matrix(answers[output]);
     const torch::Tensor y = truth_matrix(rows.calibration_truth, quantile);
     const torch::Tensor outside = (side == 0 ? y < quantile : y > quantile).squeeze(1);
-    const SurrogateSearch search(
-        head, output, {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
+    const SurrogateSearch search(head, output,
+                                 {.rate = score.step_rate, .adam = score.adam, .weights = {}});
     search.distances(rows.calibration_features, rows.calibration_truth, most,
                      distance_order(score.norm), [&](int step, const torch::Tensor& distance) {
                        check_interrupted();
@@ -72,15 +75,15 @@ bool covers_more(double covered, double rows, const Level& level) {
 StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const ScoreOptions& score,
                              const StepsFolds& rows, const Level& level, int most) {
   ScoreOptions one_step = score;
-  one_step.steps = 1;  // region() does not depend on it
+  *one_step.find(field::steps) = 1;  // region() does not depend on it
   const std::unique_ptr<Score> surrogate = make_score(one_step, head);
   const torch::Tensor truth = output_matrix(rows.validation_truth);
   const auto validation_rows = static_cast<double>(truth.size(0));
   const TestInputs fresh{rows.validation_features, {}, {}};
-  CalibrationOptions as_paper;
-  as_paper.paper = true;
+  const CalibrationOptions as_paper(SplitOptions{}, {.paper = true});
   StepsChoice choice;
-  for (const CalibrationScores& step : cqr_rows_by_step(head, score, rows, most)) {
+  const auto& own = *score.as<FeatureCqrOptions>();
+  for (const CalibrationScores& step : cqr_rows_by_step(head, own, rows, most)) {
     const torch::Tensor radii = make_calibration(as_paper, step)->radii(fresh, level);
     const double covered = count_inside(surrogate->region(fresh.features, radii), truth);
     choice.coverage.push_back(covered / validation_rows);
@@ -96,13 +99,11 @@ StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const S
 // from its nested score on, so that the scores, made once, answer for every radius.
 std::function<double(double)> count_by_radius(const std::shared_ptr<const Network>& head,
                                               const ScoreOptions& score, const StepsFolds& rows) {
-  ScoreOptions options = score;
-  if (score.bound.method == BoundMethod::kIbp) {
-    options.name = "nested";
-    options.floor = 0;
-    options.scale.clear();
+  const auto& own = *score.as<SurrogateOptions>();
+  if (own.bound.method == BoundMethod::kIbp) {
+    const ScoreOptions nested(NestedOptions{.norm = own.norm, .bound = own.bound}, score);
     std::vector<double> entered =
-        make_score(options, head)->score(rows.validation_features, rows.validation_truth);
+        make_score(nested, head)->score(rows.validation_features, rows.validation_truth);
     for (double& radius : entered) {
       if (std::isnan(radius)) radius = std::numeric_limits<double>::infinity();  // never
     }
@@ -113,12 +114,22 @@ std::function<double(double)> count_by_radius(const std::shared_ptr<const Networ
       return static_cast<double>(end - entered.begin());
     };
   }
-  options.steps = 1;  // region() does not depend on it
+  ScoreOptions options = score;
+  *options.find(field::steps) = 1;  // region() does not depend on it
   const std::shared_ptr<const Score> surrogate = make_score(options, head);
   const torch::Tensor truth = output_matrix(rows.validation_truth);
   return [surrogate, truth, features = rows.validation_features](double radius) {
     return count_inside(surrogate->region(features, radius), truth);
   };
+}
+
+// Radii from one half of the rows that are left out, judged on the other; the paper takes the radii
+// of the calibration rows themselves.
+StepsFolds halves_of(const torch::Tensor& features, const torch::Tensor& truth) {
+  const int64_t rows = features.size(0), half = rows / 2;
+  return {features.narrow(0, 0, half), truth.narrow(0, 0, half),
+          features.narrow(0, half, rows - half), truth.narrow(0, half, rows - half),
+          /*clamp=*/true};
 }
 
 }  // namespace
@@ -127,20 +138,21 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
                          const StepsFolds& rows, const Level& level, int most) {
   if (most < 1) fail("surrogate: at most ", most, " steps were allowed, expected 1 or more");
   torch::NoGradGuard no_grad;
-  if (score.name == "feature_cqr") return choose_cqr_steps(head, score, rows, level, most);
+  if (score.as<FeatureCqrOptions>()) return choose_cqr_steps(head, score, rows, level, most);
+  const auto& own = *score.as<SurrogateOptions>();
   const SurrogateSearch search(
       head, output_index(*head, score.output),
-      {.rate = score.step_rate, .adam = score.adam, .weights = score.loss_weights});
+      {.rate = own.step_rate, .adam = own.adam, .weights = own.loss_weights});
   const auto validation_rows = static_cast<double>(rows.validation_truth.size(0));
   const std::function<double(double)> covered_at = count_by_radius(head, score, rows);
   FollowingQuantile quantile(level);
   StepsChoice choice;
   search.distances(rows.calibration_features, rows.calibration_truth, most,
-                   distance_order(score.norm), [&](int step, const torch::Tensor& distances) {
+                   distance_order(own.norm), [&](int step, const torch::Tensor& distances) {
                      check_interrupted();
                      const std::vector<double> scores = plain_scores(distances);
                      double radius = quantile.of(scores);
-                     if (score.paper || rows.clamp)
+                     if (own.paper || rows.clamp)
                        radius = std::min(radius, *std::max_element(scores.begin(), scores.end()));
                      const double covered = covered_at(radius);
                      choice.coverage.push_back(covered / validation_rows);
@@ -149,6 +161,28 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
                    });
   if (choice.steps == 0) fail_steps(choice, most, level);
   return choice;
+}
+
+ChoiceState choose_search_steps(ChoiceState state, const ChoiceRows& rows) {
+  if (!state.open.steps) return state;
+  CalibrationPlan& plan = state.plan;
+  const bool paper = plan.method.score.value(field::paper);
+  ScoreOptions score = plan.method.score;
+  score.set(field::steps, 1);
+  const ScoredNetwork predictor(plan.network, score, plan.method.cut, rows.context.device);
+  const torch::Tensor features = predictor.features(rows.x());
+  const Rows rest = paper ? take_masked(rows.source, plan.left_out, false, rows.batch) : Rows();
+  const StepsFolds folds =
+      paper ? StepsFolds{predictor.features(view(rest.x)), view(rest.y), features, rows.y(), false}
+            : halves_of(features, rows.y());
+  const Level level = paper ? Level::fraction(1, 10) : rows.settings.level;
+  const StepsChoice choice = choose_steps(predictor.shared_head(), score, folds, level);
+  plan.method.score.set(field::steps, choice.steps);
+  plan.choices.steps = ChosenSteps{choice.steps, choice.coverage.back()};
+  // The paper calibrates on these rows too, where nothing else is chosen on them.
+  plan.choices.left_out = !paper || state.open.bandwidth || state.open.ratio;
+  state.open.steps = state.open.cut = state.open.floor = false;
+  return state;
 }
 
 }  // namespace fcp

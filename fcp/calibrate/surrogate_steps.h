@@ -1,6 +1,6 @@
 // Choosing the number of steps of a surrogate search. Unless the paper's own habits are asked for,
 // it looks only at rows that are then left out of the calibration, so the guarantee stays whole.
-// Tested by tests/calibration/surrogate_steps_test.cc.
+// Tested by tests/calibrate/surrogate_steps_test.cc.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 #include <torch/types.h>
 
-#include "fcp/conformal/level.h"
-#include "fcp/network/network.h"
-#include "fcp/scores/score.h"
+#include "fcp/level.h"
+#include "fcp/methods/method.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/pipeline/update.h"
+#include "fcp/calibrate/update.h"
 
 #include <algorithm>
 #include <charconv>
@@ -9,11 +9,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/conformal/quantile.h"
-#include "fcp/monitoring/periods.h"
-#include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/score_collector.h"
-#include "fcp/pipeline/select_options.h"
+#include "fcp/base/times.h"
+#include "fcp/calibrate/unfinished.h"
+#include "fcp/conformal/sort_scores.h"
+#include "fcp/methods/options.h"
+#include "fcp/predictor/levels.h"
 
 namespace fcp {
 namespace {
@@ -21,17 +21,10 @@ namespace {
 constexpr char kHistory[] = "history";
 constexpr char kVersion[] = "version";
 
-size_t rows_of(RowSource& source, size_t batch) {
-  size_t count = 0;
-  while (const size_t skipped = source.skip(batch)) count += skipped;
-  source.rewind();
-  return count;
-}
-
 // The new rows that are not calibrated on.
 RowMask old_rows(RowSource& source, const UpdateOptions& options, size_t batch) {
   if (options.window == 0 && options.since.empty()) return {};
-  const size_t rows = rows_of(source, batch);
+  const size_t rows = count_rows(source, batch);
   RowMask mask(rows, false);
   if (options.window > 0) {
     for (size_t i = 0; i + options.window < rows; ++i) mask[i] = true;
@@ -50,14 +43,12 @@ RowMask old_rows(RowSource& source, const UpdateOptions& options, size_t batch) 
   return mask;
 }
 
-SelectedOptions options_of(const CalibrationArtifact& artifact) {
-  SelectedOptions options;
-  options.network = artifact.network;
-  options.score = artifact.score;
-  options.calibration = artifact.calibration;
-  options.cut = artifact.cut;
-  options.ratio = artifact.ratio;
-  return options;
+CalibrationPlan plan_of(const CalibrationArtifact& artifact) {
+  CalibrationPlan plan;
+  plan.network = artifact.network;
+  plan.method = artifact.method;
+  plan.ratio = artifact.ratio;
+  return plan;
 }
 
 // Which of the old rows stay, ascending.
@@ -72,14 +63,6 @@ std::vector<size_t> kept_rows(const CalibrationArtifact& old, const UpdateOption
   kept.resize(std::min(rows, options.window - std::min(options.window, fresh)));
   std::sort(kept.begin(), kept.end());
   return kept;
-}
-
-void sort_each_side(CalibrationScores& rows) {
-  const auto sides = static_cast<size_t>(rows.sides);
-  for (size_t side = 0; side < sides; ++side) {
-    const auto sorted = sorted_scores(side_scores(rows, static_cast<int64_t>(side)));
-    for (size_t i = 0; i < sorted.size(); ++i) rows.scores[i * sides + side] = sorted[i];
-  }
 }
 
 // log E exp(λ min(X, t − X)), X the number of new ones among t rows of N, M of which are new.
@@ -134,8 +117,8 @@ void add_old_rows(const CalibrationArtifact& old, const std::vector<size_t>& kep
     made.rows.features =
         torch::cat({made.rows.features, old.rows.features.index_select(0, torch::tensor(indices))});
   }
-  made.baseline = sorted_scores(std::move(made.baseline));
-  if (old.calibration.name == "split") sort_each_side(made.rows);
+  sort_scores(made.baseline);
+  if (old.method.calibration.traits().one_radius) sort_sides(made.rows);
 }
 
 std::string fact(const CalibrationArtifact& artifact, const std::string& key,
@@ -174,6 +157,7 @@ void chain_provenance(const CalibrationArtifact& old, const UpdateOptions& optio
   facts.erase("rows left out for choices");
   if (!options.file_sha256.empty()) facts["updated from sha256"] = options.file_sha256;
   facts.insert(old.provenance.begin(), old.provenance.end());  // what is not said anew
+  made.tried = old.tried;
 }
 
 }  // namespace
@@ -208,7 +192,7 @@ CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
   if (options.window > 0 && !options.since.empty()) {
     fail_option("window", "and since exclude each other");
   }
-  if (artifact.calibration.name == kCrossScore) {
+  if (artifact.method.calibration.traits().made_by_fit) {
     fail(
         "the predictor is calibrated by its training rows (cross), which new rows cannot join; "
         "run ",
@@ -219,22 +203,53 @@ CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
     fail_option("since", "the file keeps the scores of some levels alone, with which new ones ",
                 "cannot be merged; only since replaces them");
   }
-  SelectedOptions selected = options_of(artifact);
-  selected.left_out = old_rows(source, options, context.batch_for(source));
+  CalibrationPlan plan = plan_of(artifact);
+  plan.left_out = old_rows(source, options, context.batch_for(source));
   CalibrateSettings settings;
   settings.data_name = options.data_name;
   settings.facts = options.facts;
   settings.levels = artifact.rows.levels;
   settings.provenance["calibration data"] = options.data_name;
-  CalibrateResult result = calibrate_selected(selected, source, settings, context);
+  CalibrateResult result = begin_calibration(plan, source, settings, context, {}).result;
   const size_t fresh = result.artifact.rows.count();
   const std::vector<size_t> kept = kept_rows(artifact, options, fresh, context.seed);
   check_apart(artifact, kept, result.artifact.rows, options);
   add_old_rows(artifact, kept, result.artifact);
   result.artifact.rounding = joined(artifact.rounding, result.artifact.rounding);
   chain_provenance(artifact, options, fresh, kept.size(), result.artifact);
-  make_calibration(result.artifact.calibration, result.artifact.rows);  // complains of misfits
+  make_calibration(result.artifact.method.calibration,
+                   result.artifact.rows);  // complains of misfits
   return result;
+}
+
+MethodRequest recalibration_request(const CalibrationArtifact& artifact, const MethodRequest& asked,
+                                    const std::set<std::string>& told) {
+  Method method = artifact.method;
+  // Other rows than those that train a network cannot calibrate it by cross-fitting.
+  if (method.calibration.traits().made_by_fit) method.calibration = {};
+  const MethodRequest kept = request_of(method);
+  const bool other_score = told.contains("score") && asked.score != kept.score;
+  const bool other_calibration =
+      told.contains("calibration") && asked.calibration != kept.calibration;
+  MethodRequest request;
+  for (const Option& option : option_table()) {
+    if (option.storage == OptionStorage::kNone) continue;
+    const bool dropped =
+        option.name != "cut" && (option.of_calibration ? other_calibration : other_score);
+    if (!dropped && applies(option, kept)) request.put(option.name, kept.value(option.name));
+  }
+  for (const Option& option : option_table()) {
+    if (told.contains(option.name)) request.put(option.name, asked.value(option.name));
+  }
+  const bool at_a_cut = request.score != kAutoScore && uses_features(request.score);
+  if (!at_a_cut && !told.contains("cut")) request.cut = DefaultCut{};
+  // Kept beside the table; it fits the features of this cut alone.
+  if (!other_score && !told.contains("cut")) request.scale = kept.scale;
+  request.memory = asked.memory;
+  for (const char* name : {"seed", "selection", "objective"}) {
+    request.put(name, asked.value(name));
+  }
+  return request;
 }
 
 }  // namespace fcp

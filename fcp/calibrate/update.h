@@ -9,19 +9,20 @@
 // version in `history`. Rows that a version was calibrated on already are refused: a row is told by
 // its score, which is the same in any order and batch, so that shuffled rows and a log that has
 // grown are recognised as well. Scores that repeat by chance are allowed for (overlap_chance).
-// Tested by tests/pipeline/update_test.cc.
+// Tested by tests/calibrate/update_test.cc and recalibration_test.cc.
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "fcp/calibration/artifact.h"
+#include "fcp/calibrate/calibrate.h"
 #include "fcp/data/rows.h"
-#include "fcp/pipeline/calibrate.h"
-#include "fcp/pipeline/context.h"
-#include "fcp/pipeline/row_facts.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/context.h"
+#include "fcp/predictor/row_facts.h"
 
 namespace fcp {
 
@@ -48,5 +49,11 @@ Overlap overlap_chance(std::span<const double> old_scores, std::span<const doubl
 
 CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
                        const UpdateOptions& options, const Context& context);
+
+// What calibrates such a file anew: `asked` with everything that is not among the names `told` as
+// the artifact has it. Another score that is told brings its own defaults, and so does another
+// calibration; the cut stays where the score works on features.
+MethodRequest recalibration_request(const CalibrationArtifact& artifact, const MethodRequest& asked,
+                                    const std::set<std::string>& told);
 
 }  // namespace fcp

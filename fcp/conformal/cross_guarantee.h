@@ -1,5 +1,5 @@
 // What CV+ promises: n rows in K folds of equal size, each row judged by a predictor that was
-// trained without its fold (fcp/scores/cross.h).
+// trained without its fold (fcp/methods/scores/cross.h).
 //
 //   P(y ∈ interval) ≥ 1 − 2α − min( 2 (1 − 1/K) / (n/K + 1), (1 − K/n) / (K + 1) )
 //
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

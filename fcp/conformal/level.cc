@@ -1,4 +1,4 @@
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 
 #include <charconv>
 #include <limits>

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <span>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

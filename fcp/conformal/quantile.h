@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

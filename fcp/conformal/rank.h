@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

@@ -15,12 +15,37 @@
 
 #include "fcp/base/output_file.h"
 #include "fcp/data/array.h"
-#include "fcp/data/csv_text.h"
 
 namespace fcp {
 
 // The path; an Error where its ending is that of another kind of table, as .parquet.
 const std::string& check_csv_path(const std::string& path);
+
+// Rows of a CSV file as text. Numbers are the shortest text that reads back as the same float32, or
+// double, infinities `inf` and `-inf`; text is quoted where it must be. Several threads each write
+// a text of their own.
+class CsvText {
+ public:
+  // `name` of the file, for errors.
+  CsvText(size_t columns, std::string name) : columns_(columns), name_(std::move(name)) {}
+
+  void cell(float value);
+  void cell(double value);
+  void cell(int64_t value);
+  void cell(std::string_view text);
+  void end_row();
+
+  const std::string& text() const { return text_; }
+  void clear() { text_.clear(); }
+
+ private:
+  void separate();
+
+  size_t columns_;
+  std::string name_;
+  size_t cells_in_row_ = 0;
+  std::string text_;
+};
 
 class CsvWriter {
  public:
@@ -32,6 +57,7 @@ class CsvWriter {
 
   // Or cell by cell.
   void cell(float value) { text_.cell(value); }
+  void cell(double value) { text_.cell(value); }
   void cell(int64_t value) { text_.cell(value); }
   void cell(std::string_view text) { text_.cell(text); }
   void end_row();

@@ -18,7 +18,7 @@ class ForwardedRows : public RowSource {
   bool next(size_t count, Rows& out) override { return rows_->next(count, out); }
   void rewind() override { rows_->rewind(); }
   size_t skip(size_t count) override { return rows_->skip(count); }
-  bool read_apart() const override { return rows_->read_apart(); }
+  bool can_prefetch() const override { return rows_->can_prefetch(); }
   std::optional<size_t> size() const override { return rows_->size(); }
   std::optional<size_t> usual_batch() const override { return rows_->usual_batch(); }
   const std::vector<std::string>& column_names() const override { return rows_->column_names(); }
@@ -27,11 +27,10 @@ class ForwardedRows : public RowSource {
   size_t target_count() const override { return rows_->target_count(); }
   const CsvEncoding* encoding() const override { return rows_->encoding(); }
   const TableSchema* schema() const override { return rows_->schema(); }
+  const SegmentTask* segmentation() const override { return rows_->segmentation(); }
   std::vector<std::string> notes() const override { return rows_->notes(); }
   std::vector<std::string> warnings() const override { return rows_->warnings(); }
   const std::vector<std::string>& class_names() const override { return rows_->class_names(); }
-  std::string row_name(size_t row) const override { return rows_->row_name(row); }
-  std::string row_place(size_t row) const override { return rows_->row_place(row); }
 
  protected:
   RowSource& rows() { return *rows_; }

@@ -272,4 +272,20 @@ RowOverlap TrainingRows::overlap() const {
   return found;
 }
 
+bool more_than_chance(double found, double repeated, size_t rows, size_t trained) {
+  constexpr double kUnknownTimes = 4, kLeastExcess = 0.3;
+  const auto count = static_cast<double>(std::max<size_t>(rows, 2));
+  const double times = trained == 0 ? kUnknownTimes : static_cast<double>(trained) / (count - 1);
+  const double chance = std::min(1.0, std::max(1.0, times) * repeated);
+  return found - chance > std::max(kLeastExcess, 2 / std::sqrt(count));
+}
+
+bool more_than_chance(const RowOverlap& overlap) {
+  constexpr double kFalseAlarm = 1e-6;  // of rows that a filter holds by its false hits alone
+  if (overlap.rows == 0 || overlap.chance() > kFalseAlarm) return false;
+  const double repeated = 1 - static_cast<double>(overlap.once) / static_cast<double>(overlap.rows);
+  return more_than_chance(overlap.filter_share(), repeated, overlap.rows,
+                          static_cast<size_t>(overlap.filter_rows));
+}
+
 }  // namespace fcp

@@ -94,6 +94,19 @@ struct RowOverlap {
   double chance() const;
 };
 
+// Whether `found`, the share of calibration rows that are among the training rows, or of training
+// rows that are among these, is more than independent rows of the same world would give.
+//
+// Let q(m) be the chance that a row equals one of m others. It rises with m and is concave, so that
+// q(N) ≤ max(1, N / (n − 1)) q(n − 1) for N training rows, and `repeated` estimates q(n − 1). For
+// unknown N = 0 a training set four times as large is assumed. A difference below 0.3, or 2 / √n of
+// few rows, passes for chance as well.
+bool more_than_chance(double found, double repeated, size_t rows, size_t trained);
+
+// The same of what a filter of training rows found, whose false hits must not explain it either.
+// The rows that were compared tell how often they repeat.
+bool more_than_chance(const RowOverlap& overlap);
+
 class RowFilter {
  public:
   RowFilter() = default;                        // of no rows

@@ -6,18 +6,23 @@
 
 #include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
-#include "fcp/data/ahead_rows.h"
 #include "fcp/data/bytes.h"
+#include "fcp/data/joined_rows.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/npz.h"
 #include "fcp/data/number.h"
-#include "fcp/data/row_parts.h"
+#include "fcp/data/prefetched_rows.h"
 
 namespace fcp {
 
 namespace {
 
 constexpr size_t kRowsAtOnce = 4096;
+
+const std::vector<std::string>& no_names() {
+  static const std::vector<std::string> kNone;
+  return kNone;
+}
 
 class CsvRows : public RowSource {
  public:
@@ -28,6 +33,7 @@ class CsvRows : public RowSource {
 
   bool next(size_t count, Rows& out) override {
     out.first_row = next_row_;
+    out.stand_in(path_, next_row_);
     const bool some = reader_.next(count, out.x, out.y);
     next_row_ += out.x.rows();
     return some;
@@ -52,9 +58,6 @@ class CsvRows : public RowSource {
   std::vector<std::string> warnings() const override { return reader_.warnings(); }
   const std::vector<std::string>& class_names() const override {
     return reader_.encoding().classes;
-  }
-  std::string row_place(size_t row) const override {
-    return concat(path_, ": ", RowSource::row_place(row));
   }
 
  private:
@@ -85,6 +88,7 @@ class NpyRows : public RowSource {
 
   bool next(size_t count, Rows& out) override {
     out.first_row = next_row_;
+    out.stand_in(x_.name(), next_row_);
     const bool some = x_.next(count, out.x);
     refuse_bad_numbers(out.x, x_.name(), /*may_be_infinite=*/false, missing_as_nan_);
     const int64_t rows = out.x.shape[0];
@@ -111,15 +115,10 @@ class NpyRows : public RowSource {
     if (y_) y_->rewind();
     next_row_ = 0;
   }
-  bool read_apart() const override { return true; }
+  bool can_prefetch() const override { return true; }
   std::optional<size_t> size() const override { return static_cast<size_t>(x_.shape()[0]); }
-  const std::vector<std::string>& column_names() const override { return no_names_; }
-  const std::vector<std::string>& target_names() const override { return no_names_; }
   const std::vector<int64_t>& row_shape() const override { return row_shape_; }
   size_t target_count() const override { return target_count_; }
-  std::string row_place(size_t row) const override {
-    return concat(x_.name(), ": ", RowSource::row_place(row));
-  }
 
  private:
   // A target may be infinite, what a network computes with may not.
@@ -141,7 +140,6 @@ class NpyRows : public RowSource {
   std::optional<NpyReader> y_;
   std::vector<int64_t> row_shape_;
   size_t target_count_ = 0;
-  std::vector<std::string> no_names_;
   size_t next_row_ = 0;
 };
 
@@ -157,14 +155,28 @@ size_t RowSource::skip(size_t count) {
   return done;
 }
 
-const std::vector<std::string>& RowSource::class_names() const {
-  static const std::vector<std::string> kNone;
-  return kNone;
+const std::vector<std::string>& RowSource::column_names() const { return no_names(); }
+const std::vector<std::string>& RowSource::target_names() const { return no_names(); }
+const std::vector<std::string>& RowSource::class_names() const { return no_names(); }
+
+std::string Rows::place(size_t i) const {
+  const auto after = std::upper_bound(
+      parts.begin(), parts.end(), i, [](size_t row, const Part& part) { return row < part.begin; });
+  if (after == parts.begin()) return concat("row ", first_row + i, " (from 0)");
+  const Part& part = *std::prev(after);
+  return part.place(i - part.begin);
 }
 
-std::string RowSource::row_name(size_t /*row*/) const { return ""; }
+void Rows::stand_in(const std::string& table, size_t first) {
+  parts = {
+      {0, [&table, first](size_t i) { return concat(table, ": row ", first + i, " (from 0)"); }}};
+}
 
-std::string RowSource::row_place(size_t row) const { return concat("row ", row, " (from 0)"); }
+void Rows::append(const Rows& more) {
+  for (const Part& part : more.parts) parts.push_back({x.rows() + part.begin, part.place});
+  append_rows(more.x, x);
+  if (!more.y.shape.empty()) append_rows(more.y, y);
+}
 
 bool holds_array(const std::string& path) {
   return names_entry(path) || is_npy(path) || is_npz(path);
@@ -189,16 +201,13 @@ std::unique_ptr<RowSource> open_rows(const std::string& data, const std::string&
   if (!target.empty() && !names_entry(target) && !std::filesystem::exists(target)) {
     fail(target, ": no such file; with .npy data the target is an .npy too");
   }
-  return std::make_unique<AheadRows>(std::make_unique<NpyRows>(data, target, options));
+  return std::make_unique<PrefetchedRows>(std::make_unique<NpyRows>(data, target, options));
 }
 
 Rows read_all(RowSource& source) {
   source.rewind();
   Rows all, some;
-  while (source.next(kRowsAtOnce, some)) {
-    append_rows(some.x, all.x);
-    if (!some.y.shape.empty()) append_rows(some.y, all.y);
-  }
+  while (source.next(kRowsAtOnce, some)) all.append(some);
   if (all.x.shape.empty()) all.x = some.x;  // no rows, but their shape
   if (all.y.shape.empty()) all.y = some.y;
   return all;

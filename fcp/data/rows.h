@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,10 +19,37 @@
 
 namespace fcp {
 
+struct SegmentImage;  // both: fcp/data/images/segmentation.h
+struct SegmentTask;
+
+// A batch of rows, with what has to be said of them.
 struct Rows {
+  // A text for each row, made when it is asked for. Any thread may ask, as long as the source
+  // lives.
+  using Text = std::function<std::string(size_t row)>;
+
   Array x;               // [n, …]
   Array y;               // [n, K]; empty when there is no target
   size_t first_row = 0;  // of x in the whole data, from 0
+  // Where rows stand, part by part: row `begin` of the batch is row 0 of the part's text.
+  struct Part {
+    size_t begin = 0;
+    Text place;
+  };
+  std::vector<Part> parts = {};
+  Text names = {};  // none: rows have no names
+  // Of a source with segmentation(): the picture of each row.
+  std::vector<std::shared_ptr<const SegmentImage>> images = {};
+
+  // Where row `i` of the batch stands, for messages: its file and row, or the file of an image.
+  std::string place(size_t i) const;
+  // What it is called: the file of an image; "" where rows have no names.
+  std::string name(size_t i) const { return names ? names(i) : ""; }
+
+  // The batch is rows `first` and following of a table. The name must live as long as the source.
+  void stand_in(const std::string& table, size_t first);
+  // Appends x, y and places of more rows.
+  void append(const Rows& more);
 };
 
 class RowSource {
@@ -35,9 +63,8 @@ class RowSource {
   // them, where a kind of data knows no better.
   virtual size_t skip(size_t count);
 
-  // Whether row_name and row_place may be asked while another thread reads: they follow from the
-  // row's number.
-  virtual bool read_apart() const { return false; }
+  // Whether another thread may call next() while this one calls the functions that are const.
+  virtual bool can_prefetch() const { return false; }
 
   // Rows in all, where that is known without reading them.
   virtual std::optional<size_t> size() const = 0;
@@ -45,16 +72,21 @@ class RowSource {
   // Rows to run at a time, where the source knows better than the size of a row tells.
   virtual std::optional<size_t> usual_batch() const { return std::nullopt; }
 
-  virtual const std::vector<std::string>& column_names() const = 0;  // of x; empty for .npy
-  virtual const std::vector<std::string>& target_names() const = 0;  // of y; empty for .npy
-  virtual const std::vector<int64_t>& row_shape() const = 0;         // of one row of x
-  virtual size_t target_count() const = 0;                           // K; 0 without target
+  virtual const std::vector<std::string>& column_names() const;  // of x; here: none
+  virtual const std::vector<std::string>& target_names() const;  // of y; here: none
+  virtual const std::vector<int64_t>& row_shape() const = 0;     // of one row of x
+  virtual size_t target_count() const = 0;                       // K; 0 without target
 
   // How a CSV file's columns became features; null for .npy.
   virtual const CsvEncoding* encoding() const { return nullptr; }
 
-  // What the columns of a CSV file are; null unless it was found out.
+  // What the columns of a CSV file are; null unless it was inferred.
   virtual const TableSchema* schema() const { return nullptr; }
+
+  // How the pixels of images are labelled; null where rows are anything else. Batches then have
+  // Rows::images.
+  virtual const SegmentTask* segmentation() const { return nullptr; }
+
   // What was left out when the data was opened, and what was odd about the rows read since the last
   // rewind, a line each.
   virtual std::vector<std::string> notes() const { return {}; }
@@ -62,11 +94,6 @@ class RowSource {
 
   // The names of the classes that labels count from 0; empty where they are not known.
   virtual const std::vector<std::string>& class_names() const;
-  // What row `row` of the whole data is called: the file of an image; "" where it has no name.
-  virtual std::string row_name(size_t row) const;
-  // Where row `row` of the whole data stands, for messages: file and row, or the file of an image.
-  // Of rows that were read already.
-  virtual std::string row_place(size_t row) const;
 };
 
 using RowOptions = CsvOptions;  // .npy files leave nothing to choose

@@ -28,4 +28,24 @@ void relay_batches(Communicator& ranks,
                    const std::function<std::optional<std::string>(size_t batch)>& make,
                    const std::function<void(size_t batch, std::string_view result)>& take);
 
+// The same of results that have pack and unpack, to bytes and back, which one rank does not need.
+template <typename Result>
+void relay_batches(Communicator& ranks,
+                   const std::function<std::optional<Result>(size_t batch)>& make,
+                   const std::function<void(size_t batch, Result result)>& take) {
+  if (ranks.size() == 1) {
+    for (size_t batch = 0; std::optional<Result> made = make(batch); ++batch) {
+      take(batch, *std::move(made));
+    }
+    return;
+  }
+  relay_batches(
+      ranks,
+      [&](size_t batch) {
+        const std::optional<Result> made = make(batch);
+        return made ? std::optional(made->pack()) : std::nullopt;
+      },
+      [&](size_t batch, std::string_view bytes) { take(batch, Result::unpack(bytes)); });
+}
+
 }  // namespace fcp

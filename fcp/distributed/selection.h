@@ -24,8 +24,8 @@
 #include <span>
 #include <vector>
 
-#include "fcp/conformal/level.h"
 #include "fcp/distributed/communicator.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

@@ -1,17 +1,14 @@
-#include "fcp/pipeline/compare.h"
+#include "fcp/evaluate/compare.h"
 
 #include <vector>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/interrupt.h"
 #include "fcp/base/number_text.h"
-#include "fcp/pipeline/answers.h"
-#include "fcp/pipeline/coverage_counts.h"
-#include "fcp/pipeline/open_data.h"
-#include "fcp/pipeline/region_tensors.h"
-#include "fcp/pipeline/replay_adapter.h"
+#include "fcp/evaluate/judge.h"
+#include "fcp/predictor/region_tensors.h"
+#include "fcp/predictor/shared_batches.h"
 
 namespace fcp {
 namespace {
@@ -23,14 +20,14 @@ struct RowFigures {
 // The mean interval score over the outputs of each row.
 void add_interval_scores(const Regions& regions, const torch::Tensor& truth, const Level& level,
                          std::vector<double>& scores) {
-  const torch::Tensor lower = host_doubles(regions.lower), upper = host_doubles(regions.upper);
-  const torch::Tensor plain = host_doubles(truth);
-  const auto outputs = static_cast<size_t>(lower.size(1));
-  const auto low = numbers(lower), high = numbers(upper), y = numbers(plain);
-  for (size_t row = 0; row * outputs < low.size(); ++row) {
+  const HostIntervals host(truth, regions);
+  const IntervalBatch batch = host.batch();
+  const size_t outputs = host.outputs();
+  for (size_t row = 0; row * outputs < batch.truth.size(); ++row) {
     double sum = 0;
     for (size_t i = row * outputs; i < (row + 1) * outputs; ++i) {
-      sum += interval_score({low[i], high[i]}, y[i], level);
+      const MeasuredRegion region = measure_region(batch, i);
+      sum += region.length + 2 / level.value() * region.distance;
     }
     scores.push_back(sum / static_cast<double>(outputs));
   }
@@ -38,35 +35,24 @@ void add_interval_scores(const Regions& regions, const torch::Tensor& truth, con
 
 RowFigures measure_rows(const ComparedPredictor& compared, const Level& level,
                         const Context& context) {
-  const CalibrationArtifact& artifact = *compared.artifact;
-  const TensorPredictor predictor(artifact, context.device);
-  const bool labels = predictor.score().classes() > 0;
+  const Judge judge(*compared.artifact, context.device);
   RowFigures figures;
-  Stage stage(context, "compare", compared.rows->size().value_or(0));
-  for (Rows rows; compared.rows->next(context.batch_for(*compared.rows), rows);) {
-    check_interrupted();
-    const size_t count = rows.x.rows();
-    const TestInputs inputs = predictor.describe(
-        view(rows.x), side_information(compared.facts, artifact.rows.group_names.size(),
-                                       figures.covered.size(), count));
-    const torch::Tensor truth = view(rows.y);
-    const std::vector<double> scores = judge_rows(predictor, inputs, truth, false).scores;
-    const Regions regions = predictor.region(inputs, level);
-    check_answers(regions, *compared.rows, rows.first_row);
-    for (const bool in :
-         within_radii(predictor, inputs, truth, scores, level, artifact.score.paper)) {
-      figures.covered.push_back(in ? 1 : 0);
-    }
+  each_batch(*compared.rows, context, "compare", [&](const Rows& rows) {
+    const JudgedRows judged = judge.run(rows, compared.facts, figures.covered.size());
+    const std::vector<double> scores = judge.judge(judged, /*p_values=*/false).scores;
+    const Regions regions = judge.regions(judged, level);
+    for (const bool in : judge.within(judged, scores, level)) figures.covered.push_back(in ? 1 : 0);
     for (const double size : region_sizes(regions)) figures.sizes.push_back(size);
-    if (!labels) add_interval_scores(regions, truth, level, figures.scores);
-    stage.advance(count);
-  }
+    if (judge.score().classes() == 0) {
+      add_interval_scores(regions, judged.truth, level, figures.scores);
+    }
+  });
   check_facts(compared.facts, figures.covered.size());
   return figures;
 }
 
 // 1: a is better, −1: b is, 0: none can be told to be.
-int judge(const Comparison& found) {
+int better_of(const Comparison& found) {
   const PairedDifference& main = found.score ? *found.score : found.size;
   if (!main.certain()) return 0;
   const int better = main.difference < 0 ? 1 : -1;
@@ -78,7 +64,7 @@ int judge(const Comparison& found) {
 }
 
 void add_verdict(Comparison& found) {
-  const int better = judge(found);
+  const int better = better_of(found);
   found.better = better > 0 ? "a" : better < 0 ? "b" : "";
   if (better == 0) {
     found.verdict = "none is better beyond doubt (95 %)";

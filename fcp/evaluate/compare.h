@@ -1,17 +1,17 @@
 // Two calibrated predictors on the same rows, pair by pair: coverage, length, interval score.
-// Tested by tests/pipeline/compare_test.cc.
+// Tested by tests/evaluate/compare_test.cc.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
 
-#include "fcp/calibration/artifact.h"
-#include "fcp/conformal/level.h"
 #include "fcp/data/rows.h"
-#include "fcp/evaluation/paired.h"
-#include "fcp/pipeline/context.h"
-#include "fcp/pipeline/row_facts.h"
+#include "fcp/evaluate/measures/paired.h"
+#include "fcp/level.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/context.h"
+#include "fcp/predictor/row_facts.h"
 
 namespace fcp {
 

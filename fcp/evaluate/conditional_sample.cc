@@ -1,32 +1,38 @@
-#include "fcp/pipeline/conditional_sample.h"
+#include "fcp/evaluate/conditional_sample.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/pipeline/open_data.h"
-#include "fcp/pipeline/region_tensors.h"
-#include "fcp/pipeline/segmentation_rows.h"
-#include "fcp/scores/region_measures.h"
+#include "fcp/methods/method.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/region_tensors.h"
 
 namespace fcp {
+
+template <typename Archive>
+void visit_fields(Archive& archive, ConditionalRow& row) {
+  archive(row.x, row.facts);
+}
+
 namespace {
 
 constexpr size_t kSampledRows = 5000;
 constexpr size_t kMostColumns = 1024;
 
 bool has_columns(const RowSource& source, const EvaluateOptions& options) {
-  if (options.images || dynamic_cast<const SegmentationRows*>(&source)) return false;
+  if (options.images || source.segmentation()) return false;
   return element_count(source.row_shape()) <= kMostColumns;
 }
 
 // A refit answers for the same rows without anything besides x.
 void check_refit(const CalibrationArtifact& artifact, const CalibrationArtifact& refit) {
-  const std::string& calibration = refit.calibration.name;
-  const bool labels = predicts_labels(artifact.score.name) || predicts_labels(refit.score.name);
+  const bool labels = artifact.method.score.traits().labels || refit.method.score.traits().labels;
   if (labels) fail("refit: stability compares intervals; these are sets of labels");
-  if (calibration == "grouped" || calibration == "weighted") {
-    fail("refit: is calibrated ", calibration, ", which needs more of a row than its columns");
+  const CalibrationTraits& calibration = refit.method.calibration.traits();
+  if (calibration.by_group || calibration.by_weight) {
+    fail("refit: is calibrated ", refit.method.calibration.name(),
+         ", which needs more of a row than its columns");
   }
 }
 
@@ -65,16 +71,15 @@ ConditionalSample::ConditionalSample(const CalibrationArtifact& artifact, const 
 }
 
 void ConditionalSample::measure(const Rows& rows, const Regions& regions, Packer& packer) {
-  if (!active_) return;
+  if (active_) packer(sampled_of(rows, regions));
+}
+
+std::vector<Drawn<ConditionalRow>> ConditionalSample::sampled_of(const Rows& rows,
+                                                                 const Regions& regions) {
   const std::vector<DrawnRow> drawn = sampler_.draw(rows.first_row, rows.x.rows())[0];
+  if (drawn.empty()) return {};
   std::vector<int64_t> at;
-  std::vector<uint64_t> places;
-  for (const DrawnRow& one : drawn) {
-    at.push_back(static_cast<int64_t>(one.row));
-    places.push_back(one.place);
-  }
-  packer.add(places);
-  if (places.empty()) return;
+  for (const DrawnRow& one : drawn) at.push_back(static_cast<int64_t>(one.row));
   const torch::Tensor which = torch::tensor(at, torch::kLong);
   const torch::Tensor x = view(rows.x).index_select(0, which);
   const auto column = [&](const torch::Tensor& all) {
@@ -92,30 +97,30 @@ void ConditionalSample::measure(const Rows& rows, const Regions& regions, Packer
     facts.push_back(host_doubles(ends_of(other, torch::arange(x.size(0), torch::kLong))));
   }
   const torch::Tensor flat = host_doubles(x.flatten(1)), all = torch::cat(facts, 1).contiguous();
-  packer.add(numbers(flat));
-  packer.add(numbers(all));
+  std::vector<Drawn<ConditionalRow>> sampled;
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    const auto row = [i](const torch::Tensor& matrix) {
+      const auto width = static_cast<size_t>(matrix.size(1));
+      const auto some = numbers(matrix).subspan(i * width, width);
+      return std::vector<double>(some.begin(), some.end());
+    };
+    sampled.push_back({drawn[i].place, {row(flat), row(all)}});
+  }
+  return sampled;
 }
 
 void ConditionalSample::take(Unpacker& unpacker) {
   if (!active_) return;
-  const std::vector<uint64_t> places = unpacker.numbers<uint64_t>();
-  if (places.empty()) return;
-  const std::vector<double> x = unpacker.numbers<double>(), facts = unpacker.numbers<double>();
-  const auto part = [&](const std::vector<double>& all, size_t row) {
-    const size_t width = all.size() / places.size();
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(row * width);
-    return std::vector<double>(first, first + static_cast<std::ptrdiff_t>(width));
-  };
-  for (size_t row = 0; row < places.size(); ++row) {
-    put_drawn(sample_, places[row], Sampled{part(x, row), part(facts, row)});
-  }
+  std::vector<Drawn<ConditionalRow>> sampled;
+  unpacker(sampled);
+  put_drawn(sample_, std::move(sampled));
 }
 
 std::optional<ConditionalCoverage> ConditionalSample::finish() const {
   if (!active_ || sample_.empty()) return std::nullopt;
   std::vector<double> x, lengths;
   std::vector<uint8_t> covered;
-  for (const Sampled& row : sample_) {
+  for (const ConditionalRow& row : sample_) {
     x.insert(x.end(), row.x.begin(), row.x.end());
     covered.push_back(row.facts[0] > 0);
     lengths.push_back(row.facts[1]);
@@ -128,7 +133,7 @@ std::optional<ConditionalCoverage> ConditionalSample::finish() const {
   if (refits_.empty()) return found;
   const size_t fits = refits_.size() + 1, outputs = (sample_[0].facts.size() - 2) / (2 * fits);
   std::vector<std::vector<double>> lower(fits), upper(fits);
-  for (const Sampled& row : sample_) {
+  for (const ConditionalRow& row : sample_) {
     for (size_t fit = 0; fit < fits; ++fit) {
       const auto ends = row.facts.begin() + static_cast<std::ptrdiff_t>(2 + 2 * outputs * fit);
       const auto middle = ends + static_cast<std::ptrdiff_t>(outputs);

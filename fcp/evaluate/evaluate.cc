@@ -1,74 +1,26 @@
-#include "fcp/pipeline/evaluate.h"
+#include "fcp/evaluate/evaluate.h"
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
-#include <utility>
+#include <optional>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/tensor_predictor.h"
-#include "fcp/pipeline/candidates.h"
-#include "fcp/pipeline/conditional_sample.h"
-#include "fcp/pipeline/example_sampler.h"
-#include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/method_evaluator.h"
-#include "fcp/pipeline/open_data.h"
-#include "fcp/pipeline/overlap_check.h"
-#include "fcp/pipeline/segmentation_rows.h"
-#include "fcp/pipeline/shared_batches.h"
+#include "fcp/base/sha256.h"
+#include "fcp/data/images/segmentation.h"
+#include "fcp/evaluate/conditional_sample.h"
+#include "fcp/evaluate/judge.h"
+#include "fcp/evaluate/method_evaluator.h"
+#include "fcp/evaluate/report_sample.h"
+#include "fcp/predictor/levels.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/provenance.h"
+#include "fcp/predictor/shared_batches.h"
 
 namespace fcp {
 namespace {
-
-constexpr size_t kIntervalExamples = 300;
-constexpr size_t kLabelExamples = 200;  // of which the page shows the hardest
-constexpr size_t kPictureExamples = 96;
-constexpr size_t kLengths = 5000;
-
-// The rows that the report shows, and of intervals a larger sample of their lengths.
-class ReportSample {
- public:
-  ReportSample(const MethodEvaluator& method, std::vector<size_t> sizes,
-               std::optional<uint64_t> seed)
-      : method_(method), sampler_(std::move(sizes), seed) {}
-
-  void measure(const Rows& rows, const MeasuredRegions& measured, Packer& packer) {
-    const auto drawn = sampler_.draw(rows.first_row, rows.x.rows());
-    packer.add(places(drawn[0]));
-    for (const DrawnRow& one : drawn[0]) {
-      pack_example(method_.example(rows, measured, one.row), packer);
-    }
-    std::vector<double> found;
-    for (size_t i = 0; drawn.size() > 1 && i < drawn[1].size(); ++i) {
-      found.push_back(method_.length(measured.regions, drawn[1][i].row).value());
-    }
-    packer.add(drawn.size() > 1 ? places(drawn[1]) : std::vector<uint64_t>());
-    packer.add(found);
-  }
-
-  void take(Unpacker& unpacker) {
-    for (const uint64_t place : unpacker.numbers<uint64_t>()) {
-      put_drawn(examples, place, unpack_example(unpacker));
-    }
-    const std::vector<uint64_t> at = unpacker.numbers<uint64_t>();
-    const std::vector<double> found = unpacker.numbers<double>();
-    for (size_t i = 0; i < at.size(); ++i) put_drawn(lengths, at[i], found.at(i));
-  }
-
-  std::vector<Example> examples;
-  std::vector<double> lengths;
-
- private:
-  static std::vector<uint64_t> places(const std::vector<DrawnRow>& drawn) {
-    std::vector<uint64_t> result;
-    for (const DrawnRow& one : drawn) result.push_back(one.place);
-    return result;
-  }
-
-  const MethodEvaluator& method_;
-  RowSampler sampler_;
-};
 
 // The groups that have a radius of their own, with the coverage of their test rows where these were
 // told apart by the same groups.
@@ -77,8 +29,8 @@ std::vector<GuaranteedGroup> guaranteed_groups(const CalibrationArtifact& artifa
                                                const MethodResult& main,
                                                const std::vector<std::string>& class_names) {
   std::vector<GuaranteedGroup> groups;
-  if (artifact.calibration.name != "grouped") return groups;
-  const std::string& by = artifact.calibration.group;
+  if (!artifact.method.calibration.traits().by_group) return groups;
+  const std::string by = artifact.method.calibration.value(field::group);
   const auto* sets = std::get_if<SetEvaluation>(&main.evaluation);
   const auto* intervals = std::get_if<IntervalEvaluation>(&main.evaluation);
   std::vector<GroupCoverage> seen;  // by the name of the group
@@ -110,22 +62,62 @@ std::string response_name(const CalibrationArtifact& artifact, const MethodResul
   return intervals->outputs == 1 && name == "0" ? "y" : name;
 }
 
-// The sizes of the samples, and whether they are random.
-ReportSample sample_for(const MethodEvaluator& method, const EvaluateOptions& options,
-                        const CalibrationArtifact& artifact, bool images, uint64_t seed) {
-  if (images) return {method, {options.pictures}, std::nullopt};
-  if (predicts_labels(artifact.score.name)) {
-    return {method, {options.images ? kPictureExamples : kLabelExamples}, seed};
-  }
-  return {method, {kIntervalExamples, kLengths}, seed};
+std::vector<std::string> report_classes(const CalibrationArtifact& artifact, const Score& score,
+                                        const SegmentTask* task) {
+  if (task) return class_names_of(artifact.network, static_cast<size_t>(task->classes));
+  if (!artifact.method.score.traits().labels) return {};
+  return class_names_of(artifact.network, static_cast<size_t>(score.classes()));
 }
 
-std::vector<std::string> report_classes(const CalibrationArtifact& artifact,
-                                        const TensorPredictor& predictor,
-                                        const SegmentationRows* images) {
-  if (images) return class_names_of(artifact.network, static_cast<size_t>(images->task().classes));
-  if (!predicts_labels(artifact.score.name)) return {};
-  return class_names_of(artifact.network, static_cast<size_t>(predictor.score().classes()));
+// A number of the provenance; 0 where it is not there.
+size_t provenance_count(const CalibrationArtifact& artifact, const std::string& name) {
+  const auto found = artifact.provenance.find(name);
+  size_t count = 0;
+  if (found == artifact.provenance.end()) return count;
+  const std::string& text = found->second;
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
+// Whether the rows that are evaluated are the very rows that were calibrated on, by the hash that a
+// calibrated predictor carries of them. Then coverage says nothing: it is 1 − α by construction.
+// The hash is one of batches, so rows in other batches (--batch) are not recognised.
+class SameRowsCheck {
+ public:
+  // Where the source says that it has another number of rows, nothing is hashed.
+  SameRowsCheck(const CalibrationArtifact& artifact, const RowSource& source) {
+    const auto found = artifact.provenance.find(kDataHash);
+    if (found == artifact.provenance.end()) return;
+    const size_t rows = provenance_count(artifact, "calibration rows") +
+                        provenance_count(artifact, "rows left out for choices");
+    if (source.size().value_or(rows) == rows) expected_ = found->second;
+  }
+
+  // On the rank whose batch it is, and on rank 0 in the order of the batches.
+  void measure(const Rows& rows, Packer& packer) const {
+    packer.add(expected_.empty() ? std::string() : hash_rows(rows));
+  }
+  void take(Unpacker& unpacker) { hashes_ += unpacker.text(); }
+
+  bool same() const {
+    Sha256 hash;
+    hash.add(hashes_);
+    return !expected_.empty() && hash.hex() == expected_;
+  }
+
+ private:
+  std::string expected_;  // empty: they cannot be the same
+  std::string hashes_;    // of the batches, as calibration joins them
+};
+
+void add_candidates(const ScoresTried& tried, EvaluationReport& report) {
+  report.candidates_scored = tried.by == ChosenBy::kIntervalScore;
+  for (size_t i = 0; i < tried.candidates.size(); ++i) {
+    const ScoreTried& one = tried.candidates[i];
+    if (one.skipped.empty()) {
+      report.candidates.push_back({one.name, tried.loss(one), i == tried.chosen});
+    }
+  }
 }
 
 }  // namespace
@@ -133,33 +125,31 @@ std::vector<std::string> report_classes(const CalibrationArtifact& artifact,
 EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source,
                           const EvaluateOptions& options, const Context& context) {
   torch::NoGradGuard no_grad;
-  const auto* images = dynamic_cast<const SegmentationRows*>(&source);
-  const TensorPredictor predictor(artifact, context.device);
+  const Judge judge(artifact, context.device);
   const std::optional<CalibrationArtifact> plain = baseline_predictor(artifact);
-  std::optional<TensorPredictor> plain_predictor;
-  if (plain) plain_predictor.emplace(*plain, context.device);
+  std::optional<Judge> plain_judge;
+  if (plain) plain_judge.emplace(*plain, context.device);
+  const SegmentTask* const task = source.segmentation();
   EvaluationReport report;
-  report.class_names = report_classes(artifact, predictor, images);
+  report.class_names = report_classes(artifact, judge.score(), task);
   std::vector<std::unique_ptr<MethodEvaluator>> methods;
-  methods.push_back(make_evaluator({artifact, predictor, source, options, report.class_names}));
+  methods.push_back(make_evaluator({judge, source, options, report.class_names}));
   if (plain) {
-    methods.push_back(make_evaluator(
-        {*plain, *plain_predictor, source, options, report.class_names, /*main=*/false}));
+    methods.push_back(
+        make_evaluator({*plain_judge, source, options, report.class_names, /*main=*/false}));
   }
-  ReportSample sample =
-      sample_for(*methods.front(), options, artifact, images != nullptr, context.seed);
+  ReportSample sample(*methods.front(), options, artifact.method.score.traits().labels,
+                      task != nullptr, context.seed);
   ConditionalSample conditional(artifact, source, options, context);
-  OverlapCheck same(artifact, source);
+  SameRowsCheck same(artifact, source);
   size_t done = 0;
   Stage stage(context, "evaluate", source.size().value_or(0));
   const auto measure = [&](size_t, const Rows& rows) {
-    const TestInputs inputs = predictor.describe(
-        view(rows.x), side_information(options.facts, artifact.rows.group_names.size(),
-                                       rows.first_row, rows.x.rows()));
+    const JudgedRows judged = judge.run(rows, options.facts, rows.first_row);
     Packer packer;
     packer.add(uint64_t{rows.x.rows()});
     for (const auto& method : methods) {
-      const MeasuredRegions measured = method->measure(inputs, rows, packer);
+      const MeasuredRegions measured = method->measure(judged, packer);
       if (method != methods.front()) continue;
       sample.measure(rows, measured, packer);
       conditional.measure(rows, measured.regions, packer);
@@ -186,7 +176,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   check_facts(options.facts, done);
   report.level = options.level;
   report.calibration_rows = artifact.rows.count();
-  report.folds = artifact.calibration.folds;
+  report.folds = artifact.method.calibration.value(field::folds);
   for (const auto& method : methods) report.methods.push_back(method->finish());
   MethodResult& main = report.methods.front();
   main.lengths = std::move(sample.lengths);
@@ -194,13 +184,17 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   report.examples = std::move(sample.examples);
   report.response = response_name(artifact, main);
   report.guaranteed_groups = guaranteed_groups(artifact, options, main, report.class_names);
-  report.guaranteed_classes =
-      !report.guaranteed_groups.empty() && artifact.calibration.group == kByLabel;
-  report.candidates = candidates_of(artifact);
-  report.candidates_scored = chosen_by_interval_score(artifact);
-  report.provenance.assign(artifact.provenance.begin(), artifact.provenance.end());
+  report.guaranteed_classes = !report.guaranteed_groups.empty() &&
+                              artifact.method.calibration.value(field::group) == kByLabel;
+  if (artifact.tried) add_candidates(*artifact.tried, report);
+  const std::map<std::string, std::string> facts = artifact.facts();
+  report.provenance.assign(facts.begin(), facts.end());
   report.notes = level_warnings(artifact, options.level);
-  if (const auto warning = same.warning()) report.notes.push_back(*warning);
+  if (same.same()) {
+    report.notes.push_back(
+        "these are the calibration rows: their SHA-256 is that of the rows this predictor was "
+        "calibrated on, so coverage here says nothing about new rows");
+  }
   for (const std::string& warning : source.warnings()) report.notes.push_back(warning);
   return report;
 }

@@ -1,6 +1,6 @@
 // Evaluation of a calibrated predictor on a stream of rows with known answers: intervals, sets of
 // labels, and images of pixels alike.
-// Tested by tests/pipeline/evaluate_test.cc.
+// Tested by tests/evaluate/evaluate_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "fcp/calibration/artifact.h"
-#include "fcp/conformal/level.h"
+#include "fcp/data/images/image_transform.h"
 #include "fcp/data/rows.h"
-#include "fcp/evaluation/evaluation_report.h"
-#include "fcp/images/image_transform.h"
-#include "fcp/pipeline/context.h"
-#include "fcp/pipeline/row_facts.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
+#include "fcp/level.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/context.h"
+#include "fcp/predictor/row_facts.h"
 
 namespace fcp {
 
@@ -44,8 +44,8 @@ struct EvaluateOptions {
 };
 
 // Coverage, lengths or sizes, and what the report shows, at one level. Ranks share the rows; the
-// report is on rank 0, and the same for any number of ranks. A SegmentationRows is evaluated image
-// by image, whatever else row by row.
+// report is on rank 0, and the same for any number of ranks. Rows with segmentation() are
+// evaluated image by image, whatever else row by row.
 EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source,
                           const EvaluateOptions& options, const Context& context);
 

@@ -4,38 +4,14 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/interval.h"
-#include "fcp/evaluation/interval_evaluation.h"
-#include "fcp/pipeline/method_evaluator.h"
-#include "fcp/pipeline/open_data.h"
-#include "fcp/pipeline/region_tensors.h"
+#include "fcp/evaluate/measures/interval_evaluation.h"
+#include "fcp/evaluate/method_evaluator.h"
+#include "fcp/interval.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/region_tensors.h"
 
 namespace fcp {
 namespace {
-
-// Intervals and truths where plain code can read them.
-struct HostIntervals {
-  HostIntervals(const Rows& rows, const Regions& regions)
-      : lower(host_doubles(regions.lower)),
-        upper(host_doubles(regions.upper)),
-        truth(host_doubles(view(rows.y))) {
-    if (regions.parts.defined()) parts = host_doubles(regions.parts);
-  }
-
-  uint64_t outputs() const { return static_cast<uint64_t>(lower.size(1)); }
-  IntervalBatch batch() const {
-    IntervalBatch batch;
-    batch.lower = numbers(lower);
-    batch.upper = numbers(upper);
-    batch.truth = numbers(truth);
-    if (!parts.defined()) return batch;
-    batch.parts = numbers(parts);
-    batch.part_count = static_cast<size_t>(parts.size(2));
-    return batch;
-  }
-
-  torch::Tensor lower, upper, truth, parts;
-};
 
 // Whether the first interval of a row, or a part of the union in its place, holds the truth.
 bool holds(const Regions& regions, int64_t row, double truth) {
@@ -65,7 +41,7 @@ class IntervalMethod : public MethodEvaluator {
       interval.at_levels.push_back(
           {{first(at.lower), first(at.upper)}, holds(at, row, interval.truth)});
     }
-    std::string name = method_.source.row_name(rows.first_row + i);
+    std::string name = rows.name(i);
     if (name.empty()) name = concat("row ", rows.first_row + i);
     const bool covered = holds(regions, row, interval.truth);
     return {.name = std::move(name), .covered = covered, .region = std::move(interval)};
@@ -77,13 +53,9 @@ class IntervalMethod : public MethodEvaluator {
   }
 
  protected:
-  torch::Tensor truth_of(const Rows& rows) const override {
-    return view(rows.y).to(torch::kDouble);
-  }
-
-  void measure_regions(const TestInputs&, const Rows& rows, const Regions& regions,
+  void measure_regions(const JudgedRows& rows, const Regions& regions,
                        Packer& packer) const override {
-    const HostIntervals host(rows, regions);
+    const HostIntervals host(rows.truth, regions);
     for (const torch::Tensor& part :
          {host.lower, host.upper, host.truth, host_doubles(regions.prediction)}) {
       packer.add(numbers(part));
@@ -94,7 +66,7 @@ class IntervalMethod : public MethodEvaluator {
   }
 
   LevelSums sums_at(const Rows& rows, const Regions& regions) const override {
-    const HostIntervals host(rows, regions);
+    const HostIntervals host(view(rows.y), regions);
     return level_sums(host.batch(), host.outputs());
   }
 

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/evaluation/set_evaluation.h"
-#include "fcp/images/image.h"
-#include "fcp/pipeline/method_evaluator.h"
-#include "fcp/pipeline/open_data.h"
-#include "fcp/pipeline/region_tensors.h"
-#include "fcp/scores/labels.h"
+#include "fcp/data/images/image.h"
+#include "fcp/evaluate/measures/set_evaluation.h"
+#include "fcp/evaluate/method_evaluator.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/region_tensors.h"
 
 namespace fcp {
 namespace {
@@ -21,8 +21,8 @@ constexpr char kForeignName[] = "(none of the classes)";
 class TopCounter {
  public:
   explicit TopCounter(const EvaluatedMethod& method)
-      : head_(
-            logit_head(method.predictor.predictor().shared_head(), method.artifact.score.output)) {}
+      : head_(logit_head(method.judge.predictor().predictor().shared_head(),
+                         method.artifact().method.score.output)) {}
 
   void measure(const torch::Tensor& features, const torch::Tensor& truth, Packer& packer) const {
     const torch::Tensor ranks = label_ranks(logits_of(head_, features));
@@ -83,7 +83,7 @@ class LabelMethod : public MethodEvaluator {
     const size_t truth = foreign ? names.size() : static_cast<size_t>(rows.y.values[i]);
     const auto predicted = regions.prediction[row][0].item<int64_t>();
     Example example;
-    example.name = method_.source.row_name(rows.first_row + i);
+    example.name = rows.name(i);
     if (example.name.empty()) example.name = concat("row ", rows.first_row + i);
     example.covered = !foreign && members[row][static_cast<int64_t>(truth)].item<bool>();
     if (method_.options.images) {
@@ -96,16 +96,14 @@ class LabelMethod : public MethodEvaluator {
   }
 
  protected:
-  torch::Tensor truth_of(const Rows& rows) const override { return view(rows.y); }
-
-  void measure_regions(const TestInputs& inputs, const Rows& rows, const Regions& regions,
+  void measure_regions(const JudgedRows& rows, const Regions& regions,
                        Packer& packer) const override {
     const torch::Tensor members = host_members(regions);
     packer.add(std::span(reinterpret_cast<const uint8_t*>(members.data_ptr<bool>()),
                          static_cast<size_t>(members.numel())));
-    packer.add(host_labels(view(rows.y)));
+    packer.add(host_labels(rows.truth));
     packer.add(host_labels(regions.prediction));
-    if (top_) top_->measure(inputs.features, view(rows.y), packer);
+    if (top_) top_->measure(rows.inputs.features, rows.truth, packer);
   }
 
   void take_regions(Unpacker& unpacker, std::span<const int64_t> groups) override {

@@ -13,23 +13,24 @@
 #include <string>
 #include <vector>
 
-#include "fcp/calibration/tensor_predictor.h"
+#include "fcp/data/images/image_transform.h"
 #include "fcp/data/rows.h"
 #include "fcp/distributed/packing.h"
-#include "fcp/evaluation/evaluation_report.h"
-#include "fcp/images/image_transform.h"
-#include "fcp/pipeline/evaluate.h"
+#include "fcp/evaluate/evaluate.h"
+#include "fcp/evaluate/judge.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
 
 namespace fcp {
 
 // Whose regions are evaluated, on which rows. What is referred to must outlive the evaluator.
 struct EvaluatedMethod {
-  const CalibrationArtifact& artifact;
-  const TensorPredictor& predictor;
+  const Judge& judge;
   const RowSource& source;
   const EvaluateOptions& options;
   const std::vector<std::string>& class_names;  // empty for intervals
   bool main = true;                             // not the plain score beside it
+
+  const CalibrationArtifact& artifact() const { return judge.artifact(); }
 };
 
 // The regions of a batch at the level of the report and, where they are asked for, at others.
@@ -43,9 +44,9 @@ class MethodEvaluator {
   explicit MethodEvaluator(const EvaluatedMethod& method);
   virtual ~MethodEvaluator() = default;
 
-  // Packs what take() needs of these rows and returns their regions. An Error names a row whose
-  // answer is not a number.
-  MeasuredRegions measure(const TestInputs& inputs, const Rows& rows, Packer& packer) const;
+  // Packs what take() needs of these rows, which any judge of the same network ran, and returns
+  // their regions.
+  MeasuredRegions measure(const JudgedRows& rows, Packer& packer) const;
 
   // Groups are given always or never.
   void take(Unpacker& unpacker, std::span<const int64_t> groups);
@@ -60,9 +61,7 @@ class MethodEvaluator {
   virtual std::optional<double> length(const Regions& regions, size_t i) const;
 
  protected:
-  // The truth as the score takes it.
-  virtual torch::Tensor truth_of(const Rows& rows) const = 0;
-  virtual void measure_regions(const TestInputs& inputs, const Rows& rows, const Regions& regions,
+  virtual void measure_regions(const JudgedRows& rows, const Regions& regions,
                                Packer& packer) const = 0;
   virtual void take_regions(Unpacker& unpacker, std::span<const int64_t> groups) = 0;
   virtual void finish_regions(MethodResult& result) const = 0;
@@ -77,17 +76,15 @@ class MethodEvaluator {
   const std::vector<Level> levels_;  // besides the report's own, with that among them; or none
 
  private:
-  void measure_levels(const TestInputs& inputs, const Rows& rows, MeasuredRegions& measured,
-                      Packer& packer) const;
+  void measure_levels(const JudgedRows& rows, MeasuredRegions& measured, Packer& packer) const;
   void finish_levels(MethodResult& result) const;
   bool one_radius() const;
-  bool all_scores() const { return method_.artifact.rows.levels.empty(); }
+  bool all_scores() const { return method_.artifact().rows.levels.empty(); }
 
   // Rows within the radius of each level of the curve: by their scores where one radius holds for
   // all rows, by their p-values where it does not; where the radii of some levels alone are kept,
   // for each of these.
-  std::vector<uint64_t> count_batch(const TestInputs& inputs, const torch::Tensor& truth,
-                                    const Conformity& judged) const;
+  std::vector<uint64_t> count_batch(const JudgedRows& rows, const Conformity& judged) const;
   bool by_scores() const { return curve_of_scores() && one_radius(); }
 
   const std::vector<double> radii_;  // of the curve's levels, where one holds for all rows
@@ -99,10 +96,10 @@ class MethodEvaluator {
 
 std::unique_ptr<MethodEvaluator> make_interval_evaluator(const EvaluatedMethod& method);
 std::unique_ptr<MethodEvaluator> make_label_evaluator(const EvaluatedMethod& method);
-// `method.source` is a SegmentationRows.
+// `method.source` has segmentation().
 std::unique_ptr<MethodEvaluator> make_pixel_evaluator(const EvaluatedMethod& method);
 
-// Whichever of them the artifact asks for.
+// Whichever of them the rows and the artifact ask for.
 std::unique_ptr<MethodEvaluator> make_evaluator(const EvaluatedMethod& method);
 
 // The plain score that the predictor's own is compared with, on the same rows: calibrated by split.

@@ -2,15 +2,27 @@
 #include <span>
 #include <utility>
 
-#include "fcp/evaluation/pixel_evaluation.h"
-#include "fcp/images/heat_map.h"
-#include "fcp/pipeline/method_evaluator.h"
-#include "fcp/pipeline/open_data.h"
-#include "fcp/pipeline/pixel_pictures.h"
-#include "fcp/pipeline/region_tensors.h"
-#include "fcp/pipeline/segmentation_rows.h"
+#include "fcp/data/images/heat_map.h"
+#include "fcp/data/images/segmentation.h"
+#include "fcp/evaluate/measures/pixel_evaluation.h"
+#include "fcp/evaluate/method_evaluator.h"
+#include "fcp/predictor/pixel_pictures.h"
+#include "fcp/predictor/region_tensors.h"
 
 namespace fcp {
+
+template <typename Archive>
+void visit_fields(Archive& archive, MeanSums& sums) {
+  archive(sums.sum, sums.count);
+}
+
+template <typename Archive>
+void visit_fields(Archive& archive, ImageFigures& figures) {
+  archive(figures.pixels, figures.pixels_in, figures.values_in, figures.weighted_length,
+          figures.boundary, figures.inside, figures.boundary_uncertainty,
+          figures.inside_uncertainty);
+}
+
 namespace {
 
 // `y` is the image's row: labels of pixels, or the target of bands.
@@ -38,52 +50,26 @@ ImageFigures image_figures(const SegmentImage& image, std::span<const float> y,
                       channels);
 }
 
-void pack_figures(const ImageFigures& figures, Packer& packer) {
-  std::vector<uint64_t> counts = {figures.pixels, figures.pixels_in};
-  std::vector<double> values = {figures.values_in, figures.weighted_length};
-  for (const MeanSums& sums : {figures.boundary, figures.inside, figures.boundary_uncertainty,
-                               figures.inside_uncertainty}) {
-    counts.push_back(sums.count);
-    values.push_back(sums.sum);
-  }
-  packer.add(counts);
-  packer.add(values);
-}
-
-ImageFigures unpack_figures(Unpacker& unpacker) {
-  const std::vector<uint64_t> counts = unpacker.numbers<uint64_t>();
-  const std::vector<double> values = unpacker.numbers<double>();
-  ImageFigures figures;
-  figures.pixels = counts.at(0);
-  figures.pixels_in = counts.at(1);
-  figures.values_in = values.at(0);
-  figures.weighted_length = values.at(1);
-  MeanSums* const sums[] = {&figures.boundary, &figures.inside, &figures.boundary_uncertainty,
-                            &figures.inside_uncertainty};
-  for (size_t i = 0; i < 4; ++i) *sums[i] = {values.at(2 + i), counts.at(2 + i)};
-  return figures;
-}
-
 class PixelMethod : public MethodEvaluator {
  public:
   explicit PixelMethod(const EvaluatedMethod& method)
       : MethodEvaluator(method),
-        images_(dynamic_cast<const SegmentationRows&>(method.source)),
-        evaluator_(method.artifact.score.pixels, predicts_labels(method.artifact.score.name)) {}
+        task_(*method.source.segmentation()),
+        evaluator_(method.artifact().method.score.pixels,
+                   method.artifact().method.score.traits().labels) {}
 
   Example example(const Rows& rows, const MeasuredRegions& measured, size_t i) const override {
-    const SegmentImage& image = images_.images().at(i);
-    const SegmentTask& task = images_.task();
+    const SegmentImage& image = *rows.images.at(i);
     const Regions own = region_of_row(measured.regions, i);
-    const ImageFigures figures = image_figures(image, rows.y.row(i), own, task);
+    const ImageFigures figures = image_figures(image, rows.y.row(i), own, task_);
     const auto coloured = [&](const Image& classes) {
       return encode_png(colour_labels(classes, method_.class_names));
     };
     PixelExample pixels{figures.pixel_share(), static_cast<size_t>(image.image.height),
-                        static_cast<size_t>(image.image.width), pixel_uncertainty(own, task)};
+                        static_cast<size_t>(image.image.width), pixel_uncertainty(own, task_)};
     pixels.truth = coloured(image.labels);
-    pixels.prediction = coloured(predicted_classes(image.image, own, task));
-    pixels.missed = encode_png(mark_pixels(image.image, missed_pixels(own, rows.y.row(i), task)));
+    pixels.prediction = coloured(predicted_classes(image.image, own, task_));
+    pixels.missed = encode_png(mark_pixels(image.image, missed_pixels(own, rows.y.row(i), task_)));
     return {.name = image.name,
             .png = encode_png(image.image),
             .covered = evaluator_.covers(figures),
@@ -91,26 +77,24 @@ class PixelMethod : public MethodEvaluator {
   }
 
  protected:
-  torch::Tensor truth_of(const Rows& rows) const override { return view(rows.y); }
-
-  void measure_regions(const TestInputs&, const Rows& rows, const Regions& regions,
+  void measure_regions(const JudgedRows& rows, const Regions& regions,
                        Packer& packer) const override {
-    for (size_t i = 0; i < rows.x.rows(); ++i) {
-      packer.add(images_.images().at(i).name);
-      pack_figures(image_figures(images_.images()[i], rows.y.row(i), region_of_row(regions, i),
-                                 images_.task()),
-                   packer);
+    for (size_t i = 0; i < rows.count(); ++i) {
+      const SegmentImage& image = *rows.rows.images.at(i);
+      packer(image.name,
+             image_figures(image, rows.rows.y.row(i), region_of_row(regions, i), task_));
     }
-    packer.add(std::string());  // no image has this name: the end
+    packer(std::string());  // no image has this name: the end
   }
 
   void take_regions(Unpacker& unpacker, std::span<const int64_t>) override {
     for (std::string name; !(name = unpacker.text()).empty();) {
-      const ImageFigures figures = unpack_figures(unpacker);
+      ImageFigures figures;
+      unpacker(figures);
       evaluator_.add(figures);
       if (method_.options.on_image) {
         method_.options.on_image(
-            {name, method_.artifact.score.name, evaluator_.covers(figures), figures});
+            {name, method_.artifact().method.score.name(), evaluator_.covers(figures), figures});
       }
     }
   }
@@ -122,7 +106,7 @@ class PixelMethod : public MethodEvaluator {
   bool has_curve() const override { return false; }
 
  private:
-  const SegmentationRows& images_;
+  const SegmentTask& task_;
   PixelEvaluator evaluator_;
 };
 

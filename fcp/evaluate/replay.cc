@@ -1,20 +1,21 @@
-#include "fcp/pipeline/replay.h"
+#include "fcp/evaluate/replay.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/interrupt.h"
-#include "fcp/calibration/kept_levels.h"
+#include "fcp/base/infinity.h"
+#include "fcp/base/times.h"
 #include "fcp/data/csv_column.h"
+#include "fcp/evaluate/judge.h"
+#include "fcp/methods/calibrations/kept_levels.h"
 #include "fcp/monitoring/periods.h"
-#include "fcp/pipeline/answers.h"
-#include "fcp/pipeline/coverage_counts.h"
-#include "fcp/pipeline/replay_adapter.h"
+#include "fcp/monitoring/score_window.h"
+#include "fcp/predictor/region_tensors.h"
+#include "fcp/predictor/shared_batches.h"
 
 namespace fcp {
 namespace {
@@ -59,22 +60,23 @@ std::optional<Drift> start_drift(const RowSource& source, const ReplayOptions& o
     fail("the reference rows have ", element_count(options.reference->row_shape()),
          " numbers, the log's ", row_size);
   }
-  for (Rows rows; options.reference->next(context.batch_for(*options.reference), rows);) {
-    check_interrupted();
+  Context quiet = context;
+  quiet.observer = silent_observer();
+  each_batch(*options.reference, quiet, "reference", [&](const Rows& rows) {
     for (size_t i = 0; i < rows.x.rows(); ++i) drift.add_reference(rows.x.row(i));
-  }
+  });
   return drift;
 }
 
 // Where groups are the labels themselves, a row's group is its truth; one that is none of the
 // classes is infinitely strange in any of them.
-int64_t group_of(const CalibrationArtifact& artifact, const TestInputs& inputs, const Rows& rows,
-                 size_t i) {
-  if (artifact.calibration.name != "grouped") return 0;
-  if (artifact.calibration.group == kByLabel) {
-    return std::isinf(rows.y.values[i]) ? 0 : static_cast<int64_t>(rows.y.values[i]);
+int64_t group_of(const CalibrationArtifact& artifact, const JudgedRows& judged, size_t i) {
+  if (!artifact.method.calibration.traits().by_group) return 0;
+  if (artifact.method.calibration.value(field::group) == kByLabel) {
+    const float label = judged.rows.y.values[i];
+    return std::isinf(label) ? 0 : static_cast<int64_t>(label);
   }
-  return inputs.groups[i];
+  return judged.inputs.groups[i];
 }
 
 std::string shown_group(const RowGroups& shown, size_t row) {
@@ -89,40 +91,93 @@ void add_times(const std::vector<std::string>& times, MonitorReport& report) {
   }
 }
 
+// What is known of row `row` alone.
+TestInputs one_row(const TestInputs& rows, int64_t row) {
+  const auto at = static_cast<size_t>(row);
+  TestInputs one{rows.features.narrow(0, row, 1), {}, {}};
+  if (!rows.groups.empty()) one.groups = {rows.groups[at]};
+  if (!rows.weights.empty()) one.weights = {rows.weights[at]};
+  if (!rows.keys.empty()) one.keys = {rows.keys[at]};
+  return one;
+}
+
+// Regions whose level follows the truths: from the scores of rows in order to a radius for each.
+class ReplayAdapter {
+ public:
+  // window: radii are those of the last so many scores; 0: of the artifact's. A window needs split
+  // calibration of a score with one side.
+  ReplayAdapter(const Judge& judge, const ReplayOptions& options)
+      : judge_(judge), level_(options.monitor.level, *options.adapt) {
+    if (options.window == 0) return;
+    const CalibrationArtifact& artifact = judge.artifact();
+    if (!artifact.method.calibration.traits().one_radius || artifact.rows.sides != 1) {
+      fail_option("window", "applies only to split calibration of a score with one side, found ",
+                  artifact.method.calibration.name(), " of ", artifact.rows.sides);
+    }
+    window_.emplace(artifact.rows.scores, options.window, options.monitor.seed);
+  }
+
+  // The rows in order, each judged before its truth is learned from.
+  std::vector<AdaptedRow> take(const TestInputs& rows, const Conformity& judged) {
+    std::vector<AdaptedRow> adapted(judged.p_values.size());
+    std::vector<torch::Tensor> radii;
+    for (size_t i = 0; i < adapted.size(); ++i) {
+      const double level = level_.level();
+      const double p = window_ ? window_->p_value(judged.scores[i]) : judged.p_values[i];
+      radii.push_back(radii_at(rows, static_cast<int64_t>(i), level));
+      adapted[i].level = level;
+      adapted[i].covered = p > level;
+      level_.see(p);
+      if (window_) window_->add(judged.scores[i]);
+    }
+    const std::vector<double> sizes =
+        region_sizes(judge_.score().region(rows.features, torch::cat(radii)));
+    for (size_t i = 0; i < adapted.size(); ++i) adapted[i].size = sizes[i];
+    return adapted;
+  }
+
+ private:
+  torch::Tensor radii_at(const TestInputs& rows, int64_t row, double level) const {
+    if (window_) return torch::full({1, 1}, window_->radius(level), torch::kDouble);
+    const TestInputs one = one_row(rows, row);
+    const bool inside = level > 0 && level < 1;
+    const torch::Tensor radii =
+        host_doubles(judge_.predictor().calibration().radii(one, Level(inside ? level : 0.5)));
+    return inside ? radii : torch::full_like(radii, level <= 0 ? kInfinity : -kInfinity);
+  }
+
+  const Judge& judge_;
+  AdaptiveLevel level_;
+  std::optional<ScoreWindow> window_;
+};
+
 class Replayer {
  public:
   Replayer(const CalibrationArtifact& artifact, const RowSource& source,
            const ReplayOptions& options, const Context& context)
-      : artifact_(artifact),
-        source_(source),
-        options_(options),
+      : options_(options),
         periods_(options, source),
-        predictor_(artifact, context.device),
+        judge_(artifact, context.device),
         monitor_(options.monitor, monitored_calibration(artifact),
                  start_drift(source, options, context)) {
-    if (!options.adapt) return;
-    adapter_.emplace(artifact, predictor_, options.monitor.level, *options.adapt, options.window,
-                     options.monitor.seed);
+    if (options.adapt) adapter_.emplace(judge_, options);
   }
 
   void take(const Rows& rows) {
-    const size_t first = monitor_.rows(), count = rows.x.rows();
+    const size_t first = monitor_.rows();
     const Level& level = options_.monitor.level;
-    const TestInputs inputs = predictor_.describe(
-        view(rows.x),
-        side_information(options_.facts, artifact_.rows.group_names.size(), first, count));
-    const torch::Tensor truth = view(rows.y);
-    const Conformity judged = judge_numbers(predictor_, inputs, truth, source_, rows.first_row);
-    const std::vector<bool> in =
-        within_radii(predictor_, inputs, truth, judged.scores, level, artifact_.score.paper);
-    const std::vector<double> sizes = region_sizes(predictor_.region(inputs, level));
-    const auto adapted = adapter_ ? adapter_->take(inputs, judged) : std::vector<AdaptedRow>();
-    const auto sides = static_cast<size_t>(predictor_.score().sides());
-    for (size_t i = 0; i < count; ++i) {
-      const MonitoredRow row{.scores = std::span(judged.scores).subspan(i * sides, sides),
+    const JudgedRows judged = judge_.run(rows, options_.facts, first);
+    const Conformity found = judge_.judge(judged);
+    const std::vector<bool> in = judge_.within(judged, found.scores, level);
+    const std::vector<double> sizes = region_sizes(judge_.predictor().region(judged.inputs, level));
+    const auto adapted =
+        adapter_ ? adapter_->take(judged.inputs, found) : std::vector<AdaptedRow>();
+    const auto sides = static_cast<size_t>(judge_.score().sides());
+    for (size_t i = 0; i < judged.count(); ++i) {
+      const MonitoredRow row{.scores = std::span(found.scores).subspan(i * sides, sides),
                              .covered = in[i],
                              .size = sizes[i],
-                             .group = group_of(artifact_, inputs, rows, i),
+                             .group = group_of(judge_.artifact(), judged, i),
                              .shown = shown_group(options_.facts.shown, first + i),
                              .x = rows.x.row(i)};
       monitor_.take(row, periods_.of(first + i),
@@ -139,11 +194,9 @@ class Replayer {
   }
 
  private:
-  const CalibrationArtifact& artifact_;
-  const RowSource& source_;
   const ReplayOptions& options_;
   ReplayPeriods periods_;
-  TensorPredictor predictor_;
+  Judge judge_;
   Monitor monitor_;
   std::optional<ReplayAdapter> adapter_;
 };
@@ -177,18 +230,18 @@ MonitoredCalibration monitored_calibration(const CalibrationArtifact& artifact) 
   if (const auto missing = missing_scores(artifact.rows.levels)) {
     fail(*missing, "; monitoring needs all scores");
   }
-  const CalibrationOptions& options = artifact.calibration;
-  if (options.name == kCrossScore) {
+  const CalibrationOptions& options = artifact.method.calibration;
+  if (options.traits().made_by_fit) {
     fail(
         "the predictor is calibrated by its training rows (cross), with which the scores of a log ",
         "are not exchangeable; run fcp calibrate on it with the score auto and rows of their own");
   }
   const CalibrationScores& rows = artifact.rows;
-  const bool grouped = options.name == "grouped";
+  const bool grouped = options.traits().by_group;
   const auto sides = static_cast<size_t>(rows.sides);
   MonitoredCalibration monitored;
-  monitored.exchangeable = options.name != "weighted";
-  monitored.has_law = (options.name == "split" || grouped) && !options.paper;
+  monitored.exchangeable = !options.traits().by_weight;
+  monitored.has_law = (options.traits().one_radius || grouped) && !options.paper;
   if (grouped) monitored.groups = rows.group_names;
   monitored.scores.resize(grouped ? rows.group_names.size() : 1,
                           std::vector<std::vector<double>>(sides));
@@ -203,12 +256,7 @@ MonitorReport replay(const CalibrationArtifact& artifact, RowSource& source,
                      const ReplayOptions& options, const Context& context) {
   torch::NoGradGuard no_grad;
   Replayer replayer(artifact, source, options, context);
-  Stage stage(context, "monitor", source.size().value_or(0));
-  for (Rows rows; source.next(context.batch_for(source), rows);) {
-    check_interrupted();
-    replayer.take(rows);
-    stage.advance(rows.x.rows());
-  }
+  each_batch(source, context, "monitor", [&](const Rows& rows) { replayer.take(rows); });
   return replayer.finish();
 }
 

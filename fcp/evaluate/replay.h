@@ -1,6 +1,6 @@
 // A log of rows with truths, in the order of time, replayed through a calibrated predictor and its
 // monitor: what `fcp monitor` does, and what a server does live.
-// Tested by tests/pipeline/replay_test.cc, tests/cli/test_monitor.py.
+// Tested by tests/evaluate/replay_test.cc, tests/cli/test_monitor.py.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "fcp/calibration/artifact.h"
 #include "fcp/data/rows.h"
 #include "fcp/monitoring/adaptive_level.h"
 #include "fcp/monitoring/monitor.h"
-#include "fcp/pipeline/context.h"
-#include "fcp/pipeline/row_facts.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/context.h"
+#include "fcp/predictor/row_facts.h"
 
 namespace fcp {
 

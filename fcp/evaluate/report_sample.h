@@ -1,16 +1,19 @@
 // A uniform sample of the rows of a stream, to be shown (Vitter's algorithm R), drawn by several
 // ranks alike: which rows are drawn follows from their numbers alone. A rank draws for all rows,
 // and makes the examples of its own. Several samples of different sizes are drawn side by side.
+// Tested by tests/evaluate/evaluate_test.cc.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "fcp/base/random.h"
 #include "fcp/distributed/packing.h"
-#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
+#include "fcp/evaluate/method_evaluator.h"
 
 namespace fcp {
 
@@ -37,14 +40,43 @@ class RowSampler {
   size_t drawn_ = 0;
 };
 
-void pack_example(const Example& example, Packer& packer);
-Example unpack_example(Unpacker& unpacker);
+// An item of a row that was drawn.
+template <typename Item>
+struct Drawn {
+  uint64_t place = 0;  // in the sample
+  Item item{};
+};
 
-// Puts an item where it was drawn to, in place of the one before it.
-template <typename T>
-void put_drawn(std::vector<T>& sample, size_t place, T item) {
-  if (place >= sample.size()) sample.resize(place + 1);
-  sample[place] = std::move(item);
+template <typename Archive, typename Item>
+void visit_fields(Archive& archive, Drawn<Item>& drawn) {
+  archive(drawn.place, drawn.item);
 }
+
+// Puts items where they were drawn to, in place of those before them.
+template <typename Item>
+void put_drawn(std::vector<Item>& sample, std::vector<Drawn<Item>> drawn) {
+  for (Drawn<Item>& one : drawn) {
+    if (one.place >= sample.size()) sample.resize(one.place + 1);
+    sample[one.place] = std::move(one.item);
+  }
+}
+
+// The rows that the report shows and, of intervals, a larger sample of their lengths.
+class ReportSample {
+ public:
+  // `images`: of pixels, shown from the first on.
+  ReportSample(const MethodEvaluator& method, const EvaluateOptions& options, bool labels,
+               bool images, uint64_t seed);
+
+  void measure(const Rows& rows, const MeasuredRegions& measured, Packer& packer);
+  void take(Unpacker& unpacker);
+
+  std::vector<Example> examples;
+  std::vector<double> lengths;
+
+ private:
+  const MethodEvaluator& method_;
+  RowSampler sampler_;
+};
 
 }  // namespace fcp

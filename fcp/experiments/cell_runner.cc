@@ -14,7 +14,7 @@
 #include "fcp/base/blas_threads.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
-#include "fcp/pipeline/context.h"
+#include "fcp/predictor/context.h"
 #include "fcp/report/json.h"
 
 namespace fcp {

@@ -11,16 +11,16 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/label_selection.h"
+#include "fcp/calibrate/label_options.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/evaluation/set_evaluation.h"
+#include "fcp/evaluate/measures/set_evaluation.h"
 
 namespace fcp {
 namespace {
 
 constexpr int64_t kRowsOfAStream = 1000;  // scored and predicted at a time
 
-struct Halving {
+struct HalvedRows {
   LabelledFeatures selection, calibration, test;
 };
 
@@ -32,7 +32,8 @@ LabelledFeatures rows_at(const ClassificationData& data, const std::vector<size_
   return {data.features.index_select(0, index), data.labels.index_select(0, index).unsqueeze(1)};
 }
 
-Halving halve(const ClassificationData& data, const ClassificationOptions& options, uint64_t seed) {
+HalvedRows halve(const ClassificationData& data, const ClassificationOptions& options,
+                 uint64_t seed) {
   const std::vector<size_t> order =
       Random(seed).permutation(static_cast<size_t>(data.features.size(0)));
   const size_t half = order.size() / 2;
@@ -48,15 +49,15 @@ ScoreOptions chosen_options(const std::string& method, const ClassificationOptio
                             const ClassificationData& data, const LabelledFeatures& selection,
                             const Level& level) {
   const std::shared_ptr<const Network>& head = data.head;
-  ScoreOptions score = options.score;
-  score.name = method.substr(0, method.find('+'));
-  if (method == "lac" || method == "aps" || method == "raps") {
+  ScoreOptions score(method.substr(0, method.find('+')), {.seed = options.seed});
+  if (score.as<FeatureSampledOptions>()) score.own = options.sampled;
+  if (score.find(field::temperature) != nullptr) {
     score = choose_temperature(score, head, selection);
   }
-  if (method == "raps" || method == "feature_margin+rank") {
+  if (score.as<RapsOptions>() || method == "feature_margin+rank") {
     score = choose_rank_term(score, head, selection, level);
   }
-  if (method == "feature_sampled" && score.steps == 0) {
+  if (score.as<FeatureSampledOptions>() && options.sampled.steps == 0) {
     score = choose_sampled_steps(score, head, selection, level);
   }
   return score;
@@ -64,14 +65,14 @@ ScoreOptions chosen_options(const std::string& method, const ClassificationOptio
 
 std::string note_of(const ScoreOptions& score) {
   std::ostringstream note;
-  if (score.name == "lac" || score.name == "aps" || score.name == "raps") {
-    note << "T = " << score.temperature;
+  const double* temperature = score.find(field::temperature);
+  const double* weight = score.find(field::rank_weight);
+  if (temperature != nullptr) note << "T = " << *temperature;
+  if (temperature != nullptr && weight != nullptr) note << ", ";
+  if (weight != nullptr) {
+    note << "rank weight " << *weight << ", free " << score.value(field::rank_free);
   }
-  if (score.name == "raps") note << ", ";
-  if (score.name == "raps" || score.name == "feature_margin") {
-    note << "rank weight " << score.rank_weight << ", free " << score.rank_free;
-  }
-  if (score.name == "feature_sampled") note << "M = " << score.steps;
+  if (const int* steps = score.find(field::steps)) note << "M = " << *steps;
   return note.str();
 }
 
@@ -102,7 +103,7 @@ SetEvaluation streamed_sets(const Score& score, const LabelledFeatures& rows, do
   return evaluator.finish();
 }
 
-void fill_in(ClassificationCell& cell, const std::string& method, const Halving& halving,
+void fill_in(ClassificationCell& cell, const std::string& method, const HalvedRows& halving,
              const ClassificationData& data, const ClassificationOptions& options,
              const Level& level) {
   const ScoreOptions chosen = chosen_options(method, options, data, halving.selection, level);
@@ -118,7 +119,7 @@ void fill_in(ClassificationCell& cell, const std::string& method, const Halving&
     cell.worst_stratum = std::min(cell.worst_stratum, share);
     cell.violation = std::max(cell.violation, std::abs(share - (1 - level.value())));
   }
-  if (obeys_law(chosen)) return;
+  if (chosen.obeys_law()) return;
   const std::vector<double> scores = streamed_scores(*score, halving.test);
   const auto detected =
       std::count_if(scores.begin(), scores.end(), [&](double one) { return one <= radius; });
@@ -139,7 +140,7 @@ std::vector<ClassificationCell> run_classification(const ClassificationData& dat
   const torch::NoGradGuard no_gradients;
   std::vector<ClassificationCell> cells;
   for (uint64_t i = 0; i < options.halvings; ++i) {
-    const Halving halving = halve(data, options, options.score.seed + i);
+    const HalvedRows halving = halve(data, options, options.seed + i);
     for (const Level& level : options.levels) {
       for (const std::string& method : options.methods) {
         ClassificationCell cell;

@@ -14,9 +14,10 @@
 
 #include <torch/types.h>
 
-#include "fcp/conformal/level.h"
-#include "fcp/network/network.h"
-#include "fcp/scores/score.h"
+#include "fcp/level.h"
+#include "fcp/methods/scores/feature_sampled.h"
+#include "fcp/methods/scores/score.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 
@@ -29,10 +30,10 @@ struct ClassificationOptions {
   std::vector<std::string> methods = classification_methods();
   std::vector<Level> levels = {Level(0.1), Level(0.05)};
   uint64_t halvings = 20;
-  double selection_share = 0.2;  // of the calibration half
-  int64_t most_rows = 0;         // of each half; 0: all
-  // norm, bound, steps (0: chosen), step_rate, adam, samples and seed, for the scores they concern.
-  ScoreOptions score = {};
+  double selection_share = 0.2;     // of the calibration half
+  int64_t most_rows = 0;            // of each half; 0: all
+  FeatureSampledOptions sampled{};  // steps 0: chosen
+  uint64_t seed = 0;
 };
 
 // One score at one level on one halving.

@@ -32,7 +32,7 @@ Json run_label_cut(const CellKey& key, const ExperimentOptions& options) {
   labels.methods = {"feature_margin"};
   labels.levels = {Level(options.level.value() / 2)};
   labels.halvings = kCutHalvings;
-  labels.score.seed = options.seed;
+  labels.seed = options.seed;
   Json rows = Json::array();
   for (const ClassificationCell& cell : run_classification(data, labels)) {
     Json row = {

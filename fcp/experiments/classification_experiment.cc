@@ -37,8 +37,8 @@ ClassificationOptions label_options(const CellKey& key, const ExperimentOptions&
   if (key.part == "feature_sampled") {
     labels.halvings = std::max<uint64_t>(1, labels.halvings / kSampledShare);
   }
-  labels.score.seed = options.seed;
-  labels.score.step_rate = options.rate > 0 ? options.rate : sampled_rate(key.set);
+  labels.seed = options.seed;
+  labels.sampled.step_rate = options.rate > 0 ? options.rate : sampled_rate(key.set);
   return labels;
 }
 

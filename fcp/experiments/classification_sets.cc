@@ -9,10 +9,10 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
+#include "fcp/data/images/image_rows.h"
 #include "fcp/data/npy.h"
-#include "fcp/images/image_rows.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/onnx_reader.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/onnx_reader.h"
 
 namespace fcp {
 namespace {

@@ -63,7 +63,7 @@ void add_curve(const PreparedSet& set, const std::string& method, const Regressi
                       {"covered", covered},
                       {"length", counts.length}});
     };
-    if (obeys_law(built.options)) {
+    if (built.options.obeys_law()) {
       add(method, counts.covered);
     } else {
       add(kDetection, counts.detected);

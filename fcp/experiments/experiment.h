@@ -18,7 +18,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 #include "fcp/report/result_section.h"
 
 namespace fcp {

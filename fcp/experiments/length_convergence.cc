@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/conformal/rank.h"
-#include "fcp/evaluation/beta.h"
+#include "fcp/evaluate/measures/beta.h"
 #include "fcp/experiments/registry.h"
 #include "fcp/experiments/result_rows.h"
 #include "fcp/report/result_charts.h"

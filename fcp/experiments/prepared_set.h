@@ -14,7 +14,7 @@
 
 #include "fcp/data/array.h"
 #include "fcp/experiments/experiment.h"
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 #include "fcp/training/loss.h"
 
 namespace fcp {

@@ -9,10 +9,10 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/calibration.h"
-#include "fcp/calibration/selection.h"
-#include "fcp/calibration/surrogate_steps.h"
-#include "fcp/evaluation/interval_evaluation.h"
+#include "fcp/calibrate/choose_cut.h"
+#include "fcp/calibrate/surrogate_steps.h"
+#include "fcp/evaluate/measures/interval_evaluation.h"
+#include "fcp/methods/method.h"
 #include "fcp/report/json.h"
 
 namespace fcp {
@@ -21,21 +21,21 @@ namespace {
 // The official code's step size (it has none for quantiles: there it is the one of surrogate) and,
 // for the synthetic set, its number of steps.
 ScoreOptions surrogate_options(const std::string& set, const std::string& method) {
-  ScoreOptions score;
-  score.name = method == "feature_cqr-paper" ? "feature_cqr" : "surrogate";
-  score.paper = true;
-  score.bound.method = method == "surrogate-crown" ? BoundMethod::kCrown : BoundMethod::kIbp;
-  score.bound.outward = false;
   const bool small = set == "bio" || set == "bike" || set == "synthetic";
-  score.step_rate = small ? 0.001 : 0.01;
-  if (set == "synthetic") score.steps = 80;
+  const double rate = small ? 0.001 : 0.01;
+  const int steps = set == "synthetic" ? 80 : 0;
+  if (method == "feature_cqr-paper") {
+    return FeatureCqrOptions{.steps = steps, .step_rate = rate, .paper = true};
+  }
+  SurrogateOptions score{.steps = steps, .step_rate = rate, .paper = true};
+  if (method == "surrogate-crown") score.bound.method = BoundMethod::kCrown;
   return score;
 }
 
 int steps_for(const PreparedSet& set, const Graph& network, const ScoreOptions& score,
               const std::string& cut) {
   ScoreOptions one = score;
-  one.steps = 1;
+  *one.find(field::steps) = 1;
   const ScoredNetwork predictor(network, one, cut);
   const SplitRows xs = split_rows(set.x_calibration, set.seed);
   const SplitRows ys = split_rows(set.y_calibration, set.seed);
@@ -55,7 +55,7 @@ BuiltScore build_auto(const PreparedSet& set, const Graph& network, const ScoreO
   const Selection selection = select_cut(network, score, xs.slice, ys.slice, options);
   const Candidate& chosen = selection.candidates[selection.chosen];
   return {ScoredNetwork(network, chosen.score, chosen.cut), chosen.score,
-          concat(chosen.cut, ", floor ", chosen.score.floor), xs.rest, ys.rest};
+          concat(chosen.cut, ", floor ", chosen.score.value(field::floor)), xs.rest, ys.rest};
 }
 
 void measure_regions(const Regions& regions, const torch::Tensor& y, const Level& level,
@@ -78,8 +78,7 @@ void measure(const PreparedSet& set, const BuiltScore& built, const Level& level
              RegressionCell& cell) {
   torch::NoGradGuard no_grad;
   const Score& score = built.predictor.score();
-  CalibrationOptions split;
-  split.paper = built.options.paper;
+  const CalibrationOptions split(SplitOptions{}, {.paper = built.options.value(field::paper)});
   CalibrationScores rows;
   rows.sides = score.sides();
   rows.scores = built.calibration_scores();
@@ -87,7 +86,7 @@ void measure(const PreparedSet& set, const BuiltScore& built, const Level& level
   const TestInputs fresh{built.predictor.features(set.x_test), {}, {}};
   const torch::Tensor radii = calibration->radii(fresh, level);
   measure_regions(score.region(fresh.features, radii), set.y_test, level, cell);
-  if (obeys_law(built.options)) return;
+  if (built.options.obeys_law()) return;
   // The paper's code detects strictly.
   const std::vector<double> test = score.score(fresh.features, set.y_test);
   const torch::Tensor scores =
@@ -146,15 +145,15 @@ BuiltScore build_score(const PreparedSet& set, const std::string& method,
   if (quantiles && set.y_test.size(1) != 1) fail("the paper's CQR is for one response");
   const std::shared_ptr<const Graph> network =
       trained_network(set, quantiles ? Loss::kQuantile : Loss::kMse, options.epochs);
-  ScoreOptions score;
-  score.name = method.substr(0, method.find('-'));
-  score.asymmetric = method.ends_with("-asymmetric");
+  ScoreOptions score(method.substr(0, method.find('-')));
+  if (bool* sides = score.find(field::asymmetric)) *sides = method.ends_with("-asymmetric");
   if (method.ends_with("-auto")) return build_auto(set, *network, score, options.level);
   std::string note;
-  if (score.name == "surrogate" || method == "feature_cqr-paper") {
+  if (score.searches() || method == "feature_cqr-paper") {
     score = surrogate_options(set.name, method);
-    if (score.steps == 0) score.steps = steps_for(set, *network, score, options.cut);
-    note = concat("M = ", score.steps);
+    int& steps = *score.find(field::steps);
+    if (steps == 0) steps = steps_for(set, *network, score, options.cut);
+    note = concat("M = ", steps);
   }
   return {ScoredNetwork(*network, score, options.cut), score, note, set.x_calibration,
           set.y_calibration};

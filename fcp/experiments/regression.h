@@ -13,11 +13,11 @@
 
 #include <torch/types.h>
 
-#include "fcp/calibration/scored_network.h"
-#include "fcp/conformal/level.h"
 #include "fcp/experiments/experiment.h"
 #include "fcp/experiments/prepared_set.h"
-#include "fcp/scores/score.h"
+#include "fcp/level.h"
+#include "fcp/methods/method.h"
+#include "fcp/predictor/scored_network.h"
 
 namespace fcp {
 

@@ -9,17 +9,17 @@
 #include <ftw.h>
 #include <nlohmann/json.hpp>
 
+#include "fcp/calibrate/calibrate.h"
+#include "fcp/calibrate/collect_scores.h"
+#include "fcp/data/images/scenes.h"
+#include "fcp/data/images/segmentation_folds.h"
+#include "fcp/evaluate/evaluate.h"
 #include "fcp/experiments/memo.h"
 #include "fcp/experiments/result_rows.h"
-#include "fcp/images/scenes.h"
-#include "fcp/images/segmentation_folds.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/pipeline/calibrate.h"
-#include "fcp/pipeline/channel_weights.h"
-#include "fcp/pipeline/evaluate.h"
-#include "fcp/pipeline/score_rows.h"
-#include "fcp/pipeline/segmentation_rows.h"
-#include "fcp/pipeline/train_segmentation.h"
+#include "fcp/fit/train.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/predictor/segmentation_rows.h"
+#include "fcp/predictor/segmentation_task.h"
 
 namespace fcp {
 namespace {
@@ -114,19 +114,20 @@ CalibrateSettings settings_of(const SegmentMethod& method, const SegmentWorld& w
                               const Context& context) {
   CalibrateSettings settings;
   settings.data_name = "the calibration images";
-  settings.method.score.output = world.task.output;
-  settings.method.score.name = method.score;
-  settings.method.score.pixels = method.pixels;
-  settings.method.score.double_log = true;
+  settings.method.score = method.score;
+  settings.method.set("output", world.task.output);
+  settings.method.set("pixels", method.pixels);
+  settings.method.set("double_log", true);
   if (uses_features(method.score))
     settings.method.cut = std::string("feature");  // its name in both networks
-  if (settings.method.score.name == "surrogate") {
-    settings.method.score.step_rate = 0.1;  // the paper's, as is the number of steps
-    settings.method.steps = 10;
-    settings.method.score.paper = true;
-    settings.method.score.loss_weights =
-        world.weights.empty() ? channel_weights(world.calibration, world.task, context)
-                              : read_channel_weights(world.weights, world.task);
+  if (method.score == SurrogateOptions::kName) {
+    settings.method.set("rate", 0.1);  // the paper's, as is the number of steps
+    settings.method.set("steps", 10);
+    settings.method.set("paper", true);
+    settings.method.set("loss_weights",
+                        world.weights.empty()
+                            ? channel_weights(world.calibration, world.task, context)
+                            : read_channel_weights(world.weights, world.task));
   }
   return settings;
 }
@@ -167,13 +168,13 @@ Json run_segmentation(const CellKey& key, const ExperimentOptions& options, torc
   const CalibrationArtifact artifact =
       calibrate(world.network, rows_to_calibrate, settings_of(method, world, context), context)
           .artifact;
-  const bool sets = predicts_labels(artifact.score.name);
+  const bool sets = artifact.method.score.traits().labels;
   SegmentationRows images(world.test, world.task,
                           sets ? SegmentParts::kLabels : SegmentParts::kTargetAndWeights);
   const EvaluationReport report = evaluate(artifact, images, {.level = options.level}, context);
   SegmentationRows rows_to_test(world.test, world.task, parts);
   const RowScores tested =
-      score_rows(world.network, rows_to_test, artifact.score, artifact.cut, context);
+      score_rows(world.network, rows_to_test, artifact.method.score, artifact.method.cut, context);
   const MethodResult& result = report.methods.front();
   const PixelEvaluation& figures = result.pixels();
   Json row = {{"set", key.set},

@@ -11,13 +11,12 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/calibration.h"
-#include "fcp/calibration/scored_network.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/experiments/selftest_laws.h"
 #include "fcp/experiments/selftest_worlds.h"
-#include "fcp/scores/head_outputs.h"
-#include "fcp/scores/region_measures.h"
+#include "fcp/methods/method.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/predictor/scored_network.h"
 
 namespace fcp {
 namespace {
@@ -29,21 +28,19 @@ constexpr char kUnion[] = "density --union";
 constexpr char kRectifiedResidual[] = "rectified residual";
 
 ScoreOptions score_options(const std::string& name) {
-  if (name == kUnion) return {.name = "density", .level_set = true};
-  if (name == kRectifiedResidual) return {.name = "residual", .rectifier = kRectifierOutput};
-  ScoreOptions options;
-  options.name = name;
-  options.steps = searches_surrogate(options) ? 10 : 0;
-  options.samples = 50;
-  if (name == "raps" || name == "feature_margin") options.rank_weight = 0.1;
+  if (name == kUnion) return DensityOptions{.level_set = true};
+  if (name == kRectifiedResidual) return {ResidualOptions{}, {.rectifier = kRectifierOutput}};
+  ScoreOptions options(name);
+  if (options.searches()) *options.find(field::steps) = 10;
+  if (auto* sampled = options.as<FeatureSampledOptions>()) sampled->samples = 50;
+  if (double* weight = options.find(field::rank_weight)) *weight = 0.1;
   return options;
 }
 
 const Graph& network_for(const SelftestWorld& world, const ScoreOptions& score) {
-  if (predicts_labels(score.name)) return world.logits;
-  if (score.name == "cqr" || score.name == "feature_cqr") return world.quantiles;
-  const bool heads = score.name == "spread" || score.name == "quantiles" ||
-                     score.name == "density" || !score.rectifier.empty();
+  if (score.traits().labels) return world.logits;
+  if (score.find(field::low) != nullptr) return world.quantiles;
+  const bool heads = score.traits().reads_heads || !score.rectifier.empty();
   return heads ? world.heads : world.mean;
 }
 
@@ -53,7 +50,7 @@ struct Scored {
       : name(score_name),
         options(score_options(name)),
         predictor(network_for(world, options), options, "hidden1"),
-        truth(predicts_labels(options.name) ? world.labels : world.truth) {
+        truth(options.traits().labels ? world.labels : world.truth) {
     features = predictor.features(world.x);
     scores = predictor.score().score(features, truth);
     std::vector<double> sorted = scores;
@@ -132,7 +129,7 @@ std::vector<bool> covered_rows(const Scored& scored, const SelftestWorld& world,
                          pick(world.weights, sample.fresh)};
   const torch::Tensor radii = made->radii(fresh, Level(kAlpha));
   torch::Tensor in;
-  if (!obeys_law(scored.options)) {
+  if (!scored.options.obeys_law()) {
     in = torch::tensor(pick(scored.scores, sample.fresh), torch::kDouble) <= radii.select(1, 0);
   } else {
     const Regions regions = score.region(fresh.features, radii);
@@ -191,10 +188,8 @@ SelftestCheck check_one(const SelftestWorld& world, const Scored& scored, const 
     check_interrupted();
     const Sample sample = name == "weighted" ? draw_shifted(world.weights, options, random)
                                              : draw_distinct(world.groups.size(), options, random);
-    CalibrationOptions calibration;
-    calibration.name = name;
-    calibration.bandwidth = 2;
-    calibration.seed = random.bits();
+    CalibrationOptions calibration(name, {.seed = random.bits()});
+    if (double* bandwidth = calibration.find(field::bandwidth)) *bandwidth = 2;
     const std::vector<bool> covered =
         covered_rows(scored, world, sample, calibration, options.spoil);
     check.coverage += share_of(covered) / static_cast<double>(options.replications);

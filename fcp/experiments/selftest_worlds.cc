@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "fcp/base/random.h"
-#include "fcp/network/network.h"
-#include "fcp/scores/head_outputs.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/nn/runtime/network.h"
 #include "fcp/training/export.h"
 #include "fcp/training/mlp.h"
 

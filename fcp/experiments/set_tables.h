@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "fcp/conformal/level.h"
 #include "fcp/experiments/experiment.h"
+#include "fcp/level.h"
 #include "fcp/report/result_section.h"
 
 namespace fcp {

@@ -15,7 +15,7 @@
 #include "fcp/experiments/regression.h"
 #include "fcp/experiments/result_rows.h"
 #include "fcp/experiments/synthetic.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 #include "fcp/report/json.h"
 #include "fcp/training/export.h"
 

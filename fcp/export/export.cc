@@ -7,14 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/scored_network.h"
 #include "fcp/export/intervals.h"
 #include "fcp/export/labels.h"
-#include "fcp/network/half.h"
-#include "fcp/network/input_layout.h"
-#include "fcp/network/ops/types.h"
-#include "fcp/scores/cross_labels.h"
-#include "fcp/scores/head_outputs.h"
+#include "fcp/methods/scores/cross.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/nn/graph/half.h"
+#include "fcp/nn/graph/input_layout.h"
+#include "fcp/nn/ops/types.h"
+#include "fcp/predictor/scored_network.h"
 
 namespace fcp {
 namespace {
@@ -22,54 +22,69 @@ namespace {
 constexpr char kExported[] = "fcp.export";
 
 void check_calibration(const CalibrationArtifact& artifact) {
-  const CalibrationOptions& options = artifact.calibration;
-  if (options.name == "split" || options.name == kCrossScore) return;
-  if (options.name != "grouped") {
-    fail(options.name,
+  const CalibrationOptions& options = artifact.method.calibration;
+  const auto* grouped = options.as<GroupedOptions>();
+  if (grouped == nullptr) {
+    if (options.traits().one_radius || options.traits().made_by_fit) return;
+    fail(options.name(),
          " calibration gives each row a radius of its own from all calibration rows, ",
          "which is not a fixed part of a graph; export takes split");
   }
-  if (options.group != kByPrediction && options.group != kByLabel) {
-    fail("the group of a row is told by '", options.group,
+  if (grouped->by_column()) {
+    fail("the group of a row is told by '", grouped->group,
          "', which is not an input of the network; export takes split");
   }
-  if (!predicts_labels(artifact.score.name)) {
+  if (!artifact.method.score.traits().labels) {
     fail("grouped calibration by label is exported for scores of labels, found ",
-         artifact.score.name);
+         artifact.method.score.name());
   }
 }
 
+// What keeps a score from being a fixed graph, by its options.
+template <typename Options>
+void check_options_of(const Options&, const ScoreOptions&) {}
+
+void check_options_of(const LacOptions&, const ScoreOptions& score) {
+  if (score.pixels == 0) return;
+  fail("sets of labels for every pixel are not exported; calibrate with residual or nested");
+}
+
+void check_options_of(const CrossLabelsOptions&, const ScoreOptions&) {
+  fail("cross calibration of labels is not exported, where equal numbers decide a rank; fit with ",
+       "calibration split to export");
+}
+
+void check_options_of(const DensityOptions& options, const ScoreOptions&) {
+  if (!options.level_set) return;
+  fail("unions of intervals have no fixed number of ends, which is not a fixed graph; calibrate ",
+       "density without union to export");
+}
+
+template <typename Options>
+requires requires(const Options& options) { options.randomized; }
+void check_options_of(const Options& options, const ScoreOptions&) {
+  if (!options.randomized) return;
+  fail(options.kName, " draws a random number from the bytes of each row, for which ONNX has no ",
+       "operator; calibrate with --not-randomized to export");
+}
+
 void check_score(const ScoreOptions& score) {
-  if (searches_surrogate(score)) {
-    fail(score.name, score.name == "feature_cqr" ? " by the paper" : "",
+  const bool cqr_of_features = score.as<FeatureCqrOptions>() != nullptr;
+  if (score.searches()) {
+    fail(score.name(), cqr_of_features ? " by the paper" : "",
          " searches features by gradient descent, which is not a fixed graph; calibrate with ",
-         predicts_labels(score.name) ? "feature_margin" : "nested or linearized", " to export");
+         score.traits().labels ? "feature_margin" : "nested or linearized", " to export");
   }
-  if (score.name == "lac" && score.pixels > 0) {
-    fail("sets of labels for every pixel are not exported; calibrate with residual or nested");
+  if (!score.rectifier.empty() && (cqr_of_features || score.traits().labels)) {
+    fail("rectified ", score.name(),
+         " is not exported; residual, linearized, nested, cqr, spread, quantiles and density are");
   }
-  if (score.name == kCrossLabelScore) {
-    fail(
-        "cross calibration of labels is not exported, where equal numbers decide a rank; fit with ",
-        "calibration split to export");
-  }
-  if (score.name == "density" && score.level_set) {
-    fail("unions of intervals have no fixed number of ends, which is not a fixed graph; calibrate ",
-         "density without union to export");
-  }
-  if (!score.rectifier.empty() && (score.name == "feature_cqr" || predicts_labels(score.name))) {
-    fail("rectified ", score.name, " is not exported; residual, linearized, nested, cqr, spread, ",
-         "quantiles and density are");
-  }
-  const bool bounds = score.name == "nested" || score.name == "feature_cqr";
-  if (bounds && score.bound.method != BoundMethod::kIbp) {
-    fail("bounds by ", bound_name(score.bound.method), " walk backwards from every output, which ",
+  const BoundOptions* bound = score.find(field::bound);
+  if (bound != nullptr && !score.traits().labels && bound->method != BoundMethod::kIbp) {
+    fail("bounds by ", bound_name(bound->method), " walk backwards from every output, which ",
          "is not written as ONNX nodes; calibrate with the bound ibp to export");
   }
-  if ((score.name == "aps" || score.name == "raps") && score.randomized) {
-    fail(score.name, " draws a random number from the bytes of each row, for which ONNX has no ",
-         "operator; calibrate with --not-randomized to export");
-  }
+  std::visit([&](const auto& options) { check_options_of(options, score); }, score.own);
 }
 
 // Without the outputs that the region alone reads, as wide as there are calibration rows.
@@ -165,12 +180,12 @@ std::string export_settings(const CalibrationArtifact& artifact, const ExportOpt
   nlohmann::ordered_json alpha = nlohmann::ordered_json::array();
   for (const Level& level : options.levels) alpha.push_back(level.text());
   const nlohmann::ordered_json json = {{"format", 1},
-                                       {"score", artifact.score.name},
-                                       {"cut", artifact.cut},
-                                       {"calibration", artifact.calibration.name},
+                                       {"score", artifact.method.score.name()},
+                                       {"cut", artifact.method.cut},
+                                       {"calibration", artifact.method.calibration.name()},
                                        {"rows", artifact.rows.count()},
                                        {"alpha", alpha},
-                                       {"provenance", artifact.provenance}};
+                                       {"provenance", artifact.facts()}};
   return json.dump();
 }
 
@@ -189,7 +204,7 @@ std::vector<std::string> export_names(const CalibrationArtifact& artifact,
                                       const ExportOptions& options, const Level& level) {
   const std::string end = options.levels.size() > 1 ? "_" + level.text() : "";
   const std::string& start = options.prefix;
-  if (predicts_labels(artifact.score.name)) return {start + "in_set" + end};
+  if (artifact.method.score.traits().labels) return {start + "in_set" + end};
   return {start + "lower" + end, start + "upper" + end};
 }
 
@@ -198,15 +213,15 @@ Graph export_artifact(const CalibrationArtifact& given, const ExportOptions& opt
   widen_half(artifact.network);
   check_levels(options.levels);
   check_calibration(artifact);
-  check_score(artifact.score);
-  const ScoredNetwork predictor(artifact.network, artifact.score, artifact.cut);
+  check_score(artifact.method.score);
+  const ScoredNetwork predictor(artifact.network, artifact.method.score, artifact.method.cut);
   ExportHead head{predictor.shared_head(), {}};
-  if (uses_features(artifact.score.name)) {
+  if (artifact.method.score.traits().uses_features) {
     head.feature = example_feature(artifact.network, predictor);
   }
   GraphBuilder builder(without_cross_outputs(artifact.network));
   const auto names = [&](size_t i) { return export_names(artifact, options, options.levels[i]); };
-  if (predicts_labels(artifact.score.name)) {
+  if (artifact.method.score.traits().labels) {
     const LabelSets sets = write_label_sets(builder, artifact, head, options.levels);
     for (size_t i = 0; i < options.levels.size(); ++i) {
       const TensorInfo& input = artifact.network.inputs[0];

@@ -36,7 +36,7 @@
 //   feature_margin   every difference z_j − z_k is taken 2d smaller
 //
 // Outputs that are small differences of much larger numbers differ by more than that. Calibration
-// measures by how much (fcp/calibration/rounding.h), and regions are wider by 8 times the largest
+// measures by how much (fcp/predictor/rounding.h), and regions are wider by 8 times the largest
 // difference δ, in proportion more for rows with larger numbers (precision.h):
 //
 //   intervals        each end by δ of the prediction, and what δ of a spread, of quantiles or of a
@@ -52,14 +52,10 @@
 #include <string>
 #include <vector>
 
-#include "fcp/calibration/artifact.h"
+#include "fcp/export.h"
+#include "fcp/predictor/artifact.h"
 
 namespace fcp {
-
-struct ExportOptions {
-  std::vector<Level> levels = {Level(0.1)};  // several: outputs are called lower_0.1, …
-  std::string prefix{};                      // of the names of the new outputs
-};
 
 // An Error says why where the calibration cannot be exported.
 Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& options = {});

@@ -10,24 +10,28 @@
 #include "fcp/export/precision.h"
 #include "fcp/export/quantile_nodes.h"
 #include "fcp/export/slopes.h"
-#include "fcp/network/cut.h"
-#include "fcp/scores/cqr.h"
-#include "fcp/scores/head_outputs.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/rectified.h"
+#include "fcp/methods/scores/cqr.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/methods/scores/rectified.h"
+#include "fcp/nn/graph/cut.h"
 
 namespace fcp {
 namespace {
 
-bool has_quantiles(const ScoreOptions& score) {
-  return score.name == "cqr" || score.name == "feature_cqr";
+// The outputs that are the ends at radius 0: one and the same, or two quantiles.
+QuantileOutputs center_outputs(const ScoreOptions& score, const Network& head) {
+  const std::string* low = score.find(field::low);
+  if (low != nullptr) return quantile_outputs(head, *low, score.value(field::high));
+  const size_t output = output_index(head, score.output);
+  return {output, output};
 }
 
 class IntervalWriter {
  public:
   IntervalWriter(GraphBuilder& builder, const CalibrationArtifact& artifact, const ExportHead& head)
       : builder_(builder),
-        score_(artifact.score),
+        score_(artifact.method.score),
         rounding_(builder, artifact.rounding),
         type_(interval_output(artifact, *head.network).type) {
     const std::shared_ptr<const Network> own = own_head(head.network);
@@ -36,36 +40,20 @@ class IntervalWriter {
     if (!score_.rectifier.empty()) {
       rectifiers_ = head.network->outputs()[output_index(*head.network, score_.rectifier)].shape[1];
     }
-    if (!has_quantiles(score_)) {
-      low_ = high_ = output_index(*own, score_.output);
+    const QuantileOutputs ends = center_outputs(score_, *own);
+    low_ = ends.low;
+    high_ = ends.high;
+    if (low_ == high_) {
       center_ = {outputs[low_].name, outputs[low_].name};
     } else {
-      const QuantileOutputs quantiles = quantile_outputs(*own, score_);
-      low_ = quantiles.low;
-      high_ = quantiles.high;
       check_same_rank(outputs[low_], outputs[high_]);
       const std::vector<std::string> both = {outputs[low_].name, outputs[high_].name};
       center_ = {builder_.add("Min", both), builder_.add("Max", both)};
     }
     center_rounding_ =
         std::max(rounding_.of_output(outputs[low_].name), rounding_.of_output(outputs[high_].name));
-    if (score_.name == kCrossScore) cross_rows_ = static_cast<int64_t>(artifact.rows.count());
-    if (score_.name == "nested" || score_.name == "feature_cqr") {
-      ranges_.emplace(builder_, own, score_, head.feature);
-    } else if (score_.name == "spread") {
-      spread_ = rounded(builder_.add("Max", {as_output(spread_output(score_)), number(0)}),
-                        spread_output(score_));
-    } else if (score_.name == "linearized") {
-      spread_ = write_slopes(builder_, *own, low_, head.feature, score_.norm);
-      const double floor = score_.floor * score_.slope / 2;
-      if (floor > 0) spread_ = builder_.add("Add", {spread_, number(floor)});
-    } else if (score_.name == "quantiles" || score_.name == "density") {
-      grid_ = quantile_grid(outputs[low_], *head.network);
-    } else if (!score_.normalize.empty()) {
-      const TensorInfo& spread = outputs[output_index(*own, score_.normalize)];
-      check_same_rank(outputs[low_], spread);
-      spread_ = rounded(spread.name, spread.name);
-    }
+    const Parts parts{artifact, own, *head.network, head.feature};
+    std::visit([&](const auto& options) { prepare(options, parts); }, score_.own);
   }
 
   Ends write(const std::vector<double>& radius) {
@@ -79,13 +67,65 @@ class IntervalWriter {
   }
 
  private:
+  // What the nodes of a score are made from.
+  struct Parts {
+    const CalibrationArtifact& artifact;
+    const std::shared_ptr<const Network>& own;  // the head without heads on features
+    const Network& head;                        // with them
+    const torch::Tensor& feature;
+  };
+
+  // Of each score: the nodes that all radii have in common.
+  template <typename Options>
+  void prepare(const Options&, const Parts&) {}
+
+  void prepare(const CrossOptions&, const Parts& parts) {
+    cross_rows_ = static_cast<int64_t>(parts.artifact.rows.count());
+  }
+
+  void prepare(const NestedOptions& options, const Parts& parts) {
+    ranges_.emplace(builder_, parts.own, options, parts.feature);
+  }
+
+  void prepare(const FeatureCqrOptions& options, const Parts& parts) {
+    ranges_.emplace(
+        builder_, parts.own,
+        NestedOptions{.norm = options.norm, .bound = options.bound, .scale = options.scale},
+        parts.feature);
+  }
+
+  void prepare(const SpreadOptions& options, const Parts&) {
+    const std::string spread = options.learned_outputs()[0];
+    spread_ = rounded(builder_.add("Max", {as_output(spread), number(0)}), spread);
+  }
+
+  void prepare(const LinearizedOptions& options, const Parts& parts) {
+    spread_ = write_slopes(builder_, *parts.own, low_, parts.feature, options.norm);
+    const double floor = options.floor * options.slope / 2;
+    if (floor > 0) spread_ = builder_.add("Add", {spread_, number(floor)});
+  }
+
+  void prepare(const QuantilesOptions& options, const Parts& parts) {
+    grid_ = quantile_grid(parts, options.learned_outputs()[0]);
+  }
+
+  void prepare(const DensityOptions& options, const Parts& parts) {
+    grid_ = quantile_grid(parts, options.learned_outputs()[0]);
+  }
+
+  void prepare(const ResidualOptions& options, const Parts& parts) {
+    if (options.normalize.empty()) return;
+    const TensorInfo& spread = parts.own->outputs()[output_index(*parts.own, options.normalize)];
+    check_same_rank(parts.own->outputs()[low_], spread);
+    spread_ = rounded(spread.name, spread.name);
+  }
+
   // export.h: each end outwards by ε (|end| + |center|), which leaves infinite ones as they are,
   // and by the rounding of the center.
   Ends with_slack(const Ends& ends) {
-    const double rounding =
-        score_.name == kCrossScore
-            ? std::max(rounding_.of_output(kCrossLowOutput), rounding_.of_output(kCrossHighOutput))
-            : center_rounding_;
+    const double rounding = cross_rows_ > 0 ? std::max(rounding_.of_output(kCrossLowOutput),
+                                                       rounding_.of_output(kCrossHighOutput))
+                                            : center_rounding_;
     const auto slack = [&](const std::string& end, const std::string& center) {
       const std::string size =
           builder_.add("Add", {builder_.add("Abs", {end}), builder_.add("Abs", {center})});
@@ -102,7 +142,7 @@ class IntervalWriter {
   }
 
   Ends at(double radius) {
-    if (score_.name == kCrossScore) return ranked_ends(radius);
+    if (cross_rows_ > 0) return ranked_ends(radius);
     // A score that the other runtime may find larger by so much.
     rounding_.check_radius(radius);
     radius += rounding_.of_scores();
@@ -116,7 +156,8 @@ class IntervalWriter {
   std::shared_ptr<const Network> own_head(const std::shared_ptr<const Network>& head) const {
     std::vector<TensorInfo> outputs;
     for (const TensorInfo& output : head->outputs()) {
-      const bool kept = !is_head_output(output.name) || output.name == score_.normalize;
+      const bool kept =
+          !is_head_output(output.name) || output.name == score_.value(field::normalize);
       if (kept) outputs.push_back(output);
     }
     if (outputs.size() == head->outputs().size()) return head;
@@ -142,8 +183,9 @@ class IntervalWriter {
     return builder_.reshape_rows(cast, std::vector<int64_t>(rank_ - 1, 1));
   }
 
-  QuantileGrid quantile_grid(const TensorInfo& output, const Network& head) const {
-    const TensorInfo& grid = head.outputs()[output_index(head, quantiles_output(score_))];
+  QuantileGrid quantile_grid(const Parts& parts, const std::string& name) const {
+    const TensorInfo& output = parts.own->outputs()[low_];
+    const TensorInfo& grid = parts.head.outputs()[output_index(parts.head, name)];
     int64_t outputs = 1;
     for (size_t i = 1; i < output.shape.size(); ++i) outputs *= output.shape[i];
     if (!output.known_rank || outputs < 1 || !grid.known_rank || grid.shape.size() != 2 ||
@@ -156,11 +198,12 @@ class IntervalWriter {
 
   // The ends of the residual, put on the prediction.
   Ends around_center(double radius) {
-    const bool grown = score_.name == "density";
+    const auto* moved = score_.as<QuantilesOptions>();  // else grown
+    const bool grown = moved == nullptr;
     if (grown && score_.rectifier.empty() && radius >= grown_limit(grid_.quantiles)) {
       return everything();
     }
-    NodeRadius given{radius, "", rectified_by_difference(score_.name)};
+    NodeRadius given{radius, "", score_.traits().negative};
     if (!score_.rectifier.empty()) {
       given.rectifier =
           rounding_.added(builder_.add("Cast", {score_.rectifier}, {{"to", int64_t{11}}}),
@@ -168,12 +211,13 @@ class IntervalWriter {
     }
     grid_.rounding = rounding_.node(rounding_.of_output(grid_.name), 3, torch::kDouble);
     const Ends residual = grown ? write_grown_interval(builder_, grid_, given)
-                                : write_quantile_pair(builder_, grid_, score_.tail, given);
+                                : write_quantile_pair(builder_, grid_, moved->tail, given);
     return {builder_.add("Add", {center_.lower, as_output(residual.lower)}),
             builder_.add("Add", {center_.upper, as_output(residual.upper)})};
   }
 
-  // The (n + 1 − k)-th smallest lower end and the k-th smallest upper one: fcp/scores/cross.h.
+  // The (n + 1 − k)-th smallest lower end and the k-th smallest upper one:
+  // fcp/methods/scores/cross.h.
   Ends ranked_ends(double rank) {
     if (rank > static_cast<double>(cross_rows_)) return everything();
     if (sorted_.lower.empty()) {
@@ -198,12 +242,12 @@ class IntervalWriter {
 
   // center ∓ r, times the spread where there is one.
   Ends margin(double radius) {
-    if (score_.name == "residual" && spread_.empty() && score_.rectifier.empty()) {
+    if (score_.as<ResidualOptions>() && spread_.empty() && score_.rectifier.empty()) {
       rounding_.check_center(radius, center_.lower);
     }
     std::string reach = number(rounded_up(radius));
     if (!score_.rectifier.empty()) {
-      const bool difference = rectified_by_difference(score_.name);
+      const bool difference = score_.traits().negative;
       reach = builder_.add(difference ? "Add" : "Mul", {rectifier(), reach});
     }
     if (!spread_.empty()) reach = builder_.add("Mul", {spread_, reach});
@@ -211,7 +255,7 @@ class IntervalWriter {
             builder_.add("Add", {center_.upper, reach})};
   }
 
-  // As band_score.h says: the outer ends, or for a negative radius the inner ones, on their side of
+  // As nested.h says: the outer ends, or for a negative radius the inner ones, on their side of
   // the prediction.
   Ends band(double radius) {
     for (const size_t output : {low_, high_}) {
@@ -229,13 +273,13 @@ class IntervalWriter {
         shrinks
             ? Ends{extreme("Min", low.upper, high.upper), extreme("Max", low.lower, high.lower)}
             : Ends{extreme("Min", low.lower, high.lower), extreme("Max", low.upper, high.upper)};
-    const double floor = radius * score_.floor * score_.slope / 2;
+    const double floor = radius * score_.value(field::floor) * score_.value(field::slope) / 2;
     if (floor != 0) {
       std::string wider = number(floor);
       if (!score_.rectifier.empty()) wider = builder_.add("Mul", {rectifier(), wider});
       ends = {builder_.add("Sub", {ends.lower, wider}), builder_.add("Add", {ends.upper, wider})};
     }
-    // Weights near the end of single precision make ∞ − ∞ on the way, as in band_score.cc.
+    // Weights near the end of single precision make ∞ − ∞ on the way, as in nested.cc.
     const double infinity = std::numeric_limits<double>::infinity();
     ends = {instead_of_nan(ends.lower, -infinity), instead_of_nan(ends.upper, infinity)};
     return {builder_.add(shrinks ? "Max" : "Min", {ends.lower, center_.lower}),
@@ -286,10 +330,7 @@ class IntervalWriter {
 }  // namespace
 
 TensorInfo interval_output(const CalibrationArtifact& artifact, const Network& head) {
-  const ScoreOptions& score = artifact.score;
-  const size_t index =
-      has_quantiles(score) ? quantile_outputs(head, score).low : output_index(head, score.output);
-  const TensorInfo& output = head.outputs()[index];
+  const TensorInfo& output = head.outputs()[center_outputs(artifact.method.score, head).low];
   if (output.type != torch::kFloat && output.type != torch::kDouble) {
     fail("output '", output.name, "' is ", output.type, ", export needs Float or Double");
   }
@@ -301,7 +342,7 @@ std::vector<Ends> write_intervals(GraphBuilder& builder, const CalibrationArtifa
   IntervalWriter writer(builder, artifact, head);
   std::vector<Ends> intervals;
   for (const Level& level : levels) {
-    const bool crossed = artifact.score.name == kCrossScore;
+    const bool crossed = artifact.method.score.as<CrossOptions>() != nullptr;
     const auto rank = static_cast<double>(conformal_rank(level, artifact.rows.count()));
     intervals.push_back(writer.write(crossed ? std::vector{rank} : artifact.radius(level)));
   }

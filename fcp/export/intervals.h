@@ -3,14 +3,11 @@
 
 #include <vector>
 
-#include "fcp/calibration/artifact.h"
 #include "fcp/export/ranges.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/levels.h"
 
 namespace fcp {
-
-// Balls beyond it may overflow single precision on their way: an infinite interval holds what fcp
-// itself would say.
-constexpr double kLargestBall = 0x1p96;
 
 // The network's part from the feature on, and a feature, [1, …].
 struct ExportHead {

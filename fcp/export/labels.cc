@@ -7,10 +7,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/export/precision.h"
-#include "fcp/scores/feature_margin.h"
-#include "fcp/scores/labels.h"
-#include "fcp/scores/margin_head.h"
-#include "fcp/scores/outputs.h"
+#include "fcp/methods/scores/feature_margin.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/methods/scores/margin_head.h"
+#include "fcp/methods/scores/outputs.h"
 
 namespace fcp {
 namespace {
@@ -24,20 +24,15 @@ class LabelWriter {
   LabelWriter(GraphBuilder& builder, const CalibrationArtifact& artifact, const ExportHead& head)
       : builder_(builder),
         artifact_(artifact),
-        score_(artifact.score),
+        score_(artifact.method.score),
         rounding_(builder, artifact.rounding),
-        logit_head_(logit_head(head.network, artifact.score.output)),
+        logit_head_(logit_head(head.network, artifact.method.score.output)),
         output_(head.network->outputs()[output_index(*head.network, score_.output)].name) {
     const std::string logits = logit_tensor();
     logits_ = builder_.add("Cast", {builder_.reshape_rows(logits, {-1})}, {{"to", kOnnxFloat}});
     wide_ = builder_.add("Cast", {logits_}, {{"to", kOnnxDouble}});
-    if (score_.name == "lac") {
-      scores_ = builder_.add("Sub", {doubles({1}), with_slack(probabilities())});
-    } else if (score_.name == "feature_margin") {
-      scores_ = margins(head.feature);
-    } else {
-      scores_ = running_sums();
-    }
+    scores_ = std::visit([&](const auto& options) { return scores_of(options, head.feature); },
+                         score_.own);
   }
 
   // The logits; where the network has probabilities alone, the nodes that logit_head puts behind
@@ -83,13 +78,33 @@ class LabelWriter {
   }
 
  private:
+  // Of each score, [N, C].
+  template <typename Options>
+  std::string scores_of(const Options& options, const torch::Tensor&) {
+    fail(options.kName, " is not exported");
+  }
+  std::string scores_of(const LacOptions& options, const torch::Tensor&) {
+    const double temperature = options.temperature;
+    return builder_.add("Sub", {doubles({1}), with_slack(probabilities(temperature), temperature)});
+  }
+  std::string scores_of(const ApsOptions& options, const torch::Tensor&) {
+    return running_sums(options.temperature, {});
+  }
+  std::string scores_of(const RapsOptions& options, const torch::Tensor&) {
+    return running_sums(options.temperature, terms(options.rank_weight, options.rank_free));
+  }
+  std::string scores_of(const FeatureMarginOptions& options, const torch::Tensor& feature) {
+    return margins(options, feature);
+  }
+
   bool by_prediction() const {
-    return artifact_.calibration.name == "grouped" && artifact_.calibration.group == kByPrediction;
+    return artifact_.method.calibration.value(field::group) == kByPrediction;
   }
 
   // [1, 1]; class by class [1, C]; by prediction one for each answer, [C].
   torch::Tensor radii_at(const Level& level) const {
-    const auto calibration = make_calibration(artifact_.calibration, artifact_.rows, classes());
+    const auto calibration =
+        make_calibration(artifact_.method.calibration, artifact_.rows, classes());
     TestInputs rows{torch::zeros({1, 1}), {}, {}};
     if (!by_prediction()) return calibration->radii(rows, level).contiguous();
     rows.features = torch::zeros({classes(), 1});
@@ -98,24 +113,22 @@ class LabelWriter {
     return calibration->radii(rows, level).select(1, 0).contiguous();
   }
 
-  std::string probabilities() {
-    const std::string cooled = score_.temperature == 1
-                                   ? wide_
-                                   : builder_.add("Div", {wide_, doubles({score_.temperature})});
+  std::string probabilities(double temperature) {
+    const std::string cooled =
+        temperature == 1 ? wide_ : builder_.add("Div", {wide_, doubles({temperature})});
     return builder_.add("Softmax", {cooled}, {{"axis", int64_t{1}}});
   }
 
   // Shares of probability, [N, C], times exp(3 d / T): export.h says why.
-  std::string with_slack(const std::string& shares) {
-    const double most = kMostRounding * score_.temperature;
+  std::string with_slack(const std::string& shares, double temperature) {
+    const double most = kMostRounding * temperature;
     if (rounding_.of_logits() > most) {
       fail("rounding in single precision changes logits by ",
            rounding_.of_logits() / kRoundingSafety,
            " and another runtime by another part of it, which is not small beside the temperature ",
-           score_.temperature, "; scale the inputs to export");
+           temperature, "; scale the inputs to export");
     }
-    const std::string part =
-        builder_.add("Mul", {logit_rounding(), doubles({3 / score_.temperature})});
+    const std::string part = builder_.add("Mul", {logit_rounding(), doubles({3 / temperature})});
     return builder_.add("Mul", {shares, builder_.add("Exp", {part})});
   }
 
@@ -149,26 +162,27 @@ class LabelWriter {
   }
 
   // The rank term of rank 1, 2, …, [1, C].
-  torch::Tensor terms() const {
-    return rank_terms(torch::arange(1, classes() + 1, torch::kLong), rank_term(score_))
-        .unsqueeze(0);
+  torch::Tensor terms(double weight, int64_t free) const {
+    const torch::Tensor ranks = torch::arange(1, classes() + 1, torch::kLong);
+    return rank_terms(ranks, {weight, free}).unsqueeze(0);
   }
 
-  // aps, raps: the probabilities of all labels up to this one: all less those after it.
-  std::string running_sums() {
+  // aps, raps: the probabilities of all labels up to this one: all less those after it; and where
+  // they are defined, the rank terms.
+  std::string running_sums(double temperature, const torch::Tensor& terms) {
     const std::string ranked = order();
-    const std::string sorted =
-        builder_.add("GatherElements", {probabilities(), ranked}, {{"axis", int64_t{1}}});
+    const std::string sorted = builder_.add("GatherElements", {probabilities(temperature), ranked},
+                                            {{"axis", int64_t{1}}});
     const std::string axis = builder_.constant(torch::tensor(int64_t{1}));
     const std::string after = builder_.add("CumSum", {sorted, axis},
                                            {{"exclusive", int64_t{1}}, {"reverse", int64_t{1}}});
-    std::string sums = builder_.add("Sub", {doubles({1}), with_slack(after)});
-    if (score_.name == "raps") sums = builder_.add("Add", {sums, builder_.constant(terms())});
+    std::string sums = builder_.add("Sub", {doubles({1}), with_slack(after, temperature)});
+    if (terms.defined()) sums = builder_.add("Add", {sums, builder_.constant(terms)});
     return builder_.add("ScatterElements", {wide_, ranked, sums}, {{"axis", int64_t{1}}});
   }
 
   // max_j (z_j − z_k) / ‖W_j − W_k‖ of every label k.
-  std::string margins(const torch::Tensor& feature) {
+  std::string margins(const FeatureMarginOptions& options, const torch::Tensor& feature) {
     const AffineTail tail = affine_tail(logit_head_, feature);
     if (!tail.whole()) {
       fail("feature_margin behind more than one linear layer compares bounds of all pairs of ",
@@ -178,7 +192,7 @@ class LabelWriter {
       fail("feature_margin compares all pairs of labels: export takes at most ", kMostMarginClasses,
            " classes, found ", classes());
     }
-    const std::string inverse = builder_.constant(inverse_distances(tail.weight, score_.norm));
+    const std::string inverse = builder_.constant(inverse_distances(tail.weight, options.norm));
     const std::string pairs = builder_.add(
         "Sub", {builder_.reshape_rows(logits_, {1, -1}), builder_.reshape_rows(logits_, {-1, 1})});
     const std::string slack = builder_.add(
@@ -187,10 +201,11 @@ class LabelWriter {
     const std::string largest =
         builder_.reduce("ReduceMax", builder_.add("Mul", {least, inverse}), 2, false);
     const std::string margin = builder_.add("Cast", {largest}, {{"to", kOnnxDouble}});
-    if (score_.rank_weight == 0) return margin;
+    if (options.rank_weight == 0) return margin;
     const std::string ranked = order();
     const std::string shape = builder_.add("Shape", {ranked});
-    const std::string in_order = builder_.add("Expand", {builder_.constant(terms()), shape});
+    const torch::Tensor of_ranks = terms(options.rank_weight, options.rank_free);
+    const std::string in_order = builder_.add("Expand", {builder_.constant(of_ranks), shape});
     const std::string of_label =
         builder_.add("ScatterElements", {wide_, ranked, in_order}, {{"axis", int64_t{1}}});
     return builder_.add("Add", {margin, of_label});

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "fcp/calibration/artifact.h"
 #include "fcp/export/intervals.h"
+#include "fcp/predictor/artifact.h"
 
 namespace fcp {
 

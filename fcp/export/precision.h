@@ -1,7 +1,7 @@
 // What another runtime's rounding may do to the numbers of an exported network.
 //
 // Calibration measures how far the network's answers are from those in double precision
-// (fcp/calibration/rounding.h). fcp and another runtime, each with an error of that size, may
+// (fcp/predictor/rounding.h). fcp and another runtime, each with an error of that size, may
 // differ by twice the largest one that was seen, and rows that were not measured by more: regions
 // allow for kRoundingSafety times it, and for rows whose numbers x are larger than all that were
 // measured in proportion. Where that is not small beside the radius, the export is refused.
@@ -25,8 +25,8 @@
 #include <string>
 
 #include "fcp/bounds/walk.h"
-#include "fcp/calibration/artifact.h"
 #include "fcp/export/graph_builder.h"
+#include "fcp/predictor/artifact.h"
 
 namespace fcp {
 

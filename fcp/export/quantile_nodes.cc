@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "fcp/base/error.h"
-#include "fcp/scores/density.h"
+#include "fcp/methods/scores/density.h"
 
 namespace fcp {
 namespace {

@@ -61,7 +61,7 @@ bool multiplies(const Node& node) {
 }  // namespace
 
 RangeWriter::RangeWriter(GraphBuilder& builder, const std::shared_ptr<const Network>& head,
-                         const ScoreOptions& score, const torch::Tensor& feature)
+                         const NestedOptions& score, const torch::Tensor& feature)
     : builder_(builder), head_(prepare_head(head, score.bound)) {
   if (head_.unit > 0) fail("bounds that hold every rounding cannot be written as ONNX nodes");
   if (head_.type != head_.output_type) {

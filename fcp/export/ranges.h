@@ -24,7 +24,7 @@
 
 #include "fcp/bounds/walk.h"
 #include "fcp/export/graph_builder.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/nested.h"
 
 namespace fcp {
 
@@ -40,7 +40,7 @@ class RangeWriter {
   // `feature` [1, …] is an example, which says the shape. The builder must have all tensors of the
   // head, and must outlive the writer.
   RangeWriter(GraphBuilder& builder, const std::shared_ptr<const Network>& head,
-              const ScoreOptions& score, const torch::Tensor& feature);
+              const NestedOptions& score, const torch::Tensor& feature);
 
   // Writes the nodes for one radius ≥ 0; the ends of each output of the head. `factor`, where there
   // is one, is a tensor [N, 1] that multiplies the radius, row by row.

@@ -21,7 +21,7 @@
 
 #include "fcp/bounds/ball.h"
 #include "fcp/export/graph_builder.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

@@ -1,5 +1,5 @@
 // The ends of a normalisation, a softmax and a sine over a box [l, u], written as ONNX nodes: the
-// formulas of the operators' own intervals (fcp/network/ops/normalization.h, softmax.cc,
+// formulas of the operators' own intervals (fcp/nn/ops/normalization.h, softmax.cc,
 // trigonometry.cc); the first two in double precision.
 //
 //   LayerNormalization  c_i = x_i − mean(x) lies in [c⁻, c⁺]; c / √((c² + Σ_{j≠i} c_j²) / n + ε)

@@ -1,4 +1,4 @@
-#include "fcp/pipeline/fit.h"
+#include "fcp/fit/fit.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,15 +7,16 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/calibrate/unfinished.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/data/csv_column.h"
 #include "fcp/data/split.h"
 #include "fcp/data/table_rows.h"
-#include "fcp/pipeline/evaluate.h"
-#include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/row_facts.h"
-#include "fcp/pipeline/train.h"
-#include "fcp/scores/cross_labels.h"
+#include "fcp/evaluate/evaluate.h"
+#include "fcp/fit/train.h"
+#include "fcp/methods/scores/cross.h"
+#include "fcp/predictor/levels.h"
+#include "fcp/predictor/row_facts.h"
 
 namespace fcp {
 namespace {
@@ -181,9 +182,9 @@ bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t r
       fail_option("calibration", "cross deals rows into folds at random, not by ",
                   options.group.empty() ? "time" : "group", "; take split");
     }
-    if (options.method.score.name != kAutoScore) {
+    if (options.method.score != kAutoScore) {
       fail_option("calibration", "cross has a score of its own, which the score ",
-                  options.method.score.name, " contradicts");
+                  options.method.score, " contradicts");
     }
     if (rows < kFolds) {
       fail_option("calibration", "cross takes at least ", kFolds,
@@ -192,7 +193,7 @@ bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t r
     return true;
   }
   const bool open = options.calibration == FitCalibration::kAuto && options.shares.empty() &&
-                    options.method.score.name == kAutoScore;
+                    options.method.score == kAutoScore;
   return open && targets == 1 && !apart && rows >= kFolds && rows < kFewRows &&
          classes != kUnknownClasses && classes * rows <= kMostComparisons;
 }
@@ -211,11 +212,12 @@ void train_and_calibrate(RowSource& training, RowSource& calibration, const Tabu
   settings.method = options.method;
   settings.level = options.level;
   settings.data_name = data.data;
-  settings.known_apart = true;
   settings.provenance = {{"network", "trained by fcp fit"},
                          {"calibration data", data_file_names(data)},
                          {"training rows", std::to_string(result.training_rows)}};
-  result.calibrated = calibrate(trained.graph, calibration, settings, context);
+  result.calibrated =
+      begin_calibration(trained.graph, calibration, settings, context, {.known_apart = true})
+          .result;
   const size_t part = result.calibration_rows;
   result.calibration_rows = result.calibrated.artifact.rows.count();
   result.selection_rows = part - result.calibration_rows;
@@ -227,16 +229,21 @@ void calibrate_crossed(RowSource& training, const TabularOptions& train, const D
   result.holdout = trained.error;
   CalibrationArtifact& artifact = result.calibrated.artifact;
   artifact.network = trained.graph;
-  artifact.score.name = train.loss == Loss::kCrossEntropy ? kCrossLabelScore : kCrossScore;
-  artifact.calibration.name = kCrossScore;
-  artifact.calibration.folds = kFolds;
+  sort_cross_rows(artifact.network);
+  if (train.loss == Loss::kCrossEntropy) {
+    artifact.method.score = CrossLabelsOptions{};
+  } else {
+    artifact.method.score = CrossOptions{};
+  }
+  artifact.method.calibration = CrossFoldOptions{.folds = kFolds};
+  artifact.outputs = 1;
   result.calibration_rows = trained.calibrating.size();
   for (size_t rank = 1; rank <= result.calibration_rows; ++rank) {
     artifact.rows.scores.push_back(static_cast<double>(rank));
   }
   artifact.provenance = {{"fcp", FCP_VERSION},
-                         {"score", artifact.score.name},
-                         {"calibration", kCrossScore},
+                         {"score", artifact.method.score.name()},
+                         {"calibration", artifact.method.calibration.name()},
                          {"network", "trained by fcp fit"},
                          {"calibration data", data_file_names(data)},
                          {"training rows", std::to_string(result.training_rows)},

@@ -7,16 +7,16 @@
 // What decides is kept apart: column types are found on all rows, because they are about how cells
 // are written; categories and means are learned on the training rows alone.
 //
-// Tested by tests/pipeline/fit_test.cc and tests/cli/test_fit.py.
+// Tested by tests/fit/fit_test.cc and tests/cli/test_fit.py.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "fcp/evaluation/evaluation_report.h"
-#include "fcp/pipeline/calibrate.h"
-#include "fcp/pipeline/open_data.h"
+#include "fcp/calibrate/calibrate.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
+#include "fcp/predictor/open_data.h"
 #include "fcp/training/holdout_error.h"
 #include "fcp/training/tabular.h"
 

@@ -1,15 +1,17 @@
-#include "fcp/pipeline/train.h"
+#include "fcp/fit/train.h"
 
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
 #include "fcp/data/encoding_text.h"
+#include "fcp/data/images/image_text.h"
 #include "fcp/data/row_digest.h"
-#include "fcp/images/image_text.h"
 #include "fcp/training/tabular_heads.h"
 
 namespace fcp {
@@ -40,10 +42,28 @@ Rows read_training(RowSource& source) {
   Rows rows = read_all(source);
   for (size_t i = 0; !source.class_names().empty() && i < rows.y.values.size(); ++i) {
     if (!std::isinf(rows.y.values[i])) continue;
-    fail(source.row_place(i), ": its class is none of the ", source.class_names().size(),
+    fail(rows.place(i), ": its class is none of the ", source.class_names().size(),
          " classes of the first file; put a file that has all of them first");
   }
   return rows;
+}
+
+std::vector<SegmentationSample> read_samples(const SegmentationSet& set, std::array<int, 2> size,
+                                             const Context& context) {
+  Stage stage(context, "read", set.pairs.size());
+  std::vector<SegmentationSample> samples;
+  for (size_t i = 0; i < set.pairs.size(); ++i) {
+    check_interrupted();
+    samples.push_back(read_segmentation(set, i, size));
+    const Image &image = samples.back().image, &first = samples.front().image;
+    if (image.height != first.height || image.width != first.width) {
+      fail(set.pairs[i].image, ": ", image.width, " x ", image.height, " pixels, expected ",
+           first.width, " x ", first.height, " as in ", set.pairs[0].image,
+           ", or a size to which all are resized");
+    }
+    stage.advance(1);
+  }
+  return samples;
 }
 
 }  // namespace
@@ -93,6 +113,15 @@ CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, i
   for (const std::string& warning : result.warnings) context.observer->warning(warning);
   describe_training(source, rows, result.graph);
   return result;
+}
+
+SegmenterResult train_segmentation(const SegmentationSet& set, const SegmenterOptions& options,
+                                   std::array<int, 2> size, const Context& context) {
+  const std::vector<SegmentationSample> samples = read_samples(set, size, context);
+  Stage stage(context, "train", static_cast<size_t>(segmenter_steps(samples.size(), options)));
+  return train_segmenter(samples, options, [&](const SegmenterStep& step) {
+    stage.advance(1, [&] { return concat("epoch ", step.epoch, ", loss ", step.loss); });
+  });
 }
 
 }  // namespace fcp

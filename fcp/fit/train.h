@@ -1,9 +1,13 @@
-// Training on a stream of rows.
+// Training on a stream of rows, or on a set of labelled images.
 #pragma once
 
+#include <array>
+
+#include "fcp/data/images/segmentation.h"
 #include "fcp/data/rows.h"
-#include "fcp/pipeline/context.h"
+#include "fcp/predictor/context.h"
 #include "fcp/training/cross_fit.h"
+#include "fcp/training/segmenter.h"
 #include "fcp/training/tabular.h"
 #include "fcp/training/train.h"
 
@@ -23,5 +27,11 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
 // (fcp/training/cross_fit.h).
 CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, int64_t folds,
                              const Context& context);
+
+// Trains the small segmenter (fcp/training/segmenter.h); the images are kept in memory. `size`:
+// height and width to which images and labels are resized; 0: as they are, and then all of the same
+// size. An Error names an image that is not.
+SegmenterResult train_segmentation(const SegmentationSet& set, const SegmenterOptions& options,
+                                   std::array<int, 2> size, const Context& context);
 
 }  // namespace fcp

@@ -1,4 +1,5 @@
-// Values of options: what is allowed, texts, and what the errors say.
+#include "fcp/methods/option.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -7,7 +8,6 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/utf8.h"
-#include "fcp/calibration/options.h"
 
 namespace fcp {
 namespace {
@@ -101,7 +101,7 @@ std::optional<OptionValue> list_in(std::string_view text) {
 }
 
 // The value that the text is, if it is one of the option's kind.
-std::optional<OptionValue> value_in(const Option& option, const std::string& text) {
+std::optional<OptionValue> value_of_text(const Option& option, const std::string& text) {
   if (option.may_be_auto && text == "auto") return AutoValue{};
   switch (option.kind) {
     case OptionKind::kFlag:
@@ -133,12 +133,29 @@ struct TextOfValue {
   std::string operator()(const std::string& value) const { return value; }
   std::string operator()(const std::vector<double>& values) const {
     std::string text;
-    for (const double value : values) text += (text.empty() ? "" : ",") + number_text(value);
+    for (const double value : values) {
+      if (!text.empty()) text += ',';
+      text += number_text(value);
+    }
     return text;
   }
 };
 
+void add_names(std::vector<std::string>& terms, const std::vector<std::string>& names,
+               const std::string& what) {
+  for (const std::string& name : names) terms.push_back(what + name);
+}
+
 }  // namespace
+
+OptionValue default_value(const Option& option) {
+  return option.auto_by_default ? AutoValue{} : option.usual;
+}
+
+OptionValue value_in(const Option& option, const Method& method) {
+  const std::optional<OptionValue> value = option.get ? option.get(method) : std::nullopt;
+  return value.value_or(option.usual);
+}
 
 std::string expected_value(const Option& option, bool resolved) {
   const std::string open = option.may_be_auto && !resolved ? "'auto' or " : "";
@@ -169,11 +186,23 @@ void check_value(const Option& option, const OptionValue& value) {
 
 OptionValue parse_option(const Option& option, const std::string& text) {
   check_utf8(option, text);
-  const std::optional<OptionValue> value = value_in(option, text);
+  const std::optional<OptionValue> value = value_of_text(option, text);
   if (!value || !fits(option, *value)) {
     fail_option(option.name, "found ", text, ", expected ", expected_value(option));
   }
   return *value;
+}
+
+std::string scope_text(const OptionScope& scope) {
+  std::vector<std::string> terms;
+  add_names(terms, scope.scores, "");
+  add_names(terms, scope.calibrations, "the calibration ");
+  std::string text;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (i > 0) text += i + 1 == terms.size() ? " and " : ", ";
+    text += terms[i];
+  }
+  return text;
 }
 
 }  // namespace fcp

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

@@ -19,7 +19,7 @@
 
 #include <cstddef>
 
-#include "fcp/conformal/interval.h"
+#include "fcp/interval.h"
 
 namespace fcp {
 

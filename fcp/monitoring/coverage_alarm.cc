@@ -2,7 +2,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/evaluation/beta.h"
+#include "fcp/evaluate/measures/beta.h"
 
 namespace fcp {
 

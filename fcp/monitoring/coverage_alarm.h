@@ -19,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 #include "fcp/monitoring/jumper.h"
 
 namespace fcp {

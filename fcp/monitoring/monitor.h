@@ -23,8 +23,8 @@
 #include <string_view>
 #include <vector>
 
-#include "fcp/conformal/interval.h"
-#include "fcp/conformal/level.h"
+#include "fcp/interval.h"
+#include "fcp/level.h"
 #include "fcp/monitoring/coverage_alarm.h"
 #include "fcp/monitoring/drift.h"
 #include "fcp/monitoring/martingale.h"

@@ -8,14 +8,8 @@
 
 namespace fcp {
 
-// Times are numbers, or text that begins like 2026-11-16 or 2026-11-16T05:27. An Error names the
-// row (from 0) whose time is neither, or earlier than that of the row before.
-void check_times(const std::vector<std::string>& times);
-
-// Of two such times. An Error where one is a number and the other a date.
-bool is_earlier(const std::string& time, const std::string& than);
-
-// The label of each row's period. `unit`: year, month, day or hour, of times that are dates.
+// The label of each row's period, of times as in fcp/base/times.h. `unit`: year, month, day or
+// hour, of times that are dates.
 std::vector<std::string> calendar_periods(const std::vector<std::string>& times,
                                           const std::string& unit);
 

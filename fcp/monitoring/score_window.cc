@@ -5,8 +5,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/conformal/level.h"
 #include "fcp/conformal/rank.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

@@ -1,6 +1,7 @@
-#include "fcp/calibration/artifact.h"
+#include "fcp/predictor/artifact.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -8,13 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/artifact_settings.h"
-#include "fcp/calibration/kept_levels.h"
-#include "fcp/network/input_layout.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/scores/cross_labels.h"
-#include "fcp/training/cross_fit.h"
+#include "fcp/methods/calibrations/kept_levels.h"
+#include "fcp/methods/options.h"
+#include "fcp/methods/scores/cross.h"
+#include "fcp/nn/graph/input_layout.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/artifact_settings.h"
 
 namespace fcp {
 namespace {
@@ -29,6 +30,8 @@ constexpr char kScale[] = "fcp.scale";
 constexpr char kSettings[] = "fcp.calibration";
 constexpr char kProvenance[] = "fcp.provenance";
 constexpr char kRounding[] = "fcp.rounding";
+constexpr char kTried[] = "fcp.candidates";
+constexpr char kOutputs[] = "fcp.outputs";
 constexpr double kInfiniteRadius = std::numeric_limits<double>::infinity();
 
 using Json = nlohmann::ordered_json;
@@ -88,11 +91,28 @@ std::vector<double> take_baseline(Graph& network, const CalibrationScores& rows)
   if (bad || !std::is_sorted(values.begin(), values.end())) {
     fail("the scores of its baseline are not in order");
   }
-  const size_t needed = SideRanks{rows.total}.ranks(rows.levels).size();
+  const size_t needed = SideRanks{.rows = rows.total}.ranks(rows.levels).size();
   if (!rows.levels.empty() && !values.empty() && values.size() != needed) {
     fail("its baseline has ", values.size(), " scores, its levels need ", needed);
   }
   return values;
+}
+
+// How far each number of a feature moves, or the unit of each output: null where the score has
+// neither.
+template <typename Options>
+auto scale_of(Options& score) {
+  auto* scale = score.find(field::scale);
+  return scale != nullptr ? scale : score.find(field::units);
+}
+
+size_t parse_outputs(const std::string& text) {
+  size_t outputs = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), outputs);
+  if (error != std::errc() || end != text.data() + text.size() || outputs == 0) {
+    fail("its number of outputs is '", text, "', expected a whole number of at least 1");
+  }
+  return outputs;
 }
 
 // Whether each side's scores ascend, as every artifact of split calibration has them.
@@ -125,10 +145,13 @@ Graph artefact_on(const CalibrationArtifact& artifact) {
   if (!rows.groups.empty()) tensors[kGroups] = tensor_on(rows.groups);
   if (!rows.weights.empty()) tensors[kWeights] = tensor_on(rows.weights);
   if (rows.features.defined()) tensors[kFeatures] = rows.features;
-  if (!artifact.score.scale.empty()) tensors[kScale] = tensor_on(artifact.score.scale);
+  const std::vector<double>* scale = scale_of(artifact.method.score);
+  if (scale != nullptr && !scale->empty()) tensors[kScale] = tensor_on(*scale);
   if (artifact.ratio.defined()) tensors[kRatio] = ratio_matrix(artifact.ratio);
   graph.metadata[kSettings] = settings_text(artifact);
   graph.metadata[kProvenance] = Json(artifact.provenance).dump();
+  if (artifact.tried) graph.metadata[kTried] = scores_json(*artifact.tried);
+  if (artifact.outputs > 0) graph.metadata[kOutputs] = std::to_string(artifact.outputs);
   if (artifact.rounding.measured()) graph.metadata[kRounding] = rounding_text(artifact.rounding);
   return graph;
 }
@@ -136,17 +159,26 @@ Graph artefact_on(const CalibrationArtifact& artifact) {
 }  // namespace
 
 std::vector<double> CalibrationArtifact::radius(const Level& level) const {
-  if (calibration.name != "split") return {};
+  if (!method.calibration.traits().one_radius) return {};
   if (sides_ascend(rows)) {
-    const auto place = radius_place({rows.count(), rows.sides, calibration}, rows.levels, level);
+    const auto place =
+        radius_place({rows.count(), rows.sides, method.calibration.paper}, rows.levels, level);
     if (!place) return std::vector<double>(static_cast<size_t>(rows.sides), kInfiniteRadius);
     const auto first = rows.scores.begin() + static_cast<std::ptrdiff_t>(*place) * rows.sides;
     return {first, first + rows.sides};
   }
   const torch::Tensor radii =
-      make_calibration(calibration, rows)->radii({torch::zeros({1, 1}), {}, {}}, level);
+      make_calibration(method.calibration, rows)->radii({torch::zeros({1, 1}), {}, {}}, level);
   const torch::Tensor plain = radii.contiguous();
   return numbers_of<double>(plain);
+}
+
+std::map<std::string, std::string> CalibrationArtifact::facts() const {
+  std::map<std::string, std::string> all = provenance;
+  if (!tried) return all;
+  all["candidates"] = scores_text(*tried);
+  if (tried->by == ChosenBy::kIntervalScore) all["objective"] = kByIntervalScore;
+  return all;
 }
 
 Graph artifact_graph(const CalibrationArtifact& artifact) {
@@ -167,19 +199,22 @@ CalibrationArtifact artifact_from_graph(Graph artefact, const std::string& name)
   }
   try {
     read_settings(metadata.at(kSettings), artifact);
-    if (is_cross_score(artifact.score.name)) sort_cross_rows(artifact.network);
+    if (artifact.method.score.traits().made_by_fit) sort_cross_rows(artifact.network);
     take_rows_of(artifact.network, artifact.rows);
     artifact.ratio = take_ratio(artifact.network);
-    artifact.score.scale = numbers_of<double>(take(artifact.network, kScale, torch::kDouble, 1));
+    const auto scales = numbers_of<double>(take(artifact.network, kScale, torch::kDouble, 1));
+    if (auto* scale = scale_of(artifact.method.score)) *scale = scales;
     artifact.baseline = take_baseline(artifact.network, artifact.rows);
-    make_calibration(artifact.calibration, artifact.rows);  // complains of what does not fit
+    make_calibration(artifact.method.calibration, artifact.rows);  // complains of what does not fit
     if (const auto layout = layout_of(artifact.network)) {
       artifact.network = pack_inputs(artifact.network, *layout);
     }
     if (!metadata.contains(kProvenance)) fail("its calibration has no '", kProvenance, "'");
     artifact.provenance =
         Json::parse(metadata.at(kProvenance)).get<std::map<std::string, std::string>>();
+    if (metadata.contains(kTried)) artifact.tried = read_scores_json(metadata.at(kTried));
     if (metadata.contains(kRounding)) artifact.rounding = read_rounding(metadata.at(kRounding));
+    if (metadata.contains(kOutputs)) artifact.outputs = parse_outputs(metadata.at(kOutputs));
   } catch (const nlohmann::json::exception&) {
     fail(name, ": its calibration settings are damaged");
   } catch (const Error& error) {
@@ -188,8 +223,12 @@ CalibrationArtifact artifact_from_graph(Graph artefact, const std::string& name)
   metadata.erase(kSettings);
   metadata.erase(kProvenance);
   metadata.erase(kRounding);
+  metadata.erase(kTried);
+  metadata.erase(kOutputs);
   return artifact;
 }
+
+bool is_calibrated(const Graph& network) { return network.metadata.contains(kSettings); }
 
 CalibrationArtifact read_artifact(const std::string& path) {
   return artifact_from_graph(read_onnx(path), path);

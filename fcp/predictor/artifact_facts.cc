@@ -1,14 +1,14 @@
-#include "fcp/pipeline/artifact_facts.h"
+#include "fcp/predictor/artifact_facts.h"
 
 #include <charconv>
 #include <fstream>
 
 #include "fcp/base/error.h"
 #include "fcp/base/sha256.h"
-#include "fcp/calibration/artifact_settings.h"
 #include "fcp/conformal/cross_guarantee.h"
 #include "fcp/data/encoding_text.h"
-#include "fcp/network/input_layout.h"
+#include "fcp/nn/graph/input_layout.h"
+#include "fcp/predictor/artifact_settings.h"
 
 namespace fcp {
 namespace {
@@ -36,13 +36,13 @@ std::vector<Level> usual_levels(const CalibrationArtifact& artifact) {
 
 ArtifactFacts artifact_facts(const CalibrationArtifact& artifact) {
   ArtifactFacts facts;
-  facts.score = artifact.score.name;
-  facts.calibration = artifact.calibration.name;
-  facts.cut = artifact.cut;
+  facts.score = artifact.method.score.name();
+  facts.calibration = artifact.method.calibration.name();
+  facts.cut = artifact.method.cut;
   facts.rows = artifact.rows.count();
   facts.groups = artifact.rows.group_names;
   facts.settings = settings_text(artifact);
-  facts.provenance = artifact.provenance;
+  facts.provenance = artifact.facts();
   for (const TensorInfo& input : own_inputs(artifact.network)) {
     facts.inputs.push_back(tensor_text(input));
   }
@@ -53,9 +53,9 @@ ArtifactFacts artifact_facts(const CalibrationArtifact& artifact) {
   for (const Level& level : artifact.rows.levels) facts.kept_levels.push_back(level.text());
   for (const Level& level : usual_levels(artifact)) {
     facts.radii.emplace_back(level, artifact.radius(level));
-    if (artifact.calibration.folds == 0) continue;
-    facts.guaranteed.emplace_back(
-        level, cross_guarantee(level, artifact.rows.count(), artifact.calibration.folds));
+    const size_t folds = artifact.method.calibration.value(field::folds);
+    if (folds == 0) continue;
+    facts.guaranteed.emplace_back(level, cross_guarantee(level, artifact.rows.count(), folds));
   }
   const auto encoding = artifact.network.metadata.find(kEncodingKey);
   if (encoding != artifact.network.metadata.end()) {

@@ -1,6 +1,6 @@
 // What a calibrated predictor is and where it comes from, as plain values: what `fcp show` prints,
 // and a server tells about its models.
-// Tested by tests/pipeline/update_test.cc.
+// Tested by tests/calibrate/update_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "fcp/calibration/artifact.h"
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
+#include "fcp/predictor/artifact.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/calibration/artifact_settings.h"
+#include "fcp/predictor/artifact_settings.h"
 
 #include <algorithm>
 #include <variant>
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/options.h"
+#include "fcp/methods/options.h"
 
 namespace fcp {
 namespace {
@@ -26,20 +26,21 @@ struct JsonOfValue {
   }
 };
 
-void write_options(const MethodRequest& method, bool of_calibration, Json& settings) {
+void write_options(const Method& method, bool of_calibration, Json& settings) {
   for (const Option& option : option_table()) {
     if (option.storage == OptionStorage::kNone || option.of_calibration != of_calibration) continue;
-    const OptionValue value = option.get(method);
-    if (option.storage == OptionStorage::kSet && value == default_value(option)) continue;
+    const OptionValue value = value_in(option, method);
+    if (option.storage == OptionStorage::kSet && value == option.usual) continue;
     settings[option.json_key()] = std::visit(JsonOfValue{}, value);
   }
 }
 
-Json calibration_of(const CalibrationArtifact& artifact, const MethodRequest& method) {
+Json calibration_of(const CalibrationArtifact& artifact) {
+  const Method& method = artifact.method;
   Json json;
   write_options(method, true, json);
   json["group_names"] = artifact.rows.group_names;
-  if (artifact.calibration.folds > 0) json["folds"] = artifact.calibration.folds;
+  if (const size_t folds = method.calibration.value(field::folds)) json["folds"] = folds;
   for (const Level& level : artifact.rows.levels) {
     json["levels"].push_back(Level::parse(level.text()).text());  // a fraction has no such text
   }
@@ -76,8 +77,9 @@ OptionValue setting_in(const Option& option, const Json& json) {
   fail_setting(option, json);
 }
 
-void read_options(const Json& settings, bool of_calibration, MethodRequest& method) {
-  static const MethodRequest untouched = resolved_request({}, {}, "");
+// The names come first, so that the method has the fields of the options that follow.
+void read_options(const Json& settings, bool of_calibration, Method& method) {
+  static const Method untouched;
   for (const Option& option : option_table()) {
     if (option.storage == OptionStorage::kNone || option.of_calibration != of_calibration) continue;
     const auto found = settings.find(option.json_key());
@@ -90,7 +92,7 @@ void read_options(const Json& settings, bool of_calibration, MethodRequest& meth
     const OptionValue value = setting_in(option, *found);
     try {
       // What nothing looks at may be out of range, as 0 steps are.
-      if (value != option.get(untouched)) check_value(option, value);
+      if (value != value_in(option, untouched)) check_value(option, value);
     } catch (const OptionError&) {
       fail_setting(option, *found);
     }
@@ -99,12 +101,13 @@ void read_options(const Json& settings, bool of_calibration, MethodRequest& meth
 }
 
 void read_folds(const Json& settings, CalibrationOptions& calibration) {
-  if (calibration.name != kCrossScore) return;
+  size_t* const kept = calibration.find(field::folds);
+  if (kept == nullptr) return;
   const auto folds = settings.find("folds");
   if (folds == settings.end() || !folds->is_number_unsigned()) {
     fail("its number of folds is missing or not a number");
   }
-  calibration.folds = folds->get<uint64_t>();
+  *kept = folds->get<uint64_t>();
 }
 
 void read_levels(const Json& settings, CalibrationScores& rows) {
@@ -126,10 +129,9 @@ void read_levels(const Json& settings, CalibrationScores& rows) {
 }  // namespace
 
 std::string settings_text(const CalibrationArtifact& artifact) {
-  const MethodRequest method = resolved_request(artifact.score, artifact.calibration, artifact.cut);
   Json settings = {{"format", artifact.rows.levels.empty() ? kAllScores : kSomeLevels}};
-  write_options(method, false, settings);
-  settings["calibration"] = calibration_of(artifact, method);
+  write_options(artifact.method, false, settings);
+  settings["calibration"] = calibration_of(artifact);
   return settings.dump();
 }
 
@@ -141,16 +143,12 @@ void read_settings(const std::string& text, CalibrationArtifact& artifact) {
          " and ", kSomeLevels);
   }
   const Json& calibration = settings.at("calibration");
-  MethodRequest method = resolved_request({}, {}, "");
+  Method method;
   read_options(settings, false, method);
   read_options(calibration, true, method);
-  artifact.score = requested_score(method);
-  artifact.calibration = method.calibration;
-  artifact.calibration.bandwidth = method.bandwidth.value_or(0);
-  const auto* cut = std::get_if<std::string>(&method.cut);
-  artifact.cut = cut == nullptr ? "" : *cut;
+  artifact.method = method;
   calibration.at("group_names").get_to(artifact.rows.group_names);
-  read_folds(calibration, artifact.calibration);
+  read_folds(calibration, artifact.method.calibration);
   if (format == kSomeLevels) read_levels(calibration, artifact.rows);
 }
 

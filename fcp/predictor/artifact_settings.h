@@ -1,11 +1,11 @@
 // The settings of a calibrated network as JSON, which its artifact carries: score, cut, calibration
 // and all their options, and a format number. docs/formats.md names the fields. Tested by
-// tests/calibration/artifact_test.cc.
+// tests/predictor/artifact_test.cc.
 #pragma once
 
 #include <string>
 
-#include "fcp/calibration/artifact.h"
+#include "fcp/predictor/artifact.h"
 
 namespace fcp {
 

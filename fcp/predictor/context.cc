@@ -1,4 +1,4 @@
-#include "fcp/pipeline/context.h"
+#include "fcp/predictor/context.h"
 
 #include <algorithm>
 #include <memory>
@@ -103,7 +103,6 @@ torch::Device device_named(const std::string& name) {
   // Convolutions would drop 13 of the 23 bits of every product: bounds would not hold.
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowTF32CuBLAS(false);
-  start_cuda_ahead();
   set_reading_threads(static_cast<size_t>(std::min(kReadingThreads, at::get_num_threads())));
   return torch::kCUDA;
 }

@@ -73,8 +73,9 @@ class Stage {
   Observer* observer_;
 };
 
-// Begins, on a thread of its own, what a CUDA device takes some tenths of a second for: whoever
-// needs the device first waits for the rest. Does nothing where there is none, or a second time.
+// For programs: begins, on a thread of its own that ends with the process, what a CUDA device takes
+// some tenths of a second for: whoever needs the device first waits for the rest. Does nothing
+// where there is none, or a second time.
 void start_cuda_ahead();
 
 // "cpu" or "cuda"; an Error where the device is not there.

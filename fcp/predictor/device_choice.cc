@@ -1,10 +1,10 @@
-#include "fcp/pipeline/device_choice.h"
+#include "fcp/predictor/device_choice.h"
 
 #include <ATen/Parallel.h>
 #include <torch/cuda.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/inspect.h"
+#include "fcp/nn/graph/inspect.h"
 
 namespace fcp {
 namespace {
@@ -43,6 +43,7 @@ void choose_device(const Graph& network, const RowSource& source, Context& conte
                         .numbers = static_cast<double>(element_count(source.row_shape())),
                         .threads = at::get_num_threads()};
   if (!cuda_is_faster(work)) return;
+  start_cuda_ahead();
   context.device = device_named("cuda");
   context.observer->note("runs on the CUDA device");
 }

@@ -11,14 +11,14 @@
 // time is shorter; never where the number of rows, or the shape of a row, is not known beforehand.
 // Rates are round numbers of small networks: what matters is the first half second. The choice
 // depends on the number of threads and on nothing that is measured, so that it does not change from
-// run to run. Tested by tests/pipeline/context_test.cc.
+// run to run. Tested by tests/predictor/context_test.cc.
 #pragma once
 
 #include <cstddef>
 
 #include "fcp/data/rows.h"
-#include "fcp/network/graph.h"
-#include "fcp/pipeline/context.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/predictor/context.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/pipeline/image_inputs.h"
+#include "fcp/predictor/image_inputs.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,14 +1,14 @@
 // Images for networks that do not take planes of normalised numbers: TensorFlow's [N, H, W, 3], and
 // pixels as uint8.
 //
-// Tested by tests/pipeline/image_inputs_test.cc.
+// Tested by tests/predictor/image_inputs_test.cc.
 #pragma once
 
 #include <memory>
 
+#include "fcp/data/images/image_transform.h"
 #include "fcp/data/rows.h"
-#include "fcp/images/image_transform.h"
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

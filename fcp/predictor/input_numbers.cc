@@ -1,4 +1,4 @@
-#include "fcp/pipeline/input_numbers.h"
+#include "fcp/predictor/input_numbers.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,10 +11,10 @@
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/forwarded_rows.h"
 #include "fcp/data/record.h"
-#include "fcp/network/input_layout.h"
-#include "fcp/network/missing_values.h"
-#include "fcp/network/ops/ml/text_inputs.h"
-#include "fcp/pipeline/open_data.h"
+#include "fcp/nn/graph/input_layout.h"
+#include "fcp/nn/graph/missing_values.h"
+#include "fcp/nn/ops/ml/text_inputs.h"
+#include "fcp/predictor/open_data.h"
 
 namespace fcp {
 namespace {
@@ -102,9 +102,7 @@ class CheckedRows : public ForwardedRows {
   bool next(size_t count, Rows& out) override {
     const bool some = ForwardedRows::next(count, out);
     if (some) {
-      const auto place = [&](int64_t row) {
-        return row_place(out.first_row + static_cast<size_t>(row));
-      };
+      const auto place = [&](int64_t row) { return out.place(static_cast<size_t>(row)); };
       if (const auto found = missing_.find_refused(view(out.x))) {
         fail(column_place(network_, place(found->row), found->column, column_names()),
              ": the value is missing, expected a number; the network computes with it");

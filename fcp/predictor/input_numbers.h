@@ -2,7 +2,7 @@
 // is not a number of the input's type is an Error instead of a wrong answer. NaN, a missing value,
 // is one where the network would compute with it (missing_values.h).
 //
-// Tested by tests/pipeline/network_inputs_test.cc, tests/python/test_inputs.py.
+// Tested by tests/predictor/network_inputs_test.cc, tests/python/test_inputs.py.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <torch/types.h>
 
 #include "fcp/data/rows.h"
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/pipeline/levels.h"
+#include "fcp/predictor/levels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,11 +6,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/number_text.h"
-#include "fcp/calibration/grouped.h"
-#include "fcp/calibration/kept_levels.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/export/intervals.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/calibrations/grouped.h"
+#include "fcp/methods/calibrations/kept_levels.h"
 
 namespace fcp {
 namespace {
@@ -18,17 +16,17 @@ namespace {
 std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& artifact,
                                                    const Level& level,
                                                    std::span<const double> radius) {
-  if (artifact.calibration.name == "grouped") {
-    return small_groups_warning(artifact.calibration, artifact.rows, level);
+  if (artifact.method.calibration.traits().by_group) {
+    return small_groups_warning(artifact.rows, artifact.method.calibration.paper, level);
   }
   const size_t n = artifact.rows.count();
-  if (artifact.calibration.name == kCrossScore && conformal_rank(level, n) > n) {
+  if (artifact.method.calibration.traits().made_by_fit && conformal_rank(level, n) > n) {
     return concat("alpha ", level.text(), " needs at least ", least_calibration_rows(level),
                   " calibration rows, this predictor has ", n, "; every interval is infinite");
   }
   const auto finite = [](double value) { return std::isfinite(value); };
   if (std::all_of(radius.begin(), radius.end(), finite)) return std::nullopt;
-  const Level side = side_level(level, artifact.rows.sides, artifact.calibration);
+  const Level side = side_level(level, artifact.rows.sides, artifact.method.calibration.paper);
   if (conformal_rank(side, n) <= n) {
     return "the radius is infinite, because too many calibration scores are: every interval is "
            "infinite";
@@ -38,10 +36,11 @@ std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& ar
                 "; every interval is infinite");
 }
 
-// Of the scores that ask for bands over balls; other radii are lengths or shares.
+// Of the scores that ask for bands over balls, in which directions may count differently; other
+// radii are lengths or shares.
 std::optional<std::string> large_radius_warning(const CalibrationArtifact& artifact,
                                                 const Level& level, std::span<const double> sides) {
-  if (artifact.score.name != "nested" && artifact.score.name != "feature_cqr") return std::nullopt;
+  if (artifact.method.score.find(field::scale) == nullptr) return std::nullopt;
   for (const double radius : sides) {
     if (radius <= kLargestBall || std::isinf(radius)) continue;
     return concat("at alpha ", level.text(), " the radius is ", format_number(radius),

@@ -6,10 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "fcp/calibration/artifact.h"
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
+#include "fcp/predictor/artifact.h"
 
 namespace fcp {
+
+// Radii beyond it may overflow single precision on their way: exported intervals are then infinite,
+// which holds what fcp itself would say.
+constexpr double kLargestBall = 0x1p96;
 
 // The predictor of a file, which must be able to tell the radii of these levels.
 CalibrationArtifact read_artifact_for(const std::string& path, std::span<const Level> levels);

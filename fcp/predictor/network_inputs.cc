@@ -1,17 +1,16 @@
-#include "fcp/pipeline/network_inputs.h"
+#include "fcp/predictor/network_inputs.h"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/data/archive_rows.h"
 #include "fcp/data/encoding_text.h"
+#include "fcp/data/joined_rows.h"
 #include "fcp/data/npz.h"
-#include "fcp/data/row_parts.h"
-#include "fcp/network/batch_axis.h"
-#include "fcp/network/input_layout.h"
-#include "fcp/network/ops/ml/text_inputs.h"
+#include "fcp/nn/graph/batch_axis.h"
+#include "fcp/nn/graph/input_layout.h"
+#include "fcp/nn/ops/ml/text_inputs.h"
 
 namespace fcp {
 namespace {
@@ -217,6 +216,21 @@ void pack_for_rows(const DataOptions& options, Graph& network) {
   }
   const auto shapes =
       holds_array(file) ? archive_row_shapes(file, entries) : shapes_of_columns(options, network);
+  network = pack_inputs(network, layout_of(network.inputs, shapes));
+}
+
+void pack_closed_inputs(Graph& network) {
+  network = with_rows_first(network);
+  name_text_columns(network);
+  if (network.inputs.size() < 2) return;
+  std::vector<std::vector<int64_t>> shapes;
+  for (const TensorInfo& input : network.inputs) {
+    if (!input.known_rank || input.shape.empty() ||
+        std::count(input.shape.begin() + 1, input.shape.end(), kDynamic) > 0) {
+      fail("input '", input.name, "' leaves its size open, beside other inputs; use files");
+    }
+    shapes.emplace_back(input.shape.begin() + 1, input.shape.end());
+  }
   network = pack_inputs(network, layout_of(network.inputs, shapes));
 }
 

@@ -8,14 +8,14 @@
 //
 // A network that takes text reads CSV files alone, by the names of its inputs.
 //
-// Tested by tests/pipeline/network_inputs_test.cc, tests/python/test_inputs.py.
+// Tested by tests/predictor/network_inputs_test.cc, tests/python/test_inputs.py.
 #pragma once
 
 #include <memory>
 
 #include "fcp/data/rows.h"
-#include "fcp/network/graph.h"
-#include "fcp/pipeline/open_data.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/predictor/open_data.h"
 
 namespace fcp {
 
@@ -27,6 +27,9 @@ void name_text_columns(Graph& network);
 // Makes the network take rows: puts them first (batch_axis.h), and packs the inputs of one that has
 // several (input_layout.h), by the shapes that its file and these rows tell.
 void pack_for_rows(const DataOptions& options, Graph& network);
+
+// The same for rows in memory: the file must tell the shapes of several inputs.
+void pack_closed_inputs(Graph& network);
 
 // The rows of a network that is packed.
 std::unique_ptr<RowSource> open_packed(const DataOptions& options, const Graph& network,

@@ -1,4 +1,4 @@
-#include "fcp/pipeline/open_data.h"
+#include "fcp/predictor/open_data.h"
 
 #include <filesystem>
 
@@ -7,15 +7,15 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/encoding_text.h"
+#include "fcp/data/images/folder.h"
+#include "fcp/data/images/image_rows.h"
+#include "fcp/data/images/image_text.h"
 #include "fcp/data/refused_rows.h"
-#include "fcp/images/folder.h"
-#include "fcp/images/image_rows.h"
-#include "fcp/images/image_text.h"
-#include "fcp/network/input_layout.h"
-#include "fcp/network/ops/ml/text_inputs.h"
-#include "fcp/pipeline/image_inputs.h"
-#include "fcp/pipeline/input_numbers.h"
-#include "fcp/pipeline/network_inputs.h"
+#include "fcp/nn/graph/input_layout.h"
+#include "fcp/nn/ops/ml/text_inputs.h"
+#include "fcp/predictor/image_inputs.h"
+#include "fcp/predictor/input_numbers.h"
+#include "fcp/predictor/network_inputs.h"
 
 namespace fcp {
 namespace {

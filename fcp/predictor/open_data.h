@@ -9,11 +9,11 @@
 
 #include <torch/types.h>
 
+#include "fcp/data/images/image_transform.h"
 #include "fcp/data/refused_rows.h"
 #include "fcp/data/rows.h"
-#include "fcp/images/image_transform.h"
-#include "fcp/network/graph.h"
-#include "fcp/pipeline/context.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/predictor/context.h"
 
 namespace fcp {
 

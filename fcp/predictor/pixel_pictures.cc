@@ -1,11 +1,11 @@
-#include "fcp/pipeline/pixel_pictures.h"
+#include "fcp/predictor/pixel_pictures.h"
 
 #include <algorithm>
 #include <span>
 
-#include "fcp/conformal/interval.h"
-#include "fcp/images/heat_map.h"
-#include "fcp/pipeline/region_tensors.h"
+#include "fcp/data/images/heat_map.h"
+#include "fcp/interval.h"
+#include "fcp/predictor/region_tensors.h"
 
 namespace fcp {
 namespace {

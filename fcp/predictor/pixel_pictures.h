@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "fcp/images/image.h"
-#include "fcp/pipeline/segmentation_task.h"
-#include "fcp/scores/score.h"
+#include "fcp/data/images/segmentation.h"
+#include "fcp/methods/scores/score.h"
 
 namespace fcp {
 

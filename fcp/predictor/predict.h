@@ -1,19 +1,31 @@
-// Band detection: how usual the truth of each row is. Its score, its p-value, and whether it is
-// within the radius of a level; for intervals, sets of labels and images of pixels alike.
-// Tested by tests/pipeline/evaluate_test.cc.
+// Answers of a predictor for a stream of rows: regions to a sink, or how unusual each row's truth
+// is; for intervals, sets of labels and images of pixels alike.
+// Tested by tests/evaluate/evaluate_test.cc.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <vector>
 
-#include "fcp/calibration/artifact.h"
-#include "fcp/conformal/level.h"
 #include "fcp/data/rows.h"
-#include "fcp/pipeline/context.h"
-#include "fcp/pipeline/row_facts.h"
+#include "fcp/level.h"
+#include "fcp/predictor/context.h"
+#include "fcp/predictor/predictor_core.h"
+#include "fcp/predictor/region_writer.h"
+#include "fcp/predictor/row_facts.h"
 
 namespace fcp {
+
+struct PredictOptions {
+  std::vector<Level> levels = {Level(0.1)};
+  RowFacts facts{};
+};
+
+// Gives the regions of all rows to the writer, batch by batch, and closes it; returns the number of
+// rows. An Error where there are none, or where an answer of the network is not a number.
+size_t predict(const internal::PredictorCore& predictor, RowSource& source,
+               const PredictOptions& options, const Context& context, RegionWriter& writer);
 
 struct CheckOptions {
   Level level = Level(0.1);
@@ -35,7 +47,7 @@ struct CheckResult {
 
 // Gives each row to `take`, in the order of the data. An Error names a row whose score is NaN; one
 // where the artifact keeps the scores of some levels alone, from which no p-value follows.
-CheckResult check(const CalibrationArtifact& artifact, RowSource& source,
+CheckResult check(const internal::PredictorCore& predictor, RowSource& source,
                   const CheckOptions& options, const Context& context,
                   const std::function<void(const CheckedRow&)>& take);
 

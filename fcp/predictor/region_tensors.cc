@@ -1,9 +1,9 @@
-#include "fcp/pipeline/region_tensors.h"
+#include "fcp/predictor/region_tensors.h"
 
 #include <cmath>
 #include <limits>
 
-#include "fcp/evaluation/set_evaluation.h"
+#include "fcp/evaluate/measures/set_evaluation.h"
 
 namespace fcp {
 
@@ -51,6 +51,22 @@ torch::Tensor interval_numbers(const Regions& regions) {
     *out++ = one.upper;
   }
   return all;
+}
+
+std::vector<double> region_sizes(const Regions& regions) {
+  const auto lengths = [](const torch::Tensor& lower, const torch::Tensor& upper) {
+    return torch::where(lower < upper, upper - lower, torch::zeros_like(upper));
+  };
+  torch::Tensor sizes;
+  if (regions.members.defined()) {
+    sizes = regions.members.to(torch::kDouble).flatten(1).sum(1);
+  } else if (regions.parts.defined()) {
+    sizes = lengths(regions.parts.select(3, 0), regions.parts.select(3, 1)).sum(2).mean(1);
+  } else {
+    sizes = lengths(regions.lower, regions.upper).mean(1);
+  }
+  const torch::Tensor plain = host_doubles(sizes);
+  return {numbers(plain).begin(), numbers(plain).end()};
 }
 
 torch::Tensor host_members(const Regions& regions) {

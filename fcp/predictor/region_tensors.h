@@ -8,7 +8,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/score.h"
 
 namespace fcp {
 
@@ -36,6 +36,10 @@ FloatEnds float_ends(const torch::Tensor& lower, const torch::Tensor& upper);
 
 // Prediction, lower and upper ends as float32 numbers, [N, K, 3] on the host.
 torch::Tensor interval_numbers(const Regions& regions);
+
+// The length of each row's intervals (their mean over outputs, of unions the sum of their parts),
+// or the number of labels in its set.
+std::vector<double> region_sizes(const Regions& regions);
 
 // The members [N, C] as bytes on the host.
 torch::Tensor host_members(const Regions& regions);

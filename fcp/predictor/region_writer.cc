@@ -1,4 +1,4 @@
-#include "fcp/pipeline/region_writer.h"
+#include "fcp/predictor/region_writer.h"
 
 #include <algorithm>
 #include <span>
@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/data/csv_column.h"
 #include "fcp/data/csv_writer.h"
+#include "fcp/data/images/segmentation.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/number.h"
-#include "fcp/pipeline/open_data.h"
-#include "fcp/pipeline/pixel_pictures.h"
-#include "fcp/pipeline/region_tensors.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/pixel_pictures.h"
+#include "fcp/predictor/region_tensors.h"
 
 namespace fcp {
 namespace {
@@ -95,16 +97,12 @@ class RegionFile : public RegionWriter {
     }
   }
 
-  void append(const Rows& rows, const Regions& regions) override {
-    append_levels(rows, {&regions, 1});
-  }
-
-  void append_levels(const Rows& rows, std::span<const Regions> regions) override {
-    if (!npy_ && !csv_) open(regions.front());
-    if (regions.front().members.defined()) {
-      append_sets(rows.first_row, regions);
+  void append(const Rows& rows, std::span<const Regions> levels) override {
+    if (!npy_ && !csv_) open(levels.front());
+    if (levels.front().members.defined()) {
+      append_sets(rows.first_row, levels);
     } else {
-      append_intervals(rows.first_row, regions);
+      append_intervals(rows.first_row, levels);
     }
   }
 
@@ -216,17 +214,19 @@ void write_pixel_regions(const std::string& path, const Regions& regions, const 
 
 class RegionFolder : public RegionWriter {
  public:
-  RegionFolder(std::string folder, bool bands, const SegmentationRows& images)
-      : folder_(std::move(folder)), bands_(bands), images_(images) {}
+  RegionFolder(std::string folder, bool bands, const RowSource& images)
+      : folder_(std::move(folder)),
+        bands_(bands),
+        task_(*images.segmentation()),
+        class_names_(images.class_names()) {}
 
-  void append(const Rows& rows, const Regions& regions) override {
-    for (size_t i = 0; i < rows.x.rows(); ++i) {
-      const SegmentImage& image = images_.images().at(i);
-      const Regions own = region_of_row(regions, i);
+  void append(const Rows& rows, std::span<const Regions> levels) override {
+    for (size_t i = 0; i < rows.images.size(); ++i) {
+      const SegmentImage& image = *rows.images[i];
+      const Regions own = region_of_row(levels.front(), i);
       const std::string stem = folder_ + "/" + image.name;
-      write_png(stem + ".png",
-                pixel_picture(image.image, own, images_.task(), images_.class_names()));
-      if (bands_) write_pixel_regions(stem + ".npy", own, image.image, images_.task());
+      write_png(stem + ".png", pixel_picture(image.image, own, task_, class_names_));
+      if (bands_) write_pixel_regions(stem + ".npy", own, image.image, task_);
     }
   }
 
@@ -235,10 +235,33 @@ class RegionFolder : public RegionWriter {
  private:
   std::string folder_;
   bool bands_;
-  const SegmentationRows& images_;
+  SegmentTask task_;
+  std::vector<std::string> class_names_;
 };
 
 }  // namespace
+
+KeptColumns read_kept_columns(const DataOptions& data, const std::string& list) {
+  KeptColumns kept;
+  if (list.empty()) return kept;
+  const std::vector<std::string> files = file_list(data.data);
+  if (are_images(data) || holds_array(files[0])) {
+    fail_option("keep", "takes columns of a CSV file; ", data.data, " has none");
+  }
+  CsvRecords records(open_bytes(files[0]), data.csv.separator);
+  CsvHead head = read_head(records, data.csv.header);
+  make_names_unique(head);
+  for (const size_t column : head.find_list(list, "keep")) {
+    kept.names.push_back(head.names[column]);
+    std::vector<std::string>& cells = kept.cells.emplace_back();
+    for (const std::string& file : files) {
+      for (std::string& cell : read_csv_column(file, head.names[column], data.csv)) {
+        cells.push_back(std::move(cell));
+      }
+    }
+  }
+  return kept;
+}
 
 std::unique_ptr<RegionWriter> open_region_file(const std::string& out,
                                                const CalibrationArtifact& artifact,
@@ -247,7 +270,7 @@ std::unique_ptr<RegionWriter> open_region_file(const std::string& out,
 }
 
 std::unique_ptr<RegionWriter> open_region_folder(const std::string& folder, bool bands,
-                                                 const SegmentationRows& images) {
+                                                 const RowSource& images) {
   return std::make_unique<RegionFolder>(folder, bands, images);
 }
 

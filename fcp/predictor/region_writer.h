@@ -1,4 +1,5 @@
 // Files of regions: CSV and .npy for rows, pictures and .npy for images of pixels.
+// Tested by tests/cli/test_levels.py, test_fit.py and test_segment.py.
 #pragma once
 
 #include <memory>
@@ -6,28 +7,33 @@
 #include <string>
 #include <vector>
 
-#include "fcp/calibration/artifact.h"
-#include "fcp/conformal/level.h"
 #include "fcp/data/rows.h"
-#include "fcp/pipeline/kept_columns.h"
-#include "fcp/pipeline/segmentation_rows.h"
-#include "fcp/scores/score.h"
+#include "fcp/level.h"
+#include "fcp/methods/scores/score.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/open_data.h"
 
 namespace fcp {
 
+// Where the regions of rows go, batch by batch. A writer owns its files. A file is whole after
+// close(); of a writer that is not closed none is left behind, but for the pictures of a folder.
 class RegionWriter {
  public:
   virtual ~RegionWriter() = default;
 
-  // The regions of the rows that the source gave last.
-  virtual void append(const Rows& rows, const Regions& regions) = 0;
-  // The same at several levels; here of the first alone.
-  virtual void append_levels(const Rows& rows, std::span<const Regions> regions) {
-    append(rows, regions.front());
-  }
-  // After the last rows; before it no file is whole.
+  // The regions of these rows at each level, in the order of the levels.
+  virtual void append(const Rows& rows, std::span<const Regions> levels) = 0;
   virtual void close() = 0;
 };
+
+// Columns of the data that are written beside its regions: names and identifiers.
+struct KeptColumns {
+  std::vector<std::string> names{};
+  std::vector<std::vector<std::string>> cells{};  // of each column, one per row
+};
+
+// `list`: columns of a CSV file by name or index, with commas between; empty for none.
+KeptColumns read_kept_columns(const DataOptions& data, const std::string& list);
 
 // What a file of regions has besides one region per row.
 struct RegionFileOptions {
@@ -43,10 +49,10 @@ std::unique_ptr<RegionWriter> open_region_file(const std::string& out,
                                                const CalibrationArtifact& artifact,
                                                RegionFileOptions options = {});
 
-// A folder that exists: NAME.png, image | prediction | uncertainty, for each image and, where
-// `bands` are asked for, NAME.npy: lower and upper ends [2, C, H, W], or booleans [C, H, W] for
-// sets. The images must outlive the writer.
+// A folder that exists, for rows with segmentation(): NAME.png, image | prediction | uncertainty,
+// for each image and, where `bands` are asked for, NAME.npy: lower and upper ends [2, C, H, W], or
+// booleans [C, H, W] for sets. Of several levels, the first.
 std::unique_ptr<RegionWriter> open_region_folder(const std::string& folder, bool bands,
-                                                 const SegmentationRows& images);
+                                                 const RowSource& images);
 
 }  // namespace fcp

@@ -1,4 +1,4 @@
-#include "fcp/calibration/rounding.h"
+#include "fcp/predictor/rounding.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/network/half.h"
-#include "fcp/scores/labels.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/nn/graph/half.h"
+#include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
 namespace {
@@ -105,13 +105,12 @@ Rounding measure_rounding(const Graph& network, const ScoreOptions& score, const
         rounding.outputs[output.name] = loss_between(found[i], exact[i]);
       }
     }
-    if (predicts_labels(score.name) && score.pixels == 0) {
+    if (score.traits().labels && score.pixels == 0) {
       const auto logits = [&](const ScoredNetwork& scored, const torch::Tensor& v) {
         return run_apart(*logit_head(scored.shared_head(), score.output).network, {v})[0];
       };
       rounding.logits = loss_between(logits(single, features), logits(wide, wide_features));
-    } else if (score.name == "nested" || score.name == "feature_cqr" ||
-               score.name == "linearized") {
+    } else if (score.find(field::floor) != nullptr) {  // of features, and exported
       measure_scores(single, wide, features, wide_features, radii, rounding);
     }
   } catch (const Error&) {

@@ -14,7 +14,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/calibration/scored_network.h"
+#include "fcp/predictor/scored_network.h"
 
 namespace fcp {
 

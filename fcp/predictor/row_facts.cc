@@ -1,4 +1,4 @@
-#include "fcp/pipeline/row_facts.h"
+#include "fcp/predictor/row_facts.h"
 
 #include <charconv>
 #include <cmath>
@@ -84,17 +84,17 @@ RowFacts read_facts(const DataOptions& data, const FactOptions& options) {
 
 RowFacts read_facts_for(const CalibrationArtifact& artifact, const DataOptions& data,
                         const FactOptions& options, Observer& observer) {
-  const CalibrationOptions& calibration = artifact.calibration;
-  const bool by_column = calibration.name == "grouped" && calibration.group != kByPrediction &&
-                         calibration.group != kByLabel;
-  const bool in_table = !calibration.group.ends_with(".npy") && !data.data.ends_with(".npy");
-  const std::string group = !by_column ? "" : in_table ? calibration.group : options.group;
+  const CalibrationOptions& calibration = artifact.method.calibration;
+  const std::string column = calibration.group_column();
+  const bool by_column = !column.empty();
+  const bool in_table = !column.ends_with(".npy") && !data.data.ends_with(".npy");
+  const std::string group = !by_column ? "" : in_table ? column : options.group;
   if (by_column && group.empty()) {
     fail_option("group",
                 "the predictor was calibrated by group: name an .npy file with the groups of the "
                 "rows");
   }
-  if (calibration.name == "weighted" && !artifact.ratio.defined() && options.weights.empty()) {
+  if (calibration.traits().by_weight && !artifact.ratio.defined() && options.weights.empty()) {
     fail_option("weights",
                 "the predictor was calibrated with given likelihood ratios: give those of the "
                 "rows");

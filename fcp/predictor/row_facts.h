@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "fcp/calibration/tensor_predictor.h"
-#include "fcp/pipeline/context.h"
-#include "fcp/pipeline/open_data.h"
+#include "fcp/predictor/context.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/tensor_predictor.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/pipeline/run_network.h"
+#include "fcp/predictor/run_network.h"
 
 #include <algorithm>
 #include <span>
@@ -7,7 +7,8 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/npy.h"
-#include "fcp/pipeline/answers.h"
+#include "fcp/predictor/batch.h"
+#include "fcp/predictor/open_data.h"
 
 namespace fcp {
 namespace {
@@ -111,7 +112,7 @@ size_t run_network(const Network& network, const std::vector<std::unique_ptr<Row
     const Tensors outputs = network.run_rows(inputs);
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (!writers[i]) continue;
-      check_answers(outputs[i], *sources[0], rows[0].first_row);
+      internal::check_numbers(outputs[i], [&](size_t row) { return rows[0].place(row); });
       writers[i]->append(outputs[i]);
     }
     done += rows[0].x.rows();

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "fcp/data/rows.h"
-#include "fcp/network/network.h"
-#include "fcp/pipeline/context.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/predictor/context.h"
 
 namespace fcp {
 

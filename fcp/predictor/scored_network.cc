@@ -1,11 +1,11 @@
-#include "fcp/calibration/scored_network.h"
+#include "fcp/predictor/scored_network.h"
 
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/network/cut.h"
-#include "fcp/scores/head_outputs.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
 

@@ -12,9 +12,9 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/network.h"
-#include "fcp/network/relu_layers.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/score_table.h"
+#include "fcp/nn/kernels/relu_mlp/relu_layers.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

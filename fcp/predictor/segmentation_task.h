@@ -1,30 +1,18 @@
 // A network made ready for images whose every pixel is scored, and what must be known of them to
 // read new images for it.
 //
-// Tested by tests/pipeline/segmentation_rows_test.cc, tests/cli/test_segment.py.
+// Tested by tests/predictor/segmentation_rows_test.cc, tests/cli/test_segment.py.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "fcp/data/array.h"
-#include "fcp/images/image_transform.h"
-#include "fcp/network/graph.h"
+#include "fcp/data/images/segmentation.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/predictor/context.h"
 
 namespace fcp {
-
-// How the images of a calibrated network are read and which of its channels are which classes. Kept
-// in the network's metadata.
-struct SegmentTask {
-  int classes = 0;                   // of the labels, class 0 included
-  int first = 1;                     // the class of the first channel: 0 where class 0 has one
-  std::string output;                // the name of the network's output
-  std::array<int, 2> size = {0, 0};  // height and width that the network takes; 0: any
-  ImageTransform transform;
-
-  int channels() const { return classes - first; }
-};
 
 struct SegmentTaskOptions {
   std::string output{};          // of the network; empty: its only one
@@ -44,5 +32,13 @@ SegmentTask prepare_network(Graph& network, const SegmentTaskOptions& options, i
 
 // Of a calibrated network. An Error names the file where it was not calibrated for segmentation.
 SegmentTask parse_task(const Graph& network, const std::string& path);
+
+// The weight of each channel in the surrogate's squared error of pixels: classes that are seldom
+// weigh more. ENet's weights (loss_weights of fcp/data/images/segmentation_target.h) of the labels
+// of a set, or those of a CSV file with the columns class and loss_weight; class 0 need not be
+// there unless it has a channel.
+std::vector<double> channel_weights(const SegmentationSet& set, const SegmentTask& task,
+                                    const Context& context);
+std::vector<double> read_channel_weights(const std::string& csv, const SegmentTask& task);
 
 }  // namespace fcp

@@ -1,4 +1,4 @@
-#include "fcp/pipeline/shared_batches.h"
+#include "fcp/predictor/shared_batches.h"
 
 #include <algorithm>
 #include <limits>
@@ -69,6 +69,20 @@ void check_same_bytes(Communicator& ranks, const std::string& what, std::string_
     fail(what, ": changed while it was read: the hash on rank ", rank, " is ", all[rank],
          ", on rank 0 it is ", hash);
   }
+}
+
+size_t each_batch(RowSource& source, const Context& context, std::string_view name,
+                  const std::function<void(const Rows& rows)>& take) {
+  const size_t size = context.batch_for(source);
+  size_t done = 0;
+  Stage stage(context, name, source.size().value_or(0));
+  for (Rows rows; source.next(size, rows);) {
+    check_interrupted();
+    take(rows);
+    done += rows.x.rows();
+    stage.advance(rows.x.rows());
+  }
+  return done;
 }
 
 void share_batches(Communicator& ranks, RowSource& source, size_t size,

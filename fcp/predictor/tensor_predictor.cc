@@ -1,13 +1,14 @@
-#include "fcp/calibration/tensor_predictor.h"
+#include "fcp/predictor/tensor_predictor.h"
 
 #include <limits>
 #include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/base/row_hash.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/scores/labels.h"
-#include "fcp/scores/outputs.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/nn/runtime/batch_free.h"
+#include "fcp/predictor/region_tensors.h"
 
 namespace fcp {
 namespace {
@@ -48,21 +49,22 @@ torch::Tensor ratio_input(const torch::Tensor& x, const torch::Tensor& features)
 }
 
 TensorPredictor::TensorPredictor(const CalibrationArtifact& artifact, torch::Device device)
-    : TensorPredictor(std::make_shared<const ScoredNetwork>(artifact.network, artifact.score,
-                                                            artifact.cut, device),
+    : TensorPredictor(std::make_shared<const ScoredNetwork>(artifact.network, artifact.method.score,
+                                                            artifact.method.cut, device),
                       artifact) {}
 
 TensorPredictor::TensorPredictor(std::shared_ptr<const ScoredNetwork> network,
                                  const CalibrationArtifact& artifact)
     : network_(std::move(network)),
-      output_(artifact.score.output),
-      group_(artifact.calibration.name == "grouped" ? artifact.calibration.group : ""),
-      split_(artifact.calibration.name == "split"),
-      weighted_(artifact.calibration.name == "weighted"),
-      localized_(artifact.calibration.name == "localized"),
+      output_(artifact.method.score.output),
+      group_(artifact.method.calibration.value(field::group)),
+      split_(artifact.method.calibration.traits().one_radius),
+      weighted_(artifact.method.calibration.traits().by_weight),
+      localized_(artifact.method.calibration.traits().by_feature),
+      strict_(artifact.method.score.value(field::paper)),
       ratio_(artifact.ratio),
-      calibration_(
-          make_calibration(artifact.calibration, artifact.rows, network_->score().classes())) {}
+      calibration_(make_calibration(artifact.method.calibration, artifact.rows,
+                                    network_->score().classes())) {}
 
 TestInputs TensorPredictor::describe(const torch::Tensor& x, const SideInformation& given) const {
   TestInputs rows{network_->features(x), {}, {}};
@@ -96,16 +98,52 @@ std::vector<double> TensorPredictor::radius(const Level& level) const {
 Conformity TensorPredictor::judge(const TestInputs& rows, const torch::Tensor& truth) const {
   Conformity judged;
   judged.scores = score().score(rows.features, truth);
-  if (group_ != kByLabel) {
-    judged.p_values = calibration_->p_values(rows, judged.scores);
-    return judged;
-  }
+  judged.p_values = p_values(rows, truth, judged.scores);
+  return judged;
+}
+
+std::vector<double> TensorPredictor::p_values(const TestInputs& rows, const torch::Tensor& truth,
+                                              const std::vector<double>& scores) const {
+  if (group_ != kByLabel) return calibration_->p_values(rows, scores);
   TestInputs by_label = rows;
   const torch::Tensor plain = truth.to(torch::kCPU).flatten();
   const torch::Tensor labels = plain.masked_fill(plain.isinf(), 0).to(torch::kLong).contiguous();
   by_label.groups.assign(labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel());
-  judged.p_values = calibration_->p_values(by_label, judged.scores);
-  return judged;
+  return calibration_->p_values(by_label, scores);
+}
+
+std::vector<bool> TensorPredictor::within(const TestInputs& rows, const torch::Tensor& truth,
+                                          const std::vector<double>& scores,
+                                          const Level& level) const {
+  torch::Tensor radii = host_doubles(calibration_->radii(rows, level));  // [N, S] or [N, C]
+  const std::vector<bool> foreign = foreign_labels(truth);
+  if (score().classes() > 0 && radii.size(1) > 1) {
+    const torch::Tensor plain = truth.to(torch::kCPU).reshape({-1, 1});
+    const torch::Tensor labels = plain.masked_fill(plain.isinf(), 0).to(torch::kLong);
+    radii = radii.gather(1, labels).contiguous();
+  }
+  const std::span<const double> limits = numbers(radii);
+  const auto sides = static_cast<size_t>(score().sides());
+  std::vector<bool> in(scores.size() / sides, true);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const bool within = strict_ ? scores[i] < limits[i] : scores[i] <= limits[i];
+    if (!within) in[i / sides] = false;
+  }
+  for (size_t i = 0; i < foreign.size(); ++i) {
+    if (foreign[i]) in[i] = false;  // an infinite radius takes all labels there are, and no others
+  }
+  return in;
+}
+
+std::vector<bool> TensorPredictor::foreign_labels(const torch::Tensor& truth) const {
+  if (score().classes() == 0 || !truth.is_floating_point() || truth.dim() != 2 ||
+      truth.size(1) != 1) {
+    return {};
+  }
+  const torch::Tensor infinite = truth.isinf().to(torch::kCPU).flatten().contiguous();
+  if (!infinite.any().item<bool>()) return {};
+  const bool* const from = infinite.data_ptr<bool>();
+  return std::vector<bool>(from, from + infinite.numel());
 }
 
 }  // namespace fcp

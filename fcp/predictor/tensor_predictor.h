@@ -12,9 +12,9 @@
 
 #include <torch/types.h>
 
-#include "fcp/calibration/artifact.h"
-#include "fcp/calibration/calibration.h"
-#include "fcp/calibration/scored_network.h"
+#include "fcp/methods/calibrations/calibration.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/scored_network.h"
 
 namespace fcp {
 
@@ -64,11 +64,20 @@ class TensorPredictor {
 
   // truth [N, K], for label scores [N, 1].
   Conformity judge(const TestInputs& rows, const torch::Tensor& truth) const;
+  std::vector<double> p_values(const TestInputs& rows, const torch::Tensor& truth,
+                               const std::vector<double>& scores) const;
+  // Whether each row's scores are all within its radii, and its label, if it is one, among the
+  // classes; the paper's code is strict.
+  std::vector<bool> within(const TestInputs& rows, const torch::Tensor& truth,
+                           const std::vector<double>& scores, const Level& level) const;
+  // Which rows of a score of labels have a truth that is none of its classes; empty: none has.
+  std::vector<bool> foreign_labels(const torch::Tensor& truth) const;
 
   // The radius of each side where it is the same for all rows, by split calibration; else empty.
   std::vector<double> radius(const Level& level) const;
 
   const ScoredNetwork& predictor() const { return *network_; }
+  torch::Tensor features(const torch::Tensor& x) const { return network_->features(x); }
   const Score& score() const { return network_->score(); }
   const Calibration& calibration() const { return *calibration_; }
 
@@ -79,6 +88,7 @@ class TensorPredictor {
   bool split_;
   bool weighted_;
   bool localized_;
+  bool strict_;
   DensityRatio ratio_;
   std::unique_ptr<Calibration> calibration_;
 };

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "fcp/conformal/level.h"
-#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

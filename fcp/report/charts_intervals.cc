@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/interval.h"
+#include "fcp/interval.h"
 #include "fcp/report/charts.h"
 #include "fcp/report/format.h"
 #include "fcp/report/svg.h"

@@ -28,8 +28,8 @@ std::string cut_text(const ChosenFrom<CutCandidate>& cut, size_t rows) {
 }
 
 std::string scores_text(const Choices& choices) {
-  const ChosenFrom<ScoreTried>& scores = *choices.scores;
-  const bool intervals = choices.by != ChosenBy::kSize;
+  const ScoresTried& scores = *choices.scores;
+  const bool intervals = scores.by != ChosenBy::kSize;
   Table table(intervals ? std::vector<std::string>{"score", "cut", "length", "interval score",
                                                    "coverage", ""}
                         : std::vector<std::string>{"score", "cut", "size", "coverage", ""});
@@ -48,9 +48,9 @@ std::string scores_text(const Choices& choices) {
     row.emplace_back(i == scores.chosen ? "chosen" : "");
     table.add_row(row);
   }
-  const char* objective = choices.by == ChosenBy::kIntervalScore ? "interval score"
-                          : intervals                            ? "length"
-                                                                 : "size";
+  const char* objective = scores.by == ChosenBy::kIntervalScore ? "interval score"
+                          : intervals                           ? "length"
+                                                                : "size";
   return concat("Scores by ", objective, " on ", choices.rows, " selection rows", kLeftOut, ":\n",
                 table.text(2));
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fcp/pipeline/choices.h"
+#include "fcp/calibrate/choices.h"
 
 namespace fcp {
 

@@ -5,8 +5,8 @@
 
 #include <iosfwd>
 
-#include "fcp/conformal/level.h"
-#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

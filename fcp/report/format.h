@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "fcp/base/number_text.h"
-#include "fcp/conformal/level.h"
-#include "fcp/evaluation/coverage.h"
+#include "fcp/evaluate/measures/coverage.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

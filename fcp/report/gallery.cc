@@ -3,8 +3,8 @@
 #include <cstddef>
 
 #include "fcp/base/error.h"
-#include "fcp/images/heat_map.h"
-#include "fcp/images/image.h"
+#include "fcp/data/images/heat_map.h"
+#include "fcp/data/images/image.h"
 #include "fcp/report/page.h"
 #include "fcp/report/sections.h"
 

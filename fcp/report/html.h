@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
 
 namespace fcp {
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
 #include "fcp/report/page.h"
 
 namespace fcp {

@@ -12,8 +12,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "fcp/conformal/level.h"
-#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

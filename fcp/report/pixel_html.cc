@@ -5,7 +5,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
-#include "fcp/images/heat_map.h"
+#include "fcp/data/images/heat_map.h"
 #include "fcp/report/format.h"
 #include "fcp/report/gallery.h"
 #include "fcp/report/promise.h"

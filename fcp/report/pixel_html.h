@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
 
 namespace fcp {
 

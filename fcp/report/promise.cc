@@ -90,7 +90,7 @@ std::string group_list(const Claim& claim) {
   return text;
 }
 
-// CV+: fcp/scores/cross.h.
+// CV+: fcp/methods/scores/cross.h.
 std::vector<std::string> crossed_texts(const Claim& claim) {
   const RegionWords& words = words_for(claim.kind);
   const double least = cross_guarantee(claim.level, claim.calibration_rows, claim.folds);

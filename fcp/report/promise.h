@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "fcp/conformal/level.h"
-#include "fcp/evaluation/coverage_law.h"
-#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/evaluate/measures/coverage_law.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

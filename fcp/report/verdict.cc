@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "fcp/base/error.h"
-#include "fcp/evaluation/beta.h"
+#include "fcp/evaluate/measures/beta.h"
 #include "fcp/report/format.h"
 #include "fcp/report/page.h"
 

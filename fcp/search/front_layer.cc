@@ -8,7 +8,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/cut.h"
+#include "fcp/nn/graph/cut.h"
 #include "fcp/search/device_speed.h"
 #include "fcp/search/tile_convolution.h"
 

@@ -20,7 +20,7 @@
 
 #include <cstddef>
 
-#include "fcp/network/relu_rows.h"
+#include "fcp/nn/kernels/relu_mlp/relu_rows.h"
 #include "fcp/search/distance_order.h"
 
 namespace fcp {

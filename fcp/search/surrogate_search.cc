@@ -8,7 +8,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/search/relu_descent_cuda.h"
+#include "fcp/nn/kernels/relu_mlp/relu_descent_cuda.h"
 #include "fcp/search/relu_search.h"
 
 namespace fcp {

@@ -27,8 +27,8 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/network.h"
-#include "fcp/network/relu_head.h"
+#include "fcp/nn/kernels/relu_mlp/relu_head.h"
+#include "fcp/nn/runtime/network.h"
 #include "fcp/search/distance_order.h"
 #include "fcp/search/front_layer.h"
 

@@ -18,7 +18,7 @@
 #include <optional>
 #include <string>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 #include "fcp/serving/http_server.h"
 #include "fcp/serving/live_state.h"
 #include "fcp/serving/metrics.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/pipeline/replay.h"
+#include "fcp/evaluate/replay.h"
 #include "fcp/serving/live_state.h"
 
 namespace fcp {

@@ -259,7 +259,7 @@ TruthResult LiveState::take_truth(const std::string& name, const TruthReport& to
     const ServedModel& model = *batcher->model();
     const ServedRows row{.rows = 1,
                          .x = waiting->x,
-                         .groups = model.artifact().calibration.name == "grouped"
+                         .groups = model.artifact().method.calibration.traits().by_group
                                        ? std::vector<int64_t>{waiting->group}
                                        : std::vector<int64_t>(),
                          .places = {static_cast<uint64_t>(waiting->place)}};

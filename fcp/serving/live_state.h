@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 #include "fcp/monitoring/adaptive_level.h"
 #include "fcp/monitoring/monitor.h"
 #include "fcp/serving/feedback_store.h"

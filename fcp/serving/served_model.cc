@@ -12,12 +12,10 @@
 #include "fcp/base/error.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/record.h"
-#include "fcp/pipeline/coverage_counts.h"
-#include "fcp/pipeline/input_numbers.h"
-#include "fcp/pipeline/levels.h"
-#include "fcp/pipeline/open_data.h"
-#include "fcp/pipeline/region_tensors.h"
-#include "fcp/pipeline/replay_adapter.h"
+#include "fcp/predictor/input_numbers.h"
+#include "fcp/predictor/levels.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/region_tensors.h"
 
 namespace fcp {
 namespace {
@@ -106,17 +104,14 @@ std::string number_complaint(double value, torch::ScalarType type, bool missing_
 }
 
 std::string column_of_groups(const CalibrationArtifact& artifact, const std::string& path) {
-  const CalibrationOptions& calibration = artifact.calibration;
-  if (calibration.name == "weighted" && !artifact.ratio.defined()) {
+  if (artifact.method.calibration.traits().by_weight && !artifact.ratio.defined()) {
     fail(path, ": was calibrated with given weights, which a request cannot bring");
   }
-  const bool by_column = calibration.name == "grouped" && calibration.group != kByPrediction &&
-                         calibration.group != kByLabel;
-  if (by_column && calibration.group.ends_with(".npy")) {
-    fail(path, ": was calibrated by groups of the file ", calibration.group,
-         ", which a request cannot bring");
+  const std::string column = artifact.method.calibration.group_column();
+  if (column.ends_with(".npy")) {
+    fail(path, ": was calibrated by groups of the file ", column, ", which a request cannot bring");
   }
-  return by_column ? calibration.group : "";
+  return column;
 }
 
 template <typename Number>
@@ -314,7 +309,7 @@ TestInputs ServedModel::describe(const ServedRows& rows) const {
 }
 
 void ServedModel::draw_places(ServedRows& rows) const {
-  if (artifact_.calibration.name != "localized") return;
+  if (!artifact_.method.calibration.traits().by_feature) return;
   std::random_device source;
   rows.places.resize(rows.rows);
   // 63 bits, which a database keeps as a number with a sign.
@@ -366,8 +361,7 @@ ServedTruth ServedModel::judge(const ServedRows& row, const std::vector<float>& 
     if (std::isnan(score)) fail("the score of the truth is NaN; is the truth a number?");
   }
   ServedTruth found{.scores = judged.scores, .p_value = judged.p_values.at(0)};
-  found.covered =
-      within_radii(predictor_, inputs, y, judged.scores, level, artifact_.score.paper).at(0);
+  found.covered = predictor_.within(inputs, y, judged.scores, level).at(0);
   found.size = region_sizes(predictor_.region(inputs, level)).at(0);
   if (answered) found.answered_size = region_sizes(predictor_.region(inputs, *answered)).at(0);
   found.group = judged_group(inputs, truth);
@@ -375,9 +369,10 @@ ServedTruth ServedModel::judge(const ServedRows& row, const std::vector<float>& 
 }
 
 int64_t ServedModel::judged_group(const TestInputs& inputs, const std::vector<float>& truth) const {
-  if (artifact_.calibration.name != "grouped") return 0;
-  return artifact_.calibration.group == kByLabel ? static_cast<int64_t>(truth[0])
-                                                 : inputs.groups.at(0);
+  if (!artifact_.method.calibration.traits().by_group) return 0;
+  return artifact_.method.calibration.value(field::group) == kByLabel
+             ? static_cast<int64_t>(truth[0])
+             : inputs.groups.at(0);
 }
 
 std::vector<ResponseTensor> ServedModel::all_tensors(const ServedAnswer& answer,

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "fcp/calibration/artifact.h"
-#include "fcp/calibration/tensor_predictor.h"
-#include "fcp/conformal/level.h"
 #include "fcp/data/csv.h"
-#include "fcp/network/input_layout.h"
-#include "fcp/pipeline/artifact_facts.h"
+#include "fcp/level.h"
+#include "fcp/nn/graph/input_layout.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/artifact_facts.h"
+#include "fcp/predictor/tensor_predictor.h"
 #include "fcp/serving/tensor_message.h"
 
 namespace fcp {

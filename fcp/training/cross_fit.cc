@@ -9,7 +9,7 @@
 #include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 #include "fcp/training/graph_parts.h"
 
 namespace fcp {
@@ -84,7 +84,7 @@ void append_mean(Graph& graph, int64_t folds, int64_t columns, const char* outpu
   append_node(graph, "MatMul", {"cross_answers", "cross_mean"}, output);
 }
 
-// μ_i − R_i and μ_i + R_i for all rows i (fcp/scores/cross.h).
+// μ_i − R_i and μ_i + R_i for all rows i (fcp/methods/scores/cross.h).
 void finish_numbers(Graph& graph, const std::vector<std::string>& answers, const DealtRows& dealt,
                     const torch::Tensor& residuals) {
   const auto rows = static_cast<int64_t>(dealt.places.size());
@@ -129,7 +129,7 @@ torch::Tensor seen_classes(const Array& y, const std::vector<int64_t>& fold_of, 
   return seen;
 }
 
-// −log p_i(c) − R_i for all rows i and classes c (fcp/scores/cross_labels.h).
+// −log p_i(c) − R_i for all rows i and classes c (fcp/methods/scores/cross.h).
 void finish_labels(Graph& graph, const std::vector<std::string>& answers, const DealtRows& dealt,
                    const torch::Tensor& residuals, const torch::Tensor& seen) {
   const int64_t classes = seen.size(1);
@@ -205,29 +205,6 @@ std::string train_fold(const Array& x, const Array& y, const TabularOptions& opt
 
 }  // namespace
 
-void sort_cross_rows(Graph& graph) {
-  auto& tensors = graph.initializers;
-  const bool labels = tensors.contains(kCrossColumn);
-  const auto place = tensors.find(labels ? kCrossColumn : kCrossFold);
-  const auto residual = tensors.find(kCrossResidual);
-  if (place == tensors.end() || residual == tensors.end()) return;
-  const int64_t classes =
-      labels && tensors.contains(kCrossOnes) ? tensors.at(kCrossOnes).numel() : 1;
-  const int64_t count = place->second.numel();
-  if (classes < 1 || count % classes != 0 || residual->second.numel() != count ||
-      place->second.scalar_type() != torch::kLong || !residual->second.is_floating_point()) {
-    return;  // not of this recipe, and run as it is
-  }
-  const torch::Tensor places = place->second.reshape({-1, classes}).contiguous();
-  const torch::Tensor residuals = residual->second.reshape({-1, classes}).contiguous();
-  const torch::Tensor by_residual = residuals.to(torch::kDouble).select(1, 0).argsort();
-  const torch::Tensor folds = places.select(1, 0).index_select(0, by_residual);
-  const torch::Tensor order =
-      by_residual.index_select(0, std::get<1>(folds.sort(/*stable=*/true, 0, false)));
-  place->second = places.index_select(0, order).reshape(place->second.sizes());
-  residual->second = residuals.index_select(0, order).reshape(residual->second.sizes());
-}
-
 CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& options, int64_t folds,
                        const std::function<void(int64_t fold)>& progress) {
   check_crossed(x, y, options, folds);
@@ -262,7 +239,6 @@ CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& opt
   } else {
     finish_numbers(result.graph, answers, dealt, (truth - result.out_of_fold).abs());
   }
-  sort_cross_rows(result.graph);
   sort_and_check(result.graph);
   result.error = holdout_error(options.loss, result.out_of_fold, truth);
   result.warnings = training_warnings(result.error, {}, 0);

@@ -1,13 +1,13 @@
 // A network that can be calibrated on its own training rows: cross-fitting for CV+
-// (fcp/scores/cross.h).
+// (fcp/methods/scores/cross.h).
 //
 // The rows are dealt into folds of equal size; the few that are left over train, and do not
 // calibrate. For each fold, the whole recipe of `fcp train` (tabular.h), with its encodings, scales
 // and choices, runs on all other rows, so that nothing of the trained ensemble has seen the fold.
 // The graph holds them all: it answers their mean, and with it, for each row of a fold, what the
-// ensemble that did not see it says, compared with the row's own residual: fcp/scores/cross.h, and
-// for classes fcp/scores/cross_labels.h. A class that an ensemble has never seen is stranger to it
-// than any other, of its own fold's rows as of new ones.
+// ensemble that did not see it says, compared with the row's own residual:
+// fcp/methods/scores/cross.h, and for classes fcp/methods/scores/cross.h. A class that an ensemble
+// has never seen is stranger to it than any other, of its own fold's rows as of new ones.
 //
 // Cost: as many trainings as there are folds. Tested by tests/training/cross_fit_test.cc.
 #pragma once
@@ -38,11 +38,5 @@ struct CrossFit {
 // fold that is done.
 CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& options, int64_t folds,
                        const std::function<void(int64_t fold)>& progress = {});
-
-// Puts the calibration rows of such a graph in the order of their folds and, in a fold, of their
-// residuals, so that their order does not tell which row has which. Nothing depends on it: regions
-// count rows. Graphs that are made here have it; those of earlier versions had the order of the
-// training rows.
-void sort_cross_rows(Graph& graph);
 
 }  // namespace fcp

@@ -19,7 +19,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 #include "fcp/training/ensemble_fit.h"
 #include "fcp/training/input_encoding.h"
 #include "fcp/training/loss.h"

@@ -15,8 +15,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/network/parallel_alone.h"
-#include "fcp/network/single_thread.h"
+#include "fcp/nn/runtime/parallel_alone.h"
+#include "fcp/nn/runtime/single_thread.h"
 #include "fcp/training/fit_plan.h"
 #include "fcp/training/fit_report.h"
 #include "fcp/training/stack_adam.h"

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 #include "fcp/training/loss.h"
 #include "fcp/training/mlp.h"
 #include "fcp/training/training_data.h"

@@ -22,7 +22,7 @@ using RowIndices = std::span<const size_t>;
 // One run of the optimiser over some of the rows, from the weights `mlp` has.
 class FitRun {
  public:
-  FitRun(Mlp& mlp, const TrainingData& data, const LossFunction& loss, const FitOptions& options,
+  FitRun(Mlp& mlp, const TrainingData& data, const LossFunction& loss, const FitSettings& options,
          const FitProgress& progress, bool refit, uint64_t seed)
       : mlp_(mlp),
         data_(data),
@@ -107,7 +107,7 @@ class FitRun {
   Mlp& mlp_;
   const TrainingData& data_;
   const LossFunction& loss_;
-  const FitOptions& options_;
+  const FitSettings& options_;
   const FitProgress& progress_;
   bool refit_;
   Random random_;
@@ -138,7 +138,7 @@ int64_t holdout_rows(int64_t rows, double holdout) {
 }
 
 FitHistory fit(Mlp& mlp, const TrainingData& data, const LossFunction& loss,
-               const FitOptions& options, const FitProgress& progress) {
+               const FitSettings& options, const FitProgress& progress) {
   FitHistory history;
   if (options.epochs == 0) return history;
   const torch::NoGradGuard no_gradients;

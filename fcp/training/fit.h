@@ -22,7 +22,7 @@
 
 namespace fcp {
 
-struct FitOptions {
+struct FitSettings {
   double dropout = 0.1;
   double rate = 5e-4;
   double weight_decay = 1e-6;
@@ -52,7 +52,7 @@ using FitProgress = std::function<void(const FitStep&)>;
 // Trains `mlp` in place from the weights it has. Throws Interrupted between batches, and an Error
 // where the loss stops being finite.
 FitHistory fit(Mlp& mlp, const TrainingData& data, const LossFunction& loss,
-               const FitOptions& options, const FitProgress& progress = {});
+               const FitSettings& options, const FitProgress& progress = {});
 
 // Random numbers of the parts of a fit, each from its own seed so that none depends on how many the
 // others drew.

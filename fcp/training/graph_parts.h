@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

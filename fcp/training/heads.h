@@ -5,7 +5,8 @@
 //   quantiles  q(v) [K · Q]   of the residual at 1/(Q+1), …, Q/(Q+1): quantiles of residual / σ(v)
 //                             by pinball loss, times σ(v); rising by construction (a median, and
 //                             softplus steps away from it on both sides)
-//   rectifier  ρ(v) [S]       the 1 − α quantile of a score (fcp/scores/rectified.h): of its log
+//   rectifier  ρ(v) [S]       the 1 − α quantile of a score (fcp/methods/scores/rectified.h): of
+//   its log
 //                             where the score is divided, of itself where it is lowered
 //
 // All are perceptrons with one hidden layer (perceptrons.h) over the standardised feature and the
@@ -30,7 +31,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 #include "fcp/training/perceptrons.h"
 
 namespace fcp {
@@ -80,7 +81,7 @@ struct Rectifier {
 Rectifier fit_rectifier(const HeadMember& member, double quantile, bool difference,
                         const HeadOptions& options = {});
 
-// Names of the outputs that are added: fcp/scores/head_outputs.h reserves fcp.spread,
+// Names of the outputs that are added: fcp/methods/scores/head_outputs.h reserves fcp.spread,
 // fcp.quantiles and fcp.rectifier. An empty one is not added.
 struct HeadNames {
   std::string spread = "fcp.spread";

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/cut.h"
+#include "fcp/nn/graph/cut.h"
 #include "fcp/training/heads.h"
 #include "fcp/training/rising_quantiles.h"
 

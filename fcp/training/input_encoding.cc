@@ -7,7 +7,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 #include "fcp/training/graph_parts.h"
 
 namespace fcp {

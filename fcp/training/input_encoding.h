@@ -21,7 +21,7 @@
 #include <torch/types.h>
 
 #include "fcp/data/array.h"
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

@@ -11,7 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
-#include "fcp/network/single_thread.h"
+#include "fcp/nn/runtime/single_thread.h"
 
 namespace fcp {
 namespace {

@@ -11,9 +11,9 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
-#include "fcp/images/image_text.h"
-#include "fcp/images/image_transform.h"
-#include "fcp/images/segmentation_target.h"
+#include "fcp/data/images/image_text.h"
+#include "fcp/data/images/image_transform.h"
+#include "fcp/data/images/segmentation_target.h"
 #include "fcp/training/adam.h"
 #include "fcp/training/segmenter_network.h"
 

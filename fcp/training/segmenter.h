@@ -4,8 +4,8 @@
 //   SegmenterResult trained = train_segmenter(scenes, {.classes = kSceneClasses});
 //   write_onnx(trained.graph, "segmenter.onnx");
 //
-// Idea: regression on the paper's target log(−log ỹ) (fcp/images/segmentation_target.h) with one
-// weight a class, so that small things count as much as large ones:
+// Idea: regression on the paper's target log(−log ỹ) (fcp/data/images/segmentation_target.h) with
+// one weight a class, so that small things count as much as large ones:
 //   loss = Σ_c w_c · mean over images and pixels of (output_c − target_c)²,   w = loss_weights
 // by Adam, whose rate falls linearly to 0. Class 0, what has no label, has no weight; its channel
 // is there, as in the paper's networks, and means nothing.
@@ -22,8 +22,8 @@
 #include <string>
 #include <vector>
 
-#include "fcp/images/segmentation.h"
-#include "fcp/network/graph.h"
+#include "fcp/data/images/segmentation.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

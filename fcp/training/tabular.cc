@@ -11,8 +11,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/network.h"
 #include "fcp/training/ensemble_export.h"
 #include "fcp/training/input_encoding.h"
 #include "fcp/training/target_scaling.h"

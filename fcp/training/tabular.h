@@ -30,7 +30,7 @@
 #include <torch/types.h>
 
 #include "fcp/data/array.h"
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 #include "fcp/training/ensemble_fit.h"
 #include "fcp/training/holdout_error.h"
 #include "fcp/training/loss.h"

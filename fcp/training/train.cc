@@ -9,7 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/network/single_thread.h"
+#include "fcp/nn/runtime/single_thread.h"
 #include "fcp/training/export.h"
 #include "fcp/training/mlp.h"
 #include "fcp/training/training_data.h"
@@ -73,7 +73,7 @@ int64_t output_count(const TrainingData& data, const TrainOptions& options) {
   return options.two_networks ? columns : 2 * columns;
 }
 
-FitOptions fit_options(const TrainOptions& options, size_t network) {
+FitSettings fit_options(const TrainOptions& options, size_t network) {
   return {.dropout = options.dropout,
           .rate = options.rate,
           .weight_decay = options.weight_decay,
@@ -99,7 +99,7 @@ TrainResult train_network(const Array& x, const Array& y, const TrainOptions& op
   std::vector<Mlp> networks;
   for (const LossFunction& loss : loss_functions(options)) {
     const size_t index = networks.size();
-    const FitOptions fitting = fit_options(options, index);
+    const FitSettings fitting = fit_options(options, index);
     networks.push_back(initial_mlp(shape, fit_seeds(fitting.seed).initial));
     FitProgress report;
     if (progress) report = [&progress, index](const FitStep& step) { progress({index, step}); };

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "fcp/data/array.h"
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 #include "fcp/training/fit.h"
 #include "fcp/training/loss.h"
 

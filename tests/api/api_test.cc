@@ -16,21 +16,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <sys/stat.h>
 
 #include "fcp/base/blas_threads.h"
 #include "fcp/base/random.h"
+#include "fcp/calibrate/calibrate.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/row_digest.h"
 #include "fcp/fcp.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/calibrate.h"
-#include "fcp/pipeline/open_data.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/open_data.h"
 #include "fcp/tensors.h"
 #include "fcp/training/train.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 #include "tests/support/files.h"
 #include "tests/training/training_examples.h"
 
@@ -44,9 +45,9 @@ constexpr size_t kColumns = 3;
 double bent(std::span<const float> row) { return row[0] + row[1] * row[1]; }
 
 // A folder with a small network of three columns and calibration rows as a CSV file.
-class FacadeTest : public testing::Test {
+class ApiTest : public testing::Test {
  protected:
-  FacadeTest() : x_(normal_array(300, kColumns, 7)), y_(column_of(x_, bent)) {
+  ApiTest() : x_(normal_array(300, kColumns, 7)), y_(column_of(x_, bent)) {
     TrainOptions options;
     options.layers = {8, 8};
     options.epochs = 3;
@@ -61,13 +62,35 @@ class FacadeTest : public testing::Test {
 
   std::string path(const std::string& name) const { return folder_.path(name); }
 
-  ConformalPredictor calibrated(const Settings& settings = {}) const {
+  Predictor calibrated(const CalibrateOptions& settings = {}) const {
     return calibrate(path("model.onnx"), x_.values, y_.values, settings);
   }
 
   Folder folder_;
   Array x_, y_;
 };
+
+template <typename Rows>
+std::vector<Interval> intervals(const Predictor& predictor, const Rows& rows, const Level& level,
+                                const RowInfo& info = {}) {
+  const Answer answer = predictor.predict(predictor.schema().encode(rows, info), {level});
+  std::vector<Interval> found;
+  for (size_t i = 0; i < answer.rows(); ++i) {
+    for (size_t k = 0; k < answer.outputs(); ++k) found.push_back(answer.interval(i, k));
+  }
+  return found;
+}
+
+template <typename Rows>
+std::vector<double> predictions(const Predictor& predictor, const Rows& rows) {
+  const Answer answer = predictor.predict(predictor.schema().encode(rows), {});
+  return {answer.points().begin(), answer.points().end()};
+}
+
+std::vector<double> p_values(const Predictor& predictor, std::span<const float> x,
+                             std::span<const float> y, const RowInfo& info = {}) {
+  return predictor.p_values(predictor.schema().encode(x, info), y);
+}
 
 template <typename Work>
 std::string message_of(const Work& work) {
@@ -79,24 +102,24 @@ std::string message_of(const Work& work) {
   return "";
 }
 
-TEST_F(FacadeTest, FilesAndMemoryGiveTheSamePredictor) {
-  const ConformalPredictor by_file = calibrate(path("model.onnx"), path("cal.csv"), "y");
-  const ConformalPredictor by_memory = calibrated();
+TEST_F(ApiTest, FilesAndMemoryGiveTheSamePredictor) {
+  const Predictor by_file = calibrate(path("model.onnx"), path("cal.csv"), "y");
+  const Predictor by_memory = calibrated();
   EXPECT_EQ(by_file.calibration_rows(), 240u);  // a fifth of 300 chose the score
   EXPECT_EQ(by_file.calibration_rows(), by_memory.calibration_rows());
-  EXPECT_EQ(by_file.score(), by_memory.score());
+  EXPECT_EQ(by_file.method("score"), by_memory.method("score"));
   EXPECT_NEAR(by_file.radius(Level(0.1)).at(0), by_memory.radius(Level(0.1)).at(0), 1e-4);
 }
 
-TEST_F(FacadeTest, OneRowOrMany) {
-  const ConformalPredictor predictor = calibrated();
-  const std::vector<Interval> all = predictor.intervals(x_.values, Level(0.1));
+TEST_F(ApiTest, OneRowOrMany) {
+  const Predictor predictor = calibrated();
+  const std::vector<Interval> all = intervals(predictor, x_.values, Level(0.1));
   ASSERT_EQ(all.size(), 300u);
   const std::vector<Interval> one =
-      predictor.intervals(std::span(x_.values).subspan(kColumns, kColumns), Level(0.1));
+      intervals(predictor, std::span(x_.values).subspan(kColumns, kColumns), Level(0.1));
   ASSERT_EQ(one.size(), 1u);
   EXPECT_NEAR(one[0].lower, all[1].lower, 1e-5);
-  EXPECT_EQ(predictor.row_size(), kColumns);
+  EXPECT_EQ(predictor.schema().row_size(), kColumns);
   EXPECT_EQ(predictor.outputs(), 1u);
   // The calibration rows themselves: at least 1 − α of them, by the rank.
   size_t covered = 0;
@@ -104,28 +127,28 @@ TEST_F(FacadeTest, OneRowOrMany) {
   EXPECT_GE(covered, 270u);
 }
 
-TEST_F(FacadeTest, AFileKeepsEverything) {
-  const ConformalPredictor made = calibrated({.score = "linearized"});
+TEST_F(ApiTest, AFileKeepsEverything) {
+  const Predictor made = calibrated({.score = "linearized"});
   made.save(path("calibrated.onnx"));
-  const ConformalPredictor read = ConformalPredictor::load(path("calibrated.onnx"));
-  EXPECT_EQ(read.score(), "linearized");
-  EXPECT_EQ(read.cut(), made.cut());
+  const Predictor read = Predictor::load(path("calibrated.onnx"));
+  EXPECT_EQ(read.method("score"), "linearized");
+  EXPECT_EQ(read.method("cut"), made.method("cut"));
   EXPECT_EQ(read.provenance(), made.provenance());
-  EXPECT_EQ(read.intervals(x_.values, Level(0.2)), made.intervals(x_.values, Level(0.2)));
-  EXPECT_EQ(read.p_values(x_.values, y_.values), made.p_values(x_.values, y_.values));
+  EXPECT_EQ(intervals(read, x_.values, Level(0.2)), intervals(made, x_.values, Level(0.2)));
+  EXPECT_EQ(p_values(read, x_.values, y_.values), p_values(made, x_.values, y_.values));
 }
 
-TEST_F(FacadeTest, PValuesSayWhatIsInside) {
-  const ConformalPredictor predictor = calibrated();
-  const std::vector<Interval> intervals = predictor.intervals(x_.values, Level(0.3));
-  const std::vector<double> p = predictor.p_values(x_.values, y_.values);
+TEST_F(ApiTest, PValuesSayWhatIsInside) {
+  const Predictor predictor = calibrated();
+  const std::vector<Interval> found = intervals(predictor, x_.values, Level(0.3));
+  const std::vector<double> p = p_values(predictor, x_.values, y_.values);
   for (size_t i = 0; i < p.size(); ++i) {
-    EXPECT_EQ(p[i] > 0.3, intervals[i].contains(y_.values[i])) << i;
+    EXPECT_EQ(p[i] > 0.3, found[i].contains(y_.values[i])) << i;
   }
 }
 
-TEST_F(FacadeTest, OptionsByName) {
-  const Settings settings{.score = "nested", .more = {{"norm", "2"}}};
+TEST_F(ApiTest, OptionsByName) {
+  const CalibrateOptions settings{.score = "nested", .more = {{"norm", "2"}}};
   EXPECT_GT(calibrated(settings).radius(Level(0.1)).at(0), calibrated().radius(Level(0.1)).at(0));
   EXPECT_THAT(message_of([&] { calibrated({.more = {{"flor", "1"}}}); }), HasSubstr("flor"));
   EXPECT_THAT(message_of([&] {
@@ -134,38 +157,40 @@ TEST_F(FacadeTest, OptionsByName) {
               HasSubstr("floor: applies only to"));
 }
 
-TEST_F(FacadeTest, BadRowsAreNamed) {
-  const ConformalPredictor predictor = calibrated();
+TEST_F(ApiTest, BadRowsAreNamed) {
+  const Predictor predictor = calibrated();
   std::vector<float> x(2 * kColumns, 0);
   x[4] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(message_of([&] { predictor.intervals(x, Level(0.1)); }),
+  EXPECT_EQ(message_of([&] { intervals(predictor, x, Level(0.1)); }),
             "x: row 1 (from 0) has NaN in column 1, expected a number");
-  EXPECT_EQ(message_of([&] { predictor.intervals(std::span(x).first(4), Level(0.1)); }),
+  EXPECT_EQ(message_of([&] { intervals(predictor, std::span(x).first(4), Level(0.1)); }),
             "x: found 4 numbers, expected rows of 3");
-  EXPECT_THAT(message_of([&] { predictor.label_sets(x, Level(0.1)); }),
+  EXPECT_THAT(message_of([&] {
+                predictor.predict(predictor.schema().encode(x_.values), {Level(0.1)}).labels(0);
+              }),
               HasSubstr("not label sets"));
   const Record record = {{"a", "1"}};
-  EXPECT_THAT(message_of([&] { predictor.intervals(std::span(&record, 1), Level(0.1)); }),
+  EXPECT_THAT(message_of([&] { intervals(predictor, std::span(&record, 1), Level(0.1)); }),
               HasSubstr("does not say how its columns are called"));
 }
 
-TEST_F(FacadeTest, AnswersThatAreNotNumbersAreNamed) {
-  const ConformalPredictor predictor = calibrated();
+TEST_F(ApiTest, AnswersThatAreNotNumbersAreNamed) {
+  const Predictor predictor = calibrated();
   std::vector<float> x(2 * kColumns, 0), y = {1, std::numeric_limits<float>::quiet_NaN()};
-  EXPECT_EQ(message_of([&] { predictor.p_values(x, y); }),
+  EXPECT_EQ(message_of([&] { p_values(predictor, x, y); }),
             "y: row 1 (from 0) has NaN in column 0, expected a number");
   y[1] = 1;
   for (size_t k = 0; k < kColumns; ++k) x[kColumns + k] = k % 2 == 0 ? 3e38f : -3e38f;
   torch::manual_seed(1);
   write_onnx(make_mlp({kColumns, 8, 8, 1}), path("model.onnx"));  // its layers take any number
-  const ConformalPredictor overflowing = calibrated({.score = "residual"});
+  const Predictor overflowing = calibrated({.score = "residual"});
   const std::string told = "x: row 1 (from 0): the network's answer is NaN";
-  EXPECT_THAT(message_of([&] { overflowing.p_values(x, y); }), HasSubstr(told));
-  EXPECT_THAT(message_of([&] { overflowing.intervals(x, Level(0.1)); }), HasSubstr(told));
-  EXPECT_THAT(message_of([&] { overflowing.predictions(x); }), HasSubstr(told));
+  EXPECT_THAT(message_of([&] { p_values(overflowing, x, y); }), HasSubstr(told));
+  EXPECT_THAT(message_of([&] { intervals(overflowing, x, Level(0.1)); }), HasSubstr(told));
+  EXPECT_THAT(message_of([&] { predictions(overflowing, x); }), HasSubstr(told));
 }
 
-TEST_F(FacadeTest, CalibrationRefusesWhatWouldBreakThePromise) {
+TEST_F(ApiTest, CalibrationRefusesWhatWouldBreakThePromise) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float number = std::exchange(x_.values[7], nan);
   EXPECT_EQ(message_of([&] { calibrated(); }),
@@ -185,8 +210,8 @@ TEST_F(FacadeTest, CalibrationRefusesWhatWouldBreakThePromise) {
               HasSubstr("x: about 100 % of the rows that the network was trained on"));
 }
 
-TEST_F(FacadeTest, WarnsOfLevels) {
-  const ConformalPredictor predictor = calibrated({.score = "residual"});
+TEST_F(ApiTest, WarnsOfLevels) {
+  const Predictor predictor = calibrated({.score = "residual"});
   EXPECT_THAT(predictor.warnings(Level(0.1)), testing::IsEmpty());
   EXPECT_THAT(predictor.warnings(Level(0.9)),
               testing::ElementsAre(HasSubstr("most regions may miss the truth")));
@@ -194,15 +219,15 @@ TEST_F(FacadeTest, WarnsOfLevels) {
               testing::ElementsAre(HasSubstr("needs at least 999 calibration rows")));
 }
 
-TEST_F(FacadeTest, ThreadsShareAPredictor) {
-  const ConformalPredictor predictor = calibrated();
-  const std::vector<Interval> expected = predictor.intervals(x_.values, Level(0.1));
+TEST_F(ApiTest, ThreadsShareAPredictor) {
+  const Predictor predictor = calibrated();
+  const std::vector<Interval> expected = intervals(predictor, x_.values, Level(0.1));
   std::vector<std::thread> threads;
   std::vector<int> same(4, 0);
   for (size_t t = 0; t < same.size(); ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 20; ++i)
-        same[t] += predictor.intervals(x_.values, Level(0.1)) == expected;
+        same[t] += intervals(predictor, x_.values, Level(0.1)) == expected;
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -210,36 +235,35 @@ TEST_F(FacadeTest, ThreadsShareAPredictor) {
 }
 
 // The artifact that `fcp calibrate --levels` writes.
-TEST_F(FacadeTest, ReadsFilesWithTheRadiiOfSomeLevelsAlone) {
+TEST_F(ApiTest, ReadsFilesWithTheRadiiOfSomeLevelsAlone) {
   for (const std::string score : {"residual", "nested"}) {
     const Graph network = read_onnx(path("model.onnx"));
     const auto source = open_data({.data = path("cal.csv"), .target = "y"}, &network);
     CalibrateSettings settings;
-    settings.method.score.name = score;
+    settings.method.score = score;
     settings.levels = {Level(0.05), Level(0.1)};
     write_artifact(calibrate(network, *source, settings, Context()).artifact, path("levels.onnx"));
-    const ConformalPredictor all =
-        calibrate(path("model.onnx"), path("cal.csv"), "y", {.score = score});
-    const ConformalPredictor read = ConformalPredictor::load(path("levels.onnx"));
+    const Predictor all = calibrate(path("model.onnx"), path("cal.csv"), "y", {.score = score});
+    const Predictor read = Predictor::load(path("levels.onnx"));
     EXPECT_EQ(read.outputs(), 1u);
-    EXPECT_EQ(read.predictions(x_.values), all.predictions(x_.values));
-    EXPECT_EQ(read.intervals(x_.values, Level(0.1)), all.intervals(x_.values, Level(0.1)));
-    EXPECT_THAT(message_of([&] { read.intervals(x_.values, Level(0.2)); }),
+    EXPECT_EQ(predictions(read, x_.values), predictions(all, x_.values));
+    EXPECT_EQ(intervals(read, x_.values, Level(0.1)), intervals(all, x_.values, Level(0.1)));
+    EXPECT_THAT(message_of([&] { intervals(read, x_.values, Level(0.2)); }),
                 HasSubstr("keeps the radii for levels 0.05, 0.1 alone"));
   }
 }
 
 // Rows of the regions "north" and "south", whose answers err by 1 and by 3 at most.
-class GroupedFacade : public FacadeTest {
+class GroupedApi : public ApiTest {
  protected:
-  GroupedFacade() {
+  GroupedApi() {
     Graph network = read_onnx(path("model.onnx"));
     CsvEncoding encoding{.columns = {"a", "b", "c"}, .categories = {{}, {}, {}}};
     encoding.positions = {0, 1, 2};
     encoding.width = 5;
     network.metadata[kEncodingKey] = encoding_text(encoding);
     write_onnx(network, path("model.onnx"));
-    const std::vector<double> answers = calibrated({.score = "residual"}).predictions(x_.values);
+    const std::vector<double> answers = predictions(calibrated({.score = "residual"}), x_.values);
     std::ofstream csv(path("grouped.csv"));
     csv << "a,b,c,region,y\n";
     for (size_t i = 0; i < x_.rows(); ++i) {
@@ -264,8 +288,8 @@ class GroupedFacade : public FacadeTest {
     return conformal_quantile_sorted(sorted_scores(errors), level);
   }
 
-  void check_intervals(const ConformalPredictor& predictor, const std::vector<Interval>& found) {
-    const std::vector<double> answers = predictor.predictions(x_.values);
+  void check_intervals(const Predictor& predictor, const std::vector<Interval>& found) {
+    const std::vector<double> answers = predictions(predictor, x_.values);
     ASSERT_EQ(found.size(), x_.rows());
     for (size_t i = 0; i < found.size(); ++i) {
       const double radius = radius_of(info_.groups[i], answers, Level(0.1));
@@ -274,21 +298,20 @@ class GroupedFacade : public FacadeTest {
     }
   }
 
-  Settings by_region() const {
+  CalibrateOptions by_region() const {
     return {.score = "residual", .calibration = "grouped", .group = "region"};
   }
 
   RowInfo info_;
 };
 
-TEST_F(GroupedFacade, AColumnOfAFileTellsTheGroups) {
-  const ConformalPredictor made =
-      calibrate(path("model.onnx"), path("grouped.csv"), "y", by_region());
+TEST_F(GroupedApi, AColumnOfAFileTellsTheGroups) {
+  const Predictor made = calibrate(path("model.onnx"), path("grouped.csv"), "y", by_region());
   made.save(path("calibrated.onnx"));
-  const ConformalPredictor read = ConformalPredictor::load(path("calibrated.onnx"));
-  EXPECT_EQ(read.group(), "region");
-  for (const ConformalPredictor* predictor : {&made, &read}) {
-    check_intervals(*predictor, predictor->intervals(x_.values, Level(0.1), info_));
+  const Predictor read = Predictor::load(path("calibrated.onnx"));
+  EXPECT_EQ(read.method("group"), "region");
+  for (const Predictor* predictor : {&made, &read}) {
+    check_intervals(*predictor, intervals(*predictor, x_.values, Level(0.1), info_));
     EXPECT_TRUE(predictor->radius(Level(0.1)).empty());
     EXPECT_TRUE(predictor->warnings(Level(0.1)).empty());
   }
@@ -303,21 +326,21 @@ TEST_F(GroupedFacade, AColumnOfAFileTellsTheGroups) {
                        {"c", text(row[2])},
                        {"region", info_.groups[i]}});
   }
-  EXPECT_EQ(read.intervals(records, Level(0.1)), read.intervals(x_.values, Level(0.1), info_));
+  EXPECT_EQ(intervals(read, records, Level(0.1)), intervals(read, x_.values, Level(0.1), info_));
   records[2].erase("region");
-  EXPECT_THAT(message_of([&] { read.intervals(records, Level(0.1)); }),
+  EXPECT_THAT(message_of([&] { intervals(read, records, Level(0.1)); }),
               HasSubstr("row 2 (from 0): has no column 'region'"));
-  EXPECT_EQ(read.predictions(records), read.predictions(x_.values));
-  EXPECT_EQ(read.intervals(records, Level(0.1), info_),
-            read.intervals(x_.values, Level(0.1), info_));
+  EXPECT_EQ(predictions(read, records), predictions(read, x_.values));
+  EXPECT_EQ(intervals(read, records, Level(0.1), info_),
+            intervals(read, x_.values, Level(0.1), info_));
 }
 
-TEST_F(GroupedFacade, GroupsOfRowsInMemory) {
-  const ConformalPredictor predictor =
+TEST_F(GroupedApi, GroupsOfRowsInMemory) {
+  const Predictor predictor =
       calibrate(path("model.onnx"), x_.values, y_.values, by_region(), info_);
-  check_intervals(predictor, predictor.intervals(x_.values, Level(0.1), info_));
-  const std::vector<Interval> found = predictor.intervals(x_.values, Level(0.3), info_);
-  const std::vector<double> p = predictor.p_values(x_.values, y_.values, info_);
+  check_intervals(predictor, intervals(predictor, x_.values, Level(0.1), info_));
+  const std::vector<Interval> found = intervals(predictor, x_.values, Level(0.3), info_);
+  const std::vector<double> p = p_values(predictor, x_.values, y_.values, info_);
   for (size_t i = 0; i < p.size(); ++i) {
     EXPECT_EQ(p[i] > 0.3, found[i].contains(y_.values[i])) << i;
   }
@@ -327,53 +350,49 @@ TEST_F(GroupedFacade, GroupsOfRowsInMemory) {
   EXPECT_EQ(scores(predictor, x, x.select(1, 0).unsqueeze(1)).size(), 300u);
 }
 
-TEST_F(GroupedFacade, GroupsThatAreMissingOrUnknown) {
-  const ConformalPredictor predictor =
-      calibrate(path("model.onnx"), path("grouped.csv"), "y", by_region());
-  EXPECT_EQ(message_of([&] { predictor.intervals(x_.values, Level(0.1)); }),
+TEST_F(GroupedApi, GroupsThatAreMissingOrUnknown) {
+  const Predictor predictor = calibrate(path("model.onnx"), path("grouped.csv"), "y", by_region());
+  EXPECT_EQ(message_of([&] { intervals(predictor, x_.values, Level(0.1)); }),
             "groups: found 0 for 300 rows; the calibration needs one per row");
   const std::span<const float> one = std::span(x_.values).first(kColumns);
-  EXPECT_EQ(message_of([&] { predictor.intervals(one, Level(0.1), info_); }),
+  EXPECT_EQ(message_of([&] { intervals(predictor, one, Level(0.1), info_); }),
             "groups: found 300 for 1 rows; the calibration needs one per row");
-  const Interval unseen = predictor.intervals(one, Level(0.1), {.groups = {"west"}}).at(0);
+  const Interval unseen = intervals(predictor, one, Level(0.1), {.groups = {"west"}}).at(0);
   EXPECT_TRUE(std::isinf(unseen.lower) && std::isinf(unseen.upper));
-  const ConformalPredictor split = calibrated({.score = "residual"});
-  EXPECT_EQ(message_of([&] { split.intervals(one, Level(0.1), {.groups = {"north"}}); }),
+  const Predictor split = calibrated({.score = "residual"});
+  EXPECT_EQ(message_of([&] { intervals(split, one, Level(0.1), {.groups = {"north"}}); }),
             "groups: found 1, but the calibration uses none");
   EXPECT_THAT(message_of([&] { calibrated(by_region()); }), HasSubstr("groups: found 0 for 300"));
 }
 
-TEST_F(GroupedFacade, SetsOfLabelsByGroup) {
+TEST_F(GroupedApi, SetsOfLabelsByGroup) {
   torch::manual_seed(3);
   write_onnx(make_mlp({kColumns, 8, 4}), path("labels.onnx"));
   std::vector<float> labels;
   for (size_t i = 0; i < x_.rows(); ++i) labels.push_back(static_cast<float>(i * 7 % 4));
-  Settings settings = by_region();
+  CalibrateOptions settings = by_region();
   settings.score = "lac";
-  const ConformalPredictor predictor =
-      calibrate(path("labels.onnx"), x_.values, labels, settings, info_);
-  const auto sets = predictor.label_sets(x_.values, Level(0.3), info_);
-  const std::vector<double> p = predictor.p_values(x_.values, labels, info_);
-  for (size_t i = 0; i < sets.size(); ++i) {
-    const auto label = static_cast<size_t>(labels[i]);
-    EXPECT_EQ(std::count(sets[i].begin(), sets[i].end(), label), p[i] > 0.3 ? 1 : 0) << i;
+  const Predictor predictor = calibrate(path("labels.onnx"), x_.values, labels, settings, info_);
+  const Answer sets = predictor.predict(predictor.schema().encode(x_.values, info_), {Level(0.3)});
+  const std::vector<double> p = p_values(predictor, x_.values, labels, info_);
+  for (size_t i = 0; i < sets.rows(); ++i) {
+    EXPECT_EQ(sets.in_set(i, static_cast<size_t>(labels[i])), p[i] > 0.3) << i;
   }
 }
 
-TEST_F(FacadeTest, LikelihoodRatiosOfRowsInMemory) {
+TEST_F(ApiTest, LikelihoodRatiosOfRowsInMemory) {
   const RowInfo equal{.weights = std::vector<double>(x_.rows(), 2.0)};
-  const ConformalPredictor predictor =
-      calibrate(path("model.onnx"), x_.values, y_.values,
-                {.score = "residual", .calibration = "weighted"}, equal);
+  const Predictor predictor = calibrate(path("model.onnx"), x_.values, y_.values,
+                                        {.score = "residual", .calibration = "weighted"}, equal);
   // Equal weights are no weights at all.
-  EXPECT_EQ(predictor.intervals(x_.values, Level(0.1), equal),
-            calibrated({.score = "residual"}).intervals(x_.values, Level(0.1)));
-  EXPECT_EQ(predictor.predictions(x_.values).size(), 300u);
-  EXPECT_EQ(message_of([&] { predictor.intervals(x_.values, Level(0.1)); }),
+  EXPECT_EQ(intervals(predictor, x_.values, Level(0.1), equal),
+            intervals(calibrated({.score = "residual"}), x_.values, Level(0.1)));
+  EXPECT_EQ(predictions(predictor, x_.values).size(), 300u);
+  EXPECT_EQ(message_of([&] { intervals(predictor, x_.values, Level(0.1)); }),
             "weights: found 0 for 300 rows; the calibration needs one per row");
   RowInfo wrong = equal;
   wrong.weights[7] = -1;
-  EXPECT_EQ(message_of([&] { predictor.intervals(x_.values, Level(0.1), wrong); }),
+  EXPECT_EQ(message_of([&] { intervals(predictor, x_.values, Level(0.1), wrong); }),
             "weights: row 7 (from 0) is -1, expected a finite number, not negative");
 }
 
@@ -383,10 +402,11 @@ size_t threads_of_this_process() {
 }
 
 // ctest sets OMP_WAIT_POLICY for all tests, so that none of them keeps a core busy by waiting.
-TEST_F(FacadeTest, LeavesNoThreadsBehind) {
+TEST_F(ApiTest, LeavesNoThreadsBehind) {
   unsetenv("OMP_WAIT_POLICY");
   unsetenv("GOMP_SPINCOUNT");
   const int threads = at::get_num_threads(), of_blas = blas_threads();
+  const mode_t mask = umask(027);
   calibrated();
   const size_t before = threads_of_this_process();
   for (int i = 0; i < 6; ++i) {
@@ -394,6 +414,7 @@ TEST_F(FacadeTest, LeavesNoThreadsBehind) {
     EXPECT_EQ(at::get_num_threads(), threads);
     EXPECT_EQ(blas_threads(), of_blas);
   }
+  EXPECT_EQ(umask(mask), 027u);
   // A thread that has been joined may be listed for a moment more.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (threads_of_this_process() > before && std::chrono::steady_clock::now() < deadline) {
@@ -404,7 +425,7 @@ TEST_F(FacadeTest, LeavesNoThreadsBehind) {
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // By default glibc maps a block of 64 MiB by itself, and gives it back as soon as it is freed.
-TEST_F(FacadeTest, LeavesTheAllocatorAsItIs) {
+TEST_F(ApiTest, LeavesTheAllocatorAsItIs) {
   calibrated();
   constexpr size_t kBytes = size_t{64} << 20;
   const size_t before = mallinfo2().hblkhd;
@@ -414,13 +435,13 @@ TEST_F(FacadeTest, LeavesTheAllocatorAsItIs) {
 }
 #endif
 
-TEST_F(FacadeTest, TensorsSayTheSame) {
-  const ConformalPredictor predictor = calibrated();
+TEST_F(ApiTest, TensorsSayTheSame) {
+  const Predictor predictor = calibrated();
   const torch::Tensor x =
       torch::from_blob(x_.values.data(), {300, static_cast<int64_t>(kColumns)}, torch::kFloat);
-  const TensorRegions found = regions(predictor, x, Level(0.1));
-  const std::vector<Interval> intervals = predictor.intervals(x_.values, Level(0.1));
-  EXPECT_EQ(found.lower[17][0].item<double>(), intervals[17].lower);
+  const TensorRegions tensors = regions(predictor, x, Level(0.1));
+  const std::vector<Interval> found = intervals(predictor, x_.values, Level(0.1));
+  EXPECT_EQ(tensors.lower[17][0].item<double>(), found[17].lower);
   EXPECT_EQ(features(predictor, x).size(0), 300);
   EXPECT_EQ(scores(predictor, x, x.select(1, 0).unsqueeze(1)).size(), 300u);
 }

@@ -1,6 +1,14 @@
 #include "fcp/base/output_file.h"
 
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/support/files.h"
 
@@ -37,6 +45,36 @@ TEST(OutputFile, KeepsThePermissionsOfTheFileItReplaces) {
   write_file(path, "after");
   EXPECT_EQ(fs::status(path).permissions(), own);
   EXPECT_EQ(read_file(path), "after");
+}
+
+std::string umask_as_the_kernel_says() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("Umask:")) return line;
+  }
+  return "";
+}
+
+// A new file has what the umask leaves, and no other thread ever sees another umask.
+TEST(OutputFile, LeavesTheUmaskAlone) {
+  namespace fs = std::filesystem;
+  const Folder folder;
+  const mode_t before = umask(027);
+  std::atomic<bool> done = false;
+  std::set<std::string> seen;
+  std::thread watcher([&] {
+    while (!done) seen.insert(umask_as_the_kernel_says());
+  });
+  for (int i = 0; i < 300; ++i) {
+    fs::remove(folder.path("out"));
+    write_file(folder.path("out"), "new");
+  }
+  done = true;
+  watcher.join();
+  umask(before);
+  EXPECT_EQ(fs::status(folder.path("out")).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
+  EXPECT_EQ(seen.size(), 1u) << testing::PrintToString(seen);
 }
 
 TEST(OutputFile, NamesTheFileThatCannotBeWritten) {

@@ -5,7 +5,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/bound_support.h"
+#include "fcp/nn/runtime/bound_support.h"
 
 #include "tests/bounds/heads.h"
 

@@ -1,9 +1,9 @@
 // The lines and intervals of each activation, against dense evaluation.
-#include "fcp/network/curve.h"
-
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
+
+#include "fcp/bounds/relax.h"
 
 #include "tests/bounds/heads.h"
 

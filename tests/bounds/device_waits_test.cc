@@ -1,5 +1,5 @@
 // What a walk does on a device, done on the CPU: it asks for no number, and gives the same bounds.
-#include "fcp/network/device_waits.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 #include <algorithm>
 #include <memory>

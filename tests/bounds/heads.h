@@ -12,9 +12,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/bounds/bounds.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 

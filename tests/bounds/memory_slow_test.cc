@@ -12,8 +12,8 @@
 #include "fcp/base/error.h"
 #include "fcp/bounds/cost.h"
 #include "fcp/bounds/crown.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/onnx_reader.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/onnx_reader.h"
 
 #include "tests/bounds/heads.h"
 

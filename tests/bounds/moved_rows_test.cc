@@ -3,13 +3,13 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/carry.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/inspect.h"
-#include "fcp/network/rows_first.h"
+#include "fcp/nn/graph/carry.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/inspect.h"
+#include "fcp/nn/graph/rows_first.h"
 
 #include "tests/bounds/soundness.h"
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

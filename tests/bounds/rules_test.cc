@@ -3,7 +3,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/bound_support.h"
+#include "fcp/nn/runtime/bound_support.h"
 
 #include "tests/bounds/operators.h"
 #include "tests/bounds/soundness.h"

@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "fcp/network/device_waits.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 #include "tests/bounds/operators.h"
 #include "tests/bounds/soundness.h"
-#include "tests/network/transformer.h"
+#include "tests/nn/transformer.h"
 
 namespace fcp {
 namespace {

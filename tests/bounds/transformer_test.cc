@@ -1,5 +1,5 @@
 // Heads that begin before the last block of a transformer.
-#include "tests/network/transformer.h"
+#include "tests/nn/transformer.h"
 
 #include <cmath>
 #include <limits>
@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "fcp/network/bound_support.h"
-#include "fcp/network/cut.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/bound_support.h"
 
 #include "tests/bounds/soundness.h"
 

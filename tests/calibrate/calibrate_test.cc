@@ -1,22 +1,25 @@
-#include "fcp/pipeline/calibrate.h"
+#include "fcp/calibrate/calibrate.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 #include <limits>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/calibrate/unfinished.h"
 #include "fcp/data/row_digest.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/overlap_check.h"
-#include "fcp/pipeline/select_options.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
-#include "tests/pipeline/memory_rows.h"
+#include "tests/calibrate/memory_rows.h"
+#include "tests/nn/graphs.h"
 #include "tests/support/thread_ranks.h"
 
 namespace fcp {
@@ -88,7 +91,7 @@ World pixel_world(uint64_t seed) {
 CalibrateSettings settings_for(const std::string& score) {
   CalibrateSettings settings;
   settings.data_name = "memory";
-  settings.method.score.name = score;
+  settings.method.score = score;
   return settings;
 }
 
@@ -147,8 +150,8 @@ TEST(Calibrate, ChoosesTheShortestCutOnRowsThatItLeavesOut) {
     if (!one.skipped.empty()) continue;
     EXPECT_LE(candidates[chosen].length, one.length);
   }
-  EXPECT_EQ(result.artifact.cut, candidates[chosen].cut);
-  EXPECT_EQ(result.artifact.score.floor, candidates[chosen].floor);
+  EXPECT_EQ(result.artifact.method.cut, candidates[chosen].cut);
+  EXPECT_EQ(result.artifact.method.score.value(field::floor), candidates[chosen].floor);
   EXPECT_EQ(result.choices.rows, kRows / 5);
   EXPECT_TRUE(result.choices.left_out);
   EXPECT_EQ(result.findings.seen, kRows);
@@ -166,26 +169,27 @@ TEST(Calibrate, ChoosesTheShortestCutOnRowsThatItLeavesOut) {
 TEST(Calibrate, ChoosesNothingThatIsGiven) {
   const World world = interval_world(4);
   CalibrateSettings settings = settings_for("surrogate");
-  settings.method.steps = 5;
+  settings.method.set("steps", 5);
   const CalibrateResult steps = calibrate_world(world, settings);
-  EXPECT_EQ(steps.artifact.score.steps, 5);
+  EXPECT_EQ(steps.artifact.method.score.value(field::steps), 5);
   EXPECT_EQ(steps.choices.rows, 0u);
   ASSERT_TRUE(steps.findings.reached);
   EXPECT_GE(*steps.findings.reached, 0);
   EXPECT_LE(*steps.findings.reached, 1);
   settings = settings_for("nested");
-  settings.method.calibration.name = "localized";
-  settings.method.bandwidth = 0.5;
+  settings.method.calibration = "localized";
+  settings.method.set("bandwidth", 0.5);
   settings.method.cut = std::string("h1");
   const CalibrateResult bandwidth = calibrate_world(world, settings);
-  EXPECT_EQ(bandwidth.artifact.calibration.bandwidth, 0.5);
-  EXPECT_EQ(bandwidth.artifact.cut, "h1");
+  EXPECT_EQ(bandwidth.artifact.method.calibration.value(field::bandwidth), 0.5);
+  EXPECT_EQ(bandwidth.artifact.method.cut, "h1");
   EXPECT_EQ(bandwidth.artifact.rows.features.sizes(), torch::IntArrayRef({kRows, 8}));
-  settings.method.bandwidth.reset();
+  settings.method.put("bandwidth", AutoValue{});
   const CalibrateResult open = calibrate_world(world, settings);
   ASSERT_TRUE(open.choices.bandwidth);
   const auto& [candidates, chosen] = *open.choices.bandwidth;
-  EXPECT_EQ(open.artifact.calibration.bandwidth, candidates.at(chosen).bandwidth);
+  EXPECT_EQ(open.artifact.method.calibration.value(field::bandwidth),
+            candidates.at(chosen).bandwidth);
   for (const BandwidthTried& one : candidates) EXPECT_LE(candidates[chosen].loss, one.loss);
 }
 
@@ -209,14 +213,15 @@ TEST(Calibrate, ChoosesStepsWithoutLookingAtCalibrationRows) {
 TEST(Calibrate, ChoosesTheOptionsOfLabels) {
   const World world = label_world(5);
   CalibrateSettings settings = settings_for("raps");
-  settings.method.temperature.reset();
-  settings.method.calibration.name = "grouped";
-  settings.method.calibration.group = kByLabel;
+  settings.method.put("temperature", AutoValue{});
+  settings.method.calibration = "grouped";
+  settings.method.set("group", kByLabel);
   const CalibrateResult result = calibrate_world(world, settings);
   ASSERT_TRUE(result.choices.temperature && result.choices.rank_term);
-  EXPECT_EQ(*result.choices.temperature, result.artifact.score.temperature);
-  EXPECT_EQ(result.choices.rank_term->weight, result.artifact.score.rank_weight);
-  EXPECT_EQ(result.choices.rank_term->free, result.artifact.score.rank_free);
+  EXPECT_EQ(*result.choices.temperature, result.artifact.method.score.value(field::temperature));
+  EXPECT_EQ(result.choices.rank_term->weight,
+            result.artifact.method.score.value(field::rank_weight));
+  EXPECT_EQ(result.choices.rank_term->free, result.artifact.method.score.value(field::rank_free));
   EXPECT_THAT(result.artifact.rows.group_names, SizeIs(3));
   EXPECT_EQ(result.artifact.rows.groups.size(), kRows - kRows / 5);
 }
@@ -269,10 +274,10 @@ World spread_world(uint64_t seed, size_t rows = kRows) {
 TEST(Calibrate, ReadsTheSpreadThatIsNamed) {
   const World world = spread_world(31);
   CalibrateSettings settings = settings_for("spread");
-  settings.method.score.spread = "sigma";
+  settings.method.set("spread", "sigma");
   const CalibrateResult result = calibrate_world(world, settings);
   EXPECT_EQ(result.choices.head_rows, 0u);
-  EXPECT_EQ(result.artifact.score.output, "mu");
+  EXPECT_EQ(result.artifact.method.score.output, "mu");
   EXPECT_EQ(result.artifact.rows.count(), kRows);  // nothing is learned on rows
   const Tensors outputs = Network(world.network).run({tensor_over(world.x)});
   const torch::Tensor ratio = ((tensor_over(world.y) - outputs[0]).abs() / outputs[1]).flatten();
@@ -282,17 +287,17 @@ TEST(Calibrate, ReadsTheSpreadThatIsNamed) {
   for (int64_t i : {int64_t{0}, int64_t{100}, int64_t{199}}) {
     EXPECT_NEAR(scores[static_cast<size_t>(i)], sorted[i].item<double>(), 1e-4);
   }
-  settings.method.score.spread = "nothing";
+  settings.method.set("spread", "nothing");
   EXPECT_EQ(refused_option([&] { calibrate_world(world, settings); }), "spread");
   settings = settings_for("density");
-  settings.method.score.quantiles = "nothing";
+  settings.method.set("quantiles", "nothing");
   EXPECT_EQ(refused_option([&] { calibrate_world(world, settings); }), "quantiles");
 }
 
 TEST(Calibrate, TakesAMeanAndASpreadForWhatTheirNamesSay) {
   const World world = spread_world(32, 400);
   const CalibrateResult result = calibrate_world(world, settings_for("auto"));
-  EXPECT_EQ(result.artifact.score.output, "mu");
+  EXPECT_EQ(result.artifact.method.score.output, "mu");
   EXPECT_THAT(result.artifact.provenance.at(kOutputsTaken),
               HasSubstr("taking 'mu' as the prediction, not 'sigma'"));
   for (const ScoreTried& one : result.choices.scores->candidates) EXPECT_NE(one.name, "cqr");
@@ -321,7 +326,7 @@ TEST(Calibrate, SkipsWhatAnAnswerOfOneAxisCannotHave) {
   }
   for (const char* score : {"auto", "nested", "linearized"}) {
     const CalibrateResult result = calibrate_world(world, settings_for(score));
-    EXPECT_THAT(result.artifact.cut, ::testing::AnyOf("", "x", "h1", "z1", "y")) << score;
+    EXPECT_THAT(result.artifact.method.cut, ::testing::AnyOf("", "x", "h1", "z1", "y")) << score;
     CalibrateSettings flat = settings_for(score);
     flat.method.cut = "flat";
     if (score == std::string("auto")) continue;
@@ -346,9 +351,8 @@ TEST(Calibrate, ScalesTargetsByTheirOwnErrors) {
       world.y.values[i] = answer.data_ptr<float>()[i] + unit * static_cast<float>(random.normal());
     }
     CalibrateSettings settings = settings_for("auto");
-    settings.keep_predictor = true;
     const CalibrateResult result = calibrate_world(world, settings);
-    const TensorPredictor& predictor = *result.predictor;
+    const TensorPredictor predictor(result.artifact);
     const Regions regions = predictor.region(predictor.describe(tensor_over(world.x)), Level(0.1));
     const torch::Tensor length = (regions.upper - regions.lower).mean(0);
     EXPECT_LT(length[0].item<double>(), 20) << rows;
@@ -357,7 +361,7 @@ TEST(Calibrate, ScalesTargetsByTheirOwnErrors) {
   }
   const World alike = interval_world(35);  // errors of one unit: nothing to measure
   CalibrateSettings settings = settings_for("auto");
-  EXPECT_EQ(calibrate_world(alike, settings).artifact.score.normalize, "");
+  EXPECT_EQ(calibrate_world(alike, settings).artifact.method.score.value(field::normalize), "");
 }
 
 TEST(Calibrate, EstimatesTheRatioAgainstShiftedRows) {
@@ -367,7 +371,7 @@ TEST(Calibrate, EstimatesTheRatioAgainstShiftedRows) {
   for (float& value : moved.values) value += 0.5f;
   MemoryRows shifted(moved, zeros({150, 0}));
   CalibrateSettings settings = settings_for("residual");
-  settings.method.calibration.name = "weighted";
+  settings.method.calibration = "weighted";
   settings.shifted = &shifted;
   const CalibrateResult result = calibrate_world(world, settings);
   EXPECT_EQ(result.choices.shifted_rows, 150u);
@@ -385,15 +389,15 @@ TEST(Calibrate, NamesTheOptionThatDoesNotFit) {
   settings.method.cut = AutoCut{};
   EXPECT_EQ(option(settings), "cut");
   settings = settings_for("nested");
-  settings.method.temperature.reset();
+  settings.method.put("temperature", AutoValue{});
   EXPECT_EQ(option(settings), "temperature");
   settings = settings_for("nested");
-  settings.method.calibration.name = "grouped";
+  settings.method.calibration = "grouped";
   EXPECT_EQ(option(settings), "group");
-  settings.method.calibration.group = kByLabel;
+  settings.method.set("group", kByLabel);
   EXPECT_EQ(option(settings), "group");
   settings = settings_for("nested");
-  settings.method.calibration.name = "localized";
+  settings.method.calibration = "localized";
   settings.levels = {Level(0.1)};
   EXPECT_EQ(option(settings), "levels");
   EXPECT_EQ(option(settings_for("residual")), "nothing");
@@ -483,8 +487,10 @@ TEST(Calibrate, DoesNotLookForTrainingRowsThatAreKnownToBeApart) {
   sample.add(row_codes(world.x));
   world.network.metadata[kTrainingFilterKey] = sample.filter();
   CalibrateSettings settings = settings_for("residual");
-  settings.known_apart = true;
-  EXPECT_THAT(calibrate_world(world, settings).warnings, IsEmpty());
+  MemoryRows rows = world.rows();
+  const UnfinishedCalibration made =
+      begin_calibration(world.network, rows, settings, {}, {.known_apart = true});
+  EXPECT_THAT(made.result.warnings, IsEmpty());
 }
 
 TEST(TrainingOverlap, ChanceFollowsFromHowOftenRowsRepeat) {
@@ -577,10 +583,10 @@ TEST(Calibrate, RanksGiveTheSameBytes) {
   CalibrateSettings chosen = settings_for("nested");
   chosen.method.cut = AutoCut{};
   CalibrateSettings grouped = settings_for("lac");
-  grouped.method.calibration.name = "grouped";
-  grouped.method.calibration.group = kByPrediction;
+  grouped.method.calibration = "grouped";
+  grouped.method.set("group", kByPrediction);
   CalibrateSettings share = settings_for("nested");
-  share.method.score.pixels = 0.9;
+  share.method.set("pixels", 0.9);
   const std::pair<const World*, const CalibrateSettings*> cases[] = {
       {&intervals, &levels}, {&intervals, &chosen}, {&labels, &grouped}, {&pixels, &share}};
   for (const auto& [world, settings] : cases) {
@@ -590,16 +596,71 @@ TEST(Calibrate, RanksGiveTheSameBytes) {
   }
 }
 
+// Rows are kept and hashed in the end, or hashed as they come: larger than 32 MiB, or of ranks.
+TEST(UnfinishedCalibration, FinishesToTheSameBytes) {
+  const World small = interval_world(17), grouped = label_world(18);
+  torch::manual_seed(19);
+  Random random(19);
+  World large{make_mlp({4096, 2}), random_rows(random, {2100, 4096}), {}};
+  add_truth(large, random);
+  CalibrateSettings by_label = settings_for("lac");
+  by_label.method.calibration = "grouped";
+  by_label.method.set("group", kByPrediction);
+  const std::pair<const World*, CalibrateSettings> cases[] = {
+      {&small, settings_for("nested")}, {&grouped, by_label}, {&large, settings_for("residual")}};
+  for (const auto& [world, settings] : cases) {
+    MemoryRows rows = world->rows();
+    const CalibrateResult whole = calibrate_world(*world, settings);
+    UnfinishedCalibration later =
+        begin_calibration(world->network, rows, settings, {}, {.finish_later = true});
+    EXPECT_EQ(later.kept.empty(), world == &large);
+    EXPECT_FALSE(later.result.artifact.provenance.contains(kDataHash));
+    const auto radius = later.predictor->radius(Level(0.1));
+    for (int turn = 0; turn < 2; ++turn) later.finish();
+    EXPECT_EQ(later.result.warnings, whole.warnings);
+    EXPECT_EQ(radius, whole.artifact.radius(Level(0.1)));
+    EXPECT_TRUE(serialize_onnx(artifact_graph(later.result.artifact)) ==
+                serialize_onnx(artifact_graph(whole.artifact)));
+  }
+}
+
+// A call may start threads, for batches or heads; all of them end with it, those of OpenMP teams
+// included.
+TEST(Calibrate, LeavesNoThreads) {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  Random random(20);
+  World world = interval_world(20);
+  world.x = random_rows(random, {1000, 4});  // heads are fitted, by several threads
+  add_truth(world, random);
+  calibrate_world(world, settings_for("auto"));  // what libtorch keeps is there from now on
+  const auto before = threads();
+  for (const char* score : {"auto", "nested", "spread", "surrogate", "residual", "auto"}) {
+    calibrate_world(world, settings_for(score));
+    // A thread that has been joined may be listed for a moment more.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (threads() > before && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(threads(), before) << "after " << score;
+  }
+}
+
 TEST(ScoreRows, AreThoseThatCalibrationSorts) {
   const World world = interval_world(14);
   CalibrateSettings settings = settings_for("nested");
-  settings.keep_row_scores = true;
-  const CalibrateResult result = calibrate_world(world, settings);
   MemoryRows rows = world.rows();
+  UnfinishedCalibration made =
+      begin_calibration(world.network, rows, settings, {}, {.finish_later = true});
+  const RowScores in_order = made.row_scores();
+  made.finish();
+  const CalibrateResult& result = made.result;
+  rows.rewind();
   RowScores scores =
-      score_rows(world.network, rows, result.artifact.score, result.artifact.cut, {});
-  EXPECT_EQ(scores.scores, result.row_scores.scores);
-  EXPECT_EQ(scores.baseline, result.row_scores.baseline);
+      score_rows(world.network, rows, result.artifact.method.score, result.artifact.method.cut, {});
+  EXPECT_EQ(scores.scores, in_order.scores);
+  EXPECT_EQ(scores.baseline, in_order.baseline);
   EXPECT_FALSE(std::is_sorted(scores.scores.begin(), scores.scores.end()));
   std::sort(scores.scores.begin(), scores.scores.end());
   EXPECT_EQ(scores.scores, result.artifact.rows.scores);

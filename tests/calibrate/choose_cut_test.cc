@@ -1,4 +1,4 @@
-#include "fcp/calibration/selection.h"
+#include "fcp/calibrate/choose_cut.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -85,12 +85,12 @@ TEST(SelectCut, ScaledBallsDoNotFeelUnits) {
   for (size_t i = 0; i < one.candidates.size(); ++i) {
     EXPECT_NEAR(one.candidates[i].length, two.candidates[i].length,
                 1e-5 * one.candidates[i].length);
-    EXPECT_EQ(one.candidates[i].score.scale.size(), 2U);
+    EXPECT_EQ(one.candidates[i].score.value(field::scale).size(), 2U);
   }
   options.scaled = false;
   const Selection plain = select_cut(other, {}, data.x, data.y, options);
   EXPECT_GT(std::abs(plain.candidates[0].length - two.candidates[0].length), 0.1);
-  EXPECT_TRUE(plain.candidates[0].score.scale.empty());
+  EXPECT_TRUE(plain.candidates[0].score.value(field::scale).empty());
 }
 
 TEST(SelectCut, SaysWhichCutsWouldTakeTooLongOrTooMuchMemory) {
@@ -107,7 +107,7 @@ TEST(SelectCut, SaysWhichCutsWouldTakeTooLongOrTooMuchMemory) {
             static_cast<std::ptrdiff_t>(options.floors.size()));
   options.work = kMostWork;
   ScoreOptions score;
-  score.bound.memory = 10;
+  score.find(field::bound)->memory = 10;
   EXPECT_THAT([&] { select_cut(data.graph, score, data.x, data.y, options); },
               ThrowsMessage<Error>(HasSubstr("more memory")));
 }
@@ -116,14 +116,14 @@ TEST(SelectCut, SaysWhichCutsWouldTakeTooLongOrTooMuchMemory) {
 TEST(CutWork, GrowsWithRowsOutputsAndHeads) {
   torch::manual_seed(3);
   const torch::Tensor x = torch::randn({10, 4});
-  const ScoreOptions linearized{.name = "linearized"};
+  const ScoreOptions linearized = LinearizedOptions{};
   const CutWork few(make_mlp({4, 64, 64, 1}), linearized, x);
   const CutWork many(make_mlp({4, 64, 64, 256}), linearized, x);
   EXPECT_GT(many.of("h1", 100, 10), 50 * few.of("h1", 100, 10));
   EXPECT_GT(few.of("h1", 100'000, 10), 50 * few.of("h1", 1000, 10));
   EXPECT_GT(many.of("x", 1000, 10), many.of("h1", 1000, 10));
   EXPECT_GT(many.of("h1", 1000, 10), many.of("h2", 1000, 10));
-  const CutWork bands(make_mlp({4, 64, 64, 256}), {.name = "nested"}, x);
+  const CutWork bands(make_mlp({4, 64, 64, 256}), NestedOptions{}, x);
   EXPECT_LT(bands.of("h1", 1000, 10), many.of("h1", 1000, 10));
 }
 
@@ -136,8 +136,8 @@ TEST(SelectCut, TriesEveryFloor) {
   for (size_t i = 0; i < 6; ++i) {
     const Candidate& candidate = selection.candidates[i];
     EXPECT_EQ(candidate.cut, options.cuts[i / 3]);
-    EXPECT_EQ(candidate.score.floor, options.floors[i % 3]);
-    EXPECT_EQ(candidate.score.slope > 0, candidate.score.floor > 0);
+    EXPECT_EQ(candidate.score.value(field::floor), options.floors[i % 3]);
+    EXPECT_EQ(candidate.score.value(field::slope) > 0, candidate.score.value(field::floor) > 0);
     EXPECT_GE(candidate.length, selection.candidates[selection.chosen].length);
   }
   // Where all bands are alike the floor changes the radius and nothing else.
@@ -152,7 +152,7 @@ TEST(SelectCut, NamesWhatItSkips) {
   const torch::Tensor x = torch::randn({60, 3});
   const torch::Tensor y = Network(graph).forward(x) + torch::randn({60, 1});
   ScoreOptions score;
-  score.bound.method = BoundMethod::kCrown;
+  score.find(field::bound)->method = BoundMethod::kCrown;
   const Selection selection = select_cut(graph, score, x, y, {});
   ASSERT_EQ(selection.candidates.size(), 5U);
   const std::string reason =
@@ -188,12 +188,11 @@ TEST(MeasureSlope, LinearHeadInClosedForm) {
   const torch::Tensor y = head->forward(v) + torch::randn({50, 2});
   const torch::Tensor w = graph.initializers["w1"].abs();
   for (const char* name : {"nested", "linearized"}) {
-    ScoreOptions options;
-    options.name = name;
+    ScoreOptions options(name);
     EXPECT_NEAR(measure_slope(*make_score(options, head), v, y, Level(0.1)),
                 2 * w.sum(1).mean().item<double>(), 1e-4)
         << name;
-    options.norm = Norm::kOne;
+    options.set(field::norm, Norm::kOne);
     EXPECT_NEAR(measure_slope(*make_score(options, head), v, y, Level(0.1)),
                 2 * w.amax(1).mean().item<double>(), 1e-4)
         << name;

@@ -1,4 +1,4 @@
-#include "fcp/calibration/default_cut.h"
+#include "fcp/calibrate/default_cut.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 
 #include "fcp/base/error.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -22,8 +22,8 @@ TEST(DefaultCut, LeavesTwoLayersToTheHead) {
 }
 
 TEST(DefaultCut, OfLabelsIsBeforeTheLastLayer) {
-  EXPECT_EQ(default_cut(make_mlp({3, 4, 4, 5}), {.name = "feature_margin"}).cut, "h2");
-  EXPECT_EQ(default_cut(make_mlp({3, 5}), {.name = "feature_margin"}).cut, "x");
+  EXPECT_EQ(default_cut(make_mlp({3, 4, 4, 5}), FeatureMarginOptions{}).cut, "h2");
+  EXPECT_EQ(default_cut(make_mlp({3, 5}), FeatureMarginOptions{}).cut, "x");
 }
 
 // As SqueezeNet ends: the last layer has a ReLU behind it, and averages follow.
@@ -35,7 +35,7 @@ TEST(DefaultCut, OfLabelsIsBehindAReluThatFollowsTheLastLayer) {
   graph.nodes.push_back(make_node("Flatten", {"pooled"}, {"y"}));
   graph.outputs = {make_info("y", {kDynamic, 3})};
   graph.inputs[0].shape = {kDynamic, 2, 6, 6};
-  EXPECT_EQ(default_cut(graph, {.name = "feature_margin"}).cut, "r");
+  EXPECT_EQ(default_cut(graph, FeatureMarginOptions{}).cut, "r");
 }
 
 // Time first, as recurrent networks have it: a tensor [2, N, 3] has no rows to be a feature of.
@@ -75,7 +75,7 @@ TEST(DefaultCut, LeavesNodesWithoutBoundsBeforeIt) {
   EXPECT_EQ(choice.cut, "h3");
   EXPECT_EQ(choice.note,
             "cut: taking 'h3'; before it, at 'h2', Hardmax node 'h3_node' has no bounds");
-  EXPECT_EQ(default_cut(graph, {.name = "linearized"}).cut, "h2");
+  EXPECT_EQ(default_cut(graph, LinearizedOptions{}).cut, "h2");
   graph.nodes.back().outputs = {"last"};
   graph.nodes.push_back(make_node("Hardmax", {"last"}, {"y"}));
   EXPECT_THAT([&] { default_cut(graph, {}); },
@@ -87,8 +87,8 @@ TEST(DefaultCut, LooksAtTheOutputThatIsAskedFor) {
   Graph graph = make_mlp({3, 4, 4, 4, 1});
   graph.nodes.push_back(make_node("Add", {"h1", "h2"}, {"other"}));
   graph.outputs.push_back(make_info("other", {kDynamic, 4}));
-  EXPECT_EQ(default_cut(graph, {.output = "y"}).cut, "h2");
-  EXPECT_EQ(default_cut(graph, {.output = "other"}).cut, "x");
+  EXPECT_EQ(default_cut(graph, ScoreOptions(NestedOptions{}, {.output = "y"})).cut, "h2");
+  EXPECT_EQ(default_cut(graph, ScoreOptions(NestedOptions{}, {.output = "other"})).cut, "x");
 }
 
 }  // namespace

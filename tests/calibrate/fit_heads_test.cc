@@ -1,4 +1,4 @@
-#include "fcp/calibration/feature_heads.h"
+#include "fcp/calibrate/fit_heads.h"
 
 #include <cmath>
 #include <map>
@@ -9,15 +9,15 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/score_selection.h"
-#include "fcp/calibration/scored_network.h"
+#include "fcp/calibrate/choose_score.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/network/cut.h"
-#include "fcp/scores/head_outputs.h"
-#include "fcp/scores/region_measures.h"
+#include "fcp/methods/method.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/predictor/scored_network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 #include "tests/reference/conformal_reference.h"
 
 namespace fcp {
@@ -77,15 +77,15 @@ TEST(FeatureHeads, ShortenIntervalsOfANetworkFromElsewhere) {
   const NoisyRows test = noisy_rows(plain, random, 2000, 1);
   const Graph network = with_heads(plain, "h1", "", slice.x, slice.y);
   EXPECT_FALSE(find_leak(network, "h1").has_value());
-  const Measured before = measured(plain, {.name = "residual"}, calibration, test, 0.1);
+  const Measured before = measured(plain, ResidualOptions{}, calibration, test, 0.1);
   for (const char* name : {"spread", "quantiles", "density"}) {
-    const Measured after = measured(network, {.name = name}, calibration, test, 0.1);
+    const Measured after = measured(network, ScoreOptions(name), calibration, test, 0.1);
     EXPECT_LT(after.length, 0.9 * before.length) << name;
     EXPECT_NEAR(after.coverage, 0.9, 0.03) << name;
     EXPECT_GT(after.worst, before.worst + 0.1) << name;
   }
   // What needs no heads is what it was.
-  const Measured same = measured(network, {.name = "residual"}, calibration, test, 0.1);
+  const Measured same = measured(network, ResidualOptions{}, calibration, test, 0.1);
   EXPECT_EQ(same.length, before.length);
 }
 
@@ -96,7 +96,7 @@ TEST(FeatureHeads, RectifyingEvensOutCoverage) {
   const NoisyRows calibration = noisy_rows(plain, random, 2000, 1);
   const NoisyRows test = noisy_rows(plain, random, 3000, 1);
   for (const char* name : {"residual", "nested"}) {
-    ScoreOptions score{.name = name};
+    ScoreOptions score(name);
     const Measured before = measured(plain, score, calibration, test, 0.1);
     const Graph network = with_rectifier(plain, "h1", score, slice.x, slice.y, 0.1);
     EXPECT_EQ(score.rectifier, kRectifierOutput);
@@ -115,16 +115,16 @@ TEST(FeatureHeads, RectifiedCoverageFollowsTheBetaLaw) {
   const Graph plain = small_network(6);
   const NoisyRows slice = noisy_rows(plain, random, 300, 1);
   const NoisyRows population = noisy_rows(plain, random, 160, 1);
-  ScoreOptions score{.name = "residual"};
+  ScoreOptions score = ResidualOptions{};
   const Graph network = with_rectifier(plain, "h1", score, slice.x, slice.y, 0.1);
   const ScoredNetwork scored(network, score, "h1");
   const torch::Tensor features = scored.features(population.x);
   const std::vector<double> scores = scored.score().score(features, population.y);
-  constexpr size_t kTrials = 2000, kRows = 99;
+  constexpr size_t kTrials = 2000, kCalibrated = 99;
   std::map<double, double> covered_at;  // by radius: few differ
   std::vector<double> coverage;
   for (size_t t = 0; t < kTrials; ++t) {
-    std::vector<double> drawn(kRows);
+    std::vector<double> drawn(kCalibrated);
     for (double& one : drawn) one = scores[random.below(scores.size())];
     const double radius = conformal_quantile(drawn, Level(0.1));
     if (!covered_at.contains(radius)) {
@@ -143,11 +143,11 @@ TEST(FeatureHeads, RectifiedCoverageFollowsTheBetaLaw) {
       if (i + 1 < coverage.size() && coverage[i + 1] == coverage[i]) continue;
       const double share = static_cast<double>(i + 1) / static_cast<double>(kTrials);
       distance =
-          std::max(distance, std::abs(share - reference::beta_cdf(coverage[i], rank, kRows)));
+          std::max(distance, std::abs(share - reference::beta_cdf(coverage[i], rank, kCalibrated)));
     }
     return distance;
   };
-  const size_t rank = conformal_rank(Level(0.1), kRows);
+  const size_t rank = conformal_rank(Level(0.1), kCalibrated);
   EXPECT_LT(distance_to(rank), limit);
   EXPECT_GT(distance_to(rank - 1), limit) << "the test cannot tell neighbouring ranks";
 }
@@ -165,7 +165,7 @@ TEST(FeatureHeads, QuantileNetworksAreLowered) {
   const NoisyRows slice = noisy_rows(mean, random, 800, 1);
   const NoisyRows calibration = noisy_rows(mean, random, 1000, 1);
   for (const bool asymmetric : {false, true}) {
-    ScoreOptions score{.name = "cqr", .asymmetric = asymmetric};
+    ScoreOptions score = CqrOptions{.asymmetric = asymmetric};
     const Graph network = with_rectifier(plain, "h1", score, slice.x, slice.y, 0.1);
     const ScoredNetwork scored(network, score, "h1");
     const auto scores = scored.score().score(scored.features(calibration.x), calibration.y);
@@ -190,7 +190,6 @@ TEST(ScoreSelection, TakesTheBestAndTheSimplestWhereNothingIsGained) {
     ASSERT_EQ(selection.candidates.size(), 6U);  // cqr has no quantiles to read
     EXPECT_EQ(seen, 6);
     const ScoreCandidate& best = selection.best();
-    EXPECT_TRUE(best.chosen);
     if (slope == 0) {
       EXPECT_EQ(best.name, "residual")
           << "better by " << selection.candidates[0].interval_score - best.interval_score << " ± "
@@ -300,7 +299,8 @@ TEST(ScoreSelection, ProbabilitiesBehindANodeThatKeepsThemAreStillProbabilities)
   options.scores = {"lac"};
   const ScoreSelection one = select_label_score(network, {}, slice.x, slice.y, options);
   const ScoreSelection two = select_label_score(shares, {}, slice.x, slice.y, options);
-  EXPECT_NEAR(one.best().score.temperature, two.best().score.temperature, 1e-3);
+  EXPECT_NEAR(one.best().score.value(field::temperature),
+              two.best().score.value(field::temperature), 1e-3);
   EXPECT_NEAR(one.best().length, two.best().length, 0.02);
 }
 
@@ -314,7 +314,7 @@ TEST(ScoreSelection, LabelsByTheSizeOfTheirSets) {
   for (const ScoreCandidate& candidate : selection.candidates) {
     EXPECT_EQ(candidate.skipped, "") << candidate.name;
     const bool sums = candidate.name == "aps" || candidate.name == "raps";
-    EXPECT_TRUE(!sums || !candidate.score.randomized) << candidate.name;
+    EXPECT_TRUE(!sums || !candidate.score.value(field::randomized)) << candidate.name;
     EXPECT_GT(candidate.coverage, 0.86) << candidate.name;
     EXPECT_TRUE(sums || candidate.coverage < 0.94) << candidate.name;
   }

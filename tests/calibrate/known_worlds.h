@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "fcp/base/random.h"
-#include "fcp/calibration/artifact.h"
+#include "fcp/predictor/artifact.h"
 
-#include "tests/network/graphs.h"
-#include "tests/pipeline/memory_rows.h"
+#include "tests/calibrate/memory_rows.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp::testing {
 
@@ -38,7 +38,7 @@ inline CalibrationArtifact line_artifact(const MemoryRows& rows) {
   artifact.network = make_mlp({2, 1});
   artifact.network.initializers["w1"] = torch::tensor({{2.0f, -1.0f}});
   artifact.network.initializers["b1"] = torch::zeros({1});
-  artifact.score.name = "residual";
+  artifact.method.score = ScoreOptions("residual");
   for (size_t i = 0; i < rows.x().rows(); ++i) {
     artifact.rows.scores.push_back(line_residual(rows, i));
   }
@@ -74,7 +74,7 @@ inline CalibrationArtifact class_artifact(const MemoryRows& rows) {
   artifact.network = make_mlp({4, 4});
   artifact.network.initializers["w1"] = torch::eye(4);
   artifact.network.initializers["b1"] = torch::zeros({4});
-  artifact.score.name = "lac";
+  artifact.method.score = ScoreOptions("lac");
   for (size_t i = 0; i < rows.x().rows(); ++i) {
     artifact.rows.scores.push_back(class_score(rows, i, static_cast<size_t>(rows.y().values[i])));
   }

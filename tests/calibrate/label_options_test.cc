@@ -1,4 +1,4 @@
-#include "fcp/calibration/label_selection.h"
+#include "fcp/calibrate/label_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include "fcp/base/error.h"
 #include "fcp/conformal/quantile.h"
 
-#include "tests/scores/heads.h"
-#include "tests/scores/label_heads.h"
+#include "tests/methods/scores/heads.h"
+#include "tests/methods/scores/label_heads.h"
 
 namespace fcp {
 namespace {
@@ -32,8 +32,8 @@ TEST(LabelSelection, TemperatureMinimisesTheCrossEntropy) {
     EXPECT_LT(cross_entropy(sharp, labels, best), cross_entropy(sharp, labels, best * other));
   }
   const ScoreOptions chosen =
-      choose_temperature({.name = "aps"}, logits_as_features(6), {sharp, labels});
-  EXPECT_DOUBLE_EQ(chosen.temperature, best);
+      choose_temperature(ApsOptions{}, logits_as_features(6), {sharp, labels});
+  EXPECT_DOUBLE_EQ(chosen.value(field::temperature), best);
 }
 
 // Rows that are all right want T → 0, rows that are all wrong T → ∞: the ends are kept.
@@ -66,14 +66,15 @@ TEST(LabelSelection, RankTermsGiveTheSmallestSetsOfTheGrid) {
   const auto head = logits_as_features(40);
   const Level level(0.2);
   for (const char* name : {"raps", "feature_margin"}) {
-    const ScoreOptions plain{.name = name};
+    const ScoreOptions plain(name);
     const ScoreOptions chosen = choose_rank_term(plain, head, rows, level);
-    EXPECT_GT(chosen.rank_free, 1) << name;
+    EXPECT_GT(chosen.value(field::rank_free), 1) << name;
     const double size = mean_size(chosen, head, rows, level);
     EXPECT_LE(size, mean_size(plain, head, rows, level)) << name;
     ScoreOptions other = chosen;
     for (const double factor : {0.5, 2.0, 5.0}) {  // neighbours of the choice in one grid or both
-      other.rank_weight = name == std::string("raps") ? 0.1 * factor : chosen.rank_weight;
+      other.set(field::rank_weight,
+                plain.as<RapsOptions>() ? 0.1 * factor : chosen.value(field::rank_weight));
       EXPECT_LE(size, mean_size(other, head, rows, level)) << name << factor;
     }
   }
@@ -84,9 +85,9 @@ TEST(LabelSelection, RankOfTheTruthSaysHowManyRanksAreFree) {
   const torch::Tensor logits = -torch::arange(10, torch::kFloat).expand({10, 10});
   const LabelledFeatures rows{logits.contiguous(), torch::arange(10).unsqueeze(1)};
   const ScoreOptions chosen =
-      choose_rank_term({.name = "raps"}, logits_as_features(10), rows, Level(0.2));
-  EXPECT_EQ(chosen.rank_free, 9);
-  EXPECT_THROW(choose_rank_term({.name = "lac"}, logits_as_features(10), rows, Level(0.2)), Error);
+      choose_rank_term(RapsOptions{}, logits_as_features(10), rows, Level(0.2));
+  EXPECT_EQ(chosen.value(field::rank_free), 9);
+  EXPECT_THROW(choose_rank_term(LacOptions{}, logits_as_features(10), rows, Level(0.2)), Error);
 }
 
 // The first number of steps whose sets cover, held against the score itself at that number and one
@@ -98,21 +99,21 @@ TEST(LabelSelection, SampledStepsAreTheFirstThatCover) {
   const LabelledFeatures rows{features, drawn_labels(random, head->forward(features))};
   const Level level(0.2);
   const ScoreOptions chosen =
-      choose_sampled_steps({.name = "feature_sampled", .step_rate = 0.2}, head, rows, level);
-  ASSERT_GT(chosen.steps, 1);
-  for (const int steps : {chosen.steps, chosen.steps - 1}) {
+      choose_sampled_steps(FeatureSampledOptions{.step_rate = 0.2}, head, rows, level);
+  ASSERT_GT(chosen.value(field::steps), 1);
+  for (const int steps : {chosen.value(field::steps), chosen.value(field::steps) - 1}) {
     ScoreOptions options = chosen;
-    options.steps = steps;
+    options.set(field::steps, steps);
     const auto score = make_score(options, head);
     const double radius = conformal_quantile(
         score->score(features.narrow(0, 0, 200), rows.labels.narrow(0, 0, 200)), level);
     const torch::Tensor members = score->region(features.narrow(0, 200, 200), radius).members;
     const double covered =
         members.gather(1, rows.labels.narrow(0, 200, 200)).to(torch::kDouble).mean().item<double>();
-    EXPECT_EQ(covered > 0.8, steps == chosen.steps) << covered;
+    EXPECT_EQ(covered > 0.8, steps == chosen.value(field::steps)) << covered;
   }
   try {
-    choose_sampled_steps({.name = "feature_sampled", .step_rate = 1e-6}, head, rows, level, 2);
+    choose_sampled_steps(FeatureSampledOptions{.step_rate = 1e-6}, head, rows, level, 2);
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("none of 2 steps"));

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "fcp/calibrate/choices.h"
 #include "fcp/data/rows.h"
-#include "fcp/pipeline/choices.h"
-#include "fcp/pipeline/context.h"
+#include "fcp/predictor/context.h"
 
 namespace fcp {
 
@@ -22,19 +22,16 @@ class MemoryRows : public RowSource {
     const size_t some = std::min(count, x_.rows() - next_);
     std::vector<size_t> indices(some);
     for (size_t i = 0; i < some; ++i) indices[i] = next_ + i;
+    static const std::string kName = "memory";
     out = {take_rows(x_, indices), y_.empty() ? Array() : take_rows(y_, indices), next_};
+    out.stand_in(kName, next_);
     next_ += some;
     return some > 0;
   }
   void rewind() override { next_ = 0; }
   std::optional<size_t> size() const override { return x_.rows(); }
-  const std::vector<std::string>& column_names() const override { return no_names_; }
-  const std::vector<std::string>& target_names() const override { return no_names_; }
   const std::vector<int64_t>& row_shape() const override { return row_shape_; }
   size_t target_count() const override { return y_.empty() ? 0 : y_.row_size(); }
-  std::string row_place(size_t row) const override {
-    return "memory: " + RowSource::row_place(row);
-  }
 
   const Array& x() const { return x_; }
   const Array& y() const { return y_; }
@@ -42,7 +39,6 @@ class MemoryRows : public RowSource {
  private:
   Array x_, y_;
   std::vector<int64_t> row_shape_;
-  std::vector<std::string> no_names_;
   size_t next_ = 0;
 };
 

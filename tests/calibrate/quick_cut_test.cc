@@ -1,4 +1,4 @@
-#include "fcp/calibration/region_ladder.h"
+#include "fcp/calibrate/quick_cut.h"
 
 #include <cmath>
 
@@ -8,12 +8,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/quick_cut.h"
-#include "fcp/calibration/scored_network.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/scores/region_measures.h"
+#include "fcp/methods/method.h"
+#include "fcp/predictor/scored_network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -50,7 +49,7 @@ TEST(RegionLadder, ComesCloseToExactScoresAndLengths) {
   for (const char* name : {"nested", "linearized"}) {
     for (const int64_t outputs : {1, 2}) {
       const LadderWorld world(300, outputs);
-      const ScoreOptions sharp{.name = name};
+      const ScoreOptions sharp(name);
       const ScoredNetwork scored(world.graph, sharp, "h1");
       const torch::Tensor features = scored.features(world.x);
       const Level level(0.1);
@@ -59,14 +58,14 @@ TEST(RegionLadder, ComesCloseToExactScoresAndLengths) {
       EXPECT_NEAR(ladder.slope(level), slope, 0.01 * slope) << name;
       for (const double floor : {0.0, 0.5}) {
         ScoreOptions wide = sharp;
-        wide.floor = floor;
-        wide.slope = slope;
+        wide.set(field::floor, floor);
+        wide.set(field::slope, slope);
         const auto exact = make_score(wide, scored.shared_head());
         const double radius = conformal_quantile(exact->score(features, world.y), level);
         const double length = region_lengths(exact->region(features, radius)).mean().item<double>();
         const double widening = floor * slope / 2;
         const double found = conformal_quantile(ladder.scores(widening), level);
-        const double tolerance = sharp.name == "linearized" ? 1e-6 : 0.01;
+        const double tolerance = sharp.as<LinearizedOptions>() != nullptr ? 1e-6 : 0.01;
         EXPECT_NEAR(found, radius, tolerance * radius) << name << ' ' << floor;
         EXPECT_NEAR(ladder.mean_length(found, widening, all_rows(300)), length, tolerance * length)
             << name << ' ' << floor;
@@ -81,39 +80,39 @@ TEST(RegionLadder, ComesCloseToExactScoresAndLengths) {
 }
 
 TEST(RegionLadder, IsForBandsThatGrow) {
-  EXPECT_TRUE(has_ladder({.name = "nested"}));
-  EXPECT_TRUE(has_ladder({.name = "linearized"}));
-  EXPECT_FALSE(has_ladder({.name = "residual"}));
-  ScoreOptions crown{.name = "nested"};
+  EXPECT_TRUE(has_ladder(NestedOptions{}));
+  EXPECT_TRUE(has_ladder(LinearizedOptions{}));
+  EXPECT_FALSE(has_ladder(ResidualOptions{}));
+  NestedOptions crown;
   crown.bound.method = BoundMethod::kCrown;
   EXPECT_FALSE(has_ladder(crown));
-  EXPECT_FALSE(has_ladder({.name = "nested", .rectifier = "r"}));
+  EXPECT_FALSE(has_ladder(ScoreOptions(NestedOptions{}, {.rectifier = "r"})));
 }
 
 TEST(RegionLadder, RefusesAnswersThatAreNotNumbers) {
   LadderWorld world(50);
-  const ScoredNetwork scored(world.graph, {.name = "nested"}, "h1");
+  const ScoredNetwork scored(world.graph, NestedOptions{}, "h1");
   const torch::Tensor features = scored.features(world.x);
   world.y[7][0] = std::nan("");
-  EXPECT_THROW(RegionLadder(scored.score(), {.name = "nested"}, features, world.y, Level(0.1)),
-               Error);
+  EXPECT_THROW(RegionLadder(scored.score(), NestedOptions{}, features, world.y, Level(0.1)), Error);
 }
 
 // Its choice is judged by the exact search, which sees all rows: hardly longer than the shortest.
 TEST(QuickCut, FindsWhatTheExactSearchFinds) {
   const LadderWorld world(1500);
   for (const char* name : {"nested", "linearized"}) {
-    const ScoreOptions score{.name = name};
+    const ScoreOptions score(name);
     const QuickCut quick = find_cut(world.graph, score, world.x, world.y, {});
     const Selection exact = select_cut(world.graph, score, world.x, world.y, {});
     double own = 0;
     for (const Candidate& one : exact.candidates) {
-      if (one.cut == quick.cut && one.score.floor == quick.score.floor) own = one.length;
+      if (one.cut == quick.cut && one.score.value(field::floor) == quick.score.value(field::floor))
+        own = one.length;
     }
     EXPECT_GT(own, 0) << name;
     EXPECT_LT(own, 1.03 * exact.candidates[exact.chosen].length) << name;
     EXPECT_EQ(quick.ladder.rows(), 1500U);
-    EXPECT_EQ(quick.score.scale.empty(), score.name == "linearized");
+    EXPECT_EQ(quick.score.value(field::scale).empty(), score.as<LinearizedOptions>() != nullptr);
   }
 }
 
@@ -121,10 +120,10 @@ TEST(QuickCut, TakesOnlyTheCutsThatAreAllowed) {
   const LadderWorld world(100);
   SelectionOptions options;
   options.cuts = {"h2"};
-  EXPECT_EQ(find_cut(world.graph, {.name = "nested"}, world.x, world.y, options).cut, "h2");
+  EXPECT_EQ(find_cut(world.graph, NestedOptions{}, world.x, world.y, options).cut, "h2");
   options.work = 0;
   options.cheapest = false;
-  EXPECT_THAT([&] { find_cut(world.graph, {.name = "nested"}, world.x, world.y, options); },
+  EXPECT_THAT([&] { find_cut(world.graph, NestedOptions{}, world.x, world.y, options); },
               ::testing::ThrowsMessage<Error>(::testing::HasSubstr("h2: would take about")));
 }
 

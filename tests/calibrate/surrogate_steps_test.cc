@@ -1,4 +1,4 @@
-#include "fcp/calibration/surrogate_steps.h"
+#include "fcp/calibrate/surrogate_steps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 
 #include "fcp/base/error.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -22,8 +22,7 @@ struct Identity {
     graph.initializers["w1"] = torch::ones({1, 1});
     graph.initializers["b1"] = torch::zeros({1});
     head = std::make_shared<const Network>(graph);
-    score.name = "surrogate";
-    score.step_rate = 0.1;
+    score = SurrogateOptions{.step_rate = 0.1};
     rows.calibration_features = torch::linspace(-1, 1, 19).reshape({19, 1});
     rows.calibration_truth = rows.calibration_features + 1;
     rows.validation_features = torch::linspace(-1, 1, 20).reshape({20, 1});
@@ -69,7 +68,7 @@ TEST(ChooseSteps, ClampsTheRankAsThePaperDoes) {
   identity.rows.calibration_truth = identity.rows.calibration_truth.narrow(0, 0, 9);
   identity.rows.validation_truth[8] = identity.rows.validation_features[8];
   EXPECT_EQ(choose_steps(identity.head, identity.score, identity.rows, Level(0.05)).steps, 1);
-  identity.score.paper = true;
+  identity.score.set(field::paper, true);
   EXPECT_EQ(choose_steps(identity.head, identity.score, identity.rows, Level(0.05)).steps, 6);
 }
 
@@ -85,9 +84,7 @@ struct TwoQuantiles {
     graph.nodes.push_back(make_node("Gemm", {"x", "w1", "b2"}, {"high"}, {{"transB", int64_t{1}}}));
     graph.outputs.push_back(make_info("high", {kDynamic, 1}));
     head = std::make_shared<const Network>(graph);
-    score.name = "feature_cqr";
-    score.paper = true;
-    score.step_rate = 0.1;
+    score = FeatureCqrOptions{.step_rate = 0.1, .paper = true};
     rows.calibration_features = torch::linspace(-1, 1, 19).reshape({19, 1});
     rows.calibration_truth = rows.calibration_features + 2;
     rows.validation_features = torch::linspace(-1, 1, 20).reshape({20, 1});
@@ -117,7 +114,7 @@ TEST(ChooseSteps, OfFeatureCqrTakesTheFirstThatCoversMore) {
   EXPECT_EQ(quantiles.choose(18, Level(0.2)).steps, 1);
   EXPECT_EQ(quantiles.choose(4, Level(0.8)).steps, 3);  // nor are 4 more than 0.2
   // The scores of the chosen steps are those it was chosen by.
-  quantiles.score.steps = 3;
+  quantiles.score.set(field::steps, 3);
   const std::vector<double> scores = make_score(quantiles.score, quantiles.head)
                                          ->score(torch::zeros({1, 1}), torch::full({1, 1}, 2.0));
   EXPECT_NEAR(scores[0], -3 * 0.488, 1e-6);

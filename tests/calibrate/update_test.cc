@@ -1,5 +1,5 @@
 // A predictor brought up to date against one calibrated on the same rows at once.
-#include "fcp/pipeline/update.h"
+#include "fcp/calibrate/update.h"
 
 #include <numeric>
 
@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/pipeline/artifact_facts.h"
+#include "fcp/predictor/artifact_facts.h"
 
-#include "tests/pipeline/known_worlds.h"
+#include "tests/calibrate/known_worlds.h"
 
 namespace fcp {
 namespace {
@@ -58,7 +58,7 @@ TEST(Update, MergesAllRows) {
   expected.insert(expected.end(), old.rows.scores.begin(), old.rows.scores.end());
   std::sort(expected.begin(), expected.end());
   expect_scores(made, expected);
-  EXPECT_EQ(made.score.name, old.score.name);
+  EXPECT_EQ(made.method.score.name(), old.method.score.name());
   EXPECT_EQ(made.provenance.at("version"), "2");
   EXPECT_THAT(made.provenance.at("history"), HasSubstr("2: merged, 70 rows of new.csv"));
   EXPECT_EQ(artifact_facts(made).version, 2u);

@@ -1,4 +1,4 @@
-#include "fcp/conformal/interval.h"
+#include "fcp/interval.h"
 
 #include <cmath>
 

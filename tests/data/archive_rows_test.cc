@@ -1,9 +1,8 @@
-#include "fcp/data/archive_rows.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
+#include "fcp/data/joined_rows.h"
 #include "fcp/data/npy.h"
 
 #include "tests/support/files.h"

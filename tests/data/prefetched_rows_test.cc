@@ -1,4 +1,4 @@
-#include "fcp/data/ahead_rows.h"
+#include "fcp/data/prefetched_rows.h"
 
 #include <cmath>
 
@@ -16,7 +16,8 @@ namespace {
 constexpr size_t kSome = 100;
 
 // Row i is {i, -i}, and its target 10 i; NaN in row `bad`.
-std::unique_ptr<AheadRows> numbered_rows(const Folder& folder, size_t large, size_t bad = kSome) {
+std::unique_ptr<PrefetchedRows> numbered_rows(const Folder& folder, size_t large,
+                                              size_t bad = kSome) {
   Array x = zeros({kSome, 2}), y = zeros({kSome});
   for (size_t i = 0; i < kSome; ++i) {
     x.values[2 * i] = i == bad ? std::nanf("") : static_cast<float>(i);
@@ -25,7 +26,8 @@ std::unique_ptr<AheadRows> numbered_rows(const Folder& folder, size_t large, siz
   }
   write_npy(folder.path("x.npy"), x);
   write_npy(folder.path("y.npy"), y);
-  return std::make_unique<AheadRows>(open_rows(folder.path("x.npy"), folder.path("y.npy")), large);
+  return std::make_unique<PrefetchedRows>(open_rows(folder.path("x.npy"), folder.path("y.npy")),
+                                          large);
 }
 
 void expect_batch(RowSource& rows, size_t count, size_t first, size_t expected) {
@@ -40,13 +42,13 @@ void expect_batch(RowSource& rows, size_t count, size_t first, size_t expected) 
   }
 }
 
-TEST(AheadRows, GivesEveryBatchInItsPlace) {
+TEST(PrefetchedRows, GivesEveryBatchInItsPlace) {
   const Folder folder;
   const auto rows = numbered_rows(folder, 1);
   for (int pass = 0; pass < 2; ++pass) {
     for (size_t first = 0; first < kSome; first += 30) {
       expect_batch(*rows, 30, first, std::min<size_t>(30, kSome - first));
-      EXPECT_EQ(rows->reading_ahead(), first + 30 < kSome);
+      EXPECT_EQ(rows->prefetching(), first + 30 < kSome);
     }
     Rows none;
     EXPECT_FALSE(rows->next(30, none));
@@ -55,32 +57,32 @@ TEST(AheadRows, GivesEveryBatchInItsPlace) {
   }
 }
 
-TEST(AheadRows, FollowsWhoeverSkipsRewindsOrAsksForOtherSizes) {
+TEST(PrefetchedRows, FollowsWhoeverSkipsRewindsOrAsksForOtherSizes) {
   const Folder folder;
   const auto rows = numbered_rows(folder, 1);
   expect_batch(*rows, 10, 0, 10);
-  expect_batch(*rows, 7, 10, 7);  // ten were read ahead
+  expect_batch(*rows, 7, 10, 7);  // ten were prefetched
   expect_batch(*rows, 7, 17, 7);
-  rows->rewind();  // while seven are read ahead
+  rows->rewind();  // while seven are prefetched
   expect_batch(*rows, 7, 0, 7);
   EXPECT_EQ(rows->skip(20), 20u);
   expect_batch(*rows, 7, 27, 7);
-  EXPECT_FALSE(rows->reading_ahead());  // it will be skipped again
+  EXPECT_FALSE(rows->prefetching());  // it will be skipped again
   EXPECT_EQ(rows->skip(90), 66u);
   Rows none;
   EXPECT_FALSE(rows->next(7, none));
 }
 
-TEST(AheadRows, ReadsSmallBatchesWhenTheyAreAskedFor) {
+TEST(PrefetchedRows, ReadsSmallBatchesWhenTheyAreAskedFor) {
   const Folder folder;
   const auto rows = numbered_rows(folder, 21);
   expect_batch(*rows, 10, 0, 10);
-  EXPECT_FALSE(rows->reading_ahead());
+  EXPECT_FALSE(rows->prefetching());
   expect_batch(*rows, 11, 10, 11);
-  EXPECT_TRUE(rows->reading_ahead());
+  EXPECT_TRUE(rows->prefetching());
 }
 
-TEST(AheadRows, ThrowsWhatIsWrongWithABatchWhenItIsAskedFor) {
+TEST(PrefetchedRows, ThrowsWhatIsWrongWithABatchWhenItIsAskedFor) {
   const Folder folder;
   const auto rows = numbered_rows(folder, 1, /*bad=*/25);
   expect_batch(*rows, 10, 0, 10);

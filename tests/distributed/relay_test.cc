@@ -9,6 +9,20 @@
 #include "tests/support/thread_ranks.h"
 
 namespace fcp {
+struct PackedItem {
+  std::string name;
+  bool known = false;
+  float size = 0;
+  std::vector<std::string> parts{};
+
+  bool operator==(const PackedItem&) const = default;
+};
+
+template <typename Archive>
+void visit_fields(Archive& archive, PackedItem& item) {
+  archive(item.name, item.known, item.size, item.parts);
+}
+
 namespace {
 
 using testing::ElementsAre;
@@ -70,6 +84,25 @@ TEST(Packing, GivesBackWhatWasAdded) {
   EXPECT_EQ(unpacker.number(), 7u);
   EXPECT_EQ(unpacker.text(), "text");
   EXPECT_THROW(unpacker.number(), Error);
+}
+
+TEST(Packing, StructsGoBothWaysThroughOneList) {
+  const std::vector<PackedItem> items = {{"a", true, 2.5f, {"x", "y"}}, {"", false, -1, {}}};
+  Packer packer;
+  packer(items, uint64_t{3}, std::vector<double>{4});
+  const std::string bytes = packer.take();
+  std::vector<PackedItem> found;
+  uint64_t number = 0;
+  std::vector<double> numbers;
+  Unpacker unpacker(bytes);
+  unpacker(found, number, numbers);
+  EXPECT_EQ(found, items);
+  EXPECT_EQ(number, 3u);
+  EXPECT_THAT(numbers, ElementsAre(4));
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    Unpacker cut(std::string_view(bytes).substr(0, length));
+    EXPECT_THROW(cut(found, number, numbers), Error);
+  }
 }
 
 TEST(Packing, RefusesWhatIsCutOff) {

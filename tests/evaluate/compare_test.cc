@@ -1,11 +1,16 @@
-#include "fcp/pipeline/compare.h"
+#include "fcp/evaluate/compare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/evaluate/evaluate.h"
+#include "fcp/methods/scores/head_outputs.h"
 
-#include "tests/pipeline/known_worlds.h"
+#include "tests/calibrate/known_worlds.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -55,6 +60,27 @@ TEST(Compare, InfiniteRegionsAreNeverBetter) {
   const Comparison found = compare_on(few, many, line_rows(100, 3));
   EXPECT_EQ(found.size.infinite_a, 100u);
   EXPECT_EQ(found.better, "");
+}
+
+// A truth between the two intervals of a union is missed by far, whatever lies around them.
+TEST(Compare, UnionsAreScoredByTheirParts) {
+  torch::manual_seed(1);
+  CalibrationArtifact unions;
+  unions.network = make_mlp({2, 5, 1});
+  unions.network.outputs.push_back(make_info(kQuantilesOutput, {kDynamic, 8}));
+  unions.network.initializers["zeros"] = torch::zeros({5, 8});
+  unions.network.initializers["grid"] =
+      torch::tensor({-9.f, -8.9f, -8.8f, -8.7f, 8.7f, 8.8f, 8.9f, 9.f});
+  unions.network.nodes.push_back(make_node("Gemm", {"h1", "zeros", "grid"}, {kQuantilesOutput}));
+  unions.method.cut = "h1";
+  unions.method.score = ScoreOptions("density");
+  unions.method.score.set(field::level_set, true);
+  for (int i = 0; i < 100; ++i) unions.rows.scores.push_back(i / 100.0);
+  MemoryRows rows(line_rows(50, 3).x(), zeros({50, 1})), again = rows;
+  const EvaluationReport report = evaluate(unions, again, {.level = Level(0.1)}, {});
+  const Comparison found = compare_on(unions, unions, rows);
+  EXPECT_NEAR(found.score->mean_a, report.methods[0].intervals().interval_score, 1e-9);
+  EXPECT_GT(found.score->mean_a, 100);
 }
 
 TEST(Compare, RefusesIntervalsBesideLabels) {

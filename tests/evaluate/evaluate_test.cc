@@ -1,6 +1,6 @@
 // evaluate, predict and check against what they are defined to be, row by row, on predictors whose
 // regions can be written down.
-#include "fcp/pipeline/evaluate.h"
+#include "fcp/evaluate/evaluate.h"
 
 #include <cmath>
 #include <limits>
@@ -13,14 +13,12 @@
 #include "fcp/base/error.h"
 #include "fcp/base/sha256.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/evaluation/coverage_law.h"
-#include "fcp/pipeline/check.h"
-#include "fcp/pipeline/example_sampler.h"
-#include "fcp/pipeline/predict.h"
-#include "fcp/pipeline/region_tensors.h"
-#include "fcp/pipeline/score_collector.h"
+#include "fcp/evaluate/measures/coverage_law.h"
+#include "fcp/evaluate/report_sample.h"
+#include "fcp/predictor/predict.h"
+#include "fcp/predictor/region_tensors.h"
 
-#include "tests/pipeline/known_worlds.h"
+#include "tests/calibrate/known_worlds.h"
 #include "tests/support/thread_ranks.h"
 
 namespace fcp {
@@ -383,7 +381,10 @@ TEST(Evaluate, ANaNNamesTheRow) {
   MemoryRows broken(x, rows.y());
   for (const auto& work : std::vector<std::function<void()>>{
            [&] { evaluate(artifact, broken, {}, small_batches()); },
-           [&] { check(artifact, broken, {}, small_batches(), [](const CheckedRow&) {}); }}) {
+           [&] {
+             check(internal::PredictorCore(artifact, torch::kCPU), broken, {}, small_batches(),
+                   [](const CheckedRow&) {});
+           }}) {
     broken.rewind();
     EXPECT_THAT(error_of(work), HasSubstr("row 11 (from 0): the network's answer is NaN"));
   }
@@ -393,15 +394,18 @@ TEST(Evaluate, OfNothingIsAnError) {
   CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
   MemoryRows none = line_rows(0, 1);
   EXPECT_THAT(error_of([&] { evaluate(artifact, none, {}, {}); }), HasSubstr("no rows"));
-  EXPECT_THAT(error_of([&] { check(artifact, none, {}, {}, [](const CheckedRow&) {}); }),
+  EXPECT_THAT(error_of([&] {
+                check(internal::PredictorCore(artifact, torch::kCPU), none, {}, {},
+                      [](const CheckedRow&) {});
+              }),
               HasSubstr("no rows"));
 }
 
 // Groups of their own radii: both are listed with what was seen of them, and the drifted one shows.
 TEST(Evaluate, ListsTheGroupsItGuarantees) {
   CalibrationArtifact artifact = line_artifact(line_rows(200, 1));
-  artifact.calibration.name = "grouped";
-  artifact.calibration.group = "colour";
+  artifact.method.calibration = GroupedOptions{};
+  artifact.method.calibration.set(field::group, "colour");
   artifact.rows.group_names = {"red", "blue"};
   for (size_t i = 0; i < 200; ++i) artifact.rows.groups.push_back(i % 2);
   MemoryRows calm = line_rows(300, 2), drifted = line_rows(300, 2, 3);
@@ -422,7 +426,8 @@ TEST(Evaluate, ListsTheGroupsItGuarantees) {
 
 class CollectedRegions : public RegionWriter {
  public:
-  void append(const Rows& rows, const Regions& regions) override {
+  void append(const Rows& rows, std::span<const Regions> levels) override {
+    const Regions& regions = levels.front();
     ASSERT_EQ(static_cast<int64_t>(rows.x.rows()), regions.prediction.size(0));
     if (regions.members.defined()) {
       parts.push_back(host_members(regions));
@@ -441,7 +446,9 @@ TEST(Predict, GivesTheRegionsOfAllRows) {
   const CalibrationArtifact line = line_artifact(line_rows(99, 1));
   MemoryRows rows = line_rows(30, 2);
   CollectedRegions intervals;
-  EXPECT_EQ(predict(line, rows, {}, small_batches(), intervals), 30u);
+  EXPECT_EQ(
+      predict(internal::PredictorCore(line, torch::kCPU), rows, {}, small_batches(), intervals),
+      30u);
   EXPECT_TRUE(intervals.closed);
   for (int64_t i = 0; i < 30; ++i) {
     const std::span<const float> x = rows.x().row(static_cast<size_t>(i));
@@ -452,7 +459,7 @@ TEST(Predict, GivesTheRegionsOfAllRows) {
   const CalibrationArtifact classes = class_artifact(class_rows(99, 1));
   MemoryRows labels = class_rows(30, 2);
   CollectedRegions sets;
-  predict(classes, labels, {}, small_batches(), sets);
+  predict(internal::PredictorCore(classes, torch::kCPU), labels, {}, small_batches(), sets);
   for (int64_t i = 0; i < 30; ++i) {
     for (int64_t k = 0; k < 4; ++k) {
       const double score = class_score(labels, static_cast<size_t>(i), static_cast<size_t>(k));
@@ -465,7 +472,10 @@ TEST(Predict, WithoutRowsClosesNothing) {
   const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
   MemoryRows none = line_rows(0, 1);
   CollectedRegions writer;
-  EXPECT_THAT(error_of([&] { predict(artifact, none, {}, {}, writer); }), HasSubstr("no rows"));
+  EXPECT_THAT(error_of([&] {
+                predict(internal::PredictorCore(artifact, torch::kCPU), none, {}, {}, writer);
+              }),
+              HasSubstr("no rows"));
   EXPECT_FALSE(writer.closed);
 }
 
@@ -473,16 +483,18 @@ TEST(Check, ScoresAndPValuesAsCountedByHand) {
   const CalibrationArtifact artifact = line_artifact(line_rows(99, 1));
   MemoryRows rows = line_rows(40, 2);
   size_t seen = 0, in = 0;
-  const CheckResult result = check(artifact, rows, {}, small_batches(), [&](const CheckedRow& row) {
-    EXPECT_EQ(row.row, seen++);
-    const double score = line_residual(rows, row.row);
-    EXPECT_NEAR(row.scores[0], score, 1e-5);
-    size_t as_strange = 1;
-    for (const double other : artifact.rows.scores) as_strange += other >= row.scores[0];
-    EXPECT_NEAR(row.p_value, static_cast<double>(as_strange) / 100, 1e-12);
-    EXPECT_EQ(row.in, row.scores[0] <= artifact.rows.scores[89]);
-    in += row.in;
-  });
+  const CheckResult result =
+      check(internal::PredictorCore(artifact, torch::kCPU), rows, {}, small_batches(),
+            [&](const CheckedRow& row) {
+              EXPECT_EQ(row.row, seen++);
+              const double score = line_residual(rows, row.row);
+              EXPECT_NEAR(row.scores[0], score, 1e-5);
+              size_t as_strange = 1;
+              for (const double other : artifact.rows.scores) as_strange += other >= row.scores[0];
+              EXPECT_NEAR(row.p_value, static_cast<double>(as_strange) / 100, 1e-12);
+              EXPECT_EQ(row.in, row.scores[0] <= artifact.rows.scores[89]);
+              in += row.in;
+            });
   EXPECT_EQ(result.rows, 40u);
   EXPECT_EQ(result.in, in);
 }
@@ -493,7 +505,10 @@ TEST(Check, NeedsAllScores) {
   artifact.rows.levels = {Level(0.1)};
   artifact.rows.total = 99;
   MemoryRows rows = line_rows(5, 2);
-  EXPECT_THAT(error_of([&] { check(artifact, rows, {}, {}, [](const CheckedRow&) {}); }),
+  EXPECT_THAT(error_of([&] {
+                check(internal::PredictorCore(artifact, torch::kCPU), rows, {}, {},
+                      [](const CheckedRow&) {});
+              }),
               HasSubstr("the p-values of check need all scores"));
 }
 

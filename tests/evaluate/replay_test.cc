@@ -1,5 +1,5 @@
 // A log replayed through a predictor whose regions can be written down.
-#include "fcp/pipeline/replay.h"
+#include "fcp/evaluate/replay.h"
 
 #include <cmath>
 #include <functional>
@@ -11,9 +11,8 @@
 #include "fcp/conformal/p_value.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/monitoring/adaptive_level.h"
-#include "fcp/pipeline/replay_adapter.h"
 
-#include "tests/pipeline/known_worlds.h"
+#include "tests/calibrate/known_worlds.h"
 
 namespace fcp {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "fcp/data/npy.h"
 #include "fcp/experiments/classification.h"
-#include "fcp/network/onnx_reader.h"
+#include "fcp/nn/graph/onnx_reader.h"
 
 namespace fcp {
 namespace {

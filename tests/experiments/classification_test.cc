@@ -6,8 +6,8 @@
 #include "fcp/base/random.h"
 #include "fcp/experiments/classification_sets.h"
 
-#include "tests/scores/heads.h"
-#include "tests/scores/label_heads.h"
+#include "tests/methods/scores/heads.h"
+#include "tests/methods/scores/label_heads.h"
 
 namespace fcp {
 namespace {
@@ -25,8 +25,8 @@ TEST(Classification, EveryMethodAnswers) {
   ClassificationOptions options;
   options.halvings = 2;
   options.levels = {Level(0.1)};
-  options.score.step_rate = 0.5;
-  options.score.samples = 200;
+  options.sampled.step_rate = 0.5;
+  options.sampled.samples = 200;
   const auto cells = run_classification(synthetic_labels(2000), options);
   ASSERT_EQ(cells.size(), 2 * classification_methods().size());
   for (const ClassificationCell& cell : cells) {
@@ -50,7 +50,7 @@ TEST(Classification, AMethodThatFailsSaysWhy) {
   options.halvings = 1;
   options.methods = {"feature_sampled"};
   options.levels = {Level(0.1)};
-  options.score.step_rate = 1e-9;
+  options.sampled.step_rate = 1e-9;
   EXPECT_THAT(run_classification(synthetic_labels(100), options).at(0).failed,
               testing::HasSubstr("too few"));
   const auto cells = run_classification(synthetic_labels(1000), options);

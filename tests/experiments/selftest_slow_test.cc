@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/experiments/selftest.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/method.h"
 
 namespace fcp {
 namespace {

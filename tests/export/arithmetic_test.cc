@@ -8,7 +8,7 @@
 
 #include "tests/bounds/heads.h"
 #include "tests/export/artifacts.h"
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -27,10 +27,10 @@ TEST(Export, IncludesInAnotherArithmeticWhatFcpIncludes) {
       SCOPED_TRACE(op + " " + name);
       CalibrationArtifact artifact;
       artifact.network = graph;
-      artifact.score = score_named(name);
-      artifact.score.randomized = false;
-      artifact.cut = "h2";
-      const TensorPredictor untrained(calibrated_on_labels(graph, artifact.score, artifact.cut));
+      artifact.method.score = exact_score(name);
+      artifact.method.cut = "h2";
+      const TensorPredictor untrained(
+          calibrated_on_labels(graph, artifact.method.score, artifact.method.cut));
       const torch::Tensor features = untrained.predictor().features(x);
       const torch::Tensor labels = torch::randint(3, {300, 1}, torch::kLong);
       artifact.rows.scores = untrained.score().score(features, labels.to(torch::kDouble));
@@ -84,11 +84,11 @@ TEST(Export, LargeWeightsGiveNoNan) {
     graph.initializers["w2"] *= 1e20;
     graph.initializers["w3"] *= 1e19;
     ScoreOptions score;
-    score.norm = norm;
+    score.set(field::norm, norm);
     CalibrationArtifact artifact;
     artifact.network = graph;
-    artifact.score = score;
-    artifact.cut = "h1";
+    artifact.method.score = score;
+    artifact.method.cut = "h1";
     artifact.rows.scores.assign(20, 1.5);
     const torch::Tensor x = rows_for(graph, 10);
     const auto found = run_exported(export_artifact(artifact), x);

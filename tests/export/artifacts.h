@@ -10,9 +10,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/export/export.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/predictor/tensor_predictor.h"
 
 #include "tests/export/run_exported.h"
 
@@ -31,8 +31,8 @@ inline CalibrationArtifact calibrated_on_noise(const Graph& graph, const ScoreOp
                                                size_t of_output = 0) {
   CalibrationArtifact artifact;
   artifact.network = graph;
-  artifact.score = score;
-  artifact.cut = cut;
+  artifact.method.score = score;
+  artifact.method.cut = cut;
   const ScoredNetwork predictor(graph, score, cut);
   const torch::Tensor features = predictor.features(rows_for(graph));
   const torch::NoGradGuard no_gradients;
@@ -52,7 +52,8 @@ inline CalibrationArtifact measured_on(CalibrationArtifact artifact, const torch
     const std::vector<double> radius = artifact.radius(level);
     if (!radius.empty()) radii.push_back(radius[0]);
   }
-  artifact.rounding = measure_rounding(artifact.network, artifact.score, artifact.cut, x, radii);
+  artifact.rounding =
+      measure_rounding(artifact.network, artifact.method.score, artifact.method.cut, x, radii);
   return artifact;
 }
 
@@ -89,9 +90,12 @@ inline void expect_same_intervals(const CalibrationArtifact& artifact,
   }
 }
 
-inline ScoreOptions score_named(const std::string& name) {
-  ScoreOptions score;
-  score.name = name;
+inline ScoreOptions score_named(const std::string& name) { return ScoreOptions(name); }
+
+// Without the random share that no export has.
+inline ScoreOptions exact_score(const std::string& name) {
+  ScoreOptions score(name);
+  if (bool* randomized = score.find(field::randomized)) *randomized = false;
   return score;
 }
 
@@ -100,16 +104,15 @@ inline CalibrationArtifact calibrated_on_labels(const Graph& graph, const ScoreO
                                                 const std::string& group = "") {
   CalibrationArtifact artifact;
   artifact.network = graph;
-  artifact.score = score;
-  artifact.cut = cut;
+  artifact.method.score = score;
+  artifact.method.cut = cut;
   const ScoredNetwork predictor(graph, score, cut);
   const int64_t classes = predictor.score().classes();
   const torch::Tensor features = predictor.features(rows_for(graph, 30 * classes));
   const torch::Tensor labels = torch::randint(classes, {30 * classes, 1}, torch::kLong);
   artifact.rows.scores = predictor.score().score(features, labels.to(torch::kDouble));
   if (group.empty()) return artifact;
-  artifact.calibration.name = "grouped";
-  artifact.calibration.group = group;
+  artifact.method.calibration = GroupedOptions{.group = group};
   for (int64_t i = 0; i < classes; ++i) artifact.rows.group_names.push_back(std::to_string(i));
   // The last class has no rows, and so an infinite radius.
   for (int64_t i = 0; i < 30 * classes; ++i) {

@@ -11,14 +11,14 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/export/graph_builder.h"
-#include "fcp/network/network.h"
-#include "fcp/scores/head_outputs.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/predictor/tensor_predictor.h"
 
 #include "tests/bounds/heads.h"
 #include "tests/export/artifacts.h"
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -66,7 +66,7 @@ TEST(Export, NormalizedResidual) {
     graph.outputs.push_back(make_info("s", {kDynamic, spreads}));
     ScoreOptions score = score_named("residual");
     score.output = "y";
-    score.normalize = "s";
+    score.set(field::normalize, "s");
     expect_same_intervals(calibrated_on_noise(graph, score, ""));
   }
 }
@@ -104,10 +104,9 @@ CalibrationArtifact crossed_perceptron(int64_t rows) {
     artifact.network.nodes.push_back(make_node("Add", {"y", concat(name, "_offsets")}, {name}));
     artifact.network.outputs.push_back(make_info(name, {kDynamic, rows}));
   }
-  artifact.score = score_named(kCrossScore);
-  artifact.score.output = "y";
-  artifact.calibration.name = kCrossScore;
-  artifact.calibration.folds = 2;
+  artifact.method.score = score_named(CrossOptions::kName);
+  artifact.method.score.output = "y";
+  artifact.method.calibration = CrossFoldOptions{.folds = 2};
   for (int64_t i = 1; i <= rows; ++i) artifact.rows.scores.push_back(static_cast<double>(i));
   return artifact;
 }
@@ -180,8 +179,10 @@ TEST(Export, RectifiedOfOtherScores) {
   for (const char* name : {"residual", "linearized", "nested"}) {
     ScoreOptions score = score_named(name);
     score.rectifier = kRectifierOutput;
-    score.floor = 0.5;
-    score.slope = 1;
+    if (score.find(field::floor) != nullptr) {
+      score.set(field::floor, 0.5);
+      score.set(field::slope, 1);
+    }
     expect_same_intervals(calibrated_on_noise(with_test_heads(2, 3), score, "h1"));
     expect_same_intervals(calibrated_on_noise(with_test_heads(2, 3), score, "x"));
   }
@@ -193,17 +194,17 @@ TEST(Export, RectifiedOfOtherScores) {
   for (const int64_t sides : {2, 1}) {  // a rectifier for each side, and one for both
     graph.initializers["rho"] = torch::randn({6, sides});
     graph.outputs.back().shape[1] = sides;
-    score.asymmetric = sides == 2;
+    score.set(field::asymmetric, sides == 2);
     expect_same_intervals(calibrated_on_noise(graph, score, "", 3));
   }
-  score.name = "feature_cqr";
+  score = ScoreOptions("feature_cqr", score);
   EXPECT_THAT([&] { export_artifact(calibrated_on_noise(graph, score, "h1")); },
               ThrowsMessage<Error>(HasSubstr("rectified feature_cqr is not exported")));
 }
 
 TEST(Export, RefusesUnions) {
   ScoreOptions score = score_named("density");
-  score.level_set = true;
+  score.set(field::level_set, true);
   EXPECT_THAT([&] { export_artifact(calibrated_on_noise(with_test_heads(1, 5), score, "")); },
               ThrowsMessage<Error>(HasSubstr("unions of intervals")));
 }
@@ -213,7 +214,7 @@ TEST(Export, Cqr) {
   for (const bool asymmetric : {false, true}) {
     for (const double noise : {0.01, 3.0}) {  // negative radii, and positive ones
       ScoreOptions score = score_named("cqr");
-      score.asymmetric = asymmetric;
+      score.set(field::asymmetric, asymmetric);
       expect_same_intervals(calibrated_on_noise(two_quantiles({3, 6, 4}), score, "", noise));
     }
   }
@@ -226,13 +227,13 @@ TEST(Export, NestedOverPerceptrons) {
     const Graph graph = make_mlp({4, 7, 6, 5, 2});
     for (const std::string cut : {"", "h1", "z2", "h3"}) {
       ScoreOptions score;
-      score.norm = norm;
+      score.set(field::norm, norm);
       expect_same_intervals(calibrated_on_noise(graph, score, cut));
-      score.floor = 0.5;
-      score.slope = 2;
+      score.set(field::floor, 0.5);
+      score.set(field::slope, 2);
       const int64_t width = cut.empty() ? 4 : cut == "h1" ? 7 : cut == "z2" ? 6 : 5;
       for (int64_t i = 0; i < width; ++i) {
-        score.scale.push_back(0.5 + static_cast<double>(i % 3));
+        score.find(field::scale)->push_back(0.5 + static_cast<double>(i % 3));
       }
       expect_same_intervals(calibrated_on_noise(graph, score, cut),
                             {.levels = {Level(0.1), Level(0.3)}});
@@ -254,7 +255,7 @@ TEST(Export, NestedOverConvolutions) {
   for (const std::string cut : {"", "h1"}) {
     for (const Norm norm : kAllNorms) {
       ScoreOptions score;
-      score.norm = norm;
+      score.set(field::norm, norm);
       expect_same_intervals(calibrated_on_noise(make_residual_network(), score, cut, -0.3));
     }
   }
@@ -334,9 +335,9 @@ TEST(Export, FeatureCqrAlsoWithNegativeRadii) {
       Graph graph = two_quantiles({3, 6, 6, 2});
       graph.initializers["b3"] = torch::tensor({-8.0f, 8.0f});
       ScoreOptions score = score_named("feature_cqr");
-      score.asymmetric = asymmetric;
-      score.floor = 0.3;
-      score.slope = 1;
+      score.set(field::asymmetric, asymmetric);
+      score.set(field::floor, 0.3);
+      score.set(field::slope, 1);
       CalibrationArtifact artifact = calibrated_on_noise(graph, score, "h1", noise);
       if (noise < 1) {
         const ScoredNetwork predictor(graph, score, "h1");
@@ -365,9 +366,9 @@ TEST(Export, Linearized) {
       graph.nodes.push_back(make_node("Mul", {"raw", "scale"}, {"y"}));
       for (const std::string cut : {"", "z1", "h2"}) {
         ScoreOptions score = score_named("linearized");
-        score.norm = norm;
-        score.floor = cut == "z1" ? 0.5 : 0;
-        score.slope = 2;
+        score.set(field::norm, norm);
+        score.set(field::floor, cut == "z1" ? 0.5 : 0);
+        score.set(field::slope, 2);
         // Tanh and Sigmoid have a slack for their derivatives besides.
         expect_same_intervals(calibrated_on_noise(graph, score, cut), {}, 2e-4);
       }

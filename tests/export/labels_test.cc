@@ -6,7 +6,7 @@
 #include "fcp/export/export.h"
 
 #include "tests/export/artifacts.h"
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -22,11 +22,12 @@ TEST(Export, LabelSets) {
           graph.nodes.push_back(make_node("Softmax", {"y"}, {"p"}, {{"axis", int64_t{1}}}));
           graph.outputs = {make_info("p", {kDynamic, 6})};
         }
-        ScoreOptions score = score_named(name);
-        score.randomized = false;
-        score.temperature = softmax ? 1.7 : 1;
-        score.rank_weight = name == "raps" || softmax ? 0.05 : 0;
-        score.rank_free = 2;
+        ScoreOptions score = exact_score(name);
+        if (double* own = score.find(field::temperature)) *own = softmax ? 1.7 : 1;
+        if (double* weight = score.find(field::rank_weight)) {
+          *weight = name == "raps" || softmax ? 0.05 : 0;
+          score.set(field::rank_free, 2);
+        }
         expect_same_sets(calibrated_on_labels(graph, score, "h1", group));
       }
     }
@@ -45,8 +46,7 @@ TEST(Export, ProbabilitiesOfZeroAreCompared) {
   graph.nodes.push_back(make_node("Log", {"p"}, {"logarithm"}));
   graph.outputs = {make_info("logarithm", {kDynamic, 6})};
   for (const std::string name : {"lac", "aps"}) {
-    ScoreOptions score = score_named(name);
-    score.randomized = false;
+    const ScoreOptions score = exact_score(name);
     expect_same_sets(calibrated_on_labels(graph, score, ""));
   }
 }
@@ -57,9 +57,8 @@ TEST(Export, RanksEqualLogitsAlike) {
   Graph graph = make_mlp({3, 5});
   graph.initializers["w1"].zero_();
   graph.initializers["b1"] = torch::tensor({1.0f, 2.0f, 2.0f, 0.0f, 2.0f});
-  ScoreOptions score = score_named("raps");
-  score.randomized = false;
-  score.rank_weight = 0.01;
+  ScoreOptions score = exact_score("raps");
+  score.set(field::rank_weight, 0.01);
   expect_same_sets(calibrated_on_labels(graph, score, ""));
 }
 

@@ -8,7 +8,7 @@
 #include "fcp/base/error.h"
 
 #include "tests/export/artifacts.h"
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

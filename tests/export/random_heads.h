@@ -9,13 +9,13 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/tensor_predictor.h"
 #include "fcp/export/export.h"
 #include "fcp/export/intervals.h"
+#include "fcp/predictor/tensor_predictor.h"
 
 #include "tests/bounds/heads.h"
 #include "tests/export/run_exported.h"
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 #include "tests/support/random_heads.h"
 
 namespace fcp {
@@ -69,7 +69,7 @@ inline int expect_law_of_head(const std::shared_ptr<const Network>& head, uint64
   Random random(seed + 17);
   const HeadRows rows = wild_rows(random, *head, 5);
   ScoreOptions options;
-  options.norm = kAllNorms[seed % 3];
+  options.set(field::norm, kAllNorms[seed % 3]);
   const std::unique_ptr<Score> score = make_score(options, head);
   const std::vector<double> scores = score->score(rows.features, rows.truth);
   for (const double one : scores) EXPECT_FALSE(std::isnan(one)) << "head " << seed;
@@ -88,8 +88,8 @@ inline int expect_law_of_head(const std::shared_ptr<const Network>& head, uint64
 inline bool expect_equal_export(const Graph& graph, uint64_t seed) {
   CalibrationArtifact artifact;
   artifact.network = graph;
-  artifact.cut = "x";
-  artifact.score.norm = Norm::kInf;
+  artifact.method.cut = "x";
+  artifact.method.score.set(field::norm, Norm::kInf);
   for (int i = 1; i <= 40; ++i) artifact.rows.scores.push_back(0.02 * i);
   Graph exported;
   try {

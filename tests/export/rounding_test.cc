@@ -1,5 +1,5 @@
 // Exports where rounding matters: what fcp includes is included, or the export is refused.
-#include "fcp/calibration/rounding.h"
+#include "fcp/predictor/rounding.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include "fcp/export/export.h"
 
 #include "tests/export/artifacts.h"
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -30,9 +30,9 @@ TEST(Export, IncludesWhatFcpIncludesWhereNumbersCancel) {
       SCOPED_TRACE(concat(name, " at ", far));
       CalibrationArtifact artifact;
       artifact.network = graph;
-      artifact.score = score_named(name);
-      artifact.cut = uses_features(name) ? "h1" : "";
-      const ScoredNetwork network(graph, artifact.score, artifact.cut);
+      artifact.method.score = score_named(name);
+      artifact.method.cut = uses_features(name) ? "h1" : "";
+      const ScoredNetwork network(graph, artifact.method.score, artifact.method.cut);
       const torch::Tensor features = network.features(rows(100));
       const torch::Tensor mean = network.shared_head()->run({features})[0].to(torch::kDouble);
       const torch::Tensor truth = predicts_labels(name)
@@ -79,7 +79,7 @@ TEST(Export, DensityIncludesWhatFcpIncludesWhereGapsAreNearlyEqual) {
     graph.outputs.push_back(make_info("fcp.quantiles", {kDynamic, kQuantiles}));
     CalibrationArtifact artifact;
     artifact.network = graph;
-    artifact.score = score_named("density");
+    artifact.method.score = score_named("density");
     for (int i = 0; i < 40; ++i) artifact.rows.scores.push_back(0.3 * i);
     artifact = measured_on(artifact, 100 * torch::randn({64, 8}));
     ASSERT_TRUE(artifact.rounding.measured());
@@ -104,10 +104,10 @@ TEST(Export, StepsOfTheHeadAreNotLost) {
   graph.nodes.push_back(make_node("Sign", {"t"}, {"y"}));
   CalibrationArtifact artifact;
   artifact.network = graph;
-  artifact.score = score_named("nested");
-  artifact.cut = "h1";
+  artifact.method.score = score_named("nested");
+  artifact.method.cut = "h1";
   const torch::Tensor x = torch::randn({400, 6});
-  const ScoredNetwork network(graph, artifact.score, artifact.cut);
+  const ScoredNetwork network(graph, artifact.method.score, artifact.method.cut);
   // Truths on the other side: their scores are the radii at which the step is reached.
   const torch::Tensor features = network.features(x);
   const torch::Tensor answer = network.shared_head()->run({features})[0].to(torch::kDouble);
@@ -184,8 +184,8 @@ TEST(Export, NestedThroughEinsumAndInstanceNormalization) {
     head.nodes.insert(head.nodes.end(), nodes.begin(), nodes.end());
     CalibrationArtifact artifact;
     artifact.network = head;
-    artifact.score = score_named("nested");
-    artifact.cut = "h1";
+    artifact.method.score = score_named("nested");
+    artifact.method.cut = "h1";
     artifact.rows.scores.assign(20, 0.05);
     const torch::Tensor x = rows_for(head, 30);
     const auto found = run_exported(in_double(export_artifact(artifact)), x.to(torch::kDouble));

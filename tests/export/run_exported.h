@@ -10,9 +10,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/graph.h"
-#include "fcp/network/half.h"
-#include "fcp/network/op.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/nn/graph/half.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

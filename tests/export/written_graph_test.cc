@@ -9,7 +9,7 @@
 
 #include "tests/bounds/heads.h"
 #include "tests/export/artifacts.h"
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -31,13 +31,12 @@ TEST(Export, SpeaksEveryOperatorSet) {
     graph.opset = opset;
     for (const Norm norm : kAllNorms) {
       ScoreOptions score = score_named("linearized");
-      score.norm = norm;
+      score.set(field::norm, norm);
       expect_same_intervals(calibrated_on_noise(graph, score, "h1"));
     }
     expect_same_intervals(calibrated_on_noise(graph, {}, "h1"));
     for (const std::string name : {"lac", "feature_margin", "raps"}) {
-      ScoreOptions score = score_named(name);
-      score.randomized = false;
+      const ScoreOptions score = exact_score(name);
       const CalibrationArtifact artifact = calibrated_on_labels(graph, score, "h2");
       if (name == "raps" && opset < 11) {
         expect_refused(artifact, "of ONNX operator set 9, to rank labels takes 11 or later");
@@ -114,25 +113,24 @@ TEST(Export, SaysWhyNot) {
   const Graph graph = make_mlp({3, 5, 4, 2});
   const CalibrationArtifact good = calibrated_on_noise(graph, {}, "h1");
   CalibrationArtifact bad = good;
-  bad.calibration.name = "localized";
+  bad.method.calibration = LocalizedOptions{};
   expect_refused(bad, "localized calibration gives each row a radius of its own");
-  bad.calibration.name = "grouped";
-  bad.calibration.group = "region";
+  bad.method.calibration = GroupedOptions{.group = "region"};
   expect_refused(bad, "told by 'region', which is not an input of the network");
   bad = good;
-  bad.score.bound.method = BoundMethod::kCrown;
+  bad.method.score.find(field::bound)->method = BoundMethod::kCrown;
   expect_refused(bad, "bounds by crown walk backwards");
   bad = good;
-  bad.score.bound.outward = true;
+  bad.method.score.find(field::bound)->outward = true;
   expect_refused(bad, "bounds that hold every rounding");
   bad = good;
-  bad.score.name = "surrogate";
+  bad.method.score = SurrogateOptions{};
   expect_refused(bad, "surrogate searches features by gradient descent");
-  bad.score.name = "feature_sampled";
+  bad.method.score = FeatureSampledOptions{};
   expect_refused(bad, "calibrate with feature_margin to export");
-  bad.score.name = "raps";
+  bad.method.score = RapsOptions{};
   expect_refused(bad, "calibrate with --not-randomized to export");
-  bad.score.name = "feature_margin";
+  bad.method.score = FeatureMarginOptions{};
   expect_refused(bad, "behind more than one linear layer");
   bad = good;
   bad.network.opset = 8;
@@ -150,7 +148,7 @@ TEST(Export, SaysWhyNot) {
   }
   expect_refused(bad, "has a tensor 'lower' already; --prefix");
   bad = good;
-  bad.score.name = "linearized";
+  bad.method.score = LinearizedOptions{};
   for (Node& node : bad.network.nodes) {
     if (node.op == "Relu") node.op = "Selu";
   }

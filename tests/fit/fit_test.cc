@@ -1,4 +1,4 @@
-#include "fcp/pipeline/fit.h"
+#include "fcp/fit/fit.h"
 
 #include <cmath>
 #include <string>
@@ -8,10 +8,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/calibrate/update.h"
 #include "fcp/data/number.h"
 #include "fcp/data/table_rows.h"
-#include "fcp/pipeline/replay.h"
-#include "fcp/pipeline/update.h"
+#include "fcp/evaluate/replay.h"
+#include "fcp/methods/scores/cross.h"
 
 #include "tests/support/files.h"
 
@@ -41,7 +42,7 @@ FitRequest quick(const std::string& path) {
   options.training.members = 2;
   options.training.epochs = 10;
   options.training.layers = {16};
-  options.method.score.name = "residual";
+  options.method.score = "residual";
   return options;
 }
 
@@ -67,7 +68,7 @@ TEST(Fit, NumbersBecomeIntervals) {
 TEST(Fit, TextBecomesLabelSets) {
   const Folder folder;
   FitRequest options = quick(folder.write("t.csv", line_table(200, true)));
-  options.method.score.name = "lac";
+  options.method.score = "lac";
   const FitOutcome result = fit_table(options, {});
   EXPECT_EQ(result.task, Task::kClasses);
   EXPECT_THAT(result.report.class_names, ElementsAre("down", "up"));
@@ -96,22 +97,27 @@ TEST(Fit, LearnsColumnsFromTrainingRowsAlone) {
 TEST(Fit, CrossesFewRows) {
   const Folder folder;
   FitRequest options = quick(folder.write("t.csv", line_table(100)));
-  options.method.score.name = kAutoScore;
+  options.method.score = kAutoScore;
   const FitOutcome result = fit_table(options, {});
   EXPECT_TRUE(result.crossed);
   EXPECT_EQ(result.training_rows, 80u);
   EXPECT_EQ(result.calibration_rows, 80u);
   EXPECT_EQ(result.calibrated.artifact.rows.count(), 80u);
-  EXPECT_EQ(result.calibrated.artifact.calibration.folds, 10u);
+  EXPECT_EQ(result.calibrated.artifact.method.calibration.value(field::folds), 10u);
   EXPECT_EQ(result.report.folds, 10u);
   EXPECT_FALSE(result.report.methods.front().radius.has_value()) << "no law of coverage is known";
+  Graph sorted = result.calibrated.artifact.network;  // their order tells nothing
+  sort_cross_rows(sorted);
+  for (const auto& [name, tensor] : result.calibrated.artifact.network.initializers) {
+    EXPECT_TRUE(sorted.initializers.at(name).equal(tensor)) << name;
+  }
 }
 
 // Folds are of equal size; rows that are left over train, and do not calibrate.
 TEST(Fit, CrossLeavesRowsOverThatTrainAlone) {
   const Folder folder;
   FitRequest options = quick(folder.write("t.csv", line_table(60)));
-  options.method.score.name = kAutoScore;
+  options.method.score = kAutoScore;
   const FitOutcome result = fit_table(options, {});
   EXPECT_EQ(result.training_rows, 48u);
   EXPECT_EQ(result.calibration_rows, 40u);
@@ -121,7 +127,7 @@ TEST(Fit, CrossLeavesRowsOverThatTrainAlone) {
 // What needs scores that are exchangeable with new ones refuses such a predictor.
 TEST(Fit, CrossIsNotUpdatedOrMonitored) {
   CalibrationArtifact artifact;
-  artifact.calibration.name = kCrossScore;
+  artifact.method.calibration = CalibrationOptions(CrossOptions::kName);
   EXPECT_THAT([&] { monitored_calibration(artifact); },
               ::testing::ThrowsMessage<Error>(HasSubstr("by its training rows (cross)")));
   const Folder folder;
@@ -152,8 +158,8 @@ TEST(TableRows, AreTheChosenOnes) {
   ASSERT_TRUE(rows.next(5, out));
   EXPECT_THAT(out.y.values, ElementsAre(40));
   EXPECT_EQ(out.first_row, 1u);
+  EXPECT_THAT(out.place(0), HasSubstr("row 3"));
   EXPECT_FALSE(rows.next(5, out));
-  EXPECT_THAT(rows.row_place(1), HasSubstr("row 3"));
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
-#include "fcp/calibration/options.h"
+#include "fcp/methods/options.h"
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/artifact_settings.h"
+#include "fcp/predictor/artifact_settings.h"
 
 namespace fcp {
 namespace {
@@ -45,7 +46,19 @@ OptionValue other_value(const Option& option) {
   return std::string("other");
 }
 
-bool in_scope(const Option& option, const ScoreOptions& score) {
+// A score as it is asked for.
+struct Asked {
+  std::string name;
+  bool paper = false;
+
+  MethodRequest request() const {
+    MethodRequest request{.score = name};
+    if (paper) request.set("paper", true);
+    return request;
+  }
+};
+
+bool in_scope(const Option& option, const Asked& score) {
   const std::vector<std::string>& names = option.scope.scores;
   const std::string kin = score.name + (score.paper ? " with paper" : " without paper");
   return std::count(names.begin(), names.end(), score.name) +
@@ -54,12 +67,11 @@ bool in_scope(const Option& option, const ScoreOptions& score) {
 }
 
 // All scores, and those that have them in the paper's form too.
-std::vector<ScoreOptions> all_scores() {
-  std::vector<ScoreOptions> scores;
+std::vector<Asked> all_scores() {
+  std::vector<Asked> scores;
   for (const std::string& name : score_names()) {
-    scores.push_back({.name = name});
-    ScoreOptions paper = scores.back();
-    paper.paper = true;
+    scores.push_back({name});
+    const Asked paper{name, true};
     if (in_scope(find_option("paper"), paper)) scores.push_back(paper);
   }
   return scores;
@@ -97,8 +109,8 @@ TEST(Options, DefaultsAndOtherValuesSurviveText) {
         << option.name;
     for (const OptionValue& value : {default_value(option), other_value(option)}) {
       MethodRequest request;
-      option.put(request, value);
-      EXPECT_EQ(option.get(request), value) << option.name;
+      request.put(option.name, value);
+      EXPECT_EQ(request.value(option.name), value) << option.name;
     }
     EXPECT_NE(other_value(option), default_value(option)) << option.name;
     EXPECT_NO_THROW(check_value(option, other_value(option))) << option.name;
@@ -110,14 +122,14 @@ TEST(Options, AnOptionThatNoScoreLooksAtIsRefused) {
   size_t refused = 0, taken = 0;
   for (const Option& option : option_table()) {
     if (option.scope.scores.empty()) continue;
-    for (const ScoreOptions& score : all_scores()) {
-      MethodRequest request{.score = score};
+    for (const Asked& score : all_scores()) {
+      MethodRequest request = score.request();
       if (option.name == "paper" && score.paper) continue;
       const bool fits = in_scope(option, score);
       if (fits && !option.scope.bounds.empty()) {
-        request.score.bound.method = parse_bound(option.scope.bounds[0]);
+        request.set("bound", option.scope.bounds[0]);
       }
-      if (fits && option.name == "rank_free") request.rank_weight = 0.5;
+      if (fits && option.name == "rank_free") request.set("rank_weight", 0.5);
       set_option(request, option, other_value(option));
       const std::string said = complaint(request);
       if (fits) {
@@ -135,53 +147,51 @@ TEST(Options, AnOptionThatNoScoreLooksAtIsRefused) {
 }
 
 TEST(Options, SentencesOfRefusals) {
-  MethodRequest floor{.score = {.name = "residual", .floor = 1}};
+  MethodRequest floor{.score = "residual", .values = {{"floor", 1.0}}};
   EXPECT_EQ(complaint(floor),
             "floor: applies only to nested, linearized and feature_cqr without paper; the score is "
             "residual");
-  MethodRequest steps{.score = {.name = "feature_cqr"}, .steps = 3};
+  MethodRequest steps{.score = "feature_cqr", .values = {{"steps", uint64_t{3}}}};
   EXPECT_EQ(complaint(steps),
             "steps: applies only to surrogate, feature_sampled and feature_cqr with paper; the "
             "score is feature_cqr without paper");
   MethodRequest iterations;
-  iterations.score.bound.iterations = 3;
+  iterations.set("iterations", 3);
   EXPECT_EQ(complaint(iterations),
             "iterations: applies only to the bound alpha-crown; the bound is ibp");
-  EXPECT_EQ(complaint({.bandwidth = 1.0}),
+  EXPECT_EQ(complaint({.values = {{"bandwidth", 1.0}}}),
             "bandwidth: applies only to the calibration localized; the calibration is split");
-  EXPECT_EQ(complaint({.calibration = {.name = "localized"}, .bandwidth = 1.0}), "");
-  EXPECT_EQ(complaint({.score = {.name = "cqr"}, .cut = "h1"}),
+  EXPECT_EQ(complaint({.calibration = "localized", .values = {{"bandwidth", 1.0}}}), "");
+  EXPECT_EQ(complaint({.score = "cqr", .cut = "h1"}),
             "cut: applies only to nested, linearized, surrogate, feature_cqr, feature_margin, "
             "feature_sampled, auto, spread, quantiles, density and the calibration localized; the "
             "score is cqr");
-  EXPECT_EQ(complaint({.score = {.name = "cqr"}, .calibration = {.name = "localized"}, .cut = "h"}),
-            "");
+  EXPECT_EQ(complaint({.score = "cqr", .calibration = "localized", .cut = "h"}), "");
 }
 
 TEST(Options, EveryPixelMayBeAskedOfAnyScore) {
-  EXPECT_EQ(complaint({.score = {.name = "surrogate", .pixels = 1}}), "");
-  EXPECT_EQ(complaint({.score = {.name = "surrogate", .pixels = 0.5}}),
+  EXPECT_EQ(complaint({.score = "surrogate", .values = {{"pixels", 1.0}}}), "");
+  EXPECT_EQ(complaint({.score = "surrogate", .values = {{"pixels", 0.5}}}),
             "pixels: applies only to nested, residual and lac; the score is surrogate");
 }
 
 TEST(Options, Contradictions) {
-  EXPECT_EQ(complaint({.score = {.name = "surrogate"}, .cut = AutoCut{}}),
+  EXPECT_EQ(complaint({.score = "surrogate", .cut = AutoCut{}}),
             "cut: 'auto' compares lengths at equal coverage, which a surrogate search does not "
             "promise");
-  EXPECT_EQ(complaint({.score = {.name = "feature_margin"}, .cut = AutoCut{}}),
+  EXPECT_EQ(complaint({.score = "feature_margin", .cut = AutoCut{}}),
             "cut: 'auto' compares lengths of intervals; feature_margin is a score of labels");
-  EXPECT_EQ(
-      complaint({.score = {.name = "cqr"}, .calibration = {.name = "localized"}, .cut = AutoCut{}}),
-      "cut: 'auto' applies only to scores of features; the score is cqr");
+  EXPECT_EQ(complaint({.score = "cqr", .calibration = "localized", .cut = AutoCut{}}),
+            "cut: 'auto' applies only to scores of features; the score is cqr");
   EXPECT_EQ(complaint({.cut = AutoCut{}}), "");
-  EXPECT_EQ(complaint({.calibration = {.name = "grouped"}}),
-            "group: is needed by the calibration grouped");
-  EXPECT_EQ(complaint({.score = {.name = "nested"},
-                       .calibration = {.name = "grouped", .group = "label"}}),
+  EXPECT_EQ(complaint({.calibration = "grouped"}), "group: is needed by the calibration grouped");
+  EXPECT_EQ(complaint({.score = "nested",
+                       .calibration = "grouped",
+                       .values = {{"group", std::string("label")}}}),
             "group: 'label' applies only to scores of labels; the score is nested");
-  EXPECT_EQ(complaint({.score = {.name = "raps", .rank_free = 2}}),
+  EXPECT_EQ(complaint({.score = "raps", .values = {{"rank_free", uint64_t{2}}}}),
             "rank_free: is chosen together with rank_weight; give both or neither");
-  EXPECT_EQ(complaint({.score = {.name = "nice"}}).substr(0, 28), "score: found nice, expected ");
+  EXPECT_EQ(complaint({.score = "nice"}).substr(0, 28), "score: found nice, expected ");
 }
 
 // A file of fcp fit may have them, and a request that has them says who makes them.
@@ -226,70 +236,125 @@ TEST(Options, ValuesOutOfRange) {
 }
 
 TEST(Options, WhatIsLeftOpen) {
-  MethodRequest request{.score = {.name = "raps"}, .temperature = std::nullopt};
+  MethodRequest request{.score = "raps", .values = {{"temperature", AutoValue{}}}};
   EXPECT_TRUE(open_values(request).temperature);
   EXPECT_TRUE(open_values(request).rank_term);
   EXPECT_FALSE(open_values(request).steps);
-  request.rank_weight = 0.25;
-  request.temperature = 3;
+  request.set("rank_weight", 0.25);
+  request.set("temperature", 3.0);
   EXPECT_FALSE(open_values(request).rank_term);
   EXPECT_FALSE(open_values(request).temperature);
-  EXPECT_EQ(requested_score(request).rank_weight, 0.25);
-  EXPECT_EQ(requested_score(request).temperature, 3);
-  request = {.score = {.name = "surrogate", .paper = true, .seed = 5},
-             .calibration = {.name = "localized"}};
+  EXPECT_EQ(resolve(request).score.value(field::rank_weight), 0.25);
+  EXPECT_EQ(resolve(request).score.value(field::temperature), 3);
+  request = {.score = "surrogate", .calibration = "localized"};
+  request.set("paper", true);
+  request.set("seed", 5);
   EXPECT_TRUE(open_values(request).steps);
   EXPECT_TRUE(open_values(request).bandwidth);
-  EXPECT_TRUE(requested_calibration(request).paper);
-  EXPECT_EQ(requested_calibration(request).seed, 5u);
-  request.steps = 4;
-  request.bandwidth = 2;
+  EXPECT_TRUE(resolve(request).calibration.paper);
+  EXPECT_EQ(resolve(request).calibration.seed, 5u);
+  request.set("steps", 4);
+  request.set("bandwidth", 2.0);
   EXPECT_FALSE(open_values(request).steps);
-  EXPECT_EQ(requested_score(request).steps, 4);
-  EXPECT_EQ(requested_calibration(request).bandwidth, 2);
+  EXPECT_EQ(resolve(request).score.value(field::steps), 4);
+  EXPECT_EQ(resolve(request).calibration.value(field::bandwidth), 2);
 }
 
-// The settings of an artifact whose every option has another value than the default.
-CalibrationArtifact unusual_artifact() {
-  MethodRequest method = resolved_request({}, {}, "");
-  for (const Option& option : option_table()) option.put(method, other_value(option));
-  CalibrationArtifact artifact;
-  artifact.score = requested_score(method);
-  artifact.calibration = method.calibration;
-  artifact.calibration.bandwidth = *method.bandwidth;
-  artifact.calibration.folds = 10;
-  artifact.cut = std::get<std::string>(method.cut);
-  return artifact;
+// A score or calibration keeps of a request what it has, and a request of a method asks for it.
+TEST(Options, AMethodIsWhatItsRequestSays) {
+  MethodRequest request{.score = "nested", .calibration = "rectified", .cut = "h"};
+  request.set("norm", "2");
+  request.set("tail", 0.25);
+  request.set("bandwidth", 2.0);
+  request.scale = {1, 2};
+  const Method method = resolve(request);
+  const Method wanted{.score = NestedOptions{.norm = Norm::kTwo, .scale = {1, 2}}, .cut = "h"};
+  EXPECT_EQ(method, wanted) << method << " is not " << wanted;
+  EXPECT_EQ(resolve(request_of(method)), method);
+  std::ostringstream text;
+  text << method;
+  EXPECT_EQ(text.str(), "nested cut=h norm=2, split");
+  Method other = method;
+  other.score.set(field::floor, 0.5);
+  EXPECT_NE(other, method);
+}
+
+TEST(Options, AnotherScoreTakesWhatBothHave) {
+  const ScoreOptions nested(NestedOptions{.norm = Norm::kTwo, .scale = {1, 2}, .floor = 0.5},
+                            {.output = "y", .seed = 7});
+  EXPECT_EQ(as_score(nested, "linearized"),
+            ScoreOptions(LinearizedOptions({.norm = Norm::kTwo, .floor = 0.5}),
+                         {.output = "y", .seed = 7}));
+  EXPECT_EQ(as_score(nested, "residual"),
+            ScoreOptions(ResidualOptions{}, {.output = "y", .seed = 7}));
+  EXPECT_EQ(as_score(nested, "nested"), nested);
+}
+
+// Methods that together have every option, each with another value than the default.
+std::vector<CalibrationArtifact> unusual_artifacts() {
+  std::vector<CalibrationArtifact> artifacts;
+  std::vector<std::string> scores = score_names();
+  scores.insert(scores.end(), {CrossOptions::kName, CrossLabelsOptions::kName});
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const std::vector<std::string> calibrations = {"split", "grouped", "localized", "weighted",
+                                                   "cross"};
+    CalibrationArtifact& artifact = artifacts.emplace_back();
+    artifact.method.score = ScoreOptions(scores[i]);
+    artifact.method.calibration = CalibrationOptions(calibrations[i % calibrations.size()]);
+    for (const Option& option : option_table()) {
+      const bool name = option.name == "score" || option.name == "calibration";
+      if (option.put && !name) option.put(artifact.method, other_value(option));
+    }
+    if (size_t* folds = artifact.method.calibration.find(field::folds)) *folds = 10;
+  }
+  return artifacts;
+}
+
+Json json_of(const OptionValue& value) {
+  return std::visit(
+      [](const auto& plain) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(plain)>, AutoValue>) {
+          return nullptr;
+        } else {
+          return plain;
+        }
+      },
+      value);
 }
 
 TEST(Options, SettingsKeepEveryOption) {
-  for (const CalibrationArtifact& artifact : {CalibrationArtifact(), unusual_artifact()}) {
+  std::set<std::string> changed;
+  for (const CalibrationArtifact& artifact : unusual_artifacts()) {
     const std::string text = settings_text(artifact);
     CalibrationArtifact again;
     read_settings(text, again);
     EXPECT_EQ(settings_text(again), text);
+    EXPECT_EQ(again.method, artifact.method) << again.method << " is not " << artifact.method;
+    const Json settings = Json::parse(text);
+    for (const Option& option : option_table()) {
+      if (option.storage == OptionStorage::kNone) continue;
+      const Json& part = option.of_calibration ? settings.at("calibration") : settings;
+      const bool has_it = option.get(artifact.method).has_value();
+      if (!has_it && option.storage == OptionStorage::kSet) {
+        EXPECT_FALSE(part.contains(option.json_key())) << option.name;
+        continue;
+      }
+      // What the method has not stands there as it usually is.
+      const OptionValue wanted = has_it ? value_in(option, artifact.method) : option.usual;
+      EXPECT_EQ(part.at(option.json_key()), json_of(wanted)) << option.name;
+      if (wanted != option.usual) changed.insert(option.name);
+    }
   }
-  const Json settings = Json::parse(settings_text(unusual_artifact()));
   for (const Option& option : option_table()) {
     if (option.storage == OptionStorage::kNone) continue;
-    const Json& part = option.of_calibration ? settings.at("calibration") : settings;
-    const Json& kept = part.at(option.json_key());
-    const OptionValue value = other_value(option);
-    const Json wanted = std::visit(
-        [](const auto& plain) -> Json {
-          if constexpr (std::is_same_v<std::decay_t<decltype(plain)>, AutoValue>) {
-            return nullptr;
-          } else {
-            return plain;
-          }
-        },
-        value);
-    EXPECT_EQ(kept, wanted) << option.name;
+    EXPECT_TRUE(changed.contains(option.name)) << option.name;
   }
 }
 
 TEST(Options, WrongSettingsNameTheOption) {
-  const std::string text = settings_text(unusual_artifact());
+  CalibrationArtifact whole;
+  whole.method.score.rectifier = "r";
+  const std::string text = settings_text(whole);
   for (const Option& option : option_table()) {
     if (option.storage == OptionStorage::kNone) continue;
     const Json& wrong = option.kind == OptionKind::kText ? Json(3) : Json::object();
@@ -310,14 +375,16 @@ TEST(Options, WrongSettingsNameTheOption) {
 
 // Files from before an option was there, and files with more than this fcp knows.
 TEST(Options, OlderSettingsAreRead) {
-  Json settings = Json::parse(settings_text(unusual_artifact()));
+  CalibrationArtifact pixels;
+  pixels.method.score = ScoreOptions(LacOptions{.double_log = true}, {.pixels = 0.5});
+  Json settings = Json::parse(settings_text(pixels));
   for (const Option& option : option_table()) {
     if (option.storage == OptionStorage::kSince) settings.erase(option.json_key());
   }
   CalibrationArtifact artifact;
   read_settings(settings.dump(), artifact);
-  EXPECT_EQ(artifact.score.pixels, 0);
-  EXPECT_FALSE(artifact.score.double_log);
+  EXPECT_EQ(artifact.method.score.pixels, 0);
+  EXPECT_FALSE(artifact.method.score.value(field::double_log));
   settings.erase("floor");
   EXPECT_THROW(read_settings(settings.dump(), artifact), Error);
 }

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "fcp/evaluation/beta.h"
+#include "fcp/evaluate/measures/beta.h"
 
 namespace fcp {
 

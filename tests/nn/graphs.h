@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

@@ -8,9 +8,9 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 

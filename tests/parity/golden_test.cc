@@ -10,15 +10,15 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/calibration/artifact.h"
-#include "fcp/calibration/scored_network.h"
-#include "fcp/calibration/surrogate_steps.h"
+#include "fcp/calibrate/surrogate_steps.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/data/npz.h"
-#include "fcp/scores/outputs.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/scored_network.h"
 #include "fcp/search/surrogate_search.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -43,12 +43,8 @@ class CommunityGolden : public testing::Test {
         graph_.initializers["b" + to] = golden(part + ("b" + from)).reshape({-1});
       }
     }
-    score_.name = "surrogate";
-    score_.paper = true;
-    score_.bound.outward = false;
-    score_.step_rate = golden("gd_lr").item<float>();
-    score_.step_rate = std::round(score_.step_rate * 1e6) / 1e6;  // float32 of a decimal
-    score_.steps = 1;
+    const double rate = golden("gd_lr").item<float>();  // float32 of a decimal
+    score_ = SurrogateOptions{.steps = 1, .step_rate = std::round(rate * 1e6) / 1e6, .paper = true};
   }
 
   torch::Tensor golden(const std::string& name) const {
@@ -98,8 +94,8 @@ TEST_F(CommunityGolden, SurrogateScoresAfterEveryNumberOfSteps) {
   for (const int steps : {1, 5, 20, 80}) {
     for (const Norm norm : {Norm::kInf, Norm::kTwo}) {
       ScoreOptions options = score_;
-      options.steps = steps;
-      options.norm = norm;
+      options.set(field::steps, steps);
+      options.set(field::norm, norm);
       const std::string name = std::string("gd_scores_") + (norm == Norm::kInf ? "inf" : "l2") +
                                "_step" + std::to_string(steps);
       const auto score = make_score(options, predictor.shared_head());
@@ -107,7 +103,7 @@ TEST_F(CommunityGolden, SurrogateScoresAfterEveryNumberOfSteps) {
     }
   }
   SearchOptions options;
-  options.rate = score_.step_rate;
+  options.rate = score_.value(field::step_rate);
   const SurrogateSearch search(predictor.shared_head(), 0, options);
   search.walk(z, y, 80, [&](int step, const torch::Tensor& features) {
     if (step == 1 || step == 80) {
@@ -143,7 +139,7 @@ TEST_F(CommunityGolden, ChoosesTheSameNumberOfSteps) {
 
 TEST_F(CommunityGolden, WholeRun) {
   ScoreOptions options = score_;
-  options.steps = golden_steps();
+  options.set(field::steps, golden_steps());
   const ScoredNetwork predictor(graph_, options, kFeature);
   const torch::Tensor z_cal = predictor.features(golden("x_cal"));
   const torch::Tensor z_test = predictor.features(golden("x_test"));
@@ -151,8 +147,8 @@ TEST_F(CommunityGolden, WholeRun) {
   expect_close(tensor_of(scores), golden("cal_scores"), "cal_scores", true);
 
   CalibrationArtifact artifact;
-  artifact.score = options;
-  artifact.calibration.paper = options.paper;
+  artifact.method.score = options;
+  artifact.method.calibration.paper = options.value(field::paper);
   artifact.rows.scores = scores;
   const double radius = artifact.radius(Level(0.1))[0];
   expect_close(torch::tensor({radius}), golden("threshold"), "threshold");
@@ -169,7 +165,7 @@ TEST_F(CommunityGolden, WholeRun) {
   expect_close(bands.lower, intervals.select(1, 0), "lower ends", true);
   expect_close(bands.upper, intervals.select(1, 1), "upper ends", true);
 
-  options.name = "residual";
+  options = ScoreOptions("residual", options);
   const auto residual = make_score(options, predictor.shared_head());
   artifact.rows.scores = residual->score(z_cal, column("y_cal"));
   const Regions plain = residual->region(z_test, artifact.radius(Level(0.1))[0]);

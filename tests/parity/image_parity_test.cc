@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include "fcp/data/images/image_transform.h"
+#include "fcp/data/images/segmentation_target.h"
 #include "fcp/data/npy.h"
-#include "fcp/images/image_transform.h"
-#include "fcp/images/segmentation_target.h"
 
 namespace fcp {
 namespace {

@@ -29,7 +29,7 @@ import references
 
 HERE = pathlib.Path(__file__).resolve().parent
 OLDEST, NEWEST = 7, 24  # onnx_reader.h
-REGISTRY = HERE.parents[1] / "fcp/network/ops/registry.cc"
+REGISTRY = HERE.parents[1] / "fcp/nn/ops/registry.cc"
 TYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
 # Align the corners of 2.4 pixels where the output has 2; PyTorch and ONNX Runtime take the 2. And
 # answers written down with four digits, which ONNX Runtime is 5e-5 to 8e-5 from as well.

@@ -6,9 +6,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/network.h"
 
 #include "tests/parity/goldens.h"
 

@@ -4,8 +4,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/cut.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/onnx_writer.h"
 
 #include "tests/parity/real_models.h"
 

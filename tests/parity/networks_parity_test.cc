@@ -7,10 +7,10 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/network.h"
 
 #include "tests/parity/goldens.h"
 

@@ -6,8 +6,8 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/runtime/network.h"
 
 #include "tests/parity/goldens.h"
 

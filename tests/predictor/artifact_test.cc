@@ -1,4 +1,4 @@
-#include "fcp/calibration/artifact.h"
+#include "fcp/predictor/artifact.h"
 
 #include <limits>
 
@@ -8,12 +8,12 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/artifact_settings.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/predictor/artifact_settings.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 #include "tests/support/files.h"
 
 namespace fcp {
@@ -29,32 +29,19 @@ CalibrationArtifact made_up() {
   CalibrationArtifact artifact;
   artifact.network = make_mlp({3, 4, 2});
   artifact.network.metadata["author"] = "somebody";
-  artifact.cut = "h1";
-  ScoreOptions& score = artifact.score;
-  score.name = "surrogate";
-  score.output = "y";
-  score.normalize = "spread";
-  score.low = "bottom";
-  score.high = "top";
-  score.asymmetric = true;
-  score.norm = Norm::kTwo;
-  score.bound.method = BoundMethod::kAlphaCrown;
-  score.bound.iterations = 7;
-  score.bound.rate = 1.0 / 3;
-  score.bound.outward = true;
-  score.floor = 0.1;
-  score.slope = 1.7e-9;
-  score.steps = 39;
-  score.step_rate = 0.02;
-  score.adam = true;
-  score.paper = true;
-  score.loss_weights = {0.1, 2};
-  score.pixels = 0.99;
-  score.double_log = true;
-  artifact.calibration.group = "region";
-  artifact.calibration.bandwidth = 1.0 / 7;
-  artifact.calibration.seed = 0xfedcba9876543210u;
-  artifact.calibration.paper = true;
+  artifact.method.cut = "h1";
+  const BoundOptions bound = {
+      .method = BoundMethod::kAlphaCrown, .iterations = 7, .rate = 1.0 / 3, .outward = true};
+  artifact.method.score = ScoreOptions(SurrogateOptions{.norm = Norm::kTwo,
+                                                        .bound = bound,
+                                                        .steps = 39,
+                                                        .step_rate = 0.02,
+                                                        .adam = true,
+                                                        .paper = true,
+                                                        .loss_weights = {0.1, 2}},
+                                       {.output = "y", .pixels = 0.99});
+  artifact.method.calibration.seed = 0xfedcba9876543210u;
+  artifact.method.calibration.paper = true;
   CalibrationScores& rows = artifact.rows;
   rows.sides = 2;
   rows.scores = {0, -1e-300, 0.1, 0.1, 2, kEndless};
@@ -67,42 +54,6 @@ CalibrationArtifact made_up() {
   artifact.baseline = {-0.5, 1.0 / 3 + 1};
   artifact.provenance = {{"data", "rows \"a\".csv"}, {"rows", "6"}};
   return artifact;
-}
-
-void expect_same(const ScoreOptions& a, const ScoreOptions& b) {
-  EXPECT_EQ(a.name, b.name);
-  EXPECT_EQ(a.output, b.output);
-  EXPECT_EQ(a.normalize, b.normalize);
-  EXPECT_EQ(a.low, b.low);
-  EXPECT_EQ(a.high, b.high);
-  EXPECT_EQ(a.asymmetric, b.asymmetric);
-  EXPECT_EQ(a.norm, b.norm);
-  EXPECT_EQ(a.bound.method, b.bound.method);
-  EXPECT_EQ(a.bound.iterations, b.bound.iterations);
-  EXPECT_EQ(a.bound.rate, b.bound.rate);
-  EXPECT_EQ(a.bound.outward, b.bound.outward);
-  EXPECT_EQ(a.floor, b.floor);
-  EXPECT_EQ(a.slope, b.slope);
-  EXPECT_EQ(a.steps, b.steps);
-  EXPECT_EQ(a.step_rate, b.step_rate);
-  EXPECT_EQ(a.adam, b.adam);
-  EXPECT_EQ(a.paper, b.paper);
-  EXPECT_EQ(a.loss_weights, b.loss_weights);
-  EXPECT_EQ(a.pixels, b.pixels);
-  EXPECT_EQ(a.double_log, b.double_log);
-  EXPECT_EQ(a.spread, b.spread);
-  EXPECT_EQ(a.quantiles, b.quantiles);
-  EXPECT_EQ(a.tail, b.tail);
-  EXPECT_EQ(a.level_set, b.level_set);
-  EXPECT_EQ(a.rectifier, b.rectifier);
-}
-
-void expect_same(const CalibrationOptions& a, const CalibrationOptions& b) {
-  EXPECT_EQ(a.name, b.name);
-  EXPECT_EQ(a.group, b.group);
-  EXPECT_EQ(a.bandwidth, b.bandwidth);
-  EXPECT_EQ(a.seed, b.seed);
-  EXPECT_EQ(a.paper, b.paper);
 }
 
 void expect_same(const CalibrationScores& a, const CalibrationScores& b) {
@@ -120,14 +71,15 @@ class CalibratedOfKind : public testing::TestWithParam<const char*> {};
 TEST_P(CalibratedOfKind, ComesBackFromItsFile) {
   const Folder folder;
   CalibrationArtifact before = made_up();
-  before.calibration.name = GetParam();
+  before.method.calibration = CalibrationOptions(GetParam(), before.method.calibration);
+  if (std::string* group = before.method.calibration.find(field::group)) *group = "region";
+  if (double* width = before.method.calibration.find(field::bandwidth)) *width = 1.0 / 7;
   write_artifact(before, folder.path("c.onnx"));
   const CalibrationArtifact after = read_artifact(folder.path("c.onnx"));
-  EXPECT_EQ(after.cut, before.cut);
+  EXPECT_EQ(after.method.cut, before.method.cut);
   EXPECT_EQ(after.baseline, before.baseline);
   EXPECT_EQ(after.provenance, before.provenance);
-  expect_same(after.score, before.score);
-  expect_same(after.calibration, before.calibration);
+  EXPECT_EQ(after.method, before.method);
   expect_same(after.rows, before.rows);
   ASSERT_TRUE(after.ratio.defined());
   EXPECT_TRUE(torch::equal(after.ratio.mean, before.ratio.mean));
@@ -145,9 +97,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CalibratedOfKind,
 CalibrationArtifact crossed() {
   CalibrationArtifact artifact;
   artifact.network = made_up().network;
-  artifact.score.name = kCrossScore;
-  artifact.calibration.name = kCrossScore;
-  artifact.calibration.folds = 2;
+  artifact.method.score = CrossOptions{};
+  artifact.method.calibration = CrossFoldOptions{.folds = 2};
   artifact.rows.scores = {1, 2, 3, 4};
   return artifact;
 }
@@ -157,9 +108,8 @@ TEST(CalibrationArtifact, FoldsOfCrossComeBack) {
   const CalibrationArtifact before = crossed();
   write_artifact(before, folder.path("c.onnx"));
   const CalibrationArtifact after = read_artifact(folder.path("c.onnx"));
-  expect_same(after.score, before.score);
-  expect_same(after.calibration, before.calibration);
-  EXPECT_EQ(after.calibration.folds, 2u);
+  EXPECT_EQ(after.method, before.method);
+  EXPECT_EQ(after.method.calibration.value(field::folds), 2u);
   EXPECT_EQ(after.rows.scores, before.rows.scores);
   EXPECT_TRUE(after.radius(Level(0.5)).empty());
   EXPECT_EQ(serialize_onnx(artifact_graph(after)), read_file(folder.path("c.onnx")));
@@ -180,35 +130,29 @@ TEST(CalibrationArtifact, CrossIsRefusedWhereRanksOrFoldsDoNotFit) {
   EXPECT_EQ(complaint(artifact),
             "c.onnx: the scores of cross calibration are not the ranks of its rows");
   artifact = crossed();
-  artifact.calibration.folds = 3;
+  artifact.method.calibration.set(field::folds, 3);
   EXPECT_EQ(complaint(artifact),
             "c.onnx: cross calibration has 4 rows in 3 folds, expected at least 2 of equal size");
-  artifact.calibration.folds = 0;  // then it is not written
+  artifact.method.calibration.set(field::folds, 0);  // then it is not written
   EXPECT_EQ(complaint(artifact), "c.onnx: its number of folds is missing or not a number");
 }
 
 TEST(CalibrationArtifact, OptionsOfHeadsAreKeptWhereTheyAreSet) {
   CalibrationArtifact artifact = made_up();
-  artifact.calibration.name = "split";
+  artifact.method.calibration = SplitOptions{};
   for (const char* name : {"level_set", "tail", "quantiles", "rectifier"}) {
     EXPECT_EQ(settings_text(artifact).find(name), std::string::npos) << "files stay what they were";
   }
-  ScoreOptions& score = artifact.score;
-  score.spread = "sigma";
-  score.quantiles = "grid";
-  score.tail = 0.07;
-  score.level_set = true;
-  for (const char* name : {"spread", "quantiles", "density"}) {
-    score.name = name;
+  const std::vector<ScoreOptions> scores = {SpreadOptions{.spread = "sigma"},
+                                            QuantilesOptions{.quantiles = "grid", .tail = 0.07},
+                                            DensityOptions{.quantiles = "grid", .level_set = true},
+                                            ScoreOptions(ResidualOptions{}, {.rectifier = "rho"})};
+  for (const ScoreOptions& score : scores) {
+    artifact.method.score = score;
     CalibrationArtifact read;
     read_settings(settings_text(artifact), read);
-    expect_same(score, read.score);
+    EXPECT_EQ(read.method, artifact.method) << read.method << " is not " << artifact.method;
   }
-  score.name = "residual";
-  score.rectifier = "rho";
-  CalibrationArtifact read;
-  read_settings(settings_text(artifact), read);
-  expect_same(score, read.score);
 }
 
 TEST(CalibrationArtifact, DefaultsAndEmptyListsComeBack) {
@@ -224,12 +168,12 @@ TEST(CalibrationArtifact, DefaultsAndEmptyListsComeBack) {
   EXPECT_FALSE(after.rows.features.defined());
   EXPECT_FALSE(after.ratio.defined());
   EXPECT_TRUE(after.baseline.empty());
-  EXPECT_EQ(after.calibration.name, "split");
+  EXPECT_EQ(after.method.calibration.name(), "split");
   EXPECT_TRUE(after.provenance.empty());
-  EXPECT_TRUE(after.cut.empty());
-  EXPECT_EQ(after.score.name, "nested");
-  EXPECT_EQ(after.score.bound.method, BoundMethod::kIbp);
-  EXPECT_FALSE(after.score.bound.outward);
+  EXPECT_TRUE(after.method.cut.empty());
+  EXPECT_EQ(after.method.score.name(), "nested");
+  EXPECT_EQ(after.method.score.find(field::bound)->method, BoundMethod::kIbp);
+  EXPECT_FALSE(after.method.score.find(field::bound)->outward);
   EXPECT_THAT(after.radius(Level(0.1)), ElementsAre(kEndless));
 }
 
@@ -249,7 +193,7 @@ TEST(CalibrationArtifact, RadiusIsTheScoreOfTheRank) {
   EXPECT_THAT(artifact.radius(Level(0.05)), ElementsAre(19));
   EXPECT_THAT(artifact.radius(Level(0.5)), ElementsAre(10));
   EXPECT_THAT(artifact.radius(Level(0.04)), ElementsAre(kEndless));
-  artifact.calibration.paper = true;  // clamps the rank
+  artifact.method.calibration.paper = true;  // clamps the rank
   EXPECT_THAT(artifact.radius(Level(0.1)), ElementsAre(18));
   EXPECT_THAT(artifact.radius(Level(0.04)), ElementsAre(19));
 }
@@ -262,7 +206,7 @@ TEST(CalibrationArtifact, RadiusIsOneASideAndOnlyWhereAllRowsShareIt) {
   }
   EXPECT_THAT(artifact.radius(Level(0.1)), ElementsAre(19, -10));
   EXPECT_THAT(artifact.radius(Level(0.2)), ElementsAre(18, -20));
-  artifact.calibration.name = "weighted";
+  artifact.method.calibration = WeightedOptions{};
   artifact.rows.weights.assign(19, 1);
   EXPECT_THAT(artifact.radius(Level(0.2)), testing::IsEmpty());
 }
@@ -272,7 +216,8 @@ template <typename Damage>
 std::string complaint_about(Damage damage, const std::string& kind = "split") {
   const Folder folder;
   CalibrationArtifact artifact = made_up();
-  artifact.calibration.name = kind;
+  artifact.method.calibration = CalibrationOptions(kind);
+  if (double* width = artifact.method.calibration.find(field::bandwidth)) *width = 1.0 / 7;
   Graph graph = artifact_graph(artifact);
   damage(graph);
   write_onnx(graph, folder.path("c.onnx"));

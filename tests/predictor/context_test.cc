@@ -1,4 +1,4 @@
-#include "fcp/pipeline/context.h"
+#include "fcp/predictor/context.h"
 
 #include <ATen/Context.h>
 #include <gmock/gmock.h>
@@ -6,11 +6,11 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/pipeline/device_choice.h"
-#include "fcp/pipeline/score_collector.h"
+#include "fcp/predictor/device_choice.h"
+#include "fcp/predictor/provenance.h"
 
-#include "tests/network/graphs.h"
-#include "tests/pipeline/memory_rows.h"
+#include "tests/calibrate/memory_rows.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

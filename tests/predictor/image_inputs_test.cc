@@ -1,10 +1,10 @@
-#include "fcp/pipeline/image_inputs.h"
+#include "fcp/predictor/image_inputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/network/graphs.h"
-#include "tests/pipeline/memory_rows.h"
+#include "tests/calibrate/memory_rows.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

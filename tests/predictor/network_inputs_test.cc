@@ -1,18 +1,18 @@
-#include "fcp/pipeline/network_inputs.h"
+#include "fcp/predictor/network_inputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/tensor_predictor.h"
+#include "fcp/calibrate/calibrate.h"
 #include "fcp/export/export.h"
-#include "fcp/network/input_layout.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/pipeline/calibrate.h"
+#include "fcp/nn/graph/input_layout.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/predictor/tensor_predictor.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 #include "tests/support/files.h"
 #include "tests/support/zip.h"
 
@@ -76,7 +76,7 @@ class NetworkInputs : public ::testing::Test {
     pack_for_rows(data, network);
     const auto source = open_data(data, &network);
     CalibrateSettings settings;
-    settings.method.score.name = score;
+    settings.method.score = score;
     return calibrate(network, *source, settings, {}).artifact;
   }
 
@@ -177,7 +177,7 @@ TEST_F(NetworkInputs, IntegersKeepAllTheirDigits) {
   const Graph network = network_of_ids();
   const auto source = open_data(data, &network);
   CalibrateSettings settings;
-  settings.method.score.name = "residual";
+  settings.method.score = "residual";
   const CalibrationArtifact artifact = calibrate(network, *source, settings, {}).artifact;
   EXPECT_EQ(artifact.radius(Level(0.1)).at(0), 0);  // every answer is right
 }

@@ -1,4 +1,4 @@
-#include "fcp/calibration/scored_network.h"
+#include "fcp/predictor/scored_network.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/cut.h"
+#include "fcp/nn/graph/cut.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -24,8 +24,7 @@ TEST(ScoredNetwork, CutEqualsWhole) {
     const torch::Tensor x = torch::randn(shape);
     const torch::Tensor prediction = Network(graph).forward(x).flatten(1).to(torch::kDouble);
     const torch::Tensor y = prediction + torch::randn_like(prediction);
-    ScoreOptions options;
-    options.name = "residual";
+    ScoreOptions options = ResidualOptions{};
     const ScoredNetwork whole(graph, options, "");
     EXPECT_EQ(whole.cut(), "");
     EXPECT_TRUE(torch::equal(whole.features(x), x));
@@ -56,8 +55,8 @@ TEST(ScoredNetwork, CutsByNumberOfLayers) {
 // An edited artifact must not make a prediction run for years.
 TEST(ScoredNetwork, RefusesEndlessBounds) {
   ScoreOptions options;
-  options.bound.method = BoundMethod::kAlphaCrown;
-  options.bound.iterations = 2147483647;
+  options.find(field::bound)->method = BoundMethod::kAlphaCrown;
+  options.find(field::bound)->iterations = 2147483647;
   EXPECT_THAT(
       [&] {
         ScoredNetwork(make_mlp({3, 5, 4, 2}), options, "h1");

@@ -1,4 +1,4 @@
-#include "fcp/pipeline/segmentation_rows.h"
+#include "fcp/predictor/segmentation_rows.h"
 
 #include <limits>
 
@@ -6,17 +6,17 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/images/scenes.h"
-#include "fcp/images/segmentation_folds.h"
-#include "fcp/images/segmentation_target.h"
-#include "fcp/network/onnx_writer.h"
-#include "fcp/pipeline/calibrate.h"
-#include "fcp/pipeline/channel_weights.h"
-#include "fcp/pipeline/evaluate.h"
-#include "fcp/pipeline/predict.h"
-#include "fcp/pipeline/region_writer.h"
+#include "fcp/calibrate/calibrate.h"
+#include "fcp/data/images/scenes.h"
+#include "fcp/data/images/segmentation_folds.h"
+#include "fcp/data/images/segmentation_target.h"
+#include "fcp/evaluate/evaluate.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/predict.h"
+#include "fcp/predictor/region_writer.h"
+#include "fcp/predictor/segmentation_task.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 #include "tests/support/files.h"
 #include "tests/support/thread_ranks.h"
 
@@ -87,10 +87,11 @@ TEST_F(SegmentationRowsTest, OneImageIsOneRow) {
     const Array target =
         segmentation_target(read_segmentation(set, i).labels, {.classes = kSceneClasses});
     EXPECT_EQ(row.y.values, target.values);
-    ASSERT_THAT(bands.images(), SizeIs(1));
-    EXPECT_THAT(bands.images()[0].weights, SizeIs(row.y.values.size()));
-    EXPECT_EQ(bands.row_name(i), set.pairs[i].name);
-    EXPECT_EQ(bands.row_place(i), set.pairs[i].image);
+    ASSERT_THAT(row.images, SizeIs(1));
+    EXPECT_EQ(row.images[0]->name, set.pairs[i].name);
+    EXPECT_THAT(row.images[0]->weights, SizeIs(row.y.values.size()));
+    EXPECT_EQ(row.name(0), set.pairs[i].name);
+    EXPECT_EQ(row.place(0), set.pairs[i].image);
   }
   EXPECT_FALSE(bands.next(1, row));
   SegmentationRows labels = rows(SegmentParts::kLabels);
@@ -180,7 +181,7 @@ std::string bytes_on(const Graph& network, const SegmentationSet& set, const Seg
                      const CalibrateSettings& settings, int ranks) {
   std::string bytes;
   run_threads(ranks, [&](Communicator& communicator) {
-    SegmentationRows rows(set, task, truth_parts(settings.method.score.name));
+    SegmentationRows rows(set, task, truth_parts(settings.method.score));
     Context context;
     context.ranks = &communicator;
     const CalibrateResult result = calibrate(network, rows, settings, context);
@@ -191,15 +192,15 @@ std::string bytes_on(const Graph& network, const SegmentationSet& set, const Seg
 
 TEST_F(SegmentationRowsTest, RanksCalibrateToTheSameBytes) {
   CalibrateSettings bands;
-  bands.method.score.name = "nested";
-  bands.method.score.pixels = 0.9;
+  bands.method.score = "nested";
+  bands.method.set("pixels", 0.9);
   bands.levels = {Level(0.2)};
   CalibrateSettings sets;
-  sets.method.score.name = "lac";
-  sets.method.score.pixels = 0.9;
-  sets.method.score.double_log = true;
-  sets.method.calibration.name = "grouped";
-  sets.method.calibration.group = "groups.npy";
+  sets.method.score = "lac";
+  sets.method.set("pixels", 0.9);
+  sets.method.set("double_log", true);
+  sets.method.calibration = "grouped";
+  sets.method.set("group", "groups.npy");
   sets.facts.groups = {{0, 1, 0, 1, 0, 1, 0, 1, 0}, {"day", "night"}};
   for (const CalibrateSettings& settings : {bands, sets}) {
     const std::string alone = bytes_on(network_, open(), task_, settings, 1);
@@ -212,13 +213,13 @@ TEST_F(SegmentationRowsTest, AnImageWhoseScoreIsNotANumberIsNamed) {
   network_.initializers["b1"].fill_(std::numeric_limits<float>::quiet_NaN());
   SegmentationRows images = rows(SegmentParts::kTarget);
   CalibrateSettings settings;
-  settings.method.score.name = "residual";
-  settings.method.score.pixels = 1;
+  settings.method.score = "residual";
+  settings.method.set("pixels", 1);
   try {
     calibrate(network_, images, settings, {});
     FAIL() << "a NaN went through";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(images.row_place(0)));
+    EXPECT_THAT(error.what(), HasSubstr(open().pairs[0].image));
     EXPECT_THAT(error.what(), HasSubstr("not a number"));
   }
 }
@@ -226,15 +227,18 @@ TEST_F(SegmentationRowsTest, AnImageWhoseScoreIsNotANumberIsNamed) {
 TEST_F(SegmentationRowsTest, AnImageWhoseAnswerIsNotANumberIsNamed) {
   SegmentationRows images = rows(SegmentParts::kTarget);
   CalibrateSettings settings;
-  settings.method.score.name = "residual";
-  settings.method.score.pixels = 1;
+  settings.method.score = "residual";
+  settings.method.set("pixels", 1);
   CalibrationArtifact artifact = calibrate(network_, images, settings, {}).artifact;
   artifact.network.initializers["b1"].fill_(std::numeric_limits<float>::quiet_NaN());
-  const std::string told = images.row_place(0) + ": the network's answer is NaN";
+  const std::string told = open().pairs[0].image + ": the network's answer is NaN";
   const auto writer = open_region_folder(folder_.path(""), false, images);
   images.rewind();
-  EXPECT_THAT([&] { predict(artifact, images, {}, {}, *writer); },
-              ThrowsMessage<Error>(HasSubstr(told)));
+  EXPECT_THAT(
+      [&] {
+        predict({artifact, torch::kCPU}, images, {}, {}, *writer);
+      },
+      ThrowsMessage<Error>(HasSubstr(told)));
   images.rewind();
   EXPECT_THAT([&] { evaluate(artifact, images, {}, {}); }, ThrowsMessage<Error>(HasSubstr(told)));
 }

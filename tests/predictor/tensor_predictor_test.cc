@@ -1,4 +1,4 @@
-#include "fcp/calibration/tensor_predictor.h"
+#include "fcp/predictor/tensor_predictor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -20,11 +20,11 @@ CalibrationArtifact hundred_rows(const std::string& kind) {
   torch::manual_seed(1);
   CalibrationArtifact artifact;
   artifact.network = make_mlp({2, 5, 3});
-  artifact.cut = "h1";
-  artifact.score.name = "residual";
-  artifact.calibration.name = kind;
-  artifact.calibration.group = "column";
-  artifact.calibration.bandwidth = 1;
+  artifact.method.cut = "h1";
+  artifact.method.score = ResidualOptions{};
+  artifact.method.calibration = CalibrationOptions(kind);
+  if (std::string* group = artifact.method.calibration.find(field::group)) *group = "column";
+  if (double* width = artifact.method.calibration.find(field::bandwidth)) *width = 1;
   artifact.rows.group_names = {"even", "odd"};
   for (int i = 0; i < 100; ++i) {
     artifact.rows.scores.push_back(i);
@@ -70,7 +70,7 @@ TEST(TensorPredictor, ARowHasOneLocalizedRadiusInAnyBatch) {
   CalibrationArtifact artifact = hundred_rows("localized");
   artifact.network = make_mlp({40, 64, 1});
   artifact.rows.features = torch::randn({100, 64}).relu();
-  artifact.calibration.bandwidth = 8;
+  artifact.method.calibration.set(field::bandwidth, 8);
   const TensorPredictor predictor(artifact);
   const torch::Tensor x = torch::randn({300, 40});
   const auto radii = [&](const torch::Tensor& rows, int64_t first) {
@@ -93,12 +93,11 @@ TEST(TensorPredictor, ARowHasOneLabelSetInAnyBatch) {
   for (const char* score : {"aps", "raps"}) {
     CalibrationArtifact artifact = hundred_rows("localized");
     artifact.network = make_mlp({40, 64, 5});
-    artifact.score.name = score;
-    artifact.score.randomized = true;
-    artifact.score.rank_weight = artifact.score.name == "raps" ? 0.1 : 0;
+    artifact.method.score = ScoreOptions(score);
+    if (auto* raps = artifact.method.score.as<RapsOptions>()) raps->rank_weight = 0.1;
     for (double& one : artifact.rows.scores) one /= 100;
     artifact.rows.features = torch::randn({100, 64}).relu();
-    artifact.calibration.bandwidth = 8;
+    artifact.method.calibration.set(field::bandwidth, 8);
     const TensorPredictor predictor(artifact);
     const torch::Tensor x = torch::randn({200, 40});
     const auto sets = [&](const torch::Tensor& rows, int64_t first) {
@@ -139,12 +138,12 @@ TEST(TensorPredictor, LocalizedCoversRowsThatComeOneByOne) {
   CalibrationArtifact artifact;
   artifact.network = make_mlp({1, 1});
   for (auto& [name, tensor] : artifact.network.initializers) tensor = torch::zeros_like(tensor);
-  artifact.cut = artifact.network.inputs[0].name;
-  artifact.score.name = "residual";
-  artifact.calibration.name = "localized";
-  artifact.calibration.bandwidth = 0.5;
-  const auto network = std::make_shared<const ScoredNetwork>(artifact.network, artifact.score,
-                                                             artifact.cut, torch::kCPU);
+  artifact.method.cut = artifact.network.inputs[0].name;
+  artifact.method.score = ResidualOptions{};
+  artifact.method.calibration = LocalizedOptions{};
+  artifact.method.calibration.set(field::bandwidth, 0.5);
+  const auto network = std::make_shared<const ScoredNetwork>(
+      artifact.network, artifact.method.score, artifact.method.cut, torch::kCPU);
   for (int trial = 0; trial < kTrials; ++trial) {
     std::vector<float> x(30);
     artifact.rows.scores.clear();
@@ -184,7 +183,7 @@ TEST(TensorPredictor, PlacesAreGivenOneByOneOrInARow) {
 
 TEST(TensorPredictor, GroupsByTheNetworksAnswer) {
   CalibrationArtifact artifact = hundred_rows("grouped");
-  artifact.calibration.group = kByPrediction;
+  artifact.method.calibration.set(field::group, kByPrediction);
   artifact.rows.group_names = {"0", "1", "2"};
   const TensorPredictor predictor(artifact);
   const torch::Tensor x = torch::randn({20, 2});

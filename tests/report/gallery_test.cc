@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fcp/images/image.h"
+#include "fcp/data/images/image.h"
 #include "fcp/report/format.h"
 
 #include "page_checks.h"

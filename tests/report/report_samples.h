@@ -10,8 +10,10 @@
 
 #include "fcp/base/random.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/evaluation/coverage.h"
-#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/evaluate/measures/coverage.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
+
+#include "tests/evaluate/measures/coverage_curve.h"
 
 namespace fcp::testing {
 

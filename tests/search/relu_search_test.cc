@@ -12,7 +12,7 @@
 
 #include "fcp/search/surrogate_search.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

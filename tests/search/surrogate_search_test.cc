@@ -11,7 +11,7 @@
 
 #include "fcp/base/error.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

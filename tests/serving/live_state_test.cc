@@ -215,9 +215,8 @@ TEST_F(LiveStateTest, AdaptsTheLevel) {
 TEST_F(LiveStateTest, JudgesLocalizedTruthsByTheDrawOfTheAnswer) {
   state_.reset();
   CalibrationArtifact artifact = testing::line_artifact(testing::line_rows(199, 1));
-  artifact.calibration.name = "localized";
-  artifact.calibration.bandwidth = 1;
-  artifact.cut = artifact.network.inputs[0].name;
+  artifact.method.calibration = LocalizedOptions{.bandwidth = 1};
+  artifact.method.cut = artifact.network.inputs[0].name;
   Random random(3);
   artifact.rows.features = torch::empty({199, 2});
   for (int64_t i = 0; i < artifact.rows.features.numel(); ++i) {

@@ -6,7 +6,7 @@
 
 #include "fcp/serving/served_model.h"
 
-#include "tests/pipeline/known_worlds.h"
+#include "tests/calibrate/known_worlds.h"
 #include "tests/support/files.h"
 
 namespace fcp::testing {

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 #include "tests/serving/served_files.h"
 
 namespace fcp {
@@ -101,8 +101,7 @@ TEST(ServedModel, JudgesTruths) {
 TEST(ServedModel, TellsTheGroupOfATruth) {
   const Folder folder;
   CalibrationArtifact artifact = testing::class_artifact(testing::class_rows(99, 1));
-  artifact.calibration.name = "grouped";
-  artifact.calibration.group = kByLabel;
+  artifact.method.calibration = GroupedOptions{.group = kByLabel};
   const auto plain = served_classes(folder.path("plain.onnx"));
   for (size_t i = 0; i < artifact.rows.scores.size(); ++i) {
     artifact.rows.groups.push_back(static_cast<int64_t>(i % plain->classes()));
@@ -120,8 +119,8 @@ TEST(ServedModel, TakesATensorPerInput) {
   CalibrationArtifact artifact = testing::line_artifact(testing::line_rows(99, 1));
   const Graph several = make_several_inputs();
   artifact.network = pack_inputs(several, layout_of(several.inputs, {{3}, {2}, {}}));
-  artifact.score = {.name = "residual"};
-  artifact.cut.clear();
+  artifact.method.score = ResidualOptions{};
+  artifact.method.cut.clear();
   write_artifact(artifact, folder.path("several.onnx"));
   const ServedModel model("several", folder.path("several.onnx"), torch::kCPU);
   ASSERT_EQ(model.inputs().size(), 3u);

@@ -13,9 +13,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 

@@ -7,7 +7,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/network/network.h"
+#include "fcp/methods/scores/cross.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 namespace {
@@ -174,7 +175,9 @@ TEST(CrossFit, TheOrderOfRowsIsNotKept) {
     }
     const int64_t classes = labels ? 3 : 1;
     const CrossFit fitted = train_crossed(table.x, table.y, options, 4);
-    auto tensors = fitted.graph.initializers;
+    Graph sorted = fitted.graph;
+    sort_cross_rows(sorted);
+    const auto& tensors = sorted.initializers;
     const torch::Tensor fold = tensors.at(labels ? "cross_column" : "cross_fold")
                                    .reshape({60, classes})
                                    .select(1, 0)

@@ -5,9 +5,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/cut.h"
-#include "fcp/network/inspect.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/inspect.h"
+#include "fcp/nn/runtime/network.h"
 
 #include "tests/training/training_examples.h"
 

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/network.h"
 
 #include "tests/training/training_examples.h"
 

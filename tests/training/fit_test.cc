@@ -26,7 +26,7 @@ TrainingData noisy_line(int64_t rows) {
 // The same training once more with autograd and torch::optim::Adam, for networks without dropout.
 class ReferenceFit {
  public:
-  ReferenceFit(const Mlp& start, const TrainingData& data, const FitOptions& options)
+  ReferenceFit(const Mlp& start, const TrainingData& data, const FitSettings& options)
       : x_(tensor_of(data.x, {data.rows, data.inputs})),
         y_(tensor_of(data.y, {data.rows, data.targets})),
         batch_(options.batch) {
@@ -80,7 +80,7 @@ class ReferenceFit {
 // last of 5, and all rows make 9, so the refit's last epoch is cut short.
 TEST(FitTest, SearchAndRefitAreThoseOfAutogradAndTorchAdam) {
   const TrainingData data = noisy_line(130);
-  const FitOptions options{
+  const FitSettings options{
       .dropout = 0, .rate = 0.02, .batch = 16, .epochs = 12, .holdout = 0.1, .seed = 3};
   const Mlp start = initial_mlp({.inputs = 3, .hidden = {16, 8}, .outputs = 1}, 4);
   Mlp fitted = start;

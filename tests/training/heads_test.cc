@@ -9,12 +9,12 @@
 #include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
-#include "fcp/network/single_thread.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/runtime/single_thread.h"
 #include "fcp/training/rising_quantiles.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

@@ -17,7 +17,7 @@
 #include "fcp/data/folds.h"
 #include "fcp/data/scaling.h"
 #include "fcp/experiments/paper_sets.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 #include "fcp/training/train.h"
 
 #include "tests/training/training_examples.h"

@@ -10,14 +10,14 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/images/image_text.h"
-#include "fcp/images/image_transform.h"
-#include "fcp/images/scenes.h"
-#include "fcp/images/segmentation_target.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/data/images/image_text.h"
+#include "fcp/data/images/image_transform.h"
+#include "fcp/data/images/scenes.h"
+#include "fcp/data/images/segmentation_target.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/network.h"
 #include "fcp/training/segmenter_network.h"
 
 namespace fcp {

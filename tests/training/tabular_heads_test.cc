@@ -7,8 +7,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/random.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/network.h"
 
 #include "tests/training/training_examples.h"
 

@@ -8,7 +8,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 #include "fcp/training/tabular.h"
 
 #include "tests/training/training_examples.h"

@@ -11,8 +11,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/network.h"
 
 #include "tests/training/training_examples.h"
 

@@ -12,8 +12,8 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/network.h"
 #include "fcp/training/training_data.h"
 
 #include "tests/training/training_examples.h"

@@ -1,4 +1,4 @@
-#include "fcp/images/folder.h"
+#include "fcp/data/images/folder.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,5 +1,5 @@
 // What lies in a folder, in an order that does not depend on the file system.
-// Tested by tests/images/image_list_test.cc.
+// Tested by tests/data/images/image_list_test.cc.
 #pragma once
 
 #include <string>

@@ -3,7 +3,7 @@
 // The colours of a heat map run from a dark blue to a pale yellow through red. Their lightness (L*
 // of CIELAB) rises evenly from 6 to 94, so that equal differences of the numbers look equal, in
 // print without colours too.
-// Tested by tests/images/heat_map_test.cc.
+// Tested by tests/data/images/heat_map_test.cc.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fcp/images/image.h"
+#include "fcp/data/images/image.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/images/image.h"
+#include "fcp/data/images/image.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
 #include "fcp/data/bytes.h"
-#include "fcp/images/image_codecs.h"
+#include "fcp/data/images/image_codecs.h"
 
 namespace fcp {
 

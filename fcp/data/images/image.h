@@ -7,7 +7,7 @@
 // Files are hostile until decoded: a size in the header is checked before anything is allocated,
 // and a file that ends too early is an Error, never a half-grey picture.
 //
-// Tested by tests/images/image_test.cc and, against Pillow, tests/parity/image_parity_test.cc.
+// Tested by tests/data/images/image_test.cc and, against Pillow, tests/parity/image_parity_test.cc.
 #pragma once
 
 #include <cstddef>

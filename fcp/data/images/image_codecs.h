@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "fcp/images/image.h"
+#include "fcp/data/images/image.h"
 
 namespace fcp {
 

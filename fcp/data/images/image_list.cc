@@ -1,4 +1,4 @@
-#include "fcp/images/image_list.h"
+#include "fcp/data/images/image_list.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/csv_column.h"
+#include "fcp/data/images/folder.h"
+#include "fcp/data/images/image.h"
 #include "fcp/data/number.h"
-#include "fcp/images/folder.h"
-#include "fcp/images/image.h"
 
 namespace fcp {
 

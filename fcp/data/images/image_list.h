@@ -6,7 +6,7 @@
 // A label is a number, or text: then it is a class name, numbered by the list of class names where
 // one is given and in sorted order otherwise.
 //
-// Tested by tests/images/image_list_test.cc.
+// Tested by tests/data/images/image_list_test.cc.
 #pragma once
 
 #include <string>

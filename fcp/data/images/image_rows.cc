@@ -1,13 +1,14 @@
-#include "fcp/images/image_rows.h"
+#include "fcp/data/images/image_rows.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/base/prefetch.h"
 #include "fcp/data/file_witness.h"
+#include "fcp/data/images/folder.h"
 #include "fcp/data/npy.h"
-#include "fcp/data/prefetch.h"
-#include "fcp/images/folder.h"
 
 namespace fcp {
 
@@ -19,8 +20,6 @@ class ImageSource : public RowSource {
   explicit ImageSource(const ImageTransform& transform) : transform_(transform) {
     check_transform(transform);
   }
-  const std::vector<std::string>& column_names() const override { return no_names_; }
-  const std::vector<std::string>& target_names() const override { return no_names_; }
   const std::vector<int64_t>& row_shape() const override { return row_shape_; }
   const std::vector<std::string>& class_names() const override { return class_names_; }
 
@@ -53,8 +52,11 @@ class ImageSource : public RowSource {
   ImageTransform transform_;
   std::vector<int64_t> row_shape_;
   std::vector<std::string> class_names_;
-  std::vector<std::string> no_names_;
 };
+
+size_t thread_count(size_t wanted) {
+  return wanted > 0 ? wanted : std::max(1u, std::thread::hardware_concurrency());
+}
 
 class FileImages : public ImageSource {
  public:
@@ -62,8 +64,8 @@ class FileImages : public ImageSource {
       : ImageSource(options.transform),
         list_(std::move(list)),
         hashes_(list_.files.size()),
-        threads_(thread_count(options.threads)),
-        ahead_(options.ahead) {
+        images_(list_.files.size(), options.ahead, thread_count(options.threads),
+                [this](size_t i, std::vector<float>& numbers) { make(i, numbers); }) {
     class_names_ = list_.class_names;
     std::array<int, 2> size = transformed_size(transform_, {0, 0});
     if (size[0] == 0) {
@@ -74,55 +76,29 @@ class FileImages : public ImageSource {
   }
 
   bool next(size_t count, Rows& out) override {
-    const size_t some = std::min(count, list_.files.size() - next_row_);
-    out.first_row = next_row_;
+    const size_t first = images_.position(), some = std::min(count, images_.size() - first);
+    out.first_row = first;
+    out.names = [this, first](size_t i) { return list_.files.at(first + i); };
+    out.parts = {{0, out.names}};
     set_rows(out.x, some);
     out.y = Array{};
     if (!list_.labels.empty()) {
-      const auto first = list_.labels.begin() + static_cast<std::ptrdiff_t>(next_row_);
-      out.y = {{static_cast<int64_t>(some), 1}, {first, first + static_cast<std::ptrdiff_t>(some)}};
+      const auto label = list_.labels.begin() + static_cast<std::ptrdiff_t>(first);
+      out.y = {{static_cast<int64_t>(some), 1}, {label, label + static_cast<std::ptrdiff_t>(some)}};
     }
-    if (some == 0) return false;
-    if (!prefetch_) start(skips_ ? next_row_ + some : list_.files.size());
-    try {
-      for (size_t i = 0; i < some; ++i) prefetch_->take(row_of(out.x, i));
-    } catch (...) {
-      prefetch_.reset();  // the rows before the bad one are not lost: reading again gives them
-      throw;
-    }
-    next_row_ += some;
-    if (skips_) prefetch_.reset();
-    return true;
+    images_.next(some, [&](size_t i, const std::vector<float>& numbers) {
+      std::copy(numbers.begin(), numbers.end(), row_of(out.x, i).begin());
+    });
+    return some > 0;
   }
-
-  // Who skips once will again: from now on no image is read that nobody has asked for.
-  size_t skip(size_t count) override {
-    skips_ = true;
-    prefetch_.reset();
-    const size_t done = std::min(count, list_.files.size() - next_row_);
-    next_row_ += done;
-    return done;
-  }
-
-  void rewind() override {
-    if (next_row_ > 0) prefetch_.reset();
-    next_row_ = 0;
-  }
-  std::optional<size_t> size() const override { return list_.files.size(); }
+  size_t skip(size_t count) override { return images_.skip(count); }
+  void rewind() override { images_.rewind(); }
+  std::optional<size_t> size() const override { return images_.size(); }
   size_t target_count() const override { return list_.labels.empty() ? 0 : 1; }
-  std::string row_name(size_t row) const override { return list_.files.at(row); }
-  std::string row_place(size_t row) const override { return list_.files.at(row); }
 
  private:
-  void start(size_t last) {
-    const size_t numbers = element_count(row_shape_);
-    prefetch_ =
-        std::make_unique<Prefetch>(next_row_, last, numbers, ahead_, threads_,
-                                   [this](size_t i, std::span<float> out) { make(i, out); });
-  }
-
   // From several threads, of which no two have the same image at the same time.
-  void make(size_t i, std::span<float> out) {
+  void make(size_t i, std::vector<float>& numbers) {
     const std::string& file = list_.files[i];
     Image image = read_image(file);
     const uint64_t hash =
@@ -132,16 +108,13 @@ class FileImages : public ImageSource {
       fail(file, ": changed while it was read: its pixels had the hash ", hash_text(before),
            " at first, then ", hash_text(hash));
     }
-    fill(std::move(image), file, out);
+    numbers.resize(element_count(row_shape_));
+    fill(std::move(image), file, numbers);
   }
 
   ImageList list_;
-  std::vector<uint64_t> hashes_;  // of the pixels of each image; 0 before it is read
-  size_t threads_;
-  size_t ahead_;
-  size_t next_row_ = 0;
-  bool skips_ = false;
-  std::unique_ptr<Prefetch> prefetch_;  // last: its threads use the rest
+  std::vector<uint64_t> hashes_;               // of the pixels of each image; 0 before it is read
+  PrefetchedList<std::vector<float>> images_;  // last: its threads use the rest
 };
 
 // Over the rows of the array as they are.
@@ -166,6 +139,7 @@ class ArrayImages : public ImageSource {
     Rows raw;
     const bool some = rows_->next(count, raw);
     out.first_row = raw.first_row;
+    out.parts = std::move(raw.parts);
     out.y = std::move(raw.y);
     set_rows(out.x, raw.x.rows());
     for (size_t i = 0; i < raw.x.rows(); ++i) {
@@ -179,7 +153,6 @@ class ArrayImages : public ImageSource {
   void rewind() override { rows_->rewind(); }
   std::optional<size_t> size() const override { return rows_->size(); }
   size_t target_count() const override { return rows_->target_count(); }
-  std::string row_place(size_t row) const override { return rows_->row_place(row); }
 
  private:
   std::string name_;

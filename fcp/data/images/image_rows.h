@@ -3,16 +3,16 @@
 // are ahead, whatever the size of the data set. Besides what image_list.h lists there are .npy
 // arrays of uint8 images [N, height, width, 3], normalised as they are read.
 //
-// Tested by tests/images/image_rows_test.cc.
+// Tested by tests/data/images/image_rows_test.cc.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <string>
 
+#include "fcp/data/images/image_list.h"
+#include "fcp/data/images/image_transform.h"
 #include "fcp/data/rows.h"
-#include "fcp/images/image_list.h"
-#include "fcp/images/image_transform.h"
 
 namespace fcp {
 
@@ -25,7 +25,7 @@ struct ImageOptions {
 };
 
 // Where the transform leaves the size open (no crop and no size), the first image gives it, and
-// another size later is an Error. class_names() and row_name() of the source tell what is known.
+// another size later is an Error.
 std::unique_ptr<RowSource> open_images(const std::string& data, const ImageOptions& options = {});
 
 }  // namespace fcp

@@ -1,11 +1,11 @@
 // An ImageTransform and class names as text (JSON) and back, so that a calibrated network carries
-// how its images are to be read. Tested by tests/images/image_text_test.cc.
+// how its images are to be read. Tested by tests/data/images/image_text_test.cc.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "fcp/images/image_transform.h"
+#include "fcp/data/images/image_transform.h"
 
 namespace fcp {
 

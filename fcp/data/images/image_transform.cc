@@ -1,4 +1,4 @@
-#include "fcp/images/image_transform.h"
+#include "fcp/data/images/image_transform.h"
 
 #include <algorithm>
 #include <cmath>

@@ -10,14 +10,14 @@
 // two passes, as Pillow computes. Cost: O(height · width · max(s, 1)).
 //
 // Reference: Pillow, src/libImaging/Resample.c; torchvision, transforms/functional.py.
-// Tested by tests/images/image_transform_test.cc, tests/parity/image_parity_test.cc.
+// Tested by tests/data/images/image_transform_test.cc, tests/parity/image_parity_test.cc.
 #pragma once
 
 #include <array>
 #include <span>
 
 #include "fcp/data/array.h"
-#include "fcp/images/image.h"
+#include "fcp/data/images/image.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/images/scene_canvas.h"
+#include "fcp/data/images/scene_canvas.h"
 
 namespace fcp {
 

@@ -1,5 +1,5 @@
 // What scenes are painted on: colours and labels at three times three samples per pixel. Lengths
-// are in pixels, from the upper left corner. Tested by tests/images/scenes_test.cc.
+// are in pixels, from the upper left corner. Tested by tests/data/images/scenes_test.cc.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fcp/base/random.h"
-#include "fcp/images/image.h"
+#include "fcp/data/images/image.h"
 
 namespace fcp {
 

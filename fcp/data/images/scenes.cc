@@ -1,4 +1,4 @@
-#include "fcp/images/scenes.h"
+#include "fcp/data/images/scenes.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
-#include "fcp/images/folder.h"
-#include "fcp/images/scene_canvas.h"
+#include "fcp/data/images/folder.h"
+#include "fcp/data/images/scene_canvas.h"
 
 namespace fcp {
 namespace {

@@ -9,7 +9,7 @@
 //
 // A scene depends on the seed and its index alone, and scenes of one seed are independent draws
 // from one distribution: exchangeable, as calibration assumes.
-// Tested by tests/images/scenes_test.cc.
+// Tested by tests/data/images/scenes_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "fcp/images/segmentation.h"
+#include "fcp/data/images/segmentation.h"
 
 namespace fcp {
 

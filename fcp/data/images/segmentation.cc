@@ -1,4 +1,4 @@
-#include "fcp/images/segmentation.h"
+#include "fcp/data/images/segmentation.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/csv_column.h"
-#include "fcp/images/folder.h"
-#include "fcp/images/image_list.h"
-#include "fcp/images/image_transform.h"
+#include "fcp/data/images/folder.h"
+#include "fcp/data/images/image_list.h"
+#include "fcp/data/images/image_transform.h"
 
 namespace fcp {
 

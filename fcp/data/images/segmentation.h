@@ -9,7 +9,7 @@
 // Nothing is decoded until it is asked for. An image without labels, labels without an image, sizes
 // that differ and values that are no class are Errors that name both files.
 //
-// Tested by tests/images/segmentation_test.cc.
+// Tested by tests/data/images/segmentation_test.cc.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "fcp/images/image.h"
+#include "fcp/data/images/image.h"
+#include "fcp/data/images/image_transform.h"
 
 namespace fcp {
 
@@ -56,5 +57,25 @@ struct SegmentationSample {
 // labels by their nearest pixel.
 SegmentationSample read_segmentation(const SegmentationSet& set, size_t index,
                                      std::array<int, 2> size = {0, 0});
+
+// How the images of a calibrated network are read and which of its channels are which classes. Kept
+// in the network's metadata.
+struct SegmentTask {
+  int classes = 0;                   // of the labels, class 0 included
+  int first = 1;                     // the class of the first channel: 0 where class 0 has one
+  std::string output;                // the name of the network's output
+  std::array<int, 2> size = {0, 0};  // height and width that the network takes; 0: any
+  ImageTransform transform;
+
+  int channels() const { return classes - first; }
+};
+
+// One image of a batch of rows (Rows::images).
+struct SegmentImage {
+  std::string name;
+  Image image;                       // RGB, in the size of the network's output
+  Image labels = {};                 // classes; where they are read
+  std::vector<double> weights = {};  // [C·P] of the weighted length; where they are wanted
+};
 
 }  // namespace fcp

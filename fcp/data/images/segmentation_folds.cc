@@ -1,11 +1,11 @@
-#include "fcp/images/segmentation_folds.h"
+#include "fcp/data/images/segmentation_folds.h"
 
 #include <algorithm>
 #include <set>
 
 #include "fcp/base/error.h"
-#include "fcp/images/folder.h"
-#include "fcp/images/image_list.h"
+#include "fcp/data/images/folder.h"
+#include "fcp/data/images/image_list.h"
 
 namespace fcp {
 

@@ -1,12 +1,12 @@
 // Which images of a folder are used: the folds asked for, or the one that a step usually takes.
 //
-// Tested by tests/pipeline/segmentation_rows_test.cc.
+// Tested by tests/predictor/segmentation_rows_test.cc.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "fcp/images/segmentation.h"
+#include "fcp/data/images/segmentation.h"
 
 namespace fcp {
 

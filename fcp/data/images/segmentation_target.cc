@@ -1,4 +1,4 @@
-#include "fcp/images/segmentation_target.h"
+#include "fcp/data/images/segmentation_target.h"
 
 #include <algorithm>
 #include <cmath>

@@ -13,7 +13,7 @@
 // Cost: kernel² operations per class and pixel, but none for rows a class is far from.
 //
 // Reference: the paper, appendix on experimental details; class weights: Paszke et al., ENet, 2016.
-// Tested by tests/images/segmentation_target_test.cc, tests/parity/image_parity_test.cc.
+// Tested by tests/data/images/segmentation_target_test.cc, tests/parity/image_parity_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "fcp/data/array.h"
-#include "fcp/images/image.h"
+#include "fcp/data/images/image.h"
 
 namespace fcp {
 

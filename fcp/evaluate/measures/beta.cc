@@ -7,8 +7,8 @@
 //   d_{2m+1} = −(a + m)(a + b + m) x / ((a + 2m)(a + 2m + 1))
 //
 // Cost: O(√max(a, b)) terms. Reference: DLMF 8.17.22; evaluation by the method of Lentz.
-// Tested by tests/evaluation/beta_test.cc.
-#include "fcp/evaluation/beta.h"
+// Tested by tests/evaluate/measures/beta_test.cc.
+#include "fcp/evaluate/measures/beta.h"
 
 #include <algorithm>
 #include <cmath>

@@ -19,7 +19,7 @@
 //                 (Jaccard's index, intersection over union), the mean over pairs and rows.
 //
 // N rows of D columns, row by row. Coverage by predicted length is coverage_by_size (coverage.h).
-// Tested by tests/evaluation/conditional_test.cc.
+// Tested by tests/evaluate/measures/conditional_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@
 #include <span>
 #include <vector>
 
-#include "fcp/conformal/level.h"
-#include "fcp/evaluation/coverage.h"
+#include "fcp/evaluate/measures/coverage.h"
+#include "fcp/level.h"
 
 namespace fcp {
 
@@ -87,5 +87,32 @@ struct RefitIntervals {
 // At least two refits of as many intervals. Two empty intervals, or two that are everything, share
 // all; an infinite one and a finite one share nothing.
 double interval_stability(std::span<const RefitIntervals> refits);
+
+// The regression p of the excess risk: greedy splits of one column at a time that lower the squared
+// error of `covered` most, three levels deep. A leaf answers its mean, drawn towards `prior`.
+// Breiman, Friedman, Olshen, Stone, Classification and Regression Trees, 1984.
+class CoverageTree {
+ public:
+  // x: all rows of so many columns; `rows`: those that are fitted.
+  CoverageTree(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
+               const std::vector<size_t>& rows, double prior);
+
+  double predict(std::span<const double> row) const;
+
+ private:
+  struct Branch {
+    int column = -1;       // −1: a leaf
+    double threshold = 0;  // x ≤ threshold goes left; NaN goes right
+    double value = 0;
+    int left = 0, right = 0;
+  };
+
+  int grow(std::span<const double> x, size_t columns, std::span<const uint8_t> covered,
+           std::vector<size_t> rows, int depth);
+
+  double prior_;
+  size_t least_;  // rows of a leaf
+  std::vector<Branch> branches_;
+};
 
 }  // namespace fcp

@@ -1,11 +1,11 @@
-#include "fcp/evaluation/coverage.h"
+#include "fcp/evaluate/measures/coverage.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/evaluation/beta.h"
+#include "fcp/evaluate/measures/beta.h"
 
 namespace fcp {
 namespace {
@@ -138,18 +138,6 @@ std::vector<Stratum> coverage_by_size(std::span<const double> sizes,
     result.push_back({bin.low, bin.high, coverage_of(bin.covered, bin.rows, confidence)});
   }
   return result;
-}
-
-std::vector<CurvePoint> coverage_curve(std::span<const double> calibration,
-                                       std::span<const double> test, std::span<const Level> levels,
-                                       double confidence) {
-  const std::vector<double> radii = curve_radii(calibration, levels);
-  return curve_of_counts(levels, radii, count_scores(test, radii), test.size(), confidence);
-}
-
-std::vector<CurvePoint> coverage_curve(std::span<const double> p_values,
-                                       std::span<const Level> levels, double confidence) {
-  return curve_of_counts(levels, {}, count_p_values(p_values, levels), p_values.size(), confidence);
 }
 
 std::vector<double> curve_radii(std::span<const double> calibration,

@@ -12,7 +12,7 @@
 // which contains the true rate with at least this confidence, for every n.
 //
 // Reference: Clopper, Pearson, The Use of Confidence or Fiducial Limits, Biometrika 1934.
-// Tested by tests/evaluation/coverage_test.cc.
+// Tested by tests/evaluate/measures/coverage_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 
 namespace fcp {
 
@@ -97,16 +97,7 @@ struct CurvePoint {
   Coverage coverage;
 };
 
-// calibration: scores in ascending order, without NaN; test: scores in any order.
-std::vector<CurvePoint> coverage_curve(std::span<const double> calibration,
-                                       std::span<const double> test, std::span<const Level> levels,
-                                       double confidence = 0.95);
-
-// The same where each test row has a radius of its own: from the p-values of the test rows.
-std::vector<CurvePoint> coverage_curve(std::span<const double> p_values,
-                                       std::span<const Level> levels, double confidence = 0.95);
-
-// The same for rows that come in batches, whose counts are added up: nothing is kept of a row.
+// The curve of rows that come in batches, whose counts are added up: nothing is kept of a row.
 // Scores within each radius (a NaN is an Error that names its place), or p-values above each level;
 // then the curve, `radii` being those of the levels or empty where rows have their own.
 std::vector<uint64_t> count_scores(std::span<const double> scores, std::span<const double> radii);

@@ -1,11 +1,11 @@
-#include "fcp/evaluation/coverage_law.h"
+#include "fcp/evaluate/measures/coverage_law.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/evaluation/beta.h"
+#include "fcp/evaluate/measures/beta.h"
 
 namespace fcp {
 namespace {

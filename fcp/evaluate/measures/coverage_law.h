@@ -13,14 +13,14 @@
 // a radius of its own; the p-value of several groups is the least of theirs times their number.
 //
 // Reference: Vovk, Conditional Validity of Inductive Conformal Predictors, 2012.
-// Tested by tests/evaluation/coverage_law_test.cc.
+// Tested by tests/evaluate/measures/coverage_law_test.cc.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 
-#include "fcp/conformal/level.h"
-#include "fcp/evaluation/evaluation_report.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

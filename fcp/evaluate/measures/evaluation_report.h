@@ -14,14 +14,14 @@
 #include <variant>
 #include <vector>
 
-#include "fcp/conformal/interval.h"
-#include "fcp/conformal/level.h"
-#include "fcp/evaluation/conditional.h"
-#include "fcp/evaluation/coverage.h"
-#include "fcp/evaluation/interval_evaluation.h"
-#include "fcp/evaluation/level_result.h"
-#include "fcp/evaluation/pixel_evaluation.h"
-#include "fcp/evaluation/set_evaluation.h"
+#include "fcp/evaluate/measures/conditional.h"
+#include "fcp/evaluate/measures/coverage.h"
+#include "fcp/evaluate/measures/interval_evaluation.h"
+#include "fcp/evaluate/measures/level_result.h"
+#include "fcp/evaluate/measures/pixel_evaluation.h"
+#include "fcp/evaluate/measures/set_evaluation.h"
+#include "fcp/interval.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/evaluation/interval_evaluation.h"
+#include "fcp/evaluate/measures/interval_evaluation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/interval.h"
+#include "fcp/interval.h"
 
 namespace fcp {
 namespace {

@@ -10,7 +10,7 @@
 // Memory: 13 bytes per row where the mean response is a float32 number, else 17: thirds, strata and
 // medians are those of all rows, whose borders are known only at the end. Of several outputs 8
 // bytes more per interval unless options.medians is off; 8 more per row while it finishes.
-// Tested by tests/evaluation/interval_evaluation_test.cc.
+// Tested by tests/evaluate/measures/interval_evaluation_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,9 @@
 #include <string>
 #include <vector>
 
-#include "fcp/conformal/level.h"
-#include "fcp/evaluation/compact_numbers.h"
-#include "fcp/evaluation/coverage.h"
-#include "fcp/evaluation/length.h"
+#include "fcp/evaluate/measures/coverage.h"
+#include "fcp/evaluate/measures/length.h"
+#include "fcp/level.h"
 
 namespace fcp {
 
@@ -98,6 +97,36 @@ struct IntervalEvaluation {
 
   // By the mean length of the row's intervals.
   std::vector<Stratum> length_strata;
+};
+
+// A growing list of numbers that takes four bytes for each as long as all are float32 numbers, and
+// eight from the first on that is not: none is ever rounded.
+class CompactNumbers {
+ public:
+  void add(double number) {
+    if (are_floats_ && static_cast<double>(static_cast<float>(number)) != number) widen();
+    if (are_floats_) {
+      floats_.push_back(static_cast<float>(number));
+    } else {
+      doubles_.push_back(number);
+    }
+  }
+
+  // Which of the two lists has them.
+  bool are_floats() const { return are_floats_; }
+  std::span<const float> floats() const { return floats_; }
+  std::span<const double> doubles() const { return doubles_; }
+
+ private:
+  void widen() {
+    doubles_.assign(floats_.begin(), floats_.end());
+    floats_ = {};
+    are_floats_ = false;
+  }
+
+  bool are_floats_ = true;
+  std::vector<float> floats_;
+  std::vector<double> doubles_;
 };
 
 class IntervalEvaluator {

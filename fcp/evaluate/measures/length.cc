@@ -1,11 +1,11 @@
-#include "fcp/evaluation/length.h"
+#include "fcp/evaluate/measures/length.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
-#include "fcp/conformal/interval.h"
+#include "fcp/interval.h"
 
 namespace fcp {
 

@@ -3,7 +3,7 @@
 // An infinite interval is legal and makes the mean length infinite, as it should; so that one such
 // row does not hide all the others, the mean over the finite intervals stands beside it, and
 // infinite and empty intervals are counted. An empty interval has length 0.
-// Tested by tests/evaluation/length_test.cc.
+// Tested by tests/evaluate/measures/length_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 
 namespace fcp {
 

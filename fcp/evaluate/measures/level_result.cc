@@ -1,8 +1,6 @@
-#include "fcp/evaluation/level_result.h"
+#include "fcp/evaluate/measures/level_result.h"
 
 #include <algorithm>
-
-#include "fcp/base/error.h"
 
 namespace fcp {
 
@@ -44,21 +42,6 @@ LevelSums level_sums(const LabelSetBatch& batch, size_t classes) {
     sums.sizes.add(0, size);
   }
   return sums;
-}
-
-std::vector<double> pack_sums(const LevelSums& sums) {
-  return {static_cast<double>(sums.rows),
-          static_cast<double>(sums.covered),
-          sums.sizes.finite_sum,
-          static_cast<double>(sums.sizes.intervals),
-          static_cast<double>(sums.sizes.infinite),
-          static_cast<double>(sums.sizes.empty)};
-}
-
-LevelSums unpack_sums(std::span<const double> numbers) {
-  if (numbers.size() != 6) fail("sums of a level: found ", numbers.size(), " numbers, expected 6");
-  const auto count = [&](size_t i) { return static_cast<size_t>(numbers[i]); };
-  return {count(0), count(1), {numbers[2], count(3), count(4), count(5)}};
 }
 
 }  // namespace fcp

@@ -1,17 +1,15 @@
 // Coverage and mean length, or size, at one level, from sums that batches of rows add up to: what a
 // report shows at levels besides its own. Exact counts of regions, not readings of a curve.
-// Tested by tests/evaluation/level_result_test.cc.
+// Tested by tests/evaluate/measures/level_result_test.cc.
 #pragma once
 
 #include <cstddef>
-#include <span>
-#include <vector>
 
-#include "fcp/conformal/level.h"
-#include "fcp/evaluation/coverage.h"
-#include "fcp/evaluation/interval_evaluation.h"
-#include "fcp/evaluation/length.h"
-#include "fcp/evaluation/set_evaluation.h"
+#include "fcp/evaluate/measures/coverage.h"
+#include "fcp/evaluate/measures/interval_evaluation.h"
+#include "fcp/evaluate/measures/length.h"
+#include "fcp/evaluate/measures/set_evaluation.h"
+#include "fcp/level.h"
 
 namespace fcp {
 
@@ -35,8 +33,11 @@ struct LevelSums {
 LevelSums level_sums(const IntervalBatch& batch, size_t outputs);
 LevelSums level_sums(const LabelSetBatch& batch, size_t classes);
 
-// As plain numbers, to be sent between ranks.
-std::vector<double> pack_sums(const LevelSums& sums);
-LevelSums unpack_sums(std::span<const double> numbers);
+// For sending them between ranks (distributed/packing.h).
+template <typename Archive>
+void visit_fields(Archive& archive, LevelSums& sums) {
+  archive(sums.rows, sums.covered, sums.sizes.finite_sum, sums.sizes.intervals, sums.sizes.infinite,
+          sums.sizes.empty);
+}
 
 }  // namespace fcp

@@ -1,6 +1,5 @@
-#include "fcp/evaluation/paired.h"
+#include "fcp/evaluate/measures/paired.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "fcp/base/error.h"
@@ -35,12 +34,6 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
   result.low = mean - error;
   result.high = mean + error;
   return result;
-}
-
-double interval_score(const Interval& interval, double truth, const Level& level) {
-  const double below = std::max(0.0, interval.lower - truth);
-  const double above = std::max(0.0, truth - interval.upper);
-  return interval.length() + 2 / level.value() * std::max(below, above);
 }
 
 }  // namespace fcp

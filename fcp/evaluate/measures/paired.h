@@ -5,18 +5,11 @@
 //
 // by the central limit theorem; rows are independent. Infinite numbers have no difference: a pair
 // with one is counted and left out.
-//
-// Interval score of level α (Winkler 1972; Gneiting, Raftery 2007): length + (2/α) · distance of
-// the truth to the interval. Its mean is least for the true quantiles, so that it rewards short
-// intervals and punishes misses by how far off they are.
-// Tested by tests/evaluation/paired_test.cc.
+// Tested by tests/evaluate/measures/paired_test.cc.
 #pragma once
 
 #include <cstddef>
 #include <span>
-
-#include "fcp/conformal/interval.h"
-#include "fcp/conformal/level.h"
 
 namespace fcp {
 
@@ -32,7 +25,5 @@ struct PairedDifference {
 
 // Lists of the same length; a NaN is an Error that names the row.
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b);
-
-double interval_score(const Interval& interval, double truth, const Level& level);
 
 }  // namespace fcp

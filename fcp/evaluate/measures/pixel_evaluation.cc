@@ -1,12 +1,12 @@
-#include "fcp/evaluation/pixel_evaluation.h"
+#include "fcp/evaluate/measures/pixel_evaluation.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/interval.h"
 #include "fcp/conformal/pixel_share.h"
+#include "fcp/interval.h"
 
 namespace fcp {
 

@@ -13,7 +13,7 @@
 // of log(−log p) is short as a probability where the network is sure and long where it is not.
 //
 // Memory does not grow with the number of images. Tested by
-// tests/evaluation/pixel_evaluation_test.cc.
+// tests/evaluate/measures/pixel_evaluation_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 #include <span>
 #include <vector>
 
-#include "fcp/evaluation/coverage.h"
+#include "fcp/evaluate/measures/coverage.h"
 
 namespace fcp {
 

@@ -2,7 +2,7 @@
 //
 // Rows come in batches of any size; memory does not grow with their number, only with
 // that of the pairs of classes that are confused.
-// Tested by tests/evaluation/set_evaluation_test.cc.
+// Tested by tests/evaluate/measures/set_evaluation_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "fcp/evaluation/coverage.h"
+#include "fcp/evaluate/measures/coverage.h"
 
 namespace fcp {
 

@@ -1,28 +1,23 @@
-#include "fcp/calibration/calibration.h"
-
 #include <algorithm>
 #include <deque>
 #include <limits>
 #include <optional>
 
 #include "fcp/base/error.h"
-#include "fcp/calibration/grouped.h"
-#include "fcp/calibration/kept_levels.h"
-#include "fcp/calibration/localized.h"
-#include "fcp/calibration/weighted.h"
 #include "fcp/conformal/p_value.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/conformal/score_order.h"
 #include "fcp/conformal/sort_scores.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/calibrations/calibration_table.h"
+#include "fcp/methods/calibrations/kept_levels.h"
 
 namespace fcp {
 namespace {
 
 class Split : public Calibration {
  public:
-  Split(const CalibrationOptions& options, const CalibrationScores& rows)
-      : ranked_{rows.count(), rows.sides, options}, kept_(rows.levels) {
+  Split(bool paper, const CalibrationScores& rows)
+      : ranked_{rows.count(), rows.sides, paper}, kept_(rows.levels) {
     for (int64_t side = 0; side < rows.sides; ++side) {
       scores_.emplace_back(side_scores(rows, side));
     }
@@ -55,7 +50,7 @@ class Split : public Calibration {
       for (size_t side = 0; side < each.size(); ++side) {
         each[side] = conformal_p_value(sorted[side], scores[at + side]).value();
       }
-      result.push_back(join_sides(each, ranked_.options));
+      result.push_back(join_sides(each, ranked_.paper));
     }
     return result;
   }
@@ -67,7 +62,7 @@ class Split : public Calibration {
 };
 
 // The scores of n rows among themselves are the ranks 1, …, n.
-void check_crossed(const CalibrationOptions& options, const CalibrationScores& rows) {
+void check_crossed(const CrossFoldOptions& options, const CalibrationScores& rows) {
   if (options.folds < 2 || rows.count() == 0 || rows.count() % options.folds != 0) {
     fail("cross calibration has ", rows.count(), " rows in ", options.folds,
          " folds, expected at least 2 of equal size");
@@ -103,28 +98,55 @@ std::vector<double> side_scores(const CalibrationScores& rows, int64_t side) {
   return scores;
 }
 
-Level side_level(const Level& level, int64_t sides, const CalibrationOptions& options) {
-  return sides == 1 || options.paper ? level : level.divided_by(static_cast<uint64_t>(sides));
+Level side_level(const Level& level, int64_t sides, bool paper) {
+  return sides == 1 || paper ? level : level.divided_by(static_cast<uint64_t>(sides));
 }
 
-double join_sides(std::span<const double> p_values, const CalibrationOptions& options) {
+double join_sides(std::span<const double> p_values, bool paper) {
   const double least = *std::min_element(p_values.begin(), p_values.end());
-  return options.paper ? least : std::min(1.0, least * static_cast<double>(p_values.size()));
+  return paper ? least : std::min(1.0, least * static_cast<double>(p_values.size()));
+}
+
+std::unique_ptr<Calibration> make_calibration(const SplitOptions& /*options*/,
+                                              const SharedCalibrationOptions& shared,
+                                              const CalibrationScores& rows, int64_t /*classes*/) {
+  return std::make_unique<Split>(shared.paper, rows);
+}
+
+std::unique_ptr<Calibration> make_calibration(const CrossFoldOptions& options,
+                                              const SharedCalibrationOptions& shared,
+                                              const CalibrationScores& rows, int64_t /*classes*/) {
+  check_crossed(options, rows);
+  return std::make_unique<Split>(shared.paper, rows);
+}
+
+CalibrationOptions::CalibrationOptions(const std::string& calibration,
+                                       SharedCalibrationOptions shared)
+    : OptionsOf{shared} {
+  const auto found = named_options<AnyCalibration>(calibration);
+  if (!found) {
+    fail("there is no calibration '", calibration,
+         "'; there are split, grouped, localized and weighted");
+  }
+  own = *found;
+}
+
+std::string CalibrationOptions::group_column() const {
+  const auto* grouped = as<GroupedOptions>();
+  return grouped != nullptr && grouped->by_column() ? grouped->group : "";
+}
+
+std::vector<std::string> calibration_names() {
+  return names_with_traits<AnyCalibration>([](const auto& traits) { return !traits.made_by_fit; });
 }
 
 std::unique_ptr<Calibration> make_calibration(const CalibrationOptions& options,
                                               const CalibrationScores& rows, int64_t classes) {
-  if (options.name == "split") return std::make_unique<Split>(options, rows);
-  if (!rows.levels.empty()) fail("levels are kept by split calibration alone");
-  if (options.name == kCrossScore) {
-    check_crossed(options, rows);
-    return std::make_unique<Split>(options, rows);
+  if (!rows.levels.empty() && !options.traits().one_radius) {
+    fail("levels are kept by split calibration alone");
   }
-  if (options.name == "grouped") return make_grouped(options, rows, classes);
-  if (options.name == "localized") return make_localized(options, rows);
-  if (options.name == "weighted") return make_weighted(options, rows);
-  fail("there is no calibration '", options.name,
-       "'; there are split, grouped, localized and weighted");
+  return std::visit([&](const auto& own) { return make_calibration(own, options, rows, classes); },
+                    options.own);
 }
 
 }  // namespace fcp

@@ -4,16 +4,16 @@
 //   grouped    one per group (Mondrian): the quantile of the scores of the row's own group, so that
 //              the guarantee holds in each group. A group with too few rows gets +∞.
 //   localized  one per row: a weighted quantile in which calibration rows near the new one in
-//   feature
-//              space count more (localized.h says why it stays valid)
+//              feature space count more (localized.h says why it stays valid)
 //   weighted   one per row: a weighted quantile for rows of another distribution of x, whose
 //              likelihood ratio to that of the calibration rows is given or estimated
-//   cross      of a network that its own training rows calibrate (fcp/scores/cross.h): the rank of
-//              the level among them; what is guaranteed is less (conformal/cross_guarantee.h)
+//   cross      of a network that its own training rows calibrate (fcp/methods/scores/cross.h): the
+//              rank of the level among them; what is guaranteed is less
+//              (conformal/cross_guarantee.h)
 //
 // A score with S sides is calibrated side by side, each at α / S (at α in the paper's own form).
 //
-// Tested by tests/calibration/calibration_test.cc.
+// Tested by tests/methods/calibrations/calibration_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,20 @@
 
 #include <torch/types.h>
 
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
 
 namespace fcp {
 
-struct CalibrationOptions {
-  std::string name = "split";  // split, grouped, localized, weighted, cross
-  std::string group{};         // grouped: what tells the group: a column, or one of the two below
-  double bandwidth = 0;        // localized: h, in the unit of the features
-  uint64_t seed = 0;           // localized: of its random centres
+// The options that every calibration has. Each calibration's own stand beside it (GroupedOptions in
+// grouped.h, …); calibration_table.h puts both together.
+struct SharedCalibrationOptions {
+  uint64_t seed = 0;   // localized: of its random centres
   bool paper = false;  // the paper's code: the largest score instead of +∞, and α for every side
-  size_t folds = 0;    // cross: of equal size; 0 of all others
+
+  bool operator==(const SharedCalibrationOptions&) const = default;
 };
 
-inline constexpr char kByPrediction[] = "predicted";  // group: the label that the network answers
-inline constexpr char kByLabel[] = "label";           // group: the label itself, class by class
+struct Option;  // fcp/methods/option.h
 
 // What is kept of the calibration rows.
 struct CalibrationScores {
@@ -80,11 +79,6 @@ class Calibration {
                                        std::span<const double> scores) const = 0;
 };
 
-// `rows` holds what the kind needs; an Error says what is missing. For groups that are labels,
-// `classes` is their number.
-std::unique_ptr<Calibration> make_calibration(const CalibrationOptions& options,
-                                              const CalibrationScores& rows, int64_t classes = 0);
-
 // Each side ascending, in place, as the artifact of split calibration has them; NaN is an Error.
 void sort_sides(CalibrationScores& rows, size_t threads = 1);
 
@@ -92,9 +86,9 @@ void sort_sides(CalibrationScores& rows, size_t threads = 1);
 std::vector<double> side_scores(const CalibrationScores& rows, int64_t side);
 
 // The level of one side.
-Level side_level(const Level& level, int64_t sides, const CalibrationOptions& options);
+Level side_level(const Level& level, int64_t sides, bool paper);
 
 // The p-value of a row from the p-values of its sides: p > α where each of them is above its level.
-double join_sides(std::span<const double> p_values, const CalibrationOptions& options);
+double join_sides(std::span<const double> p_values, bool paper);
 
 }  // namespace fcp

@@ -1,9 +1,9 @@
-#include "fcp/calibration/density_ratio.h"
+#include "fcp/methods/calibrations/density_ratio.h"
 
 #include <algorithm>
 
 #include "fcp/base/error.h"
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
 
 namespace fcp {
 namespace {

@@ -8,7 +8,7 @@
 // samples stay finite). Assumes that the log-ratio is about linear in x. Cost: O((n + m) D²) a step
 // and D³ for the solution.
 // Reference: Tibshirani et al. 2019, section 2.3. Tested by
-// tests/calibration/density_ratio_test.cc.
+// tests/methods/calibrations/density_ratio_test.cc.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-#include "fcp/calibration/grouped.h"
+#include "fcp/methods/calibrations/grouped.h"
 
 #include <limits>
 
@@ -6,6 +6,7 @@
 #include "fcp/conformal/p_value.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/conformal/rank.h"
+#include "fcp/methods/typed_options.h"
 
 namespace fcp {
 namespace {
@@ -24,8 +25,8 @@ void check_groups(const CalibrationScores& rows) {
 
 class Grouped : public Calibration {
  public:
-  Grouped(const CalibrationOptions& options, const CalibrationScores& rows, int64_t classes)
-      : options_(options), sides_(rows.sides), classes_(classes) {
+  Grouped(bool by_label, bool paper, const CalibrationScores& rows, int64_t classes)
+      : by_label_(by_label), paper_(paper), sides_(rows.sides), classes_(classes) {
     check_groups(rows);
     const size_t groups = rows.group_names.size();
     for (int64_t side = 0; side < sides_; ++side) {
@@ -42,7 +43,7 @@ class Grouped : public Calibration {
   torch::Tensor radii(const TestInputs& rows, const Level& level) const override {
     const torch::Tensor table = group_radii(level);  // [G + 1, S]
     const int64_t count = rows.features.size(0);
-    if (options_.group == kByLabel) return label_radii(table).expand({count, classes_});
+    if (by_label_) return label_radii(table).expand({count, classes_});
     check_count(rows, static_cast<size_t>(count));
     const torch::Tensor ids = torch::tensor(rows.groups, torch::kLong);
     const int64_t unseen = table.size(0) - 1;
@@ -65,7 +66,7 @@ class Grouped : public Calibration {
                 ? 1.0
                 : conformal_p_value(sorted_[side][group], scores[i * sides + side]).value();
       }
-      result.push_back(join_sides(each, options_));
+      result.push_back(join_sides(each, paper_));
     }
     return result;
   }
@@ -76,7 +77,7 @@ class Grouped : public Calibration {
     const auto groups = static_cast<int64_t>(sorted_[0].size());
     torch::Tensor table =
         torch::full({groups + 1, sides_}, std::numeric_limits<double>::infinity(), torch::kDouble);
-    const Level each = side_level(level, sides_, options_);
+    const Level each = side_level(level, sides_, paper_);
     auto at = table.accessor<double, 2>();
     for (int64_t group = 0; group < groups; ++group) {
       for (int64_t side = 0; side < sides_; ++side) {
@@ -102,7 +103,8 @@ class Grouped : public Calibration {
     }
   }
 
-  CalibrationOptions options_;
+  bool by_label_;
+  bool paper_;
   int64_t sides_;
   int64_t classes_;
   std::vector<std::vector<std::vector<double>>> sorted_;  // by side and group
@@ -110,17 +112,26 @@ class Grouped : public Calibration {
 
 }  // namespace
 
-std::unique_ptr<Calibration> make_grouped(const CalibrationOptions& options,
-                                          const CalibrationScores& rows, int64_t classes) {
-  return std::make_unique<Grouped>(options, rows, classes);
+std::vector<Option> GroupedOptions::rows() {
+  return {calibration_option(
+      field::group,
+      {.name = "group",
+       .help = "What tells the groups: a CSV column, an .npy file of group numbers, or for labels "
+               "'predicted' (by the network's answer) or 'label' (class by class)",
+       .after = "calibration"})};
 }
 
-std::optional<std::string> small_groups_warning(const CalibrationOptions& options,
-                                                const CalibrationScores& rows, const Level& level,
-                                                size_t most) {
+std::unique_ptr<Calibration> make_calibration(const GroupedOptions& options,
+                                              const SharedCalibrationOptions& shared,
+                                              const CalibrationScores& rows, int64_t classes) {
+  return std::make_unique<Grouped>(options.group == kByLabel, shared.paper, rows, classes);
+}
+
+std::optional<std::string> small_groups_warning(const CalibrationScores& rows, bool paper,
+                                                const Level& level, size_t most) {
   std::vector<size_t> counts(rows.group_names.size(), 0);
   for (const int64_t group : rows.groups) ++counts[static_cast<size_t>(group)];
-  const uint64_t needed = least_calibration_rows(side_level(level, rows.sides, options));
+  const uint64_t needed = least_calibration_rows(side_level(level, rows.sides, paper));
   std::string named;
   size_t small = 0;
   for (size_t group = 0; group < counts.size(); ++group) {

@@ -1,4 +1,4 @@
-#include "fcp/calibration/kept_levels.h"
+#include "fcp/methods/calibrations/kept_levels.h"
 
 #include <algorithm>
 
@@ -8,8 +8,8 @@
 namespace fcp {
 
 size_t SideRanks::rank(const Level& level) const {
-  const size_t k = conformal_rank(side_level(level, sides, options), rows);
-  return options.paper && rows > 0 ? std::min(k, rows) : k;
+  const size_t k = conformal_rank(side_level(level, sides, paper), rows);
+  return paper && rows > 0 ? std::min(k, rows) : k;
 }
 
 std::vector<uint64_t> SideRanks::ranks(std::span<const Level> levels) const {

@@ -5,7 +5,7 @@
 // the scores of the ranks that the levels need, ascending. The radii are those of all scores, bit
 // by bit; other levels and p-values cannot be had.
 //
-// Tested by tests/calibration/kept_levels_test.cc.
+// Tested by tests/methods/calibrations/kept_levels_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@
 #include <string>
 #include <vector>
 
-#include "fcp/calibration/calibration.h"
-#include "fcp/conformal/level.h"
+#include "fcp/level.h"
+#include "fcp/methods/calibrations/calibration.h"
 
 namespace fcp {
 
-// How many rows were calibrated on, with which number of sides and which options: what the rank of
-// a level follows from.
+// How many rows were calibrated on, with which number of sides and whether in the paper's form:
+// what the rank of a level follows from.
 struct SideRanks {
   size_t rows = 0;
   int64_t sides = 1;
-  CalibrationOptions options{};
+  bool paper = false;
 
   // The rank of a side's radius, from 1; rows + 1: the radius is +∞.
   size_t rank(const Level& level) const;

@@ -1,4 +1,4 @@
-#include "fcp/calibration/localized.h"
+#include "fcp/methods/calibrations/localized.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,10 @@
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
 #include "fcp/base/row_hash.h"
-#include "fcp/calibration/weighted.h"
-#include "fcp/network/row_product.h"
-#include "fcp/scores/region_measures.h"
+#include "fcp/methods/calibrations/weighted.h"
+#include "fcp/methods/scores/score.h"
+#include "fcp/methods/typed_options.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
 
 namespace fcp {
 namespace {
@@ -36,12 +37,12 @@ torch::Tensor squared_distances(const torch::Tensor& a, const torch::Tensor& b) 
 
 class Localized : public Calibration {
  public:
-  Localized(const CalibrationOptions& options, const CalibrationScores& rows)
-      : options_(options), sides_(rows.sides) {
+  Localized(double bandwidth, const SharedCalibrationOptions& shared, const CalibrationScores& rows)
+      : bandwidth_(bandwidth), shared_(shared), sides_(rows.sides) {
     if (!rows.features.defined()) fail("localized calibration needs the features of its rows");
     features_ = flat_double(rows.features);
-    if (!(options.bandwidth > 0)) {
-      fail("localized calibration needs a bandwidth above 0; found ", options.bandwidth);
+    if (!(bandwidth > 0)) {
+      fail("localized calibration needs a bandwidth above 0; found ", bandwidth);
     }
     if (features_.size(0) != static_cast<int64_t>(rows.count())) {
       fail("localized calibration found ", features_.size(0), " features for ", rows.count(),
@@ -52,7 +53,7 @@ class Localized : public Calibration {
   }
 
   torch::Tensor radii(const TestInputs& rows, const Level& level) const override {
-    const Level each = side_level(level, sides_, options_);
+    const Level each = side_level(level, sides_, shared_.paper);
     torch::Tensor result = torch::empty({rows.features.size(0), sides_}, torch::kDouble);
     auto at = result.accessor<double, 2>();
     for_rows(rows, [&](int64_t row, std::span<const double> weights, double own) {
@@ -73,7 +74,7 @@ class Localized : public Calibration {
       for (size_t side = 0; side < sides; ++side) {
         each[side] = sides_sorted_[side].p_value(weights, own, scores[i * sides + side]);
       }
-      result[i] = join_sides(each, options_);
+      result[i] = join_sides(each, shared_.paper);
     });
     return result;
   }
@@ -96,11 +97,11 @@ class Localized : public Calibration {
     for (int64_t i = 0; i < rows.size(0); ++i) {
       const auto place = static_cast<size_t>(first + i);
       const uint64_t key = keys.empty() ? place : keys[place];
-      Random random(row_hash(&key, 1, options_.seed));
+      Random random(row_hash(&key, 1, shared_.seed));
       double* out = noise.data_ptr<double>() + i * width;
       for (int64_t d = 0; d < width; ++d) out[d] = random.normal();
     }
-    return rows + options_.bandwidth * noise;
+    return rows + bandwidth_ * noise;
   }
 
   // Calls visit(row, weights [n], own weight) for every row, rows in parallel.
@@ -116,7 +117,7 @@ class Localized : public Calibration {
            all.size(1));
     }
     const auto n = static_cast<size_t>(features_.size(0));
-    const double scale = -0.5 / (options_.bandwidth * options_.bandwidth);
+    const double scale = -0.5 / (bandwidth_ * bandwidth_);
     for (int64_t first = 0; first < all.size(0); first += kBlockRows) {
       const torch::Tensor rows = all.narrow(0, first, std::min(kBlockRows, all.size(0) - first));
       const torch::Tensor center = centers(rows.contiguous(), given.keys, first);
@@ -136,7 +137,8 @@ class Localized : public Calibration {
     }
   }
 
-  CalibrationOptions options_;
+  double bandwidth_;
+  SharedCalibrationOptions shared_;
   int64_t sides_;
   torch::Tensor features_;  // [n, D] doubles
   std::vector<WeightedScores> sides_sorted_;
@@ -182,11 +184,7 @@ void judge_half(const Score& score, const std::vector<double>& scores,
   kept.sides = sides;
   kept.scores.assign(scores.begin() + from * sides, scores.begin() + to * sides);
   kept.features = features.narrow(0, from, to - from);
-  CalibrationOptions options;
-  options.name = "localized";
-  options.bandwidth = candidate.bandwidth;
-  options.seed = seed;
-  const Localized localized(options, kept);
+  const Localized localized(candidate.bandwidth, {.seed = seed}, kept);
   const TestInputs fresh{features.narrow(0, begin, count), {}, {}};
   const torch::Tensor judged = truth.narrow(0, begin, count);
   const std::span<const double> own(scores.data() + begin * sides,
@@ -203,9 +201,23 @@ void judge_half(const Score& score, const std::vector<double>& scores,
 
 }  // namespace
 
-std::unique_ptr<Calibration> make_localized(const CalibrationOptions& options,
-                                            const CalibrationScores& rows) {
-  return std::make_unique<Localized>(options, rows);
+std::vector<Option> LocalizedOptions::rows() {
+  return {calibration_option(
+      field::bandwidth,
+      {.name = "bandwidth",
+       .help = "Width of the neighborhood, in the unit of the features, or 'auto' to choose it on "
+               "a slice",
+       .most = kAnyNumber,
+       .above = true,
+       .may_be_auto = true,
+       .auto_by_default = true,
+       .after = "group"})};
+}
+
+std::unique_ptr<Calibration> make_calibration(const LocalizedOptions& options,
+                                              const SharedCalibrationOptions& shared,
+                                              const CalibrationScores& rows, int64_t /*classes*/) {
+  return std::make_unique<Localized>(options.bandwidth, shared, rows);
 }
 
 BandwidthChoice choose_bandwidth(const Score& score, const torch::Tensor& features,

@@ -22,19 +22,29 @@
 //
 // Cost: n D a row. The artifact keeps the n calibration features.
 // Reference: Hore, Barber, Conformal Prediction with Local Weights, 2023; Guan, Localized Conformal
-// Prediction, 2023. Tested by tests/calibration/localized_test.cc.
+// Prediction, 2023. Tested by tests/methods/calibrations/localized_test.cc.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "fcp/calibration/calibration.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/calibrations/calibration.h"
+#include "fcp/methods/scores/score.h"
 
 namespace fcp {
 
-std::unique_ptr<Calibration> make_localized(const CalibrationOptions& options,
-                                            const CalibrationScores& rows);
+struct LocalizedOptions {
+  static constexpr char kName[] = "localized";
+
+  double bandwidth = 0;  // h, in the unit of the features
+
+  static std::vector<Option> rows();
+  bool operator==(const LocalizedOptions&) const = default;
+};
+
+std::unique_ptr<Calibration> make_calibration(const LocalizedOptions& options,
+                                              const SharedCalibrationOptions& shared,
+                                              const CalibrationScores& rows, int64_t classes);
 
 // One bandwidth, judged on rows that are then left out of calibration.
 struct BandwidthCandidate {

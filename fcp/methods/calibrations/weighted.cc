@@ -1,4 +1,4 @@
-#include "fcp/calibration/weighted.h"
+#include "fcp/methods/calibrations/weighted.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,7 @@ namespace {
 
 class Weighted : public Calibration {
  public:
-  Weighted(const CalibrationOptions& options, const CalibrationScores& rows)
-      : options_(options), weights_(rows.weights) {
+  Weighted(bool paper, const CalibrationScores& rows) : paper_(paper), weights_(rows.weights) {
     if (weights_.size() != rows.count()) {
       fail("weighted calibration found ", weights_.size(), " weights for ", rows.count(), " rows");
     }
@@ -29,7 +28,7 @@ class Weighted : public Calibration {
 
   torch::Tensor radii(const TestInputs& rows, const Level& level) const override {
     const auto sides = static_cast<int64_t>(sides_.size());
-    const Level each = side_level(level, sides, options_);
+    const Level each = side_level(level, sides, paper_);
     check_count(rows, static_cast<size_t>(rows.features.size(0)));
     torch::Tensor result = torch::empty({rows.features.size(0), sides}, torch::kDouble);
     auto at = result.accessor<double, 2>();
@@ -52,7 +51,7 @@ class Weighted : public Calibration {
         each[side] =
             sides_[side].p_value(weights_, rows.weights[i], scores[i * each.size() + side]);
       }
-      result.push_back(join_sides(each, options_));
+      result.push_back(join_sides(each, paper_));
     }
     return result;
   }
@@ -65,7 +64,7 @@ class Weighted : public Calibration {
     }
   }
 
-  CalibrationOptions options_;
+  bool paper_;
   std::vector<double> weights_;
   std::vector<WeightedScores> sides_;
 };
@@ -107,9 +106,10 @@ double effective_sample_size(std::span<const double> weights) {
   return squares > 0 ? sum * sum / squares : 0;
 }
 
-std::unique_ptr<Calibration> make_weighted(const CalibrationOptions& options,
-                                           const CalibrationScores& rows) {
-  return std::make_unique<Weighted>(options, rows);
+std::unique_ptr<Calibration> make_calibration(const WeightedOptions& /*options*/,
+                                              const SharedCalibrationOptions& shared,
+                                              const CalibrationScores& rows, int64_t /*classes*/) {
+  return std::make_unique<Weighted>(shared.paper, rows);
 }
 
 }  // namespace fcp

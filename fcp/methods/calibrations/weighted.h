@@ -7,19 +7,26 @@
 // price is precision: the scores are worth (Σ w)² / Σ w² unweighted ones.
 //
 // Reference: Tibshirani, Barber, Candès, Ramdas, Conformal Prediction Under Covariate Shift, 2019.
-// Tested by tests/calibration/calibration_test.cc.
+// Tested by tests/methods/calibrations/calibration_test.cc.
 #pragma once
 
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "fcp/calibration/calibration.h"
+#include "fcp/methods/calibrations/calibration.h"
 
 namespace fcp {
 
-std::unique_ptr<Calibration> make_weighted(const CalibrationOptions& options,
-                                           const CalibrationScores& rows);
+struct WeightedOptions {
+  static constexpr char kName[] = "weighted";
+
+  bool operator==(const WeightedOptions&) const = default;
+};
+
+std::unique_ptr<Calibration> make_calibration(const WeightedOptions& options,
+                                              const SharedCalibrationOptions& shared,
+                                              const CalibrationScores& rows, int64_t classes);
 
 // (Σ w)² / Σ w²; 0 where all weights are zero.
 double effective_sample_size(std::span<const double> weights);

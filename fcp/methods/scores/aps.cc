@@ -1,4 +1,4 @@
-#include "fcp/scores/aps.h"
+#include "fcp/methods/scores/aps.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,8 @@
 
 #include "fcp/base/random.h"
 #include "fcp/base/row_hash.h"
-#include "fcp/scores/share_score.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/methods/typed_options.h"
 
 namespace fcp {
 namespace {
@@ -32,10 +33,11 @@ size_t label_of(uint64_t key) { return key & 0xffffffffu; }
 
 class Aps : public ShareScore {
  public:
-  Aps(const ScoreOptions& options, const std::shared_ptr<const Network>& head, const RankTerm& term)
-      : ShareScore(options, head),
+  Aps(const ApsOptions& options, const SharedOptions& shared,
+      const std::shared_ptr<const Network>& head, const RankTerm& term)
+      : ShareScore(head, shared.output, options.temperature),
         randomized_(options.randomized),
-        seed_(options.seed),
+        seed_(shared.seed),
         term_(term) {}
 
  protected:
@@ -143,12 +145,25 @@ torch::Tensor random_shares(const torch::Tensor& features, uint64_t seed) {
   return shares;
 }
 
-std::unique_ptr<Score> make_aps(const ScoreOptions& options, std::shared_ptr<const Network> head) {
-  return std::make_unique<Aps>(options, head, RankTerm{});
+std::vector<Option> ApsOptions::rows() {
+  return {score_option(field::randomized,
+                       {.name = "randomized",
+                        .help = "Labels at the edge of a set are in by chance; not randomized, "
+                                "sets are larger and cover more",
+                        .after = "double_log"})};
 }
 
-std::unique_ptr<Score> make_raps(const ScoreOptions& options, std::shared_ptr<const Network> head) {
-  return std::make_unique<Aps>(options, head, rank_term(options));
+std::unique_ptr<Score> make_score(const ApsOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head) {
+  return std::make_unique<Aps>(options, shared, head, RankTerm{});
+}
+
+std::unique_ptr<Score> make_score(const RapsOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head) {
+  const RankTerm term = rank_term(options.rank_weight, options.rank_free, RapsOptions::kName);
+  return std::make_unique<Aps>(
+      ApsOptions{.temperature = options.temperature, .randomized = options.randomized}, shared,
+      head, term);
 }
 
 }  // namespace fcp

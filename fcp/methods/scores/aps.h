@@ -16,18 +16,40 @@
 //
 // Cost: one forward, C exponentials per row. Reference: Romano, Sesia, Candès, Classification with
 // Valid and Adaptive Coverage, 2020; Angelopoulos, Bates, Malik, Jordan, Uncertainty Sets for Image
-// Classifiers using Conformal Prediction, 2021. Tested by tests/scores/labels_test.cc and
+// Classifiers using Conformal Prediction, 2021. Tested by tests/methods/scores/labels_test.cc and
 // label_law_test.cc.
 #pragma once
 
 #include <memory>
 
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/score.h"
 
 namespace fcp {
 
-std::unique_ptr<Score> make_aps(const ScoreOptions& options, std::shared_ptr<const Network> head);
-std::unique_ptr<Score> make_raps(const ScoreOptions& options, std::shared_ptr<const Network> head);
+struct ApsOptions {
+  static constexpr char kName[] = "aps";
+
+  double temperature = 1;  // of the softmax
+  bool randomized = true;
+
+  static std::vector<Option> rows();
+  bool operator==(const ApsOptions&) const = default;
+};
+
+struct RapsOptions {
+  static constexpr char kName[] = "raps";
+
+  double temperature = 1;  // of the softmax
+  bool randomized = true;
+  double rank_weight = 0;  // λ
+  int64_t rank_free = 0;   // k_reg
+  bool operator==(const RapsOptions&) const = default;
+};
+
+std::unique_ptr<Score> make_score(const ApsOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head);
+std::unique_ptr<Score> make_score(const RapsOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head);
 
 // u of each row of features [N, …]: [N, 1] doubles.
 torch::Tensor random_shares(const torch::Tensor& features, uint64_t seed);

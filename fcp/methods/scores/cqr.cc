@@ -1,15 +1,14 @@
-#include "fcp/scores/cqr.h"
+#include "fcp/methods/scores/cqr.h"
 
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/scores/head_outputs.h"
-#include "fcp/scores/interval_ends.h"
-#include "fcp/scores/number_column.h"
-#include "fcp/scores/outputs.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/interval_ends.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
 namespace {
@@ -37,10 +36,8 @@ std::optional<QuantileColumns> quantile_columns(const Tensors& outputs,
 
 class Cqr : public Score {
  public:
-  Cqr(const ScoreOptions& options, std::shared_ptr<const Network> head)
-      : head_(std::move(head)),
-        outputs_(quantile_outputs(*head_, options)),
-        asymmetric_(options.asymmetric) {}
+  Cqr(std::shared_ptr<const Network> head, const QuantileOutputs& outputs, bool asymmetric)
+      : head_(std::move(head)), outputs_(outputs), asymmetric_(asymmetric) {}
 
   int64_t sides() const override { return asymmetric_ ? 2 : 1; }
 
@@ -114,13 +111,14 @@ class Cqr : public Score {
 
 }  // namespace
 
-QuantileOutputs quantile_outputs(const Network& head, const ScoreOptions& options) {
-  if (!options.low.empty() || !options.high.empty()) {
-    if (options.low.empty() || options.high.empty() || options.low == options.high) {
-      fail("quantiles need two outputs of the network, low and high; found '", options.low,
-           "' and '", options.high, "'");
+QuantileOutputs quantile_outputs(const Network& head, const std::string& low,
+                                 const std::string& high) {
+  if (!low.empty() || !high.empty()) {
+    if (low.empty() || high.empty() || low == high) {
+      fail("quantiles need two outputs of the network, low and high; found '", low, "' and '", high,
+           "'");
     }
-    return {output_index(head, options.low), output_index(head, options.high)};
+    return {output_index(head, low), output_index(head, high)};
   }
   std::vector<size_t> own;  // not of heads on features
   for (size_t i = 0; i < head.outputs().size(); ++i) {
@@ -144,8 +142,10 @@ Quantiles quantiles_of(const Tensors& outputs, const QuantileOutputs& which) {
   return quantiles;
 }
 
-std::unique_ptr<Score> make_cqr(const ScoreOptions& options, std::shared_ptr<const Network> head) {
-  return std::make_unique<Cqr>(options, std::move(head));
+std::unique_ptr<Score> make_score(const CqrOptions& options, const SharedOptions& /*shared*/,
+                                  std::shared_ptr<const Network> head) {
+  const QuantileOutputs outputs = quantile_outputs(*head, options.low, options.high);
+  return std::make_unique<Cqr>(std::move(head), outputs, options.asymmetric);
 }
 
 }  // namespace fcp

@@ -10,24 +10,35 @@
 // Differences are rounded up and ends inwards (interval_ends.h), so that the law is exact.
 //
 // Reference: Romano, Patterson, Candès, Conformalized Quantile Regression, NeurIPS 2019.
-// Tested by tests/scores/law_test.cc and cqr_test.cc.
+// Tested by tests/methods/scores/law_test.cc and cqr_test.cc.
 #pragma once
 
 #include <memory>
 
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/score.h"
 
 namespace fcp {
 
-std::unique_ptr<Score> make_cqr(const ScoreOptions& options, std::shared_ptr<const Network> head);
+struct CqrOptions {
+  static constexpr char kName[] = "cqr";
 
-// The indices of the head's outputs that are the low and the high quantile: as named in the
-// options, or the only two there are, in their order.
+  std::string low{};        // the output that is the low quantile,
+  std::string high{};       // and the high one; both empty: the only two outputs
+  bool asymmetric = false;  // a radius for each side, each at α/2
+  bool operator==(const CqrOptions&) const = default;
+};
+
+std::unique_ptr<Score> make_score(const CqrOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head);
+
+// The indices of the head's outputs that are the low and the high quantile: as named, or the only
+// two there are, in their order.
 struct QuantileOutputs {
   size_t low = 0;
   size_t high = 0;
 };
-QuantileOutputs quantile_outputs(const Network& head, const ScoreOptions& options);
+QuantileOutputs quantile_outputs(const Network& head, const std::string& low,
+                                 const std::string& high);
 
 // The two quantiles, as the network answers them; an Error where their shapes differ.
 struct Quantiles {

@@ -1,4 +1,4 @@
-#include "fcp/scores/cross.h"
+#include "fcp/methods/scores/cross.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/interval.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/scores/head_outputs.h"
-#include "fcp/scores/monotone_rows.h"
+#include "fcp/interval.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/methods/scores/monotone_rows.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
 namespace {
@@ -54,9 +56,9 @@ struct CrossRow {
 
 class Cross : public Score {
  public:
-  Cross(const ScoreOptions& options, std::shared_ptr<const Network> head)
+  Cross(std::shared_ptr<const Network> head, const std::string& output)
       : head_(std::move(head)),
-        output_(output_index(*head_, options.output)),
+        output_(output_index(*head_, output)),
         low_(output_index(*head_, kCrossLowOutput)),
         high_(output_index(*head_, kCrossHighOutput)) {}
 
@@ -117,9 +119,77 @@ class Cross : public Score {
 
 }  // namespace
 
-std::unique_ptr<Score> make_cross(const ScoreOptions& options,
+std::vector<std::string> CrossOptions::learned_outputs() {
+  return {kCrossLowOutput, kCrossHighOutput};
+}
+
+std::unique_ptr<Score> make_score(const CrossOptions& /*options*/, const SharedOptions& shared,
                                   std::shared_ptr<const Network> head) {
-  return std::make_unique<Cross>(options, std::move(head));
+  return std::make_unique<Cross>(std::move(head), shared.output);
+}
+
+namespace {
+
+class CrossLabels : public LabelScore {
+ public:
+  CrossLabels(const std::shared_ptr<const Network>& head, const std::string& output)
+      : LabelScore(head, output),
+        whole_(head),
+        margins_(output_index(*head, kCrossMarginsOutput)) {}
+
+  using LabelScore::label_scores;
+  torch::Tensor label_scores(const torch::Tensor& features,
+                             const torch::Tensor& logits) const override {
+    const torch::Tensor margins = run_apart(*whole_, {features})[margins_].to(torch::kCPU);
+    if (margins.dim() != 2 || margins.size(1) % classes() != 0) {
+      fail("cross_labels: found margins ", margins.sizes(), ", expected a multiple of ", classes(),
+           " in each row");
+    }
+    const torch::Tensor each = margins.reshape({margins.size(0), -1, classes()});  // [N, n, C]
+    const torch::Tensor ranks = 1 + (each > 0).sum(1).to(torch::kDouble);
+    const torch::Tensor unknown =
+        logits.isnan().any(1, /*keepdim=*/true) | margins.isnan().any(1, /*keepdim=*/true);
+    return ranks.masked_fill(unknown, std::numeric_limits<double>::quiet_NaN());
+  }
+
+ private:
+  std::shared_ptr<const Network> whole_;
+  size_t margins_;
+};
+
+}  // namespace
+
+std::vector<std::string> CrossLabelsOptions::learned_outputs() { return {kCrossMarginsOutput}; }
+
+std::unique_ptr<Score> make_score(const CrossLabelsOptions& /*options*/,
+                                  const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head) {
+  return std::make_unique<CrossLabels>(head, shared.output);
+}
+
+void sort_cross_rows(Graph& graph) {
+  // The names that training gives them (fcp/training/cross_fit.cc).
+  constexpr char kFold[] = "cross_fold", kResidual[] = "cross_residual";
+  constexpr char kColumn[] = "cross_column", kOnes[] = "cross_ones";
+  auto& tensors = graph.initializers;
+  const bool labels = tensors.contains(kColumn);
+  const auto place = tensors.find(labels ? kColumn : kFold);
+  const auto residual = tensors.find(kResidual);
+  if (place == tensors.end() || residual == tensors.end()) return;
+  const int64_t classes = labels && tensors.contains(kOnes) ? tensors.at(kOnes).numel() : 1;
+  const int64_t count = place->second.numel();
+  if (classes < 1 || count % classes != 0 || residual->second.numel() != count ||
+      place->second.scalar_type() != torch::kLong || !residual->second.is_floating_point()) {
+    return;  // not of this recipe, and run as it is
+  }
+  const torch::Tensor places = place->second.reshape({-1, classes}).contiguous();
+  const torch::Tensor residuals = residual->second.reshape({-1, classes}).contiguous();
+  const torch::Tensor by_residual = residuals.to(torch::kDouble).select(1, 0).argsort();
+  const torch::Tensor folds = places.select(1, 0).index_select(0, by_residual);
+  const torch::Tensor order =
+      by_residual.index_select(0, std::get<1>(folds.sort(/*stable=*/true, 0, false)));
+  place->second = places.index_select(0, order).reshape(place->second.sizes());
+  residual->second = residuals.index_select(0, order).reshape(residual->second.sizes());
 }
 
 }  // namespace fcp

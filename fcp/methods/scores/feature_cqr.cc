@@ -1,14 +1,15 @@
-#include "fcp/scores/feature_cqr.h"
+#include "fcp/methods/scores/feature_cqr.h"
 
 #include <limits>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/scores/band_score.h"
-#include "fcp/scores/cqr.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/search_norm.h"
+#include "fcp/methods/scores/cqr.h"
+#include "fcp/methods/scores/nested.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/methods/scores/pixels.h"
+#include "fcp/methods/scores/surrogate.h"
+#include "fcp/nn/runtime/batch_free.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
@@ -16,10 +17,11 @@ namespace {
 
 class SurrogateCqr : public Score {
  public:
-  SurrogateCqr(const ScoreOptions& options, std::shared_ptr<const Network> head)
+  SurrogateCqr(const FeatureCqrOptions& options, std::shared_ptr<const Network> head,
+               const QuantileOutputs& outputs)
       : head_(std::move(head)),
         bounds_(make_bounds(head_, options.bound)),
-        outputs_(quantile_outputs(*head_, options)),
+        outputs_(outputs),
         norm_(options.norm),
         steps_(options.steps),
         low_(head_, outputs_.low, search_options(options)),
@@ -58,8 +60,8 @@ class SurrogateCqr : public Score {
   }
 
  private:
-  static SearchOptions search_options(const ScoreOptions& options) {
-    return {.rate = options.step_rate, .adam = options.adam, .weights = options.loss_weights};
+  static SearchOptions search_options(const FeatureCqrOptions& options) {
+    return {.rate = options.step_rate, .adam = options.adam, .weights = {}};
   }
 
   torch::Tensor signed_distance(const SurrogateSearch& search, const torch::Tensor& features,
@@ -85,11 +87,23 @@ class SurrogateCqr : public Score {
 
 }  // namespace
 
-std::unique_ptr<Score> make_feature_cqr(const ScoreOptions& options,
-                                        std::shared_ptr<const Network> head) {
-  if (options.paper) return std::make_unique<SurrogateCqr>(options, std::move(head));
-  const QuantileOutputs outputs = quantile_outputs(*head, options);
-  return make_band_score(options, std::move(head),
+std::string FeatureCqrOptions::form_of(const std::string& option) {
+  if (option == "floor") return " without paper";
+  if (option == "steps" || option == "rate" || option == "adam") return " with paper";
+  return "";
+}
+
+std::unique_ptr<Score> make_score(const FeatureCqrOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head) {
+  const QuantileOutputs outputs = quantile_outputs(*head, options.low, options.high);
+  if (options.paper) return std::make_unique<SurrogateCqr>(options, std::move(head), outputs);
+  const NestedOptions band{.norm = options.norm,
+                           .bound = options.bound,
+                           .scale = options.scale,
+                           .floor = options.floor,
+                           .slope = options.slope};
+  return make_band_score(band, pixel_share(shared.pixels, FeatureCqrOptions::kName),
+                         std::move(head),
                          {.low = outputs.low,
                           .high = outputs.high,
                           .range = RadiusRange::kSigned,

@@ -1,4 +1,4 @@
-#include "fcp/scores/feature_sampled.h"
+#include "fcp/methods/scores/feature_sampled.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,9 +12,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/scores/labels.h"
-#include "fcp/scores/margin_head.h"
-#include "fcp/scores/outputs.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/methods/scores/margin_head.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/methods/typed_options.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
@@ -22,9 +23,11 @@ namespace {
 
 class FeatureSampled : public Score {
  public:
-  FeatureSampled(const ScoreOptions& options, const std::shared_ptr<const Network>& head)
-      : head_(logit_head(head, options.output)),
+  FeatureSampled(const FeatureSampledOptions& options, const SharedOptions& shared,
+                 const std::shared_ptr<const Network>& head)
+      : head_(logit_head(head, shared.output)),
         options_(options),
+        seed_(shared.seed),
         search_(head_.network, 0,
                 {.rate = options.step_rate,
                  .adam = options.adam,
@@ -105,8 +108,7 @@ class FeatureSampled : public Score {
   void prepare(const torch::Tensor& features) const {
     if (features.size(0) == 0) fail("feature_sampled: there are no rows");
     std::call_once(prepared_, [&] {
-      directions_ =
-          ball_samples(options_.samples, features[0].numel(), options_.norm, options_.seed);
+      directions_ = ball_samples(options_.samples, features[0].numel(), options_.norm, seed_);
       const AffineTail tail = affine_tail(head_, features);
       if (!tail.whole()) return;
       moves_ = torch::mm(tail.weight, directions_.t());  // [C, samples]
@@ -116,7 +118,8 @@ class FeatureSampled : public Score {
   }
 
   LogitHead head_;
-  ScoreOptions options_;
+  FeatureSampledOptions options_;
+  uint64_t seed_;
   SurrogateSearch search_;
   mutable std::once_flag prepared_;
   mutable torch::Tensor directions_;            // [samples, D]
@@ -155,9 +158,17 @@ torch::Tensor ball_samples(int64_t count, int64_t dimensions, Norm norm, uint64_
   return points;
 }
 
-std::unique_ptr<Score> make_feature_sampled(const ScoreOptions& options,
-                                            std::shared_ptr<const Network> head) {
-  return std::make_unique<FeatureSampled>(options, head);
+std::vector<Option> FeatureSampledOptions::rows() {
+  return {score_option(field::samples, {.name = "samples",
+                                        .help = "Samples of the ball",
+                                        .least = 1,
+                                        .most = kMostInt,
+                                        .after = "rank_free"})};
+}
+
+std::unique_ptr<Score> make_score(const FeatureSampledOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head) {
+  return std::make_unique<FeatureSampled>(options, shared, head);
 }
 
 }  // namespace fcp

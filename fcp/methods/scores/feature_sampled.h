@@ -15,7 +15,7 @@
 // Cost: M forwards and backwards per row for the score; for the region `samples` forwards per row,
 // and for a linear head `samples` times the few labels that can win. With a radius for each label,
 // as many balls as a row has different radii. Reference: the paper, its appendix on classification
-// and Table 3. Tested by tests/scores/feature_sampled_test.cc.
+// and Table 3. Tested by tests/methods/scores/feature_sampled_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,26 @@
 #include <torch/types.h>
 
 #include "fcp/bounds/ball.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/score.h"
 
 namespace fcp {
 
-std::unique_ptr<Score> make_feature_sampled(const ScoreOptions& options,
-                                            std::shared_ptr<const Network> head);
+struct FeatureSampledOptions {
+  static constexpr char kName[] = "feature_sampled";
+
+  Norm norm = Norm::kInf;   // of feature space
+  int steps = 0;            // M; 0: to be chosen
+  double step_rate = 0.01;  // η
+  bool adam = false;        // instead of plain descent
+  int64_t samples = 1000;   // of the ball
+
+  static std::vector<Option> rows();
+  static constexpr bool searches() { return true; }
+  bool operator==(const FeatureSampledOptions&) const = default;
+};
+
+std::unique_ptr<Score> make_score(const FeatureSampledOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head);
 
 // `count` points uniform in the unit ball of the norm: [count, dimensions] float32.
 torch::Tensor ball_samples(int64_t count, int64_t dimensions, Norm norm, uint64_t seed);

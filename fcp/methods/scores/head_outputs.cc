@@ -1,10 +1,9 @@
-#include "fcp/scores/head_outputs.h"
+#include "fcp/methods/scores/head_outputs.h"
 
 #include <algorithm>
 #include <set>
 
-#include "fcp/network/cut.h"
-#include "fcp/scores/cross_labels.h"
+#include "fcp/nn/graph/cut.h"
 
 namespace fcp {
 namespace {
@@ -33,26 +32,14 @@ bool has_output(const Graph& network, const std::string& output) {
                      [&](const TensorInfo& info) { return info.name == output; });
 }
 
-std::string spread_output(const ScoreOptions& options) {
-  return options.spread.empty() ? kSpreadOutput : options.spread;
-}
-
-std::string quantiles_output(const ScoreOptions& options) {
-  return options.quantiles.empty() ? kQuantilesOutput : options.quantiles;
-}
-
 Graph graph_for_score(const Graph& network, const ScoreOptions& options) {
-  std::set<std::string> read = {options.output, options.normalize, options.low, options.high};
-  if (options.name == "spread") read.insert(spread_output(options));
-  if (options.name == "quantiles" || options.name == "density") {
-    read.insert(quantiles_output(options));
-  }
-  if (options.name == kCrossScore) read.insert({kCrossLowOutput, kCrossHighOutput});
-  if (options.name == kCrossLabelScore) read.insert(kCrossMarginsOutput);
+  const std::string low = options.value(field::low), high = options.value(field::high);
+  std::set<std::string> read = {options.output, options.value(field::normalize), low, high};
+  for (const std::string& learned : options.learned_outputs()) read.insert(learned);
   if (!options.rectifier.empty()) read.insert(options.rectifier);
   // A name that is not there is complained of where it is looked up.
   const bool named = has_output(network, options.output) ||
-                     (has_output(network, options.low) && has_output(network, options.high));
+                     (has_output(network, low) && has_output(network, high));
   return keeping_outputs(network, read, !named);
 }
 

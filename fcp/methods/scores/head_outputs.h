@@ -8,15 +8,15 @@
 //   fcp.rectifier   [N, S]      what rectified scores are divided by, or lowered by (rectified.h)
 //   fcp.cross_low   [N, n]      ends of CV+ (cross.h)
 //   fcp.cross_high  [N, n]
-//   fcp.cross_margins  [N, n · C]  of CV+ for labels (cross_labels.h)
+//   fcp.cross_margins  [N, n · C]  of CV+ for labels (cross.h)
 //
-// Tested by tests/scores/spread_test.cc.
+// Tested by tests/methods/scores/spread_test.cc.
 #pragma once
 
 #include <string>
 
-#include "fcp/network/graph.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/score_table.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 
@@ -31,11 +31,6 @@ inline constexpr char kCrossMarginsOutput[] = "fcp.cross_margins";
 bool is_head_output(const std::string& output);
 
 bool has_output(const Graph& network, const std::string& output);
-
-// The output that `spread` reads, and the one that `quantiles` and `density` read: the options'
-// own, or the reserved one.
-std::string spread_output(const ScoreOptions& options);
-std::string quantiles_output(const ScoreOptions& options);
 
 // The network without the head outputs that the score does not read, and where the options name
 // outputs without all others, and without what only those need: cuts, bounds and gradients of

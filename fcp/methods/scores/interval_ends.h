@@ -10,7 +10,8 @@
 // rounding changes nothing there.
 //
 // The error of a sum is Knuth's (2Sum, The Art of Computer Programming, volume 2, section 4.2.2),
-// that of a product is what a fused multiply-add leaves. Tested by tests/scores/law_test.cc.
+// that of a product is what a fused multiply-add leaves. Tested by
+// tests/methods/scores/law_test.cc.
 #pragma once
 
 #include <bit>
@@ -18,8 +19,8 @@
 #include <cstdint>
 
 #include "fcp/base/infinity.h"
-#include "fcp/conformal/interval.h"
-#include "fcp/scores/least_radius.h"
+#include "fcp/interval.h"
+#include "fcp/methods/scores/least_radius.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/scores/pixel_sets.h"
+#include "fcp/methods/scores/lac.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,20 +7,40 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/pixels.h"
-#include "fcp/scores/share_score.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/methods/scores/pixels.h"
+#include "fcp/methods/typed_options.h"
+#include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
 namespace {
 
+class Lac : public ShareScore {
+ public:
+  using ShareScore::ShareScore;
+
+ protected:
+  double score_of(const Row& row, int64_t label) const override {
+    return 1 - row.shares[static_cast<size_t>(label)];
+  }
+
+  void scores_of(const Row& row, double* scores) const override {
+    for (size_t k = 0; k < row.shares.size(); ++k) scores[k] = 1 - row.shares[k];
+  }
+
+  void find_members(const Row& row, double radius, bool* members) const override {
+    for (size_t k = 0; k < row.shares.size(); ++k) members[k] = 1 - row.shares[k] <= radius;
+  }
+};
+
 class PixelSets : public Score {
  public:
-  PixelSets(const ScoreOptions& options, std::shared_ptr<const Network> head)
+  PixelSets(const LacOptions& options, const SharedOptions& shared,
+            std::shared_ptr<const Network> head)
       : head_(std::move(head)),
-        output_(output_index(*head_, options.output)),
-        share_(pixel_share(options.pixels, options.name)),
+        output_(output_index(*head_, shared.output)),
+        share_(pixel_share(shared.pixels, LacOptions::kName)),
         temperature_(options.temperature),
         double_log_(options.double_log) {
     const TensorInfo& info = head_->outputs()[output_];
@@ -96,9 +116,17 @@ class PixelSets : public Score {
 
 }  // namespace
 
-std::unique_ptr<Score> make_pixel_sets(const ScoreOptions& options,
-                                       std::shared_ptr<const Network> head) {
-  return std::make_unique<PixelSets>(options, std::move(head));
+std::vector<Option> LacOptions::rows() {
+  return {score_option(field::double_log, {.name = "double_log",
+                                           .access = OptionAccess::kLearned,
+                                           .storage = OptionStorage::kSince,
+                                           .after = "temperature"})};
+}
+
+std::unique_ptr<Score> make_score(const LacOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head) {
+  if (shared.pixels != 0) return std::make_unique<PixelSets>(options, shared, std::move(head));
+  return std::make_unique<Lac>(head, shared.output, options.temperature);
 }
 
 }  // namespace fcp

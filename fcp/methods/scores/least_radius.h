@@ -7,7 +7,7 @@
 // 2, 4, … representable numbers and bisects. Assumes that the condition is monotone as computed,
 // which holds where every operation on the way from r to the ends is monotone. Cost: two to four
 // questions where the guess is right up to rounding, about 130 at worst.
-// Tested by tests/scores/law_test.cc; CUDA kernels use it too.
+// Tested by tests/methods/scores/law_test.cc; CUDA kernels use it too.
 #pragma once
 
 #include <algorithm>

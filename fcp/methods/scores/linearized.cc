@@ -1,4 +1,4 @@
-#include "fcp/scores/linearized.h"
+#include "fcp/methods/scores/linearized.h"
 
 #include <utility>
 
@@ -7,9 +7,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/relu_linearized.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/nn/runtime/batch_free.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
@@ -17,9 +16,9 @@ namespace {
 
 class Linearized : public Score {
  public:
-  Linearized(const ScoreOptions& options, std::shared_ptr<const Network> head)
+  Linearized(const LinearizedOptions& options, std::shared_ptr<const Network> head, size_t output)
       : head_(std::move(head)),
-        output_(output_index(*head_, options.output)),
+        output_(output),
         norm_(options.norm),
         floor_(options.floor * options.slope / 2) {
     check_differentiable(*head_);
@@ -67,10 +66,10 @@ class Linearized : public Score {
 
 }  // namespace
 
-std::unique_ptr<Score> make_linearized(const ScoreOptions& options,
-                                       std::shared_ptr<const Network> head) {
-  const size_t output = output_index(*head, options.output);
-  std::unique_ptr<Score> general = std::make_unique<Linearized>(options, head);
+std::unique_ptr<Score> make_score(const LinearizedOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head) {
+  const size_t output = output_index(*head, shared.output);
+  std::unique_ptr<Score> general = std::make_unique<Linearized>(options, head, output);
   return with_relu_linearized(options, *head, output, std::move(general));
 }
 

@@ -1,4 +1,4 @@
-#include "fcp/scores/margin_head.h"
+#include "fcp/methods/scores/margin_head.h"
 
 #include <algorithm>
 #include <string>
@@ -7,8 +7,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/bound_support.h"
-#include "fcp/network/cut.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/bound_support.h"
 
 namespace fcp {
 namespace {

@@ -3,15 +3,15 @@
 // Where u is the feature itself, the head is one linear layer, however it is written.
 //
 // W is read off by autograd, C rows at once. Cost: one forward and one backward of C rows.
-// Tested by tests/scores/feature_margin_test.cc.
+// Tested by tests/methods/scores/feature_margin_test.cc.
 #pragma once
 
 #include <cstdint>
 
 #include <torch/types.h>
 
-#include "fcp/network/graph.h"
-#include "fcp/scores/labels.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

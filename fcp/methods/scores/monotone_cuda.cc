@@ -1,12 +1,12 @@
-#include "fcp/scores/monotone_cuda.h"
+#include "fcp/methods/scores/monotone_cuda.h"
 
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/scores/monotone_kernel.h"
-#include "fcp/scores/outputs.h"
+#include "fcp/methods/scores/monotone_kernel.h"
+#include "fcp/methods/scores/outputs.h"
 
 namespace fcp {
 namespace {

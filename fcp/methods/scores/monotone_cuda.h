@@ -6,14 +6,14 @@
 // same outputs of a network give the same bits as on the CPU.
 //
 // Cost: a few intervals per row and output; one of GrownCuda takes O(Q) steps.
-// Tested by tests/scores/cuda_test.cc, which needs a CUDA device.
+// Tested by tests/methods/scores/cuda_test.cc, which needs a CUDA device.
 #pragma once
 
 #include <vector>
 
 #include <torch/types.h>
 
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/score.h"
 
 namespace fcp {
 

@@ -1,7 +1,7 @@
 #include <cuda_runtime.h>
 
-#include "fcp/scores/least_radius.h"
-#include "fcp/scores/monotone_kernel.h"
+#include "fcp/methods/scores/least_radius.h"
+#include "fcp/methods/scores/monotone_kernel.h"
 
 namespace fcp {
 namespace {

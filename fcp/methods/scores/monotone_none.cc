@@ -1,6 +1,6 @@
 // What a build without CUDA has of monotone_cuda.h.
 #include "fcp/base/error.h"
-#include "fcp/scores/monotone_cuda.h"
+#include "fcp/methods/scores/monotone_cuda.h"
 
 namespace fcp {
 namespace {

@@ -18,10 +18,10 @@
 
 #include <torch/types.h>
 
-#include "fcp/conformal/interval.h"
-#include "fcp/scores/least_radius.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/score.h"
+#include "fcp/interval.h"
+#include "fcp/methods/scores/least_radius.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/methods/scores/score.h"
 
 namespace fcp {
 

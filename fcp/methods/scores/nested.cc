@@ -1,4 +1,4 @@
-#include "fcp/scores/band_score.h"
+#include "fcp/methods/scores/nested.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,10 +6,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/scores/cqr.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/pixels.h"
+#include "fcp/methods/scores/cqr.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/methods/scores/pixels.h"
+#include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
 namespace {
@@ -23,13 +23,13 @@ struct Band {
 
 class BandScore : public Score {
  public:
-  BandScore(const ScoreOptions& options, std::shared_ptr<const Network> head,
+  BandScore(const NestedOptions& options, double pixel_share, std::shared_ptr<const Network> head,
             const BandOutputs& outputs)
       : head_(std::move(head)),
         bounds_(make_bounds(head_, options.bound)),
         outputs_(outputs),
         norm_(options.norm),
-        share_(pixel_share(options.pixels, options.name)),
+        share_(pixel_share),
         widening_(options.floor * options.slope / 2) {
     if (!options.scale.empty()) scale_ = torch::tensor(options.scale, torch::kDouble);
   }
@@ -186,10 +186,19 @@ class BandScore : public Score {
 
 }  // namespace
 
-std::unique_ptr<Score> make_band_score(const ScoreOptions& options,
+std::unique_ptr<Score> make_band_score(const NestedOptions& options, double pixel_share,
                                        std::shared_ptr<const Network> head,
                                        const BandOutputs& outputs) {
-  return std::make_unique<BandScore>(options, std::move(head), outputs);
+  return std::make_unique<BandScore>(options, pixel_share, std::move(head), outputs);
+}
+
+std::unique_ptr<Score> make_score(const NestedOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head) {
+  const size_t output = output_index(*head, shared.output);
+  const double share = pixel_share(shared.pixels, NestedOptions::kName);
+  std::unique_ptr<Score> general =
+      make_band_score(options, share, head, {.low = output, .high = output});
+  return with_relu_nested(options, *head, output, std::move(general));
 }
 
 }  // namespace fcp

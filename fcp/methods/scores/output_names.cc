@@ -1,15 +1,17 @@
-#include "fcp/scores/output_names.h"
+#include "fcp/methods/scores/output_names.h"
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/output_kind.h"
-#include "fcp/scores/head_outputs.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/nn/graph/output_kind.h"
 
 namespace fcp {
 namespace {
@@ -125,14 +127,15 @@ struct OutputRoles {
 
 OutputRoles roles_of(const Graph& network, const ScoreOptions& score) {
   OutputRoles roles;
+  const std::set<std::string> taken = {score.value(field::normalize), score.value(field::spread),
+                                       score.value(field::quantiles), score.value(field::low),
+                                       score.value(field::high)};
   for (const TensorInfo& output : network.outputs) {
     const std::string& name = output.name;
     if (is_head_output(name)) continue;
     roles.own.push_back(name);
     const OutputRole role = role_of(output);
-    const bool named = name == score.normalize || name == score.spread || name == score.quantiles ||
-                       name == score.low || name == score.high;
-    if (named || role == OutputRole::kSpread || role == OutputRole::kOther) {
+    if (taken.contains(name) || role == OutputRole::kSpread || role == OutputRole::kOther) {
       roles.others.push_back(name);
     } else if (role == OutputRole::kLow) {
       roles.lows.push_back(name);
@@ -157,34 +160,34 @@ OutputRoles roles_of(const Graph& network, const ScoreOptions& score) {
   return roles;
 }
 
-bool takes_quantiles(const std::string& score) { return score == "cqr" || score == "feature_cqr"; }
-
 // Of a score of two quantiles that is asked for: by name, or the only two outputs, unless a name
 // says that one of them is something else.
 std::string name_quantiles(const OutputRoles& roles, ScoreOptions& score) {
-  if (!score.low.empty() || !score.high.empty()) return "";
+  std::string &low = *score.find(field::low), &high = *score.find(field::high);
+  if (!low.empty() || !high.empty()) return "";
   if (!roles.lows.empty()) {
-    score.low = roles.lows[0];
-    score.high = roles.highs[0];
+    low = roles.lows[0];
+    high = roles.highs[0];
   } else if (roles.own.size() == 2 && roles.predictions.size() == 2) {
-    score.low = roles.own[0];
-    score.high = roles.own[1];
+    low = roles.own[0];
+    high = roles.own[1];
   } else {
-    fail(score.name, " needs two quantiles, and the names of the network's outputs (",
+    fail(score.name(), " needs two quantiles, and the names of the network's outputs (",
          listed(roles.own), ") do not tell them: name two as low and high");
   }
-  return concat("outputs: taking '", score.low, "' as the low and '", score.high,
-                "' as the high quantile");
+  return concat("outputs: taking '", low, "' as the low and '", high, "' as the high quantile");
 }
 
 }  // namespace
 
-std::string name_outputs(const Graph& network, ScoreOptions& score, bool any_score) {
+std::string name_outputs(const Graph& network, ScoreOptions& score) {
+  const bool any_score = score.as<AutoOptions>() != nullptr;
+  const bool quantiles = score.find(field::low) != nullptr;
   const OutputRoles roles = roles_of(network, score);
   if (roles.own.size() < 2 || !score.output.empty()) return "";
-  if (!any_score && takes_quantiles(score.name)) return name_quantiles(roles, score);
+  if (!any_score && quantiles) return name_quantiles(roles, score);
   std::string taken;
-  if (any_score && score.low.empty() && score.high.empty() && !roles.lows.empty()) {
+  if (any_score && !roles.lows.empty()) {
     taken = name_quantiles(roles, score);
   }
   if (roles.predictions.size() == 1) {
@@ -194,11 +197,73 @@ std::string name_outputs(const Graph& network, ScoreOptions& score, bool any_sco
     if (!roles.others.empty()) taken += concat(", not ", listed(roles.others));
     return taken;
   }
-  const bool quantiles = any_score && !score.low.empty() && !score.high.empty();
-  if (quantiles) return taken;
+  if (any_score && !score.value(field::low).empty() && !score.value(field::high).empty()) {
+    return taken;
+  }
   fail("the network has ", roles.own.size(), " outputs (", listed(roles.own),
        "), and their names do not tell which is the prediction; choose one",
        any_score ? " as output, or two quantiles as low and high" : " as output");
+}
+
+namespace {
+
+struct OutputColumn {
+  TensorInfo output;
+  int64_t column = 0;
+};
+
+// What "output:column" names; nothing where there is no such output.
+std::optional<OutputColumn> parse_column(const Graph& network, const std::string& name) {
+  const size_t colon = name.rfind(':');
+  if (colon == std::string::npos) return std::nullopt;
+  const auto output =
+      std::find_if(network.outputs.begin(), network.outputs.end(),
+                   [&](const TensorInfo& info) { return info.name == name.substr(0, colon); });
+  OutputColumn found;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + colon + 1, end, found.column);
+  if (output == network.outputs.end() || error != std::errc() || stop != end) return std::nullopt;
+  found.output = *output;
+  return found;
+}
+
+void add_column(Graph& network, const std::string& name, const OutputColumn& wanted) {
+  const TensorInfo& output = wanted.output;
+  const int64_t count = output.known_rank && output.shape.size() == 2 ? output.shape[1] : kDynamic;
+  if ((output.known_rank && output.shape.size() != 2) || wanted.column < 0 ||
+      (count != kDynamic && wanted.column >= count)) {
+    fail("output '", output.name, "' has no column ", wanted.column, " (from 0)",
+         count == kDynamic ? "" : concat("; it has ", count));
+  }
+  network.initializers[name + "/index"] = torch::tensor({wanted.column}, torch::kLong);
+  Node node;
+  node.op = "Gather";
+  node.name = name + "/Gather";
+  node.inputs = {output.name, name + "/index"};
+  node.outputs = {name};
+  node.attributes["axis"] = int64_t{1};
+  network.nodes.push_back(node);
+  TensorInfo info{
+      .name = name, .type = output.type, .shape = {kDynamic, 1}, .dimension_names = {"", ""}};
+  if (output.known_rank) info.shape[0] = output.shape[0];
+  if (output.known_rank && !output.dimension_names.empty()) {
+    info.dimension_names[0] = output.dimension_names[0];
+  }
+  network.outputs.push_back(info);
+}
+
+}  // namespace
+
+Graph with_column_outputs(const Graph& network, const ScoreOptions& options) {
+  Graph changed = network;
+  for (const std::string& name :
+       {options.output, options.value(field::normalize), options.value(field::low),
+        options.value(field::high), options.value(field::spread)}) {
+    if (has_output(changed, name)) continue;
+    const std::optional<OutputColumn> wanted = parse_column(network, name);
+    if (wanted) add_column(changed, name, *wanted);
+  }
+  return changed;
 }
 
 }  // namespace fcp

@@ -1,13 +1,13 @@
-#include "fcp/scores/outputs.h"
+#include "fcp/methods/scores/outputs.h"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/row_product.h"
-#include "fcp/scores/head_outputs.h"
-#include "fcp/scores/interval_ends.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/interval_ends.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/scores/pixels.h"
+#include "fcp/methods/scores/pixels.h"
 
 #include <limits>
 #include <tuple>

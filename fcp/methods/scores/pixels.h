@@ -9,7 +9,7 @@
 //
 // so that the law of score.h becomes: share of pixels in region(v, r) ≥ q ⟺ score(v, y) ≤ r. With
 // q = 1 it is the law of the whole. docs/mathematics.md says what is then guaranteed.
-// Tested by tests/scores/pixels_test.cc.
+// Tested by tests/methods/scores/pixels_test.cc.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,42 @@
+// The learned low and high quantile of the residual, moved in proportion to their distance.
+//
+//   region(v, r) = [μ + q_τ − r w, μ + q_{1−τ} + r w],   w = q_{1−τ} − q_τ
+//   score(v, y)  = the least r whose interval holds y, about
+//                  max(μ + q_τ − y, y − μ − q_{1−τ}) / w; negative inside, −1/2 in the middle
+//
+// The quantiles are an output of the graph behind the cut (head_outputs.h). τ is the option `tail`,
+// 0.05 by default: half the level that one expects to ask for is best, but any radius fits any
+// level. Where w = 0 the interval is one point up to r = +∞. Several outputs: the largest score.
+// Cost: one forward. Reference: CQR (Romano, Patterson, Candès, 2019) in the scaled form of Sesia
+// and Candès, 2020; here of the residual, on frozen features.
+// Tested by tests/methods/scores/law_test.cc, coverage_test.cc and density_test.cc.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/methods/scores/score.h"
+#include "fcp/nn/runtime/network.h"
+
+namespace fcp {
+
+struct QuantilesOptions {
+  static constexpr char kName[] = "quantiles";
+
+  std::string quantiles{};  // the output that is the grid of quantiles; empty: the reserved one
+  double tail = 0.05;       // the level of the low one; the high one's is 1 − tail
+
+  static std::vector<Option> rows();
+  std::vector<std::string> learned_outputs() const;
+  bool operator==(const QuantilesOptions&) const = default;
+};
+
+std::unique_ptr<Score> make_score(const QuantilesOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head);
+
 // The learned quantiles of the residual, as scores read them from the graph.
 //
 //   q_0 ≤ … ≤ q_{Q−1} at the levels 1/(Q+1), …, Q/(Q+1), for each row and output; y ≈ μ + q
@@ -7,19 +46,6 @@
 // their distances: a quantile raised to its predecessor would have none, and intervals that are
 // moved in proportion to it would never grow. Numbers beyond ±1e150 are brought back to it, so that
 // differences stay finite.
-#pragma once
-
-#include <memory>
-#include <span>
-#include <vector>
-
-#include <torch/types.h>
-
-#include "fcp/network/network.h"
-#include "fcp/scores/score.h"
-
-namespace fcp {
-
 struct QuantileRows {
   torch::Tensor prediction;  // [N, K] doubles on the CPU, but for those of read_cuda
   torch::Tensor grid;        // [N, K · Q], ascending in each run of Q; NaN where one of the run is
@@ -37,7 +63,9 @@ struct QuantileRows {
 // Reads both outputs of a head; made once for a score.
 class QuantileReader {
  public:
-  QuantileReader(const ScoreOptions& options, std::shared_ptr<const Network> head);
+  // The outputs that are the prediction (empty: the only one) and the quantiles.
+  QuantileReader(std::shared_ptr<const Network> head, const std::string& output,
+                 const std::string& quantiles);
 
   // An Error where the grid is not a whole number of at least two quantiles for each output.
   QuantileRows read(const torch::Tensor& features) const;

@@ -13,7 +13,8 @@
 //
 //   R = ∅ at the end;   going back:   R ← set(m) ∩ R where r < m,   R ← set(m) ∪ R where m ≤ r
 //
-// Cost: 31 questions per row, 32 with negative radii. Tested by tests/scores/radius_search_test.cc.
+// Cost: 31 questions per row, 32 with negative radii. Tested by
+// tests/methods/scores/radius_search_test.cc.
 #pragma once
 
 #include <cstdint>

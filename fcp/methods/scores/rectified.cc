@@ -1,15 +1,15 @@
-#include "fcp/scores/rectified.h"
+#include "fcp/methods/scores/rectified.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/network/cut.h"
-#include "fcp/scores/least_radius.h"
-#include "fcp/scores/monotone_rows.h"
-#include "fcp/scores/outputs.h"
+#include "fcp/methods/scores/least_radius.h"
+#include "fcp/methods/scores/monotone_rows.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
 namespace {
@@ -71,14 +71,10 @@ class Rectified : public Score {
 
 }  // namespace
 
-bool rectified_by_difference(const std::string& score) {
-  return score == "cqr" || score == "feature_cqr" || score == "quantiles";
-}
-
 std::unique_ptr<Score> make_rectified(const ScoreOptions& options,
                                       std::shared_ptr<const Network> head) {
-  if (!obeys_law(options)) {
-    fail("rectified: ", options.name, " does not obey the law that rectifying relies on");
+  if (!options.obeys_law()) {
+    fail("rectified: ", options.name(), " does not obey the law that rectifying relies on");
   }
   const size_t output = output_index(*head, options.rectifier);
   NetworkOptions network;
@@ -88,7 +84,7 @@ std::unique_ptr<Score> make_rectified(const ScoreOptions& options,
   ScoreOptions inner = options;
   inner.rectifier.clear();
   return std::make_unique<Rectified>(make_score(inner, without_output(*head, output)),
-                                     std::move(rectifier), rectified_by_difference(options.name));
+                                     std::move(rectifier), options.traits().negative);
 }
 
 }  // namespace fcp

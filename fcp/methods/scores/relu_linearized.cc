@@ -1,5 +1,3 @@
-#include "fcp/scores/relu_linearized.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -9,9 +7,10 @@
 
 #include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
-#include "fcp/network/relu_rows.h"
-#include "fcp/scores/interval_ends.h"
-#include "fcp/scores/outputs.h"
+#include "fcp/methods/scores/interval_ends.h"
+#include "fcp/methods/scores/linearized.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/nn/kernels/relu_mlp/relu_rows.h"
 
 namespace fcp {
 namespace {
@@ -54,7 +53,8 @@ struct Tangents {
 
 class ReluLinearized : public Score {
  public:
-  ReluLinearized(const ScoreOptions& options, const ReluHead& head, std::unique_ptr<Score> general)
+  ReluLinearized(const LinearizedOptions& options, const ReluHead& head,
+                 std::unique_ptr<Score> general)
       : head_(head),
         rows_(make_relu_rows(head)),
         second_(make_affine_rows(head.w2, head.b2)),
@@ -185,7 +185,7 @@ class ReluLinearized : public Score {
 
 }  // namespace
 
-std::unique_ptr<Score> with_relu_linearized(const ScoreOptions& options, const Network& head,
+std::unique_ptr<Score> with_relu_linearized(const LinearizedOptions& options, const Network& head,
                                             size_t output, std::unique_ptr<Score> general) {
   if (!head.device().is_cpu()) return general;
   const std::optional<ReluHead> matched = match_relu_head(head, output);

@@ -1,5 +1,3 @@
-#include "fcp/scores/relu_nested.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,10 +9,62 @@
 #include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
 #include "fcp/bounds/relu_range.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/relu_nested_cuda.h"
+#include "fcp/methods/scores/nested.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/nn/kernels/relu_mlp/relu_range_cuda.h"
 
 namespace fcp {
+namespace {
+
+class ReluNestedCuda : public Score {
+ public:
+  ReluNestedCuda(const ReluHead& head, ReluRangeCuda range, std::unique_ptr<Score> general)
+      : head_(head), range_(std::move(range)), general_(std::move(general)) {}
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    if (!takes_rows(head_, features, truth)) return general_->score(features, truth);
+    const torch::Tensor y = truth.to(head_.w1.device(), torch::kDouble);
+    return plain_scores(range_.radii_reaching(rows_of(features), y));
+  }
+
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    if (!takes(features)) return general_->region(features, radius);
+    check_radii(radius, features.size(0), 1);
+    const torch::Tensor radii = radius.to(head_.w1.device(), torch::kDouble);
+    const torch::Tensor ends = range_.ranges_at(rows_of(features), radii);
+    return {ends[0], ends[1], ends[2], {}};
+  }
+
+ private:
+  bool takes(const torch::Tensor& features) const {
+    return takes_features(head_, features) && features.size(0) > 0;
+  }
+
+  torch::Tensor rows_of(const torch::Tensor& features) const {
+    return features.detach().to(head_.w1.device(), torch::kFloat).flatten(1);
+  }
+
+  ReluHead head_;
+  ReluRangeCuda range_;
+  std::unique_ptr<Score> general_;
+};
+
+}  // namespace
+
+std::unique_ptr<Score> with_relu_nested_cuda(const NestedOptions& options, const ReluHead& head,
+                                             std::unique_ptr<Score> general) {
+  if (!takes_relu_range_cuda(head)) return general;
+  const ReluRows rows = make_relu_rows(head);
+  const std::vector<float> scale(options.scale.begin(), options.scale.end());
+  if (!scale.empty() && scale.size() != rows.features) return general;  // which says so
+  const std::vector<float> moves =
+      unit_moves(rows, options.norm, scale.empty() ? nullptr : scale.data());
+  const double widening = options.floor * options.slope / 2;
+  return std::make_unique<ReluNestedCuda>(head, ReluRangeCuda(head, moves, widening),
+                                          std::move(general));
+}
+
 namespace {
 
 constexpr double kBoundless = std::numeric_limits<double>::infinity();
@@ -31,7 +81,7 @@ float radius_at_most(double radius) {
 
 class ReluNested : public Score {
  public:
-  ReluNested(const ScoreOptions& options, const ReluHead& head, std::unique_ptr<Score> general)
+  ReluNested(const NestedOptions& options, const ReluHead& head, std::unique_ptr<Score> general)
       : head_(head),
         rows_(make_relu_rows(head)),
         widening_(options.floor * options.slope / 2),
@@ -120,7 +170,7 @@ class ReluNested : public Score {
 
 }  // namespace
 
-std::unique_ptr<Score> with_relu_nested(const ScoreOptions& options, const Network& head,
+std::unique_ptr<Score> with_relu_nested(const NestedOptions& options, const Network& head,
                                         size_t output, std::unique_ptr<Score> general) {
   if (options.bound.method != BoundMethod::kIbp || options.bound.outward) return general;
   const std::optional<ReluHead> matched = match_relu_head(head, output);

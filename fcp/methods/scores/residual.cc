@@ -1,4 +1,4 @@
-#include "fcp/scores/residual.h"
+#include "fcp/methods/scores/residual.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,11 +7,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/lanes.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/scores/interval_ends.h"
-#include "fcp/scores/number_column.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/pixels.h"
+#include "fcp/methods/scores/interval_ends.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/methods/scores/pixels.h"
+#include "fcp/methods/typed_options.h"
+#include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
 namespace {
@@ -158,13 +158,20 @@ class Residual : public Score {
 
 }  // namespace
 
-std::unique_ptr<Score> make_residual(const ScoreOptions& options,
-                                     std::shared_ptr<const Network> head) {
-  const size_t output = output_index(*head, options.output);
+std::vector<Option> ResidualOptions::rows() {
+  return {
+      score_option(field::normalize, {.name = "normalize",
+                                      .help = "The output that estimates the spread of the answer",
+                                      .after = "output"})};
+}
+
+std::unique_ptr<Score> make_score(const ResidualOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head) {
+  const size_t output = output_index(*head, shared.output);
   std::optional<size_t> spread;
   if (!options.normalize.empty()) spread = output_index(*head, options.normalize);
   return std::make_unique<Residual>(std::move(head), output, spread,
-                                    pixel_share(options.pixels, options.name));
+                                    pixel_share(shared.pixels, ResidualOptions::kName));
 }
 
 }  // namespace fcp

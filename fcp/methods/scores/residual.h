@@ -8,16 +8,25 @@
 // are rounded up and ends inwards (interval_ends.h), and with a σ the score is the least radius
 // whose region holds y, so that the law is exact to the last bit.
 // Cost: one forward. Reference: Papadopoulos et al., 2002; the paper's Algorithm 1.
-// Tested by tests/scores/law_test.cc and residual_test.cc.
+// Tested by tests/methods/scores/law_test.cc and residual_test.cc.
 #pragma once
 
 #include <memory>
 
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/score.h"
 
 namespace fcp {
 
-std::unique_ptr<Score> make_residual(const ScoreOptions& options,
-                                     std::shared_ptr<const Network> head);
+struct ResidualOptions {
+  static constexpr char kName[] = "residual";
+
+  std::string normalize{};  // the output that says the spread of y; empty: none
+
+  static std::vector<Option> rows();
+  bool operator==(const ResidualOptions&) const = default;
+};
+
+std::unique_ptr<Score> make_score(const ResidualOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head);
 
 }  // namespace fcp

@@ -1,9 +1,19 @@
-#include "fcp/scores/region_measures.h"
+#include "fcp/methods/scores/score.h"
 
 #include <algorithm>
 #include <limits>
 
+#include "fcp/nn/runtime/batch_free.h"
+
 namespace fcp {
+
+std::vector<Regions> Score::regions(const torch::Tensor& features,
+                                    std::span<const torch::Tensor> radii) const {
+  const RunOnce once;
+  std::vector<Regions> found;
+  for (const torch::Tensor& radius : radii) found.push_back(region(features, radius));
+  return found;
+}
 
 torch::Tensor region_lengths(const Regions& regions) {
   if (!regions.parts.defined()) return (regions.upper - regions.lower).clamp_min(0);

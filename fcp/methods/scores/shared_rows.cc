@@ -1,4 +1,4 @@
-#include "fcp/scores/shared_rows.h"
+#include "fcp/methods/scores/shared_rows.h"
 
 #include <algorithm>
 #include <functional>
@@ -9,7 +9,7 @@
 
 #include "fcp/base/infinity.h"
 #include "fcp/base/memory.h"
-#include "fcp/network/parallel_alone.h"
+#include "fcp/nn/runtime/parallel_alone.h"
 
 namespace fcp {
 namespace {
@@ -86,6 +86,22 @@ class SharedRows : public Score {
       parts[share] = score_->region(features.narrow(0, first, rows), radius.narrow(0, first, rows));
     });
     return joined(std::move(parts));
+  }
+
+  std::vector<Regions> regions(const torch::Tensor& features,
+                               std::span<const torch::Tensor> radii) const override {
+    const size_t shares = shares_of(features);
+    if (shares < 2) return score_->regions(features, radii);
+    std::vector<std::vector<Regions>> parts(radii.size(), std::vector<Regions>(shares));
+    on_shares(features.size(0), shares, [&](size_t share, int64_t first, int64_t rows) {
+      std::vector<torch::Tensor> own;
+      for (const torch::Tensor& radius : radii) own.push_back(radius.narrow(0, first, rows));
+      std::vector<Regions> found = score_->regions(features.narrow(0, first, rows), own);
+      for (size_t i = 0; i < found.size(); ++i) parts[i][share] = std::move(found[i]);
+    });
+    std::vector<Regions> all;
+    for (std::vector<Regions>& part : parts) all.push_back(joined(std::move(part)));
+    return all;
   }
 
  private:

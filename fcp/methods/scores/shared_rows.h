@@ -4,12 +4,12 @@
 // row do not depend on the rows beside it.
 //
 // On the CPU, from some dozens of rows on; otherwise the score runs as it is.
-// Tested by tests/scores/shared_rows_test.cc.
+// Tested by tests/methods/scores/shared_rows_test.cc.
 #pragma once
 
 #include <memory>
 
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/score.h"
 
 namespace fcp {
 

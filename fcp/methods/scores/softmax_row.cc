@@ -1,4 +1,4 @@
-#include "fcp/scores/softmax_row.h"
+#include "fcp/methods/scores/softmax_row.h"
 
 #include <cmath>
 #include <cstddef>

@@ -5,7 +5,8 @@
 // Three passes over the row, in vectors: the largest logit, the exponentials with their sum, the
 // quotients. A number goes through the same operations wherever it stands; the sum is taken in an
 // order that the number of logits and the processor's instructions decide. Shares below 1e-307 of
-// the largest are 0. Cost: about 1.5 ns per logit. Tested by tests/scores/softmax_row_test.cc.
+// the largest are 0. Cost: about 1.5 ns per logit. Tested by
+// tests/methods/scores/softmax_row_test.cc.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,13 @@
-#include "fcp/scores/spread.h"
+#include "fcp/methods/scores/spread.h"
 
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/scores/head_outputs.h"
-#include "fcp/scores/monotone_cuda.h"
-#include "fcp/scores/monotone_rows.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/monotone_cuda.h"
+#include "fcp/methods/scores/monotone_rows.h"
+#include "fcp/methods/typed_options.h"
+#include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
 namespace {
@@ -40,10 +41,10 @@ struct SpreadRows {
 
 class Spread : public Score {
  public:
-  Spread(const ScoreOptions& options, std::shared_ptr<const Network> head)
+  Spread(std::shared_ptr<const Network> head, const std::string& output, const std::string& spread)
       : head_(std::move(head)),
-        output_(output_index(*head_, options.output)),
-        spread_(output_index(*head_, spread_output(options))) {}
+        output_(output_index(*head_, output)),
+        spread_(output_index(*head_, spread)) {}
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
@@ -81,9 +82,21 @@ class Spread : public Score {
 
 }  // namespace
 
-std::unique_ptr<Score> make_spread(const ScoreOptions& options,
-                                   std::shared_ptr<const Network> head) {
-  return std::make_unique<Spread>(options, std::move(head));
+std::vector<std::string> SpreadOptions::learned_outputs() const {
+  return {spread.empty() ? kSpreadOutput : spread};
+}
+
+std::vector<Option> SpreadOptions::rows() {
+  return {score_option(field::spread, {.name = "spread",
+                                       .help = "The output that is the spread; by default the one "
+                                               "that fcp learned",
+                                       .storage = OptionStorage::kSet,
+                                       .after = "asymmetric"})};
+}
+
+std::unique_ptr<Score> make_score(const SpreadOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head) {
+  return std::make_unique<Spread>(std::move(head), shared.output, options.learned_outputs()[0]);
 }
 
 }  // namespace fcp

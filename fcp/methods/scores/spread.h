@@ -9,16 +9,26 @@
 // is the least radius whose interval holds y, in the interval's own arithmetic: the law is exact.
 // Cost: one forward. Reference: locally weighted conformal prediction, Lei et al., 2018, section
 // 5.2; the spread is learned in feature space from residuals that the network was not fitted to.
-// Tested by tests/scores/law_test.cc, coverage_test.cc and spread_test.cc.
+// Tested by tests/methods/scores/law_test.cc, coverage_test.cc and spread_test.cc.
 #pragma once
 
 #include <memory>
 
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/score.h"
 
 namespace fcp {
 
-std::unique_ptr<Score> make_spread(const ScoreOptions& options,
-                                   std::shared_ptr<const Network> head);
+struct SpreadOptions {
+  static constexpr char kName[] = "spread";
+
+  std::string spread{};  // the output that is σ; empty: the reserved one
+
+  static std::vector<Option> rows();
+  std::vector<std::string> learned_outputs() const;
+  bool operator==(const SpreadOptions&) const = default;
+};
+
+std::unique_ptr<Score> make_score(const SpreadOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head);
 
 }  // namespace fcp

@@ -1,13 +1,13 @@
-#include "fcp/scores/surrogate.h"
+#include "fcp/methods/scores/surrogate.h"
 
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/scores/outputs.h"
-#include "fcp/scores/search_norm.h"
+#include "fcp/methods/scores/outputs.h"
+#include "fcp/methods/typed_options.h"
+#include "fcp/nn/runtime/batch_free.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
@@ -15,10 +15,11 @@ namespace {
 
 class Surrogate : public Score {
  public:
-  Surrogate(const ScoreOptions& options, std::shared_ptr<const Network> head)
+  Surrogate(const SurrogateOptions& options, std::shared_ptr<const Network> head,
+            const std::string& output)
       : head_(std::move(head)),
         bounds_(make_bounds(head_, options.bound)),
-        output_(output_index(*head_, options.output)),
+        output_(output_index(*head_, output)),
         norm_(options.norm),
         steps_(options.steps),
         search_(
@@ -54,9 +55,17 @@ class Surrogate : public Score {
 
 }  // namespace
 
-std::unique_ptr<Score> make_surrogate(const ScoreOptions& options,
-                                      std::shared_ptr<const Network> head) {
-  return std::make_unique<Surrogate>(options, std::move(head));
+std::vector<Option> SurrogateOptions::rows() {
+  return {score_option(field::loss_weights,
+                       {.name = "loss_weights",
+                        .help = "Weights of the squared error, one for each output",
+                        .most = kAnyNumber,
+                        .after = "paper"})};
+}
+
+std::unique_ptr<Score> make_score(const SurrogateOptions& options, const SharedOptions& shared,
+                                  std::shared_ptr<const Network> head) {
+  return std::make_unique<Surrogate>(options, std::move(head), shared.output);
 }
 
 }  // namespace fcp

@@ -1,4 +1,4 @@
-#include "fcp/network/batch_axis.h"
+#include "fcp/nn/graph/batch_axis.h"
 
 #include <algorithm>
 #include <cctype>
@@ -10,8 +10,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/network.h"
-#include "fcp/network/zero_inputs.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/runtime/zero_inputs.h"
 
 namespace fcp {
 namespace {

@@ -8,10 +8,10 @@
 //
 // Every other network comes back as it is. Which axis an output has its rows in is found by running
 // rows of zeros, where the file fixes all dimensions but that of the rows.
-// Tested by tests/network/batch_axis_test.cc.
+// Tested by tests/nn/graph/batch_axis_test.cc.
 #pragma once
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

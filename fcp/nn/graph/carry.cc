@@ -1,4 +1,4 @@
-#include "fcp/network/carry.h"
+#include "fcp/nn/graph/carry.h"
 
 #include <algorithm>
 #include <map>
@@ -8,27 +8,26 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
-#include "fcp/network/ops/types.h"
-#include "fcp/network/tensor_types.h"
-#include "fcp/network/zero_inputs.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/tensor_types.h"
+#include "fcp/nn/ops/types.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/runtime/zero_inputs.h"
 
 namespace fcp {
 namespace {
 
 constexpr char kCarriedPrefix[] = "fcp.carried/";
-using TensorNames = std::set<std::string>;
+using NameSet = std::set<std::string>;
 
-bool reads_any(const Node& node, const TensorNames& names) {
+bool reads_any(const Node& node, const NameSet& names) {
   return std::any_of(node.inputs.begin(), node.inputs.end(),
                      [&](const std::string& name) { return names.contains(name); });
 }
 
 // What depends on the tensor's numbers, the tensor itself among it.
-TensorNames downstream_of(const Graph& graph, const std::string& tensor,
-                          const TensorNames& flowing) {
-  TensorNames found = {tensor};
+NameSet downstream_of(const Graph& graph, const std::string& tensor, const NameSet& flowing) {
+  NameSet found = {tensor};
   for (const Node& node : graph.nodes) {
     if (!reads_any(node, found)) continue;
     for (const std::string& output : node.outputs) {
@@ -39,9 +38,9 @@ TensorNames downstream_of(const Graph& graph, const std::string& tensor,
 }
 
 // What depends on learned weights and an input.
-TensorNames learned_tensors(const Graph& graph, const TensorNames& flowing) {
+NameSet learned_tensors(const Graph& graph, const NameSet& flowing) {
   const std::vector<bool> layers = layer_marks(graph);
-  TensorNames learned;
+  NameSet learned;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     const bool norm = node.op.ends_with("Normalization");
@@ -58,13 +57,12 @@ TensorNames learned_tensors(const Graph& graph, const TensorNames& flowing) {
 
 // Real numbers of the inputs, and what is computed from them without becoming a flag or an integer
 // on the way.
-TensorNames real_tensors(const Graph& graph,
-                         const std::map<std::string, torch::ScalarType>& types) {
+NameSet real_tensors(const Graph& graph, const std::map<std::string, torch::ScalarType>& types) {
   const auto is_real = [&](const std::string& name) {
     const auto found = types.find(name);
     return found == types.end() || torch::isFloatingType(found->second);
   };
-  TensorNames real;
+  NameSet real;
   for (const TensorInfo& input : graph.inputs) {
     if (is_real(input.name)) real.insert(input.name);
   }
@@ -85,12 +83,12 @@ bool is_index(const Node& node, size_t input) {
 // What nodes behind the feature read beside it; nothing where some of it cannot be carried.
 std::optional<std::vector<std::string>> passing_tensors(const Graph& graph,
                                                         const std::string& feature) {
-  const TensorNames flowing = flowing_tensors(graph);
-  const TensorNames behind = downstream_of(graph, feature, flowing);
-  const TensorNames learned = learned_tensors(graph, flowing);
+  const NameSet flowing = flowing_tensors(graph);
+  const NameSet behind = downstream_of(graph, feature, flowing);
+  const NameSet learned = learned_tensors(graph, flowing);
   const std::map<std::string, torch::ScalarType> types = tensor_types(graph);
-  const TensorNames real = real_tensors(graph, types);
-  TensorNames passing;
+  const NameSet real = real_tensors(graph, types);
+  NameSet passing;
   for (const Node& node : graph.nodes) {
     if (!reads_any(node, behind) || !flowing.contains(node.outputs[0])) continue;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -201,7 +199,7 @@ std::optional<CarriedCut> carry_past_cut(const Graph& network, const Graph& part
   if (!has_rows(once, twice) || !once[0].is_floating_point()) return std::nullopt;
 
   CarriedCut carried{network, "", {}};
-  const TensorNames behind = downstream_of(network, feature, flowing_tensors(network));
+  const NameSet behind = downstream_of(network, feature, flowing_tensors(network));
   JointTensor joint(carried.network, feature);
   std::map<std::string, std::string> renamed;
   for (size_t i = 0; i < names.size(); ++i) renamed[names[i]] = joint.add(names[i], once[i], i > 0);

@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "fcp/network/graph.h"
-#include "fcp/network/op.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

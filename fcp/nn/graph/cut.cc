@@ -1,4 +1,4 @@
-#include "fcp/network/cut.h"
+#include "fcp/nn/graph/cut.h"
 
 #include <algorithm>
 #include <charconv>
@@ -9,10 +9,10 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/network.h"
-#include "fcp/network/tensor_memory.h"
-#include "fcp/network/tensor_types.h"
-#include "fcp/network/zero_inputs.h"
+#include "fcp/nn/graph/tensor_types.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/runtime/tensor_memory.h"
+#include "fcp/nn/runtime/zero_inputs.h"
 
 namespace fcp {
 namespace {

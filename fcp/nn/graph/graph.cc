@@ -1,4 +1,4 @@
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 #include <algorithm>
 #include <deque>

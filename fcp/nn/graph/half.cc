@@ -1,4 +1,4 @@
-#include "fcp/network/half.h"
+#include "fcp/nn/graph/half.h"
 
 #include <memory>
 #include <set>

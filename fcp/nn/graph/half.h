@@ -2,7 +2,7 @@
 // inspect() widen theirs. And networks in double precision, to see what rounding does.
 #pragma once
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/inline_if.h"
+#include "fcp/nn/graph/inline_if.h"
 
 #include <map>
 #include <utility>

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "fcp/network/onnx_types.h"
+#include "fcp/nn/graph/onnx_types.h"
 
 namespace fcp {
 
@@ -18,7 +18,7 @@ using KnownTruth =
 
 // Replaces every If from the first on, those inside a chosen branch too; an If whose condition is
 // not known stays. Tensors inside a branch get names of their own.
-// Tested by tests/network/onnx_test.cc.
+// Tested by tests/nn/graph/onnx_test.cc.
 void inline_if(onnx::GraphProto& graph, const std::string& file, const KnownTruth& truth);
 
 // Gives the tensors that a node reads and makes other names, in the graphs inside it too.

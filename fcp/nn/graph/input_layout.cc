@@ -1,4 +1,4 @@
-#include "fcp/network/input_layout.h"
+#include "fcp/nn/graph/input_layout.h"
 
 #include <algorithm>
 #include <set>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/types.h"
+#include "fcp/nn/ops/types.h"
 
 namespace fcp {
 namespace {

@@ -9,7 +9,7 @@
 // float32 otherwise, so that every number reaches its input exactly. Files have the network's own
 // inputs: pack_inputs is applied when a calibrated file is read, unpack_inputs when one is written.
 //
-// Tested by tests/network/input_layout_test.cc.
+// Tested by tests/nn/graph/input_layout_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

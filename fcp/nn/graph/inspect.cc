@@ -1,16 +1,16 @@
-#include "fcp/network/inspect.h"
+#include "fcp/nn/graph/inspect.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/bound_support.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/half.h"
-#include "fcp/network/network.h"
-#include "fcp/network/rows_first.h"
-#include "fcp/network/simplify.h"
-#include "fcp/network/tensor_memory.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/half.h"
+#include "fcp/nn/graph/rows_first.h"
+#include "fcp/nn/graph/simplify.h"
+#include "fcp/nn/runtime/bound_support.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/runtime/tensor_memory.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/network/inspect_text.h"
+#include "fcp/nn/graph/inspect_text.h"
 
 #include <cstdio>
 #include <iterator>

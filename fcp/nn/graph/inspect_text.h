@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "fcp/network/inspect.h"
+#include "fcp/nn/graph/inspect.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/lifted_graph.h"
+#include "fcp/nn/graph/lifted_graph.h"
 
 #include "fcp/base/error.h"
 

@@ -1,4 +1,4 @@
-#include "fcp/network/lower_attention.h"
+#include "fcp/nn/graph/lower_attention.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,14 +9,14 @@
 // Assumes that nobody reads the operator's other outputs, that no keys come from the past, and that
 // the mask, where there is one, is a constant that leaves every query a key. What does not fit
 // stays as it is, and has no bounds.
-// Tested by tests/network/lower_attention_test.cc and tests/bounds/transformer_test.cc.
+// Tested by tests/nn/graph/lower_attention_test.cc and tests/bounds/transformer_test.cc.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/missing_values.h"
+#include "fcp/nn/graph/missing_values.h"
 
 #include <algorithm>
 #include <map>
@@ -9,10 +9,10 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/bound_support.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
-#include "fcp/network/tensor_memory.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/bound_support.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/runtime/tensor_memory.h"
 
 namespace fcp {
 namespace {

@@ -8,14 +8,14 @@
 // columns may be missing.
 //
 // Cost: one run of the part of the network before anything is computed, on one row.
-// Tested by tests/network/missing_values_test.cc.
+// Tested by tests/nn/graph/missing_values_test.cc.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/narrow_tensors.h"
+#include "fcp/nn/graph/narrow_tensors.h"
 
 #include <map>
 #include <set>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/types.h"
+#include "fcp/nn/ops/types.h"
 
 namespace fcp {
 namespace {

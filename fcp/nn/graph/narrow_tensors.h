@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <string>
 
-#include "fcp/network/onnx_types.h"
+#include "fcp/nn/graph/onnx_types.h"
 
 namespace fcp {
 
 // Also tells QuantizeLinear and CastLike by an attribute the narrow type that they took from an
 // input. An Error names a node that computes with narrow numbers. Graphs inside nodes are treated
-// alike. Tested by tests/network/onnx_test.cc.
+// alike. Tested by tests/nn/graph/onnx_test.cc.
 void cast_narrow_tensors(onnx::GraphProto& graph, int64_t opset, const std::string& file);
 
 }  // namespace fcp

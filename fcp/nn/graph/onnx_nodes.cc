@@ -1,4 +1,4 @@
-#include "fcp/network/onnx_nodes.h"
+#include "fcp/nn/graph/onnx_nodes.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/onnx_tensor.h"
+#include "fcp/nn/graph/onnx_tensor.h"
 
 namespace fcp {
 namespace {

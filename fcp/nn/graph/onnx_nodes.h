@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "fcp/network/graph.h"
-#include "fcp/network/onnx_types.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/nn/graph/onnx_types.h"
 
 namespace fcp {
 

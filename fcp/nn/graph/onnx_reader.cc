@@ -1,4 +1,4 @@
-#include "fcp/network/onnx_reader.h"
+#include "fcp/nn/graph/onnx_reader.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,13 +12,13 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/inline_if.h"
-#include "fcp/network/narrow_tensors.h"
-#include "fcp/network/onnx_nodes.h"
-#include "fcp/network/onnx_tensor.h"
-#include "fcp/network/ops/ml/text_inputs.h"
-#include "fcp/network/static_sequences.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/inline_if.h"
+#include "fcp/nn/graph/narrow_tensors.h"
+#include "fcp/nn/graph/onnx_nodes.h"
+#include "fcp/nn/graph/onnx_tensor.h"
+#include "fcp/nn/graph/static_sequences.h"
+#include "fcp/nn/ops/ml/text_inputs.h"
 
 namespace fcp {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

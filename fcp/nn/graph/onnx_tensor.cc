@@ -1,4 +1,4 @@
-#include "fcp/network/onnx_tensor.h"
+#include "fcp/nn/graph/onnx_tensor.h"
 
 #include <bit>
 #include <cerrno>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/types.h"
+#include "fcp/nn/ops/types.h"
 
 namespace fcp {
 namespace {

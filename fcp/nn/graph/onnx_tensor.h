@@ -5,7 +5,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/onnx_types.h"
+#include "fcp/nn/graph/onnx_types.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/onnx_writer.h"
 
 #include <cstddef>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
-#include "fcp/network/onnx_tensor.h"
+#include "fcp/nn/graph/onnx_tensor.h"
 
 namespace fcp {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

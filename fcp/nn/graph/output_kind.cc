@@ -1,11 +1,11 @@
-#include "fcp/network/output_kind.h"
+#include "fcp/nn/graph/output_kind.h"
 
 #include <map>
 #include <set>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/cut.h"
+#include "fcp/nn/graph/cut.h"
 
 namespace fcp {
 namespace {

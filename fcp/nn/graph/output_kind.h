@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

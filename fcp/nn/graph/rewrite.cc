@@ -1,10 +1,10 @@
-#include "fcp/network/rewrite.h"
+#include "fcp/nn/graph/rewrite.h"
 
 #include <map>
 #include <optional>
 #include <string>
 
-#include "fcp/network/simplify.h"
+#include "fcp/nn/graph/simplify.h"
 
 namespace fcp {
 namespace {

@@ -2,7 +2,7 @@
 // bounds and its kernel are found again.
 #pragma once
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 
@@ -11,7 +11,7 @@ namespace fcp {
 // half a unit of single precision: ln(1 + eᵗ) − t < e⁻ᵗ.
 //
 // Assumes that constants are folded. Cost: linear in the nodes.
-// Tested by tests/network/rewrite_test.cc.
+// Tested by tests/nn/graph/rewrite_test.cc.
 void rewrite(Graph& graph);
 
 }  // namespace fcp

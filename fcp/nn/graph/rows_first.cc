@@ -1,4 +1,4 @@
-#include "fcp/network/rows_first.h"
+#include "fcp/nn/graph/rows_first.h"
 
 #include <algorithm>
 #include <map>
@@ -10,8 +10,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/bound_support.h"
-#include "fcp/network/lifted_graph.h"
+#include "fcp/nn/graph/lifted_graph.h"
+#include "fcp/nn/runtime/bound_support.h"
 
 namespace fcp {
 namespace {

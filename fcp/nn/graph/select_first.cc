@@ -1,4 +1,4 @@
-#include "fcp/network/select_first.h"
+#include "fcp/nn/graph/select_first.h"
 
 #include <algorithm>
 #include <map>
@@ -10,10 +10,10 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
-#include "fcp/network/op.h"
-#include "fcp/network/zero_inputs.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/ops/op.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/runtime/zero_inputs.h"
 
 namespace fcp {
 namespace {

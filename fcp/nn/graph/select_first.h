@@ -8,10 +8,10 @@
 //
 // Assumes a Gather of a Flatten, or a GatherND, of a MatMul with a constant matrix and perhaps a
 // constant Add, and that the file tells all dimensions but the rows. Cost: one run of the layer's
-// input, where there is such a pattern. Tested by tests/network/select_first_test.cc.
+// input, where there is such a pattern. Tested by tests/nn/graph/select_first_test.cc.
 #pragma once
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

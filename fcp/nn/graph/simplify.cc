@@ -1,4 +1,4 @@
-#include "fcp/network/simplify.h"
+#include "fcp/nn/graph/simplify.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,9 +6,9 @@
 #include <set>
 
 #include "fcp/base/error.h"
-#include "fcp/network/op.h"
-#include "fcp/network/ops/types.h"
-#include "fcp/network/tensor_memory.h"
+#include "fcp/nn/ops/op.h"
+#include "fcp/nn/ops/types.h"
+#include "fcp/nn/runtime/tensor_memory.h"
 
 namespace fcp {
 namespace {

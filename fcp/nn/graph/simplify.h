@@ -1,7 +1,7 @@
 // Rewrites of a graph that keep its meaning and make it cheaper to run.
 #pragma once
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

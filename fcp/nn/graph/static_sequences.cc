@@ -1,4 +1,4 @@
-#include "fcp/network/static_sequences.h"
+#include "fcp/nn/graph/static_sequences.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/inline_if.h"
+#include "fcp/nn/graph/inline_if.h"
 
 namespace fcp {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/onnx_types.h"
+#include "fcp/nn/graph/onnx_types.h"
 
 namespace fcp {
 
@@ -20,7 +20,7 @@ using KnownValue = std::function<std::optional<torch::Tensor>(const onnx::GraphP
                                                               const std::string&, int end)>;
 
 // An Error names the node where a length or a place is not known.
-// Tested by tests/network/onnx_test.cc.
+// Tested by tests/nn/graph/onnx_test.cc.
 void resolve_sequences(onnx::GraphProto& graph, int64_t opset, const std::string& file,
                        const KnownValue& known);
 

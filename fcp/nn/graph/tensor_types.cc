@@ -1,9 +1,9 @@
-#include "fcp/network/tensor_types.h"
+#include "fcp/nn/graph/tensor_types.h"
 
 #include <optional>
 #include <set>
 
-#include "fcp/network/ops/types.h"
+#include "fcp/nn/ops/types.h"
 
 namespace fcp {
 namespace {

@@ -1,13 +1,13 @@
 // Activations that bend, after the ONNX operator definitions; the formula stands beside each. Those
 // made of straight lines are in hinges.cc.
-// Tested by tests/network/ops_activations_test.cc.
+// Tested by tests/nn/ops/activations_test.cc.
 #include <cmath>
 #include <string>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -1,5 +1,5 @@
 // Arithmetic on tensors that broadcast against each other by numpy's rule.
-// Tested by tests/network/ops_arithmetic_test.cc.
+// Tested by tests/nn/ops/arithmetic_test.cc.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/open_ends.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/open_ends.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 namespace {

@@ -6,16 +6,16 @@
 // Gradients flow. Bounds go through an Attention taken apart (lower_attention.h), and through a
 // rotation, by constant angles, as it is: every number is a sum of two products.
 // Cost: 4 · N · heads · T_q · T_k · size. Reference: ONNX operator specification, versions 23 and
-// 24. Tested by tests/network/ops_attention_test.cc.
+// 24. Tested by tests/nn/ops/attention_test.cc.
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/index.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/index.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -2,13 +2,13 @@
 // BitShift is defined for unsigned numbers alone; those of 16 and 32 bits are held in int32 and
 // int64 (types.h), so that its result is cut to the bits of the type.
 // Cost: linear. Reference: ONNX operator specification, Bitwise… 18, BitShift 11.
-// Tested by tests/network/ops_arithmetic_test.cc.
+// Tested by tests/nn/ops/arithmetic_test.cc.
 #include <string>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

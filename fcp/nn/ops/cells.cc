@@ -1,4 +1,4 @@
-#include "fcp/network/ops/cells.h"
+#include "fcp/nn/ops/cells.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,7 +1,7 @@
-#include "fcp/network/ops/checks.h"
+#include "fcp/nn/ops/checks.h"
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 

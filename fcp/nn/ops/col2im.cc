@@ -5,14 +5,14 @@
 //
 // Gradients flow. Affine in the input; what lies in the padding is dropped.
 // Cost: linear in the input. Reference: ONNX operator specification, Col2Im 18.
-// Tested by tests/network/ops_pooling_test.cc.
+// Tested by tests/nn/ops/pooling_test.cc.
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/ops/window.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/ops/window.h"
 
 namespace fcp {
 namespace {

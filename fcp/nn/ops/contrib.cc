@@ -4,7 +4,7 @@
 //
 // Gradients flow; of bounds only Gelu's are known.
 // Cost: that of the operators they stand for. Reference: ONNX Runtime, docs/ContribOperators.md.
-// Tested by tests/network/ops_contrib_test.cc and tests/parity/ml_cases_test.cc.
+// Tested by tests/nn/ops/contrib_test.cc and tests/parity/ml_cases_test.cc.
 #include <functional>
 #include <limits>
 #include <map>
@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/index.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/index.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

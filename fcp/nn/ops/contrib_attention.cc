@@ -7,15 +7,15 @@
 // is added as it is. Without a past, and with all heads of one size.
 // Gradients flow; there are no bounds.
 // Cost: 4 · N · T² · D beside the products. Reference: ONNX Runtime, docs/ContribOperators.md.
-// Tested by tests/network/ops_contrib_test.cc and tests/parity/ml_cases_test.cc.
+// Tested by tests/nn/ops/contrib_test.cc and tests/parity/ml_cases_test.cc.
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -10,7 +10,7 @@
 // Assumes nothing about shapes: a state may change its shape from trip to trip. There are no
 // gradients and no bounds, so these operators belong before a cut.
 // Cost: that of the graph, times the trips. Reference: ONNX operator specification (If 1, Loop 1,
-// Scan 9). Tested by tests/network/control_flow_test.cc.
+// Scan 9). Tested by tests/nn/ops/control_flow_test.cc.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -21,11 +21,11 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/memory.h"
-#include "fcp/network/network.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/tensor_memory.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/runtime/tensor_memory.h"
 
 namespace fcp {
 namespace {

@@ -4,25 +4,25 @@
 // the rest is padded before.
 //
 // Cost: 2 · outputs · kernel · channels of the input.
-// Reference: ONNX operator specification. Tested by tests/network/ops_linear_test.cc.
+// Reference: ONNX operator specification. Tested by tests/nn/ops/linear_test.cc.
 #include <algorithm>
 #include <utility>
 
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/channel_sums.h"
-#include "fcp/network/channel_windows.h"
-#include "fcp/network/conv_back_cuda.h"
-#include "fcp/network/dense_conv.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/line_rows.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/convolution.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/window.h"
-#include "fcp/network/own_conv.h"
-#include "fcp/network/slope_of.h"
+#include "fcp/nn/kernels/cpu/channel_sums.h"
+#include "fcp/nn/kernels/cpu/channel_windows.h"
+#include "fcp/nn/kernels/cpu/dense_conv.h"
+#include "fcp/nn/kernels/cpu/line_rows.h"
+#include "fcp/nn/kernels/cpu/own_conv.h"
+#include "fcp/nn/kernels/cpu/slope_of.h"
+#include "fcp/nn/kernels/cuda/conv_back_cuda.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/convolution.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/window.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 namespace {

@@ -3,17 +3,17 @@
 // common part goes to it and the rest is cropped after.
 //
 // Cost: 2 · inputs · kernel · channels of the output.
-// Reference: ONNX operator specification. Tested by tests/network/ops_linear_test.cc.
+// Reference: ONNX operator specification. Tested by tests/nn/ops/linear_test.cc.
 #include <algorithm>
 #include <vector>
 
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/convolution.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/window.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/convolution.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/window.h"
 
 namespace fcp {
 namespace {

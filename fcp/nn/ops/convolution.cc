@@ -1,8 +1,8 @@
-#include "fcp/network/ops/convolution.h"
+#include "fcp/nn/ops/convolution.h"
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 

@@ -1,12 +1,12 @@
 // What Conv and ConvTranspose have in common: checks, and what bounds need to know. Tested by
-// tests/network/ops_linear_test.cc.
+// tests/nn/ops/linear_test.cc.
 #pragma once
 
 #include <vector>
 
 #include <torch/types.h>
 
-#include "fcp/network/op.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

@@ -5,17 +5,17 @@
 //
 // Gradients flow; no bounds. Cost: 4 reads per tap, channel and output pixel, and the convolution.
 // Reference: ONNX operator specification, DeformConv 19 and 22. Tested by
-// tests/network/ops_linear_test.cc.
+// tests/nn/ops/linear_test.cc.
 #include <vector>
 
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/convolution.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/ops/window.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/convolution.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/ops/window.h"
 
 namespace fcp {
 namespace {

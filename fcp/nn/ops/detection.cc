@@ -7,7 +7,7 @@
 //
 // No gradient, no bounds. Cost: samples, and boxes² for each class. Reference: ONNX operator
 // specification, RoiAlign 10 to 22, NonMaxSuppression 10 and 11; ONNX Runtime for the largest.
-// Tested by tests/network/ops_detection_test.cc.
+// Tested by tests/nn/ops/detection_test.cc.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/index.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/index.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -1,10 +1,10 @@
 // Dropout, after the ONNX operator definition.
-// Tested by tests/network/ops_activations_test.cc.
+// Tested by tests/nn/ops/activations_test.cc.
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

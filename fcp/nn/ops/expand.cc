@@ -1,14 +1,14 @@
 // Operators that make a larger tensor of a smaller one, or one out of nothing.
-// Tested by tests/network/ops_shape_test.cc.
+// Tested by tests/nn/ops/shape_test.cc.
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 namespace {

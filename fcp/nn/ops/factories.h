@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "fcp/network/op.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

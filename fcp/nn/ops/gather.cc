@@ -1,14 +1,14 @@
 // Picking elements and slices by index tensors: GatherElements and GatherND. Indices may count from
 // the end. With constant indices the outputs are the inputs' own numbers: every bound goes through.
 // Cost: linear in the output. Reference: ONNX operator specification.
-// Tested by tests/network/ops_index_test.cc.
+// Tested by tests/nn/ops/index_test.cc.
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/index.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/index.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

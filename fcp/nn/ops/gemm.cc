@@ -1,18 +1,18 @@
 // Matrix products: Gemm, Y = α·A'·B' + β·C, and MatMul with numpy's rules for ranks and batches.
 // A matrix on the right multiplies row by row (row_product.h), stacks of matrices one by one
 // (stack_product.h), so that a row's bits do not depend on its batch. Cost: 2·M·K·N.
-// Reference: ONNX operator specification. Tested by tests/network/ops_linear_test.cc.
+// Reference: ONNX operator specification. Tested by tests/nn/ops/linear_test.cc.
 #include <algorithm>
 
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/open_ends.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/row_product.h"
-#include "fcp/network/stack_product.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/kernels/cpu/stack_product.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/open_ends.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -1,14 +1,14 @@
 // Tensors made from few numbers: Range, EyeLike, OneHot, and Size and NonZero, which count and
 // find. Cost: linear in the output. Reference: ONNX operator specification. Tested by
-// tests/network/ops_index_test.cc.
+// tests/nn/ops/index_test.cc.
 #include <cmath>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/ops/types.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/ops/types.h"
 
 namespace fcp {
 namespace {

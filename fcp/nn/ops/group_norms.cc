@@ -2,16 +2,16 @@
 // RMSNormalization (no mean: x / √(mean x² + ε) · scale) and LRN (each number divided by a power of
 // the squares of its neighbouring channels). Assumes inference. Cost: linear in the input.
 // Reference: ONNX operator specification, versions 18, 21 and 23.
-// Tested by tests/network/ops_normalization_test.cc.
+// Tested by tests/nn/ops/normalization_test.cc.
 #include <vector>
 
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/normalization.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/normalization.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -1,5 +1,5 @@
 // Activations made of straight lines, after the ONNX operator definitions; the formula stands
-// beside each. Tested by tests/network/ops_activations_test.cc.
+// beside each. Tested by tests/nn/ops/activations_test.cc.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 namespace {

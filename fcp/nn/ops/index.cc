@@ -1,8 +1,8 @@
-#include "fcp/network/ops/index.h"
+#include "fcp/nn/ops/index.h"
 
 #include "fcp/base/error.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/ops/checks.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 

@@ -1,11 +1,11 @@
 // Comparisons, truth values, and the choice between two tensors.
-// Tested by tests/network/ops_arithmetic_test.cc.
+// Tested by tests/nn/ops/arithmetic_test.cc.
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 namespace {

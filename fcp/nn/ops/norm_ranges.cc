@@ -3,8 +3,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
-#include "fcp/network/ops/normalization.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/normalization.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -5,8 +5,8 @@
 // Assumes inference. BatchNormalization in training mode takes mean and variance from its input, so
 // that rows depend on each other: Network refuses it unless the input is constant and it is folded
 // away, as where a network standardises its own weights. Cost: linear in the input.
-// Reference: ONNX operator specification. Tested by tests/network/ops_linear_test.cc.
-#include "fcp/network/ops/normalization.h"
+// Reference: ONNX operator specification. Tested by tests/nn/ops/linear_test.cc.
+#include "fcp/nn/ops/normalization.h"
 
 #include <algorithm>
 #include <limits>
@@ -18,13 +18,13 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/channel_scale.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/row_functions.h"
-#include "fcp/network/row_product.h"
-#include "fcp/network/slope_of.h"
+#include "fcp/nn/kernels/cpu/channel_scale.h"
+#include "fcp/nn/kernels/cpu/row_functions.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/kernels/cpu/slope_of.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/op.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

@@ -13,10 +13,10 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/reductions.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/reductions.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

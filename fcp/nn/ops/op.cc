@@ -1,4 +1,4 @@
-#include "fcp/network/op.h"
+#include "fcp/nn/ops/op.h"
 
 #include <utility>
 

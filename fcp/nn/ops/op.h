@@ -1,7 +1,7 @@
 // One operator of a network, ready to run. An Op is made once from its node (attributes read and
 // checked then) and is immutable afterwards, so any number of threads may run it.
 //
-// Adding an operator: write a factory in a file of fcp/network/ops/, declare it in ops/factories.h,
+// Adding an operator: write a factory in a file of fcp/nn/ops/, declare it in ops/factories.h,
 // and add a line to the table in ops/registry.cc. CONTRIBUTING.md walks through an example.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/curve.h"
-#include "fcp/network/finish.h"
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/ops/curve.h"
 
 namespace fcp {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fcp/base/infinity.h"
-#include "fcp/network/curve.h"
+#include "fcp/nn/ops/curve.h"
 
 namespace fcp {
 

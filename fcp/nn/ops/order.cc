@@ -3,14 +3,14 @@
 //
 // TopK has intervals: no k-th largest number falls when an element rises. Its indices have none.
 // Cost: TopK sorts, n log n along the axis; the others are linear.
-// Reference: ONNX operator specification. Tested by tests/network/ops_index_test.cc.
+// Reference: ONNX operator specification. Tested by tests/nn/ops/index_test.cc.
 #include <tuple>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -8,7 +8,7 @@
 // separable, divided by the number of places that count.
 //
 // Cost: outputs · kernel. Reference: ONNX operator specification.
-// Tested by tests/network/ops_pooling_test.cc.
+// Tested by tests/nn/ops/pooling_test.cc.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -16,16 +16,16 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/channel_sums.h"
-#include "fcp/network/channel_windows.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/index.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/ops/window.h"
-#include "fcp/network/own_conv.h"
-#include "fcp/network/row_product.h"
-#include "fcp/network/slope_of.h"
+#include "fcp/nn/kernels/cpu/channel_sums.h"
+#include "fcp/nn/kernels/cpu/channel_windows.h"
+#include "fcp/nn/kernels/cpu/own_conv.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/kernels/cpu/slope_of.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/index.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/ops/window.h"
 
 namespace fcp {
 namespace {

@@ -7,17 +7,17 @@
 // Sums of products are exact (in double precision); what they are multiplied by is rounded to
 // single precision, as runtimes do. No gradient, no bounds.
 // Cost: that of the operator on plain numbers. Reference: ONNX operator specification; ONNX
-// Runtime, docs/ContribOperators.md. Tested by tests/network/ops_quantize_test.cc and
+// Runtime, docs/ContribOperators.md. Tested by tests/nn/ops/quantize_test.cc and
 // tests/parity/ml_cases_test.cc.
 #include <functional>
 #include <memory>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/quantize.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/quantize.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

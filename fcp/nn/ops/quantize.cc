@@ -6,19 +6,19 @@
 //
 // Intervals: with constant positive scales neither ever falls. Rounding has no gradient.
 // Cost: linear. Reference: ONNX operator specification, versions 10 to 24.
-// Tested by tests/network/ops_quantize_test.cc.
-#include "fcp/network/ops/quantize.h"
+// Tested by tests/nn/ops/quantize_test.cc.
+#include "fcp/nn/ops/quantize.h"
 
 #include <optional>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/open_ends.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/ops/types.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/open_ends.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/ops/types.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 

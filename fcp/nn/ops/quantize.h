@@ -3,7 +3,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

@@ -11,7 +11,7 @@
 // DynamicQuantizeLinear does, so that rows that run together depend on each other. No gradient.
 // Cost: 2 · T · N · gates · H · (I + H). Reference: ONNX operator specification; ONNX Runtime,
 // docs/ContribOperators.md.
-// Tested by tests/network/ops_recurrent_test.cc.
+// Tested by tests/nn/ops/recurrent_test.cc.
 #include <functional>
 #include <string>
 #include <vector>
@@ -19,10 +19,10 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/cells.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/cells.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

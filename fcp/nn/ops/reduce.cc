@@ -1,18 +1,18 @@
 // Reductions over some axes, or over all where none are given: ReduceMean, ReduceSum, ReduceMax and
 // ReduceMin; norms.cc has those that bend. The axes are an attribute in older operator sets and an
 // input later (ReduceSum from 13, the others from 18). Cost: linear in the input.
-// Reference: ONNX operator specification. Tested by tests/network/ops_pooling_test.cc.
+// Reference: ONNX operator specification. Tested by tests/nn/ops/pooling_test.cc.
 #include <algorithm>
 #include <vector>
 
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/reductions.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/reductions.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

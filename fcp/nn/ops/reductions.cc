@@ -1,10 +1,10 @@
-#include "fcp/network/ops/reductions.h"
+#include "fcp/nn/ops/reductions.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "fcp/network/op.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/factories.h"
+#include "fcp/nn/ops/factories.h"
 
 namespace fcp {
 namespace {

@@ -6,7 +6,7 @@
 //
 // Cost: linear in the largest of the tensors between input and output.
 // Reference: ONNX operator specification, Upsample 7 and 9, Resize 10, 11, 13, 18, 19.
-// Tested by tests/network/ops_resize_test.cc.
+// Tested by tests/nn/ops/resize_test.cc.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,11 +16,11 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/resize_coordinates.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/resize_coordinates.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/network/ops/resize_coordinates.h"
+#include "fcp/nn/ops/resize_coordinates.h"
 
 #include <algorithm>
 #include <array>

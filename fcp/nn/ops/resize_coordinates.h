@@ -9,7 +9,7 @@
 //   asymmetric            x / scale
 //   tf_half_pixel_for_nn  (x + ½) / scale
 //
-// and beyond an edge at the edge. Tested by tests/network/ops_resize_test.cc.
+// and beyond an edge at the edge. Tested by tests/nn/ops/resize_test.cc.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

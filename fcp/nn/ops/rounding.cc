@@ -1,14 +1,14 @@
 // Functions of one number that jump: Ceil, Floor, Round (halves to the even number), Sign, IsNaN,
 // IsInf, ThresholdedRelu and Shrink. Those that never fall have intervals; none has linear bounds.
-// Reference: ONNX operator specification. Tested by tests/network/ops_jumps_test.cc.
+// Reference: ONNX operator specification. Tested by tests/nn/ops/jumps_test.cc.
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/open_ends.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/open_ends.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

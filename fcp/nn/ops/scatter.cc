@@ -2,15 +2,15 @@
 // 11) and ScatterND. A number that is there is replaced, or meets the new one in a sum, product,
 // maximum or minimum. With constant indices, replacing and adding are affine in data and updates.
 // Cost: linear in data and updates. Reference: ONNX operator specification, versions 9 to 18.
-// Tested by tests/network/ops_index_test.cc.
+// Tested by tests/nn/ops/index_test.cc.
 #include <string>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/index.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/index.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

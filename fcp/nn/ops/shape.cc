@@ -1,5 +1,5 @@
 // Operators that give a tensor another shape or order of dimensions and leave its numbers alone.
-// Tested by tests/network/ops_shape_test.cc.
+// Tested by tests/nn/ops/shape_test.cc.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

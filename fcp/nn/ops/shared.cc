@@ -1,13 +1,13 @@
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/shared.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/row_product.h"
-#include "fcp/network/slope_of.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/kernels/cpu/slope_of.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 namespace {

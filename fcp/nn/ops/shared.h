@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fcp/network/op.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

@@ -1,16 +1,16 @@
 // Operators that take tensors apart and put them together along an axis.
-// Tested by tests/network/ops_shape_test.cc.
+// Tested by tests/nn/ops/shape_test.cc.
 #include <algorithm>
 #include <numeric>
 #include <set>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/channel_scale.h"
-#include "fcp/network/device_waits.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/slope_of.h"
+#include "fcp/nn/kernels/cpu/channel_scale.h"
+#include "fcp/nn/kernels/cpu/slope_of.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
 namespace {

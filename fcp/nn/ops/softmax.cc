@@ -2,16 +2,16 @@
 // matrix whose rows are all axes from `axis` on, and each row is normalised as a whole.
 //
 // Cost: linear in the input. Reference: ONNX operator specification, versions 1, 11 and 13.
-// Tested by tests/network/ops_pooling_test.cc.
+// Tested by tests/nn/ops/pooling_test.cc.
 #include <limits>
 
 #include <torch/types.h>
 
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/row_functions.h"
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/row_functions.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -1,13 +1,13 @@
 // Trilu, the upper or lower triangle of matrices, and CumSum, running sums along an axis (which
 // multiply by a triangle of ones). Both are linear: every bound goes through them.
 // Cost: linear in the input. Reference: ONNX operator specification.
-// Tested by tests/network/ops_index_test.cc.
+// Tested by tests/nn/ops/index_test.cc.
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

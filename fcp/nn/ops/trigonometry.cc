@@ -1,14 +1,14 @@
 // Sine and cosine, their relatives and inverses. Intervals of sine and cosine: the ends' values,
 // and 1 or −1 where the range holds a crest or a trough. Those that bend once are curves.
-// Reference: ONNX operator specification. Tested by tests/network/ops_jumps_test.cc.
+// Reference: ONNX operator specification. Tested by tests/nn/ops/jumps_test.cc.
 #include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

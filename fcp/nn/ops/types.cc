@@ -1,5 +1,5 @@
-// Tested by tests/network/ops_quantize_test.cc.
-#include "fcp/network/ops/types.h"
+// Tested by tests/nn/ops/quantize_test.cc.
+#include "fcp/nn/ops/types.h"
 
 #include <algorithm>
 #include <array>

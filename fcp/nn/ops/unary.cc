@@ -1,13 +1,13 @@
 // Functions of one number, and changes of type, after the ONNX operator definitions.
-// Tested by tests/network/ops_activations_test.cc.
+// Tested by tests/nn/ops/activations_test.cc.
 #include <string>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/ops/types.h"
-#include "fcp/network/row_functions.h"
+#include "fcp/nn/kernels/cpu/row_functions.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/shared.h"
+#include "fcp/nn/ops/types.h"
 
 namespace fcp {
 namespace {

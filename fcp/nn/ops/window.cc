@@ -1,4 +1,4 @@
-#include "fcp/network/ops/window.h"
+#include "fcp/nn/ops/window.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,8 +6,8 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/network/batch_free.h"
+#include "fcp/nn/runtime/batch_free.h"
 
 #include <algorithm>
 #include <set>
@@ -10,8 +10,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
-#include "fcp/network/parallel_alone.h"
-#include "fcp/network/single_thread.h"
+#include "fcp/nn/runtime/parallel_alone.h"
+#include "fcp/nn/runtime/single_thread.h"
 
 namespace fcp {
 namespace {
@@ -238,9 +238,7 @@ class PieceRunner {
   size_t rows_, threads_;
 };
 
-}  // namespace
-
-Tensors run_apart(const Network& network, const Tensors& inputs) {
+Tensors run_rows_apart(const Network& network, const Tensors& inputs) {
   const bool one_row = inputs.empty() || inputs[0].dim() == 0 || inputs[0].size(0) < 2;
   if (one_row || !network.device().is_cpu() || network.fixed_batch() > 1) {
     return network.run_rows(inputs);
@@ -248,6 +246,43 @@ Tensors run_apart(const Network& network, const Tensors& inputs) {
   const bool free = is_batch_free(network);
   if (free && !runs_in_pieces(network)) return network.run_rows(inputs);
   return PieceRunner(network, inputs).run(/*alone=*/!free || network.fixed_batch() == 1);
+}
+
+// Of this thread; null: every run is made.
+thread_local RunOnce* remembered_runs = nullptr;
+
+bool wants_gradients(const Tensors& inputs) {
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](const torch::Tensor& input) { return input.requires_grad(); });
+}
+
+bool are_same(const Tensors& left, const Tensors& right) {
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [](const torch::Tensor& a, const torch::Tensor& b) { return a.is_same(b); });
+}
+
+}  // namespace
+
+RunOnce::RunOnce() {
+  if (remembered_runs != nullptr) return;
+  remembered_runs = this;
+  outer_ = true;
+}
+
+RunOnce::~RunOnce() {
+  if (outer_) remembered_runs = nullptr;
+}
+
+Tensors run_apart(const Network& network, const Tensors& inputs) {
+  if (remembered_runs == nullptr || wants_gradients(inputs)) {
+    return run_rows_apart(network, inputs);
+  }
+  for (const RunOnce::Run& run : remembered_runs->runs_) {
+    if (run.network == &network && are_same(run.inputs, inputs)) return run.outputs;
+  }
+  Tensors outputs = run_rows_apart(network, inputs);
+  remembered_runs->runs_.push_back({&network, inputs, outputs});
+  return outputs;
 }
 
 }  // namespace fcp

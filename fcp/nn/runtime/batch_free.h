@@ -11,10 +11,12 @@
 //
 // Everything else (other convolutions and norms, recurrent layers, sines) is left to libtorch,
 // whose order of summation depends on the batch: run_apart runs such rows one by one, shared among
-// threads. Tested by tests/network/row_product_test.cc.
+// threads. Tested by tests/nn/kernels/cpu/row_product_test.cc.
 #pragma once
 
-#include "fcp/network/network.h"
+#include <vector>
+
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 
@@ -25,5 +27,25 @@ bool is_batch_free(const Network& network);
 // attention or convolutions in pieces that fit into the caches. Exempt is a network with a fixed
 // batch above 1 that is not batch-free.
 Tensors run_apart(const Network& network, const Tensors& inputs);
+
+// While it lives, run_apart on this thread runs a network once for the same input tensors, and
+// gives its answer again to whoever asks again; for several questions about the same rows. Nobody
+// may change the inputs or the answers meanwhile. Where one lives already, a second does nothing.
+class RunOnce {
+ public:
+  RunOnce();
+  ~RunOnce();
+  RunOnce(const RunOnce&) = delete;
+  RunOnce& operator=(const RunOnce&) = delete;
+
+ private:
+  friend Tensors run_apart(const Network& network, const Tensors& inputs);
+  struct Run {
+    const Network* network;
+    Tensors inputs, outputs;
+  };
+  std::vector<Run> runs_;
+  bool outer_ = false;
+};
 
 }  // namespace fcp

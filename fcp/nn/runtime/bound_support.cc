@@ -1,7 +1,7 @@
-#include "fcp/network/bound_support.h"
+#include "fcp/nn/runtime/bound_support.h"
 
-#include "fcp/network/carry.h"
-#include "fcp/network/lower_attention.h"
+#include "fcp/nn/graph/carry.h"
+#include "fcp/nn/graph/lower_attention.h"
 
 namespace fcp {
 

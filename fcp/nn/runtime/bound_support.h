@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

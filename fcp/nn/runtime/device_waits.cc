@@ -1,4 +1,4 @@
-#include "fcp/network/device_waits.h"
+#include "fcp/nn/runtime/device_waits.h"
 
 #include "fcp/base/error.h"
 

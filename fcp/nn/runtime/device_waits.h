@@ -14,7 +14,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
 
 namespace fcp {
 

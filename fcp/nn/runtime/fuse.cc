@@ -1,12 +1,12 @@
-#include "fcp/network/fuse.h"
+#include "fcp/nn/runtime/fuse.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "fcp/network/fuse_chain.h"
-#include "fcp/network/fused_op.h"
+#include "fcp/nn/runtime/fuse_chain.h"
+#include "fcp/nn/runtime/fused_op.h"
 
 namespace fcp {
 namespace {

@@ -11,12 +11,12 @@
 // layout) from one convolution to the next; operators that are not known to give the same bits in
 // every layout get theirs as everybody else does. The bits are those of the single steps.
 //
-// Cost: linear in the nodes. Tested by tests/network/fuse_test.cc.
+// Cost: linear in the nodes. Tested by tests/nn/runtime/fuse_test.cc.
 #pragma once
 
 #include <vector>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

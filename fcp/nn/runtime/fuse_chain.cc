@@ -1,4 +1,4 @@
-#include "fcp/network/fuse_chain.h"
+#include "fcp/nn/runtime/fuse_chain.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,11 +1,11 @@
 // Which steps may run as one (fuse.h): a first one and those that follow it, where nothing else
-// reads what is in between. Tested by tests/network/fuse_test.cc.
+// reads what is in between. Tested by tests/nn/runtime/fuse_test.cc.
 #pragma once
 
 #include <vector>
 
-#include "fcp/network/finish.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

@@ -1,6 +1,6 @@
-#include "fcp/network/fused_op.h"
+#include "fcp/nn/runtime/fused_op.h"
 
-#include "fcp/network/tensor_memory.h"
+#include "fcp/nn/runtime/tensor_memory.h"
 
 namespace fcp {
 

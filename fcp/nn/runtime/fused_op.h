@@ -1,13 +1,13 @@
 // Several operators that run as one: a product or a convolution with what follows it (finish.h).
 // Where the first of them cannot do the rest, as for doubles, all run one after the other; either
 // way the results are the same to the last bit. Without gradients. Tested by
-// tests/network/fuse_test.cc.
+// tests/nn/runtime/fuse_test.cc.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "fcp/network/op.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

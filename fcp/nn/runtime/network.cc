@@ -1,4 +1,4 @@
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
 #include <algorithm>
 #include <map>
@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/channel_sums.h"
-#include "fcp/network/fuse.h"
-#include "fcp/network/half.h"
-#include "fcp/network/libtorch_error.h"
-#include "fcp/network/rewrite.h"
-#include "fcp/network/simplify.h"
-#include "fcp/network/slope_of.h"
-#include "fcp/network/tensor_memory.h"
+#include "fcp/nn/graph/half.h"
+#include "fcp/nn/graph/rewrite.h"
+#include "fcp/nn/graph/simplify.h"
+#include "fcp/nn/kernels/cpu/channel_sums.h"
+#include "fcp/nn/kernels/cpu/slope_of.h"
+#include "fcp/nn/runtime/fuse.h"
+#include "fcp/nn/runtime/libtorch_error.h"
+#include "fcp/nn/runtime/tensor_memory.h"
 
 namespace fcp {
 namespace {

@@ -16,8 +16,8 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/graph.h"
-#include "fcp/network/op.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

@@ -1,10 +1,10 @@
-#include "fcp/network/parallel_alone.h"
+#include "fcp/nn/runtime/parallel_alone.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ThreadLocalState.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/network/single_thread.h"
+#include "fcp/nn/runtime/single_thread.h"
 
 namespace fcp {
 

@@ -1,7 +1,7 @@
 // A loop over rows on several threads, each of which computes alone: inside of it libtorch and
 // OpenBLAS have one thread, and the caller's thread-local state, as whether gradients are wanted,
 // holds on every thread. Threads that share an operation meet at its end; where operations are
-// small, that takes longer than they do. Tested by tests/network/parallel_alone_test.cc.
+// small, that takes longer than they do. Tested by tests/nn/runtime/parallel_alone_test.cc.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "fcp/network/rows_apart.h"
+#include "fcp/nn/runtime/rows_apart.h"
 
 #include <algorithm>
 #include <cstring>

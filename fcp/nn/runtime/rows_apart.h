@@ -7,12 +7,12 @@
 // that hardly look at other rows at all. Quantised networks may move by a step of theirs, so they
 // get kApartQuantized. Cost: two forward passes of the rows.
 //
-// Tested by tests/network/rows_apart_test.cc.
+// Tested by tests/nn/runtime/rows_apart_test.cc.
 #pragma once
 
 #include <torch/types.h>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/tensor_memory.h"
+#include "fcp/nn/runtime/tensor_memory.h"
 
 #include <algorithm>
 #include <cctype>

@@ -2,7 +2,7 @@
 // of a kilobyte can describe terabytes. Before a node runs, what its operator will make is told
 // from its inputs where it can make more than they are (products, broadcasts, copies side by side);
 // what it made is counted afterwards, so that whatever was not told stays one tensor beyond the
-// budget. Tested by tests/network/tensor_memory_test.cc.
+// budget. Tested by tests/nn/runtime/tensor_memory_test.cc.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

@@ -1,14 +1,14 @@
-#include "fcp/network/zero_inputs.h"
+#include "fcp/nn/runtime/zero_inputs.h"
 
 #include <algorithm>
 #include <map>
 
 #include <torch/utils.h>
 
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
-#include "fcp/network/tensor_memory.h"
-#include "fcp/network/tensor_types.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/tensor_types.h"
+#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/runtime/tensor_memory.h"
 
 namespace fcp {
 

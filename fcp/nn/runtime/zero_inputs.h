@@ -1,13 +1,13 @@
 // Inputs of zeros, for what can be told of a network by running it: shapes, and where rows go.
-// Tested by tests/network/select_first_test.cc and tests/bounds/moved_rows_test.cc.
+// Tested by tests/nn/graph/select_first_test.cc and tests/bounds/moved_rows_test.cc.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "fcp/network/graph.h"
-#include "fcp/network/op.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

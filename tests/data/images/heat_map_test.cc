@@ -1,4 +1,4 @@
-#include "fcp/images/heat_map.h"
+#include "fcp/data/images/heat_map.h"
 
 #include <cmath>
 #include <limits>

@@ -1,10 +1,10 @@
-#include "fcp/images/image_list.h"
+#include "fcp/data/images/image_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "fcp/images/folder.h"
+#include "fcp/data/images/folder.h"
 
 #include "tests/support/files.h"
 

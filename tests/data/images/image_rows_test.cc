@@ -1,4 +1,4 @@
-#include "fcp/images/image_rows.h"
+#include "fcp/data/images/image_rows.h"
 
 #include <cstdlib>
 
@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "fcp/data/images/folder.h"
 #include "fcp/data/npy.h"
-#include "fcp/images/folder.h"
 
 #include "tests/support/files.h"
 
@@ -47,8 +47,6 @@ TEST(ImageRows, StreamsInOrderAndRewinds) {
     EXPECT_THAT(source->row_shape(), ElementsAre(3, 4, 5));
     EXPECT_THAT(source->class_names(), ElementsAre("even", "odd"));
     EXPECT_EQ(source->target_count(), 1u);
-    EXPECT_EQ(source->row_name(0), folder.path("even/100.png"));
-    EXPECT_EQ(source->row_name(19), folder.path("odd/119.png"));
     for (int round = 0; round < 3; ++round) {
       size_t seen = 0;
       for (Rows rows; source->next(7, rows); seen += rows.x.rows()) {
@@ -59,6 +57,9 @@ TEST(ImageRows, StreamsInOrderAndRewinds) {
           const size_t row = seen + i;
           const bool odd = row >= 10;
           const size_t number = 2 * (row % 10) + (odd ? 1 : 0);
+          const std::string name = concat(odd ? "odd/" : "even/", 100 + number, ".png");
+          EXPECT_EQ(rows.name(i), folder.path(name));
+          EXPECT_EQ(rows.place(i), rows.name(i));
           EXPECT_EQ(rows.y.values[i], odd ? 1 : 0);
           for (const float value : rows.x.row(i)) {
             ASSERT_FLOAT_EQ(value, static_cast<float>(10 * number) / 255) << row;
@@ -171,8 +172,8 @@ TEST(ImageRows, OfRealSets) {
   for (int batch = 0; batch < 3; ++batch) ASSERT_TRUE(source->next(10, rows));
   EXPECT_EQ(rows.first_row, 20u);
   EXPECT_EQ(rows.y.values[4], 24);
-  EXPECT_EQ(source->row_name(24), data + "/imagenet_val1000/0024_c024.jpg");
-  const Array alone = transform_image({}, read_image(source->row_name(24)));
+  EXPECT_EQ(rows.name(4), data + "/imagenet_val1000/0024_c024.jpg");
+  const Array alone = transform_image({}, read_image(rows.name(4)));
   const auto row = rows.x.row(4);
   EXPECT_EQ(alone.values, std::vector<float>(row.begin(), row.end()));
 

@@ -1,4 +1,4 @@
-#include "fcp/images/image.h"
+#include "fcp/data/images/image.h"
 
 #include <charconv>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/random.h"
-#include "fcp/images/folder.h"
+#include "fcp/data/images/folder.h"
 
 #include "tests/support/files.h"
 

@@ -1,4 +1,4 @@
-#include "fcp/images/image_text.h"
+#include "fcp/data/images/image_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "fcp/images/scenes.h"
+#include "fcp/data/images/scenes.h"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fcp/images/scene_canvas.h"
-#include "fcp/images/segmentation_target.h"
+#include "fcp/data/images/scene_canvas.h"
+#include "fcp/data/images/segmentation_target.h"
 
 #include "tests/support/files.h"
 

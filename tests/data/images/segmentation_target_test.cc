@@ -1,4 +1,4 @@
-#include "fcp/images/segmentation_target.h"
+#include "fcp/data/images/segmentation_target.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 
 #include "fcp/base/random.h"
 #include "fcp/data/csv_column.h"
-#include "fcp/images/folder.h"
-#include "fcp/images/segmentation.h"
+#include "fcp/data/images/folder.h"
+#include "fcp/data/images/segmentation.h"
 
 #include "tests/support/files.h"
 

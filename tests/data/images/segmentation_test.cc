@@ -1,4 +1,4 @@
-#include "fcp/images/segmentation.h"
+#include "fcp/data/images/segmentation.h"
 
 #include <cstdlib>
 #include <map>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "fcp/images/folder.h"
+#include "fcp/data/images/folder.h"
 
 #include "tests/support/files.h"
 

@@ -1,4 +1,4 @@
-#include "fcp/evaluation/beta.h"
+#include "fcp/evaluate/measures/beta.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "fcp/evaluation/conditional.h"
+#include "fcp/evaluate/measures/conditional.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,6 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/evaluation/coverage_tree.h"
 
 namespace fcp {
 namespace {

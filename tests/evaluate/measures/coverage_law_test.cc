@@ -1,4 +1,4 @@
-#include "fcp/evaluation/coverage_law.h"
+#include "fcp/evaluate/measures/coverage_law.h"
 
 #include <cmath>
 
@@ -6,7 +6,7 @@
 
 #include "fcp/base/random.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/evaluation/beta.h"
+#include "fcp/evaluate/measures/beta.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/evaluation/coverage.h"
+#include "fcp/evaluate/measures/coverage.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +12,7 @@
 #include "fcp/conformal/p_value.h"
 #include "fcp/conformal/quantile.h"
 
+#include "tests/evaluate/measures/coverage_curve.h"
 #include "tests/reference/conformal_reference.h"
 
 namespace fcp {

@@ -1,4 +1,4 @@
-#include "fcp/evaluation/interval_evaluation.h"
+#include "fcp/evaluate/measures/interval_evaluation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/conformal/interval.h"
+#include "fcp/interval.h"
 
 #include "tests/reference/conformal_reference.h"
 

@@ -1,4 +1,4 @@
-#include "fcp/evaluation/length.h"
+#include "fcp/evaluate/measures/length.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,6 +59,7 @@ TEST(IntervalScore, ChargesLengthAndMisses) {
   EXPECT_EQ(interval_score(1, 4, 1, level), 3);
   EXPECT_NEAR(interval_score(1, 4, 0.5, level), 3 + 20 * 0.5, 1e-12);
   EXPECT_NEAR(interval_score(1, 4, 6, level), 3 + 20 * 2, 1e-12);
+  EXPECT_EQ(interval_score(-kInfinity, 3, 0, level), kInfinity);
   EXPECT_EQ(interval_score(-kInfinity, 4, 2, level), kInfinity);
   EXPECT_NEAR(interval_score(3, 1, 1.5, level), 20 * 1.5, 1e-12);  // empty: 1.5 from 3
   EXPECT_EQ(interval_score(kInfinity, -kInfinity, 0, level), kInfinity);

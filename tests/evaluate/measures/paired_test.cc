@@ -1,4 +1,4 @@
-#include "fcp/evaluation/paired.h"
+#include "fcp/evaluate/measures/paired.h"
 
 #include <cmath>
 #include <limits>
@@ -54,14 +54,6 @@ TEST(Paired, HoldsItsConfidence) {
   }
   EXPECT_LT(certain, 280u);
   EXPECT_GT(certain, 120u);
-}
-
-TEST(Paired, IntervalScoreIsLengthAndDistance) {
-  const Level level(0.1);
-  EXPECT_DOUBLE_EQ(interval_score({1, 3}, 2, level), 2);
-  EXPECT_DOUBLE_EQ(interval_score({1, 3}, 0.5, level), 2 + 20 * 0.5);
-  EXPECT_DOUBLE_EQ(interval_score({1, 3}, 4, level), 2 + 20 * 1);
-  EXPECT_EQ(interval_score({-kFar, 3}, 0, level), kFar);
 }
 
 }  // namespace

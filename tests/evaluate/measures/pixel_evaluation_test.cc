@@ -1,4 +1,4 @@
-#include "fcp/evaluation/pixel_evaluation.h"
+#include "fcp/evaluate/measures/pixel_evaluation.h"
 
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "fcp/evaluation/set_evaluation.h"
+#include "fcp/evaluate/measures/set_evaluation.h"
 
 #include <algorithm>
 

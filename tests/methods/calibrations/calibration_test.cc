@@ -1,7 +1,5 @@
 // Radii and p-values of split, grouped and weighted calibration against slow references; what they
 // promise by simulation. Statistical tests say how sure they are: below 1e-6 all together.
-#include "fcp/calibration/calibration.h"
-
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -10,12 +8,13 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/density_ratio.h"
-#include "fcp/calibration/grouped.h"
-#include "fcp/calibration/weighted.h"
 #include "fcp/conformal/rank.h"
+#include "fcp/methods/calibrations/density_ratio.h"
+#include "fcp/methods/calibrations/grouped.h"
+#include "fcp/methods/calibrations/weighted.h"
+#include "fcp/methods/method.h"
 
-#include "tests/calibration/shifts.h"
+#include "tests/methods/calibrations/shifts.h"
 #include "tests/reference/conformal_reference.h"
 
 namespace fcp {
@@ -27,11 +26,7 @@ using testing::ThrowsMessage;
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-CalibrationOptions named(const std::string& name) {
-  CalibrationOptions options;
-  options.name = name;
-  return options;
-}
+CalibrationOptions named(const std::string& name) { return CalibrationOptions(name); }
 
 std::vector<double> tied_scores(Random& random, size_t count) {
   std::vector<double> scores(count);
@@ -136,7 +131,8 @@ TEST(Calibration, PValuesAgreeWithRadii) {
       const int64_t sides = 1 + repeat % 2;
       Scene scene(random, sides, 1 + random.below(60), 10);
       CalibrationOptions options = named(kind);
-      options.bandwidth = std::pow(10, 4 * random.uniform() - 2);
+      const double bandwidth = std::pow(10, 4 * random.uniform() - 2);
+      if (double* found = options.find(field::bandwidth)) *found = bandwidth;
       scene.kept.features = torch::empty({static_cast<int64_t>(scene.kept.count()), 1});
       for (torch::Tensor* features : {&scene.kept.features, &scene.fresh.features}) {
         for (int64_t i = 0; i < features->size(0); ++i) {
@@ -231,29 +227,28 @@ TEST(Grouped, SmallAndUnknownGroupsAreUnbounded) {
 
 TEST(Grouped, NamesTheSmallGroups) {
   CalibrationScores rows = uneven_groups();
-  const CalibrationOptions options = named("grouped");
-  EXPECT_EQ(small_groups_warning(options, rows, Level(0.1)),
+  EXPECT_EQ(small_groups_warning(rows, false, Level(0.1)),
             "2 groups have an infinite radius, because alpha 0.1 needs 9 calibration rows in each: "
             "'b' (8), 'c' (0)");
-  EXPECT_EQ(small_groups_warning(options, rows, Level(0.2)),
+  EXPECT_EQ(small_groups_warning(rows, false, Level(0.2)),
             "1 group has an infinite radius, because alpha 0.2 needs 4 calibration rows in each: "
             "'c' (0)");
-  EXPECT_EQ(small_groups_warning(options, rows, Level(0.1), 1),
+  EXPECT_EQ(small_groups_warning(rows, false, Level(0.1), 1),
             "2 groups have an infinite radius, because alpha 0.1 needs 9 calibration rows in each: "
             "'b' (8) and 1 more");
   rows.groups.back() = 2;
-  EXPECT_EQ(small_groups_warning(options, rows, Level(0.6)), std::nullopt);
+  EXPECT_EQ(small_groups_warning(rows, false, Level(0.6)), std::nullopt);
   // Two sides at half the level need more.
   rows.sides = 2;
   rows.scores.resize(34);
-  EXPECT_THAT(*small_groups_warning(options, rows, Level(0.1)), HasSubstr("needs 19 calibration"));
+  EXPECT_THAT(*small_groups_warning(rows, false, Level(0.1)), HasSubstr("needs 19 calibration"));
 }
 
 // Each label is held against the radius of its own class, for every row.
 TEST(Grouped, ByLabelGivesARadiusAClass) {
   CalibrationScores rows = uneven_groups();
   CalibrationOptions options = named("grouped");
-  options.group = kByLabel;
+  options.set(field::group, kByLabel);
   const auto calibration = make_calibration(options, rows, 3);
   const torch::Tensor radii = calibration->radii({torch::zeros({4, 2}), {}, {}}, Level(0.2));
   ASSERT_EQ(radii.sizes(), (std::vector<int64_t>{4, 3}));
@@ -335,7 +330,7 @@ TEST(Grouped, CoverageOfEachGroupFollowsTheBetaLaw) {
   for (const bool by_label : {false, true}) {
     Random random(by_label ? 5 : 6);
     CalibrationOptions options = named("grouped");
-    if (by_label) options.group = kByLabel;
+    if (by_label) options.set(field::group, kByLabel);
     std::vector<double> coverage[2], split_coverage[2];
     for (size_t t = 0; t < kCalibrations; ++t) {
       CalibrationScores rows;

@@ -1,4 +1,4 @@
-#include "fcp/calibration/density_ratio.h"
+#include "fcp/methods/calibrations/density_ratio.h"
 
 #include <cmath>
 

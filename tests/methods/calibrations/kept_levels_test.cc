@@ -1,4 +1,4 @@
-#include "fcp/calibration/kept_levels.h"
+#include "fcp/methods/calibrations/kept_levels.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,10 +9,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/calibration/artifact.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/predictor/artifact.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 #include "tests/support/files.h"
 
 namespace fcp {
@@ -48,12 +48,12 @@ CalibrationScores all_scores(Random& random, size_t rows, int64_t sides) {
 
 // Of all scores, those of the ranks that the levels need.
 CalibrationScores thinned(const CalibrationScores& all, const std::vector<Level>& levels,
-                          const CalibrationOptions& options) {
+                          bool paper) {
   CalibrationScores some;
   some.sides = all.sides;
   some.levels = levels;
   some.total = all.count();
-  for (const uint64_t k : SideRanks{all.count(), all.sides, options}.ranks(levels)) {
+  for (const uint64_t k : SideRanks{all.count(), all.sides, paper}.ranks(levels)) {
     const auto first = all.scores.begin() + static_cast<std::ptrdiff_t>(k - 1) * all.sides;
     some.scores.insert(some.scores.end(), first, first + all.sides);
   }
@@ -75,16 +75,16 @@ TEST(KeptLevels, RadiiAreThoseOfAllScores) {
   size_t infinite = 0;
   for (int repeat = 0; repeat < 400; ++repeat) {
     CalibrationArtifact all;
-    all.calibration.paper = random.below(3) == 0;
+    all.method.calibration.paper = random.below(3) == 0;
     all.rows = all_scores(random, 1 + random.below(60), 1 + static_cast<int64_t>(random.below(2)));
     CalibrationArtifact some = all;
-    some.rows = thinned(all.rows, some_levels(random), all.calibration);
+    some.rows = thinned(all.rows, some_levels(random), all.method.calibration.paper);
     ASSERT_EQ(some.rows.count(), all.rows.count());
     const TestInputs rows{torch::zeros({3, 1}), {}, {}};
     for (const Level& level : some.rows.levels) {
       ASSERT_EQ(some.radius(level), all.radius(level)) << level.text();
       const auto radii = [&](const CalibrationArtifact& one) {
-        return make_calibration(one.calibration, one.rows)->radii(rows, level);
+        return make_calibration(one.method.calibration, one.rows)->radii(rows, level);
       };
       ASSERT_TRUE(torch::equal(radii(some), radii(all))) << level.text();
       infinite += some.radius(level)[0] == kNoEnd ? 1 : 0;
@@ -96,23 +96,21 @@ TEST(KeptLevels, RadiiAreThoseOfAllScores) {
 // ⌈0.9 · 20⌉ = 18, ⌈0.95 · 20⌉ = 19, ⌈0.8 · 20⌉ = 16; of two sides at half of alpha.
 TEST(KeptLevels, RanksByHand) {
   const std::vector<Level> levels = {Level(0.01), Level(0.05), Level(0.1), Level(0.2)};
-  EXPECT_THAT(SideRanks{19}.ranks(levels), ElementsAre(16, 18, 19));
-  EXPECT_THAT((SideRanks{19, 2}.ranks(levels)), ElementsAre(18, 19));
-  CalibrationOptions paper;
-  paper.paper = true;  // alpha for each side, and the largest score instead of an infinite radius
-  EXPECT_THAT((SideRanks{19, 2, paper}.ranks(levels)), ElementsAre(16, 18, 19));
-  EXPECT_EQ((SideRanks{19, 2, paper}.rank(Level(0.01))), 19u);
-  EXPECT_EQ((SideRanks{19}.rank(Level(0.01))), 20u);
-  EXPECT_THAT(SideRanks{3}.ranks(levels), testing::IsEmpty());
+  EXPECT_THAT(SideRanks{.rows = 19}.ranks(levels), ElementsAre(16, 18, 19));
+  EXPECT_THAT((SideRanks{.rows = 19, .sides = 2}.ranks(levels)), ElementsAre(18, 19));
+  // Of the paper: alpha for each side, and the largest score instead of an infinite radius.
+  EXPECT_THAT((SideRanks{19, 2, true}.ranks(levels)), ElementsAre(16, 18, 19));
+  EXPECT_EQ((SideRanks{19, 2, true}.rank(Level(0.01))), 19u);
+  EXPECT_EQ((SideRanks{.rows = 19}.rank(Level(0.01))), 20u);
+  EXPECT_THAT(SideRanks{.rows = 3}.ranks(levels), testing::IsEmpty());
 }
 
 CalibrationArtifact example() {
   Random random(6);
   CalibrationArtifact artifact;
   artifact.network = make_mlp({3, 4, 2});
-  artifact.cut = "h1";
-  artifact.rows =
-      thinned(all_scores(random, 19, 1), {Level(0.05), Level::parse("0.10")}, CalibrationOptions());
+  artifact.method.cut = "h1";
+  artifact.rows = thinned(all_scores(random, 19, 1), {Level(0.05), Level::parse("0.10")}, false);
   artifact.baseline = {0.5, 0.75};
   return artifact;
 }
@@ -123,14 +121,13 @@ TEST(KeptLevels, OtherLevelsAndPValuesAreRefused) {
   EXPECT_THAT([&] { artifact.radius(Level(0.2)); },
               ThrowsMessage<Error>("the calibration keeps the radii for levels 0.05, 0.10 alone "
                                    "(calibrate --levels); found alpha 0.2"));
-  const auto split = make_calibration(artifact.calibration, artifact.rows);
+  const auto split = make_calibration(artifact.method.calibration, artifact.rows);
   const TestInputs rows{torch::zeros({1, 1}), {}, {}};
   EXPECT_THAT([&] { split->radii(rows, Level(0.2)); },
               ThrowsMessage<Error>(HasSubstr("alone (calibrate --levels); found alpha 0.2")));
   EXPECT_THAT([&] { split->p_values(rows, std::vector<double>{1}); },
               ThrowsMessage<Error>(HasSubstr("a p-value needs all scores")));
-  CalibrationOptions grouped;
-  grouped.name = "grouped";
+  CalibrationOptions grouped("grouped");
   EXPECT_THAT([&] { make_calibration(grouped, artifact.rows); },
               ThrowsMessage<Error>("levels are kept by split calibration alone"));
   EXPECT_EQ(missing_level({}, Level(0.2)), std::nullopt);

@@ -1,5 +1,5 @@
 // Statistical tests say how sure they are: below 1e-6 all together.
-#include "fcp/calibration/localized.h"
+#include "fcp/methods/calibrations/localized.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/network/network.h"
+#include "fcp/methods/method.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/calibration/shifts.h"
-#include "tests/network/graphs.h"
+#include "tests/methods/calibrations/shifts.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -38,10 +39,7 @@ CalibrationScores draw_local_rows(Random& random, size_t count) {
 
 std::unique_ptr<Calibration> localized(const CalibrationScores& rows, double bandwidth,
                                        uint64_t seed = 0) {
-  CalibrationOptions options;
-  options.name = "localized";
-  options.bandwidth = bandwidth;
-  options.seed = seed;
+  const CalibrationOptions options(LocalizedOptions{.bandwidth = bandwidth}, {.seed = seed});
   return make_calibration(options, rows);
 }
 
@@ -245,9 +243,7 @@ std::unique_ptr<Score> distance_from_zero() {
   Graph graph = make_mlp({1, 1});
   graph.initializers["w1"] = torch::zeros({1, 1});
   graph.initializers["b1"] = torch::zeros({1});
-  ScoreOptions options;
-  options.name = "residual";
-  return make_score(options, std::make_shared<const Network>(graph));
+  return make_score(ResidualOptions{}, std::make_shared<const Network>(graph));
 }
 
 BandwidthChoice choose(uint64_t seed, bool local) {

@@ -5,10 +5,10 @@
 #include <torch/utils.h>
 
 #include "fcp/base/random.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/method.h"
 
-#include "tests/scores/heads.h"
-#include "tests/scores/label_heads.h"
+#include "tests/methods/scores/heads.h"
+#include "tests/methods/scores/label_heads.h"
 
 namespace fcp {
 namespace {
@@ -61,9 +61,8 @@ TEST(BatchBits, IntervalScores) {
     const torch::Tensor y = random_normal(random, {19, 2}).to(torch::kDouble);
     for (const std::string name : {"residual", "nested", "linearized"}) {
       for (const Norm norm : {Norm::kInf, Norm::kTwo, Norm::kOne}) {
-        ScoreOptions options;
-        options.name = name;
-        options.norm = norm;
+        ScoreOptions options(name);
+        if (Norm* own = options.find(field::norm)) *own = norm;
         expect_bits_of_batches(*make_score(options, head), v, y, activation + " " + name);
       }
     }
@@ -78,7 +77,7 @@ TEST(BatchBits, NestedByLinearBounds) {
   const torch::Tensor y = random_normal(random, {3, 1}).to(torch::kDouble);
   for (const BoundMethod method : {BoundMethod::kCrownIbp, BoundMethod::kCrown}) {
     ScoreOptions options;
-    options.bound.method = method;
+    options.find(field::bound)->method = method;
     expect_bits_of_batches(*make_score(options, head), v, y, bound_name(method), {3});
   }
 }
@@ -96,8 +95,7 @@ TEST(BatchBits, QuantileScores) {
   const torch::Tensor v = random_normal(random, {19, 4});
   const torch::Tensor y = random_normal(random, {19, 1}).to(torch::kDouble);
   for (const std::string name : {"cqr", "feature_cqr"}) {
-    ScoreOptions options;
-    options.name = name;
+    ScoreOptions options(name);
     expect_bits_of_batches(*make_score(options, head), v, y, name);
   }
 }
@@ -111,9 +109,8 @@ TEST(BatchBits, LabelScores) {
     const torch::Tensor v = random_normal(random, {40, widths[0]});
     const torch::Tensor y = torch::arange(40, torch::kLong).remainder(3).unsqueeze(1);
     for (const std::string name : {"lac", "aps", "raps", "feature_margin"}) {
-      ScoreOptions options;
-      options.name = name;
-      options.rank_weight = name == "raps" ? 0.1 : 0;
+      ScoreOptions options(name);
+      if (auto* raps = options.as<RapsOptions>()) raps->rank_weight = 0.1;
       expect_bits_of_batches(*make_score(options, head), v, y, name);
     }
   }
@@ -130,8 +127,7 @@ TEST(BatchBits, DiscreteInputsAreCoveredOneByOneAsInBatches) {
   const auto head = network_of(tanh_network({2, 64, 3}));
   const torch::Tensor inputs = random_normal(random, {4, 2});
   for (const std::string name : {"lac", "feature_margin"}) {
-    ScoreOptions options;
-    options.name = name;
+    ScoreOptions options(name);
     const std::unique_ptr<Score> score = make_score(options, head);
     double covered = 0;
     for (int calibration = 0; calibration < 60; ++calibration) {

@@ -11,12 +11,12 @@
 
 #include "fcp/conformal/quantile.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/method.h"
 
-#include "tests/network/transformer.h"
+#include "tests/methods/scores/heads.h"
+#include "tests/methods/scores/label_heads.h"
+#include "tests/nn/transformer.h"
 #include "tests/reference/conformal_reference.h"
-#include "tests/scores/heads.h"
-#include "tests/scores/label_heads.h"
 
 namespace fcp {
 namespace {
@@ -130,8 +130,8 @@ TEST(Coverage, BoundsOfTheHeadDiffer) {
 TEST(Coverage, NestedByIbp) {
   for (const double floor : {0.0, 1.0}) {
     ScoreOptions options;
-    options.floor = floor;
-    options.slope = 2;
+    options.set(field::floor, floor);
+    options.set(field::slope, 2);
     expect_beta_coverage(options, deep_head(20), 21);
   }
 }
@@ -152,23 +152,21 @@ TEST(Coverage, NestedBeforeTheLastBlockOfATransformer) {
 
 TEST(Coverage, NestedByCrown) {
   ScoreOptions options;
-  options.bound.method = BoundMethod::kCrownIbp;
+  options.find(field::bound)->method = BoundMethod::kCrownIbp;
   expect_beta_coverage(options, deep_head(20), 22);
 }
 
 TEST(Coverage, Linearized) {
   for (const double floor : {0.0, 0.5}) {
-    ScoreOptions options;
-    options.name = "linearized";
-    options.floor = floor;
-    options.slope = 2;
+    ScoreOptions options = LinearizedOptions{};
+    options.set(field::floor, floor);
+    options.set(field::slope, 2);
     expect_beta_coverage(options, deep_head(20), 23);
   }
 }
 
 TEST(Coverage, Residual) {
-  ScoreOptions options;
-  options.name = "residual";
+  ScoreOptions options = ResidualOptions{};
   expect_beta_coverage(options, deep_head(20), 24);
 }
 
@@ -185,11 +183,11 @@ TEST(Coverage, HeadsOnFeatures) {
   std::vector<ScoreOptions> all;
   for (const char* rectifier : {"", kRectifierOutput}) {
     for (const char* name : {"spread", "quantiles", "density"}) {
-      all.push_back({.name = name, .rectifier = rectifier});
+      all.push_back(ScoreOptions(name, {.rectifier = rectifier}));
     }
   }
-  all.push_back({.name = "density", .level_set = true});
-  all.push_back({.name = "residual", .rectifier = kRectifierOutput});
+  all.push_back(DensityOptions{.level_set = true});
+  all.push_back(ScoreOptions(ResidualOptions{}, {.rectifier = kRectifierOutput}));
   uint64_t seed = 41;
   for (const ScoreOptions& options : all) {
     expect_beta_coverage(options, network_of(graph_for_score(graph, options)), seed++);
@@ -206,14 +204,13 @@ std::shared_ptr<const Network> label_head(const std::vector<int64_t>& widths) {
 }
 
 TEST(Coverage, Labels) {
-  expect_beta_coverage({.name = "lac"}, label_head({3, 5}), 31);
-  expect_beta_coverage({.name = "aps"}, label_head({3, 5}), 32);
-  expect_beta_coverage({.name = "raps", .rank_weight = 0.1, .rank_free = 1}, label_head({3, 5}),
-                       33);
+  expect_beta_coverage(LacOptions{}, label_head({3, 5}), 31);
+  expect_beta_coverage(ApsOptions{}, label_head({3, 5}), 32);
+  expect_beta_coverage(RapsOptions{.rank_weight = 0.1, .rank_free = 1}, label_head({3, 5}), 33);
 }
 
 TEST(Coverage, FeatureMargin) {
-  const ScoreOptions options{.name = "feature_margin", .rank_weight = 0.2};
+  const ScoreOptions options = FeatureMarginOptions{.rank_weight = 0.2};
   expect_beta_coverage(options, label_head({3, 5}), 34);
   expect_beta_coverage(options, label_head({3, 6, 5}), 35);
 }
@@ -233,14 +230,12 @@ std::shared_ptr<const Network> quantile_head(float distance) {
 }
 
 TEST(Coverage, Cqr) {
-  ScoreOptions options;
-  options.name = "cqr";
+  ScoreOptions options = CqrOptions{};
   expect_beta_coverage(options, quantile_head(1), 25);
 }
 
 TEST(Coverage, FeatureCqrWithPositiveAndNegativeRadii) {
-  ScoreOptions options;
-  options.name = "feature_cqr";
+  ScoreOptions options = FeatureCqrOptions{};
   EXPECT_GT(expect_beta_coverage(options, quantile_head(0.2f), 26), 0);
   EXPECT_LT(expect_beta_coverage(options, quantile_head(6), 27), 0);
 }

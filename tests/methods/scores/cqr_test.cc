@@ -1,11 +1,11 @@
-#include "fcp/scores/cqr.h"
+#include "fcp/methods/scores/cqr.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {
@@ -26,9 +26,8 @@ std::shared_ptr<const Network> crossing_head() {
 }
 
 ScoreOptions cqr_options(bool asymmetric) {
-  ScoreOptions options;
-  options.name = "cqr";
-  options.asymmetric = asymmetric;
+  ScoreOptions options = CqrOptions{};
+  options.set(field::asymmetric, asymmetric);
   return options;
 }
 
@@ -87,14 +86,14 @@ Graph three_outputs() {
 TEST(Cqr, OutputsAreNamed) {
   const auto head = network_of(three_outputs());
   ScoreOptions options = cqr_options(true);
-  options.low = "y";
-  options.high = "high";
+  options.set(field::low, "y");
+  options.set(field::high, "high");
   const torch::Tensor v = torch::zeros({1, 1});
   EXPECT_THAT(make_score(options, head)->score(v, column({3})), ElementsAre(-3, 2));
   // Named the other way round they cross, and are taken in their order.
-  std::swap(options.low, options.high);
+  std::swap(*options.find(field::low), *options.find(field::high));
   EXPECT_THAT(make_score(options, head)->score(v, column({3})), ElementsAre(-3, 2));
-  const QuantileOutputs outputs = quantile_outputs(*head, options);
+  const QuantileOutputs outputs = quantile_outputs(*head, "high", "y");
   EXPECT_EQ(outputs.low, 2u);
   EXPECT_EQ(outputs.high, 1u);
 }
@@ -105,21 +104,20 @@ TEST(Cqr, SaysWhichOutputsItNeeds) {
     return [options, head] { make_score(options, head); };
   };
   for (const char* name : {"cqr", "feature_cqr"}) {
-    ScoreOptions options = cqr_options(false);
-    options.name = name;
+    ScoreOptions options(name);
     EXPECT_THAT(complaint(options, three),
                 ThrowsMessage<Error>(
                     "quantiles need a network with two outputs, low and high, as `fcp train --loss "
                     "quantile` makes; this one has 3: name two as low and high"));
-    options.low = "y";
+    options.set(field::low, "y");
     EXPECT_THAT(complaint(options, three),
                 ThrowsMessage<Error>("quantiles need two outputs of the network, low and high; "
                                      "found 'y' and ''"));
-    options.high = "y";
+    options.set(field::high, "y");
     EXPECT_THAT(complaint(options, three),
                 ThrowsMessage<Error>("quantiles need two outputs of the network, low and high; "
                                      "found 'y' and 'y'"));
-    options.high = "higher";
+    options.set(field::high, "higher");
     EXPECT_THAT(complaint(options, three),
                 ThrowsMessage<Error>("the network has no output 'higher', only 'middle', 'y', "
                                      "'high'"));
@@ -132,10 +130,11 @@ TEST(Cqr, QuantilesMustHaveOneShape) {
   const auto head = network_of(graph);
   for (const char* name : {"cqr", "feature_cqr"}) {
     for (const bool paper : {false, true}) {
-      ScoreOptions options = cqr_options(false);
-      options.name = name;
-      options.paper = paper;
-      options.steps = 1;
+      ScoreOptions options(name);
+      if (auto* of_features = options.as<FeatureCqrOptions>()) {
+        of_features->paper = paper;
+        of_features->steps = 1;
+      }
       const auto score = make_score(options, head);
       EXPECT_THAT(
           [&] {
@@ -150,14 +149,14 @@ TEST(Cqr, QuantilesMustHaveOneShape) {
 
 TEST(Cqr, TakesOneRadiusASide) {
   for (const char* name : {"cqr", "feature_cqr"}) {
-    ScoreOptions options = cqr_options(true);
-    options.name = name;
+    ScoreOptions options(name);
+    options.set(field::asymmetric, true);
     const auto score = make_score(options, crossing_head());
     EXPECT_THROW(score->region(torch::zeros({3, 1}), torch::zeros({3, 1}, torch::kDouble)), Error);
     EXPECT_THROW(score->region(torch::zeros({3, 1}), torch::zeros({2, 2}, torch::kDouble)), Error);
-    options.paper = true;
-    options.steps = 1;
-    if (options.name == "cqr") continue;
+    if (options.as<CqrOptions>()) continue;
+    options.set(field::paper, true);
+    options.set(field::steps, 1);
     const auto paper = make_score(options, crossing_head());
     EXPECT_THROW(paper->region(torch::zeros({3, 1}), torch::zeros({3, 1}, torch::kDouble)), Error);
   }

@@ -1,4 +1,4 @@
-#include "fcp/scores/cross.h"
+#include "fcp/methods/scores/cross.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,8 @@
 #include "fcp/base/random.h"
 #include "fcp/conformal/cross_guarantee.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/network/network.h"
-#include "fcp/scores/cross_labels.h"
-#include "fcp/scores/head_outputs.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 namespace {
@@ -37,8 +36,7 @@ std::shared_ptr<const Network> pass_on(int64_t n) {
 }
 
 ScoreOptions cross_options() {
-  ScoreOptions options;
-  options.name = kCrossScore;
+  ScoreOptions options(CrossOptions::kName);
   options.output = "prediction";
   return options;
 }
@@ -111,8 +109,7 @@ std::shared_ptr<const Network> pass_labels_on(int64_t n, int64_t classes) {
 }
 
 std::unique_ptr<Score> label_score(int64_t n, int64_t classes) {
-  ScoreOptions options;
-  options.name = kCrossLabelScore;
+  ScoreOptions options(CrossLabelsOptions::kName);
   return make_score(options, pass_labels_on(n, classes));
 }
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {
@@ -46,9 +46,9 @@ Graph wild_relu_head(Random& random, int64_t features, int64_t units, int64_t ou
 ScoreOptions nested_options(int number) {
   constexpr std::array kNorms = {Norm::kInf, Norm::kTwo, Norm::kOne};
   ScoreOptions options;
-  options.norm = kNorms[static_cast<size_t>(number % 3)];
-  options.floor = number % 2 == 0 ? 0 : 0.5;
-  options.slope = number % 2 == 0 ? 0 : 3;
+  options.set(field::norm, kNorms[static_cast<size_t>(number % 3)]);
+  options.set(field::floor, number % 2 == 0 ? 0 : 0.5);
+  options.set(field::slope, number % 2 == 0 ? 0 : 3);
   return options;
 }
 
@@ -122,7 +122,7 @@ TEST(CudaScores, NestedOfOtherHeadsObeysTheLaw) {
   int pairs = 0;
   for (int number = 0; number < 4; ++number) {
     ScoreOptions options = nested_options(number);
-    options.bound.method = number % 4 == 3 ? BoundMethod::kCrown : BoundMethod::kIbp;
+    options.find(field::bound)->method = number % 4 == 3 ? BoundMethod::kCrown : BoundMethod::kIbp;
     const Graph graph = wild_head(random, 1 + number % 2);
     const HeadRows made = wild_rows(random, *network_of(graph), 20);
     const HostRegions score(make_score(options, cuda_network(graph)));
@@ -141,7 +141,7 @@ TEST(CudaScores, LearnedHeadsObeyTheLaw) {
     const auto head = cuda_network(graph);
     const HeadRows made = feature_head_rows(random, *network_of(graph), 40);
     for (const char* name : {"spread", "quantiles", "density"}) {
-      const HostRegions score(make_score({.name = name}, head));
+      const HostRegions score(make_score(ScoreOptions(name), head));
       const std::vector<double> scores = score.score(made.features, made.truth);
       std::vector<double> radii = {0, -1, kForever, -kForever};
       for (size_t i = 0; i < 10; ++i) {
@@ -174,8 +174,8 @@ TEST(CudaScores, LearnedHeadsGiveTheBitsOfTheCpu) {
   const torch::Tensor y = 5 * random_normal(random, {kRows, 1}).to(torch::kDouble);
   for (const char* name : {"spread", "quantiles", "density"}) {
     SCOPED_TRACE(name);
-    const HostRegions cuda(make_score({.name = name}, cuda_network(graph)));
-    const auto cpu = make_score({.name = name}, network_of(graph));
+    const HostRegions cuda(make_score(ScoreOptions(name), cuda_network(graph)));
+    const auto cpu = make_score(ScoreOptions(name), network_of(graph));
     const std::vector<double> ours = cuda.score(v, y), theirs = cpu->score(v, y);
     for (size_t i = 0; i < ours.size(); ++i) {
       EXPECT_TRUE(ours[i] == theirs[i] || (std::isnan(ours[i]) && std::isnan(theirs[i])))

@@ -1,21 +1,20 @@
-#include "fcp/scores/density.h"
+#include "fcp/methods/scores/density.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/scores/density_level_set.h"
-#include "fcp/scores/residual_quantiles.h"
+#include "fcp/methods/scores/quantiles.h"
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {
 
-using Quantiles = std::vector<double>;
+using Grid = std::vector<double>;
 
 std::vector<double> random_quantiles(Random& random, size_t count) {
-  Quantiles q = {random.normal()};
+  Grid q = {random.normal()};
   while (q.size() < count) {
     q.push_back(q.back() + (random.below(5) == 0 ? 0 : std::exp(2 * random.normal())));
   }
@@ -24,7 +23,7 @@ std::vector<double> random_quantiles(Random& random, size_t count) {
 
 TEST(Density, GrowsTowardsTheShorterGap) {
   // Gaps 4, 1, 2, 3: starts in [4, 5], then takes 2, 3, and 4 on the other side.
-  const Quantiles q = {0, 4, 5, 7, 10};
+  const Grid q = {0, 4, 5, 7, 10};
   const GrownInterval grown(100, q);
   EXPECT_EQ(grown.at(0), (Interval{104.5, 104.5}));
   EXPECT_EQ(grown.at(0.5), (Interval{104.25, 104.75}));
@@ -47,7 +46,7 @@ TEST(Density, GrowsTowardsTheShorterGap) {
 TEST(Density, TakesGapsInTheOrderOfTheirLargestPredecessor) {
   Random random(3);
   for (int i = 0; i < 300; ++i) {
-    const Quantiles q = random_quantiles(random, 2 + random.below(10));
+    const Grid q = random_quantiles(random, 2 + random.below(10));
     const GrownInterval grown(0, q);
     for (size_t count = 1; count < q.size(); ++count) {
       const Interval window = grown.at(static_cast<double>(count));
@@ -68,16 +67,16 @@ TEST(Density, TakesGapsInTheOrderOfTheirLargestPredecessor) {
 }
 
 TEST(Density, EqualQuantilesAreTakenFirst) {
-  const Quantiles q = {-1, 0, 0, 0, 3};
+  const Grid q = {-1, 0, 0, 0, 3};
   const GrownInterval grown(0, q);
   EXPECT_EQ(grown.at(2), (Interval{0, 0}));
   EXPECT_EQ(grown.at(3), (Interval{-1, 0}));
-  EXPECT_EQ(GrownInterval(5, Quantiles{1, 1, 1}).at(2), (Interval{6, 6}));
-  EXPECT_EQ(GrownInterval(5, Quantiles{1, 1, 1}).at(1000), Interval{});
+  EXPECT_EQ(GrownInterval(5, Grid{1, 1, 1}).at(2), (Interval{6, 6}));
+  EXPECT_EQ(GrownInterval(5, Grid{1, 1, 1}).at(1000), Interval{});
 }
 
 TEST(Density, LevelSetsListEveryInterval) {
-  const Quantiles q = {0, 1, 5, 6, 7, 20};  // dense in [0, 1] and [5, 7]
+  const Grid q = {0, 1, 5, 6, 7, 20};  // dense in [0, 1] and [5, 7]
   const std::vector<Interval> two = density_level_set(0, q, 1);
   ASSERT_EQ(two.size(), 2U);
   EXPECT_EQ(two[0], (Interval{0, 1}));  // the tail of scale 1 starts here
@@ -88,7 +87,7 @@ TEST(Density, LevelSetsListEveryInterval) {
 }
 
 // y = 0, quantiles as given.
-std::shared_ptr<const Network> constant_quantiles(const Quantiles& quantiles) {
+std::shared_ptr<const Network> constant_quantiles(const Grid& quantiles) {
   Graph graph = linear_head(torch::zeros({1, 2}), torch::zeros({1}));
   const auto count = static_cast<int64_t>(quantiles.size());
   graph.initializers["q_w"] = torch::zeros({count, 2});
@@ -101,7 +100,7 @@ std::shared_ptr<const Network> constant_quantiles(const Quantiles& quantiles) {
 
 TEST(Density, UnionsHaveTheLengthOfTheirParts) {
   const auto score =
-      make_score({.name = "density", .level_set = true}, constant_quantiles({0, 1, 5, 6, 7, 20}));
+      make_score(DensityOptions{.level_set = true}, constant_quantiles({0, 1, 5, 6, 7, 20}));
   const Regions regions = score->region(torch::zeros({3, 2}), 1.0);
   EXPECT_EQ(regions.parts.size(2), 2);
   EXPECT_EQ(region_lengths(regions).sum().item<double>(), 9);
@@ -115,23 +114,23 @@ TEST(Density, UnionsHaveTheLengthOfTheirParts) {
 
 // Two quantiles that cross keep their distance, so that intervals in proportion to it grow.
 TEST(Density, QuantilesThatCrossArePutInOrder) {
-  const auto pair = make_score({.name = "quantiles"}, constant_quantiles({1, -1}));
+  const auto pair = make_score(QuantilesOptions{}, constant_quantiles({1, -1}));
   EXPECT_EQ(region_lengths(pair->region(torch::zeros({1, 2}), 1.0)).item<double>(), 6);
   const auto head = constant_quantiles({0, 3, 2, 5});
-  const QuantileRows rows = QuantileReader({.name = "density"}, head).read(torch::zeros({1, 2}));
+  const QuantileRows rows = QuantileReader(head, "", kQuantilesOutput).read(torch::zeros({1, 2}));
   EXPECT_THAT(std::vector<double>(rows.quantiles(0, 0).begin(), rows.quantiles(0, 0).end()),
               testing::ElementsAre(0, 2, 3, 5));
 }
 
 TEST(Density, GridsMustFitTheOutputs) {
-  const auto score = make_score({.name = "density"}, constant_quantiles({1}));
+  const auto score = make_score(DensityOptions{}, constant_quantiles({1}));
   EXPECT_THROW(score->region(torch::zeros({1, 2}), 1.0), Error);
 }
 
 TEST(Quantiles, MoveInProportionToTheirDistance) {
   // Levels 1/6, …, 5/6; the tail 1/4 lies midway between the first two.
   const auto head = constant_quantiles({-4, -2, 0, 1, 3});
-  const auto score = make_score({.name = "quantiles", .tail = 0.25}, head);
+  const auto score = make_score(QuantilesOptions{.tail = 0.25}, head);
   const torch::Tensor v = torch::zeros({1, 2});
   const Regions flat = score->region(v, 0.0);
   EXPECT_EQ(flat.lower.item<double>(), -3);
@@ -142,11 +141,11 @@ TEST(Quantiles, MoveInProportionToTheirDistance) {
   EXPECT_THAT(score->score(v, torch::full({1, 1}, -0.5, torch::kDouble)),
               testing::ElementsAre(-0.5));
   EXPECT_TRUE((region_lengths(score->region(v, -0.6)) == 0).all().item<bool>());
-  EXPECT_THROW(make_score({.name = "quantiles", .tail = 0.5}, head), Error);
+  EXPECT_THROW(make_score(QuantilesOptions{.tail = 0.5}, head), Error);
 }
 
 TEST(Quantiles, AtAnyLevel) {
-  const Quantiles q = {0, 10, 20};  // at 1/4, 1/2, 3/4
+  const Grid q = {0, 10, 20};  // at 1/4, 1/2, 3/4
   EXPECT_EQ(quantile_at(q, 0.01), 0);
   EXPECT_EQ(quantile_at(q, 0.375), 5);
   EXPECT_EQ(quantile_at(q, 0.5), 10);

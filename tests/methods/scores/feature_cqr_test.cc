@@ -1,11 +1,12 @@
-#include "fcp/scores/feature_cqr.h"
+#include "fcp/methods/scores/feature_cqr.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
+#include "fcp/methods/options.h"
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {
@@ -22,9 +23,8 @@ torch::Tensor one_column(std::vector<double> values) {
 }
 
 ScoreOptions feature_cqr_options(bool asymmetric) {
-  ScoreOptions options;
-  options.name = "feature_cqr";
-  options.asymmetric = asymmetric;
+  ScoreOptions options = FeatureCqrOptions{};
+  options.set(field::asymmetric, asymmetric);
   return options;
 }
 
@@ -86,17 +86,17 @@ TEST(FeatureCqr, LinearHeadsInClosedForm) {
                                  : norm == Norm::kTwo ? w.square().sum(1).sqrt()
                                                       : w.amax(1);
       ScoreOptions options = feature_cqr_options(true);
-      options.bound.method = method;
-      options.norm = norm;
-      options.floor = 0.5;
-      options.slope = 1.5;
+      options.find(field::bound)->method = method;
+      options.set(field::norm, norm);
+      options.set(field::floor, 0.5);
+      options.set(field::slope, 1.5);
       const torch::Tensor reach = dual + 0.375;
       const torch::Tensor expected =
           torch::stack({((low - y) / reach).amax(1), ((y - high) / reach).amax(1)}, 1);
       const std::vector<double> scores = make_score(options, head)->score(v, y);
       const torch::Tensor found = torch::tensor(scores, torch::kDouble).reshape({30, 2});
       EXPECT_TRUE(torch::allclose(found, expected, 1e-5, 1e-5)) << bound_name(method);
-      options.asymmetric = false;
+      options.set(field::asymmetric, false);
       const torch::Tensor symmetric =
           torch::tensor(make_score(options, head)->score(v, y), torch::kDouble);
       EXPECT_TRUE(torch::allclose(symmetric, expected.amax(1), 1e-5, 1e-5)) << bound_name(method);
@@ -113,11 +113,11 @@ TEST(FeatureCqr, CrossingQuantilesAreTakenInTheirOrder) {
       const auto head = network_of(wild_quantile_head(random, 2));
       const HeadRows rows = wild_quantile_rows(random, *head, 10);
       ScoreOptions options = feature_cqr_options(asymmetric);
-      options.bound.method = method;
-      options.low = "y";
-      options.high = "high";
+      options.find(field::bound)->method = method;
+      options.set(field::low, "y");
+      options.set(field::high, "high");
       const auto straight = make_score(options, head);
-      std::swap(options.low, options.high);
+      std::swap(*options.find(field::low), *options.find(field::high));
       const auto crossed = make_score(options, head);
       EXPECT_THAT(crossed->score(rows.features, rows.truth),
                   ElementsAreArray(straight->score(rows.features, rows.truth)));
@@ -158,9 +158,9 @@ struct PaperForm {
     Graph graph = linear_head(torch::ones({1, 1}), torch::full({1}, -1.0f));
     add_high_output(graph, torch::ones({1, 1}), torch::ones({1}));
     options = feature_cqr_options(false);
-    options.paper = true;
-    options.steps = 1;
-    options.step_rate = 0.25;
+    options.set(field::paper, true);
+    options.set(field::steps, 1);
+    options.set(field::step_rate, 0.25);
     head = network_of(graph);
     score = make_score(options, head);
   }
@@ -182,7 +182,7 @@ TEST(FeatureCqrByThePaper, SignsOfTheScore) {
                           -1, 0,       // on the high quantile
                           0, -1));     // on the low one
   ScoreOptions more = form.options;
-  more.steps = 3;  // 7/8 of the way
+  more.set(field::steps, 3);  // 7/8 of the way
   EXPECT_THAT(make_score(more, form.head)->score(v.narrow(0, 0, 1), one_column({-3})),
               ElementsAre(1.75, -3.5));
 }
@@ -201,11 +201,11 @@ TEST(FeatureCqrByThePaper, EndsOfTheRegion) {
 
 TEST(FeatureCqrByThePaper, NeedsStepsAndOneOutput) {
   PaperForm form;
-  form.options.steps = 0;
+  form.options.set(field::steps, 0);
   EXPECT_THAT([&] { make_score(form.options, form.head); },
               ThrowsMessage<Error>("the paper's feature_cqr needs its number of steps; it was 0"));
   Random random(4);
-  form.options.steps = 1;
+  form.options.set(field::steps, 1);
   const auto wide = network_of(wild_quantile_head(random, 2));
   const HeadRows rows = wild_quantile_rows(random, *wide, 3);
   EXPECT_THAT([&] { make_score(form.options, wide)->score(rows.features, rows.truth); },
@@ -214,9 +214,9 @@ TEST(FeatureCqrByThePaper, NeedsStepsAndOneOutput) {
 
 TEST(FeatureCqrByThePaper, HasNoLaw) {
   const PaperForm form;
-  EXPECT_FALSE(obeys_law(form.options));
-  EXPECT_TRUE(obeys_law(feature_cqr_options(true)));
-  EXPECT_EQ(baseline_of("feature_cqr"), "cqr");
+  EXPECT_FALSE(form.options.obeys_law());
+  EXPECT_TRUE(feature_cqr_options(true).obeys_law());
+  EXPECT_EQ(baseline_of(form.options)->name(), "cqr");
 }
 
 }  // namespace

@@ -1,18 +1,17 @@
 // feature_margin: worked by hand in two dimensions, the closed form against bounds, and against
 // samples of the ball.
-#include "fcp/scores/feature_margin.h"
+#include "fcp/methods/scores/feature_margin.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/scores/feature_sampled.h"
-#include "fcp/scores/labels.h"
-#include "fcp/scores/margin_bounds.h"
-#include "fcp/scores/margin_head.h"
+#include "fcp/methods/scores/feature_sampled.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/methods/scores/margin_head.h"
 
-#include "tests/scores/heads.h"
-#include "tests/scores/label_heads.h"
+#include "tests/methods/scores/heads.h"
+#include "tests/methods/scores/label_heads.h"
 
 namespace fcp {
 namespace {
@@ -20,8 +19,7 @@ namespace {
 constexpr std::array kMarginNorms = {Norm::kInf, Norm::kTwo, Norm::kOne};
 
 torch::Tensor margins_by_hand(const Graph& graph, const torch::Tensor& feature,
-                              ScoreOptions options) {
-  options.name = "feature_margin";
+                              const FeatureMarginOptions& options) {
   return all_label_scores(*make_score(options, network_of(graph)), feature.unsqueeze(0))[0];
 }
 
@@ -34,11 +32,13 @@ TEST(FeatureMargin, ByHandInEachNorm) {
   const Graph head =
       linear_head(torch::tensor({{1.f, 0.f}, {0.f, 1.f}, {-1.f, -1.f}}), torch::zeros({3}));
   const torch::Tensor v = torch::tensor({3.f, 1.f});
-  expect_close(margins_by_hand(head, v, {.norm = Norm::kInf}), {0, 2.0 / 2, 7.0 / 3});
-  expect_close(margins_by_hand(head, v, {.norm = Norm::kTwo}),
+  expect_close(margins_by_hand(head, v, FeatureMarginOptions{.norm = Norm::kInf}),
+               {0, 2.0 / 2, 7.0 / 3});
+  expect_close(margins_by_hand(head, v, FeatureMarginOptions{.norm = Norm::kTwo}),
                {0, 2 / std::sqrt(2), 7 / std::sqrt(5)});
-  expect_close(margins_by_hand(head, v, {.norm = Norm::kOne}), {0, 2.0 / 1, 7.0 / 2});
-  expect_close(margins_by_hand(head, v, {.rank_weight = 0.5, .rank_free = 1}),
+  expect_close(margins_by_hand(head, v, FeatureMarginOptions{.norm = Norm::kOne}),
+               {0, 2.0 / 1, 7.0 / 2});
+  expect_close(margins_by_hand(head, v, FeatureMarginOptions{.rank_weight = 0.5, .rank_free = 1}),
                {0, 1 + 0.5, 7.0 / 3 + 1});
 }
 
@@ -49,7 +49,7 @@ TEST(FeatureMargin, AnyLabelMayRuleOut) {
                                  torch::tensor({-5.f, 1.f, 0.f}));
   const torch::Tensor v = torch::tensor({1.f, 0.f});
   expect_close(margins_by_hand(head, v, {}), {0, 4.0 / 11, 0.5});
-  const auto score = make_score({.name = "feature_margin"}, network_of(head));
+  const auto score = make_score(FeatureMarginOptions{}, network_of(head));
   const auto members = [&](double radius) { return score->region(v.unsqueeze(0), radius).members; };
   EXPECT_TRUE(torch::equal(members(0.48), torch::tensor({{true, true, false}})));
   EXPECT_TRUE(torch::equal(members(0.5), torch::tensor({{true, true, true}})));
@@ -80,7 +80,7 @@ TEST(FeatureMargin, TheKernelIsTheFormula) {
       const torch::Tensor features = random_normal(random, {9, 6});
       const torch::Tensor z = head->forward(features).to(torch::kDouble);
       const torch::Tensor found =
-          all_label_scores(*make_score({.name = "feature_margin", .norm = norm}, head), features);
+          all_label_scores(*make_score(FeatureMarginOptions{.norm = norm}, head), features);
       torch::Tensor expected = torch::zeros_like(z);
       for (int64_t k = 0; k < classes; ++k) {
         for (int64_t j = 0; j < classes; ++j) {
@@ -92,7 +92,7 @@ TEST(FeatureMargin, TheKernelIsTheFormula) {
         }
       }
       EXPECT_TRUE(torch::allclose(found, expected, 1e-5, 1e-6)) << classes << norm_name(norm);
-      const auto score = make_score({.name = "feature_margin", .norm = norm}, head);
+      const auto score = make_score(FeatureMarginOptions{.norm = norm}, head);
       EXPECT_TRUE(
           torch::equal(dynamic_cast<const LabelScore&>(*score).label_scores(features), found));
     }
@@ -132,10 +132,9 @@ TEST(FeatureMargin, ClosedFormIsTheOneOfBounds) {
     const auto head = network_of(
         linear_head(random_normal(random, {classes, 4}), random_normal(random, {classes})));
     const torch::Tensor features = random_normal(random, {10, 4});
-    const ScoreOptions options{.name = "feature_margin",
-                               .norm = kMarginNorms[static_cast<size_t>(i % 3)],
-                               .rank_weight = i % 2 * 0.1,
-                               .rank_free = 1};
+    const FeatureMarginOptions options{.norm = kMarginNorms[static_cast<size_t>(i % 3)],
+                                       .rank_weight = i % 2 * 0.1,
+                                       .rank_free = 1};
     const LogitHead logits = logit_head(head, "");
     const auto by_bounds = make_margin_by_bounds(options, logits, affine_tail(logits, features));
     const torch::Tensor expected = all_label_scores(*make_score(options, head), features);
@@ -154,12 +153,9 @@ TEST(FeatureMargin, HoldsEveryLabelPredictedInTheBall) {
     const auto head = network_of(wild_head(random, 4));
     const int64_t width = head->inputs()[0].shape[1];
     const torch::Tensor features = random_normal(random, {10, width});
-    ScoreOptions options{.name = "feature_margin",
-                         .norm = kMarginNorms[static_cast<size_t>(i % 3)]};
-    options.steps = 1;
-    const auto margin = make_score(options, head);
-    options.name = "feature_sampled";
-    const auto sampled = make_score(options, head);
+    const Norm norm = kMarginNorms[static_cast<size_t>(i % 3)];
+    const auto margin = make_score(FeatureMarginOptions{.norm = norm}, head);
+    const auto sampled = make_score(FeatureSampledOptions{.norm = norm, .steps = 1}, head);
     const double radius = std::pow(10, 2 * random.uniform() - 1);
     const torch::Tensor wide = margin->region(features, radius).members;
     const torch::Tensor narrow = sampled->region(features, radius).members;
@@ -182,14 +178,14 @@ TEST(FeatureMargin, HeadsOfAFixedBatch) {
   graph.nodes.insert(graph.nodes.begin(), make_node("Reshape", {"x", "shape"}, {"same"}));
   const auto fixed = network_of(graph);
   const torch::Tensor features = random_normal(random, {5, 4});
-  const ScoreOptions options{.name = "feature_margin"};
+  const ScoreOptions options = FeatureMarginOptions{};
   EXPECT_TRUE(torch::allclose(all_label_scores(*make_score(options, fixed), features),
                               all_label_scores(*make_score(options, free), features)));
 }
 
 TEST(FeatureMargin, TooManyPairsAreRefused) {
   const auto head = network_of(make_mlp({4, 8, 300}));
-  const ScoreOptions options{.name = "feature_margin", .bound = {.memory = size_t{1} << 20}};
+  const ScoreOptions options = FeatureMarginOptions{.bound = {.memory = size_t{1} << 20}};
   const auto score = make_score(options, head);
   try {
     score->region(torch::zeros({1, 4}), 1);

@@ -1,13 +1,13 @@
 // feature_sampled: samples of the ball, the linear short cut, and the surrogate's distance by hand.
-#include "fcp/scores/feature_sampled.h"
+#include "fcp/methods/scores/feature_sampled.h"
 
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/scores/labels.h"
+#include "fcp/methods/scores/labels.h"
 
-#include "tests/scores/heads.h"
-#include "tests/scores/label_heads.h"
+#include "tests/methods/scores/heads.h"
+#include "tests/methods/scores/label_heads.h"
 
 namespace fcp {
 namespace {
@@ -40,7 +40,7 @@ TEST(FeatureSampled, TheLinearShortCutIsTheSameSet) {
     deep.initializers["far"] = torch::full({7}, 1e3f);
     deep.nodes.push_back(make_node("Add", {"z", "far"}, {"positive"}));
     deep.nodes.push_back(make_node("Relu", {"positive"}, {"y"}));
-    ScoreOptions options{.name = "feature_sampled", .steps = 1};
+    FeatureSampledOptions options{.steps = 1};
     options.norm = i % 2 == 0 ? Norm::kInf : Norm::kTwo;
     options.samples = 300;
     const torch::Tensor features = random_normal(random, {8, 4});
@@ -54,7 +54,7 @@ TEST(FeatureSampled, TheLinearShortCutIsTheSameSet) {
 TEST(FeatureSampled, SetsAtSpecialRadii) {
   Random random(2);
   const auto head = network_of(linear_head(random_normal(random, {4, 3}), torch::zeros({4})));
-  const auto score = make_score({.name = "feature_sampled", .steps = 1}, head);
+  const auto score = make_score(FeatureSampledOptions{.steps = 1}, head);
   const torch::Tensor features = random_normal(random, {5, 3});
   const torch::Tensor answer = head->forward(features).argmax(1, true);
   EXPECT_TRUE(torch::equal(score->region(features, 0.0).prediction, answer));
@@ -75,7 +75,7 @@ TEST(FeatureSampled, SetsAtSpecialRadii) {
 // so that one step of rate 1 from x = 0 goes 1/2 far.
 TEST(FeatureSampled, OneStepByHand) {
   const auto head = network_of(linear_head(torch::tensor({{0.5f}, {-0.5f}}), torch::zeros({2})));
-  ScoreOptions options{.name = "feature_sampled", .steps = 1, .step_rate = 1};
+  FeatureSampledOptions options{.steps = 1, .step_rate = 1};
   const std::vector<double> one =
       make_score(options, head)->score(torch::zeros({1, 1}), torch::ones({1, 1}));
   EXPECT_NEAR(one[0], 0.5, 1e-6);
@@ -87,10 +87,10 @@ TEST(FeatureSampled, OneStepByHand) {
 
 TEST(FeatureSampled, NeedsStepsAndSamplesAndDoesNotObeyTheLaw) {
   const auto head = logits_as_features(3);
-  EXPECT_THROW(make_score({.name = "feature_sampled"}, head), Error);
-  EXPECT_THROW(make_score({.name = "feature_sampled", .steps = 1, .samples = 0}, head), Error);
-  EXPECT_FALSE(obeys_law({.name = "feature_sampled"}));
-  EXPECT_TRUE(obeys_law({.name = "feature_margin"}));
+  EXPECT_THROW(make_score(FeatureSampledOptions{}, head), Error);
+  EXPECT_THROW(make_score(FeatureSampledOptions{.steps = 1, .samples = 0}, head), Error);
+  EXPECT_FALSE(ScoreOptions(FeatureSampledOptions{}).obeys_law());
+  EXPECT_TRUE(ScoreOptions(FeatureMarginOptions{}).obeys_law());
 }
 
 }  // namespace

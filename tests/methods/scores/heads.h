@@ -15,12 +15,11 @@
 #include <torch/utils.h>
 
 #include "fcp/base/random.h"
-#include "fcp/network/network.h"
-#include "fcp/scores/head_outputs.h"
-#include "fcp/scores/region_measures.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/method.h"
+#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 
@@ -145,13 +144,13 @@ inline int expect_nested_law(BoundMethod method, int heads, size_t radii, uint64
   int pairs = 0;
   for (int i = 0; i < heads && !testing::Test::HasFailure(); ++i) {
     ScoreOptions options;
-    options.norm = kNorms[static_cast<size_t>(i % 3)];
-    options.bound.method = method;
-    options.bound.iterations = 3;
-    options.bound.outward = i % 5 < 2;
-    options.bound.memory = size_t{1} << 30;
-    options.floor = i % 2 == 0 ? 0 : 0.25 * (1 + i % 4);
-    options.slope = i % 2 == 0 ? 0 : 3;
+    options.set(field::norm, kNorms[static_cast<size_t>(i % 3)]);
+    options.find(field::bound)->method = method;
+    options.find(field::bound)->iterations = 3;
+    options.find(field::bound)->outward = i % 5 < 2;
+    options.find(field::bound)->memory = size_t{1} << 30;
+    options.set(field::floor, i % 2 == 0 ? 0 : 0.25 * (1 + i % 4));
+    options.set(field::slope, i % 2 == 0 ? 0 : 3);
     const auto head = network_of(wild_head(random, 1 + static_cast<int64_t>(random.below(3))));
     const HeadRows made = wild_rows(random, *head, 20);
     const std::unique_ptr<Score> score = make_score(options, head);
@@ -234,16 +233,15 @@ inline int expect_feature_cqr_law(BoundMethod method, int heads, int trials, uin
   Random random(seed);
   int held = 0, negative = 0;
   for (int i = 0; i < heads && !testing::Test::HasFailure(); ++i) {
-    ScoreOptions options;
-    options.name = "feature_cqr";
-    options.asymmetric = i % 2 == 1;
-    options.norm = kNormsInTurn[static_cast<size_t>(i % 3)];
-    options.bound.method = method;
-    options.bound.iterations = 3;
-    options.bound.outward = i % 5 == 2;
-    options.bound.memory = size_t{1} << 30;
-    options.floor = i % 4 < 2 ? 0 : 0.5;
-    options.slope = i % 4 < 2 ? 0 : 3;
+    ScoreOptions options = FeatureCqrOptions{};
+    options.set(field::asymmetric, i % 2 == 1);
+    options.set(field::norm, kNormsInTurn[static_cast<size_t>(i % 3)]);
+    options.find(field::bound)->method = method;
+    options.find(field::bound)->iterations = 3;
+    options.find(field::bound)->outward = i % 5 == 2;
+    options.find(field::bound)->memory = size_t{1} << 30;
+    options.set(field::floor, i % 4 < 2 ? 0 : 0.5);
+    options.set(field::slope, i % 4 < 2 ? 0 : 3);
     const auto head = network_of(wild_quantile_head(random, 1 + i % 3));
     const HeadRows made = wild_quantile_rows(random, *head, 20);
     const std::unique_ptr<Score> score = make_score(options, head);

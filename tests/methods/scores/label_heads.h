@@ -8,10 +8,10 @@
 #include <torch/types.h>
 
 #include "fcp/base/random.h"
-#include "fcp/network/network.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/scores/score.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 

@@ -1,10 +1,10 @@
 // The law k ∈ region(v, r) ⟺ score(v, k) ≤ r for the scores of labels, over random heads.
 #include <gtest/gtest.h>
 
-#include "fcp/scores/score.h"
+#include "fcp/methods/method.h"
 
-#include "tests/scores/heads.h"
-#include "tests/scores/label_heads.h"
+#include "tests/methods/scores/heads.h"
+#include "tests/methods/scores/label_heads.h"
 
 namespace fcp {
 namespace {
@@ -16,11 +16,12 @@ int label_law(ScoreOptions options, int heads, int64_t rows, size_t radii, uint6
   Random random(seed);
   int pairs = 0;
   for (int i = 0; i < heads && !testing::Test::HasFailure(); ++i) {
-    options.norm = kLabelNorms[static_cast<size_t>(i % 3)];
-    options.randomized = i % 4 < 2;
-    options.temperature = std::pow(2, i % 3 - 1);
-    options.rank_weight = i % 2 == 0 ? 0 : std::pow(10, 4 * random.uniform() - 3);
-    options.rank_free = i % 3;
+    const double rank_weight = i % 2 == 0 ? 0 : std::pow(10, 4 * random.uniform() - 3);
+    if (Norm* norm = options.find(field::norm)) *norm = kLabelNorms[static_cast<size_t>(i % 3)];
+    if (bool* randomized = options.find(field::randomized)) *randomized = i % 4 < 2;
+    if (double* own = options.find(field::temperature)) *own = std::pow(2, i % 3 - 1);
+    if (double* weight = options.find(field::rank_weight)) *weight = rank_weight;
+    if (int64_t* free = options.find(field::rank_free)) *free = i % 3;
     const auto head = network_of(wild_head(random, 2 + static_cast<int64_t>(random.below(6))));
     const torch::Tensor features =
         random_normal(random, {rows, head->inputs()[0].shape[1]}) * std::pow(10, random.uniform());
@@ -29,11 +30,11 @@ int label_law(ScoreOptions options, int heads, int64_t rows, size_t radii, uint6
   return pairs;
 }
 
-TEST(LabelLaw, Lac) { EXPECT_GT(label_law({.name = "lac"}, 60, 20, 10, 1), 50000); }
+TEST(LabelLaw, Lac) { EXPECT_GT(label_law(LacOptions{}, 60, 20, 10, 1), 50000); }
 
-TEST(LabelLaw, Aps) { EXPECT_GT(label_law({.name = "aps"}, 60, 20, 10, 2), 50000); }
+TEST(LabelLaw, Aps) { EXPECT_GT(label_law(ApsOptions{}, 60, 20, 10, 2), 50000); }
 
-TEST(LabelLaw, Raps) { EXPECT_GT(label_law({.name = "raps"}, 60, 20, 10, 3), 50000); }
+TEST(LabelLaw, Raps) { EXPECT_GT(label_law(RapsOptions{}, 60, 20, 10, 3), 50000); }
 
 // Sets that rank their labels in several rounds, with equal logits among them.
 TEST(LabelLaw, ManyClasses) {
@@ -43,8 +44,12 @@ TEST(LabelLaw, ManyClasses) {
   int pairs = 0;
   for (const char* name : {"lac", "aps", "raps"}) {
     for (const bool randomized : {false, true}) {
-      const ScoreOptions options{
-          .name = name, .randomized = randomized, .rank_weight = 0.01, .rank_free = 5};
+      ScoreOptions options(name);
+      if (bool* drawn = options.find(field::randomized)) *drawn = randomized;
+      if (auto* raps = options.as<RapsOptions>()) {
+        raps->rank_weight = 0.01;
+        raps->rank_free = 5;
+      }
       pairs += expect_label_law(*make_score(options, logits_as_features(kClasses)), features,
                                 random, 20);
     }
@@ -54,14 +59,14 @@ TEST(LabelLaw, ManyClasses) {
 
 // A quarter of the heads are linear; the others go through bounds.
 TEST(LabelLaw, FeatureMarginByIbp) {
-  EXPECT_GT(label_law({.name = "feature_margin"}, 40, 10, 4, 4), 8000);
+  EXPECT_GT(label_law(FeatureMarginOptions{}, 40, 10, 4, 4), 8000);
 }
 
 TEST(LabelLaw, FeatureMarginByCrown) {
-  EXPECT_GT(label_law({.name = "feature_margin",
-                       .bound = {.method = BoundMethod::kCrownIbp, .outward = false}},
-                      2, 2, 1, 5),
-            40);
+  EXPECT_GT(
+      label_law(FeatureMarginOptions{.bound = {.method = BoundMethod::kCrownIbp, .outward = false}},
+                2, 2, 1, 5),
+      40);
 }
 
 TEST(LabelLaw, FeatureMarginOfOneLayer) {
@@ -71,10 +76,10 @@ TEST(LabelLaw, FeatureMarginOfOneLayer) {
     const int64_t classes = 2 + static_cast<int64_t>(random.below(40));
     const auto head = network_of(
         linear_head(random_normal(random, {classes, 5}), random_normal(random, {classes})));
-    const ScoreOptions options{.name = "feature_margin",
-                               .norm = kLabelNorms[static_cast<size_t>(i % 3)],
-                               .rank_weight = i % 2 * 0.3,
-                               .rank_free = i % 3};
+    const ScoreOptions options =
+        FeatureMarginOptions{.norm = kLabelNorms[static_cast<size_t>(i % 3)],
+                             .rank_weight = i % 2 * 0.3,
+                             .rank_free = i % 3};
     pairs +=
         expect_label_law(*make_score(options, head), random_normal(random, {20, 5}), random, 5);
   }

@@ -1,5 +1,5 @@
 // lac, aps and raps by hand, and what all scores of labels do with logits, labels and radii.
-#include "fcp/scores/labels.h"
+#include "fcp/methods/scores/labels.h"
 
 #include <limits>
 #include <tuple>
@@ -8,11 +8,11 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/scores/aps.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/method.h"
+#include "fcp/methods/scores/aps.h"
 
-#include "tests/scores/heads.h"
-#include "tests/scores/label_heads.h"
+#include "tests/methods/scores/heads.h"
+#include "tests/methods/scores/label_heads.h"
 
 namespace fcp {
 namespace {
@@ -34,9 +34,9 @@ auto near(double a, double b, double c) {
 const torch::Tensor kLogits = torch::tensor({0.3f, 0.5f, 0.2f}).log();  // p = 0.3, 0.5, 0.2
 
 TEST(Labels, LacByHand) {
-  EXPECT_THAT(scores_of_row({.name = "lac"}, kLogits), near(0.7, 0.5, 0.8));
+  EXPECT_THAT(scores_of_row(LacOptions{}, kLogits), near(0.7, 0.5, 0.8));
   // Temperature 1/2 squares the odds: 9, 25, 4 of 38.
-  EXPECT_THAT(scores_of_row({.name = "lac", .temperature = 0.5}, kLogits),
+  EXPECT_THAT(scores_of_row(LacOptions{.temperature = 0.5}, kLogits),
               near(29.0 / 38, 13.0 / 38, 34.0 / 38));
 }
 
@@ -46,7 +46,7 @@ TEST(Labels, TruthsOfNoClass) {
   const float infinity = std::numeric_limits<float>::infinity();
   const torch::Tensor features = kLogits.unsqueeze(0).repeat({3, 1});
   for (const std::string name : {"lac", "aps", "raps", "feature_margin"}) {
-    const auto score = make_score({.name = name}, logits_as_features(3));
+    const auto score = make_score(ScoreOptions(name), logits_as_features(3));
     const std::vector<double> scores =
         score->score(features, torch::tensor({{1.0f}, {infinity}, {std::nanf("")}}));
     EXPECT_TRUE(std::isfinite(scores[0])) << name;
@@ -58,21 +58,18 @@ TEST(Labels, TruthsOfNoClass) {
 }
 
 TEST(Labels, ApsByHand) {
-  EXPECT_THAT(scores_of_row({.name = "aps", .randomized = false}, kLogits), near(0.8, 0.5, 1.0));
+  EXPECT_THAT(scores_of_row(ApsOptions{.randomized = false}, kLogits), near(0.8, 0.5, 1.0));
   const double u = random_shares(kLogits.unsqueeze(0), 7).item<double>();
-  EXPECT_THAT(scores_of_row({.name = "aps", .seed = 7}, kLogits),
+  EXPECT_THAT(scores_of_row(ScoreOptions(ApsOptions{}, {.seed = 7}), kLogits),
               near(0.5 + 0.3 * u, 0.5 * u, 0.8 + 0.2 * u));
-  // aps looks at no rank term.
-  EXPECT_THAT(scores_of_row({.name = "aps", .randomized = false, .rank_weight = 1}, kLogits),
-              near(0.8, 0.5, 1.0));
 }
 
 TEST(Labels, RapsByHand) {
-  ScoreOptions options{.name = "raps", .randomized = false, .rank_weight = 0.1, .rank_free = 1};
+  ScoreOptions options = RapsOptions{.randomized = false, .rank_weight = 0.1, .rank_free = 1};
   EXPECT_THAT(scores_of_row(options, kLogits), near(0.9, 0.5, 1.2));
-  options.rank_free = 0;
+  options.set(field::rank_free, 0);
   EXPECT_THAT(scores_of_row(options, kLogits), near(1.0, 0.6, 1.3));
-  options.randomized = true;
+  options.set(field::randomized, true);
   const double u = random_shares(kLogits.unsqueeze(0), 0).item<double>();
   EXPECT_THAT(scores_of_row(options, kLogits), near(0.7 + 0.3 * u, 0.1 + 0.5 * u, 1.1 + 0.2 * u));
 }
@@ -86,12 +83,12 @@ TEST(Labels, ApsIsTheSumOfSortedProbabilities) {
   const torch::Tensor sorted = torch::softmax(logits.to(torch::kDouble), 1).gather(1, order);
   const torch::Tensor ranks = torch::arange(1, kClasses + 1, torch::kDouble);
   for (const bool randomized : {false, true}) {
-    const ScoreOptions options{
-        .name = "raps", .randomized = randomized, .rank_weight = 0.02, .rank_free = 3};
+    const ScoreOptions options =
+        RapsOptions{.randomized = randomized, .rank_weight = 0.02, .rank_free = 3};
     const torch::Tensor share =
         randomized ? random_shares(logits, options.seed) : torch::ones({30, 1}, torch::kDouble);
-    const torch::Tensor expected =
-        sorted.cumsum(1) - (1 - share) * sorted + options.rank_weight * (ranks - 3).clamp_min(0);
+    const torch::Tensor expected = sorted.cumsum(1) - (1 - share) * sorted +
+                                   options.value(field::rank_weight) * (ranks - 3).clamp_min(0);
     const auto score = make_score(options, logits_as_features(kClasses));
     const torch::Tensor found = all_label_scores(*score, logits).gather(1, order);
     EXPECT_LT((found - expected).abs().max().item<double>(), 1e-13);
@@ -110,7 +107,7 @@ TEST(Labels, RandomSharesAreThoseOfEachRowAlone) {
 
 TEST(Labels, OfEqualLogitsTheLowerLabelComesFirst) {
   const torch::Tensor tied = torch::tensor({0.25f, 0.5f, 0.25f}).log();
-  EXPECT_THAT(scores_of_row({.name = "aps", .randomized = false}, tied), near(0.75, 0.5, 1));
+  EXPECT_THAT(scores_of_row(ApsOptions{.randomized = false}, tied), near(0.75, 0.5, 1));
   const torch::Tensor ranks = label_ranks(torch::tensor({{1.f, 3.f, 1.f, 3.f, 2.f}}));
   EXPECT_TRUE(torch::equal(ranks, torch::tensor({{4, 1, 5, 2, 3}}, torch::kLong)));
 }
@@ -125,7 +122,7 @@ TEST(Labels, RandomisedApsIsExactWhereTheProbabilitiesAreTrue) {
   const torch::Tensor truth = drawn_labels(random, logits);
   const double limit = std::sqrt(std::log(2e6) / (2.0 * kRows));
   for (const bool randomized : {true, false}) {
-    const ScoreOptions options{.name = "aps", .randomized = randomized};
+    const ScoreOptions options = ApsOptions{.randomized = randomized};
     std::vector<double> scores = make_score(options, logits_as_features(5))->score(logits, truth);
     std::sort(scores.begin(), scores.end());
     double distance = 0;
@@ -155,14 +152,14 @@ TEST(Labels, ASoftmaxAtTheEndIsTakenOff) {
     Graph graph = linear_head(torch::eye(3), torch::zeros({3}));
     graph.nodes.push_back(make_node(op, {"y"}, {"p"}, {{"axis", int64_t{1}}}));
     graph.outputs = {make_info("p", {kDynamic, 3})};
-    const auto score = make_score({.name = "lac", .temperature = 0.5}, network_of(graph));
+    const auto score = make_score(LacOptions{.temperature = 0.5}, network_of(graph));
     const torch::Tensor scores = all_label_scores(*score, kLogits.unsqueeze(0));
     EXPECT_NEAR(scores[0][1].item<double>(), 13.0 / 38, 1e-7) << op;
   }
 }
 
 TEST(Labels, PredictionIsTheNetworksAnswerAndSizesFollowTheRadius) {
-  const auto score = make_score({.name = "lac"}, logits_as_features(3));
+  const auto score = make_score(LacOptions{}, logits_as_features(3));
   const Regions regions = score->region(kLogits.unsqueeze(0), 0.7000001);
   EXPECT_EQ(score->classes(), 3);
   EXPECT_TRUE(torch::equal(regions.prediction, torch::tensor({{1}}, torch::kLong)));
@@ -178,13 +175,15 @@ TEST(Labels, AnAnswerThatIsNoNumberIsNoLabel) {
   const torch::Tensor rows = torch::tensor({{0.f, 1.f, 2.f}, {nan, 1.f, 2.f}, {5.f, 1.f, 2.f}});
   EXPECT_TRUE(torch::equal(answers_of(rows), torch::tensor({{2}, {-1}, {0}}, torch::kLong)));
   for (const char* name : {"lac", "aps", "raps", "feature_margin", "feature_sampled"}) {
-    const auto score = make_score({.name = name, .steps = 1}, logits_as_features(3));
+    ScoreOptions options(name);
+    if (int* steps = options.find(field::steps)) *steps = 1;
+    const auto score = make_score(options, logits_as_features(3));
     EXPECT_TRUE(torch::equal(score->region(rows, 0.5).prediction, answers_of(rows))) << name;
   }
 }
 
 TEST(Labels, WrongInputIsNamed) {
-  const auto score = make_score({.name = "lac"}, logits_as_features(3));
+  const auto score = make_score(LacOptions{}, logits_as_features(3));
   const torch::Tensor rows = torch::zeros({2, 3});
   const auto message = [&](const std::function<void()>& work) -> std::string {
     try {
@@ -204,17 +203,16 @@ TEST(Labels, WrongInputIsNamed) {
               HasSubstr("row 1: found label 0.5"));
   EXPECT_THAT(message([&] { score->score(rows, torch::zeros({2, 2})); }), HasSubstr("one label"));
   EXPECT_THAT(message([&] { score->region(rows, torch::zeros({2, 2})); }), HasSubstr("radius"));
-  const auto hot = make_score({.name = "lac", .temperature = 0}, logits_as_features(3));
+  const auto hot = make_score(LacOptions{.temperature = 0}, logits_as_features(3));
   EXPECT_THAT(message([&] { hot->score(rows, torch::zeros({2, 1})); }), HasSubstr("temperature"));
-  EXPECT_THAT(
-      message([&] { make_score({.name = "raps", .rank_weight = -1}, logits_as_features(3)); }),
-      HasSubstr("at least 0"));
+  EXPECT_THAT(message([&] { make_score(RapsOptions{.rank_weight = -1}, logits_as_features(3)); }),
+              HasSubstr("at least 0"));
 }
 
 TEST(Labels, NanGivesNan) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const char* name : {"lac", "aps", "raps", "feature_margin"}) {
-    const auto score = make_score({.name = name}, logits_as_features(3));
+    const auto score = make_score(ScoreOptions(name), logits_as_features(3));
     torch::Tensor rows = torch::zeros({3, 3});
     rows[1][2] = nan;
     const std::vector<double> scores = score->score(rows, torch::tensor({{0.0}, {0.0}, {nan}}));

@@ -2,7 +2,7 @@
 // more heads than law_test.cc has time for.
 #include <gtest/gtest.h>
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {

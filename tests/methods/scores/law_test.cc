@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/scores/region_measures.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/method.h"
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {
@@ -32,9 +31,9 @@ TEST(Law, NestedWithBandsThatShrink) {
     const auto head = network_of(wild_head(random, 1));
     const HeadRows made = wild_rows(random, *head, 1);
     ScoreOptions options;
-    options.bound.method = BoundMethod::kCrownIbp;
-    options.bound.outward = false;
-    const std::unique_ptr<HeadBounds> bounds = make_bounds(head, options.bound);
+    options.find(field::bound)->method = BoundMethod::kCrownIbp;
+    options.find(field::bound)->outward = false;
+    const std::unique_ptr<HeadBounds> bounds = make_bounds(head, *options.find(field::bound));
     std::vector<double> radii;
     for (double radius = 0.01; radius < 20; radius *= 1.05) radii.push_back(radius);
     const auto many = static_cast<int64_t>(radii.size());
@@ -78,8 +77,7 @@ TEST(Law, Residual) {
   for (int i = 0; i < 200; ++i) {
     const auto head = network_of(wild_head(random, 1 + i % 3));
     const HeadRows made = wild_rows(random, *head, 20);
-    ScoreOptions options;
-    options.name = "residual";
+    ScoreOptions options = ResidualOptions{};
     const std::unique_ptr<Score> score = make_score(options, head);
     const std::vector<double> scores = score->score(made.features, made.truth);
     pairs += expect_law(*score, made, scores, closest_radii(random, scores));
@@ -102,10 +100,7 @@ TEST(Law, NormalisedResidual) {
     const auto head = network_of(graph);
     HeadRows made = wild_rows(random, *head, 20);
     made.features = made.features.clamp(-3, 3);
-    ScoreOptions options;
-    options.name = "residual";
-    options.output = "y";
-    options.normalize = "spread";
+    const ScoreOptions options(ResidualOptions{.normalize = "spread"}, {.output = "y"});
     const std::unique_ptr<Score> score = make_score(options, head);
     const std::vector<double> scores = score->score(made.features, made.truth);
     pairs += expect_law(*score, made, scores, closest_radii(random, scores));
@@ -119,11 +114,10 @@ TEST(Law, Linearized) {
   for (int i = 0; i < 100; ++i) {
     const auto head = network_of(wild_head(random, 1 + i % 3));
     const HeadRows made = wild_rows(random, *head, 20);
-    ScoreOptions options;
-    options.name = "linearized";
-    options.norm = kNorms[static_cast<size_t>(i % 3)];
-    options.floor = i % 2;
-    options.slope = i % 2 * 0.5;
+    ScoreOptions options = LinearizedOptions{};
+    options.set(field::norm, kNorms[static_cast<size_t>(i % 3)]);
+    options.set(field::floor, i % 2);
+    options.set(field::slope, i % 2 * 0.5);
     const std::unique_ptr<Score> score = make_score(options, head);
     const std::vector<double> scores = score->score(made.features, made.truth);
     pairs += expect_law(*score, made, scores, closest_radii(random, scores));
@@ -140,11 +134,14 @@ int expect_feature_head_law(ScoreOptions options, int heads, uint64_t seed) {
     const Graph graph =
         wild_feature_heads(random, outputs, 2 + static_cast<int64_t>(random.below(12)));
     const HeadRows made = feature_head_rows(random, *network_of(graph), 20);
-    options.scale.clear();
-    if (options.level_set) {
-      for (int64_t k = 0; k < outputs; ++k) options.scale.push_back(std::exp(random.normal()));
+    if (options.value(field::level_set)) {
+      options.find(field::units)->clear();
+      for (int64_t k = 0; k < outputs; ++k) {
+        options.find(field::units)->push_back(std::exp(random.normal()));
+      }
     }
-    options.tail = 0.01 + 0.4 * random.uniform();
+    const double tail = 0.01 + 0.4 * random.uniform();
+    if (auto* quantiles = options.as<QuantilesOptions>()) quantiles->tail = tail;
     const auto score = make_score(options, network_of(graph_for_score(graph, options)));
     const std::vector<double> scores = score->score(made.features, made.truth);
     pairs += expect_law(*score, made, scores, closest_radii(random, scores));
@@ -152,19 +149,19 @@ int expect_feature_head_law(ScoreOptions options, int heads, uint64_t seed) {
   return pairs;
 }
 
-TEST(Law, Spread) { EXPECT_GT(expect_feature_head_law({.name = "spread"}, 100, 41), 80000); }
+TEST(Law, Spread) { EXPECT_GT(expect_feature_head_law(SpreadOptions{}, 100, 41), 80000); }
 
-TEST(Law, Quantiles) { EXPECT_GT(expect_feature_head_law({.name = "quantiles"}, 100, 42), 80000); }
+TEST(Law, Quantiles) { EXPECT_GT(expect_feature_head_law(QuantilesOptions{}, 100, 42), 80000); }
 
-TEST(Law, Density) { EXPECT_GT(expect_feature_head_law({.name = "density"}, 100, 43), 80000); }
+TEST(Law, Density) { EXPECT_GT(expect_feature_head_law(DensityOptions{}, 100, 43), 80000); }
 
 TEST(Law, DensityLevelSet) {
-  EXPECT_GT(expect_feature_head_law({.name = "density", .level_set = true}, 100, 44), 80000);
+  EXPECT_GT(expect_feature_head_law(DensityOptions{.level_set = true}, 100, 44), 80000);
 }
 
 TEST(Law, Rectified) {
   for (const char* name : {"spread", "quantiles", "density"}) {
-    const ScoreOptions options{.name = name, .rectifier = kRectifierOutput};
+    const ScoreOptions options(name, {.rectifier = kRectifierOutput});
     EXPECT_GT(expect_feature_head_law(options, 50, 45), 40000) << name;
   }
 }
@@ -177,9 +174,9 @@ TEST(Law, RectifiedOfOtherScores) {
     Graph graph = wild_quantile_head(random, 1 + i % 2);
     add_linear_output(random, graph, kRectifierOutput, 1, i % 2 == 0 ? "Exp" : "Softplus");
     for (const char* name : {"residual", "nested", "cqr"}) {
-      ScoreOptions options{.name = name, .rectifier = kRectifierOutput};
-      options.asymmetric = i % 4 < 2;
-      const bool quantiles = options.name == "cqr";
+      ScoreOptions options(name, {.rectifier = kRectifierOutput});
+      const bool quantiles = options.as<CqrOptions>() != nullptr;
+      if (quantiles) options.set(field::asymmetric, i % 4 < 2);
       if (!quantiles) graph.outputs = {graph.outputs[0], graph.outputs.back()};
       Graph whole = graph;
       if (quantiles)
@@ -223,21 +220,22 @@ HeadRows adversarial_rows(Random& random, const Score& score, HeadRows made, int
 
 TEST(Law, AdversarialTruths) {
   std::vector<ScoreOptions> all = {
-      {.name = "residual"},
-      {.name = "residual", .output = "y", .normalize = kSpreadOutput},
-      {.name = "linearized"},
-      {.name = "linearized", .norm = Norm::kTwo, .floor = 1, .slope = 0.5},
-      {.name = "cqr", .output = "y", .low = "y", .high = "high"},
-      {.name = "cqr", .output = "y", .low = "y", .high = "high", .asymmetric = true},
-      {.name = "feature_cqr", .output = "y", .low = "y", .high = "high"},
-      {.name = "spread"},
-      {.name = "quantiles"},
-      {.name = "density"},
-      {.name = "density", .level_set = true},
-      {.name = "nested"}};
+      ResidualOptions{},
+      ScoreOptions(ResidualOptions{.normalize = kSpreadOutput}, {.output = "y"}),
+      LinearizedOptions{},
+      LinearizedOptions{.norm = Norm::kTwo, .floor = 1, .slope = 0.5},
+      ScoreOptions(CqrOptions{.low = "y", .high = "high"}, {.output = "y"}),
+      ScoreOptions(CqrOptions{.low = "y", .high = "high", .asymmetric = true}, {.output = "y"}),
+      ScoreOptions(FeatureCqrOptions{.low = "y", .high = "high"}, {.output = "y"}),
+      SpreadOptions{},
+      QuantilesOptions{},
+      DensityOptions{},
+      DensityOptions{.level_set = true},
+      NestedOptions{}};
   for (ScoreOptions options : std::vector<ScoreOptions>(all)) {
-    if (options.name == "residual" || options.name == "spread")
+    if (options.as<ResidualOptions>() || options.as<SpreadOptions>()) {
       options.rectifier = kRectifierOutput;
+    }
     if (!options.rectifier.empty()) all.push_back(options);
   }
   Random random(48);
@@ -253,7 +251,9 @@ TEST(Law, AdversarialTruths) {
     add_linear_output(random, graph, kRectifierOutput, 1, "Softplus");
     for (ScoreOptions options : all) {
       if (options.output.empty()) options.output = "y";
-      if (options.level_set) options.scale.assign(static_cast<size_t>(1 + i % 3), 0.3);
+      if (options.value(field::level_set)) {
+        options.find(field::units)->assign(static_cast<size_t>(1 + i % 3), 0.3);
+      }
       const auto head = network_of(graph_for_score(graph, options));
       const auto score = make_score(options, head);
       HeadRows rows = wild_rows(random, *head, 12);
@@ -271,7 +271,7 @@ TEST(Law, AdversarialTruths) {
       rows.truth = rows.truth.to(torch::kFloat);
       const std::vector<double> single = score->score(rows.features, rows.truth);
       rows.truth = rows.truth.to(torch::kDouble);
-      EXPECT_EQ(single, score->score(rows.features, rows.truth)) << options.name;
+      EXPECT_EQ(single, score->score(rows.features, rows.truth)) << options.name();
       pairs += expect_law(*score, rows, single, closest_radii(random, single));
     }
   }
@@ -281,7 +281,7 @@ TEST(Law, AdversarialTruths) {
 // |y − 2| is 2 for all these truths as doubles, and [2 − 2, 2 + 2] holds none below 0.
 TEST(Law, TinyTruthsBesideALargeAnswerAreCovered) {
   const auto head = network_of(linear_head(torch::zeros({1, 1}), torch::full({1}, 2.0f)));
-  const std::unique_ptr<Score> score = make_score({.name = "residual"}, head);
+  const std::unique_ptr<Score> score = make_score(ResidualOptions{}, head);
   Random random(49);
   for (const bool both : {false, true}) {
     const auto draw = [&](int64_t rows) {
@@ -301,11 +301,11 @@ TEST(Law, TinyTruthsBesideALargeAnswerAreCovered) {
 TEST(Law, NotANumberStaysNotANumberInHeads) {
   Random random(47);
   const Graph graph = wild_feature_heads(random, 2, 9);
-  for (const char* name : {"spread", "quantiles", "density", "level set", "rectified"}) {
-    ScoreOptions options{.name = name};
-    options.level_set = options.name == "level set";
-    if (options.level_set) options.name = "density";
-    if (options.name == "rectified") options = {.name = "spread", .rectifier = kRectifierOutput};
+  const std::vector<ScoreOptions> all = {
+      SpreadOptions{}, QuantilesOptions{}, DensityOptions{}, DensityOptions{.level_set = true},
+      ScoreOptions(SpreadOptions{}, {.rectifier = kRectifierOutput})};
+  for (const ScoreOptions& options : all) {
+    const std::string name = options.name();
     const auto head = network_of(graph_for_score(graph, options));
     HeadRows made = wild_rows(random, *head, 4);
     made.truth[1][1] = std::nan("");
@@ -313,9 +313,9 @@ TEST(Law, NotANumberStaysNotANumberInHeads) {
     const auto score = make_score(options, head);
     const std::vector<double> scores = score->score(made.features, made.truth);
     for (size_t i = 0; i < 4; ++i) EXPECT_EQ(std::isnan(scores[i]), i % 2 == 1) << name << i;
-    const Regions all = score->region(made.features, kForever);
-    EXPECT_TRUE((all.lower[0] == -kForever).all().item<bool>()) << name;
-    EXPECT_TRUE((all.upper[0] == kForever).all().item<bool>()) << name;
+    const Regions whole = score->region(made.features, kForever);
+    EXPECT_TRUE((whole.lower[0] == -kForever).all().item<bool>()) << name;
+    EXPECT_TRUE((whole.upper[0] == kForever).all().item<bool>()) << name;
     const Regions none = score->region(made.features, -kForever);
     EXPECT_FALSE(in_regions(none, made.truth).any().item<bool>()) << name;
   }
@@ -329,15 +329,15 @@ TEST(Law, NestedWithScales) {
     const auto head = network_of(wild_head(random, 1 + i % 3));
     const HeadRows made = wild_rows(random, *head, 10);
     ScoreOptions options;
-    options.norm = kNorms[static_cast<size_t>(i % 3)];
+    options.set(field::norm, kNorms[static_cast<size_t>(i % 3)]);
     for (int64_t d = 0; d < made.features.size(1); ++d) {
-      options.scale.push_back(std::pow(10, 2 * random.uniform() - 1));
+      options.find(field::scale)->push_back(std::pow(10, 2 * random.uniform() - 1));
     }
     const std::unique_ptr<Score> score = make_score(options, head);
     const std::vector<double> scores = score->score(made.features, made.truth);
     pairs += expect_law(*score, made, scores, exact_radii(random, scores, 4));
     ScoreOptions wrong = options;
-    wrong.scale.push_back(1);
+    wrong.find(field::scale)->push_back(1);
     EXPECT_THROW(make_score(wrong, head)->score(made.features, made.truth), Error);
   }
   EXPECT_GT(pairs, 1500);
@@ -350,9 +350,8 @@ TEST(Law, Cqr) {
   for (int i = 0; i < 120; ++i) {
     const auto head = network_of(wild_quantile_head(random, 1 + i % 3));
     const HeadRows made = wild_quantile_rows(random, *head, 20);
-    ScoreOptions options;
-    options.name = "cqr";
-    options.asymmetric = i % 2 == 1;
+    ScoreOptions options = CqrOptions{};
+    options.set(field::asymmetric, i % 2 == 1);
     const std::unique_ptr<Score> score = make_score(options, head);
     const std::vector<double> scores = score->score(made.features, made.truth);
     pairs += expect_side_law(*score, made, scores, random, 20);
@@ -379,10 +378,9 @@ TEST(Law, CqrWithoutAnyRadius) {
   const HeadRows made = wild_quantile_rows(random, *head, 6);
   for (const char* name : {"cqr", "feature_cqr"}) {
     for (const BoundMethod method : {BoundMethod::kIbp, BoundMethod::kCrownIbp}) {
-      ScoreOptions options;
-      options.name = name;
-      options.asymmetric = true;
-      options.bound.method = method;
+      ScoreOptions options(name);
+      options.set(field::asymmetric, true);
+      if (BoundOptions* bound = options.find(field::bound)) bound->method = method;
       const std::unique_ptr<Score> score = make_score(options, head);
       for (const int64_t side : {0, 1}) {
         torch::Tensor radius = torch::full({6, 2}, kForever, torch::kDouble);
@@ -415,8 +413,8 @@ TEST(Law, NothingReachesBeyondABoundedHead) {
     const double center = graph.initializers["b2"].item<double>();
     const auto head = network_of(graph);
     ScoreOptions options;
-    options.bound.method = method;
-    options.bound.iterations = 1;
+    options.find(field::bound)->method = method;
+    options.find(field::bound)->iterations = 1;
     const std::unique_ptr<Score> score = make_score(options, head);
     HeadRows made = wild_rows(random, *head, 4);
     made.truth =
@@ -424,8 +422,8 @@ TEST(Law, NothingReachesBeyondABoundedHead) {
     const std::vector<double> scores = score->score(made.features, made.truth);
     EXPECT_THAT(scores, testing::Each(kForever)) << bound_name(method);
     expect_law(*score, made, scores, {0, 1e6, std::numeric_limits<float>::max(), 1e200, kForever});
-    options.floor = 1;
-    options.slope = 0.5;
+    options.set(field::floor, 1);
+    options.set(field::slope, 0.5);
     const auto widened = make_score(options, head)->score(made.features, made.truth);
     EXPECT_THAT(widened, testing::Each(testing::Lt(kForever))) << bound_name(method);
   }
@@ -441,8 +439,7 @@ TEST(Law, NothingReachesBeyondADeadHead) {
   made.truth = torch::tensor({1.0, -1e-3, 0.0}, torch::kDouble).reshape({3, 1}) +
                head->forward(made.features);
   for (const char* name : {"nested", "linearized"}) {
-    ScoreOptions options;
-    options.name = name;
+    ScoreOptions options(name);
     const std::unique_ptr<Score> score = make_score(options, head);
     const std::vector<double> scores = score->score(made.features, made.truth);
     // nested: up to where the radius itself overflows float32 inside the head.
@@ -457,8 +454,7 @@ TEST(Law, InfiniteAndNegativeRadii) {
   const auto head = network_of(wild_head(random, 2));
   const HeadRows made = wild_rows(random, *head, 5);
   for (const char* name : {"nested", "residual", "linearized"}) {
-    ScoreOptions options;
-    options.name = name;
+    ScoreOptions options(name);
     const std::unique_ptr<Score> score = make_score(options, head);
     const Regions all = score->region(made.features, kForever);
     EXPECT_TRUE((all.lower == -kForever).all().item<bool>()) << name;
@@ -479,9 +475,8 @@ TEST(Law, NotANumberStaysNotANumberInQuantiles) {
       HeadRows made = wild_quantile_rows(random, *head, 4);
       made.truth[1][1] = std::nan("");
       made.features[3][0] = std::nanf("");
-      ScoreOptions options;
-      options.name = name;
-      options.asymmetric = asymmetric;
+      ScoreOptions options(name);
+      options.set(field::asymmetric, asymmetric);
       const auto score = make_score(options, head);
       const std::vector<double> scores = score->score(made.features, made.truth);
       const auto sides = static_cast<size_t>(score->sides());
@@ -500,8 +495,7 @@ TEST(Law, NotANumberStaysNotANumber) {
     HeadRows made = wild_rows(random, *head, 4);
     made.truth[1][1] = std::nan("");
     made.features[3][0] = std::nanf("");
-    ScoreOptions options;
-    options.name = name;
+    ScoreOptions options(name);
     const std::vector<double> scores = make_score(options, head)->score(made.features, made.truth);
     EXPECT_FALSE(std::isnan(scores[0])) << name;
     EXPECT_TRUE(std::isnan(scores[1])) << name;

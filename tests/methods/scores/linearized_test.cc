@@ -1,4 +1,4 @@
-#include "fcp/scores/linearized.h"
+#include "fcp/methods/scores/linearized.h"
 
 #include <array>
 
@@ -7,7 +7,7 @@
 
 #include "fcp/base/error.h"
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {
@@ -44,11 +44,10 @@ TEST(Linearized, MatchesNumericGradients) {
   rows.truth = by_hand(v) + random_normal(random, {10, 2}).to(torch::kDouble);
   for (const Norm norm : {Norm::kInf, Norm::kTwo, Norm::kOne}) {
     for (const double floor : {0.0, 0.5}) {
-      ScoreOptions options;
-      options.name = "linearized";
-      options.norm = norm;
-      options.floor = floor;
-      options.slope = 3;
+      ScoreOptions options = LinearizedOptions{};
+      options.set(field::norm, norm);
+      options.set(field::floor, floor);
+      options.set(field::slope, 3);
       const std::unique_ptr<Score> score = make_score(options, head);
       const std::vector<double> scores = score->score(rows.features, rows.truth);
       const Regions regions = score->region(rows.features, 2);
@@ -95,8 +94,8 @@ TEST(Linearized, FastFormEqualsTheGeneralOne) {
     const torch::Tensor y = random_normal(random, {100, outputs}) * 10;
     const torch::Tensor radius = random_normal(random, {100, 1}).abs().to(torch::kDouble);
     for (const Norm norm : {Norm::kInf, Norm::kTwo, Norm::kOne}) {
-      ScoreOptions options{.name = "linearized", .norm = norm, .floor = 0.25};
-      options.slope = 2;
+      ScoreOptions options = LinearizedOptions{.norm = norm, .floor = 0.25};
+      options.set(field::slope, 2);
       const auto fast = make_score(options, network_of(graph));
       const auto slow = make_score(options, network_of(general));
       const torch::Tensor found = torch::tensor(fast->score(v, y), torch::kDouble);
@@ -115,8 +114,7 @@ TEST(Linearized, ZeroGradientNeverDividesByZero) {
   graph.nodes[0].outputs = {"z"};
   graph.nodes.push_back(make_node("Relu", {"z"}, {"y"}));
   const auto head = network_of(graph);
-  ScoreOptions options;
-  options.name = "linearized";
+  ScoreOptions options = LinearizedOptions{};
   HeadRows rows;
   rows.features = torch::tensor({{-1.0f}, {-2.0f}, {3.0f}});
   rows.truth = torch::tensor({{0.0}, {0.5}, {4.0}}, torch::kDouble);
@@ -124,8 +122,8 @@ TEST(Linearized, ZeroGradientNeverDividesByZero) {
   const std::vector<double> scores = score->score(rows.features, rows.truth);
   EXPECT_EQ(scores, (std::vector<double>{0, kForever, 1}));
   expect_law(*score, rows, scores, {-kForever, -1, 0, 0.5, 1, 1e300, kForever});
-  options.floor = 0.5;
-  options.slope = 2;
+  options.set(field::floor, 0.5);
+  options.set(field::slope, 2);
   const std::vector<double> widened = make_score(options, head)->score(rows.features, rows.truth);
   EXPECT_EQ(widened, (std::vector<double>{0, 1, 2.0 / 3}));
 }
@@ -136,8 +134,7 @@ TEST(Linearized, RefusesAHeadWithoutGradients) {
   graph.initializers["zero"] = torch::zeros({1});
   graph.nodes.push_back(make_node("Greater", {"z", "zero"}, {"yes"}));
   graph.nodes.push_back(make_node("Cast", {"yes"}, {"y"}, {{"to", int64_t{1}}}));
-  ScoreOptions options;
-  options.name = "linearized";
+  ScoreOptions options = LinearizedOptions{};
   EXPECT_THAT([&] { make_score(options, network_of(graph)); },
               ThrowsMessage<Error>("Greater node 'yes_node': has no gradient; cut later"));
 }

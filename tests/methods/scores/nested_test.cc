@@ -1,12 +1,12 @@
 // nested against closed forms and against scans that are slow and obviously right.
-#include "fcp/scores/nested.h"
+#include "fcp/methods/scores/nested.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {
@@ -17,10 +17,10 @@ using testing::ThrowsMessage;
 const std::vector<BoundMethod> kMethods = {BoundMethod::kIbp, BoundMethod::kCrownIbp,
                                            BoundMethod::kCrown, BoundMethod::kAlphaCrown};
 
-std::vector<double> nested_scores(const ScoreOptions& options,
+std::vector<double> nested_scores(const NestedOptions& options,
                                   const std::shared_ptr<const Network>& head,
                                   const HeadRows& rows) {
-  return make_nested(options, head)->score(rows.features, rows.truth);
+  return make_score(options, SharedOptions{}, head)->score(rows.features, rows.truth);
 }
 
 // All bounds of one linear layer are exact: the band is μ ± (r‖w‖* + c r s / 2).
@@ -35,7 +35,7 @@ TEST(Nested, LinearHeadInClosedForm) {
   for (const BoundMethod method : kMethods) {
     for (const Norm norm : {Norm::kInf, Norm::kTwo, Norm::kOne}) {
       for (const double floor : {0.0, 0.5}) {
-        ScoreOptions options;
+        NestedOptions options;
         options.bound.method = method;
         options.bound.outward = false;
         options.norm = norm;
@@ -52,7 +52,8 @@ TEST(Nested, LinearHeadInClosedForm) {
           const double exact = expected[static_cast<int64_t>(i)].item<double>();
           EXPECT_NEAR(scores[i], exact, 1e-5 * (1 + exact)) << bound_name(method) << ' ' << i;
         }
-        const Regions regions = make_nested(options, head)->region(rows.features, 0.7);
+        const Regions regions =
+            make_score(options, SharedOptions{}, head)->region(rows.features, 0.7);
         const torch::Tensor half = 0.7 * (dual + floor * 0.75).unsqueeze(0);
         EXPECT_TRUE(torch::allclose(regions.lower, prediction - half, 1e-5, 1e-5));
         EXPECT_TRUE(torch::allclose(regions.upper, prediction + half, 1e-5, 1e-5));
@@ -75,7 +76,7 @@ TEST(Nested, EqualsAScanOverRadii) {
     rows.features = random_normal(random, {1, 4});
     rows.truth = head->forward(rows.features).to(torch::kDouble) +
                  8 * random_normal(random, {1, 1 + i % 2}).to(torch::kDouble);
-    ScoreOptions options;
+    NestedOptions options;
     const double found = nested_scores(options, head, rows)[0];
     const int64_t many = 4000;
     const torch::Tensor radii = torch::linspace(0, 20, many);
@@ -106,7 +107,7 @@ TEST(Nested, FollowsTheScaleOfFeatures) {
     const auto scaled_head = network_of(graph);
     HeadRows scaled = rows;
     scaled.features = rows.features * 8;
-    ScoreOptions options;
+    NestedOptions options;
     options.bound.method = method;
     options.bound.iterations = 3;
     const Ball ball{rows.features, torch::full({12}, 0.375), Norm::kInf, {}};
@@ -127,9 +128,9 @@ TEST(Nested, BatchesOfAnySizeGiveTheSameScores) {
   for (const BoundMethod method : {BoundMethod::kIbp, BoundMethod::kCrown}) {
     const auto head = network_of(wild_head(random, 2));
     const HeadRows rows = wild_rows(random, *head, 40);
-    ScoreOptions options;
+    NestedOptions options;
     options.bound.method = method;
-    const std::unique_ptr<Score> score = make_nested(options, head);
+    const std::unique_ptr<Score> score = make_score(options, SharedOptions{}, head);
     const std::vector<double> whole = score->score(rows.features, rows.truth);
     for (const int64_t batch : {1, 3, 7}) {
       if (batch == 1 && method == BoundMethod::kCrown) continue;
@@ -157,7 +158,7 @@ TEST(Nested, ThePredictionHasScoreZero) {
     HeadRows rows = wild_rows(random, *head, 20);
     const torch::Tensor answer = head->forward(rows.features).to(torch::kDouble);
     for (const bool outward : {false, true}) {
-      ScoreOptions options;
+      NestedOptions options;
       options.bound.outward = outward;
       options.bound.method = kMethods[static_cast<size_t>(i % 3)];
       rows.truth = make_score(options, head)->region(rows.features, 0.0).prediction;
@@ -180,7 +181,7 @@ TEST(Nested, FastPathAgreesWithTheGeneral) {
     graph.nodes.push_back(make_node("Sub", {"y", "zero"}, {"same"}));
     const auto general_head = network_of(graph);
     const HeadRows rows = wild_rows(random, *fast_head, 200);
-    ScoreOptions options;
+    NestedOptions options;
     for (const Norm norm : {Norm::kInf, Norm::kTwo, Norm::kOne}) {
       options.norm = norm;
       options.scale = norm == Norm::kOne ? std::vector<double>(16, 0.5) : std::vector<double>();
@@ -209,12 +210,9 @@ TEST(Nested, TellsWhatIsWrong) {
   EXPECT_THAT(
       [&] { nested_scores({}, head, rows); },
       ThrowsMessage<Error>(HasSubstr("the network answers 2 numbers where the target is one")));
-  ScoreOptions options;
-  options.output = "z";
-  EXPECT_THAT([&] { make_score(options, head); },
+  EXPECT_THAT([&] { make_score(ScoreOptions(NestedOptions{}, {.output = "z"}), head); },
               ThrowsMessage<Error>("the network has no output 'z', only 'y'"));
-  options.name = "nestled";
-  EXPECT_THAT([&] { make_score(options, head); },
+  EXPECT_THAT([&] { ScoreOptions("nestled"); },
               ThrowsMessage<Error>(
                   "there is no score 'nestled'; there are aps, cqr, density, feature_cqr, "
                   "feature_margin, feature_sampled, lac, linearized, nested, quantiles, raps, "
@@ -222,7 +220,7 @@ TEST(Nested, TellsWhatIsWrong) {
   const auto wide = network_of(make_mlp({2, 257}));
   rows.features = torch::zeros({1, 2});
   rows.truth = torch::zeros({1, 257});
-  ScoreOptions crown;
+  NestedOptions crown;
   crown.bound.method = BoundMethod::kCrown;
   EXPECT_THAT([&] { nested_scores(crown, wide, rows); },
               ThrowsMessage<Error>("this bound searches each of the 257 outputs by itself; use "

@@ -1,10 +1,10 @@
-#include "fcp/scores/output_names.h"
+#include "fcp/methods/scores/output_names.h"
 
 #include <gmock/gmock.h>
 
 #include "fcp/base/error.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {
@@ -32,10 +32,10 @@ struct Taken {
 };
 
 Taken taken(const std::vector<std::string>& names, const std::string& score = "auto") {
-  ScoreOptions options{.name = score};
-  const std::string told = name_outputs(with_outputs(names), options, score == "auto");
+  ScoreOptions options(score);
+  const std::string told = name_outputs(with_outputs(names), options);
   EXPECT_NE(told, "") << names[0];
-  return {options.output, options.low, options.high};
+  return {options.output, options.value(field::low), options.value(field::high)};
 }
 
 TEST(OutputNames, TellThePrediction) {
@@ -68,28 +68,28 @@ TEST(OutputNames, AreNotGuessed) {
                                                                  {"low", "b"},
                                                                  {"q05", "q25", "q75", "q95"},
                                                                  {"start_logits", "end_logits"}}) {
-    ScoreOptions options{.name = "auto"};
-    EXPECT_THAT([&] { name_outputs(with_outputs(names), options, true); },
+    ScoreOptions options = AutoOptions{};
+    EXPECT_THAT([&] { name_outputs(with_outputs(names), options); },
                 ThrowsMessage<Error>(HasSubstr("do not tell which is the prediction")))
         << names[0];
   }
-  ScoreOptions options{.name = "cqr"};
+  ScoreOptions options = CqrOptions{};
   EXPECT_THAT(
       [&] {
-        name_outputs(with_outputs({"mu", "sigma"}), options, false);
+        name_outputs(with_outputs({"mu", "sigma"}), options);
       },
       ThrowsMessage<Error>(HasSubstr("name two as low and high")));
 }
 
 TEST(OutputNames, OptionsComeFirst) {
-  ScoreOptions options{.name = "auto", .output = "b"};
-  EXPECT_EQ(name_outputs(with_outputs({"a", "b"}), options, true), "");
+  ScoreOptions options = ScoreOptions(AutoOptions{}, {.output = "b"});
+  EXPECT_EQ(name_outputs(with_outputs({"a", "b"}), options), "");
   EXPECT_EQ(options.output, "b");
-  options = {.name = "spread", .spread = "b"};
-  name_outputs(with_outputs({"a", "b"}), options, false);
+  options = SpreadOptions{.spread = "b"};
+  name_outputs(with_outputs({"a", "b"}), options);
   EXPECT_EQ(options.output, "a");
-  options = {.name = "auto"};
-  EXPECT_EQ(name_outputs(with_outputs({"a", "fcp.spread"}), options, true), "");
+  options = AutoOptions{};
+  EXPECT_EQ(name_outputs(with_outputs({"a", "fcp.spread"}), options), "");
   EXPECT_EQ(options.output, "");
 }
 
@@ -98,8 +98,8 @@ TEST(OutputNames, KnowProbabilitiesAndTheirLogits) {
   Graph graph = make_mlp({3, 4});
   graph.nodes.push_back(make_node("Softmax", {"y"}, {"p"}, {{"axis", int64_t{1}}}));
   graph.outputs.push_back(make_info("p", {kDynamic, 4}));
-  ScoreOptions options{.name = "auto"};
-  name_outputs(graph, options, true);
+  ScoreOptions options = AutoOptions{};
+  name_outputs(graph, options);
   EXPECT_EQ(options.output, "p");
 }
 

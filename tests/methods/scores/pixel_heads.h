@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "fcp/base/random.h"
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
-#include "tests/network/graphs.h"
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 

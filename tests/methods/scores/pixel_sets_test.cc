@@ -1,5 +1,3 @@
-#include "fcp/scores/pixel_sets.h"
-
 #include <cmath>
 #include <vector>
 
@@ -7,9 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
+#include "fcp/methods/scores/lac.h"
 
-#include "tests/scores/heads.h"
-#include "tests/scores/pixel_heads.h"
+#include "tests/methods/scores/heads.h"
+#include "tests/methods/scores/pixel_heads.h"
 
 namespace fcp {
 namespace {
@@ -24,10 +23,9 @@ std::shared_ptr<const Network> passing_head() {
 }
 
 ScoreOptions pixel_lac(double share, bool double_log) {
-  ScoreOptions options;
-  options.name = "lac";
+  ScoreOptions options = LacOptions{};
   options.pixels = share;
-  options.double_log = double_log;
+  options.set(field::double_log, double_log);
   return options;
 }
 

@@ -1,5 +1,5 @@
 // The law of a share of pixels: the share of pixels in region(v, r) ≥ q ⟺ score(v, y) ≤ r.
-#include "fcp/scores/pixels.h"
+#include "fcp/methods/scores/pixels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/scores/score.h"
+#include "fcp/methods/method.h"
 
-#include "tests/scores/heads.h"
-#include "tests/scores/pixel_heads.h"
+#include "tests/methods/scores/heads.h"
+#include "tests/methods/scores/pixel_heads.h"
 
 namespace fcp {
 namespace {
@@ -80,8 +80,8 @@ int expect_pixel_law(const ScoreOptions& options, const std::shared_ptr<const Ne
     for (size_t i = 0; i < scores.size(); ++i, ++pairs) {
       const int64_t in = pixels_inside(regions, rows.truth, static_cast<int64_t>(i), shape);
       EXPECT_EQ(in >= least, scores[i] <= radius)
-          << options.name << ", row " << i << ": " << in << " of " << shape.count << ", asked for "
-          << least << ", score " << scores[i] << ", radius " << radius;
+          << options.name() << ", row " << i << ": " << in << " of " << shape.count
+          << ", asked for " << least << ", score " << scores[i] << ", radius " << radius;
     }
   }
   return pairs;
@@ -95,8 +95,7 @@ TEST(PixelLaw, ResidualAndNestedByIbp) {
     const HeadRows rows = pixel_rows(random, *head, 3);
     for (const char* name : {"residual", "nested"}) {
       for (const double share : {0.05, 0.5, 0.9, 1.0}) {
-        ScoreOptions options;
-        options.name = name;
+        ScoreOptions options(name);
         options.pixels = share;
         pairs += expect_pixel_law(options, head, rows, {1 + i % 3, 36}, random);
       }
@@ -111,7 +110,7 @@ TEST(PixelLaw, NestedByCrown) {
   const auto head = network_of(wild_head(random, 5));
   const HeadRows rows = wild_rows(random, *head, 4);
   ScoreOptions options;
-  options.bound.method = BoundMethod::kCrownIbp;
+  options.find(field::bound)->method = BoundMethod::kCrownIbp;
   options.pixels = 0.6;
   EXPECT_GT(expect_pixel_law(options, head, rows, {1, 5}, random), 40);
 }
@@ -121,9 +120,7 @@ TEST(Pixels, AllOfThemIsTheWhole) {
   const auto head = network_of(pixel_head(random, 3, 2));
   const HeadRows rows = pixel_rows(random, *head, 4);
   for (const char* name : {"residual", "nested"}) {
-    ScoreOptions whole, all;
-    whole.name = all.name = name;
-    all.pixels = 1;
+    const ScoreOptions whole(name), all(name, {.pixels = 1});
     EXPECT_EQ(make_score(whole, head)->score(rows.features, rows.truth),
               make_score(all, head)->score(rows.features, rows.truth));
   }
@@ -132,14 +129,13 @@ TEST(Pixels, AllOfThemIsTheWhole) {
 TEST(Pixels, RefusesWhatHasNone) {
   Random random(34);
   const auto head = network_of(pixel_head(random, 2, 2));
-  ScoreOptions options;
-  options.name = "surrogate";
-  options.steps = 1;
+  ScoreOptions options = SurrogateOptions{};
+  options.set(field::steps, 1);
   options.pixels = 0.9;
   EXPECT_THAT([&] { make_score(options, head); },
               testing::ThrowsMessage<Error>("surrogate: a share of the pixels (0.9) can be asked "
                                             "of residual, nested and lac alone"));
-  options.name = "nested";
+  options = ScoreOptions("nested", options);
   options.pixels = 1.5;
   EXPECT_THAT([&] { make_score(options, head); },
               testing::ThrowsMessage<Error>("nested: the share of pixels is 1.5, expected more "
@@ -177,10 +173,9 @@ TEST(Pixels, NestedDoesNotSeeTheScaleOfFeatures) {
     EXPECT_TRUE(torch::equal(wide.upper, same.upper));
     EXPECT_EQ(mean_length(*before, rows.features), mean_length(*after, small));
   }
-  ScoreOptions paper;
-  paper.name = "surrogate";
-  paper.steps = 10;
-  paper.step_rate = 1e-4;
+  ScoreOptions paper = SurrogateOptions{};
+  paper.set(field::steps, 10);
+  paper.set(field::step_rate, 1e-4);
   const double before = mean_length(*make_score(paper, head), rows.features);
   const double after = mean_length(*make_score(paper, scaled), small);
   EXPECT_GT(after, 10 * before);

@@ -1,4 +1,4 @@
-#include "fcp/scores/radius_search.h"
+#include "fcp/methods/scores/radius_search.h"
 
 #include <bit>
 #include <cmath>

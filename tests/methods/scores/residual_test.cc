@@ -1,11 +1,11 @@
-#include "fcp/scores/residual.h"
+#include "fcp/methods/scores/residual.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {
@@ -23,7 +23,7 @@ Graph two_outputs() {
 
 TEST(Residual, IsTheLargestDistanceOverTheOutputs) {
   const auto head = network_of(linear_head(torch::tensor({{1.0f}, {2.0f}}), torch::zeros({2})));
-  const std::unique_ptr<Score> score = make_residual({}, head);
+  const std::unique_ptr<Score> score = make_score(ResidualOptions{}, head);
   const torch::Tensor v = torch::tensor({{1.0f}, {-3.0f}});
   EXPECT_THAT(score->score(v, torch::tensor({{1.5, 2.25}, {-3.0, 1.0}}, torch::kDouble)),
               ElementsAre(0.5, 7));
@@ -35,10 +35,8 @@ TEST(Residual, IsTheLargestDistanceOverTheOutputs) {
 }
 
 TEST(Residual, IsDividedByTheSpread) {
-  ScoreOptions options;
-  options.output = "y";
-  options.normalize = "spread";
-  const std::unique_ptr<Score> score = make_residual(options, network_of(two_outputs()));
+  const ScoreOptions options(ResidualOptions{.normalize = "spread"}, {.output = "y"});
+  const std::unique_ptr<Score> score = make_score(options, network_of(two_outputs()));
   const torch::Tensor v = torch::tensor({{1.0f}, {-4.0f}});
   EXPECT_THAT(score->score(v, torch::tensor({{1.5, 2.25}, {-4.0, -10.0}}, torch::kDouble)),
               ElementsAre(0.5, 0.5));
@@ -50,10 +48,8 @@ TEST(Residual, IsDividedByTheSpread) {
 }
 
 TEST(Residual, RefusesASpreadThatIsNotPositive) {
-  ScoreOptions options;
-  options.output = "y";
-  options.normalize = "spread";
-  const std::unique_ptr<Score> score = make_residual(options, network_of(two_outputs()));
+  const ScoreOptions options(ResidualOptions{.normalize = "spread"}, {.output = "y"});
+  const std::unique_ptr<Score> score = make_score(options, network_of(two_outputs()));
   EXPECT_THAT(
       [&] {
         score->region(torch::tensor({{1.0f}, {2.0f}, {0.0f}}), 1);
@@ -62,7 +58,7 @@ TEST(Residual, RefusesASpreadThatIsNotPositive) {
 }
 
 TEST(Residual, AsksWhichOutput) {
-  EXPECT_THAT([&] { make_residual({}, network_of(two_outputs())); },
+  EXPECT_THAT([&] { make_score(ResidualOptions{}, network_of(two_outputs())); },
               ThrowsMessage<Error>("the network has 2 outputs ('y', 'spread'); choose one"));
 }
 
@@ -71,11 +67,11 @@ TEST(Residual, KnowsWhatItIs) {
                                          "feature_sampled", "lac", "linearized", "nested",
                                          "quantiles", "raps", "residual", "spread", "surrogate"));
   EXPECT_FALSE(uses_features("residual"));
-  EXPECT_TRUE(obeys_law({.name = "residual"}));
+  EXPECT_TRUE(ScoreOptions(ResidualOptions{}).obeys_law());
   EXPECT_TRUE(uses_features("surrogate"));
-  EXPECT_FALSE(obeys_law({.name = "surrogate"}));
-  EXPECT_TRUE(obeys_law({.name = "nested"}) && uses_features("nested"));
-  EXPECT_TRUE(obeys_law({.name = "linearized"}) && uses_features("linearized"));
+  EXPECT_FALSE(ScoreOptions(SurrogateOptions{}).obeys_law());
+  EXPECT_TRUE(ScoreOptions(NestedOptions{}).obeys_law() && uses_features("nested"));
+  EXPECT_TRUE(ScoreOptions(LinearizedOptions{}).obeys_law() && uses_features("linearized"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Any number of threads gives the same bits, and the caller's threads come back.
-#include "fcp/scores/shared_rows.h"
+#include "fcp/methods/scores/shared_rows.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {
@@ -40,8 +40,7 @@ TEST(SharedRows, AnyNumberOfThreadsGivesTheSameBits) {
   const torch::Tensor v = random_normal(random, {211, 5});
   const torch::Tensor y = random_normal(random, {211, 2}).to(torch::kDouble);
   for (const std::string name : {"residual", "nested", "linearized"}) {
-    ScoreOptions options;
-    options.name = name;
+    ScoreOptions options(name);
     const std::unique_ptr<Score> score = make_score(options, head);
     const torch::Tensor radius = torch::rand({211, 1}, torch::kDouble);
     const auto ask = [&] { return Answers{score->score(v, y), score->region(v, radius)}; };

@@ -1,11 +1,11 @@
-#include "fcp/scores/spread.h"
+#include "fcp/methods/scores/spread.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {
@@ -20,7 +20,7 @@ std::shared_ptr<const Network> plain_spread() {
 }
 
 TEST(Spread, DividesTheDistanceByTheSpread) {
-  const auto score = make_score({.name = "spread"}, plain_spread());
+  const auto score = make_score(SpreadOptions{}, plain_spread());
   const torch::Tensor v = torch::tensor({{1.0F, 2.0F}, {1.0F, 0.5F}, {1.0F, 0.0F}, {1.0F, -3.0F}});
   const torch::Tensor y = torch::tensor({{4.0}, {4.0}, {4.0}, {1.0}}, torch::kDouble);
   EXPECT_THAT(score->score(v, y), testing::ElementsAre(1.5, 6, kForever, 0));
@@ -32,11 +32,11 @@ TEST(Spread, DividesTheDistanceByTheSpread) {
 
 TEST(Spread, SaysWhichOutputIsMissingOrHasTheWrongSize) {
   const auto bare = network_of(linear_head(torch::ones({1, 2}), torch::zeros({1})));
-  EXPECT_THROW(make_score({.name = "spread"}, bare), Error);
+  EXPECT_THROW(make_score(SpreadOptions{}, bare), Error);
   Graph graph = linear_head(torch::ones({1, 2}), torch::zeros({1}));
   Random random(1);
   add_linear_output(random, graph, kSpreadOutput, 2, "Exp");
-  const auto score = make_score({.name = "spread"}, network_of(graph));
+  const auto score = make_score(SpreadOptions{}, network_of(graph));
   try {
     score->region(torch::zeros({1, 2}), 1.0);
     FAIL();
@@ -57,9 +57,9 @@ TEST(HeadOutputs, AreNotTheNetworksAnswer) {
   EXPECT_EQ(pruned.metadata.at("kept"), "yes");
   EXPECT_LT(pruned.nodes.size(), graph.nodes.size());
   EXPECT_FALSE(pruned.initializers.contains(std::string(kSpreadOutput) + "_w"));
-  EXPECT_EQ(graph_for_score(graph, {.name = "density"}).outputs.size(), 2U);
+  EXPECT_EQ(graph_for_score(graph, DensityOptions{}).outputs.size(), 2U);
   EXPECT_EQ(without_heads(graph).outputs.size(), 1U);
-  EXPECT_NO_THROW(make_score({.name = "residual"}, network_of(graph)));
+  EXPECT_NO_THROW(make_score(ResidualOptions{}, network_of(graph)));
 }
 
 }  // namespace

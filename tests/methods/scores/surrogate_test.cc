@@ -2,14 +2,14 @@
 //
 //   u_{m+1} = u_m − 2η (w·u_m + b − y) w,  so with e = μ − y and q = 1 − 2η‖w‖₂²
 //   u_M − v = −e (1 − q^M) / ‖w‖₂² · w
-#include "fcp/scores/surrogate.h"
+#include "fcp/methods/scores/surrogate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
 
-#include "tests/scores/heads.h"
+#include "tests/methods/scores/heads.h"
 
 namespace fcp {
 namespace {
@@ -29,12 +29,11 @@ TEST(Surrogate, LinearHeadInClosedForm) {
                                : norm == Norm::kTwo ? w.square().sum().sqrt()
                                                     : w.abs().sum();
     for (const int steps : {1, 7, 50}) {
-      ScoreOptions options;
-      options.name = "surrogate";
-      options.norm = norm;
-      options.steps = steps;
-      options.step_rate = 0.02;
-      const double walked = 1 - std::pow(1 - 2 * options.step_rate * square, steps);
+      ScoreOptions options = SurrogateOptions{};
+      options.set(field::norm, norm);
+      options.set(field::steps, steps);
+      options.set(field::step_rate, 0.02);
+      const double walked = 1 - std::pow(1 - 2 * options.value(field::step_rate) * square, steps);
       const std::vector<double> scores =
           make_score(options, head)->score(rows.features, rows.truth);
       for (int64_t i = 0; i < 12; ++i) {
@@ -50,11 +49,10 @@ TEST(Surrogate, RegionIsTheBand) {
   Random random(2);
   const auto head = network_of(wild_head(random, 2));
   const HeadRows rows = wild_rows(random, *head, 6);
-  ScoreOptions options;
-  options.name = "surrogate";
-  options.steps = 3;
+  ScoreOptions options = SurrogateOptions{};
+  options.set(field::steps, 3);
   const Regions regions = make_score(options, head)->region(rows.features, 0.25);
-  const Range range = make_bounds(head, options.bound)
+  const Range range = make_bounds(head, *options.find(field::bound))
                           ->ranges({rows.features, torch::full({6}, 0.25), Norm::kInf, {}})[0];
   EXPECT_TRUE(torch::equal(regions.lower, range.lower.to(torch::kDouble)));
   EXPECT_TRUE(torch::equal(regions.upper, range.upper.to(torch::kDouble)));
@@ -64,8 +62,7 @@ TEST(Surrogate, RegionIsTheBand) {
 }
 
 TEST(Surrogate, NeedsSteps) {
-  ScoreOptions options;
-  options.name = "surrogate";
+  ScoreOptions options = SurrogateOptions{};
   EXPECT_THAT(
       [&] {
         make_score(options, network_of(make_mlp({2, 1})));

@@ -1,12 +1,12 @@
-#include "fcp/network/batch_axis.h"
+#include "fcp/nn/graph/batch_axis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/network/cut.h"
+#include "fcp/nn/graph/cut.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

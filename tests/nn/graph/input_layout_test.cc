@@ -1,14 +1,14 @@
-#include "fcp/network/input_layout.h"
+#include "fcp/nn/graph/input_layout.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

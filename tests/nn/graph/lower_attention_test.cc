@@ -1,10 +1,10 @@
 // An Attention taken apart computes the same; what cannot be taken apart stays.
-#include "fcp/network/lower_attention.h"
+#include "fcp/nn/graph/lower_attention.h"
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/network/missing_values.h"
+#include "fcp/nn/graph/missing_values.h"
 
 #include <limits>
 
@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "fcp/network/input_layout.h"
+#include "fcp/nn/graph/input_layout.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

@@ -12,12 +12,12 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_types.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_types.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 #include "tests/support/files.h"
 
 namespace fcp {

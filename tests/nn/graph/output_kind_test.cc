@@ -1,12 +1,12 @@
 // What an output is, read from the nodes that make it.
-#include "fcp/network/output_kind.h"
+#include "fcp/nn/graph/output_kind.h"
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

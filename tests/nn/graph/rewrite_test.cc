@@ -1,13 +1,13 @@
 // Nodes that exporters write out, put back together.
-#include "fcp/network/rewrite.h"
+#include "fcp/nn/graph/rewrite.h"
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "fcp/network/bound_support.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/bound_support.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

@@ -1,15 +1,15 @@
 // Tokens taken before the layer that reads them: the same answers, and a tensor to cut at.
-#include "fcp/network/select_first.h"
+#include "fcp/nn/graph/select_first.h"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

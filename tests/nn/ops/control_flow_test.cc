@@ -11,12 +11,12 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/network/cut.h"
-#include "fcp/network/network.h"
-#include "fcp/network/onnx_reader.h"
-#include "fcp/network/onnx_writer.h"
+#include "fcp/nn/graph/cut.h"
+#include "fcp/nn/graph/onnx_reader.h"
+#include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

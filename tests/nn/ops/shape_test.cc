@@ -12,8 +12,8 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/op.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/op.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -1,5 +1,5 @@
 // Steps that run as one give the bits of the single steps, and nothing is taken that others read.
-#include "fcp/network/fuse.h"
+#include "fcp/nn/runtime/fuse.h"
 
 #include <string>
 #include <vector>
@@ -11,9 +11,9 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/batch_free.h"
+#include "fcp/nn/runtime/batch_free.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

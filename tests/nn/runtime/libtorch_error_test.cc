@@ -1,4 +1,4 @@
-#include "fcp/network/libtorch_error.h"
+#include "fcp/nn/runtime/libtorch_error.h"
 
 #include <gmock/gmock.h>
 #include <torch/types.h>

@@ -1,4 +1,4 @@
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/simplify.h"
+#include "fcp/nn/graph/simplify.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/network/parallel_alone.h"
+#include "fcp/nn/runtime/parallel_alone.h"
 
 #include <atomic>
 

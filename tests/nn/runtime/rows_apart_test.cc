@@ -1,11 +1,11 @@
-#include "fcp/network/rows_apart.h"
+#include "fcp/nn/runtime/rows_apart.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

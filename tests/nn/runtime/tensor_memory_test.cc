@@ -1,5 +1,5 @@
 // Small files that ask for large tensors are refused before they get them.
-#include "fcp/network/tensor_memory.h"
+#include "fcp/nn/runtime/tensor_memory.h"
 
 #include <memory>
 
@@ -9,10 +9,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
-#include "fcp/network/inspect.h"
-#include "fcp/network/simplify.h"
+#include "fcp/nn/graph/inspect.h"
+#include "fcp/nn/graph/simplify.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

@@ -1,9 +1,9 @@
 // The activations of finish.h, one vector at a time, for loops whose numbers are in registers.
-// Tested by tests/network/finish_test.cc.
+// Tested by tests/nn/kernels/cpu/finish_test.cc.
 #pragma once
 
 #include "fcp/base/lane_functions.h"
-#include "fcp/network/finish.h"
+#include "fcp/nn/kernels/cpu/finish.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/channel_scale.h"
+#include "fcp/nn/kernels/cpu/channel_scale.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
-#include "fcp/network/channel_sums.h"
+#include "fcp/nn/kernels/cpu/channel_sums.h"
 
 namespace fcp {
 namespace {

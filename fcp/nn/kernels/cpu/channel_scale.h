@@ -1,7 +1,7 @@
 // One scale and one shift for each channel, y = a_c x + b_c, and what follows (finish.h), in one
 // pass: normalisation by given statistics. x may be given in parts whose channels lie side by side
 // and are joined on the way. Float32 on the CPU, x [N, C, …] in any layout, the same bits in each;
-// without gradients. Tested by tests/network/channel_scale_test.cc.
+// without gradients. Tested by tests/nn/kernels/cpu/channel_scale_test.cc.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/finish.h"
-#include "fcp/network/packed_cache.h"
+#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/packed_cache.h"
 
 namespace fcp {
 

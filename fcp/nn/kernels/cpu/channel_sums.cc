@@ -1,4 +1,4 @@
-#include "fcp/network/channel_sums.h"
+#include "fcp/nn/kernels/cpu/channel_sums.h"
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 // Σ over the places of each channel, of images whose channels lie side by side: a vector of
 // channels at a time, in the order of sum_rows (row_product.h), hence with its bits. Float32 on the
-// CPU, four axes, without gradients. Cost: one pass. Tested by tests/network/dense_conv_test.cc.
+// CPU, four axes, without gradients. Cost: one pass. Tested by
+// tests/nn/kernels/cpu/dense_conv_test.cc.
 #pragma once
 
 #include <torch/types.h>

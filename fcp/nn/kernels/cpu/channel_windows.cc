@@ -1,4 +1,4 @@
-#include "fcp/network/channel_windows.h"
+#include "fcp/nn/kernels/cpu/channel_windows.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/network/channel_tile.h"
+#include "fcp/nn/kernels/cpu/channel_tile.h"
 
 namespace fcp {
 namespace {

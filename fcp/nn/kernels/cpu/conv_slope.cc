@@ -4,7 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/utils.h>
 
-#include "fcp/network/dense_conv.h"
+#include "fcp/nn/kernels/cpu/dense_conv.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/network/dense_conv.h"
+#include "fcp/nn/kernels/cpu/dense_conv.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,7 +7,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/network/packed_matrix.h"
+#include "fcp/nn/kernels/cpu/packed_matrix.h"
 
 namespace fcp {
 namespace {

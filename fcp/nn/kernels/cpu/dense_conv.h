@@ -15,14 +15,14 @@
 // last bit: the bits do not depend on the batch or on threads.
 // Cost: 2 · taps · C · M per place, at the speed of a matrix product.
 // Reference: M. Dukhan, The Indirect Convolution Algorithm, 2019. Tested by
-// tests/network/dense_conv_test.cc.
+// tests/nn/kernels/cpu/dense_conv_test.cc.
 #pragma once
 
 #include <torch/types.h>
 
-#include "fcp/network/finish.h"
-#include "fcp/network/own_conv.h"
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/own_conv.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
 
 namespace fcp {
 

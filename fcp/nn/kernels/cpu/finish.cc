@@ -1,4 +1,4 @@
-#include "fcp/network/finish.h"
+#include "fcp/nn/kernels/cpu/finish.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/network/bending.h"
+#include "fcp/nn/kernels/cpu/bending.h"
 
 namespace fcp {
 namespace {

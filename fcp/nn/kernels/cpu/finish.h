@@ -11,7 +11,8 @@
 //   kGelu          x · (erf(x · 0.70710678) + 1) / 2
 //   kErfGelu       the same with erf(x / first), as exporters write it
 //
-// NaN stays NaN. Errors of erf: fcp/base/lane_functions.h. Tested by tests/network/finish_test.cc.
+// NaN stays NaN. Errors of erf: fcp/base/lane_functions.h. Tested by
+// tests/nn/kernels/cpu/finish_test.cc.
 #pragma once
 
 #include <cstddef>

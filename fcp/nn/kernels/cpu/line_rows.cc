@@ -1,4 +1,4 @@
-#include "fcp/network/line_rows.h"
+#include "fcp/nn/kernels/cpu/line_rows.h"
 
 #include <cmath>
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 #include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
-#include "fcp/network/line_rows_cuda.h"
+#include "fcp/nn/kernels/cuda/line_rows_cuda.h"
 
 namespace fcp {
 namespace {
 
-constexpr size_t kSums = 8;                         // side by side
-constexpr size_t kThreadNumbers = size_t{1} << 17;  // below, a thread costs more than it does
+constexpr size_t kSums = 8;                              // side by side
+constexpr size_t kThreadCoefficients = size_t{1} << 17;  // below, a thread costs more than it does
 
 // kSums numbers, in as many vectors of kBytes bytes as they take.
 template <typename T, size_t kBytes>
@@ -146,7 +146,7 @@ FCP_ROWS_FOR(double)
 #undef FCP_ROWS_FOR
 
 void for_rows(int64_t rows, int64_t width, const std::function<void(size_t, size_t)>& work) {
-  const size_t least = kThreadNumbers / static_cast<size_t>(width + 1) + 1;
+  const size_t least = kThreadCoefficients / static_cast<size_t>(width + 1) + 1;
   parallel_rows(static_cast<size_t>(rows), least, static_cast<size_t>(at::get_num_threads()), work);
 }
 

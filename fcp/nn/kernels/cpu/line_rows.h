@@ -8,7 +8,7 @@
 // says whether.
 //
 // Cost: one read of the coefficients, and one write for the lines.
-// Tested by tests/network/line_rows_test.cc.
+// Tested by tests/nn/kernels/cpu/line_rows_test.cc.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "fcp/network/own_conv.h"
+#include "fcp/nn/kernels/cpu/own_conv.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,7 +8,7 @@
 
 #include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
-#include "fcp/network/packed_product.h"
+#include "fcp/nn/kernels/cpu/packed_product.h"
 
 namespace fcp {
 namespace {

@@ -12,7 +12,7 @@
 // is one sequence of operations, so its bits do not depend on the batch. Without gradients
 // (slope_of.h).
 // Cost: two operations per weight and place, and a copy of x. Tested by
-// tests/network/own_conv_test.cc.
+// tests/nn/kernels/cpu/own_conv_test.cc.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-#include "fcp/network/packed_cache.h"
+#include "fcp/nn/kernels/cpu/packed_cache.h"
 
 #include <torch/utils.h>
 
-#include "fcp/network/packed_matrix.h"
+#include "fcp/nn/kernels/cpu/packed_matrix.h"
 
 namespace fcp {
 namespace {

@@ -1,6 +1,6 @@
 // What operators keep of their constant weights: packed for the loops of packed_product.h, or split
 // by sign. A copy is made once, at the first use, and found again by the tensor it was made of.
-// Tested by tests/network/row_product_test.cc.
+// Tested by tests/nn/kernels/cpu/row_product_test.cc.
 #pragma once
 
 #include <cstdint>

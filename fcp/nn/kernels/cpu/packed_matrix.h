@@ -5,7 +5,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/packed_product.h"
+#include "fcp/nn/kernels/cpu/packed_product.h"
 
 namespace fcp {
 

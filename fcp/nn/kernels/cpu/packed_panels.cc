@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "fcp/network/packed_product.h"
+#include "fcp/nn/kernels/cpu/packed_product.h"
 
 namespace fcp {
 namespace {

@@ -1,9 +1,9 @@
-#include "fcp/network/packed_product.h"
+#include "fcp/nn/kernels/cpu/packed_product.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "fcp/network/product_tile.h"
+#include "fcp/nn/kernels/cpu/product_tile.h"
 
 namespace fcp {
 namespace {

@@ -16,7 +16,7 @@
 // lie in pieces, as the window of a convolution does.
 // Cost: 2 N K M operations at 0.8 of the multipliers' speed, and K M to pack b. Reference: K. Goto,
 // R. van de Geijn, Anatomy of high-performance matrix multiplication (ACM TOMS 34, 2008). Tested by
-// tests/network/packed_product_test.cc.
+// tests/nn/kernels/cpu/packed_product_test.cc.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "fcp/base/lanes.h"
-#include "fcp/network/finish.h"
+#include "fcp/nn/kernels/cpu/finish.h"
 
 namespace fcp {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 
 #include "fcp/base/lanes.h"
-#include "fcp/network/bending.h"
-#include "fcp/network/packed_product.h"
+#include "fcp/nn/kernels/cpu/bending.h"
+#include "fcp/nn/kernels/cpu/packed_product.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/row_functions.h"
+#include "fcp/nn/kernels/cpu/row_functions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 
 #include "fcp/base/lane_functions.h"
 #include "fcp/base/parallel.h"
-#include "fcp/network/row_product.h"
-#include "fcp/network/slope_of.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/kernels/cpu/slope_of.h"
 
 namespace fcp {
 namespace {

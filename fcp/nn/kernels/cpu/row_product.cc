@@ -1,4 +1,4 @@
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/network/channel_sums.h"
-#include "fcp/network/packed_matrix.h"
+#include "fcp/nn/kernels/cpu/channel_sums.h"
+#include "fcp/nn/kernels/cpu/packed_matrix.h"
 
 namespace fcp {
 

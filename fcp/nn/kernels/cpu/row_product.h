@@ -13,7 +13,7 @@
 // them, and the products of the way back are row products too.
 //
 // Cost: 2 N K M operations. Packing a right factor costs K M; a PackedCache keeps it. Tested by
-// tests/network/row_product_test.cc.
+// tests/nn/kernels/cpu/row_product_test.cc.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/finish.h"
-#include "fcp/network/packed_cache.h"
+#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/packed_cache.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/slope_of.h"
+#include "fcp/nn/kernels/cpu/slope_of.h"
 
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/utils.h>

@@ -1,6 +1,6 @@
 // Operators whose loops are ours and whose slope libtorch knows: where gradients are wanted both
 // run, ours for the numbers and libtorch's for the way back. A network then gives the same bits
-// with and without gradients. Tested by tests/network/row_functions_test.cc.
+// with and without gradients. Tested by tests/nn/kernels/cpu/row_functions_test.cc.
 #pragma once
 
 #include <torch/types.h>

@@ -1,4 +1,4 @@
-#include "fcp/network/stack_product.h"
+#include "fcp/nn/kernels/cpu/stack_product.h"
 
 #include <algorithm>
 #include <vector>
@@ -8,8 +8,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/network/packed_product.h"
-#include "fcp/network/slope_of.h"
+#include "fcp/nn/kernels/cpu/packed_product.h"
+#include "fcp/nn/kernels/cpu/slope_of.h"
 
 namespace fcp {
 namespace {

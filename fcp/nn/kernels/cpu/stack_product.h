@@ -2,7 +2,7 @@
 // its bits do not depend on the matrices beside it. Views such as a transposed stack are read where
 // they lie. On the CPU, in float and double; elsewhere it is libtorch's, and so are its gradients.
 // Cost: 2 N K M operations per matrix, and K M to pack each right factor.
-// Tested by tests/network/packed_product_test.cc.
+// Tested by tests/nn/kernels/cpu/packed_product_test.cc.
 #pragma once
 
 #include <torch/types.h>

@@ -1,4 +1,4 @@
-#include "fcp/network/conv_back_cuda.h"
+#include "fcp/nn/kernels/cuda/conv_back_cuda.h"
 
 #include <algorithm>
 #include <vector>
@@ -10,7 +10,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/conv_back_kernel.h"
+#include "fcp/nn/kernels/cuda/conv_back_kernel.h"
 
 namespace fcp {
 namespace {

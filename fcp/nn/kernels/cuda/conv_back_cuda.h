@@ -3,12 +3,12 @@
 // each of them small, which libraries for networks are slow at. A build without CUDA takes none.
 //
 // Cost: 2 · (filters of a group) · (windows that a number is in) operations per number.
-// Tested by tests/network/line_rows_test.cc.
+// Tested by tests/nn/kernels/cpu/line_rows_test.cc.
 #pragma once
 
 #include <torch/types.h>
 
-#include "fcp/network/own_conv.h"
+#include "fcp/nn/kernels/cpu/own_conv.h"
 
 namespace fcp {
 

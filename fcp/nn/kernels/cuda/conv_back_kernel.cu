@@ -2,7 +2,7 @@
 // sums over the windows that it is in.
 #include <cuda_runtime.h>
 
-#include "fcp/network/conv_back_kernel.h"
+#include "fcp/nn/kernels/cuda/conv_back_kernel.h"
 
 namespace fcp {
 namespace {

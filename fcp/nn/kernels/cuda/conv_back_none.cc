@@ -1,6 +1,6 @@
 // What a build without CUDA has of conv_back_cuda.h.
 #include "fcp/base/error.h"
-#include "fcp/network/conv_back_cuda.h"
+#include "fcp/nn/kernels/cuda/conv_back_cuda.h"
 
 namespace fcp {
 

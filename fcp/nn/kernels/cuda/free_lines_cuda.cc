@@ -1,4 +1,4 @@
-#include "fcp/network/free_lines_cuda.h"
+#include "fcp/nn/kernels/cuda/free_lines_cuda.h"
 
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -7,7 +7,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/free_lines_kernel.h"
+#include "fcp/nn/kernels/cuda/free_lines_kernel.h"
 
 namespace fcp {
 namespace {

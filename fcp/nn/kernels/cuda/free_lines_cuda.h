@@ -2,7 +2,7 @@
 // device: out = a · slope and Σ a · intercept of coefficients a [S, N, …], with gradients to a and
 // to the free slopes, each way in one launch. By libtorch's operators it would be twenty, each of
 // which reads and writes all coefficients. A build without CUDA takes none.
-// Tested by tests/network/line_rows_test.cc.
+// Tested by tests/nn/kernels/cpu/line_rows_test.cc.
 #pragma once
 
 #include <torch/types.h>

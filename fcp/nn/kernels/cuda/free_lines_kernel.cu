@@ -1,5 +1,5 @@
-#include "fcp/network/free_lines_kernel.h"
-#include "fcp/network/row_teams.cuh"
+#include "fcp/nn/kernels/cuda/free_lines_kernel.h"
+#include "fcp/nn/kernels/cuda/row_teams.cuh"
 
 namespace fcp {
 namespace {

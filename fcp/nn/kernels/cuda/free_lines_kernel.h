@@ -1,7 +1,7 @@
 // The launches of free_lines_cuda.h's kernels, free of libtorch so that nvcc need not read it.
 #pragma once
 
-#include "fcp/network/line_rows_kernel.h"
+#include "fcp/nn/kernels/cuda/line_rows_kernel.h"
 
 namespace fcp {
 

@@ -1,6 +1,6 @@
 // What a build without CUDA has of free_lines_cuda.h.
 #include "fcp/base/error.h"
-#include "fcp/network/free_lines_cuda.h"
+#include "fcp/nn/kernels/cuda/free_lines_cuda.h"
 
 namespace fcp {
 

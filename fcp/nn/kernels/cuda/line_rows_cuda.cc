@@ -1,4 +1,4 @@
-#include "fcp/network/line_rows_cuda.h"
+#include "fcp/nn/kernels/cuda/line_rows_cuda.h"
 
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -6,7 +6,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/line_rows_kernel.h"
+#include "fcp/nn/kernels/cuda/line_rows_kernel.h"
 
 namespace fcp {
 namespace {

@@ -1,11 +1,11 @@
 // line_rows.h on a CUDA device: each of its loops is one launch there, which reads coefficients
 // that are alike for all rows, or numbers, once from where they lie. A build without CUDA takes
-// none. Tested by tests/network/line_rows_test.cc.
+// none. Tested by tests/nn/kernels/cpu/line_rows_test.cc.
 #pragma once
 
 #include <torch/types.h>
 
-#include "fcp/network/line_rows.h"
+#include "fcp/nn/kernels/cpu/line_rows.h"
 
 namespace fcp {
 

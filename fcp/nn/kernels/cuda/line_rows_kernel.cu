@@ -1,4 +1,4 @@
-#include "fcp/network/row_teams.cuh"
+#include "fcp/nn/kernels/cuda/row_teams.cuh"
 
 namespace fcp {
 namespace {

@@ -1,6 +1,6 @@
 // What a build without CUDA has of line_rows_cuda.h.
 #include "fcp/base/error.h"
-#include "fcp/network/line_rows_cuda.h"
+#include "fcp/nn/kernels/cuda/line_rows_cuda.h"
 
 namespace fcp {
 

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime.h>
 
-#include "fcp/network/line_rows_kernel.h"
+#include "fcp/nn/kernels/cuda/line_rows_kernel.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/affine_rows.h"
+#include "fcp/nn/kernels/relu_mlp/affine_rows.h"
 
 #include <algorithm>
 #include <limits>

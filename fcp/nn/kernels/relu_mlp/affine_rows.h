@@ -3,7 +3,7 @@
 // sixty-four outputs is summed in registers, input by input; every row is computed alike, whatever
 // rows stand around it. Cost: 2 D H operations per row, at nearly the speed of the processor's
 // multipliers; a library's matrix product reaches that for larger layers only.
-// Tested by tests/network/relu_rows_test.cc.
+// Tested by tests/nn/kernels/relu_mlp/relu_rows_test.cc.
 #pragma once
 
 #include <cstddef>

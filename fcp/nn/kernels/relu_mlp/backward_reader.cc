@@ -1,4 +1,4 @@
-#include "fcp/network/backward_reader.h"
+#include "fcp/nn/kernels/relu_mlp/backward_reader.h"
 
 #include <variant>
 

@@ -2,7 +2,7 @@
 // that begin with recognising a shape: Linear–ReLU–Linear heads (relu_head.h) and chains of such
 // layers (relu_layers.h). Each call goes back over what it recognises and stays where it is
 // otherwise. Recognised as linear are Gemm, and MatMul with or without Add, with constant weights.
-// Tested by tests/network/relu_head_test.cc and relu_layers_test.cc.
+// Tested by tests/nn/kernels/relu_mlp/relu_head_test.cc and relu_layers_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/bounds/hidden_blocks.h"
+#include "fcp/nn/kernels/relu_mlp/hidden_blocks.h"
 
 #include <algorithm>
 

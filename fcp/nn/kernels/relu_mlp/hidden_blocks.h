@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "fcp/network/relu_rows.h"
+#include "fcp/nn/kernels/relu_mlp/relu_rows.h"
 
 namespace fcp {
 

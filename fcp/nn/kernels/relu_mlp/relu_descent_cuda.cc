@@ -1,4 +1,4 @@
-#include "fcp/search/relu_descent_cuda.h"
+#include "fcp/nn/kernels/relu_mlp/relu_descent_cuda.h"
 
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -6,7 +6,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/search/relu_descent_kernel.h"
+#include "fcp/nn/kernels/relu_mlp/relu_descent_kernel.h"
 
 namespace fcp {
 

@@ -1,6 +1,6 @@
 #include <cuda_runtime.h>
 
-#include "fcp/search/relu_descent_kernel.h"
+#include "fcp/nn/kernels/relu_mlp/relu_descent_kernel.h"
 
 namespace fcp {
 namespace {

@@ -1,6 +1,6 @@
 // What a build without CUDA has of relu_descent_cuda.h.
 #include "fcp/base/error.h"
-#include "fcp/search/relu_descent_cuda.h"
+#include "fcp/nn/kernels/relu_mlp/relu_descent_cuda.h"
 
 namespace fcp {
 

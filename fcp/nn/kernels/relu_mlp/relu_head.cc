@@ -1,6 +1,6 @@
-#include "fcp/network/relu_head.h"
+#include "fcp/nn/kernels/relu_mlp/relu_head.h"
 
-#include "fcp/network/backward_reader.h"
+#include "fcp/nn/kernels/relu_mlp/backward_reader.h"
 
 namespace fcp {
 

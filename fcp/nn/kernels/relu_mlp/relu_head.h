@@ -5,7 +5,7 @@
 // What such a head does to a step of gradient descent or to a ball of features is known in closed
 // form, so that fast paths (fcp/search, fcp/bounds) start here. Recognised are Gemm, and MatMul
 // with or without Add, with constant weights, and between them what changes no number: Identity,
-// Dropout and Flatten. Tested by tests/network/relu_head_test.cc.
+// Dropout and Flatten. Tested by tests/nn/kernels/relu_mlp/relu_head_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

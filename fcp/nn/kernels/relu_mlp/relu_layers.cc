@@ -1,4 +1,4 @@
-#include "fcp/network/relu_layers.h"
+#include "fcp/nn/kernels/relu_mlp/relu_layers.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/network/backward_reader.h"
+#include "fcp/nn/kernels/relu_mlp/backward_reader.h"
 
 namespace fcp {
 namespace {

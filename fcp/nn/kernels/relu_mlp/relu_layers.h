@@ -4,7 +4,7 @@
 // the network's own up to rounding, and do not depend on what rows are computed together.
 //
 // The rule: all layers float32 on the CPU, their weights 256 KiB at most, and rows of two
-// dimensions that ask for no gradient. Tested by tests/network/relu_layers_test.cc.
+// dimensions that ask for no gradient. Tested by tests/nn/kernels/relu_mlp/relu_layers_test.cc.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/affine_rows.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/kernels/relu_mlp/affine_rows.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 

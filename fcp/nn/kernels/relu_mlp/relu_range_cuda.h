@@ -9,14 +9,14 @@
 //
 // Assumes hidden · (2 · outputs + 16) numbers of shared memory, 96 KB. Results differ from the
 // CPU's by rounding. Cost: O(D H) per row, and O(H) for each of about a dozen ends.
-// Tested by tests/scores/cuda_test.cc, which needs a CUDA device.
+// Tested by tests/methods/scores/cuda_test.cc, which needs a CUDA device.
 #pragma once
 
 #include <vector>
 
 #include <torch/types.h>
 
-#include "fcp/network/relu_head.h"
+#include "fcp/nn/kernels/relu_mlp/relu_head.h"
 
 namespace fcp {
 

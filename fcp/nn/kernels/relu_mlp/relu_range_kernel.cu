@@ -1,6 +1,6 @@
 #include <cuda_runtime.h>
 
-#include "fcp/bounds/relu_range_kernel.h"
+#include "fcp/nn/kernels/relu_mlp/relu_range_kernel.h"
 
 namespace fcp {
 namespace {

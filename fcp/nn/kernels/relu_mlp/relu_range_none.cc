@@ -1,6 +1,6 @@
 // What a build without CUDA has of relu_range_cuda.h.
 #include "fcp/base/error.h"
-#include "fcp/bounds/relu_range_cuda.h"
+#include "fcp/nn/kernels/relu_mlp/relu_range_cuda.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/network/relu_rows.h"
+#include "fcp/nn/kernels/relu_mlp/relu_rows.h"
 
 #include "fcp/base/lanes.h"
 

@@ -1,11 +1,12 @@
 // A Linear–ReLU–Linear head (relu_head.h) laid out for loops over single rows, and the first half
-// of its work, W₁v + b₁. Plain numbers, no tensors. Tested by tests/network/relu_rows_test.cc.
+// of its work, W₁v + b₁. Plain numbers, no tensors. Tested by
+// tests/nn/kernels/relu_mlp/relu_rows_test.cc.
 #pragma once
 
 #include <cstddef>
 
-#include "fcp/network/affine_rows.h"
-#include "fcp/network/relu_head.h"
+#include "fcp/nn/kernels/relu_mlp/affine_rows.h"
+#include "fcp/nn/kernels/relu_mlp/relu_head.h"
 
 namespace fcp {
 

@@ -1,7 +1,7 @@
 // Preparing columns: Scaler, Normalizer, Imputer, Binarizer, ArrayFeatureExtractor,
 // FeatureVectorizer, OneHotEncoder and LabelEncoder, for numbers; strings have no tensors here.
 // Cost: linear. Reference: ONNX operator specification of ai.onnx.ml, versions 1 to 4.
-// Tested by tests/network/ml_features_test.cc.
+// Tested by tests/nn/ops/ml/features_test.cc.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/index.h"
-#include "fcp/network/ops/shared.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/index.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

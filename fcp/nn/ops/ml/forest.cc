@@ -1,4 +1,4 @@
-#include "fcp/network/ops/ml/forest.h"
+#include "fcp/nn/ops/ml/forest.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 //
 // Thresholds are exact: those of a forest for float inputs are rounded down to float, which changes
 // no comparison. Sums over the trees run in double precision, in the order of the trees.
-// Cost: rows · trees · depth. Tested by tests/network/ml_trees_test.cc.
+// Cost: rows · trees · depth. Tested by tests/nn/ops/ml/trees_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

@@ -1,18 +1,18 @@
 // LinearRegressor and LinearClassifier, X Wᵀ + b with a transform. Gradients flow to X; a
 // LinearRegressor without a transform has every bound.
 // Cost: one product with the weights. Reference: ONNX operator specification of ai.onnx.ml.
-// Tested by tests/network/ml_features_test.cc.
+// Tested by tests/nn/ops/ml/features_test.cc.
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/ml/read_forest.h"
-#include "fcp/network/ops/ml/transforms.h"
-#include "fcp/network/ops/shared.h"
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/ml/read_forest.h"
+#include "fcp/nn/ops/ml/transforms.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

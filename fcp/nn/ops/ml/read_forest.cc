@@ -1,4 +1,4 @@
-#include "fcp/network/ops/ml/read_forest.h"
+#include "fcp/nn/ops/ml/read_forest.h"
 
 #include <cmath>
 #include <map>

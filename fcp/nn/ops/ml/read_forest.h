@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "fcp/network/op.h"
-#include "fcp/network/ops/ml/forest.h"
+#include "fcp/nn/ops/ml/forest.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

@@ -1,7 +1,7 @@
 #include <map>
 #include <string>
 
-#include "fcp/network/ops/factories.h"
+#include "fcp/nn/ops/factories.h"
 
 namespace fcp {
 

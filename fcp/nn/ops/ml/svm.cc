@@ -10,7 +10,7 @@
 // Gradients flow through the regressor to X; there are no bounds.
 // Cost: N · supports · features. Reference: ONNX operator specification of ai.onnx.ml; T.-F. Wu,
 // C.-J. Lin and R. C. Weng, Probability estimates for multi-class classification by pairwise
-// coupling, JMLR 5 (2004), algorithm 2. Tested by tests/network/ml_features_test.cc.
+// coupling, JMLR 5 (2004), algorithm 2. Tested by tests/nn/ops/ml/features_test.cc.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/ml/read_forest.h"
-#include "fcp/network/ops/ml/transforms.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/ml/read_forest.h"
+#include "fcp/nn/ops/ml/transforms.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/network/ops/ml/text_inputs.h"
+#include "fcp/nn/ops/ml/text_inputs.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/op.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 namespace {

@@ -6,14 +6,14 @@
 //   cells [N, K] → input [N, K · categories] → Reshape → Mul by 1, 2, … → ReduceSum → Cast
 //
 // The metadata kTextsKey say which inputs these are, by which tables are read (network_inputs.h).
-// Tested by tests/network/text_inputs_test.cc.
+// Tested by tests/nn/ops/ml/text_inputs_test.cc.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "fcp/network/graph.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 

@@ -1,10 +1,10 @@
-#include "fcp/network/ops/ml/transforms.h"
+#include "fcp/nn/ops/ml/transforms.h"
 
 #include <array>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
+#include "fcp/nn/ops/checks.h"
 
 namespace fcp {
 

@@ -5,7 +5,7 @@
 //
 // Runs on the CPU. Gradient: none, trees jump. Bounds: none.
 // Reference: ONNX operator specification of ai.onnx.ml, versions 1 to 5.
-// Tested by tests/network/ml_trees_test.cc.
+// Tested by tests/nn/ops/ml/trees_test.cc.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/network/ops/checks.h"
-#include "fcp/network/ops/factories.h"
-#include "fcp/network/ops/ml/forest.h"
-#include "fcp/network/ops/ml/read_forest.h"
-#include "fcp/network/ops/ml/transforms.h"
+#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/factories.h"
+#include "fcp/nn/ops/ml/forest.h"
+#include "fcp/nn/ops/ml/read_forest.h"
+#include "fcp/nn/ops/ml/transforms.h"
 
 namespace fcp {
 namespace {

@@ -1,6 +1,6 @@
 // Scales, joins and sums of channels that lie side by side: against libtorch's in double precision,
 // and to the last bit against the loops for the other layout.
-#include "fcp/network/channel_scale.h"
+#include "fcp/nn/kernels/cpu/channel_scale.h"
 
 #include <vector>
 
@@ -8,12 +8,12 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/channel_sums.h"
-#include "fcp/network/finish.h"
-#include "fcp/network/network.h"
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/channel_sums.h"
+#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

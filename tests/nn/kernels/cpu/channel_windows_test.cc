@@ -1,6 +1,6 @@
 // Windows over images whose channels lie side by side: to the last bit our own loops for the other
 // layout.
-#include "fcp/network/channel_windows.h"
+#include "fcp/nn/kernels/cpu/channel_windows.h"
 
 #include <cmath>
 #include <limits>
@@ -11,9 +11,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

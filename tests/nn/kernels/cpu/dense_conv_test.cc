@@ -1,5 +1,5 @@
 // Convolutions over images whose channels lie side by side, against libtorch's in double precision.
-#include "fcp/network/dense_conv.h"
+#include "fcp/nn/kernels/cpu/dense_conv.h"
 
 #include <cmath>
 #include <limits>
@@ -11,9 +11,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

@@ -1,5 +1,5 @@
 // The activations behind products against their definitions in long double, wherever a vector ends.
-#include "fcp/network/finish.h"
+#include "fcp/nn/kernels/cpu/finish.h"
 
 #include <cmath>
 #include <limits>

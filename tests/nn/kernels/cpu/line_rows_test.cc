@@ -1,5 +1,5 @@
 // The loops against libtorch's operators, and the same bits for a row whatever is beside it.
-#include "fcp/network/line_rows.h"
+#include "fcp/nn/kernels/cpu/line_rows.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -7,9 +7,9 @@
 #include <torch/types.h>
 
 #include "fcp/base/infinity.h"
-#include "fcp/network/conv_back_cuda.h"
-#include "fcp/network/free_lines_cuda.h"
-#include "fcp/network/op.h"
+#include "fcp/nn/kernels/cuda/conv_back_cuda.h"
+#include "fcp/nn/kernels/cuda/free_lines_cuda.h"
+#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 namespace {

@@ -1,5 +1,5 @@
 // Pointwise and depthwise convolutions by our own loops against libtorch's in double precision.
-#include "fcp/network/own_conv.h"
+#include "fcp/nn/kernels/cpu/own_conv.h"
 
 #include <cmath>
 #include <limits>
@@ -12,9 +12,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

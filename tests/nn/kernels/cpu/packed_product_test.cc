@@ -1,6 +1,6 @@
 // Products of matrices and of stacks of them: equal to sums in double precision at every edge of
 // tiles and blocks, with bits that depend on a row and a column alone.
-#include "fcp/network/packed_product.h"
+#include "fcp/nn/kernels/cpu/packed_product.h"
 
 #include <tuple>
 #include <vector>
@@ -10,8 +10,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/finish.h"
-#include "fcp/network/stack_product.h"
+#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/stack_product.h"
 
 namespace fcp {
 namespace {

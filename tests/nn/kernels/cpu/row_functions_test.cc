@@ -1,6 +1,6 @@
 // erf, softmax and layer normalisation by our own loops: near libtorch's in double precision, with
 // bits that depend on nothing but the row, and gradients that leave them alone.
-#include "fcp/network/row_functions.h"
+#include "fcp/nn/kernels/cpu/row_functions.h"
 
 #include <cmath>
 #include <functional>
@@ -12,10 +12,10 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/network/network.h"
-#include "fcp/network/slope_of.h"
+#include "fcp/nn/kernels/cpu/slope_of.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

@@ -1,5 +1,5 @@
 // The bits of a row are the same in batches of any size, at any place in them.
-#include "fcp/network/row_product.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
 
 #include <limits>
 
@@ -12,10 +12,10 @@
 #include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
-#include "fcp/network/batch_free.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/batch_free.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

@@ -1,10 +1,10 @@
-#include "fcp/network/relu_head.h"
+#include "fcp/nn/kernels/relu_mlp/relu_head.h"
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

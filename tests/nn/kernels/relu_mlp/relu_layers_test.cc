@@ -1,10 +1,10 @@
 // Perceptrons layer by layer against the network that they were read from.
-#include "fcp/network/relu_layers.h"
+#include "fcp/nn/kernels/relu_mlp/relu_layers.h"
 
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

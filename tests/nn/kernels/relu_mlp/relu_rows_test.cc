@@ -1,4 +1,4 @@
-#include "fcp/network/relu_rows.h"
+#include "fcp/nn/kernels/relu_mlp/relu_rows.h"
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -6,7 +6,7 @@
 
 #include "fcp/base/lanes.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

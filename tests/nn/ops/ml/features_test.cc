@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "tests/network/op_testing.h"
+#include "tests/nn/ops/op_testing.h"
 
 namespace fcp {
 namespace {

@@ -1,13 +1,13 @@
-#include "fcp/network/ops/ml/text_inputs.h"
+#include "fcp/nn/ops/ml/text_inputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/network/network.h"
+#include "fcp/nn/runtime/network.h"
 
-#include "tests/network/graphs.h"
+#include "tests/nn/graphs.h"
 
 namespace fcp {
 namespace {

@@ -8,9 +8,9 @@
 #include <torch/types.h>
 
 #include "fcp/base/random.h"
-#include "fcp/network/ops/ml/forest.h"
+#include "fcp/nn/ops/ml/forest.h"
 
-#include "tests/network/op_testing.h"
+#include "tests/nn/ops/op_testing.h"
 
 namespace fcp {
 namespace {

@@ -1,0 +1,61 @@
+// The scores of all rows of a source: one loop over its batches, which ranks share, a checkpoint
+// remembers and other threads make ready (batch_stream.h). Rank 0 puts batches together in their
+// order; where the radii of some levels are all that is wanted, each rank keeps its scores instead,
+// and in the end all ranks find together the few that the levels need
+// (fcp/distributed/selection.h). The result is the same, bit by bit, for any number of ranks.
+//
+// Cost for levels: 8 bytes per row and side, and 8 for the baseline, over all ranks.
+// Tested by tests/calibrate/calibrate_test.cc, tests/cli/test_levels.py, tests/cli/test_ranks.py.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fcp/calibrate/score_batch.h"
+#include "fcp/data/row_digest.h"
+#include "fcp/data/rows.h"
+#include "fcp/methods/method.h"
+#include "fcp/predictor/context.h"
+
+namespace fcp {
+
+struct CollectOptions {
+  std::string data_name{};      // of the rows, for messages
+  std::string stage = "score";  // what the observer hears
+  std::vector<Level> levels{};  // whose scores are kept; empty: all scores are
+  bool keeps_rows = false;      // instead of hashing them; of one rank without a checkpoint
+  bool hashes = true;
+  std::optional<std::string> checkpoint{};  // file to go on from and to keep batches in
+  std::string work{};  // hash of all that decides the scores but the rows: for the checkpoint
+};
+
+// On rank 0 of all rows; on other ranks nothing.
+struct CollectedScores {
+  CalibrationScores rows{};        // in the order of the rows; with levels those of the levels
+  std::vector<double> baseline{};  // likewise
+  size_t seen = 0;                 // rows, those left out included
+  size_t reached = 0;              // see ScoredBatch
+  std::string sha256{};            // of the hashes of all batches
+  std::vector<Rows> kept{};        // all batches, where they are kept
+  RowOverlap training{};           // of these with the rows that the network was trained on
+};
+
+CollectedScores collect_scores(const BatchScorer& scorer, RowSource& source,
+                               const CollectOptions& options, const Context& context);
+
+// The scores of rows, without calibrating on them, in their order.
+struct RowScores {
+  int64_t sides = 1;
+  std::vector<double> scores{};    // [N × sides], row by row
+  std::vector<double> baseline{};  // [N], of baseline_of(score); empty for a plain score
+};
+
+// Ranks share the rows; the result is complete on rank 0. A score that is NaN is an Error that
+// names the row. `cut` as in cut.h; empty: the score works on the network's input.
+RowScores score_rows(const Graph& network, RowSource& source, const ScoreOptions& score,
+                     const std::string& cut, const Context& context);
+
+}  // namespace fcp

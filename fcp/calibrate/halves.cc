@@ -1,0 +1,86 @@
+#include "fcp/calibrate/halves.h"
+
+#include "fcp/base/error.h"
+#include "fcp/base/interrupt.h"
+#include "fcp/methods/method.h"
+#include "fcp/methods/scores/outputs.h"
+
+namespace fcp {
+namespace {
+
+torch::Tensor places_of(const std::vector<size_t>& rows) {
+  return torch::tensor(std::vector<int64_t>(rows.begin(), rows.end()), torch::kLong);
+}
+
+// As a split calibration would keep them.
+CalibrationScores rows_at(const Score& score, const torch::Tensor& scores,
+                          const torch::Tensor& which) {
+  const torch::Tensor some = scores.index_select(0, which).contiguous();  // [n, S]
+  CalibrationScores rows;
+  rows.sides = score.sides();
+  rows.scores.assign(some.data_ptr<double>(), some.data_ptr<double>() + some.numel());
+  return rows;
+}
+
+void add_half(const Regions& regions, const torch::Tensor& truth, HalfMeasures& measures) {
+  if (regions.members.defined()) {
+    measures.lengths.push_back(regions.members.sum(1).to(torch::kDouble).mean().item<double>());
+    measures.distances.push_back(0);
+    return;
+  }
+  const torch::Tensor y = truth_matrix(truth, regions.prediction);
+  measures.lengths.push_back(region_lengths(regions).mean().item<double>());
+  measures.distances.push_back(region_distances(regions, y).mean().item<double>());
+}
+
+double miss_penalty(const Level& level) { return 2 / level.value(); }
+
+}  // namespace
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double HalfMeasures::length() const { return mean_of(lengths); }
+
+double HalfMeasures::interval_score(const Level& level) const {
+  return length() + miss_penalty(level) * mean_of(distances);
+}
+
+std::vector<double> HalfMeasures::losses(Objective objective, const Level& level) const {
+  std::vector<double> losses = lengths;
+  if (objective == Objective::kLength) return losses;
+  for (size_t i = 0; i < losses.size(); ++i) losses[i] += miss_penalty(level) * distances[i];
+  return losses;
+}
+
+HalfMeasures measure_halves(const Score& score, const torch::Tensor& features,
+                            const torch::Tensor& truth, const Level& level,
+                            const std::vector<Halving>& halvings) {
+  const std::vector<double> plain = score.score(features, truth);
+  const torch::Tensor scores =
+      torch::tensor(plain, torch::kDouble).reshape({features.size(0), score.sides()});
+  if (scores.isnan().any().item<bool>()) fail("some of its scores are not numbers");
+  const auto halves = static_cast<double>(2 * halvings.size());
+  HalfMeasures measures;
+  for (const Halving& halving : halvings) {
+    for (const size_t side : {0, 1}) {
+      check_interrupted();
+      const torch::Tensor judged = places_of(halving[1 - side]);
+      const auto calibration =
+          make_calibration({}, rows_at(score, scores, places_of(halving[side])));
+      const TestInputs fresh{features.index_select(0, judged.to(features.device())), {}, {}};
+      const torch::Tensor radii = calibration->radii(fresh, level);
+      add_half(score.region(fresh.features, radii),
+               truth.index_select(0, judged.to(truth.device())), measures);
+      measures.radius += radii.mean().item<double>() / halves;
+      const torch::Tensor in = (scores.index_select(0, judged) <= radii.cpu()).all(1);
+      measures.coverage += in.to(torch::kDouble).mean().item<double>() / halves;
+    }
+  }
+  return measures;
+}
+
+}  // namespace fcp

@@ -1,0 +1,44 @@
+// What a choice is judged by: lengths, or sizes of sets, and misses at equal coverage. The radius
+// comes from one half of the rows, the measures from the other, both ways round.
+//
+// Tested by tests/calibrate/choose_cut_test.cc and fit_heads_test.cc.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/level.h"
+#include "fcp/methods/scores/score.h"
+
+namespace fcp {
+
+// What a choice minimises on the selection rows.
+enum class Objective {
+  kIntervalScore,  // length + (2/α) · distance of a miss: proper, so it cannot be bought by missing
+  kLength,
+};
+
+// Row numbers of both halves.
+using Halving = std::array<std::vector<size_t>, 2>;
+
+struct HalfMeasures {
+  std::vector<double> lengths;    // one for each half of each halving
+  std::vector<double> distances;  // of the truth from its interval, the mean; 0 for sets
+  double coverage = 0;
+  double radius = 0;  // the mean
+
+  double length() const;
+  double interval_score(const Level& level) const;
+  std::vector<double> losses(Objective objective, const Level& level) const;  // of each half
+};
+
+double mean_of(const std::vector<double>& values);
+
+HalfMeasures measure_halves(const Score& score, const torch::Tensor& features,
+                            const torch::Tensor& truth, const Level& level,
+                            const std::vector<Halving>& halvings);
+
+}  // namespace fcp

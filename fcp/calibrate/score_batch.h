@@ -1,0 +1,67 @@
+// The scores of one batch of rows, and what calibration keeps of them besides.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/calibrate/choose.h"
+#include "fcp/data/rows.h"
+#include "fcp/predictor/row_facts.h"
+#include "fcp/predictor/scored_network.h"
+
+namespace fcp {
+
+// The lists are those of CalibrationScores, of the rows that are calibrated on.
+struct ScoredBatch {
+  std::string sha256{};  // hash_rows, where that is wanted
+  uint64_t seen = 0;     // rows, those left out included
+  std::vector<double> scores{};
+  std::vector<double> baseline{};
+  std::vector<int64_t> groups{};
+  std::vector<double> weights{};
+  std::vector<float> features{};
+  uint64_t reached = 0;             // surrogate: rows whose search came within 1 % of the truth
+  std::vector<uint64_t> trained{};  // TrainingRows::codes (row_digest.h)
+
+  std::string pack() const;
+  static ScoredBatch unpack(std::string_view bytes);
+};
+
+class BatchScorer {
+ public:
+  // All must outlive this. `check_search`: counts the surrogates that come near the truth, which
+  // costs another search.
+  BatchScorer(const ScoredNetwork& predictor, const CalibrationPlan& plan, const RowFacts& facts,
+              bool check_search = true);
+
+  // Everything but the hash and `trained`; x are the batch's, on any device. An Error names the
+  // row whose score is NaN.
+  ScoredBatch score(const Rows& batch, const torch::Tensor& x) const;
+
+  const ScoredNetwork& predictor() const { return predictor_; }
+  const CalibrationPlan& plan() const { return plan_; }
+  const RowFacts& facts() const { return facts_; }
+
+ private:
+  void score_rows_of(const Rows& batch, const torch::Tensor& x, ScoredBatch& out) const;
+  void check_numbers(const std::vector<double>& scores, int64_t score_sides,
+                     const Rows& batch) const;
+  bool calibrates_by_label() const;
+  std::vector<int64_t> kept_rows(const Rows& batch) const;
+  std::vector<double> kept_scores(std::vector<double> all, int64_t sides, const Rows& batch) const;
+  void add_facts(const Rows& batch, const torch::Tensor& features, ScoredBatch& out) const;
+  std::vector<int64_t> groups_for(const Rows& batch, const torch::Tensor& features) const;
+
+  const ScoredNetwork& predictor_;
+  const CalibrationPlan& plan_;
+  const RowFacts& facts_;
+  std::unique_ptr<Score> baseline_;
+  bool check_search_;
+};
+
+}  // namespace fcp

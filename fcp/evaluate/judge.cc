@@ -1,0 +1,44 @@
+#include "fcp/evaluate/judge.h"
+
+#include "fcp/predictor/batch.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/region_tensors.h"
+
+namespace fcp {
+
+HostIntervals::HostIntervals(const torch::Tensor& truths, const Regions& regions)
+    : lower(host_doubles(regions.lower)),
+      upper(host_doubles(regions.upper)),
+      truth(host_doubles(truths)) {
+  if (regions.parts.defined()) parts = host_doubles(regions.parts);
+}
+
+IntervalBatch HostIntervals::batch() const {
+  IntervalBatch batch;
+  batch.lower = numbers(lower);
+  batch.upper = numbers(upper);
+  batch.truth = numbers(truth);
+  if (!parts.defined()) return batch;
+  batch.parts = numbers(parts);
+  batch.part_count = static_cast<size_t>(parts.size(2));
+  return batch;
+}
+
+JudgedRows Judge::run(const Rows& rows, const RowFacts& facts, size_t first) const {
+  const size_t groups = artifact_.rows.group_names.size();
+  const SideInformation known = side_information(facts, groups, first, rows.x.rows());
+  return {rows, predictor_.describe(view(rows.x), known), view(rows.y)};
+}
+
+Regions Judge::regions(const JudgedRows& rows, const Level& level) const {
+  Regions regions = predictor_.region(rows.inputs, level);
+  internal::check_numbers(regions, rows.names());
+  return regions;
+}
+
+Conformity Judge::judge(const JudgedRows& rows, bool p_values) const {
+  if (p_values) return internal::judge_named(predictor_, rows.inputs, rows.truth, rows.names());
+  return {internal::numbers_of_scores(predictor_, rows.inputs, rows.truth, rows.names()), {}};
+}
+
+}  // namespace fcp

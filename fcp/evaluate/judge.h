@@ -1,0 +1,72 @@
+// Rows with truths under a calibrated predictor: their regions, how usual the truths are, and
+// whether they are in. What evaluate, compare and replay have in common; an answer or a score
+// that is NaN is an Error that names the row, in all of them.
+// Tested by tests/evaluate/evaluate_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/data/rows.h"
+#include "fcp/evaluate/measures/interval_evaluation.h"
+#include "fcp/level.h"
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/row_facts.h"
+#include "fcp/predictor/tensor_predictor.h"
+
+namespace fcp {
+
+// A batch after the network ran on it, which must live as long.
+struct JudgedRows {
+  const Rows& rows;
+  TestInputs inputs;
+  torch::Tensor truth;  // [N, K]; of labels [N, 1]
+
+  size_t count() const { return rows.x.rows(); }
+  Rows::Text names() const {
+    return [this](size_t i) { return rows.place(i); };
+  }
+};
+
+// Intervals, or unions of them, and truths where plain code can read them.
+struct HostIntervals {
+  HostIntervals(const torch::Tensor& truths, const Regions& regions);
+
+  uint64_t outputs() const { return static_cast<uint64_t>(lower.size(1)); }
+  IntervalBatch batch() const;
+
+  torch::Tensor lower, upper, truth, parts;
+};
+
+class Judge {
+ public:
+  // The artifact must outlive this.
+  explicit Judge(const CalibrationArtifact& artifact, torch::Device device = torch::kCPU)
+      : artifact_(artifact), predictor_(artifact, device) {}
+
+  // Runs the network. `first`: the number of the first row among those of the facts.
+  JudgedRows run(const Rows& rows, const RowFacts& facts, size_t first) const;
+
+  Regions regions(const JudgedRows& rows, const Level& level) const;
+  // p-values cost another search of the calibration scores; where they are not wanted, there are
+  // none.
+  Conformity judge(const JudgedRows& rows, bool p_values = true) const;
+  // Whether each truth, of these scores, is within its radii.
+  std::vector<bool> within(const JudgedRows& rows, const std::vector<double>& scores,
+                           const Level& level) const {
+    return predictor_.within(rows.inputs, rows.truth, scores, level);
+  }
+
+  const CalibrationArtifact& artifact() const { return artifact_; }
+  const TensorPredictor& predictor() const { return predictor_; }
+  const Score& score() const { return predictor_.score(); }
+
+ private:
+  const CalibrationArtifact& artifact_;
+  TensorPredictor predictor_;
+};
+
+}  // namespace fcp

@@ -1,0 +1,77 @@
+#include "fcp/methods/scores/score_table.h"
+
+#include <algorithm>
+
+#include "fcp/base/error.h"
+#include "fcp/methods/scores/rectified.h"
+#include "fcp/methods/scores/shared_rows.h"
+
+namespace fcp {
+namespace {
+
+[[noreturn]] void fail_name(const std::string& score) {
+  std::string known;
+  for (const std::string& other : score_names()) known += (known.empty() ? "" : ", ") + other;
+  fail("there is no score '", score, "'; there are ", known);
+}
+
+// The search for the best score is done by then.
+std::unique_ptr<Score> make_score(const AutoOptions& options, const SharedOptions& /*shared*/,
+                                  const std::shared_ptr<const Network>& /*head*/) {
+  fail_name(options.kName);
+}
+
+AnyScore named_score(const std::string& score) {
+  auto found = named_options<AnyScore>(score);
+  if (!found) fail_name(score);
+  return *std::move(found);
+}
+
+}  // namespace
+
+std::vector<std::string> score_names() {
+  auto names =
+      names_with_traits<AnyScore>([](const ScoreTraits& traits) { return !traits.made_by_fit; });
+  std::erase(names, kAutoScore);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+ScoreOptions::ScoreOptions(const std::string& score, SharedOptions shared)
+    : OptionsOf{std::move(shared), named_score(score)} {}
+
+bool ScoreOptions::searches() const {
+  return std::visit(
+      [](const auto& options) {
+        if constexpr (requires { options.searches(); }) return options.searches();
+        return false;
+      },
+      own);
+}
+
+std::vector<std::string> ScoreOptions::learned_outputs() const {
+  return std::visit(
+      [](const auto& options) -> std::vector<std::string> {
+        if constexpr (requires { options.learned_outputs(); }) return options.learned_outputs();
+        return {};
+      },
+      own);
+}
+
+std::unique_ptr<Score> make_score(const ScoreOptions& options,
+                                  std::shared_ptr<const Network> head) {
+  if (options.pixels != 0 && options.pixels != 1 && !options.traits().counts_pixels) {
+    fail(options.name(), ": a share of the pixels (", options.pixels,
+         ") can be asked of residual, nested and lac alone");
+  }
+  std::unique_ptr<Score> score =
+      options.rectifier.empty()
+          ? std::visit([&](const auto& own) { return make_score(own, options, head); }, options.own)
+          : make_rectified(options, head);
+  // Images are few and large, a search of surrogates shares its rows itself, and scores of labels
+  // are asked for more than a Score has.
+  const bool shared = options.pixels == 0 && score->classes() == 0 && options.obeys_law();
+  return shared ? share_rows(std::move(score), head) : std::move(score);
+}
+
+}  // namespace fcp

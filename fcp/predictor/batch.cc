@@ -1,0 +1,78 @@
+#include "fcp/predictor/batch.h"
+
+#include <cmath>
+
+#include "fcp/base/any_nan.h"
+#include "fcp/base/error.h"
+#include "fcp/predictor/open_data.h"
+
+namespace fcp::internal {
+namespace {
+
+[[noreturn]] void fail_of_answer(const std::string& row) {
+  fail(row, ": the network's answer is NaN, expected a number; do its numbers overflow there?");
+}
+
+// The first row in which something is wrong, of [N, …] booleans.
+void check_rows(const torch::Tensor& wrong, const RowNames& row_name) {
+  const torch::Tensor rows =
+      wrong.reshape({wrong.size(0), -1}).any(1).to(torch::kCPU, torch::kLong);
+  if (!rows.any().item<bool>()) return;
+  fail_of_answer(row_name(static_cast<size_t>(rows.argmax().item<int64_t>())));
+}
+
+}  // namespace
+
+std::string BatchData::name_of(size_t row) const {
+  return row_name ? row_name(row) : concat("x: row ", row, " (from 0)");
+}
+
+BatchData batch_of(const Rows& rows, SideInformation known) {
+  return {.x = view(rows.x),
+          .known = std::move(known),
+          .placed = true,
+          .row_name = [&rows](size_t row) { return rows.place(row); }};
+}
+
+void check_numbers(const torch::Tensor& output, const RowNames& row_name) {
+  if (output.dim() == 0 || output.numel() == 0 || !output.is_floating_point()) return;
+  if (output.is_cpu() && output.is_contiguous() && output.scalar_type() == torch::kDouble) {
+    const auto count = static_cast<size_t>(output.numel());
+    if (!any_nan(output.data_ptr<double>(), count)) return;
+  }
+  // A sum with a NaN in it is NaN, and costs one look at each number.
+  if (std::isfinite(output.sum().item<double>())) return;
+  check_rows(output.isnan(), row_name);
+}
+
+void check_numbers(const Regions& regions, const RowNames& row_name) {
+  if (regions.members.defined()) return check_rows(regions.prediction < 0, row_name);
+  for (const torch::Tensor* part : {&regions.prediction, &regions.lower, &regions.upper}) {
+    check_numbers(*part, row_name);
+  }
+}
+
+std::vector<double> numbers_of_scores(const TensorPredictor& predictor, const TestInputs& rows,
+                                      const torch::Tensor& truth, const RowNames& row_name) {
+  std::vector<double> scores = predictor.score().score(rows.features, truth);
+  const auto sides = static_cast<size_t>(predictor.score().sides());
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (std::isnan(scores[i])) fail_of_answer(row_name(i / sides));
+  }
+  return scores;
+}
+
+Conformity judge_named(const TensorPredictor& predictor, const TestInputs& rows,
+                       const torch::Tensor& truth, const RowNames& row_name) {
+  Conformity judged{numbers_of_scores(predictor, rows, truth, row_name), {}};
+  judged.p_values = predictor.p_values(rows, truth, judged.scores);
+  return judged;
+}
+
+}  // namespace fcp::internal
+
+namespace fcp {
+
+size_t Batch::rows() const { return data_->rows(); }
+
+}  // namespace fcp

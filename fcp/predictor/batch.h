@@ -1,0 +1,76 @@
+// What stands behind the public Batch and Answer: tensors. Sources make batches of the rows that
+// they read, sinks write the regions of an answer, and neither goes through numbers one by one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/data/rows.h"
+#include "fcp/methods/scores/score.h"
+#include "fcp/predictor.h"
+#include "fcp/predictor/tensor_predictor.h"
+
+namespace fcp::internal {
+
+// Where row i of a batch stands, for messages.
+using RowNames = Rows::Text;
+
+struct BatchData {
+  torch::Tensor x;  // [N, …]
+  SideInformation known{};
+  bool placed = false;      // `known` says at which places the rows stand
+  std::string no_groups{};  // why there are no groups, where rows were to bring them
+  RowNames row_name{};      // empty: "x: row 3 (from 0)"
+
+  size_t rows() const { return x.dim() == 0 ? 0 : static_cast<size_t>(x.size(0)); }
+  std::string name_of(size_t row) const;
+};
+
+struct AnswerData {
+  std::vector<Level> levels;
+  std::vector<Regions> regions;  // one per level; without levels one, whose ends mean nothing
+  std::vector<Regions> host{};   // the same on the host, contiguous, ends in double precision
+  torch::Tensor points{};        // [N, K] doubles on the host
+};
+
+// The rows must outlive the batch.
+BatchData batch_of(const Rows& rows, SideInformation known);
+
+// An Error names the first row with a NaN. `output` is [N, …].
+void check_numbers(const torch::Tensor& output, const RowNames& row_name);
+// Of intervals, or of sets of labels.
+void check_numbers(const Regions& regions, const RowNames& row_name);
+
+// The scores of these rows, and with the second function their p-values. An Error names a row whose
+// score is NaN because the network's answer is.
+std::vector<double> numbers_of_scores(const TensorPredictor& predictor, const TestInputs& rows,
+                                      const torch::Tensor& truth, const RowNames& row_name);
+Conformity judge_named(const TensorPredictor& predictor, const TestInputs& rows,
+                       const torch::Tensor& truth, const RowNames& row_name);
+
+// From public values to what they hold, and back.
+struct Access {
+  static const BatchData& data(const Batch& batch) { return *batch.data_; }
+  static const AnswerData& data(const Answer& answer) { return *answer.data_; }
+  static const SchemaData& data(const InputSchema& schema) { return *schema.data_; }
+  static const PredictorCore& core(const Predictor& predictor) { return *predictor.core_; }
+  static Batch batch(BatchData data) {
+    return Batch(std::make_shared<const BatchData>(std::move(data)));
+  }
+  static Answer answer(AnswerData data) {
+    return Answer(std::make_shared<const AnswerData>(std::move(data)));
+  }
+  static InputSchema schema(std::shared_ptr<const SchemaData> data) {
+    return InputSchema(std::move(data));
+  }
+  static Predictor predictor(std::shared_ptr<const PredictorCore> core) {
+    return Predictor(std::move(core));
+  }
+};
+
+}  // namespace fcp::internal

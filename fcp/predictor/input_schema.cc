@@ -1,0 +1,406 @@
+#include "fcp/predictor/input_schema.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/data/array.h"
+#include "fcp/data/encoding_text.h"
+#include "fcp/data/record.h"
+
+namespace fcp::internal {
+namespace {
+
+const char* type_name(torch::ScalarType type) {
+  switch (type) {
+    case torch::kDouble:
+      return "float64";
+    case torch::kHalf:
+      return "float16";
+    case torch::kLong:
+      return "int64";
+    case torch::kInt:
+      return "int32";
+    case torch::kShort:
+      return "int16";
+    case torch::kChar:
+      return "int8";
+    case torch::kByte:
+      return "uint8";
+    case torch::kBool:
+      return "bool";
+    default:
+      return "float32";
+  }
+}
+
+std::string row_of(size_t row) { return concat("row ", row, " (from 0)"); }
+
+// Why a row of this input has no shape of its own; empty: it has one.
+std::string open_reason_of(const TensorInfo& input) {
+  if (!input.known_rank || input.shape.empty()) {
+    return concat("input '", input.name, "' has no shape; rows cannot be told apart");
+  }
+  if (std::find(input.shape.begin() + 1, input.shape.end(), kDynamic) == input.shape.end()) {
+    return "";
+  }
+  return concat("input '", input.name, "' has an open dimension besides the batch");
+}
+
+void check_count(const char* name, size_t found, size_t expected) {
+  if (found == expected) return;
+  if (expected == 0) fail(name, ": found ", found, ", but the calibration uses none");
+  fail(name, ": found ", found, " for ", expected, " rows; the calibration needs one per row");
+}
+
+// What the shortest text of a number is, which reads back as the same number.
+std::string cell_text(double value) {
+  if (std::isnan(value)) return "";
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  return {text, end};
+}
+
+size_t count_of(const NamedValues& values) {
+  return std::visit([](const auto& any) { return any.size(); }, values.values);
+}
+
+std::vector<int64_t> shape_of_values(const NamedValues& values) {
+  if (values.shape.empty()) return {static_cast<int64_t>(count_of(values))};
+  int64_t count = 1;
+  for (const int64_t size : values.shape) count *= size;
+  if (count != static_cast<int64_t>(count_of(values))) {
+    fail("input '", values.name, "': found ", count_of(values), " values for the shape ",
+         shape_text(values.shape));
+  }
+  return values.shape;
+}
+
+size_t rows_in(const NamedValues& values) {
+  return static_cast<size_t>(shape_of_values(values)[0]);
+}
+
+template <typename Integer>
+bool is_within(double value) {
+  // The largest of 64 bits is no double; the next power of two is.
+  return value >= static_cast<double>(std::numeric_limits<Integer>::min()) &&
+         value < static_cast<double>(std::numeric_limits<Integer>::max()) + 1;
+}
+
+bool fits_integer(double value, torch::ScalarType type) {
+  switch (type) {
+    case torch::kLong:
+      return is_within<int64_t>(value);
+    case torch::kInt:
+      return is_within<int32_t>(value);
+    case torch::kShort:
+      return is_within<int16_t>(value);
+    case torch::kChar:
+      return is_within<int8_t>(value);
+    case torch::kByte:
+      return is_within<uint8_t>(value);
+    case torch::kBool:
+      return value == 0 || value == 1;
+    default:
+      return true;
+  }
+}
+
+// What is wrong with a number of an input of this type; empty: nothing.
+std::string complaint_about(double value, torch::ScalarType type, bool may_be_missing) {
+  if (std::isnan(value)) return may_be_missing ? "" : "found NaN, expected a number";
+  if (!c10::isFloatingType(type) && value != std::floor(value)) {
+    return concat("found ", value, ", expected a whole number");
+  }
+  const bool wide = is_wide(type);
+  if (!wide && std::isfinite(value) && std::abs(value) > std::numeric_limits<float>::max()) {
+    return concat("found ", value, ", beyond what single precision holds");
+  }
+  if (!fits_integer(value, type)) {
+    return concat("found ", value, ", beyond what ", type_name(type), " holds");
+  }
+  if (type != torch::kLong || std::abs(value) < 0x1p53) return "";
+  return concat("found about ", value, ", which has more than the 53 bits of a double");
+}
+
+}  // namespace
+
+void check_info(const RowInfo& info, size_t rows, bool needs_groups, bool needs_weights) {
+  check_count("groups", info.groups.size(), needs_groups ? rows : 0);
+  check_count("weights", info.weights.size(), needs_weights ? rows : 0);
+  for (size_t i = 0; i < info.weights.size(); ++i) {
+    if (info.weights[i] >= 0 && !std::isinf(info.weights[i])) continue;
+    fail("weights: ", row_of(i), " is ", info.weights[i],
+         ", expected a finite number, not negative");
+  }
+}
+
+SchemaData::SchemaData(const Graph& network) : missing_(network), exact_(wants_exact(network)) {
+  network_.inputs = network.inputs;
+  network_.metadata = network.metadata;
+  if (is_packed(network)) {
+    layout_ = *layout_of(network);
+    row_shape_ = {layout_.columns()};
+  } else {
+    const TensorInfo& input = network.inputs.at(0);
+    open_reason_ = open_reason_of(input);
+    if (open_reason_.empty()) {
+      row_shape_.assign(input.shape.begin() + 1, input.shape.end());
+      layout_ = layout_of({input}, {row_shape_});
+    } else {
+      const bool ranked = input.known_rank && !input.shape.empty();
+      const auto first = input.shape.begin() + (ranked ? 1 : 0);
+      inputs_.push_back({input.name, type_name(input.type), {first, input.shape.end()}});
+    }
+  }
+  for (const InputPlace& place : layout_.places) {
+    inputs_.push_back({place.input.name, type_name(place.input.type), place.shape});
+  }
+  const auto columns = network.metadata.find(kEncodingKey);
+  if (columns != network.metadata.end()) encoding_ = parse_encoding(columns->second);
+  if (encoding_) columns_ = encoding_->columns;
+}
+
+SchemaData::SchemaData(const CalibrationArtifact& artifact) : SchemaData(artifact.network) {
+  const CalibrationOptions& calibration = artifact.method.calibration;
+  group_column_ = calibration.group_column();
+  if (!group_column_.empty()) groups_ = artifact.rows.group_names;
+  needs_weights_ = calibration.traits().by_weight && !artifact.ratio.defined();
+}
+
+const std::vector<int64_t>& SchemaData::row_shape() const {
+  if (!open_reason_.empty()) fail(open_reason_);
+  return row_shape_;
+}
+
+size_t SchemaData::row_size() const {
+  size_t size = 1;
+  for (const int64_t part : row_shape()) size *= static_cast<size_t>(part);
+  return size;
+}
+
+int64_t SchemaData::group_number(const std::string& name) const {
+  const auto found = std::find(groups_.begin(), groups_.end(), name);
+  return found == groups_.end() ? -1 : found - groups_.begin();
+}
+
+BatchData SchemaData::batch_of_rows(torch::Tensor x, const RowInfo& info) const {
+  BatchData batch{.x = std::move(x)};
+  const size_t rows = batch.rows();
+  // What is missing is missed when the rows are answered: a point prediction needs neither.
+  check_info(info, rows, !group_column_.empty() && !info.groups.empty(),
+             needs_weights_ && !info.weights.empty());
+  if (!info.places.empty() && info.places.size() != rows) {
+    fail("places: found ", info.places.size(), " for ", rows, " rows");
+  }
+  for (const std::string& name : info.groups) batch.known.groups.push_back(group_number(name));
+  batch.known.weights = info.weights;
+  batch.known.places = info.places;
+  batch.placed = !info.places.empty();
+  return batch;
+}
+
+void SchemaData::check_known(const BatchData& batch) const {
+  const size_t rows = batch.rows();
+  if (!group_column_.empty() && batch.known.groups.size() != rows) {
+    if (!batch.no_groups.empty()) fail(batch.no_groups);
+    check_count("groups", batch.known.groups.size(), rows);
+  }
+  if (needs_weights_) check_count("weights", batch.known.weights.size(), rows);
+}
+
+BatchData SchemaData::encode(const torch::Tensor& x, const RowInfo& info) const {
+  if (x.dim() == 0) fail("x: is a single number, expected rows");
+  const torch::Tensor rows = x.dim() == 1 ? x.unsqueeze(1) : x;
+  if (rows.size(0) == 0) fail("x: has no rows");
+  const auto place = [](int64_t row) { return "x: " + row_of(static_cast<size_t>(row)); };
+  if (const auto found = missing_.find_refused(rows)) {
+    fail(place(found->row), " has NaN in column ", found->column, ", expected a number");
+  }
+  torch::Tensor typed = rows.to(row_type());
+  check_input_numbers(typed, network_, place);
+  return batch_of_rows(std::move(typed), info);
+}
+
+BatchData SchemaData::encode(std::span<const float> x, const RowInfo& info) const {
+  const size_t width = row_size();
+  if (x.empty() || width == 0 || x.size() % width != 0) {
+    fail("x: found ", x.size(), " numbers, expected rows of ", width);
+  }
+  std::vector<int64_t> shape = row_shape_;
+  shape.insert(shape.begin(), static_cast<int64_t>(x.size() / width));
+  const torch::Tensor rows = torch::from_blob(const_cast<float*>(x.data()), shape, torch::kFloat);
+  return encode(rows.clone(), info);
+}
+
+BatchData SchemaData::encode(std::span<const Record> rows, const RowInfo& info) const {
+  if (!encoding_) fail("the network does not say how its columns are called; pass numbers instead");
+  if (rows.empty()) fail("there are no rows");
+  const std::vector<bool> may_be_missing = this->may_be_missing();
+  std::vector<float> x;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::vector<float> row = encode_record(*encoding_, rows[i], row_of(i));
+    for (size_t k = 0; k < row.size() && k < may_be_missing.size(); ++k) {
+      if (!std::isnan(row[k]) || may_be_missing[k]) continue;
+      fail(row_of(i), ", column '", encoding_->feature_names()[k],
+           "': is missing, expected a number");
+    }
+    x.insert(x.end(), row.begin(), row.end());
+  }
+  std::vector<int64_t> shape = row_shape_;
+  shape.insert(shape.begin(), static_cast<int64_t>(rows.size()));
+  const torch::Tensor values = torch::tensor(x).reshape(shape);
+  check_input_numbers(
+      values, network_, [](int64_t row) { return row_of(static_cast<size_t>(row)); },
+      encoding_->feature_names());
+  BatchData batch = batch_of_rows(values.to(row_type()), info);
+  batch.row_name = row_of;
+  if (info.groups.empty()) add_groups(rows, batch);
+  return batch;
+}
+
+void SchemaData::add_groups(std::span<const Record> rows, BatchData& batch) const {
+  if (group_column_.empty()) return;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto found = rows[i].find(group_column_);
+    if (found == rows[i].end()) {
+      batch.known.groups.clear();
+      batch.no_groups = concat(row_of(i), ": has no column '", group_column_,
+                               "', which holds the groups that the predictor is calibrated by");
+      return;
+    }
+    batch.known.groups.push_back(group_number(found->second));
+  }
+}
+
+// Whether these are the network's inputs, and not a column of a table that is called alike.
+bool SchemaData::names_inputs(std::span<const NamedValues> values) const {
+  if (encoding_ && encoding_->columns.size() == 1 && encoding_->columns[0] == inputs_[0].name) {
+    return false;
+  }
+  const bool text = std::any_of(values.begin(), values.end(), [](const NamedValues& one) {
+    return std::holds_alternative<std::vector<std::string>>(one.values);
+  });
+  if (encoding_ && text) return false;
+  if (inputs_.size() == 1 && values.size() > 1) return false;
+  return std::any_of(values.begin(), values.end(), [&](const NamedValues& one) {
+    return std::any_of(inputs_.begin(), inputs_.end(),
+                       [&](const InputSchema::Input& input) { return input.name == one.name; });
+  });
+}
+
+torch::Tensor SchemaData::inputs_side_by_side(std::span<const NamedValues> values) const {
+  const size_t rows = rows_in(values[0]);
+  std::vector<const NamedValues*> given;  // all of them, before memory is taken for their rows
+  for (const InputSchema::Input& input : inputs_) {
+    const auto found = std::find_if(values.begin(), values.end(),
+                                    [&](const NamedValues& one) { return one.name == input.name; });
+    if (found == values.end()) fail("input '", input.name, "' is missing");
+    if (!std::holds_alternative<std::vector<double>>(found->values)) {
+      fail("input '", found->name, "': found BYTES, expected numbers");
+    }
+    std::vector<int64_t> expected = input.shape, any = input.shape;
+    expected.insert(expected.begin(), static_cast<int64_t>(rows));
+    any.insert(any.begin(), -1);
+    if (const auto shape = shape_of_values(*found); shape != expected || rows == 0) {
+      fail("input '", found->name, "': found the shape ", shape_text(shape), ", expected ",
+           shape_text(any), " with ", given.empty() ? "at least one row" : concat(rows, " rows"));
+    }
+    given.push_back(&*found);
+  }
+  if (values.size() != inputs_.size()) {
+    fail("found ", values.size(), " inputs, expected ", inputs_.size());
+  }
+  const std::vector<bool> may_be_missing = this->may_be_missing();
+  const auto all = static_cast<int64_t>(row_size());
+  torch::Tensor x = torch::empty({static_cast<int64_t>(rows), all}, torch::kDouble);
+  double* const out = x.data_ptr<double>();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const auto& numbers = std::get<std::vector<double>>(given[i]->values);
+    const InputPlace& place = layout_.places[i];
+    const auto width = static_cast<size_t>(place.columns), first = static_cast<size_t>(place.first);
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      const size_t row = k / width, column = k % width;
+      const std::string complaint =
+          complaint_about(numbers[k], place.input.type, may_be_missing[first + column]);
+      if (!complaint.empty()) {
+        fail("input '", given[i]->name, "': row ", row, ", column ", column,
+             " (both from 0): ", complaint);
+      }
+      out[row * static_cast<size_t>(all) + first + column] = numbers[k];
+    }
+  }
+  std::vector<int64_t> shape = row_shape_;
+  shape.insert(shape.begin(), static_cast<int64_t>(rows));
+  return x.to(row_type()).reshape(shape);
+}
+
+std::vector<Record> SchemaData::records_of(std::span<const NamedValues> values) const {
+  if (!encoding_) {
+    fail("found input '", values[0].name, "', expected '", inputs_[0].name,
+         "'; the network does not say how its columns are called");
+  }
+  const size_t rows = rows_in(values[0]);
+  if (rows == 0) fail("there are no rows");
+  for (const NamedValues& column : values) {
+    const std::vector<int64_t> shape = shape_of_values(column);
+    const bool flat = shape.size() == 1 || (shape.size() == 2 && shape[1] == 1);
+    if (!flat || rows_in(column) != rows) {
+      fail("input '", column.name, "': found the shape ", shape_text(shape), ", expected [", rows,
+           "] or [", rows, ", 1]");
+    }
+  }
+  std::vector<Record> records(rows);
+  for (const NamedValues& column : values) {
+    const auto* texts = std::get_if<std::vector<std::string>>(&column.values);
+    for (size_t i = 0; i < rows; ++i) {
+      records[i][column.name] =
+          texts ? (*texts)[i] : cell_text(std::get<std::vector<double>>(column.values)[i]);
+    }
+  }
+  return records;
+}
+
+BatchData SchemaData::encode(std::span<const NamedValues> values, const RowInfo& info) const {
+  if (values.empty()) fail("there are no inputs");
+  row_shape();  // must be known
+  if (!names_inputs(values)) return encode(records_of(values), info);
+  BatchData batch = batch_of_rows(inputs_side_by_side(values), info);
+  batch.row_name = row_of;
+  if (!group_column_.empty()) {
+    batch.no_groups = concat("the predictor was calibrated by the column '", group_column_,
+                             "'; send columns by name instead of a tensor");
+  }
+  return batch;
+}
+
+}  // namespace fcp::internal
+
+namespace fcp {
+
+using internal::Access;
+
+const std::vector<InputSchema::Input>& InputSchema::inputs() const { return data_->inputs(); }
+size_t InputSchema::row_size() const { return data_->row_size(); }
+const std::vector<std::string>& InputSchema::columns() const { return data_->columns(); }
+std::vector<bool> InputSchema::may_be_missing() const { return data_->may_be_missing(); }
+const std::string& InputSchema::group_column() const { return data_->group_column(); }
+const std::vector<std::string>& InputSchema::groups() const { return data_->groups(); }
+bool InputSchema::needs_weights() const { return data_->needs_weights(); }
+
+Batch InputSchema::encode(std::span<const Record> rows, const RowInfo& info) const {
+  return Access::batch(data_->encode(rows, info));
+}
+
+Batch InputSchema::encode(std::span<const float> x, const RowInfo& info) const {
+  return Access::batch(data_->encode(x, info));
+}
+
+Batch InputSchema::encode(std::span<const NamedValues> values, const RowInfo& info) const {
+  return Access::batch(data_->encode(values, info));
+}
+
+}  // namespace fcp

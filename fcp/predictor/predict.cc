@@ -1,0 +1,59 @@
+#include "fcp/predictor/predict.h"
+
+#include "fcp/base/error.h"
+#include "fcp/methods/calibrations/kept_levels.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/shared_batches.h"
+
+namespace fcp {
+namespace {
+
+// `done` rows of the whole data came before these.
+internal::BatchData batch_at(const Rows& rows, const RowFacts& facts,
+                             const internal::PredictorCore& predictor, size_t done) {
+  const size_t groups = predictor.artifact().rows.group_names.size();
+  return internal::batch_of(rows, side_information(facts, groups, done, rows.x.rows()));
+}
+
+}  // namespace
+
+size_t predict(const internal::PredictorCore& predictor, RowSource& source,
+               const PredictOptions& options, const Context& context, RegionWriter& writer) {
+  size_t first = 0;
+  const size_t done = each_batch(source, context, "predict", [&](const Rows& rows) {
+    const internal::BatchData batch = batch_at(rows, options.facts, predictor, first);
+    writer.append(rows, predictor.predict(batch, options.levels).regions);
+    first += rows.x.rows();
+  });
+  if (done == 0) fail("the data has no rows to predict");
+  check_facts(options.facts, done);
+  for (const std::string& warning : source.warnings()) context.observer->warning(warning);
+  writer.close();
+  return done;
+}
+
+CheckResult check(const internal::PredictorCore& predictor, RowSource& source,
+                  const CheckOptions& options, const Context& context,
+                  const std::function<void(const CheckedRow&)>& take) {
+  if (const auto missing = missing_scores(predictor.artifact().rows.levels)) {
+    fail("the calibration ", *missing, "; the p-values of check need all scores");
+  }
+  CheckResult result;
+  each_batch(source, context, "check", [&](const Rows& rows) {
+    internal::BatchData some = batch_at(rows, options.facts, predictor, result.rows);
+    some.known.first += options.first;
+    const Judgement judged = predictor.judge(some, view(rows.y), {&options.level, 1});
+    const std::vector<bool>& in = judged.in.front();
+    for (size_t i = 0; i < in.size(); ++i) {
+      take({rows.first_row + i, std::span(judged.scores).subspan(i * judged.sides, judged.sides),
+            judged.p_values[i], in[i]});
+      result.in += in[i] ? 1 : 0;
+    }
+    result.rows += in.size();
+  });
+  check_facts(options.facts, result.rows);
+  if (result.rows == 0) fail("the data has no rows to check");
+  return result;
+}
+
+}  // namespace fcp

@@ -1,0 +1,77 @@
+// What stands behind the public Predictor: an artifact, what runs it, and how its rows are encoded.
+// Tensors in and out; the public class turns them into plain values.
+//
+//   const auto core = std::make_shared<const PredictorCore>(read_artifact(path), torch::kCPU);
+//   const AnswerData answer = core->predict(batch_of(rows, known), levels);
+//   sink(answer.regions);
+//
+// Immutable; any number of threads may use it.
+// Tested by tests/predictor/predictor_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "fcp/predictor/artifact.h"
+#include "fcp/predictor/batch.h"
+#include "fcp/predictor/input_schema.h"
+#include "fcp/predictor/tensor_predictor.h"
+
+namespace fcp::internal {
+
+class PredictorCore {
+ public:
+  PredictorCore(CalibrationArtifact artifact, torch::Device device);
+  // With the artifact's network as it has been made already.
+  PredictorCore(CalibrationArtifact artifact, torch::Device device, TensorPredictor tensors);
+
+  const CalibrationArtifact& artifact() const { return artifact_; }
+  const TensorPredictor& tensors() const { return tensors_; }
+  const SchemaData& schema() const { return *schema_; }
+  const InputSchema& public_schema() const { return public_schema_; }
+  torch::Device device() const { return device_; }
+  const std::vector<std::string>& class_names() const { return class_names_; }
+  const std::map<std::string, std::string>& method() const { return method_; }
+  const std::map<std::string, std::string>& provenance() const { return provenance_; }
+
+  // Intervals per row; 1 for labels. Files of fcp 0.2 do not say it: it is then derived from the
+  // answer for a row of zeros, once; an Error where rows have no shape of their own.
+  size_t outputs() const;
+
+  // The regions at all levels, in their order, from one run of the network; see Predictor::predict.
+  AnswerData predict(const BatchData& batch, std::span<const Level> levels) const;
+
+  // truth [N, K], for label scores [N, 1]; see Predictor::judge. p-values where all scores are
+  // kept.
+  Judgement judge(const BatchData& batch, const torch::Tensor& truth,
+                  std::span<const Level> levels) const;
+
+ private:
+  TestInputs describe(const BatchData& batch, bool judged) const;
+  size_t derived_outputs() const;
+
+  CalibrationArtifact artifact_;
+  torch::Device device_;
+  TensorPredictor tensors_;
+  std::shared_ptr<const SchemaData> schema_;
+  InputSchema public_schema_;
+  std::vector<std::string> class_names_;
+  std::map<std::string, std::string> method_, provenance_;
+  RowPlaces places_;
+  mutable std::once_flag derived_;
+  mutable size_t outputs_ = 0;  // of an artifact that does not say it; 0: not derived yet
+};
+
+Predictor make_predictor(CalibrationArtifact artifact, torch::Device device);
+
+// The answer's tensors on the host, and its points as doubles.
+void bring_to_host(AnswerData& answer);
+
+}  // namespace fcp::internal

@@ -1,0 +1,96 @@
+/* A calibrated predictor from C, or from any language that calls C. Link libfcp_c.
+ *
+ *   fcp_predictor* p = fcp_load("calibrated.onnx", "cpu");
+ *   if (p == NULL) { puts(fcp_last_error()); return 1; }
+ *   const fcp_rows row = {.count = 1, .x = x};
+ *   const char* levels[] = {"0.1"};
+ *   double point, lower, upper;
+ *   if (fcp_intervals(p, &row, levels, 1, &point, &lower, &upper) != 0) puts(fcp_last_error());
+ *   fcp_free(p);
+ *
+ * A predictor never changes: any number of threads may use one at the same time, until it is freed.
+ * Functions that return int return 0, or -1 where something is wrong; those that return a pointer
+ * or a count return NULL or -1 then. fcp_last_error says what, in one line, for the calling thread.
+ * No C++ exception leaves a function. Memory that a function fills belongs to the caller; strings
+ * that it returns belong to the predictor and live as long.
+ *
+ * Levels are texts such as "0.1", which keep their exact value.
+ *
+ * Tested by tests/api/test_c_api.py and examples/4_from_c.c.
+ */
+#ifndef FCP_C_API_H_
+#define FCP_C_API_H_
+
+#include <stddef.h>
+
+#if defined(__GNUC__)
+#define FCP_C_API __attribute__((visibility("default")))
+#else
+#define FCP_C_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fcp_predictor fcp_predictor;
+
+/* "0.2.0". */
+FCP_C_API const char* fcp_version(void);
+
+/* What went wrong last in this thread; "" where nothing did. Valid until its next failing call. */
+FCP_C_API const char* fcp_last_error(void);
+
+/* device: "cpu" or "cuda". The caller frees the predictor. */
+FCP_C_API fcp_predictor* fcp_load(const char* path, const char* device);
+/* NULL is allowed. REQUIRES: no other thread uses the predictor. */
+FCP_C_API void fcp_free(fcp_predictor* predictor);
+
+/* Numbers in a row of x; -1 where the network leaves a size open. */
+FCP_C_API long long fcp_row_size(const fcp_predictor* predictor);
+/* Intervals per row; 1 for labels. */
+FCP_C_API long long fcp_outputs(const fcp_predictor* predictor);
+/* Labels to choose from; 0: the predictor gives intervals. */
+FCP_C_API long long fcp_classes(const fcp_predictor* predictor);
+/* The name of a label; NULL where index is out of range. */
+FCP_C_API const char* fcp_class(const fcp_predictor* predictor, long long index);
+/* Columns of the table on which the network was trained; 0: it takes numbers alone. */
+FCP_C_API long long fcp_columns(const fcp_predictor* predictor);
+FCP_C_API const char* fcp_column(const fcp_predictor* predictor, long long index);
+/* The column that the calibration was grouped by; "": it was not. */
+FCP_C_API const char* fcp_group_column(const fcp_predictor* predictor);
+/* Whether regions need likelihood ratios: 1 or 0. */
+FCP_C_API int fcp_needs_weights(const fcp_predictor* predictor);
+
+/* Rows, in one of two forms: numbers x or texts cells. Members that are not set must be NULL. */
+typedef struct fcp_rows {
+  long long count;
+  const float* x;            /* [count x fcp_row_size], row by row */
+  const char* const* cells;  /* [count x fcp_columns], in the order of fcp_column; NULL or "":
+                                missing */
+  const char* const* groups; /* [count], where fcp_group_column is not "" */
+  const double* weights;     /* [count], where fcp_needs_weights */
+} fcp_rows;
+
+/* Intervals at several levels, from one run of the network. points [rows x outputs]; lower and
+ * upper [levels x rows x outputs]. Any of the three may be NULL. No levels: the points alone. */
+FCP_C_API int fcp_intervals(const fcp_predictor* predictor, const fcp_rows* rows,
+                            const char* const* levels, long long level_count, double* points,
+                            double* lower, double* upper);
+
+/* Label sets at several levels: members [levels x rows x classes], 1 where a label is in the set;
+ * labels [rows], the label that the network predicts. Either may be NULL. */
+FCP_C_API int fcp_label_sets(const fcp_predictor* predictor, const fcp_rows* rows,
+                             const char* const* levels, long long level_count, long long* labels,
+                             unsigned char* members);
+
+/* p_values [rows] of the truths y [rows x outputs], or one label per row: small ones are unusual.
+ */
+FCP_C_API int fcp_p_values(const fcp_predictor* predictor, const fcp_rows* rows, const float* y,
+                           double* p_values);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FCP_C_API_H_ */

@@ -1,0 +1,252 @@
+"""The C API from ctypes: the answers of the program, refusals in one line, and any number of threads."""
+import ctypes
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+LIBRARY, PROGRAM = sys.argv[1:3]
+sys.argv[1] = PROGRAM
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), os.pardir, "cli"))
+from program import demo_folder  # pylint: disable=wrong-import-position
+TEXTS = ctypes.POINTER(ctypes.c_char_p)
+DOUBLES = ctypes.POINTER(ctypes.c_double)
+
+
+class Rows(ctypes.Structure):
+    _fields_ = [("count", ctypes.c_longlong), ("x", ctypes.POINTER(ctypes.c_float)),
+                ("cells", TEXTS), ("groups", TEXTS), ("weights", DOUBLES)]
+
+
+def library():
+    fcp = ctypes.CDLL(LIBRARY)
+    fcp.fcp_version.restype = fcp.fcp_last_error.restype = ctypes.c_char_p
+    fcp.fcp_load.restype = ctypes.c_void_p
+    fcp.fcp_load.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    fcp.fcp_free.argtypes = [ctypes.c_void_p]
+    for name in ("row_size", "outputs", "classes", "columns"):
+        function = getattr(fcp, "fcp_" + name)
+        function.restype, function.argtypes = ctypes.c_longlong, [ctypes.c_void_p]
+    for name in ("column", "class"):
+        function = getattr(fcp, "fcp_" + name)
+        function.restype = ctypes.c_char_p
+        function.argtypes = [ctypes.c_void_p, ctypes.c_longlong]
+    fcp.fcp_group_column.restype = ctypes.c_char_p
+    fcp.fcp_group_column.argtypes = [ctypes.c_void_p]
+    fcp.fcp_needs_weights.argtypes = [ctypes.c_void_p]
+    several = [ctypes.c_void_p, ctypes.POINTER(Rows), TEXTS, ctypes.c_longlong]
+    fcp.fcp_intervals.argtypes = several + [DOUBLES] * 3
+    fcp.fcp_label_sets.argtypes = several + [ctypes.POINTER(ctypes.c_longlong),
+                                             ctypes.POINTER(ctypes.c_ubyte)]
+    fcp.fcp_p_values.argtypes = [ctypes.c_void_p, ctypes.POINTER(Rows),
+                                 ctypes.POINTER(ctypes.c_float), DOUBLES]
+    return fcp
+
+
+def texts(values):
+    return (ctypes.c_char_p * len(values))(*[v if v is None else v.encode() for v in values])
+
+
+def read_csv(path):
+    with open(path, encoding="utf-8") as file:
+        lines = [line.rstrip("\n").split(",") for line in file]
+    return lines[0], lines[1:]
+
+
+class CApi(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.held = tempfile.TemporaryDirectory(prefix="fcp-c-")
+        cls.folder = cls.held.name
+        cls.fcp = library()
+        demo = demo_folder()
+        cls.model = os.path.join(demo, "calibrated.onnx")
+        header, rows = read_csv(os.path.join(demo, "test.csv"))
+        target = header.index("minutes")
+        cls.columns = header[:target] + header[target + 1:]
+        cls.rows = [row[:target] + row[target + 1:] for row in rows[:20]]
+        cls.truths = [float(row[target]) for row in rows[:20]]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.held.cleanup()
+
+    @classmethod
+    def path(cls, *names):
+        return os.path.join(cls.folder, *names)
+
+    @staticmethod
+    def run_fcp(*arguments):
+        return subprocess.run([PROGRAM, *arguments, "--quiet", "--threads", "1"], check=True,
+                              capture_output=True, text=True).stdout
+
+    def load(self, path=None):
+        predictor = self.fcp.fcp_load((path or self.model).encode(), b"cpu")
+        self.assertTrue(predictor, self.fcp.fcp_last_error())
+        self.addCleanup(self.fcp.fcp_free, predictor)
+        return predictor
+
+    def numbers(self, rows):
+        flat = [float(cell) for row in rows for cell in row]
+        return Rows(count=len(rows), x=(ctypes.c_float * len(flat))(*flat))
+
+    def intervals(self, predictor, rows, levels):
+        count = rows.count * self.fcp.fcp_outputs(predictor)
+        points = (ctypes.c_double * count)()
+        lower = (ctypes.c_double * (count * len(levels)))()
+        upper = (ctypes.c_double * (count * len(levels)))()
+        done = self.fcp.fcp_intervals(predictor, rows, texts(levels), len(levels), points, lower,
+                                      upper)
+        self.assertEqual(done, 0, self.fcp.fcp_last_error())
+        return list(points), list(lower), list(upper)
+
+    def test_the_answers_of_the_program(self):
+        predictor = self.load()
+        self.assertEqual(self.fcp.fcp_row_size(predictor), len(self.columns))
+        self.assertEqual(self.fcp.fcp_classes(predictor), 0)
+        self.assertEqual(self.fcp.fcp_group_column(predictor), b"")
+        self.assertEqual(self.fcp.fcp_needs_weights(predictor), 0)
+        points, lower, upper = self.intervals(predictor, self.numbers(self.rows), ["0.1", "0.2"])
+        with open(self.path("new.csv"), "w", encoding="utf-8") as file:
+            file.write("\n".join(",".join(row) for row in [self.columns, *self.rows]) + "\n")
+        told = self.run_fcp("predict", self.model, "--data", self.path("new.csv"), "--alpha",
+                            "0.1,0.2").splitlines()[1:]
+        for i, line in enumerate(told):
+            expected = [float(cell) for cell in line.split(",")]
+            found = [points[i], lower[i], upper[i], lower[20 + i], upper[20 + i]]
+            for a, b in zip(found, expected, strict=True):
+                self.assertAlmostEqual(a, b, delta=1e-5 * (1 + abs(b)))
+
+    def test_cells_are_numbers_too(self):
+        predictor = self.load()
+        self.assertEqual(self.fcp.fcp_columns(predictor), len(self.columns))
+        named = [self.fcp.fcp_column(predictor, k).decode() for k in range(len(self.columns))]
+        self.assertEqual(named, self.columns)
+        self.assertIsNone(self.fcp.fcp_column(predictor, len(self.columns)))
+        cells = texts([cell for row in self.rows for cell in row])
+        by_text = Rows(count=len(self.rows), cells=cells)
+        self.assertEqual(self.intervals(predictor, by_text, ["0.1"]),
+                         self.intervals(predictor, self.numbers(self.rows), ["0.1"]))
+
+    def test_p_values_say_what_is_inside(self):
+        predictor = self.load()
+        rows = self.numbers(self.rows)
+        y = (ctypes.c_float * len(self.truths))(*self.truths)
+        p = (ctypes.c_double * len(self.truths))()
+        self.assertEqual(self.fcp.fcp_p_values(predictor, rows, y, p), 0)
+        _, lower, upper = self.intervals(predictor, rows, ["0.3"])
+        for i, truth in enumerate(y):
+            self.assertEqual(p[i] > 0.3, lower[i] <= truth <= upper[i])
+
+    def test_sets_of_labels(self):
+        table = self.path("kinds.csv")
+        with open(table, "w", encoding="utf-8") as file:
+            file.write("a,b,kind\n")
+            for i in range(300):
+                a, b = i * 37 % 101 / 50, i * 53 % 97 / 50
+                kind = ("low", "mid", "high")[int(a + b) % 3]
+                file.write(f"{a},{b},{kind}\n")
+        self.run_fcp("fit", table, "--target", "kind", "--epochs", "3", "--members", "1",
+                     "--calibration", "split", "--out", self.path("kinds.onnx"))
+        self.run_fcp("predict", self.path("kinds.onnx"), "--data", table, "--alpha", "0.2",
+                     "--out", self.path("sets.csv"))
+        predictor = self.load(self.path("kinds.onnx"))
+        names = [self.fcp.fcp_class(predictor, k).decode()
+                 for k in range(self.fcp.fcp_classes(predictor))]
+        self.assertEqual(sorted(names), ["high", "low", "mid"])
+        rows = [row[:2] for row in read_csv(table)[1]]
+        labels = (ctypes.c_longlong * 300)()
+        members = (ctypes.c_ubyte * (2 * 300 * 3))()
+        done = self.fcp.fcp_label_sets(predictor, self.numbers(rows), texts(["0.5", "0.2"]), 2,
+                                       labels, members)
+        self.assertEqual(done, 0, self.fcp.fcp_last_error())
+        for i, told in enumerate(read_csv(self.path("sets.csv"))[1]):
+            at = members[3 * (300 + i):3 * (301 + i)]
+            found = [name for name, inside in zip(names, at) if inside]
+            self.assertEqual([names[labels[i]], str(len(found)), "|".join(found)], told)
+
+    def test_groups_bring_their_radius(self):
+        with open(self.path("grouped.csv"), "w", encoding="utf-8") as file:
+            file.write(",".join([*self.columns, "side", "minutes"]) + "\n")
+            for i, (row, truth) in enumerate(zip(self.rows, self.truths)):
+                file.write(",".join([*row, "left" if i < 12 else "right", str(truth)]) + "\n")
+        self.run_fcp("calibrate", self.model, "--data", self.path("grouped.csv"), "--target",
+                     "minutes", "--score", "residual", "--calibration", "grouped", "--group",
+                     "side", "--out", self.path("grouped.onnx"))
+        predictor = self.load(self.path("grouped.onnx"))
+        self.assertEqual(self.fcp.fcp_group_column(predictor), b"side")
+        rows = self.numbers(self.rows)
+        self.assertEqual(self.fcp.fcp_intervals(predictor, rows, texts(["0.2"]), 1, None, None,
+                                                None), -1)
+        self.assertEqual(self.fcp.fcp_last_error(),
+                         b"groups: found 0 for 20 rows; the calibration needs one per row")
+        rows.groups = texts(["left"] * 10 + ["right"] * 9 + ["elsewhere"])
+        points, lower, upper = self.intervals(predictor, rows, ["0.2"])
+        radii = [round(up - point, 6) for point, up in zip(points, upper)]
+        self.assertEqual(len(set(radii[:10])), 1)
+        self.assertEqual(len(set(radii[10:19])), 1)
+        self.assertNotEqual(radii[0], radii[10])
+        self.assertEqual((lower[19], upper[19]), (-math.inf, math.inf))
+
+    def test_refusals_are_one_line(self):
+        self.assertIsNone(self.fcp.fcp_load(b"none.onnx", b"cpu"))
+        self.assertIn(b"none.onnx", self.fcp.fcp_last_error())
+        self.assertIsNone(self.fcp.fcp_load(None, b"cpu"))
+        self.assertEqual(self.fcp.fcp_last_error(), b"path: is NULL")
+        self.assertEqual(self.fcp.fcp_row_size(None), -1)
+        predictor = self.load()
+        self.assertEqual(self.fcp.fcp_intervals(predictor, Rows(count=1), None, 0, None, None,
+                                                None), -1)
+        self.assertEqual(self.fcp.fcp_last_error(), b"rows: expected either x or cells")
+        bad = self.numbers(self.rows)
+        bad.x[1] = math.nan
+        self.assertEqual(self.fcp.fcp_intervals(predictor, bad, None, 0, None, None, None), -1)
+        self.assertIn(b"row 0 (from 0) has NaN in column 1", self.fcp.fcp_last_error())
+        good = self.numbers(self.rows)
+        self.assertEqual(self.fcp.fcp_intervals(predictor, good, texts(["2"]), 1, None, None,
+                                                None), -1)
+        self.assertNotIn(b"\n", self.fcp.fcp_last_error())
+        self.assertEqual(self.fcp.fcp_label_sets(predictor, good, None, 0, None, None), -1)
+        self.assertEqual(self.fcp.fcp_last_error(),
+                         b"the predictor gives intervals, not label sets")
+
+    def test_errors_are_of_their_thread(self):
+        self.fcp.fcp_row_size(None)
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(self.fcp.fcp_last_error()))
+        thread.start()
+        thread.join()
+        self.assertEqual(seen, [b""])
+
+    def test_threads_share_a_predictor(self):
+        predictor = self.load()
+        expected = self.intervals(predictor, self.numbers(self.rows), ["0.1"])
+        found = []
+
+        def ask():
+            for _ in range(10):
+                found.append(self.intervals(predictor, self.numbers(self.rows), ["0.1"]))
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(found), 40)
+        self.assertTrue(all(one == expected for one in found))
+
+    def test_it_shows_nothing_else(self):
+        """Neither fcp's C++ nor anything else could clash with what a program brings."""
+        listed = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True,
+                                text=True, check=True).stdout
+        names = {line.split()[-1].split("@")[0] for line in listed.splitlines()}
+        own = {name for name in names if name.startswith("fcp_")}
+        self.assertIn("fcp_intervals", own)
+        self.assertEqual({name for name in names if "3fcp" in name}, set())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

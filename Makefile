@@ -1,5 +1,5 @@
 # Thin: every target is one or two commands that can be typed by hand.
-.PHONY: demo program test slow repeat asan tsan rooms fuzz bench package format lint deps build clean
+.PHONY: demo program test slow repeat asan tsan modules fuzz bench package format lint deps build clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -41,10 +41,10 @@ tsan: deps
 	cd build/tsan && setarch $$(uname -m) -R ctest --parallel $(JOBS) --output-on-failure \
 	  --tests-regex '^(base|data|distributed)_test$$'
 
-# The rooms that read files, by clang: their tests under the address and undefined-behaviour
+# The modules that read files, by clang: their tests under the address and undefined-behaviour
 # sanitizers, and their fuzzing targets from a fixed seed, so that a run repeats the one before.
-rooms: deps
-	CMAKE_OPTIONS="$(CMAKE_OPTIONS)" scripts/check-rooms.sh $(JOBS) $(FUZZ_SECONDS)
+modules: deps
+	CMAKE_OPTIONS="$(CMAKE_OPTIONS)" scripts/check-modules.sh $(JOBS) $(FUZZ_SECONDS)
 
 fuzz: deps
 	cmake --preset fuzz $(CMAKE_OPTIONS)

@@ -28,12 +28,13 @@
 #include "fcp/data/folds.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/scaling.h"
-#include "fcp/experiments/paper_sets.h"
 #include "fcp/nn/graph/onnx_reader.h"
 #include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/predictor/scored_network.h"
 #include "fcp/search/surrogate_search.h"
 #include "fcp/training/train.h"
+
+#include "apps/experiments/paper_sets.h"
 
 namespace fcp {
 namespace {

@@ -1,7 +1,7 @@
 # cmake --install, find_package(fcp) and the Debian packages.
 #
 # Two components: `program` (fcp, its manual page and completion) and `development` (static libraries,
-# the shared library of the C API, headers and the CMake package). Every room is a target fcp::ROOM, and fcp::fcp is all of them. What
+# the shared library of the C API, headers and the CMake package). Every module is a target fcp::MODULE, and fcp::fcp is all of them. What
 # fcp stands on is found anew where it is used; fcpConfig.cmake says what that is.
 include_guard()
 include(GNUInstallDirs)
@@ -12,10 +12,10 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fcp)
 # The libraries. fcp_torch is exported empty, and filled by fcpConfig.cmake with the libtorch found
 # there.
 set(exported fcp fcp_torch fcp_onnx)
-foreach(room IN LISTS FCP_ROOMS)
-  list(APPEND exported fcp_${room})
-  set_target_properties(fcp_${room} PROPERTIES EXPORT_NAME ${room})
-  target_include_directories(fcp_${room} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+foreach(module IN LISTS FCP_MODULES)
+  list(APPEND exported fcp_${module})
+  set_target_properties(fcp_${module} PROPERTIES EXPORT_NAME ${module})
+  target_include_directories(fcp_${module} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endforeach()
 set_target_properties(fcp_torch PROPERTIES EXPORT_NAME torch)
 set_target_properties(fcp_onnx PROPERTIES EXPORT_NAME onnx)

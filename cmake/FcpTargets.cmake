@@ -1,4 +1,4 @@
-# fcp_room(NAME SOURCES... ) declares the library of one room, fcp_NAME, with fcp's warnings.
+# fcp_module(NAME SOURCES... ) declares the library of one module, fcp_NAME, with fcp's warnings.
 # fcp_test(NAME SOURCES...) declares one test program and registers its cases with ctest.
 include_guard()
 
@@ -52,20 +52,20 @@ function(fcp_cold target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
 endfunction()
 
-function(fcp_room name)
-  cmake_parse_arguments(ROOM "COLD" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
-  add_library(fcp_${name} STATIC ${ROOM_SOURCES})
+function(fcp_module name)
+  cmake_parse_arguments(MODULE "COLD" "" "SOURCES;MODULES;LIBRARIES" ${ARGN})
+  add_library(fcp_${name} STATIC ${MODULE_SOURCES})
   fcp_unite(fcp_${name} 20)
-  if(ROOM_COLD)
+  if(MODULE_COLD)
     fcp_cold(fcp_${name})
   endif()
   target_include_directories(fcp_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                              $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_link_libraries(fcp_${name} PRIVATE $<BUILD_INTERFACE:fcp_warnings>)
-  foreach(room IN LISTS ROOM_ROOMS)
-    target_link_libraries(fcp_${name} PUBLIC fcp_${room})
+  foreach(module IN LISTS MODULE_ROOMS)
+    target_link_libraries(fcp_${name} PUBLIC fcp_${module})
   endforeach()
-  target_link_libraries(fcp_${name} PUBLIC ${ROOM_LIBRARIES})
+  target_link_libraries(fcp_${name} PUBLIC ${MODULE_LIBRARIES})
 endfunction()
 
 function(fcp_test name)

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/serving/feedback_message.h"
-#include "fcp/serving/http_message.h"
-#include "fcp/serving/tensor_message.h"
+
+#include "apps/server/feedback_message.h"
+#include "apps/server/http_message.h"
+#include "apps/server/tensor_message.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <pybind11/stl.h>
 
 #include "fcp/calibrate/unfinished.h"
-#include "fcp/report/choices_text.h"
 
+#include "apps/report/choices_text.h"
 #include "python/arrays.h"
 #include "python/options.h"
 #include "python/predictor.h"

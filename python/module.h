@@ -1,4 +1,4 @@
-// One function for each room that has an interface in Python.
+// One function for each module that has an interface in Python.
 #pragma once
 
 #include <memory>

@@ -17,10 +17,10 @@
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/predictor/batch.h"
 #include "fcp/predictor/predict.h"
-#include "fcp/report/choices_text.h"
-#include "fcp/report/html.h"
-#include "fcp/report/json.h"
 
+#include "apps/report/choices_text.h"
+#include "apps/report/html.h"
+#include "apps/report/json.h"
 #include "python/arrays.h"
 
 namespace fcp {

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # clang-tidy over the files without libtorch that changed since a revision (default: the parent of
-# HEAD; all of them where there is none, or with --all). Rooms with libtorch are left out: clang 14
+# HEAD; all of them where there is none, or with --all). Modules with libtorch are left out: clang 14
 # does not accept libtorch 1.13's headers as C++20. A changed header is seen through the file beside
 # it. FCP_LINT_SECONDS, where set, is the time after which what is left is only named.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-rooms='fcp/(base|conformal|evaluate/measures|data|distributed|report)/'
+modules='(fcp/(base|conformal|evaluate/measures|data|distributed)|apps/report)/'
 base=${1:-$(git rev-parse --verify --quiet HEAD~1 || true)}
 if [ -n "$base" ] && [ "$base" != --all ]; then
-  changed=$(git diff --name-only --diff-filter=d "$base" -- fcp)
+  changed=$(git diff --name-only --diff-filter=d "$base" -- fcp apps)
 else
-  changed=$(git ls-files -- fcp)
+  changed=$(git ls-files -- fcp apps)
 fi
-files=$(echo "$changed" | sed -nE "s/\.h$/.cc/; \\,^$rooms.*\.cc$,p" | sort -u |
+files=$(echo "$changed" | sed -nE "s/\.h$/.cc/; \\,^$modules.*\.cc$,p" | sort -u |
   while read -r file; do [ ! -f "$file" ] || echo "$file"; done)
 [ -n "$files" ] || { echo "lint: no file without libtorch changed"; exit 0; }
 echo "lint: $(echo "$files" | wc -l) files"

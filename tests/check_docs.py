@@ -33,7 +33,7 @@ def complaints(root):
                 yield f"{page.name}: links to {target}, which does not exist"
             elif anchor and anchor not in anchors(linked.read_text(encoding="utf-8")):
                 yield f"{page.name}: links to {target}, but {linked.name} has no such heading"
-    table = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").split("| room |")[1]
+    table = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").split("| module |")[1]
     listed = set(re.findall(r"^\| `([\w/]+)` \|", table.split("\n\n")[0], flags=re.M))
     for module in sorted(listed ^ set(BELOW)):
         where = "CONTRIBUTING.md" if module in listed else "check_includes.py"

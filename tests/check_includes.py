@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Fails when an include points upwards: a room of fcp/ may use only the rooms below it."""
+"""Fails when an include points upwards: a module of fcp/ or apps/ may use only those below it."""
 
 import pathlib
 import re
 import sys
 
-# Each room with the rooms it may include besides itself and base. The lists are closed: what a
-# room may include through another stands here too.
+# Each module with the modules it may include besides itself and base. The lists are closed: what a
+# module may include through another stands here too.
 BELOW = {
     "base": [],
     "conformal": [],
@@ -31,31 +31,35 @@ BELOW = {
             "nn", "data", "data/images", "distributed", "evaluate/measures", "training"],
     "api": ["fit", "evaluate", "calibrate", "predictor", "methods", "conformal", "bounds",
             "search", "nn", "data", "data/images", "training", "distributed", "export"],
-    "serving": ["fit", "evaluate", "calibrate", "predictor", "methods", "conformal", "nn",
-                "data", "evaluate/measures", "monitoring", "report"],
-    "report": ["evaluate/measures", "evaluate", "calibrate", "predictor", "conformal", "data",
-               "data/images", "monitoring", "fit"],
-    "experiments": ["fit", "evaluate", "calibrate", "predictor", "methods", "conformal", "bounds",
-                    "search", "nn", "data", "data/images", "training", "distributed",
-                    "evaluate/measures", "report", "export"],
+    "apps/report": ["evaluate/measures", "evaluate", "calibrate", "predictor", "conformal", "data",
+                    "data/images", "monitoring", "fit"],
+    "apps/experiments": ["fit", "evaluate", "calibrate", "predictor", "methods", "conformal",
+                         "bounds", "search", "nn", "data", "data/images", "training",
+                         "distributed", "evaluate/measures", "export", "apps/report"],
+    "apps/server": ["fit", "evaluate", "calibrate", "predictor", "methods", "conformal", "nn",
+                    "data", "evaluate/measures", "monitoring", "apps/report"],
+    "apps/cli": ["fit", "evaluate", "calibrate", "predictor", "methods", "conformal", "bounds",
+                 "search", "nn", "data", "data/images", "training", "distributed", "export",
+                 "evaluate/measures", "monitoring", "apps/report", "apps/experiments",
+                 "apps/server"],
 }
-# The public headers, include/fcp/*.h, each with the room that defines what it declares: a room may
-# include those of the rooms below it. They include each other alone, and one of them libtorch.
+# The public headers, include/fcp/*.h, each with the module that defines what it declares: a module may
+# include those of the modules below it. They include each other alone, and one of them libtorch.
 PUBLIC = {"error.h": "base", "version.h": "base", "level.h": "conformal", "interval.h": "conformal",
           "predictor.h": "predictor", "tensors.h": "predictor", "export.h": "export",
           "calibrate.h": "api", "evaluate.h": "api", "fit.h": "api", "c_api.h": "api",
           "deprecated.h": "api", "fcp.h": "api"}
 PUBLIC_WITH_TORCH = {"tensors.h"}
 NO_TORCH = {"base", "conformal", "evaluate/measures", "monitoring", "data", "data/images",
-            "distributed", "report"}
-INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"fcp/([^"]+)"|<((?:torch|ATen|c10)/[^>]*)>)')
+            "distributed", "apps/report"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"(?:fcp/)?((?<=fcp/)[^"]+|apps/[^"]+)"|<((?:torch|ATen|c10)/[^>]*)>)')
 
 
-def room_of(path):
-    """The module of a file below fcp/, or of what a public header declares."""
+def module_of(path):
+    """The module of a file below fcp/ or of apps/, or of what a public header declares."""
     folders = [str(folder) for folder in pathlib.PurePath(path).parents]
-    room = next((folder for folder in folders if folder in BELOW), path.split("/")[0])
-    return PUBLIC.get(room, room)
+    module = next((folder for folder in folders if folder in BELOW), path.split("/")[0])
+    return PUBLIC.get(module, module)
 
 
 def includes_of(root, path):
@@ -65,19 +69,19 @@ def includes_of(root, path):
 
 
 def complaints(root):
-    for path in sorted((root / "fcp").rglob("*")):
+    for path in sorted((*(root / "fcp").rglob("*"), *(root / "apps").rglob("*"))):
         if path.suffix not in {".h", ".cc"}:
             continue
-        room = room_of(str(path.relative_to(root / "fcp")))
-        if room not in BELOW:
-            yield f"{path.relative_to(root)}: room '{room}' is not in the list of rooms"
+        module = module_of(str(path.relative_to(root)).removeprefix("fcp/"))
+        if module not in BELOW:
+            yield f"{path.relative_to(root)}: module '{module}' is not in the list of modules"
             continue
-        allowed = {room, "base", *BELOW[room]}
+        allowed = {module, "base", *BELOW[module]}
         for where, own, torch in includes_of(root, path):
-            if own and room_of(own) not in allowed:
-                yield f"{where}: room '{room}' must not include room '{room_of(own)}'"
-            if torch and room in NO_TORCH:
-                yield f"{where}: room '{room}' must not include libtorch"
+            if own and module_of(own) not in allowed:
+                yield f"{where}: module '{module}' must not include module '{module_of(own)}'"
+            if torch and module in NO_TORCH:
+                yield f"{where}: module '{module}' must not include libtorch"
     for path in sorted((root / "include" / "fcp").glob("*.h")):
         if path.name not in PUBLIC:
             yield f"{path.relative_to(root)}: is not in the list of public headers"
@@ -94,18 +98,19 @@ def self_test():
 
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        for room, text in [
+        for module, text in [
             ("conformal", '#include "fcp/nn/ops/op.h"\n#include <torch/types.h>\n'),
             ("nn", '#include "fcp/base/error.h"\n#include <torch/types.h>\n'),
             ("utils", ""),
+            ("fit", '#include "apps/report/html.h"\n'),
         ]:
-            (root / "fcp" / room).mkdir(parents=True)
-            (root / "fcp" / room / "a.h").write_text(text)
+            (root / "fcp" / module).mkdir(parents=True)
+            (root / "fcp" / module / "a.h").write_text(text)
         (root / "include" / "fcp").mkdir(parents=True)
         (root / "include" / "fcp" / "level.h").write_text('#include "fcp/base/error.h"\n')
         (root / "fcp" / "nn" / "b.h").write_text('#include "fcp/predictor.h"\n')
         found = list(complaints(root))
-        assert len(found) == 5, found
+        assert len(found) == 6, found
 
 
 def main():

@@ -1,4 +1,4 @@
-#include "cli/answers.h"
+#include "apps/cli/answers.h"
 
 #include <algorithm>
 #include <iostream>

@@ -15,11 +15,11 @@
 #include "fcp/predictor/network_inputs.h"
 #include "fcp/predictor/shared_batches.h"
 
-#include "cli/common.h"
-#include "cli/data_flags.h"
-#include "cli/option_flags.h"
-#include "cli/print_report.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/data_flags.h"
+#include "apps/cli/option_flags.h"
+#include "apps/cli/print_report.h"
+#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

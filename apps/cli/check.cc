@@ -12,10 +12,10 @@
 #include "fcp/predictor/levels.h"
 #include "fcp/predictor/predict.h"
 
-#include "cli/common.h"
-#include "cli/data_flags.h"
-#include "cli/level_flags.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/data_flags.h"
+#include "apps/cli/level_flags.h"
+#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

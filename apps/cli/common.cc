@@ -1,4 +1,4 @@
-#include "cli/common.h"
+#include "apps/cli/common.h"
 
 #include <algorithm>
 #include <charconv>
@@ -22,8 +22,8 @@
 #include "fcp/base/printable.h"
 #include "fcp/distributed/run_ranks.h"
 
-#include "cli/option_flags.h"
-#include "cli/paths.h"
+#include "apps/cli/option_flags.h"
+#include "apps/cli/paths.h"
 
 namespace fcp::cli {
 

@@ -15,7 +15,7 @@
 #include "fcp/level.h"
 #include "fcp/predictor/context.h"
 
-#include "cli/console_observer.h"
+#include "apps/cli/console_observer.h"
 
 namespace fcp::cli {
 

@@ -8,13 +8,13 @@
 
 #include "fcp/base/text_table.h"
 #include "fcp/predictor/levels.h"
-#include "fcp/report/format.h"
-#include "fcp/report/json.h"
 
-#include "cli/common.h"
-#include "cli/data_flags.h"
-#include "cli/level_flags.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/data_flags.h"
+#include "apps/cli/level_flags.h"
+#include "apps/cli/verbs.h"
+#include "apps/report/format.h"
+#include "apps/report/json.h"
 
 namespace fcp::cli {
 namespace {

@@ -2,8 +2,8 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/synopsis.h"
-#include "cli/verbs.h"
+#include "apps/cli/synopsis.h"
+#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

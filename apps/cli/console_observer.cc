@@ -1,9 +1,10 @@
-#include "cli/console_observer.h"
+#include "apps/cli/console_observer.h"
 
 #include <iostream>
 
 #include "fcp/base/printable.h"
-#include "fcp/report/choices_text.h"
+
+#include "apps/report/choices_text.h"
 
 namespace fcp::cli {
 

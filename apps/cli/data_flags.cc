@@ -1,4 +1,4 @@
-#include "cli/data_flags.h"
+#include "apps/cli/data_flags.h"
 
 #include <filesystem>
 #include <iostream>
@@ -8,7 +8,7 @@
 #include "fcp/base/error.h"
 #include "fcp/data/table_schema.h"
 
-#include "cli/standard_input.h"
+#include "apps/cli/standard_input.h"
 
 namespace fcp::cli {
 namespace {

@@ -10,16 +10,16 @@
 #include "fcp/base/output_file.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/folds.h"
-#include "fcp/experiments/synthetic.h"
 #include "fcp/fit/fit.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/predict.h"
-#include "fcp/report/html.h"
-#include "fcp/report/json.h"
 
-#include "cli/common.h"
-#include "cli/fit_outcome.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/fit_outcome.h"
+#include "apps/cli/verbs.h"
+#include "apps/experiments/synthetic.h"
+#include "apps/report/html.h"
+#include "apps/report/json.h"
 
 namespace fcp::cli {
 namespace {

@@ -16,10 +16,10 @@
 #include "fcp/base/text_table.h"
 #include "fcp/distributed/communicator.h"
 #include "fcp/distributed/run_ranks.h"
-#include "fcp/experiments/paper_sets.h"
 
+#include "apps/cli/verbs.h"
+#include "apps/experiments/paper_sets.h"
 #include "build_facts.h"
-#include "cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

@@ -11,12 +11,12 @@
 #include "fcp/predictor/levels.h"
 #include "fcp/predictor/shared_batches.h"
 
-#include "cli/common.h"
-#include "cli/data_flags.h"
-#include "cli/evaluate_online.h"
-#include "cli/level_flags.h"
-#include "cli/print_report.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/data_flags.h"
+#include "apps/cli/evaluate_online.h"
+#include "apps/cli/level_flags.h"
+#include "apps/cli/print_report.h"
+#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

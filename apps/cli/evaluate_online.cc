@@ -1,4 +1,4 @@
-#include "cli/evaluate_online.h"
+#include "apps/cli/evaluate_online.h"
 
 #include <algorithm>
 #include <iostream>
@@ -8,8 +8,9 @@
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
 #include "fcp/evaluate/replay.h"
-#include "fcp/report/format.h"
-#include "fcp/report/json.h"
+
+#include "apps/report/format.h"
+#include "apps/report/json.h"
 
 namespace fcp::cli {
 namespace {

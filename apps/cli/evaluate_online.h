@@ -12,7 +12,7 @@
 #include "fcp/predictor/artifact.h"
 #include "fcp/predictor/row_facts.h"
 
-#include "cli/common.h"
+#include "apps/cli/common.h"
 
 namespace fcp::cli {
 

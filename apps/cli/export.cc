@@ -11,11 +11,11 @@
 #include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/predictor/artifact_facts.h"
 #include "fcp/predictor/levels.h"
-#include "fcp/serving/feedback_store.h"
 
-#include "cli/common.h"
-#include "cli/print_report.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/print_report.h"
+#include "apps/cli/verbs.h"
+#include "apps/server/feedback_store.h"
 
 namespace fcp::cli {
 namespace {

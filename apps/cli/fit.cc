@@ -10,15 +10,15 @@
 #include "fcp/base/output_file.h"
 #include "fcp/data/split.h"
 #include "fcp/methods/options.h"
-#include "fcp/report/format.h"
-#include "fcp/report/html.h"
-#include "fcp/report/json.h"
 
-#include "cli/common.h"
-#include "cli/data_flags.h"
-#include "cli/fit_outcome.h"
-#include "cli/level_flags.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/data_flags.h"
+#include "apps/cli/fit_outcome.h"
+#include "apps/cli/level_flags.h"
+#include "apps/cli/verbs.h"
+#include "apps/report/format.h"
+#include "apps/report/html.h"
+#include "apps/report/json.h"
 
 namespace fcp::cli {
 namespace {

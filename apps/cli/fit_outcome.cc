@@ -1,13 +1,14 @@
-#include "cli/fit_outcome.h"
+#include "apps/cli/fit_outcome.h"
 
 #include <algorithm>
 #include <sstream>
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/cross_guarantee.h"
-#include "fcp/report/format.h"
-#include "fcp/report/json.h"
-#include "fcp/report/promise.h"
+
+#include "apps/report/format.h"
+#include "apps/report/json.h"
+#include "apps/report/promise.h"
 
 namespace fcp::cli {
 namespace {

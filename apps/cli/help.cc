@@ -4,9 +4,9 @@
 
 #include "fcp/base/error.h"
 
-#include "cli/suggestion.h"
-#include "cli/synopsis.h"
-#include "cli/verbs.h"
+#include "apps/cli/suggestion.h"
+#include "apps/cli/synopsis.h"
+#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "fcp/nn/graph/inspect_text.h"
 #include "fcp/nn/graph/onnx_reader.h"
 
-#include "cli/common.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/level_flags.h"
+#include "apps/cli/level_flags.h"
 
 #include <algorithm>
 

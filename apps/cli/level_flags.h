@@ -8,7 +8,7 @@
 
 #include "fcp/level.h"
 
-#include "cli/common.h"
+#include "apps/cli/common.h"
 
 namespace fcp::cli {
 

@@ -6,7 +6,7 @@
 
 #include "fcp/distributed/declared_ranks.h"
 
-#include "cli/program.h"
+#include "apps/cli/program.h"
 
 int main(int argc, char** argv) {
   const int code = fcp::cli::run_program(argc, argv);

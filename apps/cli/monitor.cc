@@ -8,13 +8,13 @@
 #include "fcp/base/output_file.h"
 #include "fcp/evaluate/replay.h"
 #include "fcp/predictor/levels.h"
-#include "fcp/report/json.h"
-#include "fcp/report/monitor_report.h"
 
-#include "cli/common.h"
-#include "cli/data_flags.h"
-#include "cli/level_flags.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/data_flags.h"
+#include "apps/cli/level_flags.h"
+#include "apps/cli/verbs.h"
+#include "apps/report/json.h"
+#include "apps/report/monitor_report.h"
 
 namespace fcp::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/option_flags.h"
+#include "apps/cli/option_flags.h"
 
 #include <algorithm>
 

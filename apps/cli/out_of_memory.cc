@@ -1,4 +1,4 @@
-#include "cli/out_of_memory.h"
+#include "apps/cli/out_of_memory.h"
 
 #include <iostream>
 

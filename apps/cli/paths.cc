@@ -1,4 +1,4 @@
-#include "cli/paths.h"
+#include "apps/cli/paths.h"
 
 #include <algorithm>
 #include <array>

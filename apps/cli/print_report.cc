@@ -1,4 +1,4 @@
-#include "cli/print_report.h"
+#include "apps/cli/print_report.h"
 
 #include <iostream>
 
@@ -6,11 +6,12 @@
 
 #include "fcp/base/output_file.h"
 #include "fcp/evaluate/measures/coverage_law.h"
-#include "fcp/report/choices_text.h"
-#include "fcp/report/console.h"
-#include "fcp/report/format.h"
-#include "fcp/report/html.h"
-#include "fcp/report/json.h"
+
+#include "apps/report/choices_text.h"
+#include "apps/report/console.h"
+#include "apps/report/format.h"
+#include "apps/report/html.h"
+#include "apps/report/json.h"
 
 namespace fcp::cli {
 

@@ -10,7 +10,7 @@
 #include "fcp/calibrate/calibrate.h"
 #include "fcp/evaluate/measures/evaluation_report.h"
 
-#include "cli/common.h"
+#include "apps/cli/common.h"
 
 namespace fcp::cli {
 

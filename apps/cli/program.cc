@@ -1,4 +1,4 @@
-#include "cli/program.h"
+#include "apps/cli/program.h"
 
 #include <algorithm>
 #include <charconv>
@@ -26,13 +26,13 @@
 #include "fcp/nn/runtime/libtorch_error.h"
 #include "fcp/predictor/context.h"
 
-#include "cli/answers.h"
-#include "cli/common.h"
-#include "cli/out_of_memory.h"
-#include "cli/suggestion.h"
-#include "cli/synopsis.h"
-#include "cli/verbs.h"
-#include "cli/version.h"
+#include "apps/cli/answers.h"
+#include "apps/cli/common.h"
+#include "apps/cli/out_of_memory.h"
+#include "apps/cli/suggestion.h"
+#include "apps/cli/synopsis.h"
+#include "apps/cli/verbs.h"
+#include "apps/cli/version.h"
 
 namespace fcp::cli {
 namespace {

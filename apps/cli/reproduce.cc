@@ -9,15 +9,15 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
-#include "fcp/experiments/cell_runner.h"
-#include "fcp/experiments/publish.h"
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/segmentation_experiment.h"
-#include "fcp/experiments/share_cells.h"
-#include "fcp/report/json.h"
 
-#include "cli/common.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/verbs.h"
+#include "apps/experiments/cell_runner.h"
+#include "apps/experiments/publish.h"
+#include "apps/experiments/registry.h"
+#include "apps/experiments/segmentation_experiment.h"
+#include "apps/experiments/share_cells.h"
+#include "apps/report/json.h"
 
 namespace fcp::cli {
 namespace {

@@ -15,9 +15,9 @@
 #include "fcp/predictor/network_inputs.h"
 #include "fcp/predictor/run_network.h"
 
-#include "cli/common.h"
-#include "cli/data_flags.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/data_flags.h"
+#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

@@ -3,10 +3,10 @@
 
 #include "fcp/predictor/levels.h"
 
-#include "cli/common.h"
-#include "cli/segment_data.h"
-#include "cli/segment_verbs.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/segment_data.h"
+#include "apps/cli/segment_verbs.h"
+#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 

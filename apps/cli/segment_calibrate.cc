@@ -17,10 +17,10 @@
 #include "fcp/predictor/segmentation_rows.h"
 #include "fcp/predictor/segmentation_task.h"
 
-#include "cli/common.h"
-#include "cli/option_flags.h"
-#include "cli/print_report.h"
-#include "cli/segment_verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/option_flags.h"
+#include "apps/cli/print_report.h"
+#include "apps/cli/segment_verbs.h"
 
 namespace fcp::cli {
 

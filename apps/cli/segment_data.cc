@@ -1,5 +1,5 @@
 // fcp segment scenes, fcp segment train: generated street scenes, and a small network for pixels.
-#include "cli/segment_data.h"
+#include "apps/cli/segment_data.h"
 
 #include <algorithm>
 #include <array>
@@ -13,10 +13,10 @@
 #include "fcp/data/images/scenes.h"
 #include "fcp/fit/train.h"
 #include "fcp/nn/graph/onnx_writer.h"
-#include "fcp/report/format.h"
-#include "fcp/report/json.h"
 
-#include "cli/common.h"
+#include "apps/cli/common.h"
+#include "apps/report/format.h"
+#include "apps/report/json.h"
 
 namespace fcp::cli {
 namespace {

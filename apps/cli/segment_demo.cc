@@ -15,12 +15,12 @@
 #include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/predictor/predict.h"
 #include "fcp/predictor/segmentation_rows.h"
-#include "fcp/report/console.h"
-#include "fcp/report/html.h"
-#include "fcp/report/json.h"
 
-#include "cli/common.h"
-#include "cli/segment_verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/segment_verbs.h"
+#include "apps/report/console.h"
+#include "apps/report/html.h"
+#include "apps/report/json.h"
 
 namespace fcp::cli {
 namespace {

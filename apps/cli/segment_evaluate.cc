@@ -11,9 +11,9 @@
 #include "fcp/predictor/segmentation_rows.h"
 #include "fcp/predictor/shared_batches.h"
 
-#include "cli/common.h"
-#include "cli/print_report.h"
-#include "cli/segment_verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/print_report.h"
+#include "apps/cli/segment_verbs.h"
 
 namespace fcp::cli {
 namespace {

@@ -9,11 +9,11 @@
 #include "fcp/predictor/levels.h"
 #include "fcp/predictor/predict.h"
 #include "fcp/predictor/segmentation_rows.h"
-#include "fcp/report/json.h"
 
-#include "cli/common.h"
-#include "cli/print_report.h"
-#include "cli/segment_verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/print_report.h"
+#include "apps/cli/segment_verbs.h"
+#include "apps/report/json.h"
 
 namespace fcp::cli {
 namespace {

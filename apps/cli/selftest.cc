@@ -8,12 +8,12 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/progress.h"
-#include "fcp/experiments/selftest_text.h"
 #include "fcp/methods/method.h"
-#include "fcp/report/format.h"
 
-#include "cli/common.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/verbs.h"
+#include "apps/experiments/selftest_text.h"
+#include "apps/report/format.h"
 
 namespace fcp::cli {
 namespace {

@@ -1,5 +1,5 @@
 // fcp serve: calibrated predictors over HTTP.
-#include "fcp/serving/serve.h"
+#include "apps/server/serve.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -11,8 +11,8 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 
-#include "cli/common.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

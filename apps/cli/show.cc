@@ -6,11 +6,11 @@
 
 #include "fcp/base/text_table.h"
 #include "fcp/predictor/artifact_facts.h"
-#include "fcp/report/format.h"
-#include "fcp/report/json.h"
 
-#include "cli/common.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/verbs.h"
+#include "apps/report/format.h"
+#include "apps/report/json.h"
 
 namespace fcp::cli {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/csv_column.h"
-#include "fcp/report/format.h"
 
-#include "cli/common.h"
-#include "cli/data_flags.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/data_flags.h"
+#include "apps/cli/verbs.h"
+#include "apps/report/format.h"
 
 namespace fcp::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/standard_input.h"
+#include "apps/cli/standard_input.h"
 
 #include <array>
 #include <cerrno>

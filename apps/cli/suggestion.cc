@@ -1,10 +1,10 @@
-#include "cli/suggestion.h"
+#include "apps/cli/suggestion.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
 
-#include "cli/synopsis.h"
+#include "apps/cli/synopsis.h"
 
 namespace fcp::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/synopsis.h"
+#include "apps/cli/synopsis.h"
 
 #include <sstream>
 

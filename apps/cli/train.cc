@@ -9,13 +9,13 @@
 
 #include "fcp/base/text_table.h"
 #include "fcp/nn/graph/onnx_writer.h"
-#include "fcp/report/format.h"
-#include "fcp/report/json.h"
 #include "fcp/training/tabular.h"
 
-#include "cli/common.h"
-#include "cli/data_flags.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/data_flags.h"
+#include "apps/cli/verbs.h"
+#include "apps/report/format.h"
+#include "apps/report/json.h"
 
 namespace fcp::cli {
 namespace {

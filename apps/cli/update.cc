@@ -10,12 +10,12 @@
 #include "fcp/evaluate/replay.h"
 #include "fcp/predictor/artifact_facts.h"
 #include "fcp/predictor/device_choice.h"
-#include "fcp/report/format.h"
 
-#include "cli/common.h"
-#include "cli/data_flags.h"
-#include "cli/print_report.h"
-#include "cli/verbs.h"
+#include "apps/cli/common.h"
+#include "apps/cli/data_flags.h"
+#include "apps/cli/print_report.h"
+#include "apps/cli/verbs.h"
+#include "apps/report/format.h"
 
 namespace fcp::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/version.h"
+#include "apps/cli/version.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "fcp/experiments/cell_runner.h"
+#include "apps/experiments/cell_runner.h"
 
 #include <algorithm>
 #include <atomic>
@@ -15,7 +15,8 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
 #include "fcp/predictor/context.h"
-#include "fcp/report/json.h"
+
+#include "apps/report/json.h"
 
 namespace fcp {
 namespace {

@@ -18,7 +18,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fcp/experiments/experiment.h"
+#include "apps/experiments/experiment.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/experiments/classification.h"
+#include "apps/experiments/classification.h"
 
 #include <algorithm>
 #include <chrono>

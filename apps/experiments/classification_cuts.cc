@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fcp/experiments/classification.h"
-#include "fcp/experiments/classification_sets.h"
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/result_rows.h"
+#include "apps/experiments/classification.h"
+#include "apps/experiments/classification_sets.h"
+#include "apps/experiments/registry.h"
+#include "apps/experiments/result_rows.h"
 
 namespace fcp {
 namespace {

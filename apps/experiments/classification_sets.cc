@@ -1,4 +1,4 @@
-#include "fcp/experiments/classification_sets.h"
+#include "apps/experiments/classification_sets.h"
 
 #include <algorithm>
 #include <limits>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fcp/experiments/classification.h"
+#include "apps/experiments/classification.h"
 
 namespace fcp {
 

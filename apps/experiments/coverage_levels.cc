@@ -9,10 +9,11 @@
 #include <torch/utils.h>
 
 #include "fcp/conformal/quantile.h"
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/regression.h"
-#include "fcp/experiments/result_rows.h"
-#include "fcp/report/charts.h"
+
+#include "apps/experiments/registry.h"
+#include "apps/experiments/regression.h"
+#include "apps/experiments/result_rows.h"
+#include "apps/report/charts.h"
 
 namespace fcp {
 namespace {

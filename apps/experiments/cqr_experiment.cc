@@ -2,11 +2,11 @@
 // coverage.
 #include <nlohmann/json.hpp>
 
-#include "fcp/experiments/paper_numbers.h"
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/regression.h"
-#include "fcp/experiments/result_rows.h"
-#include "fcp/experiments/set_tables.h"
+#include "apps/experiments/paper_numbers.h"
+#include "apps/experiments/registry.h"
+#include "apps/experiments/regression.h"
+#include "apps/experiments/result_rows.h"
+#include "apps/experiments/set_tables.h"
 
 namespace fcp {
 namespace {

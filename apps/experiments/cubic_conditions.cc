@@ -18,12 +18,13 @@
 #include <torch/utils.h>
 
 #include "fcp/conformal/quantile.h"
-#include "fcp/experiments/paper_numbers.h"
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/regression.h"
-#include "fcp/experiments/result_rows.h"
-#include "fcp/report/json.h"
-#include "fcp/report/result_charts.h"
+
+#include "apps/experiments/paper_numbers.h"
+#include "apps/experiments/registry.h"
+#include "apps/experiments/regression.h"
+#include "apps/experiments/result_rows.h"
+#include "apps/report/json.h"
+#include "apps/report/result_charts.h"
 
 namespace fcp {
 namespace {

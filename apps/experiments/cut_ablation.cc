@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fcp/experiments/paper_numbers.h"
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/regression.h"
-#include "fcp/experiments/result_rows.h"
+#include "apps/experiments/paper_numbers.h"
+#include "apps/experiments/registry.h"
+#include "apps/experiments/regression.h"
+#include "apps/experiments/result_rows.h"
 
 namespace fcp {
 namespace {

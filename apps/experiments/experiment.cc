@@ -1,4 +1,4 @@
-#include "fcp/experiments/experiment.h"
+#include "apps/experiments/experiment.h"
 
 #include <nlohmann/json.hpp>
 

@@ -19,7 +19,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/level.h"
-#include "fcp/report/result_section.h"
+
+#include "apps/report/result_section.h"
 
 namespace fcp {
 

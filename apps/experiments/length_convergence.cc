@@ -16,9 +16,10 @@
 
 #include "fcp/conformal/rank.h"
 #include "fcp/evaluate/measures/beta.h"
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/result_rows.h"
-#include "fcp/report/result_charts.h"
+
+#include "apps/experiments/registry.h"
+#include "apps/experiments/result_rows.h"
+#include "apps/report/result_charts.h"
 
 namespace fcp {
 namespace {

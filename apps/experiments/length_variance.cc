@@ -14,10 +14,11 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/random.h"
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/result_rows.h"
-#include "fcp/report/format.h"
-#include "fcp/report/result_charts.h"
+
+#include "apps/experiments/registry.h"
+#include "apps/experiments/result_rows.h"
+#include "apps/report/format.h"
+#include "apps/report/result_charts.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/experiments/paper_numbers.h"
+#include "apps/experiments/paper_numbers.h"
 
 #include <array>
 

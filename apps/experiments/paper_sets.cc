@@ -1,4 +1,4 @@
-#include "fcp/experiments/paper_sets.h"
+#include "apps/experiments/paper_sets.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,12 +1,13 @@
-#include "fcp/experiments/prepared_set.h"
+#include "apps/experiments/prepared_set.h"
 
 #include "fcp/base/random.h"
 #include "fcp/data/folds.h"
 #include "fcp/data/scaling.h"
-#include "fcp/experiments/memo.h"
-#include "fcp/experiments/paper_sets.h"
-#include "fcp/experiments/synthetic.h"
 #include "fcp/training/train.h"
+
+#include "apps/experiments/memo.h"
+#include "apps/experiments/paper_sets.h"
+#include "apps/experiments/synthetic.h"
 
 namespace fcp {
 namespace {

@@ -13,9 +13,10 @@
 #include <torch/types.h>
 
 #include "fcp/data/array.h"
-#include "fcp/experiments/experiment.h"
 #include "fcp/nn/graph/graph.h"
 #include "fcp/training/loss.h"
+
+#include "apps/experiments/experiment.h"
 
 namespace fcp {
 

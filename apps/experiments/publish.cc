@@ -1,13 +1,14 @@
-#include "fcp/experiments/publish.h"
+#include "apps/experiments/publish.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
 
 #include "fcp/base/output_file.h"
-#include "fcp/experiments/result_rows.h"
-#include "fcp/report/format.h"
-#include "fcp/report/json.h"
+
+#include "apps/experiments/result_rows.h"
+#include "apps/report/format.h"
+#include "apps/report/json.h"
 
 namespace fcp {
 namespace {

@@ -9,9 +9,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fcp/experiments/cell_runner.h"
-#include "fcp/experiments/experiment.h"
-#include "fcp/report/result_section.h"
+#include "apps/experiments/cell_runner.h"
+#include "apps/experiments/experiment.h"
+#include "apps/report/result_section.h"
 
 namespace fcp {
 

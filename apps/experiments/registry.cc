@@ -1,4 +1,4 @@
-#include "fcp/experiments/registry.h"
+#include "apps/experiments/registry.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "fcp/experiments/experiment.h"
+#include "apps/experiments/experiment.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/experiments/regression.h"
+#include "apps/experiments/regression.h"
 
 #include <chrono>
 #include <limits>
@@ -13,7 +13,8 @@
 #include "fcp/calibrate/surrogate_steps.h"
 #include "fcp/evaluate/measures/interval_evaluation.h"
 #include "fcp/methods/method.h"
-#include "fcp/report/json.h"
+
+#include "apps/report/json.h"
 
 namespace fcp {
 namespace {

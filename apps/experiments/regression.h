@@ -13,11 +13,12 @@
 
 #include <torch/types.h>
 
-#include "fcp/experiments/experiment.h"
-#include "fcp/experiments/prepared_set.h"
 #include "fcp/level.h"
 #include "fcp/methods/method.h"
 #include "fcp/predictor/scored_network.h"
+
+#include "apps/experiments/experiment.h"
+#include "apps/experiments/prepared_set.h"
 
 namespace fcp {
 

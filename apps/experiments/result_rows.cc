@@ -1,4 +1,4 @@
-#include "fcp/experiments/result_rows.h"
+#include "apps/experiments/result_rows.h"
 
 #include <algorithm>
 #include <charconv>

@@ -13,7 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fcp/experiments/experiment.h"
+#include "apps/experiments/experiment.h"
 
 namespace fcp {
 

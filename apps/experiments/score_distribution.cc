@@ -7,11 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/conformal/quantile.h"
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/regression.h"
-#include "fcp/experiments/result_rows.h"
-#include "fcp/report/charts.h"
-#include "fcp/report/json.h"
+
+#include "apps/experiments/registry.h"
+#include "apps/experiments/regression.h"
+#include "apps/experiments/result_rows.h"
+#include "apps/report/charts.h"
+#include "apps/report/json.h"
 
 namespace fcp {
 namespace {

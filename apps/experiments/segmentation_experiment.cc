@@ -1,4 +1,4 @@
-#include "fcp/experiments/segmentation_experiment.h"
+#include "apps/experiments/segmentation_experiment.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -14,12 +14,13 @@
 #include "fcp/data/images/scenes.h"
 #include "fcp/data/images/segmentation_folds.h"
 #include "fcp/evaluate/evaluate.h"
-#include "fcp/experiments/memo.h"
-#include "fcp/experiments/result_rows.h"
 #include "fcp/fit/train.h"
 #include "fcp/nn/graph/onnx_reader.h"
 #include "fcp/predictor/segmentation_rows.h"
 #include "fcp/predictor/segmentation_task.h"
+
+#include "apps/experiments/memo.h"
+#include "apps/experiments/result_rows.h"
 
 namespace fcp {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/experiments/experiment.h"
+#include "apps/experiments/experiment.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/experiments/selftest.h"
+#include "apps/experiments/selftest.h"
 
 #include <algorithm>
 #include <array>
@@ -12,11 +12,12 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/experiments/selftest_laws.h"
-#include "fcp/experiments/selftest_worlds.h"
 #include "fcp/methods/method.h"
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/predictor/scored_network.h"
+
+#include "apps/experiments/selftest_laws.h"
+#include "apps/experiments/selftest_worlds.h"
 
 namespace fcp {
 namespace {

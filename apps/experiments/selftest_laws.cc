@@ -1,4 +1,4 @@
-#include "fcp/experiments/selftest_laws.h"
+#include "apps/experiments/selftest_laws.h"
 
 #include <algorithm>
 #include <cmath>

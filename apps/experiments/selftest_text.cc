@@ -1,4 +1,4 @@
-#include "fcp/experiments/selftest_text.h"
+#include "apps/experiments/selftest_text.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/text_table.h"
-#include "fcp/report/format.h"
+
+#include "apps/report/format.h"
 
 namespace fcp {
 

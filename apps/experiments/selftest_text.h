@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "fcp/experiments/selftest.h"
+#include "apps/experiments/selftest.h"
 
 namespace fcp {
 

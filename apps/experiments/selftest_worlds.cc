@@ -1,4 +1,4 @@
-#include "fcp/experiments/selftest_worlds.h"
+#include "apps/experiments/selftest_worlds.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
-#include "fcp/experiments/set_tables.h"
+#include "apps/experiments/set_tables.h"
 
 #include <nlohmann/json.hpp>
 
-#include "fcp/experiments/result_rows.h"
-#include "fcp/report/result_charts.h"
+#include "apps/experiments/result_rows.h"
+#include "apps/report/result_charts.h"
 
 namespace fcp {
 

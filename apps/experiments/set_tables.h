@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "fcp/experiments/experiment.h"
 #include "fcp/level.h"
-#include "fcp/report/result_section.h"
+
+#include "apps/experiments/experiment.h"
+#include "apps/report/result_section.h"
 
 namespace fcp {
 

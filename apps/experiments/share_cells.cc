@@ -1,4 +1,4 @@
-#include "fcp/experiments/share_cells.h"
+#include "apps/experiments/share_cells.h"
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "fcp/distributed/communicator.h"
-#include "fcp/experiments/cell_runner.h"
+
+#include "apps/experiments/cell_runner.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/experiments/synthetic.h"
+#include "apps/experiments/synthetic.h"
 
 #include <algorithm>
 #include <cmath>

@@ -11,8 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/result_rows.h"
+#include "apps/experiments/registry.h"
+#include "apps/experiments/result_rows.h"
 
 namespace fcp {
 namespace {

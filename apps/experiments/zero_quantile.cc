@@ -11,13 +11,14 @@
 #include <torch/utils.h>
 
 #include "fcp/data/folds.h"
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/regression.h"
-#include "fcp/experiments/result_rows.h"
-#include "fcp/experiments/synthetic.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/report/json.h"
 #include "fcp/training/export.h"
+
+#include "apps/experiments/registry.h"
+#include "apps/experiments/regression.h"
+#include "apps/experiments/result_rows.h"
+#include "apps/experiments/synthetic.h"
+#include "apps/report/json.h"
 
 namespace fcp {
 namespace {

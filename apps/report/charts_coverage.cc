@@ -4,10 +4,11 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/report/charts.h"
-#include "fcp/report/format.h"
-#include "fcp/report/promise.h"
-#include "fcp/report/svg.h"
+
+#include "apps/report/charts.h"
+#include "apps/report/format.h"
+#include "apps/report/promise.h"
+#include "apps/report/svg.h"
 
 namespace fcp {
 namespace {

@@ -5,9 +5,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/interval.h"
-#include "fcp/report/charts.h"
-#include "fcp/report/format.h"
-#include "fcp/report/svg.h"
+
+#include "apps/report/charts.h"
+#include "apps/report/format.h"
+#include "apps/report/svg.h"
 
 namespace fcp {
 namespace {

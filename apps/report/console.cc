@@ -1,4 +1,4 @@
-#include "fcp/report/console.h"
+#include "apps/report/console.h"
 
 #include <algorithm>
 #include <ostream>
@@ -10,9 +10,10 @@
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
 #include "fcp/conformal/cross_guarantee.h"
-#include "fcp/report/format.h"
-#include "fcp/report/pixel_html.h"
-#include "fcp/report/promise.h"
+
+#include "apps/report/format.h"
+#include "apps/report/pixel_html.h"
+#include "apps/report/promise.h"
 
 namespace fcp {
 namespace {

@@ -1,11 +1,12 @@
-#include "fcp/report/figures.h"
+#include "apps/report/figures.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/report/format.h"
+
+#include "apps/report/format.h"
 
 namespace fcp {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "fcp/report/charts.h"
-#include "fcp/report/page.h"
-#include "fcp/report/promise.h"
+#include "apps/report/charts.h"
+#include "apps/report/page.h"
+#include "apps/report/promise.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/report/format.h"
+#include "apps/report/format.h"
 
 #include <algorithm>
 #include <charconv>

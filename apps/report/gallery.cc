@@ -1,12 +1,13 @@
-#include "fcp/report/gallery.h"
+#include "apps/report/gallery.h"
 
 #include <cstddef>
 
 #include "fcp/base/error.h"
 #include "fcp/data/images/heat_map.h"
 #include "fcp/data/images/image.h"
-#include "fcp/report/page.h"
-#include "fcp/report/sections.h"
+
+#include "apps/report/page.h"
+#include "apps/report/sections.h"
 
 namespace fcp {
 namespace {

@@ -1,10 +1,10 @@
-#include "fcp/report/html.h"
+#include "apps/report/html.h"
 
 #include <stdexcept>
 
-#include "fcp/report/interval_html.h"
-#include "fcp/report/label_html.h"
-#include "fcp/report/pixel_html.h"
+#include "apps/report/interval_html.h"
+#include "apps/report/label_html.h"
+#include "apps/report/pixel_html.h"
 
 namespace fcp {
 

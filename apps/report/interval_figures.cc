@@ -1,13 +1,14 @@
-#include "fcp/report/interval_figures.h"
+#include "apps/report/interval_figures.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/report/charts.h"
-#include "fcp/report/figures.h"
-#include "fcp/report/format.h"
-#include "fcp/report/level_section.h"
+
+#include "apps/report/charts.h"
+#include "apps/report/figures.h"
+#include "apps/report/format.h"
+#include "apps/report/level_section.h"
 
 namespace fcp {
 namespace {

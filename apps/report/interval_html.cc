@@ -1,14 +1,15 @@
-#include "fcp/report/interval_html.h"
+#include "apps/report/interval_html.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/report/format.h"
-#include "fcp/report/interval_figures.h"
-#include "fcp/report/level_section.h"
-#include "fcp/report/page.h"
-#include "fcp/report/sections.h"
+
+#include "apps/report/format.h"
+#include "apps/report/interval_figures.h"
+#include "apps/report/level_section.h"
+#include "apps/report/page.h"
+#include "apps/report/sections.h"
 
 namespace fcp {
 namespace {

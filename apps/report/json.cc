@@ -1,4 +1,4 @@
-#include "fcp/report/json.h"
+#include "apps/report/json.h"
 
 #include <cmath>
 #include <optional>
@@ -9,7 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/conformal/cross_guarantee.h"
-#include "fcp/report/promise.h"
+
+#include "apps/report/promise.h"
 
 namespace fcp {
 namespace {

@@ -1,13 +1,14 @@
-#include "fcp/report/label_figures.h"
+#include "apps/report/label_figures.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/report/charts.h"
-#include "fcp/report/figures.h"
-#include "fcp/report/format.h"
+
+#include "apps/report/charts.h"
+#include "apps/report/figures.h"
+#include "apps/report/format.h"
 
 namespace fcp {
 namespace {

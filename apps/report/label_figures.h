@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "fcp/evaluate/measures/evaluation_report.h"
-#include "fcp/report/page.h"
+
+#include "apps/report/page.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/report/label_html.h"
+#include "apps/report/label_html.h"
 
 #include <algorithm>
 #include <tuple>
@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/report/format.h"
-#include "fcp/report/label_figures.h"
-#include "fcp/report/level_section.h"
-#include "fcp/report/page.h"
-#include "fcp/report/sections.h"
+
+#include "apps/report/format.h"
+#include "apps/report/label_figures.h"
+#include "apps/report/level_section.h"
+#include "apps/report/page.h"
+#include "apps/report/sections.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/report/level_section.h"
+#include "apps/report/level_section.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,9 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/report/charts.h"
-#include "fcp/report/format.h"
-#include "fcp/report/page.h"
+
+#include "apps/report/charts.h"
+#include "apps/report/format.h"
+#include "apps/report/page.h"
 
 namespace fcp {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "fcp/report/promise.h"
+#include "apps/report/promise.h"
 
 namespace fcp {
 

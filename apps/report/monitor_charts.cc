@@ -2,9 +2,10 @@
 #include <cmath>
 
 #include "fcp/base/error.h"
-#include "fcp/report/format.h"
-#include "fcp/report/monitor_report.h"
-#include "fcp/report/svg.h"
+
+#include "apps/report/format.h"
+#include "apps/report/monitor_report.h"
+#include "apps/report/svg.h"
 
 namespace fcp {
 namespace {

@@ -1,8 +1,9 @@
 #include "fcp/base/error.h"
-#include "fcp/report/format.h"
-#include "fcp/report/monitor_report.h"
-#include "fcp/report/page.h"
-#include "fcp/report/sections.h"
+
+#include "apps/report/format.h"
+#include "apps/report/monitor_report.h"
+#include "apps/report/page.h"
+#include "apps/report/sections.h"
 
 namespace fcp {
 namespace {

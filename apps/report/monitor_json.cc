@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fcp/report/json.h"
-#include "fcp/report/monitor_report.h"
+#include "apps/report/json.h"
+#include "apps/report/monitor_report.h"
 
 namespace fcp {
 namespace {

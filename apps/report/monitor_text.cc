@@ -1,7 +1,8 @@
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
-#include "fcp/report/format.h"
-#include "fcp/report/monitor_report.h"
+
+#include "apps/report/format.h"
+#include "apps/report/monitor_report.h"
 
 namespace fcp {
 namespace {

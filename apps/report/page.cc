@@ -1,10 +1,11 @@
-#include "fcp/report/page.h"
+#include "apps/report/page.h"
 
 #include <algorithm>
 
 #include "fcp/base/error.h"
-#include "fcp/report/format.h"
-#include "fcp/report/svg.h"
+
+#include "apps/report/format.h"
+#include "apps/report/svg.h"
 
 namespace fcp {
 

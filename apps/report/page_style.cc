@@ -6,9 +6,10 @@
 #include <string_view>
 
 #include "fcp/base/error.h"
-#include "fcp/report/page.h"
-#include "fcp/report/style_text.h"
-#include "fcp/report/svg.h"
+
+#include "apps/report/page.h"
+#include "apps/report/style_text.h"
+#include "apps/report/svg.h"
 
 namespace fcp {
 

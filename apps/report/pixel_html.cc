@@ -1,4 +1,4 @@
-#include "fcp/report/pixel_html.h"
+#include "apps/report/pixel_html.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,11 +6,12 @@
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
 #include "fcp/data/images/heat_map.h"
-#include "fcp/report/format.h"
-#include "fcp/report/gallery.h"
-#include "fcp/report/promise.h"
-#include "fcp/report/sections.h"
-#include "fcp/report/verdict.h"
+
+#include "apps/report/format.h"
+#include "apps/report/gallery.h"
+#include "apps/report/promise.h"
+#include "apps/report/sections.h"
+#include "apps/report/verdict.h"
 
 namespace fcp {
 namespace {

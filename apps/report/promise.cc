@@ -1,4 +1,4 @@
-#include "fcp/report/promise.h"
+#include "apps/report/promise.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,8 @@
 #include "fcp/base/error.h"
 #include "fcp/conformal/cross_guarantee.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/report/format.h"
+
+#include "apps/report/format.h"
 
 namespace fcp {
 namespace {

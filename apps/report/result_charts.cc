@@ -1,12 +1,13 @@
-#include "fcp/report/result_charts.h"
+#include "apps/report/result_charts.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "fcp/base/error.h"
-#include "fcp/report/format.h"
-#include "fcp/report/svg.h"
+
+#include "apps/report/format.h"
+#include "apps/report/svg.h"
 
 namespace fcp {
 namespace {

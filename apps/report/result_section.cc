@@ -1,4 +1,4 @@
-#include "fcp/report/result_section.h"
+#include "apps/report/result_section.h"
 
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"

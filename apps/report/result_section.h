@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "fcp/report/page.h"
+#include "apps/report/page.h"
 
 namespace fcp {
 

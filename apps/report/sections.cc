@@ -1,11 +1,12 @@
-#include "fcp/report/sections.h"
+#include "apps/report/sections.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "fcp/base/error.h"
-#include "fcp/report/format.h"
-#include "fcp/report/verdict.h"
+
+#include "apps/report/format.h"
+#include "apps/report/verdict.h"
 
 namespace fcp {
 namespace {

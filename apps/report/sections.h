@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "fcp/report/page.h"
-#include "fcp/report/promise.h"
+#include "apps/report/page.h"
+#include "apps/report/promise.h"
 
 namespace fcp {
 

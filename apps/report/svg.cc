@@ -1,4 +1,4 @@
-#include "fcp/report/svg.h"
+#include "apps/report/svg.h"
 
 #include <algorithm>
 #include <cassert>
@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/report/format.h"
+
+#include "apps/report/format.h"
 
 namespace fcp {
 namespace {

@@ -1,12 +1,13 @@
-#include "fcp/report/verdict.h"
+#include "apps/report/verdict.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "fcp/base/error.h"
 #include "fcp/evaluate/measures/beta.h"
-#include "fcp/report/format.h"
-#include "fcp/report/page.h"
+
+#include "apps/report/format.h"
+#include "apps/report/page.h"
 
 namespace fcp {
 namespace {

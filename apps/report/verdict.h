@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "fcp/report/promise.h"
+#include "apps/report/promise.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/serving/batcher.h"
+#include "apps/server/batcher.h"
 
 #include <exception>
 #include <utility>

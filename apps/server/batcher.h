@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "fcp/serving/served_model.h"
+#include "apps/server/served_model.h"
 
 namespace fcp {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fcp/serving/truth.h"
+#include "apps/server/truth.h"
 
 namespace fcp {
 

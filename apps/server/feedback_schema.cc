@@ -1,4 +1,4 @@
-#include "fcp/serving/feedback_schema.h"
+#include "apps/server/feedback_schema.h"
 
 #include "fcp/base/error.h"
 

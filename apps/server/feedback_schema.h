@@ -7,7 +7,7 @@
 // Tested by tests/serving/feedback_store_test.cc.
 #pragma once
 
-#include "fcp/serving/sql_database.h"
+#include "apps/server/sql_database.h"
 
 namespace fcp {
 

@@ -1,8 +1,9 @@
-#include "fcp/serving/feedback_store.h"
+#include "apps/server/feedback_store.h"
 
 #include "fcp/base/error.h"
-#include "fcp/serving/feedback_schema.h"
-#include "fcp/serving/sql_database.h"
+
+#include "apps/server/feedback_schema.h"
+#include "apps/server/sql_database.h"
 
 namespace fcp {
 namespace {

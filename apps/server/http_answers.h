@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "fcp/serving/http_server.h"
+#include "apps/server/http_server.h"
 
 namespace fcp {
 

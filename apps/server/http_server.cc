@@ -1,4 +1,4 @@
-#include "fcp/serving/http_server.h"
+#include "apps/server/http_server.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fcp/serving/http_answers.h"
-#include "fcp/serving/listening.h"
+#include "apps/server/http_answers.h"
+#include "apps/server/listening.h"
 
 namespace fcp {
 namespace {

@@ -23,9 +23,9 @@
 #include <utility>
 #include <vector>
 
-#include "fcp/serving/http_message.h"
-#include "fcp/serving/rate_limit.h"
-#include "fcp/serving/tls.h"
+#include "apps/server/http_message.h"
+#include "apps/server/rate_limit.h"
+#include "apps/server/tls.h"
 
 namespace fcp {
 

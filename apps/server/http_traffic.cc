@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fcp/serving/http_answers.h"
-#include "fcp/serving/http_server.h"
+#include "apps/server/http_answers.h"
+#include "apps/server/http_server.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/serving/inference_api.h"
+#include "apps/server/inference_api.h"
 
 #include <charconv>
 #include <cmath>
@@ -9,10 +9,11 @@
 #include <openssl/rand.h>
 
 #include "fcp/base/error.h"
-#include "fcp/report/json.h"
-#include "fcp/report/monitor_report.h"
-#include "fcp/serving/feedback_message.h"
-#include "fcp/serving/status_page.h"
+
+#include "apps/report/json.h"
+#include "apps/report/monitor_report.h"
+#include "apps/server/feedback_message.h"
+#include "apps/server/status_page.h"
 
 namespace fcp {
 namespace {

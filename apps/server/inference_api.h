@@ -19,10 +19,11 @@
 #include <string>
 
 #include "fcp/level.h"
-#include "fcp/serving/http_server.h"
-#include "fcp/serving/live_state.h"
-#include "fcp/serving/metrics.h"
-#include "fcp/serving/model_store.h"
+
+#include "apps/server/http_server.h"
+#include "apps/server/live_state.h"
+#include "apps/server/metrics.h"
+#include "apps/server/model_store.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/serving/listening.h"
+#include "apps/server/listening.h"
 
 #include <algorithm>
 #include <cerrno>

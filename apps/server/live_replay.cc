@@ -5,7 +5,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/evaluate/replay.h"
-#include "fcp/serving/live_state.h"
+
+#include "apps/server/live_state.h"
 
 namespace fcp {
 namespace {

@@ -32,9 +32,10 @@
 #include "fcp/level.h"
 #include "fcp/monitoring/adaptive_level.h"
 #include "fcp/monitoring/monitor.h"
-#include "fcp/serving/feedback_store.h"
-#include "fcp/serving/model_store.h"
-#include "fcp/serving/truth.h"
+
+#include "apps/server/feedback_store.h"
+#include "apps/server/model_store.h"
+#include "apps/server/truth.h"
 
 namespace fcp {
 

@@ -1,4 +1,4 @@
-#include "fcp/serving/metrics.h"
+#include "apps/server/metrics.h"
 
 #include <cmath>
 

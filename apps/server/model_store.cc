@@ -1,4 +1,4 @@
-#include "fcp/serving/model_store.h"
+#include "apps/server/model_store.h"
 
 #include <algorithm>
 #include <charconv>

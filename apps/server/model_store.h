@@ -14,7 +14,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/serving/batcher.h"
+#include "apps/server/batcher.h"
 
 namespace fcp {
 

@@ -11,7 +11,8 @@
 #include <libpq-fe.h>
 
 #include "fcp/base/error.h"
-#include "fcp/serving/sql_database.h"
+
+#include "apps/server/sql_database.h"
 
 namespace fcp {
 namespace {

@@ -1,6 +1,7 @@
 // Where fcp was built without libpq.
 #include "fcp/base/error.h"
-#include "fcp/serving/sql_database.h"
+
+#include "apps/server/sql_database.h"
 
 namespace fcp {
 

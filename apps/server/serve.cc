@@ -1,4 +1,4 @@
-#include "fcp/serving/serve.h"
+#include "apps/server/serve.h"
 
 #include <atomic>
 #include <chrono>

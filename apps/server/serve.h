@@ -8,10 +8,10 @@
 
 #include <torch/types.h>
 
-#include "fcp/serving/feedback_store.h"
-#include "fcp/serving/http_server.h"
-#include "fcp/serving/inference_api.h"
-#include "fcp/serving/live_state.h"
+#include "apps/server/feedback_store.h"
+#include "apps/server/http_server.h"
+#include "apps/server/inference_api.h"
+#include "apps/server/live_state.h"
 
 namespace fcp {
 

@@ -16,7 +16,8 @@
 #include "fcp/predictor/artifact.h"
 #include "fcp/predictor/artifact_facts.h"
 #include "fcp/predictor/tensor_predictor.h"
-#include "fcp/serving/tensor_message.h"
+
+#include "apps/server/tensor_message.h"
 
 namespace fcp {
 

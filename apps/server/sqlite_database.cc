@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "fcp/base/error.h"
-#include "fcp/serving/sql_database.h"
+
+#include "apps/server/sql_database.h"
 
 namespace fcp {
 namespace {

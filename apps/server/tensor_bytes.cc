@@ -1,4 +1,4 @@
-#include "fcp/serving/tensor_bytes.h"
+#include "apps/server/tensor_bytes.h"
 
 #include <bit>
 #include <cstring>

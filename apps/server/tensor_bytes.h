@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "fcp/serving/tensor_message.h"
+#include "apps/server/tensor_message.h"
 
 namespace fcp {
 

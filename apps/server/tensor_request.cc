@@ -5,8 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/serving/tensor_bytes.h"
-#include "fcp/serving/tensor_message.h"
+
+#include "apps/server/tensor_bytes.h"
+#include "apps/server/tensor_message.h"
 
 namespace fcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "fcp/serving/tls.h"
+#include "apps/server/tls.h"
 
 #include <algorithm>
 #include <cerrno>

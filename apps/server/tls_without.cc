@@ -1,6 +1,7 @@
 // Where fcp was built without OpenSSL's libssl.
 #include "fcp/base/error.h"
-#include "fcp/serving/tls.h"
+
+#include "apps/server/tls.h"
 
 namespace fcp {
 

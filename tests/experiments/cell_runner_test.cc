@@ -1,4 +1,4 @@
-#include "fcp/experiments/cell_runner.h"
+#include "apps/experiments/cell_runner.h"
 
 #include <atomic>
 #include <filesystem>
@@ -7,9 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fcp/experiments/publish.h"
-#include "fcp/experiments/registry.h"
-
+#include "apps/experiments/publish.h"
+#include "apps/experiments/registry.h"
 #include "tests/support/files.h"
 
 namespace fcp {

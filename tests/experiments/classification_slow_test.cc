@@ -6,8 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "fcp/data/npy.h"
-#include "fcp/experiments/classification.h"
 #include "fcp/nn/graph/onnx_reader.h"
+
+#include "apps/experiments/classification.h"
 
 namespace fcp {
 namespace {

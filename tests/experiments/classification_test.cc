@@ -1,11 +1,11 @@
-#include "fcp/experiments/classification.h"
+#include "apps/experiments/classification.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fcp/base/random.h"
-#include "fcp/experiments/classification_sets.h"
 
+#include "apps/experiments/classification_sets.h"
 #include "tests/methods/scores/heads.h"
 #include "tests/methods/scores/label_heads.h"
 

@@ -1,4 +1,4 @@
-#include "fcp/experiments/regression.h"
+#include "apps/experiments/regression.h"
 
 #include <limits>
 #include <utility>
@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/experiments/synthetic.h"
+
+#include "apps/experiments/synthetic.h"
 
 namespace fcp {
 namespace {

@@ -4,8 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "fcp/experiments/selftest.h"
 #include "fcp/methods/method.h"
+
+#include "apps/experiments/selftest.h"
 
 namespace fcp {
 namespace {

@@ -1,5 +1,5 @@
 // The laws against counting, and the self-test at work in small: the slow test runs all of it.
-#include "fcp/experiments/selftest.h"
+#include "apps/experiments/selftest.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/random.h"
-#include "fcp/experiments/selftest_laws.h"
+
+#include "apps/experiments/selftest_laws.h"
 
 namespace fcp {
 namespace {

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fcp/experiments/registry.h"
-#include "fcp/experiments/result_rows.h"
+#include "apps/experiments/registry.h"
+#include "apps/experiments/result_rows.h"
 
 namespace fcp {
 namespace {

@@ -26,7 +26,7 @@ inline nlohmann::json read_index(const std::string& folder) {
   return file ? nlohmann::json::parse(file) : nlohmann::json();
 }
 
-// As the file has it, where the data room converts everything to float32: operators are tested on
+// As the file has it, where the data module converts everything to float32: operators are tested on
 // integers and booleans too.
 inline torch::Tensor read_tensor(const std::string& path) {
   static const std::map<std::string, torch::ScalarType> types = {

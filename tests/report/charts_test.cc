@@ -1,4 +1,4 @@
-#include "fcp/report/charts.h"
+#include "apps/report/charts.h"
 
 #include <limits>
 #include <regex>

@@ -1,4 +1,4 @@
-#include "fcp/report/choices_text.h"
+#include "apps/report/choices_text.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "fcp/report/console.h"
+#include "apps/report/console.h"
 
 #include <sstream>
 
@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/text_table.h"
-#include "fcp/report/format.h"
 
+#include "apps/report/format.h"
 #include "report_samples.h"
 
 namespace fcp {

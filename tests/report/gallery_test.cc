@@ -1,4 +1,4 @@
-#include "fcp/report/gallery.h"
+#include "apps/report/gallery.h"
 
 #include <array>
 
@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "fcp/data/images/image.h"
-#include "fcp/report/format.h"
 
+#include "apps/report/format.h"
 #include "page_checks.h"
 
 namespace fcp {

@@ -1,4 +1,4 @@
-#include "fcp/report/html.h"
+#include "apps/report/html.h"
 
 #include <array>
 #include <string>
@@ -6,8 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fcp/report/page.h"
-
+#include "apps/report/page.h"
 #include "page_checks.h"
 #include "report_samples.h"
 

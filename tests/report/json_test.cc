@@ -1,4 +1,4 @@
-#include "fcp/report/json.h"
+#include "apps/report/json.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

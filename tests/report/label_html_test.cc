@@ -6,10 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fcp/report/format.h"
-#include "fcp/report/html.h"
-#include "fcp/report/page.h"
-
+#include "apps/report/format.h"
+#include "apps/report/html.h"
+#include "apps/report/page.h"
 #include "label_samples.h"
 #include "page_checks.h"
 #include "report_samples.h"

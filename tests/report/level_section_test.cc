@@ -1,11 +1,10 @@
-#include "fcp/report/level_section.h"
+#include "apps/report/level_section.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fcp/report/html.h"
-
+#include "apps/report/html.h"
 #include "page_checks.h"
 #include "report_samples.h"
 

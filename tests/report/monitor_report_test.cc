@@ -1,4 +1,4 @@
-#include "fcp/report/monitor_report.h"
+#include "apps/report/monitor_report.h"
 
 #include <cmath>
 #include <limits>

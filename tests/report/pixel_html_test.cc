@@ -1,11 +1,11 @@
-#include "fcp/report/pixel_html.h"
+#include "apps/report/pixel_html.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fcp/report/html.h"
-#include "fcp/report/json.h"
+#include "apps/report/html.h"
+#include "apps/report/json.h"
 
 namespace fcp {
 namespace {

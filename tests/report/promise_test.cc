@@ -1,4 +1,4 @@
-#include "fcp/report/promise.h"
+#include "apps/report/promise.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

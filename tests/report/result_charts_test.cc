@@ -1,4 +1,4 @@
-#include "fcp/report/result_charts.h"
+#include "apps/report/result_charts.h"
 
 #include <cmath>
 #include <limits>

@@ -1,10 +1,9 @@
-#include "fcp/report/result_section.h"
+#include "apps/report/result_section.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fcp/report/result_charts.h"
-
+#include "apps/report/result_charts.h"
 #include "page_checks.h"
 
 namespace fcp {

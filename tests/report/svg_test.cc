@@ -1,4 +1,4 @@
-#include "fcp/report/svg.h"
+#include "apps/report/svg.h"
 
 #include <cmath>
 #include <limits>
@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/random.h"
-#include "fcp/report/format.h"
 
+#include "apps/report/format.h"
 #include "report_samples.h"
 #include "svg_numbers.h"
 

@@ -1,4 +1,4 @@
-#include "fcp/report/verdict.h"
+#include "apps/report/verdict.h"
 
 #include <cmath>
 

@@ -1,11 +1,10 @@
-#include "fcp/serving/batcher.h"
+#include "apps/server/batcher.h"
 
 #include <future>
 
 #include <gtest/gtest.h>
 
-#include "fcp/serving/model_store.h"
-
+#include "apps/server/model_store.h"
 #include "tests/serving/served_files.h"
 
 namespace fcp {

@@ -1,4 +1,4 @@
-#include "fcp/serving/feedback_store.h"
+#include "apps/server/feedback_store.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/serving/sql_database.h"
 
+#include "apps/server/sql_database.h"
 #include "tests/support/files.h"
 
 namespace fcp {

@@ -1,4 +1,4 @@
-#include "fcp/serving/http_message.h"
+#include "apps/server/http_message.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "fcp/serving/http_server.h"
+#include "apps/server/http_server.h"
 
 #include <chrono>
 #include <thread>

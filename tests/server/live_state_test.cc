@@ -1,4 +1,4 @@
-#include "fcp/serving/live_state.h"
+#include "apps/server/live_state.h"
 
 #include <algorithm>
 #include <chrono>

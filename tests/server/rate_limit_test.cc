@@ -1,4 +1,4 @@
-#include "fcp/serving/rate_limit.h"
+#include "apps/server/rate_limit.h"
 
 #include <cstring>
 

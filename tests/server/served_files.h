@@ -4,8 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "fcp/serving/served_model.h"
-
+#include "apps/server/served_model.h"
 #include "tests/calibrate/known_worlds.h"
 #include "tests/support/files.h"
 

@@ -1,4 +1,4 @@
-#include "fcp/serving/served_model.h"
+#include "apps/server/served_model.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "fcp/serving/tensor_message.h"
+#include "apps/server/tensor_message.h"
 
 #include <cstring>
 #include <limits>
@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/serving/feedback_message.h"
+
+#include "apps/server/feedback_message.h"
 
 namespace fcp {
 namespace {

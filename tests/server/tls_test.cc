@@ -1,4 +1,4 @@
-#include "fcp/serving/tls.h"
+#include "apps/server/tls.h"
 
 #include <thread>
 
@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "fcp/base/error.h"
-#include "fcp/serving/http_server.h"
 
+#include "apps/server/http_server.h"
 #include "tests/serving/test_certificate.h"
 #include "tests/support/files.h"
 

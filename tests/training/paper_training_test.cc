@@ -16,10 +16,10 @@
 
 #include "fcp/data/folds.h"
 #include "fcp/data/scaling.h"
-#include "fcp/experiments/paper_sets.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/training/train.h"
 
+#include "apps/experiments/paper_sets.h"
 #include "tests/training/training_examples.h"
 
 namespace fcp {

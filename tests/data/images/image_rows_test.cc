@@ -126,7 +126,7 @@ TEST(ImageRows, ErrorsNameTheFileInTurn) {
             folder.path() + ": not an .npy array, but y.npy is named for its labels");
 }
 
-// A version 1.0 .npy file by hand: the room writes no bytes.
+// A version 1.0 .npy file by hand: the module writes no bytes.
 std::string byte_array(const std::string& shape, const std::string& bytes) {
   std::string head = "{'descr': '|u1', 'fortran_order': False, 'shape': " + shape + ", }";
   head.resize(118 - 1, ' ');

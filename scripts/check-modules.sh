@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The rooms that read files and need no libtorch (and numbers), built by clang with the address and
+# The modules that read files and need no libtorch (and numbers), built by clang with the address and
 # undefined-behaviour sanitizers: their tests, and their fuzzing targets on FUZZ_RUNS (700) inputs each
 # from a fixed seed, or for some seconds, so that a run repeats the one before: what is new is looked
 # for by `make fuzz`. Skips, saying why, where clang or its sanitizers do not work.
 #
-#   scripts/check-rooms.sh [JOBS] [SECONDS]        all cores, 60
+#   scripts/check-modules.sh [JOBS] [SECONDS]        all cores, 60
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${1:-$(nproc)}
@@ -24,16 +24,16 @@ works() {
   for _ in $(seq 20); do "${calm[@]}" "$probe/probe" -runs=1 || return 1; done
 }
 if ! works >"$probe/log" 2>&1; then
-  echo "check-rooms: skipped, because clang++ with sanitizers does not work here:"
+  echo "check-modules: skipped, because clang++ with sanitizers does not work here:"
   tail -n 3 "$probe/log"
   exit 0
 fi
 
-cmake --preset rooms ${CMAKE_OPTIONS:-}
-cmake --build --preset rooms --parallel "$jobs"
-(cd build/rooms && "${calm[@]}" ctest --parallel "$jobs" --output-on-failure \
+cmake --preset modules ${CMAKE_OPTIONS:-}
+cmake --build --preset modules --parallel "$jobs"
+(cd build/modules && "${calm[@]}" ctest --parallel "$jobs" --output-on-failure \
   --tests-regex '^(base|conformal|data|images)_test$')
-rm -rf build/rooms/corpus
+rm -rf build/modules/corpus
 targets=(csv encoding npy schema)
-[ ! -x build/rooms/fuzz/fuzz_image ] || targets+=(image)
-FUZZ_SEED=1 FUZZ_RUNS=${FUZZ_RUNS:-700} "${calm[@]}" fuzz/run.sh build/rooms "$seconds" "${targets[@]}"
+[ ! -x build/modules/fuzz/fuzz_image ] || targets+=(image)
+FUZZ_SEED=1 FUZZ_RUNS=${FUZZ_RUNS:-700} "${calm[@]}" fuzz/run.sh build/modules "$seconds" "${targets[@]}"

@@ -62,7 +62,7 @@ function(fcp_module name)
   target_include_directories(fcp_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                              $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_link_libraries(fcp_${name} PRIVATE $<BUILD_INTERFACE:fcp_warnings>)
-  foreach(module IN LISTS MODULE_ROOMS)
+  foreach(module IN LISTS MODULE_MODULES)
     target_link_libraries(fcp_${name} PUBLIC fcp_${module})
   endforeach()
   target_link_libraries(fcp_${name} PUBLIC ${MODULE_LIBRARIES})

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "apps/server/model_store.h"
-#include "tests/serving/served_files.h"
+#include "tests/server/served_files.h"
 
 namespace fcp {
 namespace {

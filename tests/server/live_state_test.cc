@@ -11,7 +11,7 @@
 
 #include "fcp/base/random.h"
 
-#include "tests/serving/served_files.h"
+#include "tests/server/served_files.h"
 
 namespace fcp {
 namespace {

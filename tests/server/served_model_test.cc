@@ -9,7 +9,7 @@
 #include "fcp/nn/runtime/network.h"
 
 #include "tests/nn/graphs.h"
-#include "tests/serving/served_files.h"
+#include "tests/server/served_files.h"
 
 namespace fcp {
 namespace {

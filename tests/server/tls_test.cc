@@ -12,7 +12,7 @@
 #include "fcp/base/error.h"
 
 #include "apps/server/http_server.h"
-#include "tests/serving/test_certificate.h"
+#include "tests/server/test_certificate.h"
 #include "tests/support/files.h"
 
 namespace fcp {

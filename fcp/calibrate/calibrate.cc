@@ -212,6 +212,7 @@ void add_rows(CollectedScores collected, const CalibrationPlan& plan, const RowS
   artifact.outputs = score.classes() > 0 ? 1 : source.target_count();
   artifact.rows.group_names = group_names(plan.method.calibration, settings.facts, score);
   artifact.baseline = std::move(collected.baseline);
+  made.first_scores = std::move(collected.first);
   artifact.tried = plan.choices.scores;
   artifact.provenance = provenance_of(artifact, result.findings, source, context.seed);
   for (const auto& [key, value] : settings.provenance) artifact.provenance.emplace(key, value);
@@ -233,13 +234,12 @@ void add_radius_warnings(const UnfinishedCalibration& made, const Level& usual,
   }
 }
 
-// The radii at which regions are compared: at the level that choices are made for and at others.
-std::vector<double> radii_for_rounding(const CalibrationArtifact& artifact) {
-  std::vector<double> radii, scores;
-  for (const double score : artifact.rows.scores) {
-    if (std::isfinite(score)) scores.push_back(score);
-  }
+// The radii at which regions are compared, from the scores of the first rows: these are known
+// whether the file keeps all scores or the radii of some levels, and both are exported alike.
+std::vector<double> radii_for_rounding(std::vector<double> scores) {
+  std::erase_if(scores, [](double score) { return !std::isfinite(score); });
   std::sort(scores.begin(), scores.end());
+  std::vector<double> radii;
   for (const double share : {0.5, 0.9, 0.99}) {
     if (scores.empty()) break;
     radii.push_back(scores[static_cast<size_t>(share * static_cast<double>(scores.size() - 1))]);
@@ -339,7 +339,7 @@ void UnfinishedCalibration::finish() {
   if (first_rows.defined()) {
     artifact.rounding =
         measure_rounding(artifact.network, artifact.method.score, artifact.method.cut, first_rows,
-                         radii_for_rounding(artifact));
+                         radii_for_rounding(std::move(first_scores)));
   }
   kept = {};
   first_rows.reset();

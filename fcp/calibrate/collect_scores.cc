@@ -134,8 +134,14 @@ class Collector {
     if (baseline) result_.baseline.reserve(rows);
   }
 
-  void take(ScoredBatch batch) {
+  // `levels`: whether scores are kept as keys instead.
+  void take(ScoredBatch batch, bool levels) {
     CalibrationScores& rows = result_.rows;
+    if (result_.seen == 0) {
+      const std::vector<double>& all = batch.scores;
+      result_.first.assign(all.begin(), all.begin() + std::min<ptrdiff_t>(std::ssize(all), 1024));
+    }
+    if (levels) batch.scores = batch.baseline = {};
     extend(rows.scores, std::move(batch.scores));
     extend(result_.baseline, std::move(batch.baseline));
     extend(rows.groups, std::move(batch.groups));
@@ -205,7 +211,8 @@ CollectedScores collect_scores(const BatchScorer& scorer, RowSource& source,
     fresh.sha256 = std::move(ready.sha256);
     fresh.trained = std::move(ready.trained);
     if (some_levels) keys.take(fresh);
-    if (some_levels && !options.checkpoint) fresh.scores = fresh.baseline = {};
+    // Of the first batch rank 0 takes the scores all the same.
+    if (some_levels && !options.checkpoint && number > 0) fresh.scores = fresh.baseline = {};
     if (options.keeps_rows) kept.push_back(std::move(ready.rows));
     return fresh;
   };
@@ -216,9 +223,8 @@ CollectedScores collect_scores(const BatchScorer& scorer, RowSource& source,
     } else {
       before.append(made);
     }
-    if (some_levels) made.scores = made.baseline = {};
     stage.advance(made.seen);
-    collected.take(std::move(made));
+    collected.take(std::move(made), some_levels);
     ++taken;
   };
   relay_batches<ScoredBatch>(ranks, make, take);

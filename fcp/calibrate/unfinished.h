@@ -37,9 +37,10 @@ struct UnfinishedCalibration {
   void finish();
 
   bool finished = false;
-  std::vector<Rows> kept{};    // all batches, or
-  std::string sha256{};        // their hash and
-  torch::Tensor first_rows{};  // the rows that rounding is measured on
+  std::vector<Rows> kept{};            // all batches, or
+  std::string sha256{};                // their hash and
+  torch::Tensor first_rows{};          // the rows that rounding is measured on, at radii that
+  std::vector<double> first_scores{};  // the scores of the first rows suggest
 };
 
 // Finished unless it is told otherwise, and on ranks beyond 0, where there is nothing to finish.

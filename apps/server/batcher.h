@@ -3,7 +3,7 @@
 // takes whatever is there when it is free.
 //
 // Bounded: with too many rows in the queue a request is refused.
-// Tested by tests/serving/batcher_test.cc.
+// Tested by tests/server/batcher_test.cc.
 #pragma once
 
 #include <atomic>

@@ -5,7 +5,7 @@
 //
 // `row` counts the rows of the request from 0, which it is where it is not said. Labels are numbers
 // or names of classes.
-// Tested by tests/serving/tensor_message_test.cc and fuzz/fuzz_request.cc.
+// Tested by tests/server/tensor_message_test.cc and fuzz/fuzz_request.cc.
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@
 // brought up to date where a server opens them, and their truths are kept. What came before, and
 // what a newer fcp
 // has made, is refused in one line.
-// Tested by tests/serving/feedback_store_test.cc.
+// Tested by tests/server/feedback_store_test.cc.
 #pragma once
 
 #include "apps/server/sql_database.h"

@@ -4,7 +4,7 @@
 // machine.
 //
 // Bounded: at most so many waiting predictions and so many truths; the oldest go.
-// Tested by tests/serving/feedback_store_test.cc and tests/cli/test_serve_state.py.
+// Tested by tests/server/feedback_store_test.cc and tests/cli/test_serve_state.py.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 // pipelining, Expect: 100-continue. Bodies in chunks or packed are refused (411, 415). All sizes
 // are bounded before anything is kept.
 //
-// Reference: RFC 9112. Tested by tests/serving/http_message_test.cc and fuzz/fuzz_request.cc.
+// Reference: RFC 9112. Tested by tests/server/http_message_test.cc and fuzz/fuzz_request.cc.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 // in work at a time, and is not read while it waits. At the limit of connections the one that has
 // been idle for the longest makes room; where none is idle, new ones are answered 503 and closed.
 //
-// Tested by tests/serving/http_server_test.cc and tests/cli/test_serve.py.
+// Tested by tests/server/http_server_test.cc and tests/cli/test_serve.py.
 #pragma once
 
 #include <atomic>

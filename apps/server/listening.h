@@ -1,5 +1,5 @@
 // The socket that a server listens on.
-// Tested by tests/serving/http_server_test.cc.
+// Tested by tests/server/http_server_test.cc.
 #pragma once
 
 #include <cstddef>

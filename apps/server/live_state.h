@@ -11,7 +11,7 @@
 // order in which the store numbers them, and is kept in the same transaction. Servers that share a
 // store hear of each other's truths in that order too, so that their monitors and levels are the
 // same.
-// Tested by tests/serving/live_state_test.cc and tests/cli/test_serve_state.py.
+// Tested by tests/server/live_state_test.cc and tests/cli/test_serve_state.py.
 #pragma once
 
 #include <atomic>

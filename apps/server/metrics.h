@@ -1,5 +1,5 @@
 // Counters of a server, written the way Prometheus reads them.
-// Tested by tests/serving/metrics_test.cc.
+// Tested by tests/server/metrics_test.cc.
 #pragma once
 
 #include <array>

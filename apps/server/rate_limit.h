@@ -1,7 +1,7 @@
 // How many requests a client may make: a bucket per client that holds one second's worth, at least
 // one, and is refilled all the time. Memory is bounded: beyond so many clients those whose buckets
 // are full are forgotten, and if there are none, newcomers share one bucket.
-// Tested by tests/serving/rate_limit_test.cc.
+// Tested by tests/server/rate_limit_test.cc.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // One calibrated predictor as a server uses it: requests become rows, rows become answers.
 // All functions are const and may be called from several threads.
-// Tested by tests/serving/served_model_test.cc and tests/cli/test_serve.py.
+// Tested by tests/server/served_model_test.cc and tests/cli/test_serve.py.
 #pragma once
 
 #include <cstddef>

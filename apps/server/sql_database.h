@@ -2,7 +2,7 @@
 // run many times. There are two, SQLite in a folder and PostgreSQL, and one way to write statements
 // for both: parameters are $1, $2, … in their order, integers BIGINT, numbers DOUBLE PRECISION; the
 // words that differ are SqlWords.
-// Tested by tests/serving/feedback_store_test.cc.
+// Tested by tests/server/feedback_store_test.cc.
 #pragma once
 
 #include <cstddef>

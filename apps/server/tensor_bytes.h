@@ -1,6 +1,6 @@
 // Tensors as the bytes of the binary extension: little-endian, BYTES preceded by their length in
 // four bytes.
-// Tested by tests/serving/tensor_message_test.cc and fuzz/fuzz_request.cc.
+// Tested by tests/server/tensor_message_test.cc and fuzz/fuzz_request.cc.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 // bytes. Infinite numbers in JSON are the strings "inf" and "-inf".
 //
 // Reference: github.com/kserve/open-inference-protocol, and Triton's binary data extension.
-// Tested by tests/serving/tensor_message_test.cc and fuzz/fuzz_request.cc.
+// Tested by tests/server/tensor_message_test.cc and fuzz/fuzz_request.cc.
 #pragma once
 
 #include <cstddef>

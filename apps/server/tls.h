@@ -1,6 +1,6 @@
 // TLS for connections whose sockets do not block, by OpenSSL: version 1.2 or newer, the server's
 // certificate alone.
-// Tested by tests/serving/tls_test.cc and tests/cli/test_serve.py.
+// Tested by tests/server/tls_test.cc and tests/cli/test_serve.py.
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include <sys/stat.h>
@@ -11,8 +12,6 @@
 
 namespace fcp {
 namespace {
-
-constexpr size_t kVersionsKept = 2;  // of a model whose file is replaced
 
 std::string stamp_of(const std::string& path) {
   struct stat facts {};
@@ -29,7 +28,38 @@ bool is_model_name(const std::string& name) {
   });
 }
 
+bool are_equal(const std::vector<ServedModel::Input>& a, const std::vector<ServedModel::Input>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
+    return one.name == other.name && one.datatype == other.datatype && one.shape == other.shape;
+  });
+}
+
+// The first name at which two lists differ: "'a' instead of 'b'".
+std::string difference(const std::vector<std::string>& found, const std::vector<std::string>& old) {
+  if (found.size() != old.size()) return concat(found.size(), " instead of ", old.size());
+  const auto [one, other] = std::mismatch(found.begin(), found.end(), old.begin());
+  return one == found.end() ? "" : concat("'", *one, "' instead of '", *other, "'");
+}
+
+// What a client of one would notice of the other; "": nothing but numbers.
+std::string difference(const ServedModel& found, const ServedModel& old) {
+  const std::string task = task_of(found), served = task_of(old);
+  if (task != served) return concat("its task is ", task, " instead of ", served);
+  if (found.outputs() != old.outputs()) {
+    return concat("it has ", found.outputs(), " outputs instead of ", old.outputs());
+  }
+  const std::string classes = difference(found.class_names(), old.class_names());
+  if (!classes.empty()) return "classes: " + classes;
+  const std::string columns = difference(found.columns(), old.columns());
+  if (!columns.empty()) return "columns: " + columns;
+  return are_equal(found.inputs(), old.inputs()) ? "" : "its inputs have other names or shapes";
+}
+
 }  // namespace
+
+const char* task_of(const ServedModel& model) {
+  return model.classes() > 0 ? "classification" : "regression";
+}
 
 ModelStore::ModelStore(const std::vector<std::string>& files, torch::Device device,
                        const Batcher::Options& options)
@@ -48,24 +78,62 @@ ModelStore::ModelStore(const std::vector<std::string>& files, torch::Device devi
   }
 }
 
-void ModelStore::load(Watched& file) {
+bool ModelStore::load(Watched& file) {
   file.stamp = file.seen = stamp_of(file.path);
+  file.refused = true;
   const auto model = std::make_shared<const ServedModel>(file.name, file.path, device_);
-  auto batcher = std::make_shared<Batcher>(model, options_);
+  check_replacement(file, *model);
+  file.refused = false;
   const size_t number = model->facts().version;
-  std::vector<std::shared_ptr<Batcher>> gone;  // ended outside the lock
-  const std::lock_guard lock(mutex_);
-  auto& versions = models_[file.name];
-  if (file.version.empty() && versions.contains(number)) {
+  std::shared_ptr<Batcher> batcher = find(file.name, model->version());
+  const bool known = batcher != nullptr && batcher->model()->sha256() == model->sha256();
+  if (known && file.version == number) return false;
+  if (!known) batcher = std::make_shared<Batcher>(model, options_);
+  if (file.version != number) file.before = std::exchange(file.version, number);
+  // What is not served any more ends here, outside the lock.
+  put_in_place(file, std::move(batcher));
+  return true;
+}
+
+void ModelStore::check_replacement(const Watched& file, const ServedModel& found) const {
+  const size_t number = found.facts().version;
+  for (const Watched& other : files_) {
+    if (&other == &file || other.name != file.name || other.version != number) continue;
     fail(file.path, ": is version ", number, " of '", file.name, "', and so is another file");
   }
-  gone.push_back(std::exchange(versions[number], std::move(batcher)));
-  const bool replaced = !file.version.empty() && file.version != model->version();
-  file.version = model->version();
-  while (replaced && versions.size() > kVersionsKept) {
-    gone.push_back(std::move(versions.begin()->second));
-    versions.erase(versions.begin());
+  const auto served = find(file.name, found.version());
+  if (served == nullptr) return;
+  const std::string problem = difference(found, *served->model());
+  if (problem.empty()) return;
+  fail(file.path, ": is version ", number, " of '", file.name,
+       "' like the one that is served, but ", problem, "; serve it under another name");
+}
+
+// Returns the versions that are served no longer: those that are neither in a file of the name nor
+// were before.
+std::vector<std::shared_ptr<Batcher>> ModelStore::put_in_place(const Watched& file,
+                                                               std::shared_ptr<Batcher> batcher) {
+  std::set<size_t> kept = {file.version, file.before};
+  size_t current = file.version;
+  for (const Watched& other : files_) {
+    if (&other == &file || other.name != file.name) continue;
+    kept.insert({other.version, other.before});
+    current = std::max(current, other.version);
   }
+  std::vector<std::shared_ptr<Batcher>> gone;
+  const std::lock_guard lock(mutex_);
+  Versions& versions = models_[file.name];
+  gone.push_back(std::exchange(versions.all[file.version], std::move(batcher)));
+  versions.current = current;
+  for (auto each = versions.all.begin(); each != versions.all.end();) {
+    if (kept.contains(each->first)) {
+      ++each;
+      continue;
+    }
+    gone.push_back(std::move(each->second));
+    each = versions.all.erase(each);
+  }
+  return gone;
 }
 
 std::shared_ptr<Batcher> ModelStore::find(const std::string& name,
@@ -73,13 +141,14 @@ std::shared_ptr<Batcher> ModelStore::find(const std::string& name,
   const std::lock_guard lock(mutex_);
   const auto found = models_.find(name);
   if (found == models_.end()) return nullptr;
-  if (version.empty()) return found->second.rbegin()->second;
+  const Versions& versions = found->second;
+  if (version.empty()) return versions.all.at(versions.current);
   size_t number = 0;
   const auto [end, error] =
       std::from_chars(version.data(), version.data() + version.size(), number);
   if (error != std::errc() || end != version.data() + version.size()) return nullptr;
-  const auto one = found->second.find(number);
-  return one == found->second.end() ? nullptr : one->second;
+  const auto one = versions.all.find(number);
+  return one == versions.all.end() ? nullptr : one->second;
 }
 
 std::vector<std::string> ModelStore::names() const {
@@ -94,20 +163,22 @@ std::vector<std::string> ModelStore::versions(const std::string& name) const {
   std::vector<std::string> versions;
   const auto found = models_.find(name);
   if (found == models_.end()) return versions;
-  for (const auto& [number, batcher] : found->second) versions.push_back(std::to_string(number));
+  for (const auto& [number, batcher] : found->second.all)
+    versions.push_back(std::to_string(number));
   return versions;
 }
 
-void ModelStore::reload(const std::function<void(const std::string&, const std::string&)>& heard) {
+void ModelStore::reload(const std::function<void(const Reloaded&)>& heard, bool at_once) {
   for (Watched& file : files_) {
     const std::string now = stamp_of(file.path);
     const bool steady = now == std::exchange(file.seen, now);
-    if (now.empty() || now == file.stamp || !steady) continue;
+    const bool changed = !now.empty() && now != file.stamp && steady;
+    if (!changed && !(at_once && (now != file.stamp || file.refused))) continue;
     try {
-      load(file);
-      heard(file.name, "");
+      if (load(file))
+        heard({file.name, find(file.name, std::to_string(file.version))->model(), {}});
     } catch (const std::exception& error) {
-      heard(file.name, error.what());
+      heard({file.name, nullptr, error.what()});
     }
   }
 }

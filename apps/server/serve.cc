@@ -20,6 +20,14 @@ std::string event_line(const char* event, const nlohmann::ordered_json& more) {
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+std::string loaded_line(const ModelStore& models, const ServedModel& model) {
+  return event_line("loaded", {{"model", model.name()},
+                               {"version", model.version()},
+                               {"sha256", model.sha256()},
+                               {"task", task_of(model)},
+                               {"versions", models.versions(model.name())}});
+}
+
 // Looks at the files of the models from time to time, in a thread of its own: loading takes longer
 // than a request may wait.
 class Reloader {
@@ -31,12 +39,9 @@ class Reloader {
       while (!ended_) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         if (std::chrono::steady_clock::now() < next) continue;
-        models.reload([&](const std::string& name, const std::string& error) {
-          if (error.empty()) {
-            log(event_line("loaded", {{"model", name}, {"versions", models.versions(name)}}));
-          } else {
-            log(event_line("not loaded", {{"model", name}, {"error", error}}));
-          }
+        models.reload([&](const Reloaded& one) {
+          if (one.model != nullptr) return log(loaded_line(models, *one.model));
+          log(event_line("not loaded", {{"model", one.name}, {"error", one.error}}));
         });
         next = std::chrono::steady_clock::now() +
                std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
@@ -76,6 +81,9 @@ void serve(const ServeOptions& options, const std::function<bool()>& ended, cons
                                {"port", server.port()},
                                {"tls", !options.http.certificate.empty()},
                                {"models", models.names()}}));
+  for (const std::string& name : models.names()) {
+    log(loaded_line(models, *models.find(name)->model()));
+  }
   bool draining = false;
   server.run([&] {
     metrics.set("fcp_connections", "", static_cast<double>(server.connections()));

@@ -282,6 +282,14 @@ class Serve(ServeCase):
             self.assertEqual((found[0], found[-1]), ((200, "1"), (200, "2")))
         self.assertEqual(server.json("GET", "/v2/models/live")[1]["versions"], ["1", "2"])
         self.assertEqual(server.ask("GET", "/v2/models/live/versions/1/ready")[0], 200)
+        for version, task in (("1", "regression"), ("2", "regression")):
+            loaded = server.event("loaded")
+            self.assertEqual((loaded["version"], loaded["task"]), (version, task))
+            self.assertEqual(len(loaded["sha256"]), 64)
+        shutil.copy(self.made("calibrated.onnx"), self.path("before.onnx"))
+        os.replace(self.path("before.onnx"), self.path("live.onnx"))
+        self.assertEqual(server.event("loaded")["version"], "1")
+        self.assertEqual(server.json("POST", "/v2/models/live/infer", body)[1]["model_version"], "1")
         self.write("live.onnx", "not a network")
         self.assertIn("error", server.event("not loaded"))
         self.assertEqual(server.json("POST", "/v2/models/live/infer",

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "apps/server/model_store.h"
 #include "tests/server/served_files.h"
 
 namespace fcp {
@@ -58,39 +57,6 @@ TEST(Batcher, RefusesWhenTooMuchWaits) {
     while (answered < 1) std::this_thread::yield();
   }
   EXPECT_GE(answered, 5);  // the end answers all that were taken
-}
-
-TEST(ModelStore, TakesNewVersionsAndKeepsOldOnes) {
-  const Folder folder;
-  const std::string path = folder.path("line.onnx");
-  CalibrationArtifact artifact = testing::line_artifact(testing::line_rows(99, 1));
-  write_artifact(artifact, path);
-  ModelStore models({path, "other=" + path}, torch::kCPU, {});
-  EXPECT_EQ(models.names(), (std::vector<std::string>{"line", "other"}));
-  EXPECT_EQ(models.find("line", "2"), nullptr);
-  EXPECT_EQ(models.find("nobody"), nullptr);
-  EXPECT_EQ(models.find("line", "x"), nullptr);
-  std::vector<std::string> heard;
-  const auto hear = [&](const std::string& name, const std::string& error) {
-    heard.push_back(name + ":" + (error.empty() ? "" : "wrong"));
-  };
-  models.reload(hear);
-  EXPECT_TRUE(heard.empty());
-  const auto old = models.find("line");
-  artifact.provenance["version"] = "2";
-  write_artifact(artifact, path);
-  models.reload(hear);  // sees it
-  models.reload(hear);  // sees that it stays
-  EXPECT_EQ(heard, (std::vector<std::string>{"line:", "other:"}));
-  EXPECT_EQ(models.versions("line"), (std::vector<std::string>{"1", "2"}));
-  EXPECT_EQ(models.find("line")->model()->version(), "2");
-  EXPECT_EQ(models.find("line", "1"), old);
-  folder.write("line.onnx", "not a network");
-  heard.clear();
-  models.reload(hear);
-  models.reload(hear);
-  EXPECT_EQ(heard.at(0), "line:wrong");
-  EXPECT_EQ(models.find("line")->model()->version(), "2");
 }
 
 }  // namespace

@@ -4,29 +4,6 @@
 #include <utility>
 
 namespace fcp {
-namespace {
-
-template <typename Number>
-std::vector<Number> slice(const std::vector<Number>& all, size_t rows, size_t first, size_t count) {
-  const size_t width = all.size() / rows;
-  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first * width);
-  return {begin, begin + static_cast<std::ptrdiff_t>(count * width)};
-}
-
-ServedAnswer part_of(const ServedAnswer& all, size_t first, size_t count) {
-  ServedAnswer part{.rows = count,
-                    .prediction = slice(all.prediction, all.rows, first, count),
-                    .labels = slice(all.labels, all.rows, first, count),
-                    .at = {}};
-  for (const ServedRegions& one : all.at) {
-    part.at.push_back({slice(one.lower, all.rows, first, count),
-                       slice(one.upper, all.rows, first, count),
-                       slice(one.members, all.rows, first, count)});
-  }
-  return part;
-}
-
-}  // namespace
 
 Batcher::Batcher(std::shared_ptr<const ServedModel> model, const Options& options)
     : model_(std::move(model)), options_(options), thread_([this] { work(); }) {}
@@ -40,11 +17,11 @@ Batcher::~Batcher() {
   thread_.join();
 }
 
-bool Batcher::put(ServedRows rows, std::vector<Level> levels, Done done) {
+bool Batcher::put(internal::BatchData rows, std::vector<Level> levels, Done done) {
   {
     const std::lock_guard lock(mutex_);
-    if (queued_ > 0 && queued_ + rows.rows > options_.queued_rows) return false;
-    queued_ += rows.rows;
+    if (queued_ > 0 && queued_ + rows.rows() > options_.queued_rows) return false;
+    queued_ += rows.rows();
     queue_.push_back({std::move(rows), std::move(levels), std::move(done)});
   }
   wake_.notify_one();
@@ -59,11 +36,11 @@ std::vector<Batcher::Job> Batcher::take_jobs() {
   size_t rows = 0;
   while (!queue_.empty()) {
     Job& next = queue_.front();
-    const bool fits = jobs.empty() || (rows + next.rows.rows <= options_.batch_rows &&
+    const bool fits = jobs.empty() || (rows + next.rows.rows() <= options_.batch_rows &&
                                        next.levels == jobs[0].levels);
     if (!fits) break;
-    rows += next.rows.rows;
-    queued_ -= next.rows.rows;
+    rows += next.rows.rows();
+    queued_ -= next.rows.rows();
     jobs.push_back(std::move(next));
     queue_.pop_front();
   }
@@ -82,17 +59,12 @@ void Batcher::work() {
 // answered.
 void Batcher::run(const std::vector<Job>& jobs) {
   ++batches_;
-  ServedRows all;
-  for (const Job& job : jobs) {
-    all.rows += job.rows.rows;
-    all.x.insert(all.x.end(), job.rows.x.begin(), job.rows.x.end());
-    all.groups.insert(all.groups.end(), job.rows.groups.begin(), job.rows.groups.end());
-    all.places.insert(all.places.end(), job.rows.places.begin(), job.rows.places.end());
-  }
+  std::vector<internal::BatchData> rows;
+  for (const Job& job : jobs) rows.push_back(job.rows);
   std::string error;
-  ServedAnswer answer;
+  internal::AnswerData answer;
   try {
-    answer = model_->answer(all, jobs[0].levels);
+    answer = model_->answer(internal::joined(rows), jobs[0].levels);
   } catch (const std::exception& problem) {
     error = problem.what();
   }
@@ -103,12 +75,12 @@ void Batcher::run(const std::vector<Job>& jobs) {
   size_t first = 0;
   for (const Job& job : jobs) {
     if (error.empty()) {
-      const ServedAnswer part = part_of(answer, first, job.rows.rows);
+      const internal::AnswerData part = internal::part_of(answer, first, job.rows.rows());
       job.done(&part, "");
     } else {
       job.done(nullptr, error);
     }
-    first += job.rows.rows;
+    first += job.rows.rows();
   }
 }
 

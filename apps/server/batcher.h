@@ -24,7 +24,7 @@ namespace fcp {
 class Batcher {
  public:
   // What becomes of a job: an answer, or else what is wrong.
-  using Done = std::function<void(const ServedAnswer*, const std::string& error)>;
+  using Done = std::function<void(const internal::AnswerData*, const std::string& error)>;
 
   struct Options {
     size_t batch_rows = 4'096;    // run together at most
@@ -39,14 +39,14 @@ class Batcher {
 
   // False where the queue is full; `done` is then not called. Otherwise it is called once, from the
   // batcher's thread.
-  bool put(ServedRows rows, std::vector<Level> levels, Done done);
+  bool put(internal::BatchData rows, std::vector<Level> levels, Done done);
 
   const std::shared_ptr<const ServedModel>& model() const { return model_; }
   size_t batches() const { return batches_; }  // run so far
 
  private:
   struct Job {
-    ServedRows rows;
+    internal::BatchData rows;
     std::vector<Level> levels;
     Done done;
   };

@@ -181,43 +181,40 @@ void InferenceApi::infer(const HttpRequest& request, Batcher& batcher, const Cal
   if (state_ != nullptr && asked->alpha.empty()) adapted = state_->adapted_level(*model);
   const std::vector<Level> levels =
       adapted ? std::vector<Level>{*adapted} : model->levels(asked->alpha, options_.level);
-  ServedRows rows = model->rows_of(*asked);
+  internal::BatchData rows = model->rows_of(*asked);
   model->draw_places(rows);
-  call->rows = rows.rows;
+  call->rows = rows.rows();
+  if (state_ != nullptr) model->check_kept(rows);
   if (state_ != nullptr && asked->id.empty()) asked->id = fresh_id();
-  auto kept = std::make_shared<ServedRows>(state_ == nullptr ? ServedRows() : rows);
-  const bool queued =
-      batcher.put(std::move(rows), levels,
-                  [this, asked, model, levels, adapted, kept, call](const ServedAnswer* answer,
-                                                                    const std::string& error) {
-                    if (answer == nullptr) return finish(*call, error_response(400, error));
-                    if (state_ == nullptr)
-                      return answer_infer(*asked, *model, levels, {}, *answer, call);
-                    auto copy = std::make_shared<ServedAnswer>(*answer);
-                    const bool put = state_->remember(
-                        model, asked->id, std::move(*kept), adapted,
-                        [this, asked, model, levels, adapted, copy, call](
-                            const std::string& problem, bool taken) {
-                          if (!problem.empty()) return finish(*call, error_response(503, problem));
-                          if (taken) {
-                            return finish(*call, error_response(409, "the id is in use already"));
-                          }
-                          answer_infer(*asked, *model, levels, adapted, *copy, call);
-                        });
-                    if (!put)
-                      finish(*call, error_response(503, "too many requests wait; try again later"));
-                  });
-  if (!queued) finish(*call, error_response(503, "too many rows wait; try again later"));
+  auto kept =
+      std::make_shared<internal::BatchData>(state_ == nullptr ? internal::BatchData{} : rows);
+  const auto answered = [this, asked, model, adapted, kept, call](
+                            const internal::AnswerData* answer, const std::string& error) {
+    if (answer == nullptr) return finish(*call, error_response(400, error));
+    if (state_ == nullptr) return answer_infer(*asked, *model, {}, *answer, call);
+    const bool put =
+        state_->remember(model, asked->id, std::move(*kept), adapted,
+                         [this, asked, model, adapted, answer = *answer, call](
+                             const std::string& problem, bool taken) {
+                           if (!problem.empty()) return finish(*call, error_response(503, problem));
+                           if (taken)
+                             return finish(*call, error_response(409, "the id is in use already"));
+                           answer_infer(*asked, *model, adapted, answer, call);
+                         });
+    if (!put) finish(*call, error_response(503, "too many requests wait; try again later"));
+  };
+  if (!batcher.put(std::move(rows), levels, answered)) {
+    finish(*call, error_response(503, "too many rows wait; try again later"));
+  }
 }
 
 void InferenceApi::answer_infer(const TensorRequest& asked, const ServedModel& model,
-                                const std::vector<Level>& levels,
-                                const std::optional<Level>& adapted, const ServedAnswer& answer,
-                                const CallPointer& call) {
+                                const std::optional<Level>& adapted,
+                                const internal::AnswerData& answer, const CallPointer& call) {
   try {
-    TensorText text = tensor_response_text(
-        {model.name(), model.version(), asked.id, model.tensors(answer, levels, asked),
-         adapted ? std::optional<double>(adapted->value()) : std::nullopt});
+    TensorText text =
+        tensor_response_text({model.name(), model.version(), asked.id, model.tensors(answer, asked),
+                              adapted ? std::optional<double>(adapted->value()) : std::nullopt});
     HttpResponse response = plain(
         text.header_size ? "application/octet-stream" : "application/json", std::move(text.body));
     if (text.header_size) {

@@ -62,8 +62,8 @@ class InferenceApi {
   void route_model(const HttpRequest& request, std::string rest, const CallPointer& call);
   void infer(const HttpRequest& request, Batcher& batcher, const CallPointer& call);
   void answer_infer(const TensorRequest& asked, const ServedModel& model,
-                    const std::vector<Level>& levels, const std::optional<Level>& adapted,
-                    const ServedAnswer& answer, const CallPointer& call);
+                    const std::optional<Level>& adapted, const internal::AnswerData& answer,
+                    const CallPointer& call);
   void feedback(const HttpRequest& request, const std::shared_ptr<const ServedModel>& model,
                 const CallPointer& call);
   HttpResponse server_facts() const;

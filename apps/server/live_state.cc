@@ -223,25 +223,27 @@ std::optional<MonitorReport> LiveState::report(const std::string& model) const {
   return std::move(found->monitor);
 }
 
-bool LiveState::remember(std::shared_ptr<const ServedModel> model, std::string id, ServedRows rows,
-                         const std::optional<Level>& level,
+bool LiveState::remember(std::shared_ptr<const ServedModel> model, std::string id,
+                         internal::BatchData rows, const std::optional<Level>& level,
                          std::function<void(const std::string& error, bool taken)> done) {
   auto taken = std::make_shared<bool>(false);
   Task task;
   const double answered = level ? level->value() : 0;
   task.work = [this, model, id = std::move(id), rows = std::move(rows), answered, taken] {
-    const size_t width = rows.x.size() / rows.rows;
-    for (size_t i = 0; i < rows.rows && !*taken; ++i) {
-      const auto first = rows.x.begin() + static_cast<std::ptrdiff_t>(i * width);
+    const torch::Tensor x = rows.x.to(torch::kFloat).contiguous();
+    const size_t width = model->row_size();
+    const SideInformation& known = rows.known;
+    for (size_t i = 0; i < rows.rows() && !*taken; ++i) {
+      const float* const first = x.data_ptr<float>() + i * width;
       const WaitingPrediction one{model->name(),
                                   id,
                                   static_cast<int64_t>(i),
                                   model->sha256(),
                                   now_seconds(),
-                                  rows.groups.empty() ? 0 : rows.groups[i],
-                                  {first, first + static_cast<std::ptrdiff_t>(width)},
+                                  known.groups.empty() ? 0 : known.groups[i],
+                                  {first, first + width},
                                   answered,
-                                  static_cast<int64_t>(rows.places.empty() ? i : rows.places[i])};
+                                  static_cast<int64_t>(known.places.empty() ? i : known.places[i])};
       *taken = !store_->add_waiting(one);
     }
   };
@@ -257,17 +259,13 @@ TruthResult LiveState::take_truth(const std::string& name, const TruthReport& to
     const auto batcher = models_.find(name, version);
     if (!batcher || batcher->model()->sha256() != waiting->sha256) continue;
     const ServedModel& model = *batcher->model();
-    const ServedRows row{.rows = 1,
-                         .x = waiting->x,
-                         .groups = model.artifact().method.calibration.traits().by_group
-                                       ? std::vector<int64_t>{waiting->group}
-                                       : std::vector<int64_t>(),
-                         .places = {static_cast<uint64_t>(waiting->place)}};
     std::optional<Level> answered;
     if (waiting->level > 0) answered = Level(waiting->level);
     ServedTruth judged;
     try {
-      judged = model.judge(row, told.truth, options_.monitor.level, answered);
+      const auto place = static_cast<uint64_t>(waiting->place);
+      judged = model.judge(model.kept_row(waiting->x, waiting->group, place), told.truth,
+                           options_.monitor.level, answered);
     } catch (const Error& error) {
       return {.status = "wrong", .error = error.what()};
     }

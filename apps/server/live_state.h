@@ -62,7 +62,7 @@ class LiveState {
   // Rows of an answered request, with the adapted level they were answered at. done: "" when they
   // are on the disk, or what is wrong; `taken`: the id is in use already. False where too much
   // waits; done is then not called.
-  bool remember(std::shared_ptr<const ServedModel> model, std::string id, ServedRows rows,
+  bool remember(std::shared_ptr<const ServedModel> model, std::string id, internal::BatchData rows,
                 const std::optional<Level>& level,
                 std::function<void(const std::string& error, bool taken)> done);
 

@@ -47,15 +47,11 @@ void append_numbers(const std::vector<Number>& numbers, std::string& out) {
 
 }  // namespace
 
-void read_binary_data(std::string_view bytes, RequestTensor& tensor, size_t count,
-                      const std::string& where) {
-  const std::string& type = tensor.datatype;
-  if (type == "BYTES") {
-    tensor.data = texts_in(bytes, count, where);
-    return;
-  }
+decltype(NamedValues::values) read_binary_data(std::string_view bytes, const std::string& type,
+                                               size_t count, const std::string& where) {
+  if (type == "BYTES") return texts_in(bytes, count, where);
   const auto read = [&]<typename Number>(Number) {
-    tensor.data = numbers_in<Number>(bytes, count, where);
+    return numbers_in<Number>(bytes, count, where);
   };
   if (type == "FP32") return read(float{});
   if (type == "FP64") return read(double{});

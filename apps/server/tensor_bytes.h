@@ -11,10 +11,10 @@
 
 namespace fcp {
 
-// The data of a tensor whose datatype is known and whose shape has `count` elements. An Error
-// begins with `where`.
-void read_binary_data(std::string_view bytes, RequestTensor& tensor, size_t count,
-                      const std::string& where);
+// The values of a tensor of this datatype, whose shape has `count` elements. An Error begins with
+// `where`.
+decltype(NamedValues::values) read_binary_data(std::string_view bytes, const std::string& type,
+                                               size_t count, const std::string& where);
 
 std::string data_bytes(const ResponseTensor& tensor);
 

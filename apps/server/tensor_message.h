@@ -21,17 +21,9 @@
 #include <variant>
 #include <vector>
 
+#include "fcp/predictor.h"
+
 namespace fcp {
-
-// One input. Numbers of any type become doubles, BYTES and JSON strings texts.
-struct RequestTensor {
-  std::string name;
-  std::vector<int64_t> shape;
-  std::string datatype;
-  std::variant<std::vector<double>, std::vector<std::string>> data;
-
-  size_t rows() const { return shape.empty() ? 0 : static_cast<size_t>(shape[0]); }
-};
 
 struct RequestedOutput {
   std::string name;
@@ -41,7 +33,7 @@ struct RequestedOutput {
 struct TensorRequest {
   std::string id;                                       // "" where there is none
   std::string alpha;                                    // levels as text, with commas; "": default
-  std::vector<RequestTensor> inputs;                    // at least one
+  std::vector<NamedValues> inputs;                      // at least one; numbers become doubles
   std::optional<std::vector<RequestedOutput>> outputs;  // none: all
   bool binary_outputs = false;                          // of all that do not say otherwise
 };

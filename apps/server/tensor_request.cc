@@ -79,8 +79,8 @@ void add_leaves(const Json& data, int depth, std::vector<const Json*>& leaves,
   }
 }
 
-void read_json_data(const Json& json, RequestTensor& tensor, size_t count,
-                    const std::string& where) {
+decltype(NamedValues::values) read_json_data(const Json& json, const std::string& type,
+                                             size_t count, const std::string& where) {
   const Json* data = member(json, "data");
   if (data == nullptr || !data->is_array()) fail(where, ": has no list 'data'");
   std::vector<const Json*> leaves;
@@ -88,11 +88,10 @@ void read_json_data(const Json& json, RequestTensor& tensor, size_t count,
   if (leaves.size() != count) {
     fail(where, ": found ", leaves.size(), " values, its shape has ", count);
   }
-  if (tensor.datatype != "BYTES") {
+  if (type != "BYTES") {
     std::vector<double> numbers;
     for (const Json* leaf : leaves) numbers.push_back(json_double(*leaf, where));
-    tensor.data = std::move(numbers);
-    return;
+    return numbers;
   }
   std::vector<std::string> texts;
   for (const Json* leaf : leaves) {
@@ -106,7 +105,7 @@ void read_json_data(const Json& json, RequestTensor& tensor, size_t count,
       fail(where, ": found ", leaf->dump().substr(0, 40), ", expected text");
     }
   }
-  tensor.data = std::move(texts);
+  return texts;
 }
 
 bool known_datatype(const std::string& type) {
@@ -126,26 +125,26 @@ std::optional<size_t> binary_size(const Json& json, const std::string& where) {
   return size->get<size_t>();
 }
 
-RequestTensor read_input(const Json& json, std::string_view& bytes, const TensorLimits& limits) {
+NamedValues read_input(const Json& json, std::string_view& bytes, const TensorLimits& limits) {
   if (!json.is_object()) fail("an input is not an object");
-  RequestTensor tensor;
+  NamedValues tensor;
   tensor.name = text_member(json, "name", "an input");
   const std::string where = concat("input '", tensor.name.substr(0, 80), "'");
-  tensor.datatype = text_member(json, "datatype", where);
-  if (!known_datatype(tensor.datatype)) {
-    fail(where, ": the datatype '", tensor.datatype.substr(0, 40), "' is not understood");
+  const std::string type = text_member(json, "datatype", where);
+  if (!known_datatype(type)) {
+    fail(where, ": the datatype '", type.substr(0, 40), "' is not understood");
   }
   tensor.shape = shape_of(json, where);
   const size_t count = element_product(tensor.shape, where);
-  if (tensor.rows() > limits.rows) {
-    fail(where, ": found ", tensor.rows(), " rows, at most ", limits.rows, " are taken at once");
+  if (static_cast<size_t>(tensor.shape[0]) > limits.rows) {
+    fail(where, ": found ", tensor.shape[0], " rows, at most ", limits.rows, " are taken at once");
   }
   if (const auto size = binary_size(json, where)) {
     if (*size > bytes.size()) fail(where, ": the body ends before its ", *size, " bytes");
-    read_binary_data(bytes.substr(0, *size), tensor, count, where);
+    tensor.values = read_binary_data(bytes.substr(0, *size), type, count, where);
     bytes.remove_prefix(*size);
   } else {
-    read_json_data(json, tensor, count, where);
+    tensor.values = read_json_data(json, type, count, where);
   }
   return tensor;
 }

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <torch/utils.h>
+
 #include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
 #include "fcp/predictor/open_data.h"
@@ -25,6 +27,39 @@ void check_rows(const torch::Tensor& wrong, const RowNames& row_name) {
 
 std::string BatchData::name_of(size_t row) const {
   return row_name ? row_name(row) : concat("x: row ", row, " (from 0)");
+}
+
+BatchData joined(const std::vector<BatchData>& batches) {
+  if (batches.size() == 1) return batches[0];
+  const auto append = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  std::vector<torch::Tensor> x;
+  BatchData all{.x = {}, .placed = batches.at(0).placed, .row_name = batches[0].row_name};
+  for (const BatchData& one : batches) {
+    x.push_back(one.x);
+    append(all.known.groups, one.known.groups);
+    append(all.known.weights, one.known.weights);
+    append(all.known.places, one.known.places);
+  }
+  all.x = torch::cat(x);
+  return all;
+}
+
+AnswerData part_of(const AnswerData& answer, size_t first, size_t count) {
+  const auto narrowed = [&](const torch::Tensor& all) {
+    return all.defined() ? all.narrow(0, static_cast<int64_t>(first), static_cast<int64_t>(count))
+                         : all;
+  };
+  const auto each = [&](const std::vector<Regions>& all) {
+    std::vector<Regions> parts;
+    for (const Regions& one : all) {
+      parts.push_back({narrowed(one.prediction), narrowed(one.lower), narrowed(one.upper),
+                       narrowed(one.members), narrowed(one.parts)});
+    }
+    return parts;
+  };
+  return {answer.levels, each(answer.regions), each(answer.host), narrowed(answer.points)};
 }
 
 BatchData batch_of(const Rows& rows, SideInformation known) {

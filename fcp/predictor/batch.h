@@ -38,6 +38,12 @@ struct AnswerData {
   torch::Tensor points{};        // [N, K] doubles on the host
 };
 
+// All rows of batches of one schema, one after the other, with names of their own; at least one.
+BatchData joined(const std::vector<BatchData>& batches);
+
+// The answer for some of the rows, in the same memory.
+AnswerData part_of(const AnswerData& answer, size_t first, size_t count);
+
 // The rows must outlive the batch.
 BatchData batch_of(const Rows& rows, SideInformation known);
 

@@ -64,7 +64,7 @@ CalibrationArtifact read_artifact_for(const std::string& path, std::span<const L
 CalibrationArtifact read_artifact_for_p_values(const std::string& path, const Level& level) {
   CalibrationArtifact artifact = read_artifact_for(path, {&level, 1});
   if (const auto missing = missing_scores(artifact.rows.levels)) {
-    fail(path, ": ", *missing, "; the p-values of check need all scores");
+    fail(path, ": ", *missing, "; a p-value needs all scores");
   }
   return artifact;
 }

@@ -1,7 +1,6 @@
 #include "fcp/predictor/predict.h"
 
 #include "fcp/base/error.h"
-#include "fcp/methods/calibrations/kept_levels.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/shared_batches.h"
 
@@ -35,9 +34,7 @@ size_t predict(const internal::PredictorCore& predictor, RowSource& source,
 CheckResult check(const internal::PredictorCore& predictor, RowSource& source,
                   const CheckOptions& options, const Context& context,
                   const std::function<void(const CheckedRow&)>& take) {
-  if (const auto missing = missing_scores(predictor.artifact().rows.levels)) {
-    fail("the calibration ", *missing, "; the p-values of check need all scores");
-  }
+  predictor.check_all_scores();
   CheckResult result;
   each_batch(source, context, "check", [&](const Rows& rows) {
     internal::BatchData some = batch_at(rows, options.facts, predictor, result.rows);

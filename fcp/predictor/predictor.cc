@@ -1,14 +1,12 @@
 // The public values of fcp/predictor.h and fcp/tensors.h.
 #include "fcp/predictor.h"
 
-#include <cmath>
 #include <stdexcept>
 #include <utility>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/methods/calibrations/kept_levels.h"
 #include "fcp/predictor/context.h"
 #include "fcp/predictor/levels.h"
 #include "fcp/predictor/predictor_core.h"
@@ -43,21 +41,6 @@ size_t size_of(const torch::Tensor& tensor, int64_t axis) {
 
 std::span<const double> span_of(const torch::Tensor& tensor) {
   return {tensor.data_ptr<double>(), static_cast<size_t>(tensor.numel())};
-}
-
-// Truths as the score takes them; y must outlive the tensor.
-torch::Tensor truth_of(std::span<const float> y, size_t rows, const PredictorCore& core) {
-  const bool pixels = !core.class_names().empty() && core.artifact().method.score.pixels > 0;
-  const size_t width = pixels && rows > 0 ? y.size() / rows : core.outputs();
-  if (y.size() != rows * width || y.empty()) {
-    fail("y: found ", y.size(), " numbers for ", rows, " rows, expected ", rows * width);
-  }
-  for (size_t i = 0; i < y.size(); ++i) {
-    if (!std::isnan(y[i])) continue;
-    fail("y: row ", i / width, " (from 0) has NaN in column ", i % width, ", expected a number");
-  }
-  return torch::from_blob(const_cast<float*>(y.data()),
-                          {static_cast<int64_t>(rows), static_cast<int64_t>(width)}, torch::kFloat);
 }
 
 }  // namespace
@@ -146,13 +129,11 @@ Answer Predictor::predict(const Batch& batch, const std::vector<Level>& levels) 
 
 Judgement Predictor::judge(const Batch& batch, std::span<const float> truth,
                            const std::vector<Level>& levels) const {
-  return core_->judge(Access::data(batch), truth_of(truth, batch.rows(), *core_), levels);
+  return core_->judge(Access::data(batch), core_->truth_of(truth, batch.rows()), levels);
 }
 
 std::vector<double> Predictor::p_values(const Batch& batch, std::span<const float> truth) const {
-  if (const auto missing = missing_scores(kept_levels())) {
-    fail("the calibration ", *missing, "; a p-value needs all scores");
-  }
+  core_->check_all_scores();
   return judge(batch, truth).p_values;
 }
 

@@ -100,8 +100,28 @@ AnswerData PredictorCore::predict(const BatchData& batch, std::span<const Level>
   return answer;
 }
 
+torch::Tensor PredictorCore::truth_of(std::span<const float> y, size_t rows) const {
+  const bool pixels = !class_names_.empty() && artifact_.method.score.pixels > 0;
+  const size_t width = pixels && rows > 0 ? y.size() / rows : outputs();
+  if (y.size() != rows * width || y.empty()) {
+    fail("y: found ", y.size(), " numbers for ", rows, " rows, expected ", rows * width);
+  }
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (!std::isnan(y[i])) continue;
+    fail("y: row ", i / width, " (from 0) has NaN in column ", i % width, ", expected a number");
+  }
+  return torch::from_blob(const_cast<float*>(y.data()),
+                          {static_cast<int64_t>(rows), static_cast<int64_t>(width)}, torch::kFloat);
+}
+
+void PredictorCore::check_all_scores() const {
+  if (const auto missing = missing_scores(artifact_.rows.levels)) {
+    fail("the calibration ", *missing, "; a p-value needs all scores");
+  }
+}
+
 Judgement PredictorCore::judge(const BatchData& batch, const torch::Tensor& truth,
-                               std::span<const Level> levels) const {
+                               std::span<const Level> levels, JudgedRegions* regions) const {
   const torch::NoGradGuard no_grad;
   const RunOnce once;
   schema_->check_known(batch);
@@ -117,6 +137,11 @@ Judgement PredictorCore::judge(const BatchData& batch, const torch::Tensor& trut
   }
   for (const Level& level : levels) {
     found.in.push_back(tensors_.within(rows, truth, found.scores, level));
+  }
+  if (regions != nullptr) {
+    regions->regions =
+        tensors_.score().regions(rows.features, radii_at(tensors_.calibration(), rows, levels));
+    regions->groups = rows.groups;
   }
   return found;
 }

@@ -26,6 +26,11 @@
 
 namespace fcp::internal {
 
+struct JudgedRegions {
+  std::vector<Regions> regions;  // one per level
+  std::vector<int64_t> groups;   // by which the rows were judged; empty: by none
+};
+
 class PredictorCore {
  public:
   PredictorCore(CalibrationArtifact artifact, torch::Device device);
@@ -49,9 +54,15 @@ class PredictorCore {
   AnswerData predict(const BatchData& batch, std::span<const Level> levels) const;
 
   // truth [N, K], for label scores [N, 1]; see Predictor::judge. p-values where all scores are
-  // kept.
-  Judgement judge(const BatchData& batch, const torch::Tensor& truth,
-                  std::span<const Level> levels) const;
+  // kept. `regions`: those that the truths were judged by, where wanted.
+  Judgement judge(const BatchData& batch, const torch::Tensor& truth, std::span<const Level> levels,
+                  JudgedRegions* regions = nullptr) const;
+
+  // Truths as judge takes them: outputs() numbers, or one label, per row. y must outlive them.
+  torch::Tensor truth_of(std::span<const float> y, size_t rows) const;
+
+  // An Error where radii of some levels alone are kept, from which no p-value follows.
+  void check_all_scores() const;
 
  private:
   TestInputs describe(const BatchData& batch, bool judged) const;

@@ -102,7 +102,7 @@ class Levels(program.Case):
         for verb, options, why in (
                 ("predict", ("--alpha", "0.3"), "found alpha 0.3"),
                 ("evaluate", (*truth, "--alpha", "0.01", "--report", "r.html"), "found alpha 0.01"),
-                ("check", truth, "the p-values of check need all scores"),
+                ("check", truth, "a p-value needs all scores"),
                 ("check", (*truth, "--alpha", "0.15"), "found alpha 0.15")):
             done = self.run_program(verb, "c.onnx", *rows, *options)
             self.assertEqual((done.returncode, done.stderr), (1, f"fcp: {KEPT}{why}\n"), verb)

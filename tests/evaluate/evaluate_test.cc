@@ -509,7 +509,7 @@ TEST(Check, NeedsAllScores) {
                 check(internal::PredictorCore(artifact, torch::kCPU), rows, {}, {},
                       [](const CheckedRow&) {});
               }),
-              HasSubstr("the p-values of check need all scores"));
+              HasSubstr("a p-value needs all scores"));
 }
 
 // Every row is equally likely to be in the sample: of 4000 samples of 2 of 8 rows, each row is in

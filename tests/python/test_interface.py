@@ -476,7 +476,7 @@ class Files(Case):
         self.assertEqual(loaded.score(x[300:], y[300:]), regressor.score(x[300:], y[300:]))
         with self.assert_error("keeps the radii for levels 0.05, 0.1 alone .*; found alpha 0.2"):
             loaded.predict_interval(x[300:], alpha=0.2)
-        with self.assert_error("the p-values of check need all scores"):
+        with self.assert_error("a p-value needs all scores"):
             loaded.check(x[300:], y[300:], alpha=0.1)
 
     def test_sets_both_ways(self):

@@ -18,22 +18,23 @@ TEST(Batcher, AnswersEachWithItsOwn) {
   const auto model = served_line(folder.path("line.onnx"));
   Batcher batcher(model, {});
   constexpr int kRequests = 300;
-  std::vector<std::promise<ServedAnswer>> promises(kRequests);
+  std::vector<std::promise<internal::AnswerData>> promises(kRequests);
   for (int i = 0; i < kRequests; ++i) {
     const Level level = Level::fraction(1, static_cast<uint64_t>(2 + i % 2));
-    ASSERT_TRUE(batcher.put(line_row(static_cast<float>(i), 1), {level},
-                            [&promises, i](const ServedAnswer* answer, const std::string& error) {
-                              EXPECT_EQ(error, "");
-                              promises[static_cast<size_t>(i)].set_value(*answer);
-                            }));
+    ASSERT_TRUE(
+        batcher.put(line_row(static_cast<float>(i), 1), {level},
+                    [&promises, i](const internal::AnswerData* answer, const std::string& error) {
+                      EXPECT_EQ(error, "");
+                      promises[static_cast<size_t>(i)].set_value(*answer);
+                    }));
   }
   for (int i = 0; i < kRequests; ++i) {
-    const ServedAnswer found = promises[static_cast<size_t>(i)].get_future().get();
+    const internal::AnswerData found = promises[static_cast<size_t>(i)].get_future().get();
     const Level level = Level::fraction(1, static_cast<uint64_t>(2 + i % 2));
-    const ServedAnswer alone = model->answer(line_row(static_cast<float>(i), 1), {level});
-    EXPECT_EQ(found.rows, 1u);
-    EXPECT_EQ(found.prediction, alone.prediction);
-    EXPECT_EQ(found.at.at(0).lower, alone.at.at(0).lower);
+    const internal::AnswerData alone = model->answer(line_row(static_cast<float>(i), 1), {level});
+    EXPECT_EQ(found.points.size(0), 1);
+    EXPECT_TRUE(found.points.equal(alone.points));
+    EXPECT_TRUE(found.host.at(0).lower.equal(alone.host.at(0).lower));
   }
 }
 
@@ -45,7 +46,7 @@ TEST(Batcher, RefusesWhenTooMuchWaits) {
   std::atomic<int> answered = 0;
   {
     Batcher batcher(model, {.batch_rows = 1, .queued_rows = 5});
-    const auto done = [&](const ServedAnswer*, const std::string&) {
+    const auto done = [&](const internal::AnswerData*, const std::string&) {
       gone.wait();
       ++answered;
     };

@@ -10,12 +10,14 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/random.h"
+#include "fcp/predictor/region_tensors.h"
 
 #include "tests/server/served_files.h"
 
 namespace fcp {
 namespace {
 
+using testing::floats;
 using testing::line_row;
 
 class LiveStateTest : public ::testing::Test {
@@ -34,7 +36,7 @@ class LiveStateTest : public ::testing::Test {
         [this](const std::string& text) { heard_.push_back(text); });
   }
 
-  bool remember(const std::string& id, ServedRows rows) {
+  bool remember(const std::string& id, internal::BatchData rows) {
     std::promise<bool> taken;
     EXPECT_TRUE(state_->remember(models_->find("line")->model(), id, std::move(rows),
                                  state_->adapted_level(*models_->find("line")->model()),
@@ -230,11 +232,13 @@ TEST_F(LiveStateTest, JudgesLocalizedTruthsByTheDrawOfTheAnswer) {
   std::set<float> lengths;
   std::vector<TruthReport> truths;
   for (int i = 0; i < 50; ++i) {
-    ServedRows rows{.rows = 2, .x = {1, 0, 1, 0}, .groups = {}};
+    internal::BatchData rows = internal::joined({line_row(1, 0), line_row(1, 0)});
     model->draw_places(rows);
-    const ServedRegions at = model->answer(rows, {options_.monitor.level}).at.at(0);
-    lengths.insert(at.upper[1] - at.lower[1]);
-    truths.push_back({std::to_string(i), i % 2, {at.upper[static_cast<size_t>(i % 2)]}});
+    const Regions at = model->answer(rows, {options_.monitor.level}).host.at(0);
+    const FloatEnds ends = float_ends(at.lower, at.upper);
+    const std::vector<float> lower = floats(ends.lower), upper = floats(ends.upper);
+    lengths.insert(upper[1] - lower[1]);
+    truths.push_back({std::to_string(i), i % 2, {upper[static_cast<size_t>(i % 2)]}});
     ASSERT_TRUE(remember(truths.back().id, rows));
   }
   start();

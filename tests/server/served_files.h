@@ -21,6 +21,15 @@ inline std::shared_ptr<const ServedModel> served_classes(const std::string& path
   return std::make_shared<const ServedModel>("classes", path, torch::kCPU);
 }
 
-inline ServedRows line_row(float a, float b) { return {.rows = 1, .x = {a, b}, .groups = {}}; }
+inline internal::BatchData row_of(const std::vector<float>& x) {
+  return {.x = torch::tensor(x).unsqueeze(0), .placed = true};
+}
+
+inline internal::BatchData line_row(float a, float b) { return row_of({a, b}); }
+
+inline std::vector<float> floats(const torch::Tensor& tensor) {
+  const torch::Tensor plain = tensor.to(torch::kFloat).contiguous();
+  return {plain.data_ptr<float>(), plain.data_ptr<float>() + plain.numel()};
+}
 
 }  // namespace fcp::testing

@@ -15,17 +15,19 @@ namespace fcp {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::floats;
 using ::testing::HasSubstr;
 using testing::line_artifact;
 using testing::line_row;
 using testing::line_rows;
+using testing::row_of;
 using testing::served_classes;
 using testing::served_line;
 
 TensorRequest request_of(std::vector<int64_t> shape, std::vector<double> data,
                          const std::string& name = "x") {
   TensorRequest request;
-  request.inputs.push_back({name, std::move(shape), "FP32", std::move(data)});
+  request.inputs.push_back({name, std::move(data), std::move(shape)});
   return request;
 }
 
@@ -49,19 +51,20 @@ TEST(ServedModel, AnswersWithIntervals) {
   TensorRequest request = request_of({2, 2}, {1, 2, 3, 4}, model->inputs()[0].name);
   const auto levels = model->levels("0.1,0.5", Level(0.2));
   ASSERT_EQ(levels.size(), 2u);
-  const ServedAnswer answer = model->answer(model->rows_of(request), levels);
-  EXPECT_THAT(answer.prediction, ElementsAre(0, 2));
-  EXPECT_NEAR(answer.at[0].lower[1], 2 - radius, 1e-5);
-  EXPECT_GT(answer.at[1].lower[0], answer.at[0].lower[0]);
-  const auto tensors = model->tensors(answer, levels, request);
+  const internal::AnswerData answer = model->answer(model->rows_of(request), levels);
+  EXPECT_THAT(floats(answer.points), ElementsAre(0, 2));
+  const std::vector<float> wide = floats(answer.host[0].lower);
+  EXPECT_NEAR(wide[1], 2 - radius, 1e-5);
+  EXPECT_GT(floats(answer.host[1].lower)[0], wide[0]);
+  const auto tensors = model->tensors(answer, request);
   ASSERT_EQ(tensors.size(), 5u);
   EXPECT_EQ(tensors[1].name, "lower_0.1");
   request.outputs = {{"upper_0.5", true}, {"prediction", false}};
-  const auto chosen = model->tensors(answer, levels, request);
+  const auto chosen = model->tensors(answer, request);
   EXPECT_EQ(chosen[0].name, "upper_0.5");
   EXPECT_TRUE(chosen[0].binary);
   request.outputs = {{"nothing", false}};
-  EXPECT_THAT(served_complaint([&] { model->tensors(answer, levels, request); }),
+  EXPECT_THAT(served_complaint([&] { model->tensors(answer, request); }),
               HasSubstr("no output 'nothing'"));
 }
 
@@ -69,15 +72,15 @@ TEST(ServedModel, AnswersWithSets) {
   const Folder folder;
   const auto model = served_classes(folder.path("classes.onnx"));
   ASSERT_GT(model->classes(), 1u);
-  const ServedRows rows{.rows = 1, .x = std::vector<float>(model->row_size(), 0.5f), .groups = {}};
-  const ServedAnswer answer = model->answer(rows, {Level(0.1)});
-  EXPECT_EQ(answer.at[0].members.size(), model->classes());
-  EXPECT_EQ(answer.labels.size(), 1u);
-  const auto tensors = model->tensors(answer, {Level(0.1)}, {});
+  const internal::BatchData rows = row_of(std::vector<float>(model->row_size(), 0.5f));
+  const internal::AnswerData answer = model->answer(rows, {Level(0.1)});
+  EXPECT_EQ(answer.host[0].members.size(1), static_cast<int64_t>(model->classes()));
+  EXPECT_EQ(answer.points.numel(), 1);
+  const auto tensors = model->tensors(answer, {});
   EXPECT_EQ(tensors[1].name, "in_set");
   EXPECT_STREQ(datatype_of(tensors[1]), "BOOL");
   EXPECT_THAT(served_complaint([&] { model->judge(rows, {1e6f}, Level(0.1)); }),
-              HasSubstr("expected a whole number below"));
+              HasSubstr("found label 1e+06, expected one of 0 to"));
 }
 
 TEST(ServedModel, JudgesTruths) {
@@ -94,7 +97,7 @@ TEST(ServedModel, JudgesTruths) {
   EXPECT_THAT(served_complaint([&] {
                 model->judge(line_row(1, 0), {1, 2}, Level(0.1));
               }),
-              HasSubstr("found 2 numbers of truth"));
+              HasSubstr("y: found 2 numbers for 1 rows, expected 1"));
 }
 
 // Where groups are labels, the group of a truth is the truth itself.
@@ -109,7 +112,7 @@ TEST(ServedModel, TellsTheGroupOfATruth) {
   for (const std::string& name : plain->class_names()) artifact.rows.group_names.push_back(name);
   write_artifact(artifact, folder.path("grouped.onnx"));
   const ServedModel model("grouped", folder.path("grouped.onnx"), torch::kCPU);
-  const ServedRows row{.rows = 1, .x = std::vector<float>(model.row_size(), 0.5f), .groups = {}};
+  const internal::BatchData row = row_of(std::vector<float>(model.row_size(), 0.5f));
   EXPECT_EQ(model.judge(row, {1}, Level(0.1)).group, 1);
   EXPECT_EQ(plain->judge(row, {1}, Level(0.1)).group, 0);
 }
@@ -127,24 +130,29 @@ TEST(ServedModel, TakesATensorPerInput) {
   EXPECT_EQ(model.inputs()[0].datatype, "INT64");
   EXPECT_THAT(model.inputs()[0].shape, ElementsAre(-1, 3));
   TensorRequest request;
-  request.inputs.push_back({"flag", {1}, "BOOL", std::vector<double>{1}});
-  request.inputs.push_back({"ids", {1, 3}, "INT64", std::vector<double>{1, 2, 3}});
-  request.inputs.push_back({"scale", {1, 2}, "FP32", std::vector<double>{0.5, 0.25}});
-  const ServedRows rows = model.rows_of(request);
-  EXPECT_THAT(rows.x, ElementsAre(1, 2, 3, 0.5f, 0.25f, 1));
+  request.inputs.push_back({"flag", std::vector<double>{1}, {1}});
+  request.inputs.push_back({"ids", std::vector<double>{1, 2, 3}, {1, 3}});
+  request.inputs.push_back({"scale", std::vector<double>{0.5, 0.25}, {1, 2}});
+  const internal::BatchData rows = model.rows_of(request);
+  EXPECT_THAT(floats(rows.x), ElementsAre(1, 2, 3, 0.5f, 0.25f, 1));
   const torch::Tensor expected =
       Network(several).run({torch::tensor({{1, 2, 3}}, torch::kLong),
                             torch::tensor({{0.5f, 0.25f}}), torch::tensor({true})})[0];
-  EXPECT_NEAR(model.answer(rows, {Level(0.1)}).prediction[0], expected.item<float>(), 1e-5);
+  EXPECT_NEAR(floats(model.answer(rows, {Level(0.1)}).points)[0], expected.item<float>(), 1e-5);
   const auto complaint = [&] { return served_complaint([&] { model.rows_of(request); }); };
-  request.inputs[1].data = std::vector<double>{1, 2, 3.5};
+  request.inputs[1].values = std::vector<double>{1, 2, 3.5};
   EXPECT_THAT(complaint(), HasSubstr("input 'ids': row 0, column 2 (both from 0): found 3.5"));
-  request.inputs[1].data = std::vector<double>{1, 2, 16777217};
-  EXPECT_THAT(complaint(), HasSubstr("more than the 24 bits that the server keeps"));
-  request.inputs[1].data = std::vector<double>{1, 2, 0x1p63};
-  EXPECT_THAT(complaint(), HasSubstr("beyond what INT64 holds"));
-  request.inputs[1].data = std::vector<double>{1, 2, 3};
-  request.inputs[2].data = std::vector<double>{1, -1e300};
+  request.inputs[1].values = std::vector<double>{1, 2, 16777217};
+  const internal::BatchData exact = model.rows_of(request);
+  EXPECT_EQ(exact.x[0][2].item<double>(), 16777217);
+  EXPECT_THAT(
+      served_complaint([&] { model.check_kept(exact); }),
+      HasSubstr("row 0 (from 0): found about 1.67772e+07, which has more than the 24 bits"));
+  model.check_kept(rows);
+  request.inputs[1].values = std::vector<double>{1, 2, 0x1p63};
+  EXPECT_THAT(complaint(), HasSubstr("beyond what int64 holds"));
+  request.inputs[1].values = std::vector<double>{1, 2, 3};
+  request.inputs[2].values = std::vector<double>{1, -1e300};
   EXPECT_THAT(complaint(), HasSubstr("input 'scale': row 0, column 1 (both from 0): found -1e+300, "
                                      "beyond what single precision holds"));
   request.inputs.pop_back();
@@ -163,8 +171,8 @@ TEST(ServedModel, TakesMissingNumbersThatTheNetworkTakes) {
   artifact.network.inputs[0].name = "raw";
   write_artifact(artifact, folder.path("imputed.onnx"));
   const ServedModel model("imputed", folder.path("imputed.onnx"), torch::kCPU);
-  const ServedRows rows = model.rows_of(request_of({2, 2}, {NAN, 1, 2, NAN}, "raw"));
-  EXPECT_THAT(model.answer(rows, {Level(0.1)}).prediction, ElementsAre(2 * 3 - 1, 2 * 2 - 5));
+  const internal::BatchData rows = model.rows_of(request_of({2, 2}, {NAN, 1, 2, NAN}, "raw"));
+  EXPECT_THAT(floats(model.answer(rows, {Level(0.1)}).points), ElementsAre(2 * 3 - 1, 2 * 2 - 5));
 }
 
 TEST(ServedModel, SaysWhatIsWrongWithARequest) {

@@ -40,10 +40,10 @@ TEST(TensorRequest, ReadsJson) {
       {});
   EXPECT_EQ(request.id, "7");
   EXPECT_EQ(request.alpha, "0.05");
-  const auto& numbers = std::get<std::vector<double>>(request.inputs[0].data);
+  const auto& numbers = std::get<std::vector<double>>(request.inputs[0].values);
   EXPECT_EQ(numbers[2], 3);
   EXPECT_TRUE(std::isnan(numbers[3]));
-  EXPECT_THAT(std::get<std::vector<std::string>>(request.inputs[1].data), ElementsAre("a", "5"));
+  EXPECT_THAT(std::get<std::vector<std::string>>(request.inputs[1].values), ElementsAre("a", "5"));
   ASSERT_EQ(request.outputs->size(), 2u);
   EXPECT_TRUE((*request.outputs)[0].binary);
   EXPECT_FALSE((*request.outputs)[1].binary);
@@ -59,8 +59,8 @@ TEST(TensorRequest, ReadsBytes) {
   body.append(reinterpret_cast<const char*>(x), sizeof x);
   body += std::string("\x03\0\0\0cat", 7) + std::string(4, '\0');
   const TensorRequest request = parse_tensor_request(body, head.size());
-  EXPECT_THAT(std::get<std::vector<double>>(request.inputs[0].data), ElementsAre(1.5, -2));
-  EXPECT_THAT(std::get<std::vector<std::string>>(request.inputs[1].data), ElementsAre("cat", ""));
+  EXPECT_THAT(std::get<std::vector<double>>(request.inputs[0].values), ElementsAre(1.5, -2));
+  EXPECT_THAT(std::get<std::vector<std::string>>(request.inputs[1].values), ElementsAre("cat", ""));
   EXPECT_TRUE(request.binary_outputs);
   EXPECT_THAT(request_complaint(body + "x", head.size()), HasSubstr("1 bytes after the last"));
   EXPECT_THAT(request_complaint(body.substr(0, head.size() + 3), head.size()),

@@ -2,13 +2,17 @@
 // bytes, the most significant first. Rows are fetched one by one, so that a long answer needs no
 // memory.
 //
-// A lost connection is an Error for whatever is being done; begin() connects again. Whether a
-// transaction whose commit() failed was kept is then unknown, and whoever is told so must ask.
+// Nobody waits for ever: a database that does not answer in time is given up, as if the connection
+// had been lost. A lost connection is an Error for whatever is being done; begin() connects again.
+// Whether a transaction whose commit() failed was kept is then unknown, and whoever is told so must
+// ask.
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <optional>
 
 #include <libpq-fe.h>
+#include <poll.h>
 
 #include "fcp/base/error.h"
 
@@ -16,6 +20,8 @@
 
 namespace fcp {
 namespace {
+
+constexpr std::chrono::seconds kLongestAnswer(10);
 
 struct CloseConnection {
   void operator()(PGconn* connection) const { PQfinish(connection); }
@@ -46,19 +52,67 @@ uint64_t from_network_order(std::string_view bytes) {
 }
 
 // The connection, and how often it was made: statements must be prepared anew after each.
-struct PostgresqlConnection {
-  std::unique_ptr<PGconn, CloseConnection> handle;
-  size_t made = 0;
+class PostgresqlConnection {
+ public:
+  explicit PostgresqlConnection(std::string url) : url_(std::move(url)) { connect(); }
 
-  bool is_lost() const { return PQstatus(handle.get()) != CONNECTION_OK; }
+  size_t made() const { return made_; }
+  PGconn* handle() const { return handle_.get(); }
+  bool is_lost() const { return PQstatus(handle()) != CONNECTION_OK; }
 
-  void execute(const std::string& text) const {
-    const ResultPointer result(PQexec(handle.get(), text.c_str()));
-    const ExecStatusType status = PQresultStatus(result.get());
-    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
-      fail_postgresql(PQerrorMessage(handle.get()));
+  // Where that fails the connection is lost.
+  void connect() {
+    // What the connection string says wins: it comes last.
+    const char* names[] = {"connect_timeout", "tcp_user_timeout", "application_name", "dbname",
+                           nullptr};
+    const char* values[] = {"5", "10000", "fcp", url_.c_str(), nullptr};
+    handle_.reset(PQconnectdbParams(names, values, /*expand_dbname=*/1));
+    if (is_lost()) fail_postgresql(PQerrorMessage(handle()));
+    PQsetNoticeProcessor(
+        handle(), [](void*, const char*) {}, nullptr);
+    PQsetnonblocking(handle(), 1);
+    ++made_;
+  }
+
+  // The next result of what was sent; null after the last.
+  ResultPointer next_result() {
+    const auto until = std::chrono::steady_clock::now() + kLongestAnswer;
+    while (true) {
+      const int unsent = PQflush(handle());
+      if (unsent < 0) fail_postgresql(PQerrorMessage(handle()));
+      if (unsent == 0 && PQisBusy(handle()) == 0) return ResultPointer(PQgetResult(handle()));
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          until - std::chrono::steady_clock::now());
+      pollfd waiting{PQsocket(handle()), static_cast<short>(POLLIN | (unsent > 0 ? POLLOUT : 0)),
+                     0};
+      if (left.count() <= 0 || poll(&waiting, 1, static_cast<int>(left.count())) == 0) {
+        handle_.reset();
+        fail("postgresql: no answer for ", kLongestAnswer.count(), " s");
+      }
+      if ((waiting.revents & ~POLLOUT) != 0 && PQconsumeInput(handle()) == 0) {
+        fail_postgresql(PQerrorMessage(handle()));
+      }
     }
   }
+
+  // `sent`: what a PQsend… function returned. An Error where any result is one.
+  void finish(int sent) {
+    if (sent == 0) fail_postgresql(PQerrorMessage(handle()));
+    std::string problem;
+    while (const ResultPointer result = next_result()) {
+      const ExecStatusType status = PQresultStatus(result.get());
+      const bool done = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+      if (!done && problem.empty()) problem = PQresultErrorMessage(result.get());
+    }
+    if (!problem.empty()) fail_postgresql(problem.c_str());
+  }
+
+  void execute(const std::string& text) { finish(PQsendQuery(handle(), text.c_str())); }
+
+ private:
+  std::string url_;
+  std::unique_ptr<PGconn, CloseConnection> handle_;
+  size_t made_ = 0;
 };
 
 class PostgresqlStatement : public SqlStatement {
@@ -70,7 +124,7 @@ class PostgresqlStatement : public SqlStatement {
 
   SqlStatement& start() override {
     end();
-    if (prepared_ != connection_.made) prepare();
+    if (prepared_ != connection_.made()) prepare();
     values_.clear();
     sent_ = false;
     return *this;
@@ -90,11 +144,8 @@ class PostgresqlStatement : public SqlStatement {
   bool step() override {
     if (!sent_) send();
     if (!running_) return false;
-    row_.reset(PQgetResult(handle()));
-    if (row_ == nullptr) {
-      running_ = false;
-      return false;
-    }
+    fetch();
+    if (row_ == nullptr) return false;
     const ExecStatusType status = PQresultStatus(row_.get());
     if (status == PGRES_SINGLE_TUPLE) return true;
     if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
@@ -117,19 +168,23 @@ class PostgresqlStatement : public SqlStatement {
             static_cast<size_t>(PQgetlength(row_.get(), 0, column))};
   }
   void end() override {
-    while (running_) {
-      row_.reset(PQgetResult(handle()));
-      running_ = row_ != nullptr;
-    }
+    while (running_) fetch();
   }
 
  private:
-  PGconn* handle() const { return connection_.handle.get(); }
+  PGconn* handle() const { return connection_.handle(); }
 
   void prepare() {
-    const ResultPointer result(PQprepare(handle(), name_.c_str(), text_.c_str(), 0, nullptr));
-    if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) fail_postgresql(PQerrorMessage(handle()));
-    prepared_ = connection_.made;
+    connection_.finish(PQsendPrepare(handle(), name_.c_str(), text_.c_str(), 0, nullptr));
+    prepared_ = connection_.made();
+  }
+
+  // Where there is no answer, nothing runs any more.
+  void fetch() {
+    row_.reset();
+    running_ = false;
+    row_ = connection_.next_result();
+    running_ = row_ != nullptr;
   }
 
   void send() {
@@ -160,16 +215,9 @@ class PostgresqlStatement : public SqlStatement {
 
 class PostgresqlDatabase : public SqlDatabase {
  public:
-  explicit PostgresqlDatabase(const std::string& url) {
-    // What the connection string says wins: it comes last.
-    const char* names[] = {"connect_timeout", "tcp_user_timeout", "application_name", "dbname",
-                           nullptr};
-    const char* values[] = {"5", "10000", "fcp", url.c_str(), nullptr};
-    connection_.handle.reset(PQconnectdbParams(names, values, /*expand_dbname=*/1));
-    PQsetNoticeProcessor(
-        connection_.handle.get(), [](void*, const char*) {}, nullptr);
+  explicit PostgresqlDatabase(const std::string& url) : connection_(url) {
     set_session();
-    const char* encoding = PQparameterStatus(connection_.handle.get(), "server_encoding");
+    const char* encoding = PQparameterStatus(connection_.handle(), "server_encoding");
     if (encoding == nullptr || std::string_view(encoding) != "UTF8") {
       fail("postgresql: found a database in ", encoding == nullptr ? "an unknown" : encoding,
            " encoding, expected UTF8");
@@ -199,13 +247,13 @@ class PostgresqlDatabase : public SqlDatabase {
         if (!connection_.is_lost()) throw;
       }
     }
-    PQreset(connection_.handle.get());
+    connection_.connect();
     set_session();
     start_transaction();
   }
   // COMMIT of a transaction that failed is answered ROLLBACK, without an error.
   void commit() override {
-    if (PQtransactionStatus(connection_.handle.get()) != PQTRANS_INTRANS) {
+    if (PQtransactionStatus(connection_.handle()) != PQTRANS_INTRANS) {
       fail_postgresql("the transaction failed");
     }
     execute("COMMIT");
@@ -217,8 +265,6 @@ class PostgresqlDatabase : public SqlDatabase {
  private:
   // Durable whatever the server's default is; and nobody waits for ever, nor makes others wait.
   void set_session() {
-    if (connection_.is_lost()) fail_postgresql(PQerrorMessage(connection_.handle.get()));
-    ++connection_.made;
     execute(
         "SET client_encoding = 'UTF8'; SET synchronous_commit = on; SET statement_timeout = 10000; "
         "SET idle_in_transaction_session_timeout = 30000; SET client_min_messages = warning");

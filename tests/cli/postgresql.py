@@ -46,6 +46,18 @@ class Postgresql:
         """immediate: as if it were killed."""
         self.run("pg_ctl", "-D", self.data, "-w", "-t", "120", "-m", mode, "stop")
 
+    def signal(self, number):
+        """To all of its processes: SIGSTOP is a database that does not answer and does not go."""
+        with open(os.path.join(self.data, "postmaster.pid"), encoding="ascii") as file:
+            first = file.readline().strip()
+        found = subprocess.run(["ps", "-o", "pid=", "--ppid", first], capture_output=True, text=True,
+                               check=False).stdout.split()
+        for process in [first, *found]:
+            try:
+                os.kill(int(process), number)
+            except ProcessLookupError:
+                pass
+
     def end(self):
         try:
             self.stop("immediate")

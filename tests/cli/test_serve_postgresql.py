@@ -1,6 +1,7 @@
 """fcp serve --state postgresql://…: servers that share it, and a database that is restarted
 meanwhile. Skipped where PostgreSQL is not installed or fcp was built without libpq."""
 import http.client
+import signal
 import subprocess
 import sys
 import threading
@@ -121,6 +122,30 @@ class Shared(ServeCase):
         # the other test left.
         self.assertGreaterEqual(rows, len(accepted))
         self.assertLessEqual(rows, len(accepted) + 2 + 20)
+
+
+    def test_database_hangs(self):
+        """Stopped, not gone: requests are answered 503 in time, SIGTERM ends the server, and when
+        the database goes on so does another server."""
+        server, waiting = self.serve(), self.serve()
+        self.assertEqual(self.infer(server, 0, "before")[0], 200)
+        self.assertEqual(self.infer(waiting, 0, "beside")[0], 200)
+        self.database.signal(signal.SIGSTOP)
+        self.addCleanup(self.database.signal, signal.SIGCONT)
+        begun = time.monotonic()
+        self.assertEqual(self.infer(server, 1, "meanwhile")[0], 503)
+        self.assertLess(time.monotonic() - begun, 30)
+        begun = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.process.wait(60), 0)
+        self.assertLess(time.monotonic() - begun, 30)
+        self.database.signal(signal.SIGCONT)
+        deadline = time.monotonic() + 60
+        while self.infer(waiting, 2, "after")[0] != 200:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.1)
+        told = self.tell(waiting, [{"id": "before", "truth": 1.0}])[1]
+        self.assertEqual(told["accepted"], 1)
 
 
 if __name__ == "__main__":

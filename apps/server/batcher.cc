@@ -28,6 +28,11 @@ bool Batcher::put(internal::BatchData rows, std::vector<Level> levels, Done done
   return true;
 }
 
+size_t Batcher::queued() const {
+  const std::lock_guard lock(mutex_);
+  return queued_;
+}
+
 // The first job and those behind it that ask for the same levels.
 std::vector<Batcher::Job> Batcher::take_jobs() {
   std::unique_lock lock(mutex_);

@@ -43,6 +43,7 @@ class Batcher {
 
   const std::shared_ptr<const ServedModel>& model() const { return model_; }
   size_t batches() const { return batches_; }  // run so far
+  size_t queued() const;                       // rows
 
  private:
   struct Job {
@@ -57,7 +58,7 @@ class Batcher {
 
   std::shared_ptr<const ServedModel> model_;
   Options options_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> queue_;
   size_t queued_ = 0;  // rows

@@ -26,6 +26,19 @@ std::string compact(const Json& json) {
 
 HttpResponse json_response(const Json& json) { return {.body = compact(json)}; }
 
+// Metrics that say what truths have told.
+constexpr const char* kOfTheMonitor[] = {"fcp_level",
+                                         "fcp_coverage",
+                                         "fcp_coverage_low",
+                                         "fcp_coverage_high",
+                                         "fcp_adapted_coverage",
+                                         "fcp_adapted_mean_size",
+                                         "fcp_mean_size",
+                                         "fcp_alarms",
+                                         "fcp_exchangeability_log10",
+                                         "fcp_miscoverage_log10",
+                                         "fcp_drift_log10"};
+
 std::string fresh_id() {
   unsigned char bytes[12];
   if (RAND_bytes(bytes, sizeof bytes) != 1) fail("the system has no random bytes");
@@ -84,7 +97,9 @@ HttpResponse plain(const std::string& type, std::string body) {
 
 InferenceApi::InferenceApi(const ApiOptions& options, ModelStore& models, LiveState* state,
                            Metrics& metrics, std::function<void(const std::string&)> log)
-    : options_(options), models_(models), state_(state), metrics_(metrics), log_(std::move(log)) {}
+    : options_(options), models_(models), state_(state), metrics_(metrics), log_(std::move(log)) {
+  metrics_.set("fcp_build_info", label("version", FCP_VERSION), 1);
+}
 
 void InferenceApi::finish(const Call& call, HttpResponse response) {
   const double seconds =
@@ -307,27 +322,58 @@ HttpResponse InferenceApi::status() const {
   return json_response(json);
 }
 
+// What is asked for and not counted: it is as it is now.
+void InferenceApi::measure_models() const {
+  metrics_.clear("fcp_model_info");
+  metrics_.clear("fcp_queue_rows");
+  for (const std::string& name : models_.names()) {
+    for (const std::string& version : models_.versions(name)) {
+      const auto batcher = models_.find(name, version);
+      if (batcher == nullptr) continue;  // gone meanwhile
+      const ServedModel& model = *batcher->model();
+      const std::string who = concat(label("model", name), ",", label("version", version));
+      metrics_.set("fcp_queue_rows", who, static_cast<double>(batcher->queued()));
+      metrics_.set("fcp_model_info",
+                   concat(who, ",", label("sha256", model.sha256()), ",",
+                          label("task", task_of(model)), ",", label("score", model.facts().score)),
+                   1);
+    }
+  }
+}
+
+// Nothing is said of truths before there is one.
+void InferenceApi::measure_monitor(const std::string& name) const {
+  const std::string who = label("model", name);
+  if (const auto level = state_->adapted_level(*models_.find(name)->model())) {
+    metrics_.set("fcp_level", who, level->value());
+  }
+  const auto report = state_->report(name);
+  if (!report || report->rows == 0) return;
+  if (report->adapted_covered.rows > 0) {
+    metrics_.set("fcp_adapted_coverage", who, report->adapted_covered.rate());
+  }
+  if (report->adapted_size.finite > 0) {
+    metrics_.set("fcp_adapted_mean_size", who, report->adapted_size.mean());
+  }
+  metrics_.set("fcp_coverage", who, report->covered.rate());
+  metrics_.set("fcp_coverage_low", who, report->sequence.lower);
+  metrics_.set("fcp_coverage_high", who, report->sequence.upper);
+  if (report->size.finite > 0) metrics_.set("fcp_mean_size", who, report->size.mean());
+  metrics_.set("fcp_alarms", who, static_cast<double>(report->alarms.size()));
+  metrics_.set("fcp_exchangeability_log10", who, report->log_exchangeability / std::log(10));
+  metrics_.set("fcp_miscoverage_log10", who, report->log_coverage / std::log(10));
+  metrics_.set("fcp_drift_log10", who, report->log_drift / std::log(10));
+}
+
 HttpResponse InferenceApi::metrics_page() const {
+  const std::lock_guard lock(measuring_);
+  measure_process(metrics_);
+  measure_models();
+  for (const char* name : kOfTheMonitor) metrics_.clear(name);  // a new version begins anew
   if (state_ != nullptr) {
     metrics_.set("fcp_waiting_predictions", "", static_cast<double>(state_->waiting()));
-    metrics_.set("fcp_truths", "", static_cast<double>(state_->truths()));
-    for (const std::string& name : models_.names()) {
-      const auto report = state_->report(name);
-      if (!report) continue;
-      const std::string who = concat("model=\"", name, "\"");
-      if (const auto level = state_->adapted_level(*models_.find(name)->model())) {
-        metrics_.set("fcp_level", who, level->value());
-        metrics_.set("fcp_adapted_coverage", who, report->adapted_covered.rate());
-      }
-      metrics_.set("fcp_coverage", who, report->covered.rate());
-      metrics_.set("fcp_coverage_low", who, report->sequence.lower);
-      metrics_.set("fcp_coverage_high", who, report->sequence.upper);
-      metrics_.set("fcp_mean_size", who, report->size.mean());
-      metrics_.set("fcp_alarms", who, static_cast<double>(report->alarms.size()));
-      metrics_.set("fcp_exchangeability_log10", who, report->log_exchangeability / std::log(10));
-      metrics_.set("fcp_miscoverage_log10", who, report->log_coverage / std::log(10));
-      metrics_.set("fcp_drift_log10", who, report->log_drift / std::log(10));
-    }
+    metrics_.set("fcp_truths_stored", "", static_cast<double>(state_->truths()));
+    for (const std::string& name : models_.names()) measure_monitor(name);
   }
   return plain(Metrics::kType, metrics_.text());
 }

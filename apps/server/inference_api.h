@@ -15,6 +15,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -69,6 +70,8 @@ class InferenceApi {
   HttpResponse server_facts() const;
   HttpResponse model_facts(const ServedModel& model) const;
   HttpResponse status() const;
+  void measure_models() const;
+  void measure_monitor(const std::string& name) const;
   HttpResponse metrics_page() const;
 
   ApiOptions options_;
@@ -77,6 +80,7 @@ class InferenceApi {
   Metrics& metrics_;
   std::function<void(const std::string&)> log_;
   std::atomic<bool> ready_ = true;
+  mutable std::mutex measuring_;  // one page at a time
 };
 
 }  // namespace fcp

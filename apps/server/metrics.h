@@ -1,43 +1,55 @@
-// Counters of a server, written the way Prometheus reads them.
-// Tested by tests/server/metrics_test.cc.
+// What a server counts and measures, written the way Prometheus reads it: each name with its help
+// and its type, and nothing that has not happened yet but the counters.
+// Tested by tests/server/metrics_test.cc and tests/cli/test_production.py.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace fcp {
+
+// A label as it stands in a metric: label("model", "a\"b") is model="a\"b".
+std::string label(const std::string& name, const std::string& value);
 
 class Metrics {
  public:
   // A request that was answered: its model ("" where it names none), what it asked for, the status,
-  // the rows and the seconds.
+  // the rows and the seconds. Names come from the server's own lists, never from a request, so that
+  // their number is bounded.
   void count(const std::string& model, const std::string& what, int status, size_t rows,
              double seconds);
-  // A number that goes up and down, as "fcp_connections"; `labels` as text: model="a".
+
+  // All names are in the table of metrics.cc, which has their types; another one is an Error.
+  // `labels` as text, by label().
+  void add(const std::string& name, const std::string& labels = "", double by = 1);
   void set(const std::string& name, const std::string& labels, double value);
+  // One value of a histogram.
+  void observe(const std::string& name, const std::string& labels, double value);
+  // Forgets all values of a name.
+  void clear(const std::string& name);
 
   // The exposition format, version 0.0.4.
   std::string text() const;
   static constexpr const char* kType = "text/plain; version=0.0.4";
 
  private:
-  static constexpr std::array<double, 10> kBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01,
-                                                     0.025,  0.05,  0.1,    0.5,   2.5};
-  struct Latency {
-    std::array<uint64_t, kBounds.size() + 1> buckets{};
+  struct Histogram {
+    std::vector<uint64_t> buckets;  // one more than there are bounds
     double sum = 0;
     uint64_t count = 0;
   };
 
   mutable std::mutex mutex_;
-  std::map<std::string, uint64_t> requests_;  // by labels
-  std::map<std::string, uint64_t> rows_;      // by model
-  std::map<std::string, Latency> latency_;    // by labels
-  std::map<std::pair<std::string, std::string>, double> gauges_;
+  std::map<std::string, std::map<std::string, double>> values_;         // by name, by labels
+  std::map<std::string, std::map<std::string, Histogram>> histograms_;  // likewise
 };
+
+// Memory, processor time, open files and start of this process, by the names that all programs use.
+void measure_process(Metrics& metrics);
 
 }  // namespace fcp

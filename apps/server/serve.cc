@@ -88,7 +88,7 @@ void serve(const ServeOptions& options, const std::function<bool()>& ended, cons
   server.run([&] {
     metrics.set("fcp_connections", "", static_cast<double>(server.connections()));
     metrics.set("fcp_requests_in_work", "", static_cast<double>(server.in_work()));
-    metrics.set("fcp_requests_limited", "", static_cast<double>(server.limited()));
+    metrics.set("fcp_requests_limited_total", "", static_cast<double>(server.limited()));
     if (draining || !ended()) return;
     draining = true;
     api.set_ready(false);

@@ -76,6 +76,43 @@ class State(ServeCase):
                                  0)
         self.assertIn("another server is using it", other.stderr)
 
+    def metrics(self, server):
+        """Value by name and labels; promtool, where it is installed, has nothing to say of it."""
+        text = server.ask("GET", "/metrics")[1].decode()
+        if shutil.which("promtool"):
+            done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                                  capture_output=True, check=False)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        return {name: float(value) for name, value in
+                (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
+
+    def test_metrics(self):
+        """Nothing is said of truths before there is one; then what they told is there."""
+        truth = self.truth()
+        server = self.serve("--state", "state")
+        self.assertEqual(self.infer(server, range(3), "a")[0], 200)
+        before = self.metrics(server)
+        for name in ("fcp_coverage", "fcp_coverage_low", "fcp_mean_size", "fcp_alarms",
+                     "fcp_exchangeability_log10", "fcp_drift_log10"):
+            self.assertNotIn(name + '{model="calibrated"}', before)
+        self.tell(server, [{"id": "a", "row": i, "truth": truth[i]} for i in range(2)] +
+                  [{"id": "a", "row": 2, "truth": 1e9}])
+        self.monitor(server, 3)
+        after = self.metrics(server)
+        self.assertAlmostEqual(after['fcp_coverage{model="calibrated"}'], 2 / 3, places=6)
+        self.assertGreater(after['fcp_mean_size{model="calibrated"}'], 0)
+        self.assertEqual(after["fcp_truths_stored"], 3)
+        self.assertEqual(after["fcp_waiting_predictions"], 0)
+        self.assertEqual(after['fcp_queue_rows{model="calibrated",version="1"}'], 0)
+        sha256 = server.json("GET", "/v2/models/calibrated")[1]["parameters"]["sha256"]
+        info = [name for name in after if name.startswith("fcp_model_info{")]
+        self.assertEqual(info, [f'fcp_model_info{{model="calibrated",version="1",sha256="{sha256}",'
+                                'task="regression",score="nested"}'])
+        self.assertEqual(len([name for name in after if name.startswith("fcp_build_info{")]), 1)
+        self.assertGreater(after["process_resident_memory_bytes"], 1e7)
+        self.assertGreater(after["process_open_fds"], 3)
+        self.assertLess(abs(after["process_start_time_seconds"] - time.time()), 3600)
+
     def test_live_equals_replay(self):
         """The same truths in the same order: the coverage that fcp monitor counts."""
         count = 80

@@ -3,26 +3,60 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fcp/base/error.h"
+
 namespace fcp {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
-TEST(Metrics, AreWrittenAsPrometheusReadsThem) {
+TEST(Metrics, AreCountedAndWritten) {
   Metrics metrics;
-  metrics.count("a", "infer", 200, 3, 0.002);
-  metrics.count("a", "infer", 200, 2, 0.2);
-  metrics.count("a", "infer", 400, 0, 0.0001);
-  metrics.set("fcp_coverage", "model=\"a\"", 0.9);
+  metrics.count("a", "infer", 200, 3, 0.0002);
+  metrics.count("a", "infer", 200, 1, 0.02);
+  metrics.count("a", "infer", 400, 0, 9);
+  metrics.set("fcp_connections", "", 2);
+  metrics.set("fcp_coverage", label("model", "a"), 0.875);
   const std::string text = metrics.text();
-  EXPECT_THAT(text, HasSubstr("# TYPE fcp_requests_total counter\n"));
   EXPECT_THAT(text, HasSubstr("fcp_requests_total{model=\"a\",what=\"infer\",status=\"200\"} 2\n"));
-  EXPECT_THAT(text, HasSubstr("fcp_rows_total{model=\"a\"} 5\n"));
-  EXPECT_THAT(text, HasSubstr("_bucket{model=\"a\",what=\"infer\",le=\"0.001\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("_bucket{model=\"a\",what=\"infer\",le=\"0.0025\"} 2\n"));
-  EXPECT_THAT(text, HasSubstr("_bucket{model=\"a\",what=\"infer\",le=\"+Inf\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("fcp_requests_total{model=\"a\",what=\"infer\",status=\"400\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("fcp_rows_total{model=\"a\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("le=\"0.0005\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("le=\"0.025\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("le=\"2.5\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("le=\"+Inf\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("fcp_request_seconds_count{model=\"a\",what=\"infer\"} 3\n"));
-  EXPECT_THAT(text, HasSubstr("# TYPE fcp_coverage gauge\nfcp_coverage{model=\"a\"} 0.9\n"));
+  EXPECT_THAT(text,
+              HasSubstr("# HELP fcp_coverage Share of truths in the regions at the watched "
+                        "level.\n# TYPE fcp_coverage gauge\nfcp_coverage{model=\"a\"} 0.875"));
+  EXPECT_THAT(text, HasSubstr("fcp_connections 2\n"));
+  EXPECT_THAT(text, Not(HasSubstr("fcp_alarms")));  // nothing has been said of it
+  metrics.clear("fcp_coverage");
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("fcp_coverage")));
+  EXPECT_THROW(metrics.add("fcp_unheard_of"), Error);
+}
+
+TEST(Metrics, EscapeLabels) {
+  EXPECT_EQ(label("column", "a\"b\\c\nd"), "column=\"a\\\"b\\\\c\\nd\"");
+}
+
+TEST(Metrics, CountLargeNumbersExactly) {
+  Metrics metrics;
+  metrics.add("fcp_rows_total", "", 9'007'199'254.0);
+  metrics.add("fcp_rows_total", "", 1);
+  EXPECT_THAT(metrics.text(), HasSubstr("fcp_rows_total 9007199255\n"));
+}
+
+TEST(Metrics, MeasureTheProcess) {
+  Metrics metrics;
+  measure_process(metrics);
+  const std::string text = metrics.text();
+  for (const char* name : {"process_cpu_seconds_total", "process_resident_memory_bytes",
+                           "process_open_fds", "process_start_time_seconds", "process_threads"}) {
+    EXPECT_THAT(text, HasSubstr(std::string("# TYPE ") + name));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("process_resident_memory_bytes 0\n")));
 }
 
 }  // namespace

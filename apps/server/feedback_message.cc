@@ -93,7 +93,7 @@ std::string feedback_text(const std::vector<TruthReport>& told,
     if (!result.error.empty()) one["error"] = result.error;
     if (result.status == "accepted") {
       ++accepted;
-      one["p_value"] = result.p_value;
+      if (!std::isnan(result.p_value)) one["p_value"] = result.p_value;
       one["covered"] = result.covered;
     }
     json["results"].push_back(std::move(one));

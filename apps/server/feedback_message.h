@@ -21,7 +21,7 @@ std::vector<TruthReport> parse_feedback(std::string_view body,
                                         const std::vector<std::string>& class_names, size_t most);
 
 // {"accepted": 2, "results": [{"id": "7", "row": 0, "status": "accepted", "p_value": 0.3,
-// "covered": true}, …]}
+// "covered": true}, …]}; no p-value where only the answer is known
 std::string feedback_text(const std::vector<TruthReport>& told,
                           const std::vector<TruthResult>& results);
 

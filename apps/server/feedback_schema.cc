@@ -5,10 +5,10 @@
 namespace fcp {
 namespace {
 
-constexpr int64_t kSchema = 3;
+constexpr int64_t kSchema = 4;
 
 // x: a row; part: its group; level: the adapted one of the answer; alpha: of `covered` and `size`;
-// place: of the row, by which localized draws.
+// place: of the row, by which localized draws; answer: of the row, as stored_answer.h has it.
 std::string tables_in(const SqlWords& words) {
   const std::string key = concat("seq ", words.serial,
                                  ", model TEXT NOT NULL, id TEXT NOT NULL, line BIGINT NOT NULL, "
@@ -45,6 +45,13 @@ std::string third_version() {
          "UPDATE fcp_schema SET version = 3";
 }
 
+// From version 3, which kept no answers: empty.
+std::string fourth_version_in(const SqlWords& words) {
+  return concat("ALTER TABLE fcp_waiting ADD COLUMN answer ", words.bytes, " NOT NULL DEFAULT '';",
+                "ALTER TABLE fcp_truths ADD COLUMN answer ", words.bytes, " NOT NULL DEFAULT '';",
+                "UPDATE fcp_schema SET version = 4");
+}
+
 // 0: there are no tables.
 int64_t version_of(SqlDatabase& database) {
   if (!database.has_table("fcp_schema")) return database.has_table("fcp_truths") ? 1 : 0;
@@ -78,6 +85,7 @@ void make_schema(SqlDatabase& database) {
   if (version < 1) database.execute(tables_in(database.words()));
   if (version < 2) database.execute(second_version_in(database.words()));
   if (version < 3) database.execute(third_version());
+  if (version < 4) database.execute(fourth_version_in(database.words()));
   database.commit();
 }
 

@@ -51,9 +51,23 @@ class SqlFeedbackStore : public FeedbackStore {
                           found.integer(2),
                           found.numbers<float>(3),
                           found.number(4),
-                          found.integer(5)};
+                          found.integer(5),
+                          std::string(found.bytes(6))};
     found.end();
     return one;
+  }
+
+  std::vector<WaitingPrediction> find_request(const std::string& model,
+                                              const std::string& id) override {
+    std::vector<WaitingPrediction> rows;
+    SqlStatement& found = find_request_->start().put(model).put(id);
+    while (found.step()) {
+      rows.push_back({model, id, found.integer(0), found.text(1), found.number(2), found.integer(3),
+                      found.numbers<float>(4), found.number(5), found.integer(6),
+                      std::string(found.bytes(7))});
+    }
+    found.end();
+    return rows;
   }
 
   bool has_truth(const std::string& model, const std::string& id, int64_t row) override {
@@ -83,7 +97,8 @@ class SqlFeedbackStore : public FeedbackStore {
                         found.integer(3),
                         found.numbers<float>(4),
                         found.number(5),
-                        found.integer(15)};
+                        found.integer(15),
+                        std::string(found.bytes(16))};
       one.time = found.number(6);
       one.truth = found.numbers<float>(7);
       one.scores = found.numbers<double>(8);
@@ -145,12 +160,16 @@ class SqlFeedbackStore : public FeedbackStore {
  private:
   void prepare_predictions() {
     constexpr const char* kAdd =
-        "INSERT INTO fcp_waiting (model, id, line, sha256, asked, part, x, level, place) VALUES "
-        "($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING RETURNING seq";
+        "INSERT INTO fcp_waiting (model, id, line, sha256, asked, part, x, level, place, answer) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING seq";
+    constexpr const char* kRow = "SELECT line, sha256, asked, part, x, level, place, answer FROM ";
+    constexpr const char* kOf = " WHERE model = $1 AND id = $2";
     add_waiting_ = database_->prepare(kAdd);
     find_waiting_ = database_->prepare(
-        "SELECT sha256, asked, part, x, level, place FROM fcp_waiting WHERE model = $1 AND id = $2 "
-        "AND line = $3");
+        "SELECT sha256, asked, part, x, level, place, answer FROM fcp_waiting WHERE model = $1 AND "
+        "id = $2 AND line = $3");
+    find_request_ = database_->prepare(
+        concat(kRow, "fcp_waiting", kOf, " UNION ALL ", kRow, "fcp_truths", kOf, " ORDER BY line"));
     end_waiting_ =
         database_->prepare("DELETE FROM fcp_waiting WHERE model = $1 AND id = $2 AND line = $3");
     count_waiting_ = database_->prepare("SELECT COUNT(*) FROM fcp_waiting");
@@ -160,13 +179,13 @@ class SqlFeedbackStore : public FeedbackStore {
     has_truth_ =
         database_->prepare("SELECT seq FROM fcp_truths WHERE model = $1 AND id = $2 AND line = $3");
     add_truth_ = database_->prepare(
-        "INSERT INTO fcp_truths (model, id, line, sha256, asked, part, x, level, place, time, "
-        "truth, scores, p_value, covered, size, adapted_size, alpha) VALUES ($1, $2, $3, $4, $5, "
-        "$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)");
+        "INSERT INTO fcp_truths (model, id, line, sha256, asked, part, x, level, place, answer, "
+        "time, truth, scores, p_value, covered, size, adapted_size, alpha) VALUES ($1, $2, $3, $4, "
+        "$5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)");
     each_truth_ = database_->prepare(
         "SELECT id, line, asked, part, x, level, time, truth, scores, p_value, covered, size, "
-        "adapted_size, alpha, seq, place FROM fcp_truths WHERE model = $1 AND sha256 = $2 AND seq "
-        "> $3 ORDER BY seq");
+        "adapted_size, alpha, seq, place, answer FROM fcp_truths WHERE model = $1 AND sha256 = $2 "
+        "AND seq > $3 ORDER BY seq");
     count_truths_ = database_->prepare("SELECT COUNT(*) FROM fcp_truths");
   }
 
@@ -199,7 +218,7 @@ class SqlFeedbackStore : public FeedbackStore {
   static void put_prediction(SqlStatement& statement, const WaitingPrediction& one) {
     statement.start().put(one.model).put(one.id).put(one.row).put(one.sha256);
     statement.put(one.time).put(one.group).put_numbers(one.x).put(one.level);
-    statement.put(one.place);
+    statement.put(one.place).put_bytes(one.answer);
   }
 
   static bool is_found(SqlStatement& statement) {
@@ -225,7 +244,7 @@ class SqlFeedbackStore : public FeedbackStore {
 
   StoreLimits limits_;
   std::unique_ptr<SqlDatabase> database_;  // outlives its statements
-  StatementPointer add_waiting_, find_waiting_, end_waiting_, count_waiting_;
+  StatementPointer add_waiting_, find_waiting_, find_request_, end_waiting_, count_waiting_;
   StatementPointer has_truth_, add_truth_, each_truth_, count_truths_;
   StatementPointer find_level_, put_level_, levels_of_;
   StatementPointer find_monitor_, put_monitor_, forget_monitors_;

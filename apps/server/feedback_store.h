@@ -31,15 +31,16 @@ struct WaitingPrediction {
   double time = 0;     // seconds since 1970
   int64_t group = 0;
   std::vector<float> x;
-  double level = 0;   // the adapted one that it was answered with; 0: the request named its own
-  int64_t place = 0;  // at which localized drew
+  double level = 0;      // the adapted one that it was answered with; 0: the request named its own
+  int64_t place = 0;     // at which localized drew
+  std::string answer{};  // that was given, as a StoredAnswer; "": not kept
 };
 
 struct StoredTruth {
   WaitingPrediction prediction;
   double time = 0;
   std::vector<float> truth;
-  std::vector<double> scores;
+  std::vector<double> scores;  // empty: it was judged by the answer alone
   double p_value = 0;
   bool covered = false;
   double size = 0;
@@ -87,6 +88,9 @@ class FeedbackStore {
   virtual bool add_waiting(const WaitingPrediction& prediction) = 0;
   virtual std::optional<WaitingPrediction> find_waiting(const std::string& model,
                                                         const std::string& id, int64_t row) = 0;
+  // All rows that are kept under an id, waiting or with their truth, in their order.
+  virtual std::vector<WaitingPrediction> find_request(const std::string& model,
+                                                      const std::string& id) = 0;
   virtual bool has_truth(const std::string& model, const std::string& id, int64_t row) = 0;
   // The prediction waits no longer.
   virtual void add_truth(const StoredTruth& truth) = 0;

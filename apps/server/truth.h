@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,9 @@ struct TruthReport {
 struct TruthResult {
   std::string status;      // "accepted", "duplicate", "unknown" or "wrong"
   std::string error = {};  // more about it
-  double p_value = 0;
+  // NaN where the version that predicted is served no longer: the answer tells only whether it
+  // covered the truth.
+  double p_value = std::numeric_limits<double>::quiet_NaN();
   bool covered = false;
 };
 

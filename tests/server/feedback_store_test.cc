@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 
 WaitingPrediction waiting(const std::string& id, int64_t row = 0) {
-  return {"m", id, row, "sha", 12.5, -1, {1, 2, 3}, 0.0625};
+  return {"m", id, row, "sha", 12.5, -1, {1, 2, 3}, 0.0625, 7, std::string("an\0swer", 7)};
 }
 
 StoredTruth truth_of(const WaitingPrediction& asked, double p_value) {
@@ -88,6 +88,18 @@ TEST_P(FeedbackStoreTest, KeepsWhatItWasGiven) {
   EXPECT_THAT(found->x, ElementsAre(1, 2, 3));
   EXPECT_EQ(found->time, 12.5);
   EXPECT_EQ(found->level, 0.0625);
+  EXPECT_EQ(found->answer, waiting("a").answer);
+  const auto request = store->find_request("m", "a");  // one has its truth, one waits
+  ASSERT_EQ(request.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(request[i].row, static_cast<int64_t>(i));
+    EXPECT_EQ(request[i].sha256, "sha");
+    EXPECT_EQ(request[i].place, 7);
+    EXPECT_THAT(request[i].x, ElementsAre(1, 2, 3));
+    EXPECT_EQ(request[i].answer, waiting("a").answer);
+  }
+  EXPECT_TRUE(store->find_request("m", "undone").empty());
+  EXPECT_TRUE(store->find_request("other", "a").empty());
   size_t seen = 0;
   int64_t last = 0;
   store->each_truth("m", "sha", 0, [&](const StoredTruth& one) {
@@ -102,6 +114,7 @@ TEST_P(FeedbackStoreTest, KeepsWhatItWasGiven) {
     EXPECT_EQ(one.adapted_size, 3.5);
     EXPECT_EQ(one.alpha, 0.125);
     EXPECT_EQ(one.prediction.level, 0.0625);
+    EXPECT_EQ(one.prediction.answer, waiting("a").answer);
   });
   EXPECT_EQ(seen, 1u);
   store->each_truth("m", "sha", last, [&](const StoredTruth&) { ++seen; });
@@ -220,6 +233,7 @@ TEST(FeedbackStore, BringsOlderTablesUpToDate) {
     const auto store = open_feedback_store(state, {});
     EXPECT_TRUE(store->has_truth("m", "a", 0));
     EXPECT_EQ(store->find_waiting("m", "b", 3)->place, 3);  // it drew by its row
+    EXPECT_EQ(store->find_waiting("m", "b", 3)->answer, "");
     EXPECT_EQ(store->find_level({"m", "sha", "dtaci", 0.1})->level, 0.07);
     store->each_truth("m", "sha", 0, [](const StoredTruth& one) {
       EXPECT_EQ(one.number, 7);
@@ -235,7 +249,7 @@ TEST(FeedbackStore, BringsOlderTablesUpToDate) {
 TEST(FeedbackStore, RefusesTablesItDoesNotKnow) {
   const Folder folder;
   const std::string advice =
-      ", this one reads version 3; give another folder or database as the state, or use the fcp "
+      ", this one reads version 4; give another folder or database as the state, or use the fcp "
       "that made it";
   const std::string oldest = folder.path("oldest"), newer = folder.path("newer");
   open_sqlite(oldest, /*exclusive=*/true)
@@ -245,11 +259,11 @@ TEST(FeedbackStore, RefusesTablesItDoesNotKnow) {
   EXPECT_EQ(error_of([&] { read_feedback_store(oldest); }),
             oldest + "/feedback.db: found no tables of a server" + advice);
   open_sqlite(newer, /*exclusive=*/true)
-      ->execute("CREATE TABLE fcp_schema (version BIGINT); INSERT INTO fcp_schema VALUES (4)");
+      ->execute("CREATE TABLE fcp_schema (version BIGINT); INSERT INTO fcp_schema VALUES (5)");
   for (const auto& open : {+[](const std::string& where) { open_feedback_store(where, {}); },
                            +[](const std::string& where) { read_feedback_store(where); }}) {
     EXPECT_EQ(error_of([&] { open(newer); }),
-              newer + "/feedback.db: a newer fcp has made its tables, version 4" + advice);
+              newer + "/feedback.db: a newer fcp has made its tables, version 5" + advice);
   }
 }
 

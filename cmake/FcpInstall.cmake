@@ -35,12 +35,13 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fcp DESTINATION ${CMAKE_INSTALL_
 set_target_properties(fcp_c PROPERTIES EXPORT_NAME c INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS fcp_c EXPORT fcpTargets LIBRARY COMPONENT development)
 
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" FCP_TORCH_MINOR "${Torch_VERSION}")
 configure_package_config_file(cmake/fcpConfig.cmake.in ${PROJECT_BINARY_DIR}/fcpConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fcpConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/fcpConfig.cmake ${PROJECT_BINARY_DIR}/fcpConfigVersion.cmake
-              cmake/FcpFillTorch.cmake cmake/FcpXxhash.cmake
+              cmake/FcpFindTorch.cmake cmake/FcpXxhash.cmake
         DESTINATION ${package_dir} COMPONENT development)
 
 # The program. Where libtorch is not in a folder of the system (pip's is not), it must find it again.

@@ -1,11 +1,13 @@
 # The protobuf messages of ONNX, as target fcp_onnx.
 #
 # Debian's libtorch links libonnx_proto; a second copy of the same messages in one process aborts at
-# start, so there we must use Debian's. Elsewhere they are generated from an onnx.proto: the one of
+# start, so there we must use Debian's. With another libtorch they are generated from an onnx.proto: the one of
 # the Python package onnx, or -DFCP_ONNX_PROTO=path.
 include_guard()
 find_package(Protobuf REQUIRED)
-find_package(ONNX CONFIG QUIET)
+if(fcp_torch_is_system)
+  find_package(ONNX CONFIG QUIET)
+endif()
 add_library(fcp_onnx INTERFACE)
 set(FCP_ONNX_INSTALLED FALSE)
 if(ONNX_FOUND AND NOT FCP_ONNX_PROTO)
@@ -18,8 +20,9 @@ else()
     find_package(Python3 REQUIRED COMPONENTS Interpreter)
     execute_process(
       COMMAND ${Python3_EXECUTABLE} -c
-              "import onnx, os; print(os.path.join(os.path.dirname(onnx.__file__), 'onnx.proto'))"
-      OUTPUT_VARIABLE FCP_ONNX_PROTO OUTPUT_STRIP_TRAILING_WHITESPACE)
+              "import importlib.util, os
+print(os.path.join(os.path.dirname(importlib.util.find_spec('onnx').origin), 'onnx.proto'))"
+      ERROR_QUIET OUTPUT_VARIABLE FCP_ONNX_PROTO OUTPUT_STRIP_TRAILING_WHITESPACE)
   endif()
   if(NOT EXISTS "${FCP_ONNX_PROTO}")
     message(FATAL_ERROR "fcp: no onnx.proto; install libonnx-dev, or the Python package onnx, "
@@ -33,15 +36,12 @@ else()
     OUTPUT ${generated}/fcp_onnx.pb.cc ${generated}/fcp_onnx.pb.h
     COMMAND protobuf::protoc --proto_path=${generated} --cpp_out=${generated} fcp_onnx.proto
     DEPENDS ${generated}/fcp_onnx.proto)
-  # pip's libtorch brings headers and symbols of another protobuf. Ours come first: the headers
-  # through a link beside the generated code, the symbols from the static library.
+  # pip's libtorch brings the headers of another protobuf, whose symbols it hides. Ours come first,
+  # through a link beside the generated code. The static library, if it can be part of a shared one,
+  # which Debian's cannot; otherwise what is built needs the shared one at run time.
   file(CREATE_LINK ${Protobuf_INCLUDE_DIRS}/google ${generated}/google SYMBOLIC)
   find_library(FCP_STATIC_PROTOBUF NAMES libprotobuf.a)
-  add_library(fcp_onnx_messages STATIC ${generated}/fcp_onnx.pb.cc)
-  target_include_directories(fcp_onnx_messages PUBLIC $<BUILD_INTERFACE:${generated}>)
   if(FCP_STATIC_PROTOBUF)
-    target_link_libraries(fcp_onnx_messages PUBLIC ${FCP_STATIC_PROTOBUF} Threads::Threads)
-    # Some systems compile it for programs alone: a shared library cannot hold it.
     set(probe ${PROJECT_BINARY_DIR}/CMakeFiles/protobuf_probe.cc)
     file(WRITE ${probe} "#include <google/protobuf/arena.h>\nvoid* probe() { return new google::protobuf::Arena; }\n")
     try_compile(FCP_PROTOBUF_FITS_SHARED ${PROJECT_BINARY_DIR}/probe SOURCES ${probe}
@@ -50,6 +50,11 @@ else()
                 COMPILE_DEFINITIONS -fPIC
                 LINK_OPTIONS -shared
                 LINK_LIBRARIES ${FCP_STATIC_PROTOBUF} Threads::Threads)
+  endif()
+  add_library(fcp_onnx_messages STATIC ${generated}/fcp_onnx.pb.cc)
+  target_include_directories(fcp_onnx_messages PUBLIC $<BUILD_INTERFACE:${generated}>)
+  if(FCP_STATIC_PROTOBUF AND FCP_PROTOBUF_FITS_SHARED)
+    target_link_libraries(fcp_onnx_messages PUBLIC ${FCP_STATIC_PROTOBUF} Threads::Threads)
   else()
     target_link_libraries(fcp_onnx_messages PUBLIC protobuf::libprotobuf)
   endif()

@@ -2,8 +2,9 @@
 include_guard()
 
 # Sets FCP_PYTHON, and FCP_PYTHON_TORCH, the folder of its torch, with FCP_PYTHON_TORCH_VERSION; both
-# are empty where it has none. torch is not imported: pip builds in an environment without it, by an
-# interpreter that has it, which -E shows as it is.
+# are empty where it has none. torch is not imported, which would take seconds. pip builds in an
+# environment of its own; -E shows the interpreter as it is outside, and what is only inside counts
+# where that has no torch.
 macro(fcp_python_torch)
   if(SKBUILD)
     set(FCP_PYTHON ${PYTHON_EXECUTABLE})
@@ -13,21 +14,34 @@ macro(fcp_python_torch)
   endif()
   set(FCP_PYTHON_TORCH)
   set(FCP_PYTHON_TORCH_VERSION)
-  if(FCP_PYTHON)
-    execute_process(
-      COMMAND
-        ${FCP_PYTHON} -E -c
-        "import importlib.util, os, runpy
+  foreach(fcp_outside -E -B)
+    if(FCP_PYTHON AND NOT FCP_PYTHON_TORCH)
+      execute_process(
+        COMMAND
+          ${FCP_PYTHON} ${fcp_outside} -c
+          "import importlib.util, os, runpy
 folder = list(importlib.util.find_spec('torch').submodule_search_locations)[0]
 print(folder, runpy.run_path(os.path.join(folder, 'version.py'))['__version__'], sep=';')"
-      OUTPUT_VARIABLE fcp_found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
-      RESULT_VARIABLE fcp_failed)
-    if(NOT fcp_failed)
-      list(GET fcp_found 0 FCP_PYTHON_TORCH)
-      list(GET fcp_found 1 FCP_PYTHON_TORCH_VERSION)
+        OUTPUT_VARIABLE fcp_found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
+        RESULT_VARIABLE fcp_failed)
+      if(NOT fcp_failed)
+        list(GET fcp_found 0 FCP_PYTHON_TORCH)
+        list(GET fcp_found 1 FCP_PYTHON_TORCH_VERSION)
+      endif()
     endif()
-  endif()
+  endforeach()
 endmacro()
+
+# Where the libraries of FCP_PYTHON_TORCH are; Debian's package for Python links to those of the
+# system. Empty where there is none.
+function(fcp_python_torch_folder result)
+  set(${result} "" PARENT_SCOPE)
+  if(FCP_PYTHON_TORCH AND EXISTS ${FCP_PYTHON_TORCH}/lib/libc10.so)
+    get_filename_component(library ${FCP_PYTHON_TORCH}/lib/libc10.so REALPATH)
+    get_filename_component(library ${library} DIRECTORY)
+    set(${result} ${library} PARENT_SCOPE)
+  endif()
+endfunction()
 
 # Why a module for FCP_PYTHON cannot be built with the libtorch that was found; empty where it can.
 function(fcp_python_torch_complaint result)
@@ -41,20 +55,14 @@ function(fcp_python_torch_complaint result)
         PARENT_SCOPE)
     return()
   endif()
-  # Of one torch there is one libc10; Debian's package for Python links to that of the system.
-  set(linked)
-  foreach(library IN LISTS TORCH_LIBRARIES)
-    fcp_library_file(${library} file)
-    if(file MATCHES "/libc10\\.so")
-      set(linked ${file})
-    endif()
-  endforeach()
-  get_filename_component(own ${FCP_PYTHON_TORCH}/lib/libc10.so REALPATH)
+  fcp_python_torch_folder(own)
+  get_filename_component(linked ${fcp_torch_folder}/libc10.so REALPATH)
+  get_filename_component(linked ${linked} DIRECTORY)
   string(REGEX MATCH "^[0-9]+\\.[0-9]+\\." version "${FCP_PYTHON_TORCH_VERSION}")
   string(FIND "${Torch_VERSION}" "${version}" same)
-  if(NOT same EQUAL 0 OR (linked AND EXISTS ${own} AND NOT linked STREQUAL own))
+  if(NOT same EQUAL 0 OR (own AND NOT linked STREQUAL own))
     set(${result} "${FCP_PYTHON} runs torch ${FCP_PYTHON_TORCH_VERSION} in ${FCP_PYTHON_TORCH}, but \
-libtorch ${Torch_VERSION} of ${Torch_DIR} was found; set Torch_DIR to the folder of that torch's \
-TorchConfig.cmake, in a fresh build folder" PARENT_SCOPE)
+libtorch ${Torch_VERSION} in ${fcp_torch_prefix} was found; leave Torch_DIR and CMAKE_PREFIX_PATH alone, or set \
+FCP_PYTHON to the interpreter of that torch" PARENT_SCOPE)
   endif()
 endfunction()

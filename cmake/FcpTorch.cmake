@@ -1,26 +1,41 @@
 # Finds libtorch: that of the interpreter for which the Python module is built, FCP_PYTHON, or
-# Debian's libtorch-dev; Torch_DIR and CMAKE_PREFIX_PATH name another one
-# (cmake -DCMAKE_PREFIX_PATH=$(python3 -c 'import torch; print(torch.utils.cmake_prefix_path)')).
+# Debian's libtorch-dev. Where no module must be built, Torch_DIR and CMAKE_PREFIX_PATH name another
+# one (cmake -DCMAKE_PREFIX_PATH=$(python3 -c 'import torch; print(torch.utils.cmake_prefix_path)')).
 # The target fcp_torch carries its headers, as system headers, and its libraries.
 include_guard()
-include(FcpFillTorch)
+include(FcpFindTorch)
 include(FcpPythonTorch)
+set(own_torch)
 if(FCP_BUILD_PYTHON)
   fcp_python_torch()
+  fcp_python_torch_folder(own_torch)
+  fcp_torch_around("${own_torch}" own_torch)
 endif()
-fcp_find_torch(${FCP_PYTHON_TORCH})
+if(FCP_BUILD_PYTHON STREQUAL AUTO)
+  fcp_find_torch("" "${own_torch}")
+else()
+  fcp_find_torch("${own_torch}" "")
+endif()
 message(STATUS "fcp: libtorch ${Torch_VERSION} of ${fcp_torch_prefix}")
 
-# fcp's own kernels are built where both libtorch and this machine know CUDA.
+# fcp's own kernels are built where libtorch and this machine have the same CUDA.
+option(FCP_CUDA_KERNELS "Build fcp's own CUDA kernels where libtorch and this machine have CUDA" ON)
 set(FCP_CUDA FALSE)
-if(TARGET torch_cuda)
+if(fcp_torch_cuda AND FCP_CUDA_KERNELS)
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
-    find_package(CUDAToolkit REQUIRED)
-    set(FCP_CUDA TRUE)
-    message(STATUS "fcp: CUDA kernels by ${CMAKE_CUDA_COMPILER}")
+    if(CMAKE_CUDA_COMPILER_VERSION MATCHES "^${fcp_torch_cuda}\\.")
+      find_package(CUDAToolkit REQUIRED)
+      set(FCP_CUDA TRUE)
+      message(STATUS "fcp: CUDA kernels by ${CMAKE_CUDA_COMPILER}")
+    else()
+      message(STATUS "fcp: without CUDA kernels: ${CMAKE_CUDA_COMPILER} is of CUDA \
+${CMAKE_CUDA_COMPILER_VERSION}, libtorch of ${fcp_torch_cuda}")
+    endif()
+  else()
+    message(STATUS "fcp: without CUDA kernels: there is no nvcc")
   endif()
 endif()
 
@@ -30,8 +45,9 @@ endif()
 function(fcp_kernels target)
   add_library(${target}_kernels OBJECT ${ARGN})
   target_include_directories(${target}_kernels PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_options(${target}_kernels PRIVATE --fmad=false --expt-relaxed-constexpr)
-  set_target_properties(${target}_kernels PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "80;90"
+  # The standard as nvcc's own option: CMake 3.25 does not know it of nvcc 13.
+  target_compile_options(${target}_kernels PRIVATE -std=c++20 --fmad=false --expt-relaxed-constexpr)
+  set_target_properties(${target}_kernels PROPERTIES CUDA_ARCHITECTURES "80;90"
                                                      POSITION_INDEPENDENT_CODE ON)
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_kernels>)
   target_link_libraries(${target} PUBLIC CUDA::cudart)

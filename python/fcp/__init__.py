@@ -20,7 +20,7 @@ What this package writes and reads is what the program `fcp` writes and reads.
 
 import torch  # brings the libtorch that _fcp runs on, and must come before it
 
-from ._build import cxx11_abi, torch_version
+from ._build import torch_version
 
 # Before _fcp is loaded, which would end the process on another libtorch.
 if torch.__version__.split(".")[:2] != torch_version.split(".")[:2]:
@@ -28,7 +28,7 @@ if torch.__version__.split(".")[:2] != torch_version.split(".")[:2]:
         f"fcp was built for torch {torch_version}, this is torch {torch.__version__}: "
         "install fcp again"
     )
-if torch.compiled_with_cxx11_abi() != cxx11_abi:
+if not torch.compiled_with_cxx11_abi():
     raise ImportError(
         f"fcp was built for a torch {torch_version} with another C++ ABI than the one in "
         f"{torch.__path__[0]}: install fcp again"

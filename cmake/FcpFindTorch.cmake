@@ -14,6 +14,9 @@
 # where there is none.
 function(fcp_torch_around path result)
   set(${result} "" PARENT_SCOPE)
+  if(path STREQUAL "")
+    return()
+  endif()
   get_filename_component(folder "${path}" REALPATH)
   foreach(step RANGE 5)
     if(EXISTS "${folder}/include/ATen/ATen.h")

@@ -43,6 +43,22 @@ function(fcp_python_torch_folder result)
   endif()
 endfunction()
 
+# fcp_find_torch for FCP_BUILD_PYTHON: where the module must be built its interpreter's torch is the
+# one, where it may be built that torch comes after what was asked for.
+macro(fcp_choose_torch)
+  set(fcp_own_torch)
+  if(FCP_BUILD_PYTHON)
+    fcp_python_torch()
+    fcp_python_torch_folder(fcp_own_torch)
+    fcp_torch_around("${fcp_own_torch}" fcp_own_torch)
+  endif()
+  if(FCP_BUILD_PYTHON STREQUAL AUTO)
+    fcp_find_torch("" "${fcp_own_torch}")
+  else()
+    fcp_find_torch("${fcp_own_torch}" "")
+  endif()
+endmacro()
+
 # Why a module for FCP_PYTHON cannot be built with the libtorch that was found; empty where it can.
 function(fcp_python_torch_complaint result)
   set(${result} "" PARENT_SCOPE)

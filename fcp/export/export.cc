@@ -11,9 +11,11 @@
 #include "fcp/export/labels.h"
 #include "fcp/methods/scores/cross.h"
 #include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/graph/half.h"
 #include "fcp/nn/graph/input_layout.h"
 #include "fcp/nn/ops/types.h"
+#include "fcp/predictor/input_numbers.h"
 #include "fcp/predictor/scored_network.h"
 
 namespace fcp {
@@ -176,15 +178,45 @@ TensorInfo set_info(const std::string& name, const TensorInfo& input, int64_t cl
   return info;
 }
 
-std::string export_settings(const CalibrationArtifact& artifact, const ExportOptions& options) {
+// The outputs that `predict` answers with.
+std::vector<std::string> prediction_names(const CalibrationArtifact& artifact,
+                                          const Network& head) {
+  const ScoreOptions& score = artifact.method.score;
+  if (!score.traits().labels) return center_names(artifact, head);
+  return {head.outputs()[output_index(head, score.output)].name};
+}
+
+// The numbers of a row that may be NaN, by their places; "all", where each may.
+nlohmann::ordered_json missing_numbers(const Graph& network) {
+  const MissingNumbers missing(network);
+  const std::vector<int64_t>& shape = network.inputs[0].shape;
+  nlohmann::ordered_json places = nlohmann::ordered_json::array();
+  const bool open = shape.empty() || std::count(shape.begin() + 1, shape.end(), kDynamic) > 0;
+  if (!missing.any() || open) return places;
+  const std::vector<bool> columns = missing.columns({shape.begin() + 1, shape.end()});
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i]) places.push_back(i);
+  }
+  return !columns.empty() && places.size() == columns.size() ? "all" : places;
+}
+
+std::string export_settings(const CalibrationArtifact& artifact, const ExportOptions& options,
+                            const Network& head) {
   nlohmann::ordered_json alpha = nlohmann::ordered_json::array();
-  for (const Level& level : options.levels) alpha.push_back(level.text());
+  nlohmann::ordered_json regions = nlohmann::ordered_json::array();
+  for (const Level& level : options.levels) {
+    alpha.push_back(level.text());
+    regions.push_back(export_names(artifact, options, level));
+  }
   const nlohmann::ordered_json json = {{"format", 1},
                                        {"score", artifact.method.score.name()},
                                        {"cut", artifact.method.cut},
                                        {"calibration", artifact.method.calibration.name()},
                                        {"rows", artifact.rows.count()},
                                        {"alpha", alpha},
+                                       {"prediction", prediction_names(artifact, head)},
+                                       {"regions", regions},
+                                       {"missing", missing_numbers(artifact.network)},
                                        {"provenance", artifact.facts()}};
   return json.dump();
 }
@@ -237,7 +269,7 @@ Graph export_artifact(const CalibrationArtifact& given, const ExportOptions& opt
   }
   Graph graph = std::move(builder).finish();
   drop_row_metadata(graph);
-  graph.metadata[kExported] = export_settings(artifact, options);
+  graph.metadata[kExported] = export_settings(artifact, options, *head.network);
   return with_half_ends(unpack_inputs(graph), unpack_inputs(given.network));
 }
 

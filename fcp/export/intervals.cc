@@ -337,6 +337,13 @@ TensorInfo interval_output(const CalibrationArtifact& artifact, const Network& h
   return output;
 }
 
+std::vector<std::string> center_names(const CalibrationArtifact& artifact, const Network& head) {
+  const QuantileOutputs center = center_outputs(artifact.method.score, head);
+  const std::vector<TensorInfo>& outputs = head.outputs();
+  if (center.low == center.high) return {outputs[center.low].name};
+  return {outputs[center.low].name, outputs[center.high].name};
+}
+
 std::vector<Ends> write_intervals(GraphBuilder& builder, const CalibrationArtifact& artifact,
                                   const ExportHead& head, const std::vector<Level>& levels) {
   IntervalWriter writer(builder, artifact, head);

@@ -1,6 +1,7 @@
 // Intervals as nodes of a graph, one score after the other; export.h says how they are computed.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "fcp/export/ranges.h"
@@ -21,5 +22,8 @@ std::vector<Ends> write_intervals(GraphBuilder& builder, const CalibrationArtifa
 
 // The output whose shape and type the intervals have.
 TensorInfo interval_output(const CalibrationArtifact& artifact, const Network& head);
+
+// The outputs that are the prediction: one, or two quantiles, between which it is the middle.
+std::vector<std::string> center_names(const CalibrationArtifact& artifact, const Network& head);
 
 }  // namespace fcp

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fcp/base/error.h"
+#include "fcp/predictor/input_numbers.h"
 
 namespace fcp {
 namespace {
@@ -43,8 +44,13 @@ std::string RoundingNodes::node(double difference, size_t rank, torch::ScalarTyp
     const std::string flat = builder_.reshape_rows(input.name, {-1});
     const std::string wide = builder_.add("Cast", {flat}, {{"to", int64_t{11}}});
     const torch::Tensor largest = torch::tensor(rounding_.largest, torch::kDouble).unsqueeze(0);
-    const std::string share =
+    std::string share =
         builder_.add("Div", {builder_.add("Abs", {wide}), builder_.constant(largest)});
+    // A missing number is not a large one.
+    if (builder_.graph().opset >= 9 && MissingNumbers(builder_.graph()).any()) {
+      const std::string none = builder_.constant(torch::zeros({1, 1}, torch::kDouble));
+      share = builder_.add("Where", {builder_.add("IsNaN", {share}), none, share});
+    }
     growth_ = builder_.add("Max", {builder_.reduce("ReduceMax", share, 1, true),
                                    builder_.constant(torch::ones({1, 1}, torch::kDouble))});
   }

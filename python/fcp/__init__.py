@@ -16,36 +16,25 @@ a neural network.
     ((100,), (100, 2, 1))
 
 What this package writes and reads is what the program `fcp` writes and reads.
+
+torch and the module of C++ are loaded when a name is first used; `fcp.runtime` needs neither.
 """
 
-import torch  # brings the libtorch that _fcp runs on, and must come before it
+import importlib
+from typing import TYPE_CHECKING, Any, List
 
 from ._build import torch_version
+from ._build import version as __version__
 
-# Before _fcp is loaded, which would end the process on another libtorch.
-if torch.__version__.split(".")[:2] != torch_version.split(".")[:2]:
-    raise ImportError(
-        f"fcp was built for torch {torch_version}, this is torch {torch.__version__}: "
-        "install fcp again"
-    )
-if not torch.compiled_with_cxx11_abi():
-    raise ImportError(
-        f"fcp was built for a torch {torch_version} with another C++ ABI than the one in "
-        f"{torch.__path__[0]}: install fcp again"
-    )
-
-from . import _fcp
-from ._fcp import Error
-from ._classifier import FeatureConformalClassifier
-from ._errors import NotFittedError
-from ._estimator import Checked
-from ._model import Model, from_torch, load
-from ._regressor import FeatureConformalRegressor
-from ._scoring import region_score
-from ._wrap import wrap
-
-__version__: str = _fcp.version
-Error.__module__ = NotFittedError.__module__ = "fcp"
+if TYPE_CHECKING:
+    from ._classifier import FeatureConformalClassifier
+    from ._errors import NotFittedError
+    from ._estimator import Checked
+    from ._fcp import Error
+    from ._model import Model, from_torch, load
+    from ._regressor import FeatureConformalRegressor
+    from ._scoring import region_score
+    from ._wrap import wrap
 
 __all__ = [
     "Checked",
@@ -59,3 +48,59 @@ __all__ = [
     "region_score",
     "wrap",
 ]
+
+_HOMES = {
+    "Checked": "_estimator",
+    "Error": "_fcp",
+    "FeatureConformalClassifier": "_classifier",
+    "FeatureConformalRegressor": "_regressor",
+    "Model": "_model",
+    "NotFittedError": "_errors",
+    "from_torch": "_model",
+    "load": "_model",
+    "region_score": "_scoring",
+    "wrap": "_wrap",
+}
+
+
+def _load_module() -> Any:
+    """_fcp, behind the torch that it runs on; on another one it would end the process."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(
+            f"fcp needs torch {torch_version}, and there is none: pip install 'torch=="
+            f"{'.'.join(torch_version.split('.')[:2])}.*' (fcp.runtime works without)"
+        ) from None
+    if torch.__version__.split(".")[:2] != torch_version.split(".")[:2]:
+        raise ImportError(
+            f"fcp was built for torch {torch_version}, this is torch {torch.__version__}: "
+            "install fcp again"
+        )
+    if not torch.compiled_with_cxx11_abi():
+        raise ImportError(
+            f"fcp was built for a torch {torch_version} with another C++ ABI than the one in "
+            f"{torch.__path__[0]}: install fcp again"
+        )
+    module = importlib.import_module("._fcp", __name__)
+    module.Error.__module__ = __name__
+    importlib.import_module("._errors", __name__).NotFittedError.__module__ = __name__
+    return module
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name != "_fcp" and name not in _HOMES:
+            raise AttributeError(f"module 'fcp' has no attribute '{name}'")
+        module = globals().get("_fcp") or _load_module()
+        globals()["_fcp"] = module
+        if name != "_fcp":
+            home = importlib.import_module(f".{_HOMES[name]}", __name__)
+            globals()[name] = getattr(home, name)
+        return globals()[name]
+
+    def __dir__() -> List[str]:
+        return sorted({*globals(), *__all__})

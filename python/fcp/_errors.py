@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Tuple
 
-from ._fcp import Error
+from . import _fcp
 
 
-class NotFittedError(Error, AttributeError):
+class NotFittedError(_fcp.Error, AttributeError):
     """An estimator is asked before `conformalize`; scikit-learn's error of this name as well, where
     scikit-learn is installed."""
 

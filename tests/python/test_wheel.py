@@ -55,58 +55,43 @@ class Wheel(networks.Case):
         self.assertIn('install.components = ["python"]', settings)
 
 
-TORCH_CONFIG = """
-get_filename_component(TORCH_INSTALL_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
-set(TORCH_INCLUDE_DIRS ${TORCH_INSTALL_PREFIX}/include)
-find_package(Caffe2 REQUIRED PATHS ${CMAKE_CURRENT_LIST_DIR}/../Caffe2)
-set(TORCH_LIBRARIES torch ${Caffe2_MAIN_LIBS})
-find_library(c10_LIBRARY c10 PATHS "${TORCH_INSTALL_PREFIX}/lib")
-list(APPEND TORCH_LIBRARIES ${c10_LIBRARY})
-find_library(TORCH_LIBRARY torch PATHS "${TORCH_INSTALL_PREFIX}/lib")
-"""
-CAFFE2_CONFIG = """
-add_library(torch SHARED IMPORTED)
-set_target_properties(torch PROPERTIES
-                      IMPORTED_LOCATION ${CMAKE_CURRENT_LIST_DIR}/../../../lib/libtorch.so)
-"""
 PROJECT = """
 cmake_minimum_required(VERSION 3.22)
 project(torches LANGUAGES NONE)
-set(CMAKE_FIND_LIBRARY_PREFIXES lib)
-set(CMAKE_FIND_LIBRARY_SUFFIXES .so)
 set(CMAKE_SYSTEM_PREFIX_PATH @FOLDER@/system)
 list(APPEND CMAKE_MODULE_PATH @ROOT@/cmake)
-include(FcpFillTorch)
+include(FcpFindTorch)
 include(FcpPythonTorch)
-if(PLAIN)
-  find_package(Torch REQUIRED)
-else()
-  fcp_python_torch()
-  fcp_find_torch(${FCP_PYTHON_TORCH})
-endif()
+fcp_choose_torch()
 fcp_python_torch_complaint(complaint)
-get_target_property(torch torch LOCATION)
-message(STATUS "found ${TORCH_INCLUDE_DIRS} ${torch} ${c10_LIBRARY} ${TORCH_LIBRARY}")
+list(GET fcp_torch_includes 0 includes)
+message(STATUS "found ${Torch_VERSION} ${includes} ${fcp_torch_libraries}")
 message(STATUS "complaint ${complaint}")
+"""
+VERSION_HEADER = "torch/csrc/api/include/torch/version.h"
+STALE = """//The directory containing a CMake configuration file for Torch.
+Torch_DIR:PATH=@FOLDER@/system/share/cmake/Torch
+//Path to a library.
+c10_LIBRARY:FILEPATH=@FOLDER@/system/lib/libc10.so
 """
 
 
 class Torches(networks.Case):
-    """A torch of the system, and one of the interpreter: files of CMake as libtorch has them, with
-    empty libraries."""
+    """A torch of the system, and one of the interpreter: empty files in their places."""
 
     def setUp(self):
         super().setUp()
-        for torch, version in (("system", "1.13.0"), ("env", "2.11.0")):
+        for torch, version in (("system", (1, 13, 0)), ("env", (2, 11, 4))):
+            numbers = zip(("MAJOR", "MINOR", "PATCH"), version)
+            lines = [f"#define TORCH_VERSION_{part} {number}\n" for part, number in numbers]
             for name, text in (
-                ("share/cmake/Torch/TorchConfig.cmake", TORCH_CONFIG),
-                ("share/cmake/Torch/TorchConfigVersion.cmake",
-                 f'set(PACKAGE_VERSION "{version}")\nset(PACKAGE_VERSION_COMPATIBLE TRUE)\n'),
-                ("share/cmake/Caffe2/Caffe2Config.cmake", CAFFE2_CONFIG),
                 ("include/ATen/ATen.h", ""),
+                (f"include/{VERSION_HEADER}", "".join(lines)),
                 ("lib/libtorch.so", ""),
-                ("lib/libc10.so", ""),
-            ):  # fmt: skip
+                ("lib/libtorch_cpu.so", ""),
+                ("lib/libc10.so", "_ZN3c105ErrorC1ENSt7__cxx1112basic_stringE\n"),
+                ("share/cmake/Torch/TorchConfig.cmake", "message(FATAL_ERROR asked)"),
+            ):
                 path = pathlib.Path(self.folder, torch, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
@@ -122,81 +107,107 @@ class Torches(networks.Case):
         path.chmod(0o755)
         return f"-DFCP_PYTHON={path}"
 
-    def configure(self, *options, fresh=True):
+    def configure(self, *options, python="AUTO", fresh=True):
         if fresh:
             shutil.rmtree(self.path("build"), ignore_errors=True)
         done = subprocess.run(
-            [os.environ.get("FCP_CMAKE", "cmake"), "-S", "project", "-B", "build", "-DPLAIN=OFF",
-             *options],
+            [os.environ.get("FCP_CMAKE", "cmake"), "-S", "project", "-B", "build",
+             f"-DFCP_BUILD_PYTHON={python}", *options],
             cwd=self.folder, capture_output=True, text=True, timeout=200,
         )  # fmt: skip
         if done.returncode != 0:
             return None, " ".join(done.stderr.split())
-        found = re.search("^-- found (.*)$", done.stdout, re.MULTILINE)[1].split()
+        found = re.search("^-- found (.*)$", done.stdout, re.MULTILINE)[1].replace(";", " ").split()
         return found, re.search("^-- complaint(.*)$", done.stdout, re.MULTILINE)[1].strip()
 
     def parts(self, torch):
-        places = ["include", "lib/libtorch.so", "lib/libc10.so", "lib/libtorch.so"]
-        return [self.path(f"{torch}/{place}") for place in places]
+        version = {"system": "1.13.0", "env": "2.11.4"}[torch]
+        places = ["include", "lib/libtorch.so", "lib/libtorch_cpu.so", "lib/libc10.so"]
+        return [version] + [self.path(f"{torch}/{place}") for place in places]
 
     def test_all_of_one_torch(self):
-        env = self.path("env")
-        # What the files of libtorch find by themselves are headers of one and a library of the
-        # other.
-        prefix = f"-DCMAKE_PREFIX_PATH={env}/share/cmake"
-        found, _ = self.configure("-DPLAIN=ON", prefix, self.python(env, "2.11.0"))
-        self.assertEqual(found[0], self.path("env/include"))
-        self.assertEqual(found[2], self.path("system/lib/libc10.so"))
-        for option, of_python, fresh in (
-            (prefix, (env, "2.11.0"), False),  # what it remembers does not count
-            ("-DMORE=", (env, "2.11.0"), True),
-            (f"-DTorch_DIR={env}/share/cmake/Torch", (), True),
+        env, system = self.path("env"), self.path("system")
+        of_env = self.python(env, "2.11.4+cu130")
+        of_system = f"-DTorch_DIR={system}/share/cmake/Torch"
+        for options, python in (
+            ([], "AUTO"),
+            ([], "ON"),
+            ([of_system], "ON"),  # the module needs the interpreter's
+            ([f"-DCMAKE_PREFIX_PATH={env}/share/cmake"], "AUTO"),
+            ([f"-DTorch_DIR={env}/share/cmake/Torch"], "AUTO"),
         ):
-            found, _ = self.configure(option, self.python(*of_python), fresh=fresh)
-            self.assertEqual([os.path.realpath(part) for part in found], self.parts("env"))
+            found, complaint = self.configure(of_env, *options, python=python)
+            self.assertEqual((found, complaint), (self.parts("env"), ""), options)
         found, complaint = self.configure(self.python())
-        self.assertEqual([os.path.realpath(part) for part in found], self.parts("system"))
+        self.assertEqual(found, self.parts("system"))
         self.assertIn("has no torch; install the one that fcp is to run on first", complaint)
+
+    def test_a_build_folder_follows_the_torch(self):
+        """What an earlier configuration found does not count, nor what earlier versions kept."""
+        env, system = self.path("env"), self.path("system")
+        self.configure(self.python(system, "1.13.0a0"))
+        cache = pathlib.Path(self.path("build/CMakeCache.txt"))
+        stale = STALE.replace("@FOLDER@", self.folder)
+        cache.write_text(cache.read_text(encoding="utf-8") + stale, encoding="utf-8")
+        found, complaint = self.configure(self.python(env, "2.11.4"), fresh=False)
+        self.assertEqual((found, complaint), (self.parts("env"), ""))
+        found, complaint = self.configure(self.python(system, "1.13.0a0"), fresh=False)
+        self.assertEqual((found, complaint), (self.parts("system"), ""))
 
     def test_a_module_for_another_torch_is_refused(self):
         env, system = self.path("env"), self.path("system")
-        self.assertEqual(self.configure(self.python(env, "2.11.0"))[1], "")
-        self.assertEqual(self.configure(self.python(system, "1.13.0a0"))[1], "")
         of_system = f"-DTorch_DIR={system}/share/cmake/Torch"
-        _, complaint = self.configure(of_system, self.python(env, "2.11.0"))
-        self.assertRegex(complaint, "runs torch 2.11.0 in .*/env, but libtorch 1.13.0 of .*/system")
+        _, complaint = self.configure(of_system, self.python(env, "2.11.4"))
+        self.assertRegex(complaint, "runs torch 2.11.4 in .*/env, but libtorch 1.13.0 in .*/system")
         # Of the same version, but another library.
         _, complaint = self.configure(of_system, self.python(env, "1.13.1"))
-        self.assertRegex(complaint, "runs torch 1.13.1 in .*/env, but libtorch 1.13.0 of .*/system")
+        self.assertRegex(complaint, "runs torch 1.13.1 in .*/env, but libtorch 1.13.0 in .*/system")
+        # One whose package was left without its headers.
+        shutil.rmtree(self.path("env/include"))
+        _, complaint = self.configure(self.python(env, "2.11.4"), python="ON")
+        self.assertRegex(complaint, "runs torch 2.11.4 in .*/env, but libtorch 1.13.0 in .*/system")
 
-    def test_files_of_two_torches_are_refused(self):
-        config = pathlib.Path(self.path("env/share/cmake/Torch/TorchConfig.cmake"))
-        other = f"set(TORCH_LIBRARIES {self.path('system')}/lib/libc10.so)\n"
-        config.write_text(TORCH_CONFIG + other, encoding="utf-8")
-        _, error = self.configure(self.python(self.path("env"), "2.11.0"))
-        self.assertRegex(error, "names the library .*/system/lib/libc10.so, which is not of the")
+    def test_half_a_torch_is_refused(self):
+        of_env = self.python(self.path("env"), "2.11.4")
+        os.remove(self.path("env/lib/libtorch_cpu.so"))
+        _, error = self.configure(of_env)
+        self.assertRegex(error, "/env has the headers of libtorch, but not libtorch_cpu.so and libc10")
+        pathlib.Path(self.path("env/lib/libtorch_cpu.so")).touch()
+        pathlib.Path(self.path("env/lib/libc10.so")).write_text("_ZN3c105ErrorC1ESs\n")
+        _, error = self.configure(of_env)
+        self.assertIn("torch 2.11.4 in", error)
+        self.assertIn("has the C++ ABI from before C++11", error)
+        for torch in ("env", "system"):
+            shutil.rmtree(self.path(torch))
+        _, error = self.configure(self.python())
+        self.assertIn("no libtorch is found; install libtorch-dev, or pip install torch", error)
 
     def test_import_on_another_torch(self):
         os.mkdir(self.path("torch"))
         os.mkdir(self.path("fcp"))
         package = pathlib.Path(fcp.__file__).parent
-        for name in ("__init__.py", "_build.py"):
+        for name in ("__init__.py", "_build.py", "_frames.py"):
             text = (package / name).read_text(encoding="utf-8")
             pathlib.Path(self.path(f"fcp/{name}")).write_text(text, encoding="utf-8")
         for version, abi, complaint in (
-            ("9.9.0", _build.cxx11_abi, r"fcp was built for torch .*, this is torch 9\.9\.0: "),
-            (_build.torch_version, not _build.cxx11_abi, "with another C\\+\\+ ABI than the one in"),
+            ("9.9.0", True, r"fcp was built for torch .*, this is torch 9\.9\.0: "),
+            (_build.torch_version, False, "with another C\\+\\+ ABI than the one in"),
+            (None, True, "fcp needs torch .*, and there is none: pip install 'torch=="),
         ):
-            pathlib.Path(self.path("torch/__init__.py")).write_text(
-                f"__version__ = '{version}'\ndef compiled_with_cxx11_abi():\n    return {abi}\n",
+            torch = pathlib.Path(self.path("torch/__init__.py"))
+            torch.write_text(
+                f"__version__ = '{version}'\ndef compiled_with_cxx11_abi():\n    return {abi}\n"
+                if version else "raise ModuleNotFoundError('none', name='torch')\n",
                 encoding="utf-8",
-            )
-            done = subprocess.run(
-                [sys.executable, "-B", "-c", "import fcp"], cwd=self.folder, timeout=200,
-                env={**os.environ, "PYTHONPATH": self.folder}, capture_output=True, text=True,
             )  # fmt: skip
-            self.assertEqual(done.returncode, 1)
-            self.assertRegex(done.stderr.splitlines()[-1], "^ImportError: .*" + complaint)
+            for use in ("fcp.load", "from fcp import wrap", "from fcp import _frames"):
+                done = subprocess.run(
+                    [sys.executable, "-B", "-c", f"import fcp\n{use}"], cwd=self.folder,
+                    env={**os.environ, "PYTHONPATH": self.folder}, capture_output=True, text=True,
+                    timeout=200,
+                )  # fmt: skip
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr.splitlines()[-1], "^ImportError: .*" + complaint)
 
 
 if __name__ == "__main__":

@@ -35,8 +35,8 @@ Range intercepts(const Curve& curve, const Piece& piece, const torch::Tensor& a,
     lower = torch::where(piece.inside[i], torch::minimum(lower, value), lower);
     upper = torch::where(piece.inside[i], torch::maximum(upper, value), upper);
   }
-  for (size_t i = 0; i < curve.bends.size(); ++i) {
-    if (curve.bends[i] == 0) continue;
+  for (size_t i = 0; i < curve.curvature.size(); ++i) {
+    if (curve.curvature[i] == 0) continue;
     const double from = i == 0 ? -kInfinity : curve.knots[i - 1];
     const double to = i == curve.knots.size() ? kInfinity : curve.knots[i];
     torch::Tensor low = piece.l.clamp(from, to), high = piece.u.clamp(from, to);
@@ -44,7 +44,7 @@ Range intercepts(const Curve& curve, const Piece& piece, const torch::Tensor& a,
     for (int step = 0; step < bisections; ++step) {
       const torch::Tensor middle = (low + high) / 2;
       const torch::Tensor slope = curve.slope(middle);
-      const torch::Tensor right = curve.bends[i] > 0 ? slope < a : slope > a;
+      const torch::Tensor right = curve.curvature[i] > 0 ? slope < a : slope > a;
       low = torch::where(right, middle, low);
       high = torch::where(right, high, middle);
     }
@@ -52,7 +52,7 @@ Range intercepts(const Curve& curve, const Piece& piece, const torch::Tensor& a,
     const torch::Tensor middle = (low + high) / 2;
     const torch::Tensor value = curve.value(middle) - a * middle;
     const torch::Tensor missed = (curve.slope(middle) - a).abs() * (high - low);
-    if (curve.bends[i] > 0) {
+    if (curve.curvature[i] > 0) {
       lower = torch::where(present, torch::minimum(lower, value - missed), lower);
     } else {
       upper = torch::where(present, torch::maximum(upper, value + missed), upper);
@@ -67,7 +67,7 @@ torch::Tensor tangent_through(const Curve& curve, const Piece& piece, size_t reg
   const double from = region == 0 ? -kInfinity : curve.knots[region - 1];
   const double to = region == curve.knots.size() ? kInfinity : curve.knots[region];
   torch::Tensor low = piece.l.clamp(from, to), high = piece.u.clamp(from, to);
-  const double sign = (curve.bends[region] > 0) == from_l ? -1 : 1;
+  const double sign = (curve.curvature[region] > 0) == from_l ? -1 : 1;
   for (int step = 0; step < kTangentBisections; ++step) {
     const torch::Tensor middle = (low + high) / 2;
     const torch::Tensor miss =

@@ -28,7 +28,8 @@ Piece make_piece(const Curve& curve, const Range& range, bool ends_only = false)
 Range intercepts(const Curve& curve, const Piece& piece, const torch::Tensor& a, int bisections);
 
 // The slope of the tangent, at a point of the region between two knots, that goes through f at the
-// end l (or u). How far it misses rises or falls with the point, since the region bends one way.
+// end l (or u). How far it misses rises or falls with the point, since the region is convex or
+// concave.
 torch::Tensor tangent_through(const Curve& curve, const Piece& piece, size_t region, bool from_l);
 
 // Lines that support f from below, from the slope of its convex envelope at l to that at u; and

@@ -10,35 +10,35 @@ namespace {
 
 constexpr int kHalvings = 12, kFalsePositions = 3;
 
-// The part of the piece that lies in the region which bends to one side.
-struct BentPart {
+// The part of the piece that lies in the region of one curvature.
+struct CurvedPart {
   bool below = true;
   size_t region = 0;
   torch::Tensor low, high;
 };
 
-std::optional<BentPart> only_part(const Curve& curve, const Piece& piece, bool below) {
-  const std::vector<int>& bends = curve.bends;
-  const int bend = below ? 1 : -1;
-  if (bends.size() < 2 || std::count(bends.begin(), bends.end(), 0) > 0) return {};
-  if (std::count(bends.begin(), bends.end(), bend) != 1) return {};
-  const auto region =
-      static_cast<size_t>(std::find(bends.begin(), bends.end(), bend) - bends.begin());
+std::optional<CurvedPart> only_part(const Curve& curve, const Piece& piece, bool below) {
+  const std::vector<int>& curvature = curve.curvature;
+  const int wanted_sign = below ? 1 : -1;
+  if (curvature.size() < 2 || std::count(curvature.begin(), curvature.end(), 0) > 0) return {};
+  if (std::count(curvature.begin(), curvature.end(), wanted_sign) != 1) return {};
+  const auto region = static_cast<size_t>(
+      std::find(curvature.begin(), curvature.end(), wanted_sign) - curvature.begin());
   const double from = region == 0 ? -kInfinity : curve.knots[region - 1];
   const double to = region == curve.knots.size() ? kInfinity : curve.knots[region];
-  return BentPart{below, region, piece.l.clamp(from, to), piece.u.clamp(from, to)};
+  return CurvedPart{below, region, piece.l.clamp(from, to), piece.u.clamp(from, to)};
 }
 
 // Which tangents to look for: those of a part that go through f at the end l, or u.
 struct TangentWanted {
-  const BentPart* part;
+  const CurvedPart* part;
   bool from_l;
 };
 
-std::vector<TangentWanted> wanted_tangents(const Curve& curve, const BentPart& part) {
+std::vector<TangentWanted> wanted_tangents(const Curve& curve, const CurvedPart& part) {
   std::vector<TangentWanted> wanted;
   if (part.region > 0) wanted.push_back({&part, true});
-  if (part.region + 1 < curve.bends.size()) wanted.push_back({&part, false});
+  if (part.region + 1 < curve.curvature.size()) wanted.push_back({&part, false});
   return wanted;
 }
 
@@ -90,7 +90,7 @@ struct Touches {
 };
 
 // `tangents` are the points of the tangents through the ends.
-Touches touches_to_try(const Curve& curve, const Piece& piece, const BentPart& part,
+Touches touches_to_try(const Curve& curve, const Piece& piece, const CurvedPart& part,
                        const torch::Tensor& tangents, torch::ScalarType type) {
   const torch::Tensor middle = (piece.l + piece.u) / 2;
   const torch::Tensor at_middle = torch::minimum(torch::maximum(middle, part.low), part.high);
@@ -98,7 +98,7 @@ Touches touches_to_try(const Curve& curve, const Piece& piece, const BentPart& p
   // The secant supports f where all of the part is on one side of the touching point.
   const torch::Tensor secant = (piece.at_u - piece.at_l) / (piece.u - piece.l);
   std::vector<torch::Tensor> points, secants;
-  if (part.region + 1 < curve.bends.size()) points.push_back(part.low);
+  if (part.region + 1 < curve.curvature.size()) points.push_back(part.low);
   if (part.region > 0) points.push_back(part.high);
   secants.assign(points.size(), secant);
   torch::Tensor slopes = torch::cat({curve.slope(touching), torch::stack(secants)});
@@ -107,7 +107,7 @@ Touches touches_to_try(const Curve& curve, const Piece& piece, const BentPart& p
           torch::cat({touching, torch::stack(points)})};
 }
 
-TouchingLine best_touching(const Curve& curve, const Piece& piece, const BentPart& part,
+TouchingLine best_touching(const Curve& curve, const Piece& piece, const CurvedPart& part,
                            const Touches& touches) {
   const auto& [a, t] = touches;
   const bool below = part.below;
@@ -134,8 +134,8 @@ TouchingLine best_touching(const Curve& curve, const Piece& piece, const BentPar
 }  // namespace
 
 TouchingLines touching_lines(const Curve& curve, const Piece& piece, torch::ScalarType type) {
-  const std::optional<BentPart> below = only_part(curve, piece, true);
-  const std::optional<BentPart> above = only_part(curve, piece, false);
+  const std::optional<CurvedPart> below = only_part(curve, piece, true);
+  const std::optional<CurvedPart> above = only_part(curve, piece, false);
   std::vector<TangentWanted> wanted;
   for (const auto* part : {&below, &above}) {
     if (!part->has_value()) continue;

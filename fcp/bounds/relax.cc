@@ -50,13 +50,14 @@ std::vector<torch::Tensor> slopes_to_try(const Curve& curve, const Piece& piece,
   const torch::Tensor secant = torch::where(width > 0, (piece.at_u - piece.at_l) / width, tangent);
   std::vector<torch::Tensor> slopes = {tangent, secant};
   if (!crossing) return slopes;
-  const size_t last = curve.bends.size() - 1;
+  const size_t last = curve.curvature.size() - 1;
   for (size_t region = 0; region <= last; ++region) {
-    if (curve.bends[region] == 0) continue;
+    if (curve.curvature[region] == 0) continue;
     if (region > 0) slopes.push_back(tangent_through(curve, piece, region, /*from_l=*/true));
     if (region < last) slopes.push_back(tangent_through(curve, piece, region, /*from_l=*/false));
   }
-  if (std::find(curve.bends.begin(), curve.bends.end(), 0) == curve.bends.end()) return slopes;
+  if (std::find(curve.curvature.begin(), curve.curvature.end(), 0) == curve.curvature.end())
+    return slopes;
   // Slopes may jump: lines along the straight parts, and from the ends to the knots.
   slopes.insert(slopes.begin(), {curve.slope(piece.l), curve.slope(piece.u)});
   for (size_t i = 0; i < curve.knots.size() && !curve.hinge; ++i) {
@@ -75,7 +76,8 @@ void replace_unknown(torch::Tensor& slope, torch::Tensor& bias, const torch::Ten
 }
 
 // The lines that are closest in the middle, of the slopes that are tried. A piece without a knot
-// inside bends one way: the tangent of its middle and its secant are best, and need no bisection.
+// inside is convex or concave: the tangent of its middle and its secant are best, and need no
+// bisection.
 Relaxation best_lines(const Curve& curve, const Piece& piece, torch::ScalarType type,
                       bool crossing) {
   const torch::Tensor middle = (piece.l + piece.u) / 2;
@@ -117,7 +119,7 @@ Relaxation crossing_lines(const Curve& curve, const Piece& piece, torch::ScalarT
 }
 
 // The secant on one side; on the other the line through 0 along that straight part which is closer
-// in the middle, or along any slope between the two where the hinge bends upwards.
+// in the middle, or along any slope between the two where the hinge is convex.
 Relaxation hinge_lines(const Curve& curve, const Piece& piece, torch::ScalarType type) {
   const torch::Tensor left = curve.slope(piece.l), right = curve.slope(piece.u);
   const torch::Tensor& crossing = piece.inside[0];

@@ -11,6 +11,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/calibrate/choose.h"
 #include "fcp/methods/method.h"
@@ -207,9 +208,8 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
   Graph folded = graph_for_score(network, score);
   fold_constants(folded);
   const std::vector<std::string> cuts = options.cuts.empty() ? feature_cuts(folded) : options.cuts;
-  const double infinity = std::numeric_limits<double>::infinity();
   Selection selection;
-  double best = infinity;
+  double best = kInfinity;
   SkippedCuts skipped;
   std::map<std::string, std::string> unaffordable;
   const std::vector<Halving> halves = {front_and_back(x.size(0))};
@@ -218,7 +218,7 @@ Selection select_cut(const Graph& network, const ScoreOptions& score, const torc
                   [&](const std::string& cut, const std::string& why) { unaffordable[cut] = why; });
   for (const std::string& tensor : cuts) {
     check_interrupted();
-    Candidate candidate{{.cut = tensor, .length = infinity}, score, infinity};
+    Candidate candidate{{.cut = tensor, .length = kInfinity}, score, kInfinity};
     widen(candidate.score, 0, 0);
     const auto skip = [&](const std::string& why) {
       candidate.skipped = why;

@@ -8,7 +8,7 @@
 //   cqr              low − r, high + r'
 //   nested           interval bound propagation at the fixed radius (export_ranges.h)
 //   feature_cqr      the same of two quantiles; a negative radius takes the inner ends
-//   linearized       μ ∓ r (‖∇g‖ + c s / 2), the gradient of the head (slopes.h)
+//   linearized       μ ∓ r (‖∇g‖ + c s / 2), the gradient of the head (gradients.h)
 //   spread           μ ∓ r σ(v)
 //   quantiles        μ + q ∓ r (distance of the quantiles) (quantile_nodes.h)
 //   density          the gaps that are taken, by a comparison of all pairs (quantile_nodes.h); no
@@ -30,7 +30,7 @@
 // difference of ε = 2^-17 (128 roundoffs) in what the runtime computes:
 //
 //   intervals        each end moves outwards by ε (|end| + |prediction|); linearized also by
-//                    the roundoff of its derivatives (slopes.h)
+//                    the roundoff of its derivatives (gradients.h)
 //   lac, aps, raps   logits that differ by d = ε max|z| change a probability by a factor of at most
 //                    exp(2d/T): p, or the sum of those after the label, is taken exp(3d/T) times
 //   feature_margin   every difference z_j − z_k is taken 2d smaller

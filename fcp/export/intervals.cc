@@ -6,10 +6,11 @@
 #include <optional>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/conformal/rank.h"
+#include "fcp/export/gradients.h"
 #include "fcp/export/precision.h"
 #include "fcp/export/quantile_nodes.h"
-#include "fcp/export/slopes.h"
 #include "fcp/methods/scores/cqr.h"
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/outputs.h"
@@ -100,7 +101,7 @@ class IntervalWriter {
   }
 
   void prepare(const LinearizedOptions& options, const Parts& parts) {
-    spread_ = write_slopes(builder_, *parts.own, low_, parts.feature, options.norm);
+    spread_ = write_gradients(builder_, *parts.own, low_, parts.feature, options.norm);
     const double floor = options.floor * options.slope / 2;
     if (floor > 0) spread_ = builder_.add("Add", {spread_, number(floor)});
   }
@@ -235,9 +236,8 @@ class IntervalWriter {
   // ±∞ in the shape of the prediction, whatever the prediction is.
   Ends everything() {
     const std::string always = builder_.constant(torch::ones({1}, torch::kBool));
-    const double infinity = std::numeric_limits<double>::infinity();
-    return {builder_.add("Where", {always, number(-infinity), center_.lower}),
-            builder_.add("Where", {always, number(infinity), center_.upper})};
+    return {builder_.add("Where", {always, number(-kInfinity), center_.lower}),
+            builder_.add("Where", {always, number(kInfinity), center_.upper})};
   }
 
   // center ∓ r, times the spread where there is one.
@@ -280,8 +280,7 @@ class IntervalWriter {
       ends = {builder_.add("Sub", {ends.lower, wider}), builder_.add("Add", {ends.upper, wider})};
     }
     // Weights near the end of single precision make ∞ − ∞ on the way, as in nested.cc.
-    const double infinity = std::numeric_limits<double>::infinity();
-    ends = {instead_of_nan(ends.lower, -infinity), instead_of_nan(ends.upper, infinity)};
+    ends = {instead_of_nan(ends.lower, -kInfinity), instead_of_nan(ends.upper, kInfinity)};
     return {builder_.add(shrinks ? "Max" : "Min", {ends.lower, center_.lower}),
             builder_.add(shrinks ? "Min" : "Max", {ends.upper, center_.upper})};
   }

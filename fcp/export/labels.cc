@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/export/precision.h"
 #include "fcp/methods/scores/feature_margin.h"
 #include "fcp/methods/scores/labels.h"
@@ -61,10 +62,9 @@ class LabelWriter {
   // Whether score ≤ r, as score < the next double, so that a NaN is not in.
   std::string members(const Level& level) {
     const torch::Tensor radii = radii_at(level);
-    const double infinity = std::numeric_limits<double>::infinity();
-    const torch::Tensor next = torch::nextafter(radii, torch::full_like(radii, infinity));
+    const torch::Tensor next = torch::nextafter(radii, torch::full_like(radii, kInfinity));
     std::string below = builder_.constant(next);
-    const torch::Tensor infinite = radii == infinity;
+    const torch::Tensor infinite = radii == kInfinity;
     std::string always = infinite.any().item<bool>() ? builder_.constant(infinite) : "";
     if (by_prediction()) {
       const std::string answer = builder_.reshape_rows(output_, {-1});

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/methods/scores/density.h"
 
 namespace fcp {
@@ -298,10 +299,9 @@ Ends write_grown_interval(GraphBuilder& builder, const QuantileGrid& grid,
   if (radius.rectifier.empty()) return ends;
   // Everything, where the rectified radius takes all pieces.
   const double most = grown_limit(grid.quantiles);
-  const double infinity = std::numeric_limits<double>::infinity();
   const std::string inside = math.two("Less", reached, math.of(most));
-  return {math.where(inside, ends.lower, math.of(-infinity)),
-          math.where(inside, ends.upper, math.of(infinity))};
+  return {math.where(inside, ends.lower, math.of(-kInfinity)),
+          math.where(inside, ends.upper, math.of(kInfinity))};
 }
 
 }  // namespace fcp

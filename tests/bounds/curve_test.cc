@@ -88,7 +88,8 @@ TEST(Curve, LinesAreTightInTheMiddle) {
     const torch::Tensor size = (highest - lowest).abs() + 1e-6;
     const torch::Tensor low_gap = (lowest - (lines.lower_slope * middle + lines.lower_bias)) / size;
     const torch::Tensor high_gap = (lines.upper_slope * middle + lines.upper_bias - highest) / size;
-    // Gelu bends twice, and the tangents we try do not include the one that touches it twice.
+    // Gelu changes curvature twice, and the tangents we try do not include the one that touches it
+    // twice.
     const double allowed = test.name.rfind("Gelu", 0) == 0 ? 0.35 : 0.02;
     EXPECT_LT(low_gap.max().item<double>(), allowed) << test.name;
     EXPECT_LT(high_gap.max().item<double>(), allowed) << test.name;

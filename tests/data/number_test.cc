@@ -8,12 +8,11 @@
 
 #include <gtest/gtest.h>
 
+#include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
 
 namespace fcp {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double parsed(const std::string& text) {
   double value = std::nan("");

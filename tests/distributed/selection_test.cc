@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/distributed/refinement.h"
 
@@ -20,8 +21,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 // Equal bits, so that -0.0 is not taken for 0.0.
 bool same_bits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
@@ -30,8 +29,8 @@ bool same_bits(double a, double b) {
 TEST(OrderedKey, KeepsTheOrderAndComesBack) {
   const double lowest = std::numeric_limits<double>::lowest();
   const double tiny = std::numeric_limits<double>::denorm_min();
-  const std::vector<double> ascending = {-kInf, lowest, -1.5, -1,      -tiny, 0.0,
-                                         tiny,  1e-3,   1.0,  -lowest, kInf};
+  const std::vector<double> ascending = {-kInfinity, lowest, -1.5, -1,      -tiny,    0.0,
+                                         tiny,       1e-3,   1.0,  -lowest, kInfinity};
   for (size_t i = 0; i < ascending.size(); ++i) {
     EXPECT_TRUE(same_bits(from_ordered_key(ordered_key(ascending[i])), ascending[i]));
     if (i > 0) {
@@ -118,15 +117,15 @@ TEST(Selection, QuantilesEqualTheSerialOnes) {
 TEST(Selection, NoScoresAtAllAreTooFew) {
   run_threads(3, [](Communicator& ranks) {
     const Level levels[] = {Level(0.1)};
-    EXPECT_THAT(distributed_quantiles(ranks, {}, levels), ElementsAre(kInf));
+    EXPECT_THAT(distributed_quantiles(ranks, {}, levels), ElementsAre(kInfinity));
   });
 }
 
 TEST(Selection, SerialCommunicatorNeedsNoThreads) {
   const auto ranks = make_serial_communicator();
-  const std::vector<double> scores = {3, -kInf, 2, 2};
+  const std::vector<double> scores = {3, -kInfinity, 2, 2};
   const uint64_t ks[] = {1, 2, 3, 4};
-  EXPECT_THAT(distributed_select(*ranks, scores, ks), ElementsAre(-kInf, 2, 2, 3));
+  EXPECT_THAT(distributed_select(*ranks, scores, ks), ElementsAre(-kInfinity, 2, 2, 3));
 }
 
 TEST(Selection, NamesRankAndRowOfANaN) {

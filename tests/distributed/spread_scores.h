@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
 
 namespace fcp {
@@ -15,7 +16,6 @@ struct SpreadScores {
 };
 
 inline double strange_score(Random& random) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (random.below(12)) {
     case 0:
       return kInfinity;

@@ -29,7 +29,7 @@ import references
 
 HERE = pathlib.Path(__file__).resolve().parent
 OLDEST, NEWEST = 7, 24  # onnx_reader.h
-REGISTRY = HERE.parents[1] / "fcp/nn/ops/registry.cc"
+OPERATORS = HERE.parents[1] / "fcp/nn/ops/operators.inc"
 TYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
 # Align the corners of 2.4 pixels where the output has 2; PyTorch and ONNX Runtime take the 2. And
 # answers written down with four digits, which ONNX Runtime is 5e-5 to 8e-5 from as well.
@@ -39,7 +39,7 @@ CONTESTED = {"test_resize_downsample_scales_linear_align_corners",
 
 
 def supported_ops():
-    return set(re.findall(r'\{"(\w+)",\s*make_', REGISTRY.read_text()))
+    return set(re.findall(r'^FCP_OPERATOR\("ai.onnx", "(\w+)"', OPERATORS.read_text(), re.M))
 
 
 def in_known_opset(model):

@@ -17,7 +17,6 @@
 
 namespace fcp::testing {
 
-inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // y = x + s(x) · noise, scores |y − x| / width(x): `scaled` knows s(x), the other one does not.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/interval.h"
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/labels.h"
@@ -36,11 +37,10 @@ struct CrossRow {
   }
 
   Interval at(double radius) const {
-    const double infinity = std::numeric_limits<double>::infinity();
     if (!valid()) return {std::nan(""), std::nan("")};
     const auto n = static_cast<double>(low.size());
-    if (!(radius >= 1)) return {infinity, -infinity};
-    if (radius >= n + 1) return {-infinity, infinity};
+    if (!(radius >= 1)) return {kInfinity, -kInfinity};
+    if (radius >= n + 1) return {-kInfinity, kInfinity};
     const auto k = static_cast<size_t>(radius);
     return {kth(low, low.size() + 1 - k), kth(high, k)};
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/monotone_cuda.h"
 #include "fcp/methods/scores/monotone_rows.h"
@@ -100,8 +101,7 @@ void GrownInterval::take(const Side& left, const Side& right) {
 }
 
 Interval GrownInterval::at(double radius) const {
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (radius < 0) return {infinity, -infinity};
+  if (radius < 0) return {kInfinity, -kInfinity};
   if (radius >= count_.back()) return {};
   const auto next =
       static_cast<size_t>(std::upper_bound(count_.begin(), count_.end(), radius) - count_.begin());

@@ -296,8 +296,7 @@ class FeatureMargin : public LabelScore {
                              const torch::Tensor& logits) const override {
     prepare(features);
     if (deep_) return deep_->label_scores(features, logits);
-    const double infinity = std::numeric_limits<double>::infinity();
-    return scores_of(logits, torch::full({features.size(0), 1}, infinity, torch::kDouble));
+    return scores_of(logits, torch::full({features.size(0), 1}, kInfinity, torch::kDouble));
   }
 
  private:

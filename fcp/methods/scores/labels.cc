@@ -10,6 +10,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/base/parallel.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/graph/output_kind.h"
@@ -119,9 +120,8 @@ std::vector<double> label_plain_scores(const torch::Tensor& scores, const torch:
                                        const torch::Tensor& logits) {
   const torch::Tensor unknown = (labels == -1).logical_or(logits.isnan().any(1));
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const double infinity = std::numeric_limits<double>::infinity();
   return plain_scores(scores.to(torch::kDouble)
-                          .masked_fill(labels == kForeignLabel, infinity)
+                          .masked_fill(labels == kForeignLabel, kInfinity)
                           .masked_fill(unknown, nan));
 }
 

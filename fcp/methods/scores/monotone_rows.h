@@ -18,6 +18,7 @@
 
 #include <torch/types.h>
 
+#include "fcp/base/infinity.h"
 #include "fcp/interval.h"
 #include "fcp/methods/scores/least_radius.h"
 #include "fcp/methods/scores/outputs.h"
@@ -57,9 +58,8 @@ std::vector<double> monotone_scores(const Rows& rows, const torch::Tensor& truth
 // Nothing at −∞ and everything at +∞, whatever the row says.
 template <typename Row>
 Interval monotone_interval(const Row& row, double radius) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (radius == infinity) return {};
-  if (radius == -infinity) return {infinity, -infinity};
+  if (radius == kInfinity) return {};
+  if (radius == -kInfinity) return {kInfinity, -kInfinity};
   const double nan = std::nan("");
   return row.valid() ? row.at(radius) : Interval{nan, nan};
 }

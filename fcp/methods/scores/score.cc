@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "fcp/base/infinity.h"
 #include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
@@ -45,12 +46,11 @@ torch::Tensor in_regions(const Regions& regions, const torch::Tensor& truth) {
 
 Regions regions_of_unions(const torch::Tensor& prediction,
                           const std::vector<std::vector<Interval>>& unions) {
-  const double infinity = std::numeric_limits<double>::infinity();
   size_t most = 1;
   for (const std::vector<Interval>& parts : unions) most = std::max(most, parts.size());
   Regions regions{prediction,
-                  torch::full_like(prediction, infinity),
-                  torch::full_like(prediction, -infinity),
+                  torch::full_like(prediction, kInfinity),
+                  torch::full_like(prediction, -kInfinity),
                   {},
                   {}};
   regions.parts = torch::empty(
@@ -59,8 +59,8 @@ Regions regions_of_unions(const torch::Tensor& prediction,
   for (size_t i = 0; i < unions.size(); ++i) {
     for (size_t j = 0; j < most; ++j) {
       const bool there = j < unions[i].size();
-      *part++ = there ? unions[i][j].lower : infinity;
-      *part++ = there ? unions[i][j].upper : -infinity;
+      *part++ = there ? unions[i][j].lower : kInfinity;
+      *part++ = there ? unions[i][j].upper : -kInfinity;
     }
     if (unions[i].empty()) continue;
     regions.lower.data_ptr<double>()[i] = unions[i].front().lower;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/monotone_cuda.h"
 #include "fcp/methods/scores/monotone_rows.h"
@@ -20,8 +21,7 @@ struct SpreadRow {
   bool valid() const { return !std::isnan(center) && !std::isnan(spread); }
 
   Interval at(double radius) const {
-    const double infinity = std::numeric_limits<double>::infinity();
-    if (radius < 0) return {infinity, -infinity};
+    if (radius < 0) return {kInfinity, -kInfinity};
     return {center - spread * radius, center + spread * radius};
   }
 

@@ -1,27 +1,14 @@
 #include "fcp/nn/graph/tensor_types.h"
 
 #include <optional>
-#include <set>
 
+#include "fcp/nn/ops/op_traits.h"
 #include "fcp/nn/ops/types.h"
 
 namespace fcp {
 namespace {
 
 using Types = std::map<std::string, torch::ScalarType>;
-
-bool gives_truth(const std::string& op) {
-  static const std::set<std::string> ops = {"And",   "Equal", "Greater", "GreaterOrEqual",
-                                            "IsInf", "IsNaN", "Less",    "LessOrEqual",
-                                            "Not",   "Or",    "Xor"};
-  return ops.contains(op);
-}
-
-bool gives_integers(const std::string& op, size_t output) {
-  static const std::set<std::string> ops = {"ArgMax",  "ArgMin", "NonMaxSuppression",
-                                            "NonZero", "Shape",  "Size"};
-  return ops.contains(op) || ((op == "TopK" || op == "MaxPool") && output == 1);
-}
 
 // The input whose type an operator's outputs have.
 size_t typed_input(const std::string& op) {
@@ -54,8 +41,9 @@ torch::ScalarType type_of_output(const Node& node, size_t output, const Types& t
   const bool plain = node.op == "MatMulIntegerToFloat" || node.op == "DynamicQuantizeMatMul" ||
                      (node.op == "QGemm" && node.inputs.size() < 8);
   if (plain) return torch::kFloat;
-  if (gives_truth(node.op)) return torch::kBool;
-  if (gives_integers(node.op, output)) return torch::kLong;
+  if (has_traits(node, kTruths)) return torch::kBool;
+  const bool places = output == 1 && (node.op == "TopK" || node.op == "MaxPool");
+  if (places || has_traits(node, kIndices)) return torch::kLong;
   for (const char* name : {"to", "dtype", "output_dtype"}) {
     const auto found = node.attributes.find(name);
     if (found == node.attributes.end()) continue;

@@ -64,7 +64,7 @@ OpPointer make_sigmoid(OpArguments& arguments) {
 // x · max(0, min(1, x/6 + 1/2)).
 OpPointer make_hard_swish(OpArguments& arguments) {
   const auto hardswish = own_activation([](const torch::Tensor& x) { return torch::hardswish(x); },
-                                        {Bend::kHardSwish});
+                                        {ActivationKind::kHardSwish});
   const auto slope = [](const torch::Tensor& x) {
     const torch::Tensor right = (x > 3).to(x.scalar_type());
     return torch::where(x.abs() < 3, (x * 2 + 3) / 6, right);
@@ -141,7 +141,8 @@ OpPointer make_gelu(OpArguments& arguments) {
     if (exact) return x * (torch::erf(x * 0.7071067811865476) + 1) / 2;
     return x * (torch::tanh((x + x * x * x * 0.044715) * 0.7978845608028654) + 1) / 2;
   };
-  const UnaryFunction gelu = exact ? own_activation(plain, {Bend::kGelu}) : UnaryFunction(plain);
+  const UnaryFunction gelu =
+      exact ? own_activation(plain, {ActivationKind::kGelu}) : UnaryFunction(plain);
   const double knot = exact ? 1.4142135623730951 : 1.4185040087908284;
   Curve curve = make_curve(gelu, exact ? gelu_slope : tanh_gelu_slope, {-1, 1, -1}, {-knot, knot});
   curve.turns = {exact ? -0.75179152469356446 : -0.75246142207101626};

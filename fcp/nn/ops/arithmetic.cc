@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/open_ends.h"
 #include "fcp/nn/ops/shared.h"
@@ -153,10 +154,9 @@ class DivOp : public FoldOp {
                            quotient(a.upper, b.lower), quotient(a.upper, b.upper)},
                           affine ? 0 : unit);
     if (affine) return {range};
-    const double infinity = std::numeric_limits<double>::infinity();
     const torch::Tensor zero = (b.lower <= 0).logical_and(b.upper >= 0);
-    return {{torch::where(zero, torch::full_like(range.lower, -infinity), range.lower),
-             torch::where(zero, torch::full_like(range.upper, infinity), range.upper)}};
+    return {{torch::where(zero, torch::full_like(range.lower, -kInfinity), range.lower),
+             torch::where(zero, torch::full_like(range.upper, kInfinity), range.upper)}};
   }
 
  protected:
@@ -274,7 +274,7 @@ class PowOp : public Op {
     };
     const int right = p == 0 || p == 1 ? 0 : p > 0 && p < 1 ? -1 : 1;
     curve.knots = {0};
-    curve.bends = {whole && !even ? -right : right, right};
+    curve.curvature = {whole && !even ? -right : right, right};
     if (p < 0) curve.pole = 0;
     return curve;
   }

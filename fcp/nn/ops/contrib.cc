@@ -55,6 +55,8 @@ OpPointer biased(OpArguments& arguments, size_t least,
   });
 }
 
+}  // namespace
+
 OpPointer make_bias_gelu(OpArguments& arguments) { return biased(arguments, 2, plain_gelu); }
 OpPointer make_fast_gelu(OpArguments& arguments) { return biased(arguments, 1, fast_gelu); }
 
@@ -94,6 +96,8 @@ OpPointer make_fused_matmul(OpArguments& arguments) {
     return {torch::matmul(a(inputs[0]), b(inputs[1])) * alpha};
   });
 }
+
+namespace {
 
 // A product or a convolution with an activation behind it.
 OpPointer with_activation(OpArguments& arguments, OpFactory layer, const char* attribute) {
@@ -136,6 +140,8 @@ OpPointer with_activation(OpArguments& arguments, OpFactory layer, const char* a
   });
 }
 
+}  // namespace
+
 OpPointer make_fused_gemm(OpArguments& arguments) {
   return with_activation(arguments, make_gemm, "activation");
 }
@@ -145,6 +151,8 @@ OpPointer make_fused_conv(OpArguments& arguments) {
   }
   return with_activation(arguments, make_conv, "activation");
 }
+
+namespace {
 
 // The sum of the given ones, normalised along the last axis: by mean and deviation (`centers`), or
 // by the root of the mean square.
@@ -180,6 +188,8 @@ OpPointer skip_norm(OpArguments& arguments, bool centers) {
     return {norm(sum, inputs[2], beta), torch::Tensor(), torch::Tensor(), sum};
   });
 }
+
+}  // namespace
 
 OpPointer make_skip_layer_norm(OpArguments& arguments) { return skip_norm(arguments, true); }
 OpPointer make_skip_rms_norm(OpArguments& arguments) { return skip_norm(arguments, false); }
@@ -299,42 +309,6 @@ OpPointer make_cdist(OpArguments& arguments) {
         (inputs[0].unsqueeze(1) - inputs[1].unsqueeze(0)).square().sum(-1);
     return {root ? squares.sqrt() : squares};
   });
-}
-
-}  // namespace
-
-const std::map<std::string, OpFactory>& contrib_ops() {
-  static const std::map<std::string, OpFactory> ops = {
-      {"Attention", make_contrib_attention},
-      {"BiasGelu", make_bias_gelu},
-      {"CDist", make_cdist},
-      {"DequantizeLinear", make_dequantize_linear},
-      {"DynamicQuantizeLSTM", make_dynamic_quantize_lstm},
-      {"DynamicQuantizeMatMul", make_dynamic_quantize_matmul},
-      {"EmbedLayerNormalization", make_embed_layer_norm},
-      {"FastGelu", make_fast_gelu},
-      {"FusedConv", make_fused_conv},
-      {"FusedGemm", make_fused_gemm},
-      {"FusedMatMul", make_fused_matmul},
-      {"Gelu", make_gelu},
-      {"MatMulNBits", make_matmul_nbits},
-      {"MatMulIntegerToFloat", make_matmul_integer_to_float},
-      {"MultiHeadAttention", make_multi_head_attention},
-      {"QGemm", make_qgemm},
-      {"QLinearAdd", make_qlinear_add},
-      {"QLinearConcat", make_qlinear_concat},
-      {"QLinearGlobalAveragePool", make_qlinear_global_average_pool},
-      {"QLinearLeakyRelu", make_qlinear_leaky_relu},
-      {"QLinearMul", make_qlinear_mul},
-      {"QLinearSigmoid", make_qlinear_sigmoid},
-      {"QLinearSoftmax", make_qlinear_softmax},
-      {"QuantizeLinear", make_quantize_linear},
-      {"QuickGelu", make_quick_gelu},
-      {"SimplifiedLayerNormalization", make_simplified_layer_norm},
-      {"SkipLayerNormalization", make_skip_layer_norm},
-      {"SkipSimplifiedLayerNormalization", make_skip_rms_norm},
-  };
-  return ops;
 }
 
 }  // namespace fcp

@@ -14,9 +14,9 @@
 #include "fcp/nn/kernels/cpu/channel_sums.h"
 #include "fcp/nn/kernels/cpu/channel_windows.h"
 #include "fcp/nn/kernels/cpu/dense_conv.h"
+#include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/kernels/cpu/line_rows.h"
 #include "fcp/nn/kernels/cpu/own_conv.h"
-#include "fcp/nn/kernels/cpu/slope_of.h"
 #include "fcp/nn/kernels/cuda/conv_back_cuda.h"
 #include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/convolution.h"
@@ -80,29 +80,42 @@ class Conv : public Convolution {
       if (!is_dense(x, w, plan)) return {by_libtorch(x, w, task.bias, task.window)};
       const torch::Tensor dense = dense_conv(numbers, w, task.bias, plan, weights_);
       const torch::Tensor own = channels_lie_last(x) ? dense : dense.contiguous();
-      return {wants_slope(x) ? with_conv_slope(x, w, own, plan) : own};
+      return {wants_gradient(x) ? with_conv_gradient(x, w, own, plan) : own};
     }
     const torch::Tensor own = pointwise ? pointwise_conv(numbers, w, task.bias)
                                         : depthwise_conv(numbers, w, task.bias, plan);
-    return {wants_slope(x) ? with_slope_of(by_libtorch(x, w, task.bias, task.window), own) : own};
+    return {wants_gradient(x) ? with_gradient_of(by_libtorch(x, w, task.bias, task.window), own)
+                              : own};
+  }
+
+  // By loops of our own: dense_conv.h, channel_windows.h, own_conv.h.
+  bool batch_free(const Tensors& inputs, const std::vector<bool>& constant) const override {
+    const torch::Tensor& w = inputs[1];
+    if (!w.defined() || w.dim() != 4 || w.scalar_type() != torch::kFloat) return false;
+    if (inputs.size() > 2 && !constant[2]) return false;
+    if (group_ == 1) return true;
+    const bool near = std::all_of(attributes_.dilations.begin(), attributes_.dilations.end(),
+                                  [](int64_t dilation) { return dilation == 1; });
+    return near && group_ == w.size(0) && w.size(1) == 1;
   }
 
   // Channels come out side by side.
-  torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const override {
+  torch::Tensor forward_with_epilogue(const Tensors& inputs,
+                                      const Epilogue& epilogue) const override {
     const torch::Tensor& x = inputs[0];
     const torch::Tensor& w = inputs[1];
     const Task task = task_of(inputs);
-    const torch::Tensor& added = finish.added;
+    const torch::Tensor& added = epilogue.added;
     const bool fits = !added.defined() || (added.sizes() == torch::IntArrayRef(task.shape) &&
                                            added.scalar_type() == torch::kFloat);
-    if (finish.bias.defined() || !fits || wants_slope(x)) return {};
+    if (epilogue.bias.defined() || !fits || wants_gradient(x)) return {};
     if (is_depthwise(x, w, task.plan) && !is_pointwise(x, w, task.plan)) {
       const std::shared_ptr<const ChannelWeights> filters = filters_.packed(w);
       if (!filters->finite) return {};
-      return depthwise_channels(x, w, task.bias, task.plan, *filters, finish);
+      return depthwise_channels(x, w, task.bias, task.plan, *filters, epilogue);
     }
     if (!is_dense(x, w, task.plan)) return {};
-    return dense_conv(x, w, task.bias, task.plan, weights_, finish);
+    return dense_conv(x, w, task.bias, task.plan, weights_, epilogue);
   }
 
   // The transposed convolution of the coefficients. A bounded output far behind sees but a few

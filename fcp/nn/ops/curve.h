@@ -1,4 +1,4 @@
-// A function of one number, as bounds see it: an activation with its slope, and where it bends.
+// A function of one number, as bounds see it: an activation with its derivative and curvature.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,8 @@ struct Curve {
   Function value;             // of numbers in double precision
   Function slope;             // at a knot either side's
   std::vector<double> knots;  // ascending: where the slope jumps or the bend changes
-  std::vector<int> bends;  // before, between and after the knots: 1 convex, -1 concave, 0 straight
+  std::vector<int>
+      curvature;  // before, between and after the knots: 1 convex, -1 concave, 0 straight
   std::vector<double> turns;   // where rising and falling change beside the knots
   std::optional<double> pole;  // a range that holds it has no bounds
   bool rising = false;         // never falls
@@ -35,7 +36,7 @@ struct Curve {
   double error_1 = 0;
 
   bool straight() const {
-    return std::all_of(bends.begin(), bends.end(), [](int bend) { return bend == 0; });
+    return std::all_of(curvature.begin(), curvature.end(), [](int sign) { return sign == 0; });
   }
 };
 

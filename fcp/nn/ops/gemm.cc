@@ -49,11 +49,19 @@ class Gemm : public Op {
     return {c.defined() ? product + (beta_ == 1 ? c : c * beta_) : product};
   }
 
-  torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const override {
+  torch::Tensor forward_with_epilogue(const Tensors& inputs,
+                                      const Epilogue& epilogue) const override {
     if (transpose_a_ || alpha_ != 1 || beta_ != 1 || inputs[0].dim() != 2) return {};
-    Finish whole = finish;
+    Epilogue whole = epilogue;
     if (inputs.size() > 2) whole.bias = inputs[2];
-    return finished_product(inputs[0], transpose_b_ ? inputs[1].t() : inputs[1], weights_, whole);
+    return product_with_epilogue(inputs[0], transpose_b_ ? inputs[1].t() : inputs[1], weights_,
+                                 whole);
+  }
+
+  bool batch_free(const Tensors& inputs, const std::vector<bool>& constant) const override {
+    const torch::Tensor& b = inputs[1];
+    return !transpose_a_ && b.defined() && b.is_floating_point() &&
+           (inputs.size() < 3 || constant[2]);
   }
 
   // Rows are kept apart when A varies and is not transposed.
@@ -159,8 +167,13 @@ class MatMul : public Op {
     return {stack_product(a, b)};
   }
 
-  torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const override {
-    return finished_product(inputs[0], inputs[1], weights_, finish);
+  bool batch_free(const Tensors& inputs, const std::vector<bool>& constant) const override {
+    return !constant[1] || inputs[1].is_floating_point();
+  }
+
+  torch::Tensor forward_with_epilogue(const Tensors& inputs,
+                                      const Epilogue& epilogue) const override {
+    return product_with_epilogue(inputs[0], inputs[1], weights_, epilogue);
   }
 
   BoundRule bound_rule(const std::vector<bool>& constant) const override {

@@ -90,7 +90,7 @@ class ClipOp : public Op {
     for (const double knot : {low, high}) {
       if (std::isfinite(knot)) curve.knots.push_back(knot);
     }
-    curve.bends.assign(curve.knots.size() + 1, 0);
+    curve.curvature.assign(curve.knots.size() + 1, 0);
     curve.value = [low, high](const torch::Tensor& x) { return x.clamp(low, high); };
     curve.slope = [low, high](const torch::Tensor& x) {
       return (x > low).logical_and(x < high).to(x.scalar_type());
@@ -151,9 +151,9 @@ OpPointer make_clip(OpArguments& arguments) { return std::make_unique<ClipOp>(ar
 OpPointer make_hard_sigmoid(OpArguments& arguments) {
   const double alpha = arguments.number("alpha", 0.2f);
   const double beta = arguments.number("beta", 0.5);
-  const auto value =
-      own_activation([=](const torch::Tensor& x) { return torch::clamp(x * alpha + beta, 0, 1); },
-                     {Bend::kHardSigmoid, static_cast<float>(alpha), static_cast<float>(beta)});
+  const auto value = own_activation(
+      [=](const torch::Tensor& x) { return torch::clamp(x * alpha + beta, 0, 1); },
+      {ActivationKind::kHardSigmoid, static_cast<float>(alpha), static_cast<float>(beta)});
   const auto slope = [=](const torch::Tensor& x) {
     const torch::Tensor y = x * alpha + beta;
     return (y > 0).logical_and(y < 1).to(x.scalar_type()) * alpha;

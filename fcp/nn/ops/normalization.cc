@@ -19,9 +19,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/kernels/cpu/channel_scale.h"
+#include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/kernels/cpu/row_functions.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
-#include "fcp/nn/kernels/cpu/slope_of.h"
 #include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/shared.h"
@@ -70,8 +70,8 @@ class BatchNormalization : public Op {
       if (!takes_own(x)) return {normalized(statistics[2], statistics[3])};
       const torch::Tensor own =
           scaled_channels(x, *lines_.lines(statistics, epsilon_)).view(inputs[0].sizes());
-      if (!wants_slope(x)) return {own};
-      return {with_slope_of(normalized(statistics[2], statistics[3]), own)};
+      if (!wants_gradient(x)) return {own};
+      return {with_gradient_of(normalized(statistics[2], statistics[3]), own)};
     }
     const torch::Tensor channels = x.transpose(0, 1).flatten(1);
     const torch::Tensor mean = channels.mean(1);
@@ -81,13 +81,14 @@ class BatchNormalization : public Op {
   }
 
   // X may come as several parts, whose channels are joined.
-  torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const override {
+  torch::Tensor forward_with_epilogue(const Tensors& inputs,
+                                      const Epilogue& epilogue) const override {
     const Tensors parts(inputs.begin(), inputs.end() - 4),
         statistics(inputs.end() - 4, inputs.end());
-    if (trains_ || finish.bias.defined() || finish.added.defined()) return {};
+    if (trains_ || epilogue.bias.defined() || epilogue.added.defined()) return {};
     int64_t channels = 0;
     for (const torch::Tensor& part : parts) {
-      if (part.dim() < 2 || !takes_own(part) || wants_slope(part)) return {};
+      if (part.dim() < 2 || !takes_own(part) || wants_gradient(part)) return {};
       channels += part.size(1);
     }
     const bool vectors = std::all_of(statistics.begin(), statistics.end(), [&](const auto& each) {
@@ -95,8 +96,14 @@ class BatchNormalization : public Op {
     });
     if (!vectors || (parts.size() > 1 && !join_side_by_side(parts))) return {};
     const std::shared_ptr<const ChannelLines> lines = lines_.lines(statistics, epsilon_);
-    return parts.size() > 1 ? joined_channels(parts, lines.get(), finish.activation)
-                            : scaled_channels(parts[0], *lines, finish.activation);
+    return parts.size() > 1 ? joined_channels(parts, lines.get(), epilogue.activation)
+                            : scaled_channels(parts[0], *lines, epilogue.activation);
+  }
+
+  bool batch_free(const Tensors& inputs, const std::vector<bool>&) const override {
+    return !trains_ && std::all_of(inputs.begin() + 1, inputs.end(), [](const torch::Tensor& each) {
+      return each.defined() && each.scalar_type() == torch::kFloat;
+    });
   }
 
   // A negative scale exchanges the ends.
@@ -200,10 +207,10 @@ class LayerNormalization : public NormalizingOp {
     NormedRows rows;
     if (has_row_functions(x)) rows = by_rows(x, normalized, scale, shift);
     if (wide) rows = by_sums(x, axis, scale, shift);
-    if (!rows.y.defined() || (wants_slope(x) && !wide)) {
+    if (!rows.y.defined() || (wants_gradient(x) && !wide)) {
       auto [y, mean, inverse] = torch::native_layer_norm(x, normalized, scale, shift, epsilon_);
       const bool both = rows.y.defined();
-      rows = {both ? with_slope_of(y, rows.y) : y, mean, inverse};
+      rows = {both ? with_gradient_of(y, rows.y) : y, mean, inverse};
     }
     if (!fused) {
       rows.y = rows.y * inputs[1];

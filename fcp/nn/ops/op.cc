@@ -6,6 +6,8 @@
 
 namespace fcp {
 
+bool Op::batch_free(const Tensors&, const std::vector<bool>&) const { return false; }
+
 BoundRule Op::bound_rule(const std::vector<bool>&) const { return BoundRule::kNone; }
 
 BoundSupport Op::bounds(const std::vector<bool>& constant) const {
@@ -27,7 +29,7 @@ std::vector<Range> Op::interval(const std::vector<Range>& inputs, double) const 
   return outputs;
 }
 
-torch::Tensor Op::forward_finished(const Tensors&, const Finish&) const { return {}; }
+torch::Tensor Op::forward_with_epilogue(const Tensors&, const Epilogue&) const { return {}; }
 double Op::roundings(const Tensors&) const { return 0; }
 torch::Tensor Op::magnitude(const Tensors&) const { return {}; }
 torch::Tensor Op::pull_back(const torch::Tensor&, const Tensors&) const { return {}; }

@@ -1,8 +1,8 @@
 // One operator of a network, ready to run. An Op is made once from its node (attributes read and
 // checked then) and is immutable afterwards, so any number of threads may run it.
 //
-// Adding an operator: write a factory in a file of fcp/nn/ops/, declare it in ops/factories.h,
-// and add a line to the table in ops/registry.cc. CONTRIBUTING.md walks through an example.
+// Adding an operator: write a class and its factory in a file of fcp/nn/ops/, and add a line to
+// ops/operators.inc. CONTRIBUTING.md walks through an example.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <torch/types.h>
 
 #include "fcp/nn/graph/graph.h"
-#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/epilogue.h"
 #include "fcp/nn/ops/curve.h"
 
 namespace fcp {
@@ -69,7 +69,13 @@ class Op {
 
   // forward() of the one output and what follows it, without gradients, at less cost than one after
   // the other and with the same bits; images come and go in any layout. Undefined: not possible.
-  virtual torch::Tensor forward_finished(const Tensors& inputs, const Finish& finish) const;
+  virtual torch::Tensor forward_with_epilogue(const Tensors& inputs,
+                                              const Epilogue& epilogue) const;
+
+  // Whether the bits of each row of the outputs are the same in batches of any size, where that
+  // depends on attributes or constants; kBatchFree (op_traits.h) says it of other operators. Inputs
+  // that vary are undefined in `inputs`; those that are absent are constant.
+  virtual bool batch_free(const Tensors& inputs, const std::vector<bool>& constant) const;
 
   // Whether gradients flow from the outputs back to the first input.
   virtual bool differentiable() const { return true; }
@@ -130,7 +136,7 @@ class Op {
 };
 
 // What a factory reads: the node, the operator set its meaning comes from, and typed access to its
-// attributes. A wrong type is an error that names node and attribute; so is, in finish(), an
+// attributes. A wrong type is an error that names node and attribute; so is, in epilogue(), an
 // attribute that nobody asked for, because ignoring it would change the network's meaning.
 class OpArguments {
  public:

@@ -18,9 +18,9 @@
 #include "fcp/base/error.h"
 #include "fcp/nn/kernels/cpu/channel_sums.h"
 #include "fcp/nn/kernels/cpu/channel_windows.h"
+#include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/kernels/cpu/own_conv.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
-#include "fcp/nn/kernels/cpu/slope_of.h"
 #include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/index.h"
@@ -155,6 +155,11 @@ class MaxPool : public Pool {
     return outputs;
   }
 
+  // Indices count through all rows.
+  bool batch_free(const Tensors&, const std::vector<bool>&) const override {
+    return !wants_indices_;
+  }
+
   BoundRule bound_rule(const std::vector<bool>&) const override {
     return wants_indices_ ? BoundRule::kNone : BoundRule::kLargest;
   }
@@ -217,7 +222,7 @@ class MaxPool : public Pool {
                      const std::vector<int64_t>& positions) const override {
     const ConvPlan plan = {window.strides, window.dilations, window.begins,
                            window.ends,    positions,        1};
-    if (!wants_slope(x) && has_planes(x, plan)) {
+    if (!wants_gradient(x) && has_planes(x, plan)) {
       return channels_lie_last(x) ? largest_in_channel_windows(x, window.kernel, plan)
                                   : largest_in_windows(x, window.kernel, plan);
     }
@@ -300,6 +305,14 @@ class AveragePool : public Pool {
       : Pool(arguments, arguments.opset() >= 19),
         count_padding_(arguments.integer("count_include_pad", 0) != 0) {}
 
+  // The mean of windows without padding, by loops of our own.
+  bool batch_free(const Tensors&, const std::vector<bool>&) const override {
+    const bool flat = attributes_.kernel.size() == 2 && attributes_.auto_pad == AutoPad::kNotSet;
+    const bool padded = std::any_of(attributes_.pads.begin(), attributes_.pads.end(),
+                                    [](int64_t pad) { return pad != 0; });
+    return flat && !padded && !ceil_ && attributes_.dilations.empty();
+  }
+
   BoundRule bound_rule(const std::vector<bool>&) const override { return BoundRule::kAffine; }
   double roundings(const Tensors&) const override { return taps() + 4; }
 
@@ -310,7 +323,7 @@ class AveragePool : public Pool {
                            window.ends,    positions,        x.size(1)};
     if (has_planes(x, plan) && all_inside(x, window, positions)) {
       const torch::Tensor own = mean_of_windows(x.detach(), window, plan);
-      return wants_slope(x) ? with_slope_of(run(x, window), own) : own;
+      return wants_gradient(x) ? with_gradient_of(run(x, window), own) : own;
     }
     if (libtorch_pads(window) && !is_dilated(window)) return run(x, window);
     torch::Tensor sum = pad_to_fit(x, window, positions, 0);
@@ -398,7 +411,7 @@ class GlobalPool : public Op {
     const int64_t places = x.numel() / std::max<int64_t>(1, x.size(0) * x.size(1));
     const torch::Tensor own =
         sum_along(x.detach(), axes, /*keep_axes=*/true) / static_cast<double>(places);
-    return {wants_slope(x) ? with_slope_of(x.mean(axes, /*keepdim=*/true), own) : own};
+    return {wants_gradient(x) ? with_gradient_of(x.mean(axes, /*keepdim=*/true), own) : own};
   }
 
   BoundRule bound_rule(const std::vector<bool>&) const override {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
-#include "fcp/nn/kernels/cpu/slope_of.h"
 #include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {
@@ -53,32 +53,34 @@ std::unique_ptr<Op> alike_unary_op(OpArguments& arguments, UnaryFunction functio
       std::move(curve));
 }
 
-UnaryFunction own_activation(UnaryFunction function, const Bending& activation) {
+UnaryFunction own_activation(UnaryFunction function, const FusedActivation& activation) {
   return [function = std::move(function), activation](const torch::Tensor& x) {
     if (!x.is_cpu() || x.scalar_type() != torch::kFloat) return each_alike(function, x);
     const torch::Tensor own = activated(x, activation);
-    return wants_slope(x) ? with_slope_of(function(x), own) : own;
+    return wants_gradient(x) ? with_gradient_of(function(x), own) : own;
   };
 }
 
-Curve make_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> bends,
+Curve make_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> curvature,
                  std::vector<double> knots) {
   Curve curve;
   const auto alike = [](UnaryFunction f) -> UnaryFunction {
     return [f = std::move(f)](const torch::Tensor& x) { return each_alike(f, x); };
   };
   // Straight pieces take exact arithmetic alone.
-  const bool bent = std::any_of(bends.begin(), bends.end(), [](int bend) { return bend != 0; });
-  curve.value = bent ? alike(std::move(value)) : std::move(value);
-  curve.slope = bent ? alike(std::move(slope)) : std::move(slope);
-  curve.bends = std::move(bends);
+  const bool curved =
+      std::any_of(curvature.begin(), curvature.end(), [](int sign) { return sign != 0; });
+  curve.value = curved ? alike(std::move(value)) : std::move(value);
+  curve.slope = curved ? alike(std::move(slope)) : std::move(slope);
+  curve.curvature = std::move(curvature);
   curve.knots = std::move(knots);
   return curve;
 }
 
-Curve make_rising_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> bends,
+Curve make_rising_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> curvature,
                         std::vector<double> knots) {
-  Curve curve = make_curve(std::move(value), std::move(slope), std::move(bends), std::move(knots));
+  Curve curve =
+      make_curve(std::move(value), std::move(slope), std::move(curvature), std::move(knots));
   curve.rising = true;
   return curve;
 }

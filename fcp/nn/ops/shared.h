@@ -26,14 +26,15 @@ std::unique_ptr<Op> floating_unary_op(OpArguments& arguments, UnaryFunction func
 // The same of a function that treats every number alike by itself, and needs no each_alike.
 std::unique_ptr<Op> alike_unary_op(OpArguments& arguments, UnaryFunction function, Curve curve);
 
-// An activation of finish.h: its loops for float32 numbers on the CPU, `function` for others and
+// An activation of epilogue.h: its loops for float32 numbers on the CPU, `function` for others and
 // for gradients. Needs no each_alike.
-UnaryFunction own_activation(UnaryFunction function, const Bending& activation);
+UnaryFunction own_activation(UnaryFunction function, const FusedActivation& activation);
 
-// A curve whose value is the operator's own function. `bends` has one more element than `knots`.
-Curve make_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> bends,
+// A curve whose value is the operator's own function. `curvature` has one more element than
+// `knots`.
+Curve make_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> curvature,
                  std::vector<double> knots = {});
-Curve make_rising_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> bends,
+Curve make_rising_curve(UnaryFunction value, UnaryFunction slope, std::vector<int> curvature,
                         std::vector<double> knots = {});
 
 // The shape two shapes broadcast to: aligned at the last dimension, equal or 1 in each.

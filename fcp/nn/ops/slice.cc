@@ -7,7 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/kernels/cpu/channel_scale.h"
-#include "fcp/nn/kernels/cpu/slope_of.h"
+#include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/shared.h"
 #include "fcp/nn/runtime/device_waits.h"
@@ -46,7 +46,7 @@ class ConcatOp : public PartsOp {
     }
     Tensors parts;  // on one device: numbers computed from a shape live on the CPU
     for (const torch::Tensor& input : inputs) parts.push_back(placed_on(input, device));
-    const bool slopes = std::any_of(parts.begin(), parts.end(), wants_slope);
+    const bool slopes = std::any_of(parts.begin(), parts.end(), wants_gradient);
     if (axis == 1 && !slopes && join_side_by_side(parts)) return {joined_channels(parts, nullptr)};
     return {torch::cat(parts, axis)};
   }

@@ -1,7 +1,6 @@
 #include "fcp/nn/runtime/batch_free.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,124 +9,30 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
+#include "fcp/nn/ops/op_traits.h"
 #include "fcp/nn/runtime/parallel_alone.h"
 #include "fcp/nn/runtime/single_thread.h"
 
 namespace fcp {
 namespace {
 
-const std::set<std::string>& batch_free_ops() {
-  static const std::set<std::string> ops = {
-      // Functions of one number.
-      "Abs", "Ceil", "Celu", "Clip", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid",
-      "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "PRelu",
-      "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Softplus", "Softsign",
-      "Sqrt", "Swish", "Tanh", "ThresholdedRelu",
-      // Exact arithmetic and comparisons.
-      "Add", "And", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Div",
-      "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mul", "Or", "Sub",
-      "Sum", "Where", "Xor",
-      // Moves and choices.
-      "Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Expand",
-      "EyeLike", "Flatten", "Gather", "GatherElements", "GatherND", "GlobalMaxPool", "MaxPool",
-      "OneHot", "Pad", "Range", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Size", "Slice",
-      "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze",
-      // Sums of each row in a fixed order.
-      "GlobalAveragePool", "LayerNormalization", "LogSoftmax", "ReduceMean", "ReduceSum",
-      "Softmax"};
-  return ops;
-}
-
-const std::set<std::string>& batch_free_ml_ops() {
-  static const std::set<std::string> ops = {"ArrayFeatureExtractor",
-                                            "Binarizer",
-                                            "FeatureVectorizer",
-                                            "Imputer",
-                                            "LabelEncoder",
-                                            "OneHotEncoder",
-                                            "Scaler",
-                                            "TreeEnsemble",
-                                            "TreeEnsembleClassifier",
-                                            "TreeEnsembleRegressor"};
-  return ops;
-}
-
 bool is_constant_slot(const Tensors& constants, int slot) {
   return slot < 0 || constants[static_cast<size_t>(slot)].defined();
-}
-
-// A product of matrices that is not left to libtorch: of stacks of them (stack_product.h), or with
-// a constant matrix or vector on the right.
-bool multiplies_rows(const Step& step, const Tensors& constants) {
-  if (step.inputs.size() < 2 || step.inputs[0] < 0 || step.inputs[1] < 0) return false;
-  const torch::Tensor& weight = constants[static_cast<size_t>(step.inputs[1])];
-  if (step.node.op == "MatMul") return !weight.defined() || weight.is_floating_point();
-  if (!weight.defined() || weight.dim() > 2 || !weight.is_floating_point()) return false;
-  const auto transposed = step.node.attributes.find("transA");
-  const bool rows =
-      transposed == step.node.attributes.end() || std::get<int64_t>(transposed->second) == 0;
-  return rows && (step.inputs.size() < 3 || is_constant_slot(constants, step.inputs[2]));
-}
-
-// A convolution by loops of our own: dense_conv.h, channel_windows.h, own_conv.h.
-bool convolves_rows(const Step& step, const Tensors& constants) {
-  if (step.inputs.size() < 2 || step.inputs[1] < 0) return false;
-  const torch::Tensor& weight = constants[static_cast<size_t>(step.inputs[1])];
-  if (!weight.defined() || weight.dim() != 4 || weight.scalar_type() != torch::kFloat) return false;
-  if (step.inputs.size() > 2 && !is_constant_slot(constants, step.inputs[2])) return false;
-  const auto& attributes = step.node.attributes;
-  const auto group = attributes.find("group"), dilations = attributes.find("dilations");
-  const int64_t groups = group == attributes.end() ? 1 : std::get<int64_t>(group->second);
-  if (groups == 1) return true;
-  const bool near = dilations == attributes.end() ||
-                    std::get<std::vector<int64_t>>(dilations->second) == std::vector<int64_t>{1, 1};
-  return near && groups == weight.size(0) && weight.size(1) == 1;
-}
-
-// Normalisation by constant statistics in single precision (channel_scale.h).
-bool scales_rows(const Step& step, const Tensors& constants) {
-  const auto trains = step.node.attributes.find("training_mode");
-  if (trains != step.node.attributes.end() && std::get<int64_t>(trains->second) != 0) return false;
-  return std::all_of(step.inputs.begin() + 1, step.inputs.end(), [&](int slot) {
-    const torch::Tensor& value = constants[static_cast<size_t>(slot)];
-    return value.defined() && value.scalar_type() == torch::kFloat;
-  });
-}
-
-// The mean of windows without padding, by loops of our own (channel_windows.h, own_conv.h).
-bool averages_rows(const Step& step) {
-  const auto& attributes = step.node.attributes;
-  const auto kernel = attributes.find("kernel_shape"), pads = attributes.find("pads");
-  if (kernel == attributes.end() || attributes.contains("auto_pad")) return false;
-  if (attributes.contains("ceil_mode") && std::get<int64_t>(attributes.at("ceil_mode")) != 0) {
-    return false;
-  }
-  if (attributes.contains("dilations")) return false;
-  const bool flat = std::get<std::vector<int64_t>>(kernel->second).size() == 2;
-  const bool unpadded = pads == attributes.end() ||
-                        std::get<std::vector<int64_t>>(pads->second) == std::vector<int64_t>(4, 0);
-  return flat && unpadded;
 }
 
 }  // namespace
 
 bool is_batch_free(const Network& network) {
-  const std::vector<Step>& steps = network.steps();
   const Tensors& constants = network.constants();
-  return std::all_of(steps.begin(), steps.end(), [&](const Step& step) {
-    const Node& node = step.node;
-    const bool constant = std::all_of(step.inputs.begin(), step.inputs.end(),
-                                      [&](int slot) { return is_constant_slot(constants, slot); });
-    if (constant) return true;
-    if (node.domain == "ai.onnx.ml") return batch_free_ml_ops().contains(node.op);
-    if (!node.domain.empty() && node.domain != "ai.onnx") return false;
-    if (node.op == "Gemm" || node.op == "MatMul") return multiplies_rows(step, constants);
-    if (node.op == "Conv") return convolves_rows(step, constants);
-    if (node.op == "BatchNormalization") return scales_rows(step, constants);
-    if (node.op == "AveragePool") return averages_rows(step);
-    // Its indices count through all rows.
-    if (node.op == "MaxPool" && step.outputs.size() > 1 && step.outputs[1] >= 0) return false;
-    return batch_free_ops().contains(node.op);
+  return std::all_of(network.steps().begin(), network.steps().end(), [&](const Step& step) {
+    Tensors inputs;
+    std::vector<bool> constant;
+    for (const int slot : step.inputs) {
+      inputs.push_back(slot < 0 ? torch::Tensor() : constants[static_cast<size_t>(slot)]);
+      constant.push_back(is_constant_slot(constants, slot));
+    }
+    const bool varies = std::find(constant.begin(), constant.end(), false) != constant.end();
+    return !varies || has_traits(step.node, kBatchFree) || step.op->batch_free(inputs, constant);
   });
 }
 

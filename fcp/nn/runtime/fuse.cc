@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "fcp/nn/ops/op_traits.h"
 #include "fcp/nn/runtime/fuse_chain.h"
 #include "fcp/nn/runtime/fused_op.h"
 
@@ -53,73 +54,6 @@ Step fused_step(const std::vector<Step>& steps, const FusedChain& chain) {
   return whole;
 }
 
-// Operators that give the same bits however the numbers of their inputs lie in memory: functions of
-// single numbers, moves, and loops of our own.
-bool takes_any_layout(const Node& node) {
-  static const std::set<std::string> ops = {"Abs",
-                                            "Add",
-                                            "AveragePool",
-                                            "BatchNormalization",
-                                            "Cast",
-                                            "Ceil",
-                                            "Celu",
-                                            "Clip",
-                                            "Concat",
-                                            "Conv",
-                                            "Div",
-                                            "Dropout",
-                                            "Elu",
-                                            "Erf",
-                                            "Exp",
-                                            "Floor",
-                                            "Gather",
-                                            "Gelu",
-                                            "Gemm",
-                                            "HardSigmoid",
-                                            "HardSwish",
-                                            "Identity",
-                                            "LeakyRelu",
-                                            "Log",
-                                            "MatMul",
-                                            "Max",
-                                            "MaxPool",
-                                            "Min",
-                                            "Mish",
-                                            "Mul",
-                                            "Neg",
-                                            "PRelu",
-                                            "Pad",
-                                            "ReduceMax",
-                                            "ReduceMean",
-                                            "ReduceMin",
-                                            "ReduceSum",
-                                            "Relu",
-                                            "Reshape",
-                                            "Round",
-                                            "Selu",
-                                            "Shape",
-                                            "Sigmoid",
-                                            "Sign",
-                                            "Size",
-                                            "Slice",
-                                            "Softplus",
-                                            "Softsign",
-                                            "Split",
-                                            "Sqrt",
-                                            "Squeeze",
-                                            "Sub",
-                                            "Sum",
-                                            "Tanh",
-                                            "Transpose",
-                                            "Unsqueeze",
-                                            "Where",
-                                            "Flatten",
-                                            "GlobalAveragePool",
-                                            "GlobalMaxPool",
-                                            "LayerNormalization"};
-  return (node.domain.empty() || node.domain == "ai.onnx") && ops.contains(node.op);
-}
-
 }  // namespace
 
 std::vector<Step> fuse_steps(const std::vector<Step>& steps, const Tensors& constants,
@@ -136,7 +70,7 @@ std::vector<Step> fuse_steps(const std::vector<Step>& steps, const Tensors& cons
     if (chain == chains.end() && inner.contains(i)) continue;
     fused.push_back(chain == chains.end() ? steps[i] : fused_step(steps, chain->second));
     fused.back().last_read.clear();
-    fused.back().any_layout = takes_any_layout(fused.back().node);
+    fused.back().any_layout = has_traits(fused.back().node, kAnyLayout);
   }
   return fused;
 }

@@ -6,7 +6,7 @@
 //   MatMul           [+ a constant for each column]  [+ a tensor] [activation]
 //   [Concat of channels] BatchNormalization          [activation]
 //
-// (finish.h lists the activations; GELU is known as Gelu and as the Div, Erf, Add, Mul, Mul that
+// (epilogue.h lists the activations; GELU is known as Gelu and as the Div, Erf, Add, Mul, Mul that
 // exporters write.) On the way images keep their channels side by side (libtorch's channels-last
 // layout) from one convolution to the next; operators that are not known to give the same bits in
 // every layout get theirs as everybody else does. The bits are those of the single steps.

@@ -41,7 +41,8 @@ class ChainFinder {
     if (!chain.joins && !leads(steps_[i])) return chain;
     chain.steps = {i};
     if (chain.joins) chain.steps.push_back(static_cast<size_t>(next));
-    while (chain.activation.bend == Bend::kNone && (takes_one(chain) || takes_gelu(chain))) {
+    while (chain.activation.kind == ActivationKind::kNone &&
+           (takes_one(chain) || takes_gelu(chain))) {
     }
     taken_.insert(chain.steps.begin(), chain.steps.end());
     return chain;
@@ -99,7 +100,7 @@ class ChainFinder {
     if (next < 0) return false;
     const Step& step = steps_[static_cast<size_t>(next)];
     const int slot = steps_[chain.steps.back()].outputs[0];
-    const std::optional<Bending> activation = activation_of(step, slot);
+    const std::optional<FusedActivation> activation = activation_of(step, slot);
     if (activation) {
       chain.activation = *activation;
     } else if (!takes_sum(chain, step, slot)) {
@@ -126,25 +127,26 @@ class ChainFinder {
     return vector;
   }
 
-  std::optional<Bending> activation_of(const Step& step, int slot) const {
+  std::optional<FusedActivation> activation_of(const Step& step, int slot) const {
     if (step.inputs[0] != slot) return {};
-    if (is_plain_op(step, "Relu")) return Bending{Bend::kRelu};
-    if (is_plain_op(step, "HardSwish")) return Bending{Bend::kHardSwish};
+    if (is_plain_op(step, "Relu")) return FusedActivation{ActivationKind::kRelu};
+    if (is_plain_op(step, "HardSwish")) return FusedActivation{ActivationKind::kHardSwish};
     if (is_plain_op(step, "HardSigmoid")) {
-      return Bending{Bend::kHardSigmoid, number_attribute(step.node, "alpha", 0.2f),
-                     number_attribute(step.node, "beta", 0.5f)};
+      return FusedActivation{ActivationKind::kHardSigmoid,
+                             number_attribute(step.node, "alpha", 0.2f),
+                             number_attribute(step.node, "beta", 0.5f)};
     }
     if (is_plain_op(step, "Gelu")) {
       const auto kind = step.node.attributes.find("approximate");
       const auto* text =
           kind == step.node.attributes.end() ? nullptr : std::get_if<std::string>(&kind->second);
       const bool exact = text == nullptr || *text == "none";
-      if (exact) return Bending{Bend::kGelu};
+      if (exact) return FusedActivation{ActivationKind::kGelu};
     }
     return is_plain_op(step, "Clip") ? clip_of(step) : std::nullopt;
   }
 
-  std::optional<Bending> clip_of(const Step& step) const {
+  std::optional<FusedActivation> clip_of(const Step& step) const {
     if (!step.node.attributes.empty()) return {};  // an old operator set
     float ends[] = {-std::numeric_limits<float>::infinity(),
                     std::numeric_limits<float>::infinity()};
@@ -155,7 +157,7 @@ class ChainFinder {
       ends[i - 1] = *end;
     }
     if (!(ends[0] <= ends[1])) return {};
-    return Bending{Bend::kClip, ends[0], ends[1]};
+    return FusedActivation{ActivationKind::kClip, ends[0], ends[1]};
   }
 
   // x · (erf(x / √2) + 1) · ½ in five steps, x read by the first and the fourth.
@@ -177,7 +179,7 @@ class ChainFinder {
         other_scalar(steps[4], steps[3]) != 0.5f) {
       return false;
     }
-    chain.activation = {Bend::kErfGelu, *scalar(first.inputs[1])};
+    chain.activation = {ActivationKind::kErfGelu, *scalar(first.inputs[1])};
     chain.steps.insert(chain.steps.end(), steps.begin(), steps.end());
     return true;
   }

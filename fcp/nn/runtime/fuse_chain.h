@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/epilogue.h"
 #include "fcp/nn/runtime/network.h"
 
 namespace fcp {
@@ -13,7 +13,7 @@ namespace fcp {
 struct FusedChain {
   std::vector<size_t> steps;
   bool joins = false;  // a Concat of channels stands before the step that takes the others along
-  Bending activation;
+  FusedActivation activation;
   int bias = -1, added = -1;  // slots
 };
 

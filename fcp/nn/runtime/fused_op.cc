@@ -5,17 +5,17 @@
 namespace fcp {
 
 torch::Tensor FusedOp::at_once(const Tensors& inputs) const {
-  Finish finish;
-  finish.activation = ends_.activation;
-  if (ends_.bias >= 0) finish.bias = inputs[static_cast<size_t>(ends_.bias)];
-  if (ends_.added >= 0) finish.added = inputs[static_cast<size_t>(ends_.added)];
+  Epilogue epilogue;
+  epilogue.activation = ends_.activation;
+  if (ends_.bias >= 0) epilogue.bias = inputs[static_cast<size_t>(ends_.bias)];
+  if (ends_.added >= 0) epilogue.added = inputs[static_cast<size_t>(ends_.added)];
   const auto own = static_cast<ptrdiff_t>(parts_[0].sources.size());
   Tensors first(inputs.begin(), inputs.begin() + own);
-  if (!ends_.joins) return parts_[0].op->forward_finished(first, finish);
+  if (!ends_.joins) return parts_[0].op->forward_with_epilogue(first, epilogue);
   for (const Source& source : parts_[1].sources) {
     if (!source.inner) first.push_back(inputs[static_cast<size_t>(source.index)]);
   }
-  return parts_[1].op->forward_finished(first, finish);
+  return parts_[1].op->forward_with_epilogue(first, epilogue);
 }
 
 Tensors FusedOp::forward(const Tensors& inputs) const {

@@ -1,4 +1,4 @@
-// Several operators that run as one: a product or a convolution with what follows it (finish.h).
+// Several operators that run as one: a product or a convolution with what follows it (epilogue.h).
 // Where the first of them cannot do the rest, as for doubles, all run one after the other; either
 // way the results are the same to the last bit. Without gradients. Tested by
 // tests/nn/runtime/fuse_test.cc.
@@ -27,7 +27,7 @@ class FusedOp : public Op {
 
   // What the part that takes the others along does for them.
   struct Ends {
-    Bending activation;
+    FusedActivation activation;
     int bias = -1, added = -1;  // inputs, -1: none
     bool joins = false;         // it is the second, and takes the first one's inputs for its first
   };

@@ -11,7 +11,7 @@
 #include "fcp/nn/graph/rewrite.h"
 #include "fcp/nn/graph/simplify.h"
 #include "fcp/nn/kernels/cpu/channel_sums.h"
-#include "fcp/nn/kernels/cpu/slope_of.h"
+#include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/runtime/fuse.h"
 #include "fcp/nn/runtime/libtorch_error.h"
 #include "fcp/nn/runtime/tensor_memory.h"
@@ -127,7 +127,7 @@ Tensors Network::run(const Tensors& inputs, const Observer& observe) const {
 }
 
 Tensors Network::run_fused(const Tensors& inputs, const Observer& observe) const {
-  const bool slopes = std::any_of(inputs.begin(), inputs.end(), wants_slope);
+  const bool slopes = std::any_of(inputs.begin(), inputs.end(), wants_gradient);
   return run_steps(slopes || !device_.is_cpu() ? steps_ : fused_, inputs, observe);
 }
 

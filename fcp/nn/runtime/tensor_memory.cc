@@ -4,10 +4,10 @@
 #include <cctype>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
+#include "fcp/nn/ops/op_traits.h"
 
 namespace fcp {
 namespace {
@@ -21,17 +21,6 @@ thread_local const TensorMemory* innermost = nullptr;
 thread_local double held_bytes = 0;
 
 double megabytes(double bytes) { return std::max(1.0, std::ceil(bytes / (1 << 20))); }
-
-// Where the inputs are stretched against each other.
-bool broadcasts(const std::string& op) {
-  static const std::set<std::string> ops = {
-      "Add",        "And",         "BitShift", "BitwiseAnd", "BitwiseOr",
-      "BitwiseXor", "Div",         "Equal",    "Greater",    "GreaterOrEqual",
-      "Less",       "LessOrEqual", "Max",      "Min",        "Mul",
-      "Mean",       "Mod",         "Or",       "PRelu",      "Pow",
-      "Sub",        "Sum",         "Xor",      "Where"};
-  return ops.contains(op);
-}
 
 double broadcast_elements(const Tensors& inputs) {
   std::vector<double> sizes;
@@ -276,7 +265,7 @@ double expected_bytes(const Node& node, const Tensors& inputs) {
     for (const torch::Tensor& input : inputs) bytes += bytes_in(input);
     return bytes;
   }
-  if (broadcasts(op)) {
+  if (has_traits(node, kBroadcasts)) {
     const auto widest = op == "Where" && inputs.size() > 1 && inputs[1].defined()
                             ? static_cast<double>(inputs[1].element_size())
                             : size;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
 
 namespace fcp {
@@ -128,8 +129,7 @@ TEST(ExcessRisk, TreesSplitWhereTheRateChanges) {
 }
 
 TEST(LengthMissCorrelation, KnownCases) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  const std::vector<double> lengths = {1, 1, 3, 3, infinity};
+  const std::vector<double> lengths = {1, 1, 3, 3, kInfinity};
   EXPECT_DOUBLE_EQ(length_miss_correlation(lengths, std::vector<uint8_t>{1, 1, 0, 0, 1}), 1);
   EXPECT_DOUBLE_EQ(length_miss_correlation(lengths, std::vector<uint8_t>{0, 0, 1, 1, 1}), -1);
   EXPECT_DOUBLE_EQ(length_miss_correlation(lengths, std::vector<uint8_t>{0, 1, 0, 1, 1}), 0);
@@ -138,9 +138,8 @@ TEST(LengthMissCorrelation, KnownCases) {
 }
 
 TEST(IntervalStability, KnownCases) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  const std::vector<double> low = {0, 0, -infinity, 5}, high = {2, 2, infinity, 4};
-  const std::vector<double> other_low = {1, 2, -infinity, 5}, other_high = {3, 4, infinity, 4};
+  const std::vector<double> low = {0, 0, -kInfinity, 5}, high = {2, 2, kInfinity, 4};
+  const std::vector<double> other_low = {1, 2, -kInfinity, 5}, other_high = {3, 4, kInfinity, 4};
   const std::vector<RefitIntervals> same = {{low, high}, {low, high}};
   EXPECT_DOUBLE_EQ(interval_stability(same), 1);
   const std::vector<RefitIntervals> two = {{low, high}, {other_low, other_high}};

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
 #include "fcp/interval.h"
 
@@ -313,11 +314,10 @@ TEST(IntervalEvaluation, RefusesShapesThatDoNotFit) {
 
 // Two parts, one part, none: lengths add up, and a truth between two parts is missed.
 TEST(IntervalEvaluation, Unions) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  const std::vector<double> lower = {0, 0, infinity}, upper = {5, 2, -infinity};
+  const std::vector<double> lower = {0, 0, kInfinity}, upper = {5, 2, -kInfinity};
   const std::vector<double> truth = {2, 2, 1};
-  const std::vector<double> parts = {0,        1,         3,        5,         0,        2,
-                                     infinity, -infinity, infinity, -infinity, infinity, -infinity};
+  const std::vector<double> parts = {
+      0, 1, 3, 5, 0, 2, kInfinity, -kInfinity, kInfinity, -kInfinity, kInfinity, -kInfinity};
   const IntervalBatch rows{
       .lower = lower, .upper = upper, .truth = truth, .parts = parts, .part_count = 2};
   const IntervalEvaluation result = evaluate_intervals(rows, 1);

@@ -13,6 +13,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/nn/ops/op.h"
 
 namespace fcp {
@@ -347,16 +348,15 @@ TEST(Cast, RoundsToNarrowTypes) {
   const auto doubles = [](std::vector<double> numbers) {
     return torch::tensor(numbers, torch::kDouble);
   };
-  const double infinity = std::numeric_limits<double>::infinity();
   // Halves go to the even neighbour: 17 between 16 and 18, 19 between 18 and 20.
-  EXPECT_TRUE(torch::equal(cast({17, 19, -1.06, 500, infinity, 0.001}, 17),
+  EXPECT_TRUE(torch::equal(cast({17, 19, -1.06, 500, kInfinity, 0.001}, 17),
                            doubles({16, 20, -1, 448, 448, 0.001953125})));
-  EXPECT_TRUE(cast({500, infinity}, 17, 0).isnan().all().item<bool>());
+  EXPECT_TRUE(cast({500, kInfinity}, 17, 0).isnan().all().item<bool>());
   EXPECT_TRUE(torch::equal(cast({300, -0.0004}, 18), doubles({240, 0})));
-  EXPECT_TRUE(cast({infinity}, 18).isnan().all().item<bool>());
+  EXPECT_TRUE(cast({kInfinity}, 18).isnan().all().item<bool>());
   EXPECT_TRUE(
-      torch::equal(cast({70000, -infinity, 1.2, 9}, 19), doubles({57344, -57344, 1.25, 8})));
-  EXPECT_TRUE(torch::equal(cast({70000, -infinity}, 19, 0), doubles({infinity, -infinity})));
+      torch::equal(cast({70000, -kInfinity, 1.2, 9}, 19), doubles({57344, -57344, 1.25, 8})));
+  EXPECT_TRUE(torch::equal(cast({70000, -kInfinity}, 19, 0), doubles({kInfinity, -kInfinity})));
   EXPECT_TRUE(torch::equal(cast({0.3, 2.5, 100, -5}, 23), doubles({0.5, 2, 6, -4})));
   EXPECT_TRUE(torch::equal(cast({1, 3, 0.75}, 24), doubles({1, 4, 1})));
   EXPECT_TRUE(torch::equal(cast({-20, -7.9, 3.9, 20}, 22), doubles({-8, -7, 3, 7})));

@@ -6,14 +6,15 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "fcp/base/infinity.h"
+
 #include "tests/nn/ops/op_testing.h"
 
 namespace fcp {
 namespace {
 
 TEST(Jumps, TellNotANumberAndInfinity) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  const torch::Tensor x = torch::tensor({0.5, std::nan(""), infinity, -infinity}, torch::kDouble);
+  const torch::Tensor x = torch::tensor({0.5, std::nan(""), kInfinity, -kInfinity}, torch::kDouble);
   const auto truths = [](bool a, bool b, bool c, bool d) { return torch::tensor({a, b, c, d}); };
   EXPECT_TRUE(torch::equal(run(node("IsNaN", 1), {x}), truths(false, true, false, false)));
   EXPECT_TRUE(torch::equal(run(node("IsInf", 1), {x}), truths(false, false, true, true)));

@@ -93,7 +93,7 @@ std::shared_ptr<const ChannelLines> LineCache::lines(const std::vector<torch::Te
 }
 
 torch::Tensor scaled_channels(const torch::Tensor& x, const ChannelLines& lines,
-                              const Bending& activation) {
+                              const FusedActivation& activation) {
   const bool side_by_side = channels_lie_last(x);
   const torch::Tensor in = side_by_side ? x.detach() : x.detach().contiguous();
   torch::Tensor out = torch::empty_like(in);
@@ -111,8 +111,8 @@ torch::Tensor scaled_channels(const torch::Tensor& x, const ChannelLines& lines,
                     float* row_out = to + row * width;
                     kernel({from + row * width, row_out, lines.scale.data() + channel,
                             lines.shift.data() + channel, width, !side_by_side});
-                    if (activation.bend == Bend::kNone) continue;
-                    finish_rows(activation, {row_out, nullptr, row_out, 1, width, 0});
+                    if (activation.kind == ActivationKind::kNone) continue;
+                    epilogue_rows(activation, {row_out, nullptr, row_out, 1, width, 0});
                   }
                 });
   return out;
@@ -128,7 +128,7 @@ bool join_side_by_side(const std::vector<torch::Tensor>& parts) {
 }
 
 torch::Tensor joined_channels(const std::vector<torch::Tensor>& parts, const ChannelLines* lines,
-                              const Bending& activation) {
+                              const FusedActivation& activation) {
   std::vector<int64_t> shape = parts[0].sizes().vec();
   shape[1] = 0;
   for (const torch::Tensor& part : parts) shape[1] += part.size(1);
@@ -156,8 +156,8 @@ torch::Tensor joined_channels(const std::vector<torch::Tensor>& parts, const Cha
                   for (size_t place = first; place < last; ++place) {
                     float* to = out.data_ptr<float>() + place * channels;
                     join_place(place, to);
-                    if (activation.bend == Bend::kNone) continue;
-                    finish_rows(activation, {to, nullptr, to, 1, channels, 0});
+                    if (activation.kind == ActivationKind::kNone) continue;
+                    epilogue_rows(activation, {to, nullptr, to, 1, channels, 0});
                   }
                 });
   return out;

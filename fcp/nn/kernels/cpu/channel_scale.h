@@ -1,4 +1,4 @@
-// One scale and one shift for each channel, y = a_c x + b_c, and what follows (finish.h), in one
+// One scale and one shift for each channel, y = a_c x + b_c, and what follows (epilogue.h), in one
 // pass: normalisation by given statistics. x may be given in parts whose channels lie side by side
 // and are joined on the way. Float32 on the CPU, x [N, C, …] in any layout, the same bits in each;
 // without gradients. Tested by tests/nn/kernels/cpu/channel_scale_test.cc.
@@ -10,7 +10,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/epilogue.h"
 #include "fcp/nn/kernels/cpu/packed_cache.h"
 
 namespace fcp {
@@ -36,13 +36,13 @@ class LineCache {
 
 // Lies in memory as x does.
 torch::Tensor scaled_channels(const torch::Tensor& x, const ChannelLines& lines,
-                              const Bending& activation = {});
+                              const FusedActivation& activation = {});
 
 // Whether these are images of one size whose channels can be joined where they lie side by side.
 bool join_side_by_side(const std::vector<torch::Tensor>& parts);
 
 // The channels of all parts, side by side; `lines` may be null.
 torch::Tensor joined_channels(const std::vector<torch::Tensor>& parts, const ChannelLines* lines,
-                              const Bending& activation = {});
+                              const FusedActivation& activation = {});
 
 }  // namespace fcp

@@ -128,13 +128,13 @@ class ChannelWalk {
 // start [C], padded to whole vectors; weights may be null.
 torch::Tensor walk_channels(const torch::Tensor& x, torch::IntArrayRef window, const ConvPlan& plan,
                             const ChannelWeights* weights, const FloatRows& start,
-                            const Finish& finish) {
+                            const Epilogue& epilogue) {
   const torch::Tensor in = x.contiguous(kSideBySide);
   torch::Tensor out = torch::empty({x.size(0), x.size(1), plan.places[0], plan.places[1]},
                                    x.options(), kSideBySide);
   if (out.numel() == 0) return out;
   const torch::Tensor added =
-      finish.added.defined() ? finish.added.contiguous(kSideBySide) : torch::Tensor();
+      epilogue.added.defined() ? epilogue.added.contiguous(kSideBySide) : torch::Tensor();
   const WindowAxis down(x, window, plan, 0), across(x, window, plan, 1);
   const size_t channels = as_size(x.size(1)), rows = as_size(plan.places[0]);
   const size_t image = as_size(x.size(2) * x.size(3)) * channels;
@@ -149,8 +149,9 @@ torch::Tensor walk_channels(const torch::Tensor& x, torch::IntArrayRef window, c
                               static_cast<ptrdiff_t>(i % rows), start.data(), to);
                     const float* more =
                         added.defined() ? added.data_ptr<float>() + i * numbers : nullptr;
-                    if (more == nullptr && finish.activation.bend == Bend::kNone) continue;
-                    finish_rows(finish.activation, {to, more, to, 1, numbers, 0});
+                    if (more == nullptr && epilogue.activation.kind == ActivationKind::kNone)
+                      continue;
+                    epilogue_rows(epilogue.activation, {to, more, to, 1, numbers, 0});
                   }
                 });
   return out;
@@ -181,10 +182,10 @@ std::shared_ptr<const ChannelWeights> ChannelFilters::packed(const torch::Tensor
 
 torch::Tensor depthwise_channels(const torch::Tensor& x, const torch::Tensor& w,
                                  const torch::Tensor& bias, const ConvPlan& plan,
-                                 const ChannelWeights& weights, const Finish& finish) {
+                                 const ChannelWeights& weights, const Epilogue& epilogue) {
   FloatRows start(padded(as_size(x.size(1))));
   if (bias.defined()) std::copy_n(bias.data_ptr<float>(), x.size(1), start.data());
-  return walk_channels(x, w.sizes().slice(2), plan, &weights, start, finish);
+  return walk_channels(x, w.sizes().slice(2), plan, &weights, start, epilogue);
 }
 
 torch::Tensor largest_in_channel_windows(const torch::Tensor& x, const std::vector<int64_t>& kernel,

@@ -18,7 +18,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/lanes.h"
-#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/epilogue.h"
 #include "fcp/nn/kernels/cpu/own_conv.h"
 #include "fcp/nn/kernels/cpu/packed_cache.h"
 
@@ -40,11 +40,11 @@ class ChannelFilters {
   std::shared_ptr<const ChannelWeights> packed_;
 };
 
-// Both return channels-last tensors. bias [C], or undefined; Finish::bias is not looked at. The
+// Both return channels-last tensors. bias [C], or undefined; Epilogue::bias is not looked at. The
 // weights are finite.
 torch::Tensor depthwise_channels(const torch::Tensor& x, const torch::Tensor& w,
                                  const torch::Tensor& bias, const ConvPlan& plan,
-                                 const ChannelWeights& weights, const Finish& finish = {});
+                                 const ChannelWeights& weights, const Epilogue& epilogue = {});
 torch::Tensor largest_in_channel_windows(const torch::Tensor& x, const std::vector<int64_t>& kernel,
                                          const ConvPlan& plan);
 

@@ -148,22 +148,22 @@ bool is_dense(const torch::Tensor& x, const torch::Tensor& w, const ConvPlan& pl
 }
 
 torch::Tensor dense_conv(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias,
-                         const ConvPlan& plan, PackedCache& cache, const Finish& finish) {
+                         const ConvPlan& plan, PackedCache& cache, const Epilogue& epilogue) {
   const auto last = at::MemoryFormat::ChannelsLast;
   const torch::Tensor in = x.contiguous(last);
   torch::Tensor out =
       torch::empty({x.size(0), w.size(0), plan.places[0], plan.places[1]}, x.options(), last);
   if (out.numel() == 0) return out;
   const torch::Tensor added =
-      finish.added.defined() ? finish.added.contiguous(last) : torch::Tensor();
+      epilogue.added.defined() ? epilogue.added.contiguous(last) : torch::Tensor();
   const std::shared_ptr<const PackedMatrix> filters = cache.packed_filters(w);
   const WindowShape shape(x, w, plan);
   const size_t windows = shape.places() * count_of(x.size(0)), outputs = count_of(w.size(0));
   const double work =
       static_cast<double>(w.numel()) * static_cast<double>(std::min(windows, kPlacesAtOnce));
-  ProductEnd<float> end;
+  ProductEpilogue<float> end;
   if (bias.defined()) end.columns = bias.data_ptr<float>();
-  end.activation = finish.activation;
+  end.activation = epilogue.activation;
   parallel_rows(
       (windows + kPlacesAtOnce - 1) / kPlacesAtOnce,
       static_cast<size_t>(kDenseThreadWork / work) + 1, static_cast<size_t>(at::get_num_threads()),
@@ -172,7 +172,7 @@ torch::Tensor dense_conv(const torch::Tensor& x, const torch::Tensor& w, const t
         for (size_t i = begin; i < last_block; ++i) {
           const size_t first = i * kPlacesAtOnce, to = first * outputs;
           const size_t count = std::min(kPlacesAtOnce, windows - first);
-          ProductEnd<float> part = end;
+          ProductEpilogue<float> part = end;
           if (added.defined()) part.added = added.data_ptr<float>() + to;
           multiply_pieces<float>(
               rows.rows(in.data_ptr<float>(), first, count), filters->floats,

@@ -7,7 +7,7 @@
 // their taps lie side by side already, so that a window is a list of pieces, none of which is
 // copied. A tap outside of the image is a piece of zeros, and left out where all windows of a strip
 // have it there. Windows of few channels are written side by side first. The filters are packed
-// once. What follows (finish.h) is done by the product. Windows of several images are rows of one
+// once. What follows (epilogue.h) is done by the product. Windows of several images are rows of one
 // product, so that the filters are read once for many small images.
 //
 // Rule: is_dense below. Each number is one sequence of operations, but for products of padding with
@@ -20,7 +20,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/epilogue.h"
 #include "fcp/nn/kernels/cpu/own_conv.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
 
@@ -29,13 +29,13 @@ namespace fcp {
 // Two spatial axes, one group, padding not negative.
 bool is_dense(const torch::Tensor& x, const torch::Tensor& w, const ConvPlan& plan);
 
-// x [N, C, H, W] in any layout, w [M, C, …], bias [M] or undefined; channels-last. Finish::bias is
-// not looked at.
+// x [N, C, H, W] in any layout, w [M, C, …], bias [M] or undefined; channels-last. Epilogue::bias
+// is not looked at.
 torch::Tensor dense_conv(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias,
-                         const ConvPlan& plan, PackedCache& cache, const Finish& finish = {});
+                         const ConvPlan& plan, PackedCache& cache, const Epilogue& epilogue = {});
 
 // `value`, the convolution of x, with its gradient: the transposed convolution, by libtorch.
-torch::Tensor with_conv_slope(const torch::Tensor& x, const torch::Tensor& w,
-                              const torch::Tensor& value, const ConvPlan& plan);
+torch::Tensor with_conv_gradient(const torch::Tensor& x, const torch::Tensor& w,
+                                 const torch::Tensor& value, const ConvPlan& plan);
 
 }  // namespace fcp

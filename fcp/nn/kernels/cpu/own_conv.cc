@@ -212,7 +212,7 @@ torch::Tensor pointwise_conv(const torch::Tensor& x, const torch::Tensor& w,
   float* to = out.data_ptr<float>();
   const MatrixView<const float> matrix = {weight.data_ptr<float>(), filters, channels,
                                           static_cast<ptrdiff_t>(channels), 1};
-  const ProductEnd<float> add = {bias.defined() ? bias.data_ptr<float>() : nullptr};
+  const ProductEpilogue<float> add = {bias.defined() ? bias.data_ptr<float>() : nullptr};
   const double work = static_cast<double>(filters * channels) * static_cast<double>(wide);
   parallel_rows(blocks * size_of(x, 0), static_cast<size_t>(kConvThreadWork / work) + 1,
                 static_cast<size_t>(at::get_num_threads()), [&](size_t begin, size_t end) {

@@ -10,7 +10,7 @@
 //
 // Rule: is_pointwise, is_depthwise and has_planes below; everything else is libtorch's. Each number
 // is one sequence of operations, so its bits do not depend on the batch. Without gradients
-// (slope_of.h).
+// (gradient_of.h).
 // Cost: two operations per weight and place, and a copy of x. Tested by
 // tests/nn/kernels/cpu/own_conv_test.cc.
 #pragma once

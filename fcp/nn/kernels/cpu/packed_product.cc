@@ -17,7 +17,7 @@ struct Block {
   PieceRows<Number> a;
   const PackedPanels<Number>* b;
   MatrixView<Number> out;
-  ProductEnd<Number> end;
+  ProductEpilogue<Number> end;
   Depth depth;
   bool first, last;  // among the blocks of k
 };
@@ -48,8 +48,8 @@ inline void bend_long(const Block<double>&, size_t, size_t) {}
 inline void bend_long(const Block<float>& block, size_t first, size_t columns) {
   if (is_short(block.end.activation)) return;
   float* out = block.out.at + first;
-  finish_rows(block.end.activation,
-              {out, nullptr, out, block.a.rows, columns, static_cast<size_t>(block.out.row_step)});
+  epilogue_rows(block.end.activation, {out, nullptr, out, block.a.rows, columns,
+                                       static_cast<size_t>(block.out.row_step)});
 }
 
 // All panels against the rows of a block.
@@ -61,7 +61,7 @@ FCP_KERNEL void multiply_block(const Block<typename Panel::Number>& block) {
   for (size_t first = 0; first < outputs;) {
     const size_t parts = panel_parts(outputs - first, Panel::kStep, Panel::kParts);
     const size_t wide = parts * Panel::kStep, columns = std::min(wide, outputs - first);
-    ProductEnd<Number> end;
+    ProductEpilogue<Number> end;
     if (block.last) end = block.end;
     if (end.columns != nullptr) end.columns += first;
     if (end.added != nullptr) end.added += first;
@@ -149,7 +149,7 @@ void copy_block(const MatrixView<const Number>& a, size_t row, size_t rows, Numb
 
 template <typename Number>
 void multiply_pieces(const PieceRows<Number>& a, const PackedPanels<Number>& b,
-                     const MatrixView<Number>& out, const ProductEnd<Number>& end) {
+                     const MatrixView<Number>& out, const ProductEpilogue<Number>& end) {
   for (size_t row = 0; row < a.rows; row += kBlockRows) {
     const size_t rows = std::min(kBlockRows, a.rows - row);
     const ptrdiff_t from = static_cast<ptrdiff_t>(row) * out.row_step;
@@ -167,7 +167,7 @@ void multiply_pieces(const PieceRows<Number>& a, const PackedPanels<Number>& b,
 
 template <typename Number>
 void multiply_panels(const MatrixView<const Number>& a, const PackedPanels<Number>& b,
-                     const MatrixView<Number>& out, const ProductEnd<Number>& end) {
+                     const MatrixView<Number>& out, const ProductEpilogue<Number>& end) {
   std::vector<Number, LineAllocator<Number>> copy;
   const Number* pieces[kBlockRows];
   for (size_t row = 0; row < a.rows; row += kBlockRows) {
@@ -183,7 +183,7 @@ void multiply_panels(const MatrixView<const Number>& a, const PackedPanels<Numbe
     const ptrdiff_t from = static_cast<ptrdiff_t>(row) * out.row_step;
     MatrixView<Number> part = out;
     part.at += from;
-    ProductEnd<Number> part_end = end;
+    ProductEpilogue<Number> part_end = end;
     if (end.rows != nullptr) part_end.rows += row;
     if (end.added != nullptr) part_end.added += from;
     multiply_pieces<Number>({pieces, rows, 1, a.columns, nullptr}, b, part, part_end);
@@ -191,12 +191,12 @@ void multiply_panels(const MatrixView<const Number>& a, const PackedPanels<Numbe
 }
 
 template void multiply_pieces(const PieceRows<float>&, const PackedPanels<float>&,
-                              const MatrixView<float>&, const ProductEnd<float>&);
+                              const MatrixView<float>&, const ProductEpilogue<float>&);
 template void multiply_pieces(const PieceRows<double>&, const PackedPanels<double>&,
-                              const MatrixView<double>&, const ProductEnd<double>&);
+                              const MatrixView<double>&, const ProductEpilogue<double>&);
 template void multiply_panels(const MatrixView<const float>&, const PackedPanels<float>&,
-                              const MatrixView<float>&, const ProductEnd<float>&);
+                              const MatrixView<float>&, const ProductEpilogue<float>&);
 template void multiply_panels(const MatrixView<const double>&, const PackedPanels<double>&,
-                              const MatrixView<double>&, const ProductEnd<double>&);
+                              const MatrixView<double>&, const ProductEpilogue<double>&);
 
 }  // namespace fcp

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "fcp/base/lanes.h"
-#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/epilogue.h"
 
 namespace fcp {
 
@@ -63,11 +63,11 @@ class PackedPanels {
 // What becomes of the sums: a number for each row is added, one for each column, one for each
 // number, which lie as the result does (null: nothing), then the activation, of floats only.
 template <typename Number>
-struct ProductEnd {
+struct ProductEpilogue {
   const Number* rows = nullptr;
   const Number* columns = nullptr;
   const Number* added = nullptr;
-  Bending activation = {};
+  FusedActivation activation = {};
 };
 
 // A left factor whose rows lie in `pieces` pieces of `length` numbers each, one after the other in
@@ -82,9 +82,9 @@ struct PieceRows {
 // out = a · b and what follows; out.column_step is 1. One thread.
 template <typename Number>
 void multiply_panels(const MatrixView<const Number>& a, const PackedPanels<Number>& b,
-                     const MatrixView<Number>& out, const ProductEnd<Number>& end = {});
+                     const MatrixView<Number>& out, const ProductEpilogue<Number>& end = {});
 template <typename Number>
 void multiply_pieces(const PieceRows<Number>& a, const PackedPanels<Number>& b,
-                     const MatrixView<Number>& out, const ProductEnd<Number>& end = {});
+                     const MatrixView<Number>& out, const ProductEpilogue<Number>& end = {});
 
 }  // namespace fcp

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "fcp/base/lanes.h"
-#include "fcp/nn/kernels/cpu/bending.h"
+#include "fcp/nn/kernels/cpu/epilogue_lanes.h"
 #include "fcp/nn/kernels/cpu/packed_product.h"
 
 namespace fcp {
@@ -39,9 +39,9 @@ struct Tile {
   const Number* b;
   Number* out;
   size_t out_step;
-  size_t columns;          // of the tile that exist: the last vector may have fewer
-  ProductEnd<Number> end;  // of the tile's first column and row; null: none, or not yet
-  bool first;              // nothing waits in out
+  size_t columns;               // of the tile that exist: the last vector may have fewer
+  ProductEpilogue<Number> end;  // of the tile's first column and row; null: none, or not yet
+  bool first;                   // nothing waits in out
 };
 
 template <typename Vector>
@@ -119,7 +119,7 @@ FCP_KERNEL void add_pieces(const Tile<typename Panel::Number>& tile,
 template <typename Panel, size_t kRows, size_t kParts>
 FCP_KERNEL void add_end(const Tile<typename Panel::Number>& tile, size_t last,
                         typename Panel::Vector (*sum)[kParts]) {
-  const ProductEnd<typename Panel::Number>& end = tile.end;
+  const ProductEpilogue<typename Panel::Number>& end = tile.end;
 #pragma GCC unroll 8
   for (size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
@@ -138,28 +138,28 @@ FCP_KERNEL void add_end(const Tile<typename Panel::Number>& tile, size_t last,
   }
 }
 
-template <typename Panel, size_t kRows, size_t kParts, Bend kBend>
-FCP_KERNEL void bend_sums(const Bending& with, typename Panel::Vector (*sum)[kParts]) {
+template <typename Panel, size_t kRows, size_t kParts, ActivationKind kKind>
+FCP_KERNEL void activate_sums(const FusedActivation& with, typename Panel::Vector (*sum)[kParts]) {
 #pragma GCC unroll 8
   for (size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
-    for (size_t part = 0; part < kParts; ++part) bend_floats<Panel, kBend>(with, &sum[i][part]);
+    for (size_t part = 0; part < kParts; ++part) activate_floats<Panel, kKind>(with, &sum[i][part]);
   }
 }
 
 // The short ones; packed_product.cc does the others.
 template <typename Panel, size_t kRows, size_t kParts>
-FCP_KERNEL void bend_tile(const Bending& with, typename Panel::Vector (*sum)[kParts]) {
+FCP_KERNEL void activate_tile(const FusedActivation& with, typename Panel::Vector (*sum)[kParts]) {
   if constexpr (sizeof(typename Panel::Number) == sizeof(float)) {
-    switch (with.bend) {
-      case Bend::kRelu:
-        return bend_sums<Panel, kRows, kParts, Bend::kRelu>(with, sum);
-      case Bend::kClip:
-        return bend_sums<Panel, kRows, kParts, Bend::kClip>(with, sum);
-      case Bend::kHardSwish:
-        return bend_sums<Panel, kRows, kParts, Bend::kHardSwish>(with, sum);
-      case Bend::kHardSigmoid:
-        return bend_sums<Panel, kRows, kParts, Bend::kHardSigmoid>(with, sum);
+    switch (with.kind) {
+      case ActivationKind::kRelu:
+        return activate_sums<Panel, kRows, kParts, ActivationKind::kRelu>(with, sum);
+      case ActivationKind::kClip:
+        return activate_sums<Panel, kRows, kParts, ActivationKind::kClip>(with, sum);
+      case ActivationKind::kHardSwish:
+        return activate_sums<Panel, kRows, kParts, ActivationKind::kHardSwish>(with, sum);
+      case ActivationKind::kHardSigmoid:
+        return activate_sums<Panel, kRows, kParts, ActivationKind::kHardSigmoid>(with, sum);
       default:
         return;
     }
@@ -183,7 +183,7 @@ FCP_KERNEL void product_tile(const Tile<typename Panel::Number>& tile) {
   }
   add_pieces<Panel, kRows, kParts>(tile, sum);
   add_end<Panel, kRows, kParts>(tile, last, sum);
-  bend_tile<Panel, kRows, kParts>(tile.end.activation, sum);
+  activate_tile<Panel, kRows, kParts>(tile.end.activation, sum);
 #pragma GCC unroll 8
   for (size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4

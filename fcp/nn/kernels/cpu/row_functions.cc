@@ -10,8 +10,8 @@
 
 #include "fcp/base/lane_functions.h"
 #include "fcp/base/parallel.h"
+#include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
-#include "fcp/nn/kernels/cpu/slope_of.h"
 
 namespace fcp {
 namespace {
@@ -222,7 +222,7 @@ torch::Tensor erf_of(const torch::Tensor& x) {
   if (!has_row_functions(x)) {
     return each_alike([](const torch::Tensor& t) { return torch::erf(t); }, x);
   }
-  return wants_slope(x) ? with_slope_of(torch::erf(x), plain_erf(x)) : plain_erf(x);
+  return wants_gradient(x) ? with_gradient_of(torch::erf(x), plain_erf(x)) : plain_erf(x);
 }
 
 torch::Tensor softmax_rows(const torch::Tensor& x) {
@@ -230,7 +230,7 @@ torch::Tensor softmax_rows(const torch::Tensor& x) {
   torch::Tensor y = torch::empty_like(from);
   share_rows(work_on(from, y, static_cast<size_t>(x.size(-1))),
              kernel_of(softmax_avx512, softmax_avx2, softmax_plain));
-  return wants_slope(x) ? with_slope_of(torch::softmax(x, -1), y) : y;
+  return wants_gradient(x) ? with_gradient_of(torch::softmax(x, -1), y) : y;
 }
 
 NormedRows norm_rows(const torch::Tensor& x, int64_t width, const torch::Tensor& weight,

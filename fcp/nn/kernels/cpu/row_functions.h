@@ -7,7 +7,7 @@
 //
 // Sums run in one order that depends on the row's length alone, so the bits of a row do not depend
 // on the rows beside it. Other types and devices take libtorch's functions, as do gradients
-// (slope_of.h). Assumes rows without gaps; others are copied. Cost: 1 to 2 ns per number.
+// (gradient_of.h). Assumes rows without gaps; others are copied. Cost: 1 to 2 ns per number.
 // Tested by tests/nn/kernels/cpu/row_functions_test.cc.
 #pragma once
 

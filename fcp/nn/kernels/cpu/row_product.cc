@@ -21,7 +21,7 @@ constexpr size_t kThreadProducts = size_t{1} << 21;  // below, a thread costs mo
 // a [N, K] without gaps; what follows, without a number for each row.
 template <typename Number>
 torch::Tensor multiplied(const torch::Tensor& a, const PackedPanels<Number>& matrix,
-                         const ProductEnd<Number>& end) {
+                         const ProductEpilogue<Number>& end) {
   const auto rows = static_cast<size_t>(a.size(0));
   const size_t inputs = matrix.inputs(), outputs = matrix.outputs();
   torch::Tensor result = torch::empty({a.size(0), static_cast<int64_t>(outputs)}, a.options());
@@ -32,7 +32,7 @@ torch::Tensor multiplied(const torch::Tensor& a, const PackedPanels<Number>& mat
   const auto in_step = static_cast<ptrdiff_t>(inputs), out_step = static_cast<ptrdiff_t>(outputs);
   parallel_rows(
       rows, least, static_cast<size_t>(at::get_num_threads()), [&](size_t first, size_t last) {
-        ProductEnd<Number> part = end;
+        ProductEpilogue<Number> part = end;
         if (end.added != nullptr) part.added += first * outputs;
         multiply_panels<Number>({from + first * inputs, last - first, inputs, in_step, 1}, matrix,
                                 {to + first * outputs, last - first, outputs, out_step, 1}, part);
@@ -46,7 +46,7 @@ bool takes_own_path(const torch::Tensor& a) {
 
 // bias [M] or undefined.
 template <typename Number>
-ProductEnd<Number> end_of(const torch::Tensor& bias) {
+ProductEpilogue<Number> end_of(const torch::Tensor& bias) {
   return {nullptr, bias.defined() ? bias.data_ptr<Number>() : nullptr};
 }
 
@@ -133,28 +133,28 @@ torch::Tensor row_product(const torch::Tensor& a, const torch::Tensor& b, Packed
   return bias.defined() ? product + bias : product;
 }
 
-torch::Tensor finished_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache& cache,
-                               const Finish& finish) {
+torch::Tensor product_with_epilogue(const torch::Tensor& a, const torch::Tensor& b,
+                                    PackedCache& cache, const Epilogue& epilogue) {
   const bool floats = a.scalar_type() == torch::kFloat && b.scalar_type() == torch::kFloat;
   const bool fits = a.dim() > 1 && b.dim() == 2 && a.size(-1) == b.size(0) && b.size(1) > 0;
   if (!floats || !fits || !a.is_cpu() || !b.is_cpu() || b.requires_grad()) return {};
-  const torch::Tensor& bias = finish.bias;
+  const torch::Tensor& bias = epilogue.bias;
   if (bias.defined() && (bias.dim() != 1 || bias.size(0) != b.size(1) || !bias.is_contiguous() ||
                          bias.scalar_type() != torch::kFloat)) {
     return {};
   }
   std::vector<int64_t> shape = a.sizes().vec();
   shape.back() = b.size(1);
-  torch::Tensor added = finish.added;
+  torch::Tensor added = epilogue.added;
   if (added.defined()) {
     if (added.sizes() != torch::IntArrayRef(shape) || added.scalar_type() != torch::kFloat) {
       return {};
     }
     added = added.contiguous();
   }
-  ProductEnd<float> end = end_of<float>(bias);
+  ProductEpilogue<float> end = end_of<float>(bias);
   if (added.defined()) end.added = added.data_ptr<float>();
-  end.activation = finish.activation;
+  end.activation = epilogue.activation;
   const torch::Tensor rows = a.detach().flatten(0, a.dim() - 2).contiguous();
   return multiplied(rows, cache.packed(b)->floats, end).reshape(shape);
 }

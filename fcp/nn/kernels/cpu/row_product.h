@@ -10,7 +10,7 @@
 //   sum_rows      y_i = Σ_j x_ij   in a fixed order; sum_along the same along any axes
 //
 // On the CPU, in float and double; elsewhere they are libtorch's own. Gradients flow through all of
-// them, and the products of the way back are row products too.
+// them, and the products of the backward pass are row products too.
 //
 // Cost: 2 N K M operations. Packing a right factor costs K M; a PackedCache keeps it. Tested by
 // tests/nn/kernels/cpu/row_product_test.cc.
@@ -21,7 +21,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/epilogue.h"
 #include "fcp/nn/kernels/cpu/packed_cache.h"
 
 namespace fcp {
@@ -30,10 +30,11 @@ namespace fcp {
 torch::Tensor row_product(const torch::Tensor& a, const torch::Tensor& b,
                           PackedCache* cache = nullptr, const torch::Tensor& bias = {});
 
-// The same of float32 numbers on the CPU and what follows (finish.h), without gradients; undefined
-// for other numbers, and where the bias is not [M] or the added tensor not of the product's shape.
-torch::Tensor finished_product(const torch::Tensor& a, const torch::Tensor& b, PackedCache& cache,
-                               const Finish& finish);
+// The same of float32 numbers on the CPU and what follows (epilogue.h), without gradients;
+// undefined for other numbers, and where the bias is not [M] or the added tensor not of the
+// product's shape.
+torch::Tensor product_with_epilogue(const torch::Tensor& a, const torch::Tensor& b,
+                                    PackedCache& cache, const Epilogue& epilogue);
 
 // f, which computes each number by itself, of x.
 torch::Tensor each_alike(const std::function<torch::Tensor(const torch::Tensor&)>& f,

@@ -8,8 +8,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
+#include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/kernels/cpu/packed_product.h"
-#include "fcp/nn/kernels/cpu/slope_of.h"
 
 namespace fcp {
 namespace {
@@ -53,8 +53,8 @@ torch::Tensor stack_product(const torch::Tensor& a, const torch::Tensor& b) {
   const bool own = known && a.is_cpu() && b.is_cpu() && a.scalar_type() == b.scalar_type() &&
                    a.dim() > 1 && b.dim() > 1 && a.size(-1) == b.size(-2);
   if (!own) return torch::matmul(a, b);
-  if (wants_slope(a) || wants_slope(b)) {
-    return with_slope_of(torch::matmul(a, b), stack_product(a.detach(), b.detach()));
+  if (wants_gradient(a) || wants_gradient(b)) {
+    return with_gradient_of(torch::matmul(a, b), stack_product(a.detach(), b.detach()));
   }
   const auto front = at::infer_size(a.sizes().slice(0, static_cast<size_t>(a.dim()) - 2),
                                     b.sizes().slice(0, static_cast<size_t>(b.dim()) - 2));

@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 
 namespace fcp {
 namespace {
@@ -17,10 +18,7 @@ constexpr int64_t kBlock = 512;      // rows that meet all trees before the next
 constexpr int64_t kLeastShare = 64;  // rows that are worth a thread
 
 // x < t for doubles x: x ≤ the number before t. Nothing is below −∞, and no x is ≤ NaN.
-double before(double t) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  return t == -infinity ? std::nan("") : std::nextafter(t, -infinity);
-}
+double before(double t) { return t == -kInfinity ? std::nan("") : std::nextafter(t, -kInfinity); }
 
 // For floats x: x ≤ t as x ≤ the largest float that is not above t.
 float rounded_down(double t) {
@@ -191,9 +189,8 @@ void Forest::run_block(const std::vector<Step<Number>>& steps, const Number* x, 
 }
 
 torch::Tensor Forest::run(const torch::Tensor& x) const {
-  const double infinity = std::numeric_limits<double>::infinity();
-  const double start = aggregate_ == Aggregate::kMin   ? infinity
-                       : aggregate_ == Aggregate::kMax ? -infinity
+  const double start = aggregate_ == Aggregate::kMin   ? kInfinity
+                       : aggregate_ == Aggregate::kMax ? -kInfinity
                                                        : 0;
   torch::Tensor out = torch::full({x.size(0), targets_}, start, torch::kDouble);
   double* to = out.data_ptr<double>();

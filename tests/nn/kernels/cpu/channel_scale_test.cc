@@ -9,7 +9,7 @@
 #include <torch/utils.h>
 
 #include "fcp/nn/kernels/cpu/channel_sums.h"
-#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/epilogue.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
 #include "fcp/nn/runtime/network.h"
 
@@ -62,7 +62,8 @@ TEST(ChannelScale, JoinsWhatLiesSideBySide) {
     lines.scale.push_back(0.1f * static_cast<float>(i) - 1);
     lines.shift.push_back(0.3f - 0.05f * static_cast<float>(i));
   }
-  for (const Bend bend : {Bend::kNone, Bend::kRelu, Bend::kGelu}) {
+  for (const ActivationKind bend :
+       {ActivationKind::kNone, ActivationKind::kRelu, ActivationKind::kGelu}) {
     EXPECT_TRUE(torch::equal(joined_channels(parts, &lines, {bend}),
                              scaled_channels(whole.contiguous(), lines, {bend})));
   }

@@ -74,11 +74,11 @@ TEST(ChannelWindows, HaveTheBitsOfPlanes) {
         << each.channels << " " << each.kernel << " " << each.stride;
     EXPECT_TRUE(
         same_numbers(depthwise_channels(x, w, {}, plan, weights), depthwise_conv(x, w, {}, plan)));
-    Finish finish;
-    finish.activation = {Bend::kHardSwish};
-    finish.added = torch::randn({2, each.channels, plan.places[0], plan.places[1]});
-    EXPECT_TRUE(same_numbers(depthwise_channels(lying, w, bias, plan, weights, finish),
-                             activated(planes + finish.added, finish.activation)));
+    Epilogue epilogue;
+    epilogue.activation = {ActivationKind::kHardSwish};
+    epilogue.added = torch::randn({2, each.channels, plan.places[0], plan.places[1]});
+    EXPECT_TRUE(same_numbers(depthwise_channels(lying, w, bias, plan, weights, epilogue),
+                             activated(planes + epilogue.added, epilogue.activation)));
     EXPECT_TRUE(same_numbers(largest_in_channel_windows(lying, {each.kernel, each.kernel}, plan),
                              largest_in_windows(x, {each.kernel, each.kernel}, plan)));
     const int before = at::get_num_threads();

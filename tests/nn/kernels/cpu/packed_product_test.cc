@@ -10,7 +10,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/nn/kernels/cpu/finish.h"
+#include "fcp/nn/kernels/cpu/epilogue.h"
 #include "fcp/nn/kernels/cpu/stack_product.h"
 
 namespace fcp {
@@ -25,7 +25,7 @@ MatrixView<const Number> view_of(const torch::Tensor& x) {
 // With a gap behind each row of the result, where nothing may be written.
 template <typename Number>
 torch::Tensor product_of(const torch::Tensor& a, const torch::Tensor& b,
-                         const ProductEnd<Number>& end = {}) {
+                         const ProductEpilogue<Number>& end = {}) {
   const torch::Tensor out = torch::full({a.size(0), b.size(1) + 3}, 7, a.options());
   multiply_panels<Number>(view_of<Number>(a), PackedPanels<Number>(view_of<Number>(b)),
                           {out.data_ptr<Number>(), static_cast<size_t>(a.size(0)),
@@ -65,7 +65,7 @@ TEST(PackedProduct, AddsBiasesAndATensorAndBends) {
     const torch::Tensor rows = torch::randn({n}), columns = torch::randn({m});
     const torch::Tensor added = torch::randn({n, m + 3});
     const torch::Tensor plain = product_of<float>(a, b);
-    ProductEnd<float> end;
+    ProductEpilogue<float> end;
     end.rows = rows.data_ptr<float>();
     EXPECT_TRUE(torch::equal(product_of<float>(a, b, end), plain + rows.unsqueeze(1)));
     end = {};
@@ -74,8 +74,9 @@ TEST(PackedProduct, AddsBiasesAndATensorAndBends) {
     end.added = added.data_ptr<float>();
     const torch::Tensor sum = plain + columns + added.narrow(1, 0, m);
     EXPECT_TRUE(torch::equal(product_of<float>(a, b, end), sum));
-    for (const Bend bend : {Bend::kRelu, Bend::kClip, Bend::kHardSwish, Bend::kHardSigmoid,
-                            Bend::kGelu, Bend::kErfGelu}) {
+    for (const ActivationKind bend :
+         {ActivationKind::kRelu, ActivationKind::kClip, ActivationKind::kHardSwish,
+          ActivationKind::kHardSigmoid, ActivationKind::kGelu, ActivationKind::kErfGelu}) {
       end.activation = {bend, 0.3f, 0.9f};
       EXPECT_TRUE(torch::equal(product_of<float>(a, b, end), activated(sum, end.activation)))
           << n << " " << m << " " << static_cast<int>(bend);

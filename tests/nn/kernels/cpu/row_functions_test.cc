@@ -12,7 +12,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/nn/kernels/cpu/slope_of.h"
+#include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/runtime/network.h"
 
 #include "tests/nn/graphs.h"
@@ -147,9 +147,9 @@ TEST(NormRows, TheOperatorGivesTheSameWithGradients) {
   }
 }
 
-TEST(SlopeOf, GivesOneValueAndTheOthersGradientTwice) {
+TEST(GradientOf, GivesOneValueAndTheOthersGradientTwice) {
   const torch::Tensor x = torch::tensor({3.0}, torch::kDouble).requires_grad_();
-  const torch::Tensor y = with_slope_of(x.pow(3), torch::tensor({26.0}, torch::kDouble));
+  const torch::Tensor y = with_gradient_of(x.pow(3), torch::tensor({26.0}, torch::kDouble));
   EXPECT_EQ(y.item<double>(), 26);
   const torch::Tensor first = torch::autograd::grad({y}, {x}, {}, true, /*create_graph=*/true)[0];
   EXPECT_EQ(first.item<double>(), 27);

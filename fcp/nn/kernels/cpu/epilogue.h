@@ -12,7 +12,7 @@
 //   kErfGelu       the same with erf(x / first), as exporters write it
 //
 // NaN stays NaN. Errors of erf: fcp/base/lane_functions.h. Tested by
-// tests/nn/kernels/cpu/finish_test.cc.
+// tests/nn/kernels/cpu/epilogue_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -21,32 +21,32 @@
 
 namespace fcp {
 
-enum class Bend { kNone, kRelu, kClip, kHardSwish, kHardSigmoid, kGelu, kErfGelu };
+enum class ActivationKind { kNone, kRelu, kClip, kHardSwish, kHardSigmoid, kGelu, kErfGelu };
 
-struct Bending {
-  Bend bend = Bend::kNone;
+struct FusedActivation {
+  ActivationKind kind = ActivationKind::kNone;
   float first = 0, second = 0;
 };
 
 // Rows of numbers, one after the other every `step`; `added`, or null, lies likewise.
-struct FinishRows {
+struct EpilogueRows {
   const float* in;
   const float* added;
   float* out;  // may be `in`
   size_t rows, columns, step;
 };
-void finish_rows(const Bending& activation, const FinishRows& rows);
+void epilogue_rows(const FusedActivation& activation, const EpilogueRows& rows);
 
 // Behind a product or a convolution: bias, one number for each column, then what is added to each
 // number, then the activation; undefined: nothing.
-struct Finish {
+struct Epilogue {
   torch::Tensor bias, added;
-  Bending activation;
+  FusedActivation activation;
 
-  bool empty() const { return !added.defined() && activation.bend == Bend::kNone; }
+  bool empty() const { return !added.defined() && activation.kind == ActivationKind::kNone; }
 };
 
 // f of all numbers of x, float32 on the CPU, in the order in which they lie in memory.
-torch::Tensor activated(const torch::Tensor& x, const Bending& activation);
+torch::Tensor activated(const torch::Tensor& x, const FusedActivation& activation);
 
 }  // namespace fcp

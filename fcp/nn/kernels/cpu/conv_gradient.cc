@@ -14,7 +14,7 @@ std::vector<int64_t> kept(torch::autograd::AutogradContext* context, const char*
   return context->saved_data[name].toIntVector();
 }
 
-struct ConvSlope : public torch::autograd::Function<ConvSlope> {
+struct ConvGradient : public torch::autograd::Function<ConvGradient> {
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& x,
                                const torch::Tensor& w, const torch::Tensor& value,
                                const std::vector<int64_t>& strides,
@@ -52,8 +52,8 @@ struct ConvSlope : public torch::autograd::Function<ConvSlope> {
 
 }  // namespace
 
-torch::Tensor with_conv_slope(const torch::Tensor& x, const torch::Tensor& w,
-                              const torch::Tensor& value, const ConvPlan& plan) {
+torch::Tensor with_conv_gradient(const torch::Tensor& x, const torch::Tensor& w,
+                                 const torch::Tensor& value, const ConvPlan& plan) {
   std::vector<int64_t> common;
   for (size_t i = 0; i < plan.begins.size(); ++i) {
     const auto axis = static_cast<int64_t>(i) + 2;
@@ -63,7 +63,7 @@ torch::Tensor with_conv_slope(const torch::Tensor& x, const torch::Tensor& w,
         (plan.places[i] - 1) * plan.strides[i] + reach - plan.begins[i] - x.size(axis);
     common.push_back(std::max<int64_t>(0, std::min({plan.begins[i], end, (reach - 1) / 2})));
   }
-  return ConvSlope::apply(x, w, value, plan.strides, plan.dilations, plan.begins, common);
+  return ConvGradient::apply(x, w, value, plan.strides, plan.dilations, plan.begins, common);
 }
 
 }  // namespace fcp

@@ -27,7 +27,7 @@ namespace fcp {
 
 // The dual norm of the gradient of each number of one output of the head, in its shape, of N rows
 // or one for all; `feature` [1, …] is an example.
-std::string write_slopes(GraphBuilder& builder, const Network& head, size_t output,
-                         const torch::Tensor& feature, Norm norm);
+std::string write_gradients(GraphBuilder& builder, const Network& head, size_t output,
+                            const torch::Tensor& feature, Norm norm);
 
 }  // namespace fcp

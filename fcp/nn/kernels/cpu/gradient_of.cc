@@ -1,4 +1,4 @@
-#include "fcp/nn/kernels/cpu/slope_of.h"
+#include "fcp/nn/kernels/cpu/gradient_of.h"
 
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/utils.h>
@@ -6,7 +6,7 @@
 namespace fcp {
 namespace {
 
-struct SlopeOf : public torch::autograd::Function<SlopeOf> {
+struct GradientOf : public torch::autograd::Function<GradientOf> {
   static torch::Tensor forward(torch::autograd::AutogradContext*, const torch::Tensor&,
                                const torch::Tensor& value) {
     return value.detach();
@@ -19,12 +19,12 @@ struct SlopeOf : public torch::autograd::Function<SlopeOf> {
 
 }  // namespace
 
-bool wants_slope(const torch::Tensor& x) {
+bool wants_gradient(const torch::Tensor& x) {
   return torch::GradMode::is_enabled() && x.requires_grad();
 }
 
-torch::Tensor with_slope_of(const torch::Tensor& differentiable, const torch::Tensor& value) {
-  return SlopeOf::apply(differentiable, value);
+torch::Tensor with_gradient_of(const torch::Tensor& differentiable, const torch::Tensor& value) {
+  return GradientOf::apply(differentiable, value);
 }
 
 }  // namespace fcp

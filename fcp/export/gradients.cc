@@ -1,4 +1,4 @@
-#include "fcp/export/slopes.h"
+#include "fcp/export/gradients.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ constexpr double kDerivativeRoundoff = 0x1p-22;
 // The largest matrix of an affine operator that is written into the file.
 constexpr int64_t kLargestMatrix = int64_t{1} << 22;
 
-[[noreturn]] void refuse_slope(const Node& node) {
+[[noreturn]] void refuse_gradient(const Node& node) {
   fail(describe(node), ": its gradient is not written as ONNX nodes; linearized can be exported ",
        "for affine operators, products and ordinary activations over rows");
 }
@@ -38,15 +38,15 @@ std::map<std::string, torch::Tensor> example_values(const Network& head,
 }
 
 // J of one tensor: [K, width] doubles while it is the same for all rows, then a node [N, K, width].
-struct Slope {
+struct Gradient {
   torch::Tensor constant;
   std::string node;
   torch::Tensor most;  // [K, width]: what |J| never exceeds; undefined: not known
 };
 
-class SlopeWriter {
+class GradientWriter {
  public:
-  SlopeWriter(GraphBuilder& builder, const Network& head, const torch::Tensor& feature)
+  GradientWriter(GraphBuilder& builder, const Network& head, const torch::Tensor& feature)
       : builder_(builder), head_(head), values_(example_values(head, feature)) {
     values_[head.inputs()[0].name] = feature;
     rows_ = feature.size(0);
@@ -65,14 +65,14 @@ class SlopeWriter {
     if (name == head_.inputs()[0].name) fail("output '", name, "' is the feature itself");
     type_ = values_.at(name).scalar_type();
     const torch::Tensor one = torch::eye(values_.at(name).numel() / rows_, torch::kDouble);
-    slopes_[head_.output_slots()[output]] = {one, "", one};
+    gradients_[head_.output_slots()[output]] = {one, "", one};
     const std::vector<Step>& steps = head_.steps();
     for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-      const auto found = slopes_.find(step->outputs[0]);
-      if (found != slopes_.end() && depends(*step)) back(*step, found->second);
+      const auto found = gradients_.find(step->outputs[0]);
+      if (found != gradients_.end() && depends(*step)) back(*step, found->second);
     }
-    const auto found = slopes_.find(head_.input_slots()[0]);
-    if (found == slopes_.end()) fail("output '", name, "' does not depend on the feature");
+    const auto found = gradients_.find(head_.input_slots()[0]);
+    if (found == gradients_.end()) fail("output '", name, "' does not depend on the feature");
     row_ = values_.at(name).sizes().slice(1).vec();
     return reduced(found->second, norm);
   }
@@ -86,10 +86,10 @@ class SlopeWriter {
   }
   bool varies(int slot) const { return slot >= 0 && !names_[static_cast<size_t>(slot)].empty(); }
 
-  void back(const Step& step, const Slope& slope) {
+  void back(const Step& step, const Gradient& gradient) {
     const torch::Tensor& value = values_.at(step.node.outputs[0]);
     if (value.dim() < 1 || value.size(0) != rows_ || !value.is_floating_point()) {
-      refuse_slope(step.node);
+      refuse_gradient(step.node);
     }
     std::vector<bool> constant;
     size_t varying = 0;
@@ -102,22 +102,22 @@ class SlopeWriter {
       if (constant[i]) continue;
       const std::string& op = step.node.op;
       if (affine) {
-        add(step.inputs[i], through_layer(slope, matrix_of(step, i)));
+        add(step.inputs[i], through_layer(gradient, matrix_of(step, i)));
       } else if (varying == 1 && step.inputs.size() >= 1 && i == 0 && op != "Mul" && op != "Div") {
-        add(step.inputs[i], through_activation(slope, step));
+        add(step.inputs[i], through_activation(gradient, step));
       } else if ((op == "Mul" || op == "Div") && step.inputs.size() == 2) {
-        add(step.inputs[i], times(slope, factor_of(step, i), torch::Tensor()));
+        add(step.inputs[i], times(gradient, factor_of(step, i), torch::Tensor()));
       } else {
-        refuse_slope(step.node);
+        refuse_gradient(step.node);
       }
     }
   }
 
   // Sums of what several readers of a tensor contribute.
-  void add(int slot, const Slope& part) {
-    const auto [entry, fresh] = slopes_.emplace(slot, part);
+  void add(int slot, const Gradient& part) {
+    const auto [entry, fresh] = gradients_.emplace(slot, part);
     if (fresh) return;
-    Slope& all = entry->second;
+    Gradient& all = entry->second;
     all.most = all.most.defined() && part.most.defined() ? all.most + part.most : torch::Tensor();
     if (all.constant.defined() && part.constant.defined()) {
       all.constant = all.constant + part.constant;
@@ -127,9 +127,9 @@ class SlopeWriter {
     all.constant = torch::Tensor();
   }
 
-  std::string as_node(const Slope& slope) {
-    if (!slope.constant.defined()) return slope.node;
-    return builder_.constant(slope.constant.to(type_).unsqueeze(0));
+  std::string as_node(const Gradient& gradient) {
+    if (!gradient.constant.defined()) return gradient.node;
+    return builder_.constant(gradient.constant.to(type_).unsqueeze(0));
   }
 
   // [outputs, inputs] of an affine operator, by the columns that it makes of a basis.
@@ -166,7 +166,7 @@ class SlopeWriter {
       }
       return matrix;
     } catch (const c10::Error&) {
-      refuse_slope(step.node);
+      refuse_gradient(step.node);
     }
   }
 
@@ -182,32 +182,34 @@ class SlopeWriter {
     return {};
   }
 
-  Slope through_layer(const Slope& slope, const torch::Tensor& matrix) {
-    Slope before;
-    if (slope.most.defined()) before.most = slope.most.matmul(matrix.abs());
-    if (slope.constant.defined()) {
-      before.constant = slope.constant.matmul(matrix);
+  Gradient through_layer(const Gradient& gradient, const torch::Tensor& matrix) {
+    Gradient before;
+    if (gradient.most.defined()) before.most = gradient.most.matmul(matrix.abs());
+    if (gradient.constant.defined()) {
+      before.constant = gradient.constant.matmul(matrix);
     } else {
-      before.node = builder_.add("MatMul", {slope.node, builder_.constant(matrix.to(type_))});
+      before.node = builder_.add("MatMul", {gradient.node, builder_.constant(matrix.to(type_))});
     }
     return before;
   }
 
   // J ⊙ the numbers of a tensor [N, …]; `largest`: what these never exceed, where that is known.
-  Slope times(const Slope& slope, const std::string& factor, const torch::Tensor& largest) {
-    Slope before;
-    before.node = builder_.add("Mul", {as_node(slope), builder_.reshape_rows(factor, {1, -1})});
-    if (slope.most.defined() && largest.defined()) before.most = slope.most * largest;
+  Gradient times(const Gradient& gradient, const std::string& factor,
+                 const torch::Tensor& largest) {
+    Gradient before;
+    before.node = builder_.add("Mul", {as_node(gradient), builder_.reshape_rows(factor, {1, -1})});
+    if (gradient.most.defined() && largest.defined()) before.most = gradient.most * largest;
     return before;
   }
 
-  // What the slope of a product or quotient with respect to input i is, as a tensor of the graph.
+  // What the gradient of a product or quotient with respect to input i is, as a tensor of the
+  // graph.
   std::string factor_of(const Step& step, size_t i) {
     const auto& [a, b] = std::pair(step.inputs[0], step.inputs[1]);
     for (const int slot : {a, b}) {
       if (!varies(slot) || values_.at(names_[static_cast<size_t>(slot)]).sizes() !=
                                values_.at(step.node.outputs[0]).sizes()) {
-        refuse_slope(step.node);
+        refuse_gradient(step.node);
       }
     }
     const std::string& other = tensor(names_[static_cast<size_t>(i == 0 ? b : a)], step);
@@ -220,11 +222,11 @@ class SlopeWriter {
 
   // A tensor that the network's file has as well.
   const std::string& tensor(const std::string& name, const Step& step) const {
-    if (!builder_.has(name)) refuse_slope(step.node);
+    if (!builder_.has(name)) refuse_gradient(step.node);
     return name;
   }
 
-  Slope through_activation(const Slope& slope, const Step& step) {
+  Gradient through_activation(const Gradient& gradient, const Step& step) {
     const Node& node = step.node;
     const std::string& x = tensor(names_[static_cast<size_t>(step.inputs[0])], step);
     const std::string& y = tensor(node.outputs[0], step);
@@ -239,49 +241,50 @@ class SlopeWriter {
     if (node.op == "Relu" || node.op == "LeakyRelu") {
       const double below = node.op == "Relu" ? 0 : attribute("alpha", 0.01f);
       const std::string positive = op("Greater", {x, number(0)});
-      return times(slope, op("Where", {positive, number(1), number(below)}),
+      return times(gradient, op("Where", {positive, number(1), number(below)}),
                    largest(std::max(1.0, std::abs(below))));
     }
     if (node.op == "Tanh") {
       ++cancelling_;
-      return times(slope, op("Sub", {number(1), op("Mul", {y, y})}), largest(1));
+      return times(gradient, op("Sub", {number(1), op("Mul", {y, y})}), largest(1));
     }
     if (node.op == "Sigmoid") {
       ++cancelling_;
-      return times(slope, op("Mul", {y, op("Sub", {number(1), y})}), largest(0.25));
+      return times(gradient, op("Mul", {y, op("Sub", {number(1), y})}), largest(0.25));
     }
-    if (node.op == "Softplus") return times(slope, op("Sigmoid", {x}), largest(1));
-    if (node.op == "Exp") return times(slope, y, {});
-    if (node.op == "Sqrt") return times(slope, op("Div", {number(0.5), y}), {});
-    if (node.op == "Log") return times(slope, op("Reciprocal", {x}), {});
+    if (node.op == "Softplus") return times(gradient, op("Sigmoid", {x}), largest(1));
+    if (node.op == "Exp") return times(gradient, y, {});
+    if (node.op == "Sqrt") return times(gradient, op("Div", {number(0.5), y}), {});
+    if (node.op == "Log") return times(gradient, op("Reciprocal", {x}), {});
     if (node.op == "Erf") {
       const std::string bell = op("Exp", {op("Neg", {op("Mul", {x, x})})});
-      return times(slope, op("Mul", {bell, number(2 / std::sqrt(M_PI))}), largest(1.13));
+      return times(gradient, op("Mul", {bell, number(2 / std::sqrt(M_PI))}), largest(1.13));
     }
     if (node.op == "Softsign") {
       const std::string root = op("Reciprocal", {op("Add", {op("Abs", {x}), number(1)})});
-      return times(slope, op("Mul", {root, root}), largest(1));
+      return times(gradient, op("Mul", {root, root}), largest(1));
     }
-    if (node.op == "Abs") return times(slope, op("Sign", {x}), largest(1));
+    if (node.op == "Abs") return times(gradient, op("Sign", {x}), largest(1));
     if (node.op == "Elu") {
       const double alpha = attribute("alpha", 1);
       const std::string below = op("Add", {y, number(alpha)});
-      return times(slope, op("Where", {op("Greater", {x, number(0)}), number(1), below}),
+      return times(gradient, op("Where", {op("Greater", {x, number(0)}), number(1), below}),
                    largest(std::max(1.0, std::abs(alpha))));
     }
-    refuse_slope(node);
+    refuse_gradient(node);
   }
 
   std::string number(double value) { return builder_.constant(torch::full({1}, value, type_)); }
 
-  std::string reduced(const Slope& slope, Norm norm) {
-    if (slope.constant.defined()) {
-      return constant_row(dual_norm(slope.constant, norm));
+  std::string reduced(const Gradient& gradient, Norm norm) {
+    if (gradient.constant.defined()) {
+      return constant_row(dual_norm(gradient.constant, norm));
     }
-    std::string norms = reduced_node(slope.node, norm);
+    std::string norms = reduced_node(gradient.node, norm);
     if (row_.size() != 1) norms = builder_.reshape_rows(norms, row_);
-    if (cancelling_ == 0 || !slope.most.defined()) return norms;
-    const torch::Tensor slack = dual_norm(slope.most, norm) * (cancelling_ * kDerivativeRoundoff);
+    if (cancelling_ == 0 || !gradient.most.defined()) return norms;
+    const torch::Tensor slack =
+        dual_norm(gradient.most, norm) * (cancelling_ * kDerivativeRoundoff);
     return builder_.add("Add", {norms, constant_row(slack)});
   }
 
@@ -304,19 +307,19 @@ class SlopeWriter {
   GraphBuilder& builder_;
   const Network& head_;
   std::map<std::string, torch::Tensor> values_;
-  std::vector<std::string> names_;  // by slot; empty: the same for all rows
-  std::map<int, Slope> slopes_;     // by slot
-  int64_t rows_ = 1;                // of the example
-  std::vector<int64_t> row_;        // the shape of a row of the output
+  std::vector<std::string> names_;     // by slot; empty: the same for all rows
+  std::map<int, Gradient> gradients_;  // by slot
+  int64_t rows_ = 1;                   // of the example
+  std::vector<int64_t> row_;           // the shape of a row of the output
   torch::ScalarType type_ = torch::kFloat;
   double cancelling_ = 0;  // activations whose derivative cancels
 };
 
 }  // namespace
 
-std::string write_slopes(GraphBuilder& builder, const Network& head, size_t output,
-                         const torch::Tensor& feature, Norm norm) {
-  return SlopeWriter(builder, head, feature).write(output, norm);
+std::string write_gradients(GraphBuilder& builder, const Network& head, size_t output,
+                            const torch::Tensor& feature, Norm norm) {
+  return GradientWriter(builder, head, feature).write(output, norm);
 }
 
 }  // namespace fcp

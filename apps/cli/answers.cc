@@ -13,7 +13,7 @@ using Command = std::vector<std::string>;
 
 // The help of `app` and of all verbs under it; `words` lead to it.
 void add_helps(const CLI::App& app, const Command& words, std::vector<Command>& commands) {
-  for (const char* flag : {"--help", "-h"}) {
+  for (const char* flag : {"--help", "-h", "--help-all"}) {
     commands.push_back(words);
     commands.back().push_back(flag);
   }

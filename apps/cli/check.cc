@@ -81,7 +81,7 @@ void add_check(CLI::App& app) {
   verb->add_option("--out", flags->out, "CSV file; - is standard output")->capture_default_str();
   add_facts(*verb, flags->facts);
   add_data(*verb, flags->data, /*needs_target=*/true);
-  add_common(*verb, flags->common);
+  add_common(*verb, flags->common, kTakesJson | kTakesThreads | kTakesDevice);
   verb->callback([flags] { run_check(*flags); });
 }
 

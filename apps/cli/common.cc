@@ -27,19 +27,25 @@
 
 namespace fcp::cli {
 
-void add_common(CLI::App& verb, CommonOptions& options) {
-  verb.add_flag("--json", options.json, "Print the result as JSON");
+void add_common(CLI::App& verb, CommonOptions& options, unsigned takes) {
+  if (takes & kTakesJson) verb.add_flag("--json", options.json, "Print the result as JSON");
   verb.add_flag("--quiet", options.quiet, "No messages and no progress on stderr");
-  verb.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
-  verb.add_option("--threads", options.threads, "Threads; 0 means all cores")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
-  verb.add_option("--device", options.device,
-                  "Where networks run: cpu, cuda, or auto: cuda where it is "
-                  "expected to be faster")
-      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
-      ->capture_default_str();
-  if (verb.get_option_no_throw("--memory") == nullptr) {
+  if (takes & kTakesSeed) {
+    verb.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  }
+  if (takes & kTakesThreads) {
+    verb.add_option("--threads", options.threads, "Threads; 0 means all cores")
+        ->check(CLI::Range(0, 4096))
+        ->capture_default_str();
+  }
+  if (takes & kTakesDevice) {
+    verb.add_option(
+            "--device", options.device,
+            "Where networks run: cpu, cuda, or auto: cuda where it is expected to be faster")
+        ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
+        ->capture_default_str();
+  }
+  if ((takes & kTakesThreads) && verb.get_option_no_throw("--memory") == nullptr) {
     verb.add_option_function<size_t>("--memory", set_memory_budget,
                                      "Bytes for the tensors of networks, as 4GB or 500MB; by "
                                      "default half of what is free")

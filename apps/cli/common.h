@@ -1,4 +1,4 @@
-// Options that every verb takes, and small things that several verbs share.
+// Options that most verbs take, and small things that several verbs share.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,17 @@ struct Alarm {};
 // rank 0 are quiet. Throws Alarm at the end where the verb has called for it.
 void run_shared(CommonOptions& options, const std::function<void()>& verb);
 
-// Declares the common options on a verb.
-void add_common(CLI::App& verb, CommonOptions& options);
+// Which of the common options a verb takes, besides --quiet: only those that act there.
+enum CommonFlags : unsigned {
+  kTakesJson = 1,
+  kTakesSeed = 2,
+  kTakesThreads = 4,  // and --memory
+  kTakesDevice = 8,
+  kTakesAll = 15,
+};
+
+// Declares common options on a verb.
+void add_common(CLI::App& verb, CommonOptions& options, unsigned takes = kTakesAll);
 
 // The context of a verb, observed by the console; an Error where the device is not there.
 Context start(const CommonOptions& options);

@@ -101,7 +101,7 @@ void add_compare(CLI::App& app) {
   add_levels(*verb, flags->levels);
   add_facts(*verb, flags->facts);
   add_data(*verb, flags->data, /*needs_target=*/true);
-  add_common(*verb, flags->common);
+  add_common(*verb, flags->common, kTakesJson | kTakesThreads | kTakesDevice);
   verb->callback([flags] { run_compare(*flags); });
 }
 

@@ -54,7 +54,7 @@ void add_table_flags(CLI::App& verb, DataFlags& flags) {
 
 }  // namespace
 
-void add_data(CLI::App& verb, DataFlags& flags, bool needs_target) {
+void add_data(CLI::App& verb, DataFlags& flags, bool needs_target, TakesImages images) {
   flags.needs_target = needs_target;
   if (needs_target) {
     verb.add_option("--target", flags.target,
@@ -75,7 +75,7 @@ void add_data(CLI::App& verb, DataFlags& flags, bool needs_target) {
   verb.add_flag("--impute", flags.impute, "Replace missing CSV values by the column's mean");
   add_table_flags(verb, flags);
   verb.add_option("--batch", flags.batch, "Rows at a time; 0 chooses")->capture_default_str();
-  add_images(verb, flags);
+  if (images == TakesImages::kYes) add_images(verb, flags);
 }
 
 void add_facts(CLI::App& verb, FactOptions& options) {

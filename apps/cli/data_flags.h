@@ -33,7 +33,9 @@ struct DataFlags {
   std::string class_names;
 };
 
-void add_data(CLI::App& verb, DataFlags& flags, bool needs_target);
+enum class TakesImages { kNo, kYes };
+void add_data(CLI::App& verb, DataFlags& flags, bool needs_target,
+              TakesImages images = TakesImages::kYes);
 
 // --group and --weights.
 void add_facts(CLI::App& verb, FactOptions& options);

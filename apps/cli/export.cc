@@ -112,7 +112,7 @@ void add_export(CLI::App& app) {
                    "State of fcp serve --adapt: the level that it has reached for --alpha instead");
   verb->add_option("--out", options->out, "ONNX file to write")->required();
   verb->add_option("--prefix", options->prefix, "Before the names of the new outputs");
-  add_common(*verb, options->common);
+  add_common(*verb, options->common, kTakesJson | kTakesThreads);
   verb->callback([options] { run_export(*options); });
 }
 

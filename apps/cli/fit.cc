@@ -125,7 +125,7 @@ void add_fit(CLI::App& app) {
   verb->add_option("--members", flags->members, "Networks of the ensemble [5]");
   verb->add_option("--epochs", flags->epochs, "Epochs at most [80 to 400, by the number of rows]");
   flags->data.may_show = true;
-  add_data(*verb, flags->data, /*needs_target=*/true);
+  add_data(*verb, flags->data, /*needs_target=*/true, TakesImages::kNo);
   add_common(*verb, flags->common);
   verb->callback([flags] { run_fit(*flags); });
 }

@@ -68,7 +68,7 @@ void add_inspect(CLI::App& app) {
   verb->add_option("model", options->model, "ONNX file")->required();
   verb->add_option("--shape", options->shapes, "Shape of an input whose file leaves it open")
       ->allow_extra_args(false);
-  add_common(*verb, options->common);
+  add_common(*verb, options->common, kTakesJson | kTakesThreads);
   verb->callback([options] { run_inspect(*options); });
 }
 

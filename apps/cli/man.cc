@@ -61,7 +61,7 @@ void write_verb(std::ostream& out, const VerbWords& verb) {
   }
   out << '\n' << escaped(verb.text) << ".\n";
   for (const OptionWords& option : verb.options) {
-    const bool help = option.names.back() == "--help";  // the same for all; told once
+    const bool help = option.names.back().starts_with("--help");  // the same for all; told once
     if (!help) write_option(out, option);
   }
   if (verb.footer.empty()) return;

@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // By their names, which mean the same in every verb.
-constexpr std::array<std::string_view, 6> kWritten = {"--out",    "--report", "--checkpoint",
-                                                      "--scores", "--plots",  "--state"};
+constexpr std::array<std::string_view, 5> kWritten = {"--out", "--report", "--checkpoint",
+                                                      "--scores", "--plots"};
 constexpr std::array<std::string_view, 7> kRead = {
     "model", "models", "data", "--data", "--shifted", "--fit-data", "--class-names"};
 constexpr std::array<std::string_view, 3> kColumnsOrFiles = {"--target", "--group", "--weights"};

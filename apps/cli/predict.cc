@@ -103,7 +103,7 @@ void add_predict(CLI::App& app) {
       ->capture_default_str();
   add_facts(*verb, flags->facts);
   add_data(*verb, flags->data, /*needs_target=*/false);
-  add_common(*verb, flags->common);
+  add_common(*verb, flags->common, kTakesJson | kTakesThreads | kTakesDevice);
   verb->callback([flags] { run_predict(*flags); });
 }
 

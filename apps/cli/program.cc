@@ -220,7 +220,9 @@ int run_verb(int argc, char** argv) {
   app.add_flag("--json", about_json)->needs(version);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
+  format_help(app);
   add_verbs(app);
+  group_options(app);
   check_whole_numbers(app);
   if (argc == 3 && argv[1] == kWriteAnswers) return write_answers(app, argv[2]);
   std::string verb = argc > 1 ? argv[1] : "--help";

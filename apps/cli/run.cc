@@ -143,7 +143,7 @@ void add_run(CLI::App& app) {
   verb->add_flag("--keep-batch-norm", options->keep_batch_norm,
                  "Do not fold BatchNormalization into the layer before it");
   add_data(*verb, options->data, /*needs_target=*/false);
-  add_common(*verb, options->common);
+  add_common(*verb, options->common, kTakesJson | kTakesThreads | kTakesDevice);
   verb->callback([options] { run_verb(*options); });
 }
 

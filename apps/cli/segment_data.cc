@@ -117,7 +117,7 @@ void add_segment_scenes(CLI::App& segment) {
   verb->add_option("--width", options->scene.width, "Pixels")->capture_default_str();
   verb->add_option("--noise", options->scene.noise, "Deviation of a pixel's colour, of 1")
       ->capture_default_str();
-  add_common(*verb, options->common);
+  add_common(*verb, options->common, kTakesJson | kTakesSeed | kTakesThreads);
   verb->callback([options] { run_scenes(*options); });
 }
 

@@ -75,7 +75,7 @@ void add_segment_predict(CLI::App& segment) {
                  "booleans [classes, height, width] for sets");
   verb->add_option("--alpha", flags->alpha, "Share of images that may miss")->capture_default_str();
   add_segment_data(*verb, flags->data);
-  add_common(*verb, flags->common);
+  add_common(*verb, flags->common, kTakesJson | kTakesThreads | kTakesDevice);
   verb->callback([flags] { run_segment_predict(*flags); });
 }
 

@@ -73,7 +73,7 @@ void add_selftest(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember(score_names()));
-  add_common(*verb, *common);
+  add_common(*verb, *common, kTakesJson | kTakesSeed | kTakesThreads);
   verb->callback([=] {
     if (options->replications == 0) {
       options->replications = *quick ? kQuickReplications : kUsualReplications;

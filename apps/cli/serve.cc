@@ -153,7 +153,7 @@ void add_serve(CLI::App& app) {
       ->capture_default_str();
   verb->add_flag("--log-requests", options.api.log_requests, "A line per request on stderr");
   add_limits(*verb, options);
-  add_common(*verb, flags->common);
+  add_common(*verb, flags->common, kTakesSeed | kTakesThreads | kTakesDevice);
   verb->callback([flags] { run_serve(*flags); });
 }
 

@@ -112,7 +112,7 @@ void add_show(CLI::App& app) {
       app.add_subcommand("show", "What a calibrated predictor is and where it comes from");
   verb->footer("Examples:\n  fcp show calibrated.onnx\n  fcp show calibrated.onnx --json");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
-  add_common(*verb, flags->common);
+  add_common(*verb, flags->common, kTakesJson);
   verb->callback([flags] { run_show(*flags); });
 }
 

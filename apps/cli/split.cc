@@ -96,7 +96,7 @@ void add_split(CLI::App& app) {
   verb->add_option("--time", flags->time, "Column of dates or numbers: the oldest rows first");
   verb->add_option("--separator", flags->separator,
                    "CSV separator: a character or 'tab'; found out when absent");
-  add_common(*verb, flags->common);
+  add_common(*verb, flags->common, kTakesJson | kTakesSeed);
   verb->callback([flags] { run_split(*flags); });
 }
 

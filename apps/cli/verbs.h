@@ -6,6 +6,10 @@
 
 namespace fcp::cli {
 
+// How help looks: before verbs are added, and after.
+void format_help(CLI::App& app);
+void group_options(CLI::App& app);
+
 void add_inspect(CLI::App& app);
 void add_run(CLI::App& app);
 void add_fit(CLI::App& app);

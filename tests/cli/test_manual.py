@@ -15,7 +15,7 @@ class Manual(program.Case):
     def setUpClass(cls):  # no demo needed
         cls.help = {"": cls.text("--help")}
         for verb in re.findall(r"^  ([a-z_]+) ", cls.help[""].split("Subcommands:")[1], re.M):
-            cls.help[verb] = cls.text(verb, "--help")
+            cls.help[verb] = cls.text(verb, "--help-all")
         assert len(cls.help) > 10, cls.help.keys()
         cls.script = cls.text("completion", "bash")
 
@@ -48,6 +48,31 @@ class Manual(program.Case):
                     offered = self.complete(verb, "--")
                     self.assertEqual(sorted(offered), sorted(self.options(verb)))
 
+    def test_help_shows_common_options_first_and_the_rest_on_request(self):
+        for verb in ("calibrate", "fit", "serve", "predict"):
+            with self.subTest(verb):
+                short, whole = self.text(verb, "--help"), self.help[verb]
+                self.assertIn(short, self.text("help", verb))
+                self.assertLess(short.count("\n"), 60)
+                self.assertNotIn("Running:", short)
+                self.assertIn("Running", short.split("More options (")[1].split(": --help-all")[0])
+                self.assertIn("\nRunning:\n", whole)
+                self.assertNotIn("More options", whole)
+                for option in re.findall(r"^  (--[a-z-]+)", short, re.M):
+                    self.assertIn(f"\n  {option} ", whole)
+        self.assertNotIn("More options", self.text("show", "--help"))
+
+    def test_no_verb_has_options_that_cannot_act_there(self):
+        for verb, options in {"show": ("--seed", "--threads", "--device", "--memory"),
+                              "split": ("--threads", "--device"),
+                              "serve": ("--json", "--force"), "inspect": ("--seed", "--device"),
+                              "export": ("--seed", "--device"), "predict": ("--seed",),
+                              "fit": ("--images", "--resize", "--crop", "--mean", "--deviation",
+                                      "--class-names")}.items():
+            for option in options:
+                with self.subTest(f"{verb} {option}"):
+                    self.assertNotIn(option, self.options(verb))
+
     def test_completion_of_values(self):
         self.assertEqual(self.complete("cal"), ["calibrate"])
         self.assertEqual(self.complete("calibrate", "m.onnx", "--device", ""),
@@ -70,7 +95,7 @@ class Manual(program.Case):
         for verb in self.help:
             with self.subTest(verb):
                 for option in self.options(verb):
-                    if verb and option == "--help":
+                    if verb and option.startswith("--help"):
                         continue  # told once
                     self.assertRegex(sections[verb], rf"\n\.TP\n[^\n]*\\fB{option}\\fR")
 

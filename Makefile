@@ -1,5 +1,5 @@
 # Thin: every target is one or two commands that can be typed by hand.
-.PHONY: demo program test slow repeat asan tsan modules fuzz bench package format lint deps build clean
+.PHONY: demo program test slow repeat asan tsan modules fuzz bench package docs format lint deps build clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -59,6 +59,12 @@ bench: deps
 # The program and the library as Debian packages, in build/packages.
 package: build
 	cd build/release && cpack -G DEB -B ../packages
+
+# The documentation as a site, in build/site.
+docs:
+	python3 -m venv build/docs-venv
+	build/docs-venv/bin/pip install --quiet --requirement tests/requirements-docs.txt
+	build/docs-venv/bin/mkdocs build --strict
 
 format: deps
 	scripts/format.sh

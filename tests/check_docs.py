@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fails where a page names a file that does not exist, links to nothing, or lists other modules than
-check_includes.py knows."""
+"""Fails where a page names a file that does not exist, links to nothing, is not part of the site, or
+lists other modules than check_includes.py knows."""
 import pathlib
 import re
 import sys
@@ -9,6 +9,10 @@ from check_includes import BELOW
 
 FOLDERS = "benchmarks|cli|cmake|docs|examples|fcp|fuzz|python|scripts|tests"
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./*-]+)`")
+# Replaced by others when a file is read.
+REWRITTEN = {("ai.onnx", name) for name in (
+    "SequenceConstruct SequenceEmpty SequenceInsert SequenceErase SequenceAt SequenceLength "
+    "SplitToSequence ConcatFromSequence").split()} | {("ai.onnx.ml", "ZipMap")}
 LINK = re.compile(r"\]\((?!https?:)([^)\s]*)\)")
 
 
@@ -16,6 +20,22 @@ def anchors(text):
     """The anchors of a page's headings, as the usual renderers make them."""
     for heading in re.findall(r"^#+ (.*)$", text, flags=re.M):
         yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def operator_complaints(root):
+    """The operators that fcp has beside those that docs/networks.md lists, domain by domain."""
+    lines = (root / "fcp/nn/ops/operators.inc").read_text(encoding="utf-8")
+    runs = set(re.findall(r'^FCP_OPERATOR\("([\w.]+)", "(\w+)"', lines, flags=re.M))
+    page = (root / "docs/networks.md").read_text(encoding="utf-8")
+    listed = set()
+    for cell in re.findall(r"^\| ([^|]+) \|", page.split("| operators |")[1].split("\n\n")[0], flags=re.M):
+        domain = re.match(r"`([\w.]+)`: ", cell)
+        words = re.findall(r"\b[A-Z]\w+", re.sub(r"\([^)]*\)", "", cell))
+        listed |= {(domain[1] if domain else "ai.onnx", word) for word in words}
+    for domain, name in sorted(runs - listed):
+        yield f"networks.md: the table of operators lacks {name} of {domain}, which operators.inc has"
+    for domain, name in sorted(listed - runs - REWRITTEN):
+        yield f"networks.md: the table of operators has {name} of {domain}, which operators.inc lacks"
 
 
 def complaints(root):
@@ -33,6 +53,11 @@ def complaints(root):
                 yield f"{page.name}: links to {target}, which does not exist"
             elif anchor and anchor not in anchors(linked.read_text(encoding="utf-8")):
                 yield f"{page.name}: links to {target}, but {linked.name} has no such heading"
+    site = (root / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = set(re.findall(r": (\w+\.md)$", site, flags=re.M))
+    for name in sorted(pages ^ {page.name for page in root.glob("docs/*.md")}):
+        yield f"mkdocs.yml and docs/ have different pages: {name}"
+    yield from operator_complaints(root)
     table = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").split("| module |")[1]
     listed = set(re.findall(r"^\| `([\w/]+)` \|", table.split("\n\n")[0], flags=re.M))
     for module in sorted(listed ^ set(BELOW)):

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Makes a Markdown table of what zoo.py --json wrote: python zoo_table.py RESULTS.
+"""Makes the Markdown table of docs/networks.md from what zoo.py --json wrote:
 
-One row per network; where both of torch's exporters made it, the old one's numbers stand before the
-new one's. Of several lines for one network the last counts.
+    python zoo_table.py RESULTS
+
+One row per library: of how many networks there is a file, the largest difference to ONNX Runtime,
+how many give equal regions there once exported, and every exception by its name. Of several lines
+for one network and exporter the last counts.
 """
 
 import json
@@ -10,51 +13,54 @@ import sys
 
 
 def read_results(path):
-    """{network: {exporter: line}}; the exporter is "" where there is one way only."""
+    """{(library, network): {exporter: line}}; the exporter is "" where there is one way only."""
     networks = {}
     with open(path) as file:
         for line in file:
             found = json.loads(line)
             name, _, exporter = found["name"].partition(":")
-            networks.setdefault(name, {})[exporter] = found
+            library, _, network = name.partition("/")
+            networks.setdefault((library, network), {})[exporter] = found
     return networks
 
 
-def cell(found, key):
+def exception(network, found):
+    """What does not work, as fcp or the exporter says it; empty where all does."""
     if found.get("made") is False:
-        return "not made"
-    value = found.get(key) or "–"
-    return ", ".join(value) if isinstance(value, list) else value
+        return f"{network}: no file, {found['why'].split(':')[0]}"
+    why = (found.get("refused") or found.get("why") or "").replace("fcp: ", "").replace("|", "/")
+    if found.get("export") not in (None, "equal"):
+        why = f"export {found['export']}" + (f", {why}" if why else "")
+    return f"{network}: {why.split(';')[0].strip()[:90]}" if why else ""
 
 
-def joined(lines, key):
-    """What both exporters have in common once, otherwise both."""
-    cells = [cell(found, key) for found in lines]
-    return cells[0] if len(set(cells)) == 1 else " / ".join(cells)
-
-
-def note(lines):
-    """What does not work, as fcp or the exporter says it, once."""
-    texts = []
-    for found in lines:
-        if found.get("made") is False:
-            found = {"why": "the exporter: " + found["why"].split(":")[0]}
-        for text in (found.get("refused", ""), found.get("why", "")):
-            text = text.replace("fcp: ", "").replace("|", "/").strip()
-            text = text.split("; cut later")[0]
-            if text and text[:20] not in [other[:20] for other in texts]:
-                texts.append(text[:160])
-    return "; ".join(texts)
+def row(library, networks):
+    made = {name: [line for line in lines.values() if line.get("made", True)]
+            for name, lines in networks.items()}
+    made = {name: lines for name, lines in made.items() if lines}
+    worst = max((float(line["forward"]) for lines in made.values() for line in lines
+                 if line.get("forward")), default=0.0)
+    equal = sum(all(line.get("export") == "equal" for line in lines) for lines in made.values())
+    said = []
+    for network, lines in networks.items():
+        for line in lines.values():
+            text = exception(network, line)
+            if text and text not in said:
+                said.append(text)
+    return (f"| {library} | {len(made)} of {len(networks)} | {worst:.0e} | {equal} of {len(made)} "
+            f"| {'; '.join(said)} |")
 
 
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: zoo_table.py RESULTS")
-    print("| network | forward | scores | export | refused |\n|---|---|---|---|---|")
-    for name, exporters in read_results(sys.argv[1]).items():
-        lines = [exporters[key] for key in ("", "old", "new") if key in exporters]
-        print(f"| {name} | {joined(lines, 'forward')} | {joined(lines, 'scores')} "
-              f"| {joined(lines, 'export')} | {note(lines)} |")
+    libraries = {}
+    for (library, network), lines in read_results(sys.argv[1]).items():
+        libraries.setdefault(library, {})[network] = lines
+    print("| library | networks | largest difference | equal exports | exceptions |")
+    print("|---|---|---|---|---|")
+    for library, networks in libraries.items():
+        print(row(library, networks))
 
 
 if __name__ == "__main__":

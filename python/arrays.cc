@@ -109,10 +109,6 @@ Array staged(const torch::Tensor& rows, bool exact = false) {
   return array;
 }
 
-[[noreturn]] void fail_of_nan(const char* name, int64_t row, int64_t column) {
-  fail(name, ": row ", row, " (from 0) has NaN in column ", column, ", expected a number");
-}
-
 }  // namespace
 
 torch::Tensor tensor_of(const py::object& array, const std::string& name) {
@@ -139,14 +135,10 @@ torch::Tensor as_rows(const torch::Tensor& x, const std::string& name) {
   return x.dim() == 1 ? x.unsqueeze(1) : x;
 }
 
-void check_missing(const torch::Tensor& x, const MissingNumbers& missing, int64_t before) {
-  const auto found = missing.find_refused(x);
-  if (found) fail_of_nan("X", before + found->row, found->column);
-}
-
 void check_answers_no_nan(const torch::Tensor& y) {
   const auto found = MissingNumbers(Graph()).find_refused(y);
-  if (found) fail_of_nan("y", found->row, found->column);
+  if (!found) return;
+  fail("y: row ", found->row, " (from 0) has NaN in column ", found->column, ", expected a number");
 }
 
 void check_signals() {
@@ -154,15 +146,9 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-torch::Tensor input_rows(const torch::Tensor& x, const Graph& network, int64_t before) {
-  const torch::Tensor rows = x.to(wants_exact(network) ? torch::kDouble : torch::kFloat);
-  check_input_numbers(rows, network,
-                      [&](int64_t row) { return concat("X: row ", before + row, " (from 0)"); });
-  return rows;
-}
-
-TensorRows::TensorRows(torch::Tensor x, torch::Tensor y, const Graph& network)
-    : x_(as_rows(x, "X")), y_(std::move(y)), network_(network) {
+TensorRows::TensorRows(const torch::Tensor& x, torch::Tensor y, const internal::SchemaData& schema,
+                       int64_t before)
+    : x_(as_rows(x, "X")), y_(std::move(y)), schema_(schema), before_(before) {
   const std::vector<int64_t> shape = x_.sizes().vec();
   row_shape_.assign(shape.begin() + 1, shape.end());
   if (!y_.defined()) return;
@@ -187,16 +173,33 @@ size_t batch_for(const TensorRows& rows, const Graph& network, torch::Device dev
   return device.is_cpu() && small ? kMore * usual : usual;
 }
 
-bool TensorRows::next(size_t count, Rows& out) {
+torch::Tensor TensorRows::answers(int64_t first, int64_t count) const {
+  return y_.narrow(0, first, count).to(torch::kCPU, torch::kFloat);
+}
+
+bool TensorRows::next_batch(size_t count, internal::BatchData& out) {
   check_signals();
-  const int64_t rows = std::min<int64_t>(static_cast<int64_t>(count), x_.size(0) - next_);
+  const int64_t first = next_;
+  const int64_t rows = std::min<int64_t>(static_cast<int64_t>(count), x_.size(0) - first);
   if (rows <= 0) return false;
-  static const std::string kName = "X";
-  out.first_row = static_cast<size_t>(next_);
-  out.stand_in(kName, out.first_row);
-  out.x = staged(input_rows(x_.narrow(0, next_, rows), network_, next_), wants_exact(network_));
-  out.y = y_.defined() ? staged(y_.narrow(0, next_, rows)) : Array();
+  out = {};
+  out.row_name = [from = before_ + first](size_t row) {
+    return concat("X: row ", from + static_cast<int64_t>(row), " (from 0)");
+  };
+  out.x = schema_.checked(x_.narrow(0, first, rows), out.row_name);
   next_ += rows;
+  return true;
+}
+
+bool TensorRows::next(size_t count, Rows& out) {
+  const int64_t first = next_;
+  internal::BatchData batch;
+  if (!next_batch(count, batch)) return false;
+  static const std::string kName = "X";
+  out.first_row = static_cast<size_t>(first);
+  out.stand_in(kName, out.first_row);
+  out.x = staged(batch.x, batch.x.scalar_type() == torch::kDouble);
+  out.y = y_.defined() ? staged(answers(first, batch.x.size(0))) : Array();
   return true;
 }
 

@@ -12,7 +12,7 @@
 
 #include "fcp/data/rows.h"
 #include "fcp/nn/graph/graph.h"
-#include "fcp/predictor/input_numbers.h"
+#include "fcp/predictor/input_schema.h"
 
 namespace fcp {
 
@@ -29,13 +29,18 @@ pybind11::object lent_array(const torch::Tensor& tensor);
 void bind_arrays(pybind11::module_& module);
 
 // Rows x [N, …] and their answers y [N] or [N, K] as the steps read them: one batch at a time is
-// converted to float32 in host memory, and kept in doubles beside where the network's input wants
-// that; numbers that are not of the input's type are an Error. Between batches Python's signals are
-// looked at, so that Ctrl-C ends long work. An undefined y: there are no answers. The network must
-// outlive the rows.
+// checked and converted as the schema says, in host memory. Between batches Python's signals are
+// looked at, so that Ctrl-C ends long work. An undefined y: there are no answers. The schema must
+// outlive the rows. `before`: how many rows came before these, for Errors.
 class TensorRows : public RowSource {
  public:
-  TensorRows(torch::Tensor x, torch::Tensor y, const Graph& network);
+  TensorRows(const torch::Tensor& x, torch::Tensor y, const internal::SchemaData& schema,
+             int64_t before = 0);
+
+  // The next rows, at most `count`, in the caller's memory where that can be; false: none are left.
+  bool next_batch(size_t count, internal::BatchData& out);
+  // The answers of `count` rows from `first` on, [count, K].
+  torch::Tensor answers(int64_t first, int64_t count) const;
 
   bool next(size_t count, Rows& out) override;
   void rewind() override;
@@ -45,9 +50,9 @@ class TensorRows : public RowSource {
 
  private:
   torch::Tensor x_, y_;
-  const Graph& network_;
+  const internal::SchemaData& schema_;
   std::vector<int64_t> row_shape_;
-  int64_t next_ = 0;
+  int64_t before_, next_ = 0;
 };
 
 // How many rows to take at a time on this device: as usual, but eight times as many of short rows
@@ -58,15 +63,7 @@ size_t batch_for(const TensorRows& rows, const Graph& network, torch::Device dev
 // x as rows: [N] becomes [N, 1], and a single number is an Error.
 torch::Tensor as_rows(const torch::Tensor& x, const std::string& name);
 
-// Rows of x as the network's input takes them: float32, or double where that is not enough. An
-// Error where a number is not of the input's type. `before`: how many rows came before x.
-torch::Tensor input_rows(const torch::Tensor& x, const Graph& network, int64_t before = 0);
-
-// An Error where X holds a NaN that may not be there, which says the row. `before`: how many rows
-// came before these.
-void check_missing(const torch::Tensor& x, const MissingNumbers& missing, int64_t before = 0);
-
-// The same of answers, which no network may miss.
+// An Error where an answer is NaN, which says the row.
 void check_answers_no_nan(const torch::Tensor& y);
 
 // Ends the call where a signal waits, as Ctrl-C does. Needs no lock of the caller.

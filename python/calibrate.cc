@@ -35,25 +35,22 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
                                                   const py::dict& options, const py::dict& given,
                                                   const py::object& shifted,
                                                   const py::object& fit_data) {
-  const torch::Tensor x = tensor_of(array, "X");
-  const MissingNumbers missing(network.graph());
-  check_missing(as_rows(x, "X"), missing);
-  TensorRows rows(x, tensor_of(answers, "y"), network.graph());
+  const internal::SchemaData& schema = network.schema();
+  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), schema);
   CalibrateSettings settings = settings_of(options);
   settings.facts = facts_of(given);
   settings.provenance["network"] = std::filesystem::path(network.name()).filename().string();
   std::unique_ptr<TensorRows> shifted_rows;
   if (!shifted.is_none()) {
-    shifted_rows = std::make_unique<TensorRows>(tensor_of(shifted, "shifted"), torch::Tensor(),
-                                                network.graph());
+    shifted_rows =
+        std::make_unique<TensorRows>(tensor_of(shifted, "shifted"), torch::Tensor(), schema);
     settings.shifted = shifted_rows.get();
   }
   std::unique_ptr<TensorRows> head_rows;
   if (!fit_data.is_none()) {
     const py::tuple pair = fit_data;
-    check_missing(as_rows(tensor_of(pair[0], "fit_data"), "X"), missing);
     head_rows = std::make_unique<TensorRows>(tensor_of(pair[0], "fit_data"),
-                                             tensor_of(pair[1], "fit_data"), network.graph());
+                                             tensor_of(pair[1], "fit_data"), schema);
     settings.head_rows = head_rows.get();
   }
   const auto device = options["device"].cast<std::string>();

@@ -9,6 +9,7 @@
 
 #include "fcp/nn/graph/graph.h"
 #include "fcp/nn/runtime/network.h"
+#include "fcp/predictor/input_schema.h"
 
 namespace fcp {
 
@@ -20,12 +21,14 @@ class LoadedNetwork {
   const Graph& graph() const { return graph_; }
   const std::string& name() const { return name_; }  // of its file
   const Network& network() const;
+  const internal::SchemaData& schema() const;
 
  private:
   Graph graph_;
   std::string name_;
-  mutable std::once_flag made_;
+  mutable std::once_flag made_, encoded_;
   mutable std::unique_ptr<const Network> network_;
+  mutable std::unique_ptr<const internal::SchemaData> schema_;
 };
 
 void bind_network(pybind11::module_& module);

@@ -52,7 +52,8 @@ py::tuple run_network_rows(const LoadedNetwork& loaded, const py::object& array)
   {
     py::gil_scoped_release unlocked;
     torch::NoGradGuard no_grad;
-    const auto batch = static_cast<int64_t>(Context().batch_for(TensorRows(x, {}, loaded.graph())));
+    const auto batch =
+        static_cast<int64_t>(Context().batch_for(TensorRows(x, {}, loaded.schema())));
     for (int64_t first = 0; first < x.size(0); first += batch) {
       check_signals();
       const torch::Tensor rows = x.narrow(0, first, std::min(batch, x.size(0) - first));
@@ -86,6 +87,12 @@ std::pair<Shapes, bool> layout_shapes(const LoadedNetwork& self) {
 const Network& LoadedNetwork::network() const {
   std::call_once(made_, [this] { network_ = std::make_unique<const Network>(graph_); });
   return *network_;
+}
+
+const internal::SchemaData& LoadedNetwork::schema() const {
+  std::call_once(encoded_,
+                 [this] { schema_ = std::make_unique<const internal::SchemaData>(graph_); });
+  return *schema_;
 }
 
 void bind_network(py::module_& module) {

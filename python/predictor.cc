@@ -15,8 +15,6 @@
 #include "fcp/methods/scores/cqr.h"
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/outputs.h"
-#include "fcp/predictor/batch.h"
-#include "fcp/predictor/predict.h"
 
 #include "apps/report/choices_text.h"
 #include "apps/report/html.h"
@@ -28,11 +26,33 @@ namespace {
 
 namespace py = pybind11;
 
+using internal::AnswerData;
+
 // Regions of all rows and levels, as Python gets them.
 struct RegionArrays {
   torch::Tensor prediction;  // [N, K] doubles; of labels [N, 1] longs
   torch::Tensor answer;      // [N, K, 2, levels]; of labels [N, C, levels] bools
 
+  // Those of the rows from `first` on, of `total`; one for each level, or without levels one whose
+  // ends mean nothing.
+  void put(const AnswerData& found, int64_t first, int64_t total) {
+    const int64_t count = found.regions[0].prediction.size(0);
+    if (count == total && found.levels.size() == 1) {
+      if (auto all = whole(found.regions[0], total)) {
+        *this = *std::move(all);
+        return;
+      }
+    }
+    if (!answer.defined()) *this = empty(found.regions[0], total, found.levels.size());
+    if (found.levels.empty()) {
+      prediction.narrow(0, first, count).copy_(found.regions[0].prediction);
+    }
+    for (size_t a = 0; a < found.levels.size(); ++a) {
+      put_level(found.regions[a], first, count, static_cast<int64_t>(a));
+    }
+  }
+
+ private:
   // Regions of all rows at one level, where their ends are one tensor already.
   static std::optional<RegionArrays> whole(const Regions& regions, int64_t rows) {
     const torch::Tensor &lower = regions.lower, &upper = regions.upper;
@@ -47,7 +67,7 @@ struct RegionArrays {
     return RegionArrays{regions.prediction, lower.as_strided({rows, 1, 2, 1}, {1, 1, apart, 1})};
   }
 
-  void put(const Regions& regions, int64_t first, int64_t count, int64_t level) {
+  void put_level(const Regions& regions, int64_t first, int64_t count, int64_t level) {
     if (put_column(regions, first, count)) return;
     prediction.narrow(0, first, count).copy_(regions.prediction);
     const torch::Tensor part = answer.narrow(0, first, count).select(-1, level);
@@ -59,7 +79,15 @@ struct RegionArrays {
     }
   }
 
- private:
+  static RegionArrays empty(const Regions& regions, int64_t rows, size_t levels) {
+    const bool sets = regions.members.defined();
+    std::vector<int64_t> shape = {rows, (sets ? regions.members : regions.prediction).size(1)};
+    if (!sets) shape.push_back(2);
+    shape.push_back(static_cast<int64_t>(levels));
+    return {torch::empty({rows, regions.prediction.size(1)}, sets ? torch::kLong : torch::kDouble),
+            torch::empty(shape, sets ? torch::kBool : torch::kDouble)};
+  }
+
   // The usual case, one output and one level, in one pass.
   bool put_column(const Regions& regions, int64_t first, int64_t count) {
     if (answer.dim() != 4 || answer.size(1) * answer.size(3) != 1) return false;
@@ -80,15 +108,6 @@ struct RegionArrays {
     return true;
   }
 };
-
-RegionArrays empty_arrays(const Regions& regions, int64_t rows, size_t levels) {
-  const bool sets = regions.members.defined();
-  std::vector<int64_t> shape = {rows, (sets ? regions.members : regions.prediction).size(1)};
-  if (!sets) shape.push_back(2);
-  shape.push_back(static_cast<int64_t>(levels));
-  return {torch::empty({rows, regions.prediction.size(1)}, sets ? torch::kLong : torch::kDouble),
-          torch::empty(shape, sets ? torch::kBool : torch::kDouble)};
-}
 
 }  // namespace
 
@@ -136,13 +155,13 @@ RowFacts facts_of(const py::dict& given) {
 
 const CalibrationArtifact& LoadedPredictor::artifact() const {
   const std::lock_guard lock(finishing_);
-  made_.finish();
-  return artifact_;
+  made_->finish();
+  return core_.artifact();
 }
 
 std::map<std::string, std::string> LoadedPredictor::outputs() const {
-  const ScoreOptions& score = artifact_.method.score;
-  const Network& head = *predictor_->predictor().shared_head();
+  const ScoreOptions& score = settings().method.score;
+  const Network& head = *core_.tensors().predictor().shared_head();
   const auto name = [&](size_t output) { return head.outputs()[output].name; };
   std::map<std::string, std::string> roles;
   if (score.find(field::low) != nullptr) {
@@ -161,54 +180,34 @@ std::map<std::string, std::string> LoadedPredictor::outputs() const {
   return roles;
 }
 
+void LoadedPredictor::each_batch(
+    TensorRows& rows, const RowFacts& facts, size_t levels,
+    const std::function<void(const internal::BatchData&, int64_t first)>& take) const {
+  check_facts(facts, *rows.size());
+  const size_t most = batch_for(rows, settings().network, core_.device());
+  const size_t size = std::max<size_t>(1, most / std::max<size_t>(1, levels));
+  const size_t groups = settings().rows.group_names.size();
+  internal::BatchData batch;
+  for (size_t first = 0; rows.next_batch(size, batch); first += batch.rows()) {
+    batch.known = side_information(facts, groups, first, batch.rows());
+    take(batch, static_cast<int64_t>(first));
+  }
+}
+
 py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alphas,
                                    const py::dict& given, int64_t before) const {
-  const torch::Tensor x = as_rows(tensor_of(array, "X"), "X");
-  check_missing(x, missing_, before);
+  TensorRows rows(tensor_of(array, "X"), {}, core_.schema(), before);
   const RowFacts facts = facts_of(given);
   std::vector<Level> levels;
   for (const py::handle& alpha : alphas) levels.push_back(level_of(alpha));
+  const auto total = static_cast<int64_t>(*rows.size());
+  if (total == 0) fail("X: has no rows");
   RegionArrays found;
   {
     py::gil_scoped_release unlocked;
-    torch::NoGradGuard no_grad;
-    const TensorRows source(x, {}, artifact_.network);
-    const int64_t total = x.size(0);
-    if (total == 0) fail("X: has no rows");
-    check_facts(facts, static_cast<size_t>(total));
-    const auto batch = static_cast<int64_t>(batch_for(source, artifact_.network, device_));
-    const uint64_t place = places_.answer(static_cast<uint64_t>(total));
-    for (int64_t first = 0; first < total; first += batch) {
-      check_signals();
-      const int64_t count = std::min(batch, total - first);
-      SideInformation known =
-          side_information(facts, artifact_.rows.group_names.size(), static_cast<size_t>(first),
-                           static_cast<size_t>(count));
-      known.first += place;
-      const auto row_name = [&](size_t row) {
-        return concat("X: row ", before + first + static_cast<int64_t>(row), " (from 0)");
-      };
-      const TestInputs rows = predictor_->describe(
-          input_rows(x.narrow(0, first, count), artifact_.network, before + first), known);
-      if (levels.empty()) {
-        const Regions regions = predictor_->unlimited(rows);
-        internal::check_numbers(regions, row_name);
-        if (!found.answer.defined()) found = empty_arrays(regions, total, 0);
-        found.prediction.narrow(0, first, count).copy_(regions.prediction);
-      }
-      for (size_t a = 0; a < levels.size(); ++a) {
-        const Regions regions = predictor_->region(rows, levels[a]);
-        internal::check_numbers(regions, row_name);
-        if (count == total && levels.size() == 1) {
-          if (auto whole = RegionArrays::whole(regions, total)) {
-            found = *std::move(whole);
-            continue;
-          }
-        }
-        if (!found.answer.defined()) found = empty_arrays(regions, total, levels.size());
-        found.put(regions, first, count, static_cast<int64_t>(a));
-      }
-    }
+    each_batch(rows, facts, levels.size(), [&](const internal::BatchData& batch, int64_t first) {
+      found.put(core_.predict(batch, levels), first, total);
+    });
   }
   const torch::Tensor prediction = labels() ? found.prediction.squeeze(1) : found.prediction;
   return py::make_tuple(array_of(prediction), lent_array(found.answer));
@@ -216,25 +215,26 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
 
 py::tuple LoadedPredictor::check(const py::object& array, const py::object& answers,
                                  const py::object& alpha, const py::dict& given) const {
-  check_missing(as_rows(tensor_of(array, "X"), "X"), missing_);
-  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), artifact_.network);
+  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), core_.schema());
+  const RowFacts facts = facts_of(given);
+  const Level level = level_of(alpha);
   const auto total = static_cast<int64_t>(*rows.size());
-  const CheckOptions options{.level = level_of(alpha),
-                             .facts = facts_of(given),
-                             .first = places_.judge(static_cast<uint64_t>(total))};
+  if (total == 0) fail("X: has no rows");
+  core_.check_all_scores();
   std::vector<double> scores, p_values;
   torch::Tensor inside = torch::empty({total}, torch::kBool);
   {
     py::gil_scoped_release unlocked;
-    const internal::PredictorCore predictor(artifact(), device_);
-    fcp::check(predictor, rows, options, {.device = device_}, [&](const CheckedRow& row) {
-      scores.insert(scores.end(), row.scores.begin(), row.scores.end());
-      p_values.push_back(row.p_value);
-      inside.data_ptr<bool>()[row.row] = row.in;
+    each_batch(rows, facts, 1, [&](const internal::BatchData& batch, int64_t first) {
+      const auto count = static_cast<int64_t>(batch.rows());
+      const Judgement judged = core_.judge(batch, rows.answers(first, count), {&level, 1});
+      scores.insert(scores.end(), judged.scores.begin(), judged.scores.end());
+      p_values.insert(p_values.end(), judged.p_values.begin(), judged.p_values.end());
+      std::copy(judged.in[0].begin(), judged.in[0].end(), inside.data_ptr<bool>() + first);
     });
   }
   const torch::Tensor all =
-      torch::tensor(scores, torch::kDouble).reshape({total, predictor_->score().sides()});
+      torch::tensor(scores, torch::kDouble).reshape({total, core_.tensors().score().sides()});
   return py::make_tuple(array_of(all), array_of(torch::tensor(p_values, torch::kDouble)),
                         array_of(inside));
 }
@@ -242,12 +242,11 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
 std::string LoadedPredictor::evaluate(const py::object& array, const py::object& answers,
                                       const py::object& alpha, const py::dict& given,
                                       const std::string& report, bool verbose) const {
-  check_missing(as_rows(tensor_of(array, "X"), "X"), missing_);
-  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), artifact_.network);
+  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), core_.schema());
   const RowFacts facts = facts_of(given);
   const Level level = level_of(alpha);
   StderrObserver observer(verbose);
-  const Context context{.device = device_, .observer = &observer};
+  const Context context{.device = core_.device(), .observer = &observer};
   py::gil_scoped_release unlocked;
   const EvaluationReport found = fcp::evaluate(
       artifact(), rows, {.level = level, .all_levels = !report.empty(), .facts = facts}, context);

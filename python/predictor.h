@@ -1,9 +1,10 @@
-// A calibrated predictor as Python holds it. The work is that of fcp/pipeline, as in the program,
-// so that both give the same bits; only data come as arrays. Every function here takes Python's
-// objects and so needs its lock; each releases it while it works.
+// A calibrated predictor as Python holds it: the Predictor of the library, to which arrays come and
+// from which they go. Every function here takes Python's objects and so needs its lock; each
+// releases it while it works.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,10 +18,10 @@
 #include "fcp/data/rows.h"
 #include "fcp/level.h"
 #include "fcp/predictor/context.h"
-#include "fcp/predictor/input_numbers.h"
+#include "fcp/predictor/predictor_core.h"
 #include "fcp/predictor/row_facts.h"
-#include "fcp/predictor/tensor_predictor.h"
 
+#include "python/arrays.h"
 #include "python/module.h"
 
 namespace fcp {
@@ -53,35 +54,31 @@ RowFacts facts_of(const pybind11::dict& given);
 class LoadedPredictor {
  public:
   LoadedPredictor(CalibrationArtifact artifact, const std::string& device)
-      : device_(device_of(device)),
-        made_{.result = {.artifact = std::move(artifact)}, .finished = true},
-        missing_(artifact_.network),
-        predictor_(std::make_shared<const TensorPredictor>(artifact_, device_)) {}
+      : LoadedPredictor({.result = {.artifact = std::move(artifact)}, .finished = true},
+                        device_of(device)) {}
 
   // Of a calibration that is finished when somebody asks for its artifact.
   LoadedPredictor(UnfinishedCalibration made, torch::Device device)
-      : device_(device),
-        made_(std::move(made)),
-        missing_(artifact_.network),
-        predictor_(std::move(made_.predictor)) {}
+      : made_(std::make_shared<UnfinishedCalibration>(std::move(made))),
+        core_({made_, &made_->result.artifact}, device, std::move(made_->predictor)) {}
 
   // With its whole provenance.
   const CalibrationArtifact& artifact() const;
   // The same, but perhaps without hashes, and the scores in any order.
-  const CalibrationArtifact& settings() const { return artifact_; }
-  std::vector<double> radius(const Level& level) const { return predictor_->radius(level); }
-  std::string device() const { return device_.is_cuda() ? "cuda" : "cpu"; }
-  bool labels() const { return classes() > 0; }
+  const CalibrationArtifact& settings() const { return core_.artifact(); }
+  std::vector<double> radius(const Level& level) const { return core_.tensors().radius(level); }
+  std::string device() const { return core_.device().is_cuda() ? "cuda" : "cpu"; }
+  bool labels() const { return core_.labels(); }
 
   // What the score takes each output of the network for, by name.
   std::map<std::string, std::string> outputs() const;
 
-  int64_t classes() const { return predictor_->score().classes(); }  // 0: intervals
+  int64_t classes() const { return core_.tensors().score().classes(); }  // 0: intervals
 
   // Intervals: prediction [N, K] and ends [N, K, 2, levels]. Labels: prediction [N] and members
   // [N, C, levels]. No levels: the prediction, for which no groups and weights are needed.
   // `before`: how many rows came before these, where rows come in batches. Localized draws for each
-  // row anew, by how many rows the predictor has answered (RowPlaces).
+  // row anew.
   pybind11::tuple regions(const pybind11::object& array, const pybind11::list& alphas,
                           const pybind11::dict& given, int64_t before) const;
 
@@ -95,12 +92,13 @@ class LoadedPredictor {
                        const std::string& report, bool verbose) const;
 
  private:
-  torch::Device device_;
-  mutable UnfinishedCalibration made_;
-  const CalibrationArtifact& artifact_ = made_.result.artifact;
-  MissingNumbers missing_;
-  std::shared_ptr<const TensorPredictor> predictor_;
-  RowPlaces places_;
+  // Gives all rows to `take`, some at a time, with what is known of them; fewer at a time where
+  // there are several levels, whose regions take memory together.
+  void each_batch(TensorRows& rows, const RowFacts& facts, size_t levels,
+                  const std::function<void(const internal::BatchData&, int64_t first)>& take) const;
+
+  std::shared_ptr<UnfinishedCalibration> made_;
+  internal::PredictorCore core_;
   mutable std::mutex finishing_;
 };
 

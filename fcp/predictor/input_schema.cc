@@ -212,17 +212,21 @@ void SchemaData::check_known(const BatchData& batch) const {
   if (needs_weights_) check_count("weights", batch.known.weights.size(), rows);
 }
 
-BatchData SchemaData::encode(const torch::Tensor& x, const RowInfo& info) const {
-  if (x.dim() == 0) fail("x: is a single number, expected rows");
-  const torch::Tensor rows = x.dim() == 1 ? x.unsqueeze(1) : x;
-  if (rows.size(0) == 0) fail("x: has no rows");
-  const auto place = [](int64_t row) { return "x: " + row_of(static_cast<size_t>(row)); };
+torch::Tensor SchemaData::checked(const torch::Tensor& rows, const RowNames& row_name) const {
+  const auto place = [&](int64_t row) { return row_name(static_cast<size_t>(row)); };
   if (const auto found = missing_.find_refused(rows)) {
     fail(place(found->row), " has NaN in column ", found->column, ", expected a number");
   }
   torch::Tensor typed = rows.to(row_type());
   check_input_numbers(typed, network_, place);
-  return batch_of_rows(std::move(typed), info);
+  return typed;
+}
+
+BatchData SchemaData::encode(const torch::Tensor& x, const RowInfo& info) const {
+  if (x.dim() == 0) fail("x: is a single number, expected rows");
+  const torch::Tensor rows = x.dim() == 1 ? x.unsqueeze(1) : x;
+  if (rows.size(0) == 0) fail("x: has no rows");
+  return batch_of_rows(checked(rows, [](size_t row) { return "x: " + row_of(row); }), info);
 }
 
 BatchData SchemaData::encode(std::span<const float> x, const RowInfo& info) const {

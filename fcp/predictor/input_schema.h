@@ -50,6 +50,10 @@ class SchemaData {
   BatchData encode(std::span<const NamedValues> values, const RowInfo& info) const;
   BatchData encode(const torch::Tensor& x, const RowInfo& info) const;
 
+  // Rows of numbers as the network takes them: float32, or double where that is not enough. An
+  // Error where one is missing that may not be, or is not of its input's type.
+  torch::Tensor checked(const torch::Tensor& rows, const RowNames& row_name) const;
+
   // The number by which the calibration knows a group; −1: it does not.
   int64_t group_number(const std::string& name) const;
 

@@ -37,8 +37,7 @@ CheckResult check(const internal::PredictorCore& predictor, RowSource& source,
   predictor.check_all_scores();
   CheckResult result;
   each_batch(source, context, "check", [&](const Rows& rows) {
-    internal::BatchData some = batch_at(rows, options.facts, predictor, result.rows);
-    some.known.first += options.first;
+    const internal::BatchData some = batch_at(rows, options.facts, predictor, result.rows);
     const Judgement judged = predictor.judge(some, view(rows.y), {&options.level, 1});
     const std::vector<bool>& in = judged.in.front();
     for (size_t i = 0; i < in.size(); ++i) {

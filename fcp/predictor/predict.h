@@ -30,7 +30,6 @@ size_t predict(const internal::PredictorCore& predictor, RowSource& source,
 struct CheckOptions {
   Level level = Level(0.1);
   RowFacts facts{};
-  uint64_t first = 0;  // the place of the first row, by which localized draws
 };
 
 struct CheckedRow {

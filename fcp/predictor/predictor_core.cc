@@ -41,32 +41,38 @@ std::vector<torch::Tensor> radii_at(const Calibration& calibration, const TestIn
 }  // namespace
 
 PredictorCore::PredictorCore(CalibrationArtifact artifact, torch::Device device)
-    : PredictorCore(artifact, device, TensorPredictor(artifact, device)) {}
+    : PredictorCore(std::make_shared<const CalibrationArtifact>(std::move(artifact)), device, {}) {}
 
-PredictorCore::PredictorCore(CalibrationArtifact artifact, torch::Device device,
-                             TensorPredictor tensors)
+PredictorCore::PredictorCore(std::shared_ptr<const CalibrationArtifact> artifact,
+                             torch::Device device, std::shared_ptr<const TensorPredictor> tensors)
     : artifact_(std::move(artifact)),
       device_(device),
-      tensors_(std::move(tensors)),
-      schema_(std::make_shared<const SchemaData>(artifact_)),
-      public_schema_(Access::schema(schema_)),
-      method_(method_texts(artifact_)),
-      provenance_(artifact_.facts()) {
-  const auto classes = static_cast<size_t>(tensors_.score().classes());
-  if (classes > 0) class_names_ = class_names_of(artifact_.network, classes);
+      tensors_(tensors ? std::move(tensors)
+                       : std::make_shared<const TensorPredictor>(*artifact_, device)),
+      schema_(std::make_shared<const SchemaData>(*artifact_)),
+      public_schema_(Access::schema(schema_)) {}
+
+const PredictorCore::Texts& PredictorCore::texts() const {
+  std::call_once(described_, [this] {
+    texts_ = {
+        .class_names = {}, .method = method_texts(*artifact_), .provenance = artifact_->facts()};
+    const auto classes = static_cast<size_t>(tensors_->score().classes());
+    if (classes > 0) texts_.class_names = class_names_of(artifact_->network, classes);
+  });
+  return texts_;
 }
 
 size_t PredictorCore::derived_outputs() const {
   const torch::NoGradGuard no_grad;
   std::vector<int64_t> shape = schema_->row_shape();
   shape.insert(shape.begin(), 1);
-  const TestInputs row = tensors_.describe(torch::zeros(shape));
-  return static_cast<size_t>(tensors_.unlimited(row).prediction.size(1));
+  const TestInputs row = tensors_->describe(torch::zeros(shape));
+  return static_cast<size_t>(tensors_->unlimited(row).prediction.size(1));
 }
 
 size_t PredictorCore::outputs() const {
-  if (!class_names_.empty()) return 1;
-  if (artifact_.outputs > 0) return artifact_.outputs;
+  if (labels()) return 1;
+  if (artifact_->outputs > 0) return artifact_->outputs;
   std::call_once(derived_, [&] { outputs_ = derived_outputs(); });
   return outputs_;
 }
@@ -76,7 +82,7 @@ TestInputs PredictorCore::describe(const BatchData& batch, bool judged) const {
   if (!batch.placed) {
     known.first = judged ? places_.judge(batch.rows()) : places_.answer(batch.rows());
   }
-  return tensors_.describe(batch.x, known);
+  return tensors_->describe(batch.x, known);
 }
 
 AnswerData PredictorCore::predict(const BatchData& batch, std::span<const Level> levels) const {
@@ -84,24 +90,24 @@ AnswerData PredictorCore::predict(const BatchData& batch, std::span<const Level>
   const RunOnce once;
   AnswerData answer{.levels = {levels.begin(), levels.end()}, .regions = {}};
   if (levels.empty()) {
-    answer.regions = {tensors_.unlimited(tensors_.describe(batch.x, batch.known))};
+    answer.regions = {tensors_->unlimited(tensors_->describe(batch.x, batch.known))};
   } else {
     for (const Level& level : levels) {
-      if (const auto missing = missing_level(artifact_.rows.levels, level)) {
+      if (const auto missing = missing_level(artifact_->rows.levels, level)) {
         fail("the calibration ", *missing);
       }
     }
     schema_->check_known(batch);
     const TestInputs rows = describe(batch, /*judged=*/false);
     answer.regions =
-        tensors_.score().regions(rows.features, radii_at(tensors_.calibration(), rows, levels));
+        tensors_->score().regions(rows.features, radii_at(tensors_->calibration(), rows, levels));
   }
   for (const Regions& regions : answer.regions) check_numbers(regions, names_in(batch));
   return answer;
 }
 
 torch::Tensor PredictorCore::truth_of(std::span<const float> y, size_t rows) const {
-  const bool pixels = !class_names_.empty() && artifact_.method.score.pixels > 0;
+  const bool pixels = labels() && artifact_->method.score.pixels > 0;
   const size_t width = pixels && rows > 0 ? y.size() / rows : outputs();
   if (y.size() != rows * width || y.empty()) {
     fail("y: found ", y.size(), " numbers for ", rows, " rows, expected ", rows * width);
@@ -115,7 +121,7 @@ torch::Tensor PredictorCore::truth_of(std::span<const float> y, size_t rows) con
 }
 
 void PredictorCore::check_all_scores() const {
-  if (const auto missing = missing_scores(artifact_.rows.levels)) {
+  if (const auto missing = missing_scores(artifact_->rows.levels)) {
     fail("the calibration ", *missing, "; a p-value needs all scores");
   }
 }
@@ -127,20 +133,20 @@ Judgement PredictorCore::judge(const BatchData& batch, const torch::Tensor& trut
   schema_->check_known(batch);
   const TestInputs rows = describe(batch, /*judged=*/true);
   Judgement found;
-  found.sides = static_cast<size_t>(tensors_.score().sides());
-  if (artifact_.rows.levels.empty()) {
-    Conformity judged = judge_named(tensors_, rows, truth, names_in(batch));
+  found.sides = static_cast<size_t>(tensors_->score().sides());
+  if (artifact_->rows.levels.empty()) {
+    Conformity judged = judge_named(*tensors_, rows, truth, names_in(batch));
     found.scores = std::move(judged.scores);
     found.p_values = std::move(judged.p_values);
   } else {
-    found.scores = numbers_of_scores(tensors_, rows, truth, names_in(batch));
+    found.scores = numbers_of_scores(*tensors_, rows, truth, names_in(batch));
   }
   for (const Level& level : levels) {
-    found.in.push_back(tensors_.within(rows, truth, found.scores, level));
+    found.in.push_back(tensors_->within(rows, truth, found.scores, level));
   }
   if (regions != nullptr) {
     regions->regions =
-        tensors_.score().regions(rows.features, radii_at(tensors_.calibration(), rows, levels));
+        tensors_->score().regions(rows.features, radii_at(tensors_->calibration(), rows, levels));
     regions->groups = rows.groups;
   }
   return found;

@@ -35,16 +35,18 @@ class PredictorCore {
  public:
   PredictorCore(CalibrationArtifact artifact, torch::Device device);
   // With the artifact's network as it has been made already.
-  PredictorCore(CalibrationArtifact artifact, torch::Device device, TensorPredictor tensors);
+  PredictorCore(std::shared_ptr<const CalibrationArtifact> artifact, torch::Device device,
+                std::shared_ptr<const TensorPredictor> tensors);
 
-  const CalibrationArtifact& artifact() const { return artifact_; }
-  const TensorPredictor& tensors() const { return tensors_; }
+  const CalibrationArtifact& artifact() const { return *artifact_; }
+  const TensorPredictor& tensors() const { return *tensors_; }
   const SchemaData& schema() const { return *schema_; }
   const InputSchema& public_schema() const { return public_schema_; }
   torch::Device device() const { return device_; }
-  const std::vector<std::string>& class_names() const { return class_names_; }
-  const std::map<std::string, std::string>& method() const { return method_; }
-  const std::map<std::string, std::string>& provenance() const { return provenance_; }
+  bool labels() const { return tensors_->score().classes() > 0; }
+  const std::vector<std::string>& class_names() const { return texts().class_names; }
+  const std::map<std::string, std::string>& method() const { return texts().method; }
+  const std::map<std::string, std::string>& provenance() const { return texts().provenance; }
 
   // Intervals per row; 1 for labels. Files of fcp 0.2 do not say it: it is then derived from the
   // answer for a row of zeros, once; an Error where rows have no shape of their own.
@@ -68,16 +70,21 @@ class PredictorCore {
   TestInputs describe(const BatchData& batch, bool judged) const;
   size_t derived_outputs() const;
 
-  CalibrationArtifact artifact_;
+  struct Texts {
+    std::vector<std::string> class_names;
+    std::map<std::string, std::string> method, provenance;
+  };
+  const Texts& texts() const;  // made when somebody asks for one of them
+
+  std::shared_ptr<const CalibrationArtifact> artifact_;
   torch::Device device_;
-  TensorPredictor tensors_;
+  std::shared_ptr<const TensorPredictor> tensors_;
   std::shared_ptr<const SchemaData> schema_;
   InputSchema public_schema_;
-  std::vector<std::string> class_names_;
-  std::map<std::string, std::string> method_, provenance_;
   RowPlaces places_;
-  mutable std::once_flag derived_;
+  mutable std::once_flag derived_, described_;
   mutable size_t outputs_ = 0;  // of an artifact that does not say it; 0: not derived yet
+  mutable Texts texts_;
 };
 
 Predictor make_predictor(CalibrationArtifact artifact, torch::Device device);

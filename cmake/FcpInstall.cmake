@@ -41,7 +41,7 @@ configure_package_config_file(cmake/fcpConfig.cmake.in ${PROJECT_BINARY_DIR}/fcp
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fcpConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/fcpConfig.cmake ${PROJECT_BINARY_DIR}/fcpConfigVersion.cmake
-              cmake/FcpFindTorch.cmake cmake/FcpXxhash.cmake
+              cmake/FcpFindTorch.cmake cmake/FcpXgboost.cmake cmake/FcpXxhash.cmake
         DESTINATION ${package_dir} COMPONENT development)
 
 # The program. Where libtorch is not in a folder of the system (pip's is not), it must find it again.
@@ -87,6 +87,9 @@ if(JPEG_FOUND)
 endif()
 if(PNG_FOUND)
   string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libpng-dev")
+endif()
+if(TARGET fcp_xgboost)
+  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libxgboost-dev")
 endif()
 if(FCP_WITH_MPI)
   string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libopenmpi-dev")

@@ -11,7 +11,7 @@ packages=(
   libopenmpi-dev openmpi-bin
   libssl-dev libsqlite3-dev libxxhash-dev zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
 )
-optional=(libpq-dev)
+optional=(libpq-dev libxgboost-dev)
 if [ "${1:-}" != program ]; then
   packages+=(
     libgtest-dev libgmock-dev libbenchmark-dev

@@ -16,6 +16,7 @@
 #include "fcp/base/text_table.h"
 #include "fcp/distributed/communicator.h"
 #include "fcp/distributed/run_ranks.h"
+#include "fcp/training/boosting.h"
 
 #include "apps/cli/verbs.h"
 #include "apps/experiments/paper_sets.h"
@@ -108,6 +109,7 @@ Findings examine() {
           {"cuda",
            {{"available", torch::cuda::is_available()}, {"devices", torch::cuda::device_count()}}},
           {"mpi", mpi_findings()},
+          {"trees", can_boost()},
           {"images", {{"jpeg", JPEG_FOUND == 1}, {"png", PNG_FOUND == 1}}},
           {"temporary", folder_findings(temporary)},
           {"data", data_findings()}};
@@ -152,6 +154,10 @@ void print_findings(const Findings& found) {
                              ? concat("yes, devices: ", cuda["devices"].get<size_t>())
                              : "no: networks run on the processor (--device cpu)"});
   table.add_row({"MPI", mpi_line(found["mpi"])});
+  table.add_row(
+      {"boosted trees", found["trees"].get<bool>()
+                            ? "yes: XGBoost, beside the networks of fcp fit"
+                            : "no: built without XGBoost, fcp fit trains networks alone"});
   table.add_row({"JPEG images", yes_or_no(found["images"]["jpeg"].get<bool>())});
   table.add_row({"PNG images", yes_or_no(found["images"]["png"].get<bool>())});
   table.add_row({"temporary folder", folder_line(found["temporary"])});

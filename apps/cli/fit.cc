@@ -37,6 +37,7 @@ struct FitFlags {
   std::string objective = kByIntervalScore;
   std::string calibration = "auto";
   std::optional<int64_t> epochs, members;
+  bool no_trees = false;
 };
 
 FitRequest fit_options(const FitFlags& flags) {
@@ -58,6 +59,7 @@ FitRequest fit_options(const FitFlags& flags) {
   options.method.set("seed", flags.common.seed);
   if (flags.epochs) options.training.epochs = *flags.epochs;
   if (flags.members) options.training.members = *flags.members;
+  options.training.trees = !flags.no_trees;
   return options;
 }
 
@@ -124,6 +126,8 @@ void add_fit(CLI::App& app) {
       ->capture_default_str();
   verb->add_option("--members", flags->members, "Networks of the ensemble [5]");
   verb->add_option("--epochs", flags->epochs, "Epochs at most [80 to 400, by the number of rows]");
+  verb->add_flag("--no-trees", flags->no_trees,
+                 "Networks alone, without boosted trees beside them");
   flags->data.may_show = true;
   add_data(*verb, flags->data, /*needs_target=*/true, TakesImages::kNo);
   add_common(*verb, flags->common);

@@ -37,6 +37,7 @@ struct TrainVerbOptions {
   bool two_networks = false;
   bool curve = false;
   bool no_heads = false;
+  bool trees = false;
   std::optional<std::vector<int64_t>> layers;
   std::optional<int64_t> epochs, batch, members, patience;
   std::optional<double> rate, dropout, holdout, weight_decay;
@@ -83,6 +84,7 @@ TabularOptions tabular_options(const TrainVerbOptions& asked, torch::Device devi
   apply(asked.members, options.members);
   apply(asked.patience, options.patience);
   if (asked.centre) options.centre = parse_centre(*asked.centre);
+  options.trees = asked.trees;
   options.device = device;
   return options;
 }
@@ -99,10 +101,14 @@ void check_recipe(const TrainVerbOptions& asked) {
     refuse(asked.centre.has_value(), "--centre", kTabular);
     refuse(asked.curve, "--curve", kTabular);
     refuse(asked.no_heads, "--no-heads", kTabular);
+    refuse(asked.trees, "--trees", kTabular);
     if (asked.common.device != "cpu") {
       throw UsageError("--recipe paper trains on the CPU; --device applies to --recipe tabular");
     }
     return;
+  }
+  if (asked.trees && asked.loss == "quantile") {
+    throw UsageError("--trees applies to --loss mse and cross-entropy, not to quantile");
   }
   refuse(asked.weight_decay.has_value(), "--weight-decay", kPaper);
   refuse(asked.two_networks, "--two-networks", kPaper);
@@ -201,6 +207,7 @@ void print_tabular(const TrainVerbOptions& options, const TabularResult& result)
     if (loss == Loss::kMse) {
       json["centre"] = result.centre == Centre::kMedian ? "median" : "mean";
     }
+    if (options.trees) json["tree_share"] = result.tree_share;
     for (const FitCurve& curve : result.curves) {
       json["networks"].push_back({{"best_epoch", curve.best_epoch},
                                   {"training_loss", losses_json(curve.training_loss)},
@@ -212,8 +219,8 @@ void print_tabular(const TrainVerbOptions& options, const TabularResult& result)
   if (options.curve) print_curve(result);
   std::cout << "hold-out, " << result.error.rows << " rows: " << holdout_text(result.error, loss)
             << '\n';
-  std::cout << "trained in " << format_number(result.seconds, 3) << " s, members "
-            << result.curves.size();
+  std::cout << "trained in " << format_number(result.seconds, 3) << " s, "
+            << ensemble_text(static_cast<int64_t>(result.curves.size()), result.tree_share);
   if (result.centre == Centre::kMedian) std::cout << ", predicting the median";
   std::cout << ": " << options.out << '\n';
 }
@@ -293,6 +300,9 @@ void add_target_options(CLI::App& verb, TrainVerbOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false);
   verb.add_flag("--curve", options.curve, "tabular: print the hold-out loss of every epoch");
+  verb.add_flag("--trees", options.trees,
+                "tabular: boosted trees beside the networks, as fcp fit has them; the tensor "
+                "features is then the one layer that separates the graph");
   verb.add_flag("--no-heads", options.no_heads,
                 "tabular: no heads on the features, which tell the spread and the quantiles of the "
                 "error");

@@ -77,6 +77,7 @@ FitRequest fit_request(const std::string& data, const std::string& target,
   request.level = options.level;
   request.training.members = options.members;
   request.training.epochs = options.epochs;
+  request.training.trees = options.trees;
   std::map<std::string, std::string> texts = options.more;
   texts["score"] = options.score;
   request.method = internal::method_of(texts, options.seed);

@@ -1,6 +1,7 @@
 #include "fcp/fit/train.h"
 
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -48,6 +49,20 @@ Rows read_training(RowSource& source) {
   return rows;
 }
 
+// Which features of a table are the levels of one category.
+std::vector<CategoryColumns> category_columns(const RowSource& source) {
+  std::vector<CategoryColumns> categories;
+  if (source.encoding() == nullptr) return categories;
+  const CsvEncoding& encoding = *source.encoding();
+  int64_t first = 0;
+  for (size_t i = 0; i < encoding.columns.size(); ++i) {
+    const auto width = static_cast<int64_t>(encoding.width_of(i));
+    if (encoding.is_category(i)) categories.push_back({first, width});
+    first += width;
+  }
+  return categories;
+}
+
 std::vector<SegmentationSample> read_samples(const SegmentationSet& set, std::array<int, 2> size,
                                              const Context& context) {
   Stage stage(context, "read", set.pairs.size());
@@ -66,7 +81,20 @@ std::vector<SegmentationSample> read_samples(const SegmentationSet& set, std::ar
   return samples;
 }
 
+void note_missing_trees(const TabularOptions& options, const Context& context) {
+  if (!options.trees || can_boost()) return;
+  context.observer->note("this build has no XGBoost: networks are trained, no trees");
+}
+
 }  // namespace
+
+std::string ensemble_text(int64_t networks, const std::vector<double>& share) {
+  const std::string text = concat(networks, networks == 1 ? " network" : " networks");
+  if (share.empty()) return text;
+  const double sum = std::accumulate(share.begin(), share.end(), 0.0);
+  const double mean = sum / static_cast<double>(share.size());
+  return concat(text, " and boosted trees of weight ", std::round(100 * mean) / 100);
+}
 
 TrainResult train_rows(RowSource& source, const TrainOptions& options, const Context& context) {
   const Rows rows = read_training(source);
@@ -87,14 +115,18 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
   const Rows rows = read_training(source);
   std::optional<Stage> stage;  // how long it is becomes known with the first step
   int64_t done = 0;
-  TabularResult result = train_tabular(rows.x, rows.y, options, [&](const EnsembleStep& step) {
+  note_missing_trees(options, context);
+  TabularOptions own = options;
+  own.categories = category_columns(source);
+  own.heads = heads && options.loss == Loss::kMse;
+  TabularResult result = train_tabular(rows.x, rows.y, own, [&](const EnsembleStep& step) {
     if (!stage) stage.emplace(context, "train", static_cast<size_t>(step.steps));
     stage->advance(static_cast<size_t>(step.step - std::exchange(done, step.step)), [&] {
       return concat("epoch ", step.epoch, " of ", step.epochs, ", hold-out loss ", step.loss);
     });
   });
   stage.reset();
-  if (heads && options.loss == Loss::kMse) {
+  if (own.heads) {
     const Stage fitting(context, "heads", 0);
     add_heads(rows.y, options.seed, result);
   }
@@ -106,8 +138,11 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
 CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, int64_t folds,
                              const Context& context) {
   const Rows rows = read_training(source);
+  note_missing_trees(options, context);
   Stage stage(context, "train", static_cast<size_t>(folds));
-  CrossFit result = train_crossed(rows.x, rows.y, options, folds, [&](int64_t fold) {
+  TabularOptions own = options;
+  own.categories = category_columns(source);
+  CrossFit result = train_crossed(rows.x, rows.y, own, folds, [&](int64_t fold) {
     stage.advance(1, [&] { return concat("fold ", fold + 1, " of ", folds); });
   });
   for (const std::string& warning : result.warnings) context.observer->warning(warning);

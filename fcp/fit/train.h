@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include "fcp/data/images/segmentation.h"
 #include "fcp/data/rows.h"
@@ -27,6 +29,9 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
 // (fcp/training/cross_fit.h).
 CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, int64_t folds,
                              const Context& context);
+
+// "5 networks and boosted trees of weight 0.6", what an ensemble is made of; `share`: of the trees.
+std::string ensemble_text(int64_t networks, const std::vector<double>& share);
 
 // Trains the small segmenter (fcp/training/segmenter.h); the images are kept in memory. `size`:
 // height and width to which images and labels are resized; 0: as they are, and then all of the same

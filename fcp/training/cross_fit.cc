@@ -53,6 +53,7 @@ std::string append_graph(Graph& all, const Graph& part, const std::string& prefi
     for (std::string& name : node.outputs) name = named(name);
     all.nodes.push_back(std::move(node));
   }
+  all.domains.insert(part.domains.begin(), part.domains.end());
   for (const auto& [name, tensor] : part.initializers) all.initializers[named(name)] = tensor;
   return named(part.outputs.at(0).name);
 }
@@ -184,7 +185,7 @@ void check_crossed(const Array& x, const Array& y, const TabularOptions& options
 
 // Trains the ensemble of one fold, adds it to the graph, and predicts the fold by it.
 std::string train_fold(const Array& x, const Array& y, const TabularOptions& options,
-                       const std::vector<int64_t>& fold_of, int64_t fold, Graph& graph,
+                       const std::vector<int64_t>& fold_of, int64_t fold, CrossFit& result,
                        torch::Tensor& predicted) {
   const std::vector<size_t> others = rows_in(fold_of, fold, false);
   const std::vector<size_t> own = rows_in(fold_of, fold, true);
@@ -200,7 +201,8 @@ std::string train_fold(const Array& x, const Array& y, const TabularOptions& opt
   for (size_t i = 0; i < own.size(); ++i) {
     predicted[static_cast<int64_t>(own[i])] = found[static_cast<int64_t>(i)];
   }
-  return append_graph(graph, trained.graph, concat("fold", fold, "/"));
+  for (const double share : trained.tree_share) result.tree_share.push_back(share);
+  return append_graph(result.graph, trained.graph, concat("fold", fold, "/"));
 }
 
 }  // namespace
@@ -217,7 +219,7 @@ CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& opt
   torch::Tensor predicted = torch::empty({rows, labels ? options.classes : 1}, torch::kFloat);
   std::vector<std::string> answers;
   for (int64_t fold = 0; fold < folds; ++fold) {
-    answers.push_back(train_fold(x, y, options, fold_of, fold, result.graph, predicted));
+    answers.push_back(train_fold(x, y, options, fold_of, fold, result, predicted));
     if (progress) progress(fold);
   }
   DealtRows dealt;

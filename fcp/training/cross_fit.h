@@ -30,6 +30,7 @@ struct CrossFit {
   std::vector<size_t> calibrating;  // the n rows of the folds, ascending
   torch::Tensor out_of_fold;        // [n, 1], theirs; of classes their logits [n, C]
   HoldoutError error;               // of out_of_fold
+  std::vector<double> tree_share;   // of the trees, of each fold that has any
   std::vector<std::string> warnings;
   double seconds = 0;
 };

@@ -5,8 +5,10 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/nn/graph/cut.h"
 #include "fcp/training/export.h"
 #include "fcp/training/graph_parts.h"
+#include "fcp/training/tree_graph.h"
 
 namespace fcp {
 namespace {
@@ -68,12 +70,12 @@ void append_member_layer(Graph& graph, const std::string& input, const StackLaye
 
 // The mean of the members' answers.
 AnswerLayer joint_answer(const EnsembleFit& fit, const std::vector<int64_t>& networks,
-                         const OutputScaling& scaling) {
+                         const OutputScaling& scaling, const TreeMembers& trees) {
   const double share = 1 / static_cast<double>(networks.size());
   std::vector<torch::Tensor> weights;
   torch::Tensor bias;
   for (const int64_t network : networks) {
-    const AnswerLayer own = answer_layer(fit, network, scaling);
+    const AnswerLayer own = answer_layer(fit, network, scaling, trees);
     weights.push_back(own.weight * share);
     const torch::Tensor part = own.bias.to(torch::kDouble) * share;
     bias = bias.defined() ? bias + part : part;
@@ -82,7 +84,7 @@ AnswerLayer joint_answer(const EnsembleFit& fit, const std::vector<int64_t>& net
 }
 
 std::string append_hidden(Graph& graph, const std::vector<StackLayer>& layers,
-                          const std::string& encoded) {
+                          const std::string& encoded, const std::string& last) {
   std::string value = encoded;
   for (size_t i = 0; i + 1 < layers.size(); ++i) {
     const std::string name = concat("layer", i + 1);
@@ -91,38 +93,98 @@ std::string append_hidden(Graph& graph, const std::vector<StackLayer>& layers,
     } else {
       append_member_layer(graph, value, layers[i], name, name);
     }
-    value = i + 2 == layers.size() ? "features" : concat("hidden", i + 1);
+    value = i + 2 == layers.size() ? last : concat("hidden", i + 1);
     append_node(graph, "Relu", {name}, value);
   }
   return value;
 }
 
+// What each network answers in the scale of learning, side by side: [N, E · outputs].
+std::string append_network_answers(Graph& graph, const std::vector<StackLayer>& layers,
+                                   const std::vector<int64_t>& columns, const std::string& hidden) {
+  const torch::Tensor chosen = torch::tensor(columns, torch::kLong);
+  std::vector<torch::Tensor> weights, biases;
+  for (int64_t e = 0; e < layers.back().weight.size(0); ++e) {
+    weights.push_back(layers.back().weight[e].index_select(1, chosen));
+    biases.push_back(layers.back().bias[e][0].index_select(0, chosen));
+  }
+  append_gemm(graph, hidden, "network_answers", torch::block_diag(weights), torch::cat(biases),
+              "network_answers");
+  return "network_answers";
+}
+
+// The tensor `features` of networks and trees.
+void append_mixed_features(Graph& graph, const std::vector<StackLayer>& layers,
+                           const InputEncoding& encoding, const OutputScaling& scaling,
+                           const TreeMembers& trees, const std::string& encoded) {
+  const auto members = layers[0].weight.size(0);
+  const std::string filled = encoding.fill ? "filled" : "input";
+  std::vector<FeatureParts> parts;
+  if (!trees.without_networks) {
+    const std::string hidden =
+        append_hidden(graph, layers, encoded, concat("hidden", layers.size() - 1));
+    parts.push_back({hidden, layers.back().weight.size(1)});
+  }
+  append_trees(graph, trees, members, filled, parts);
+  if (!trees.spreads.trees.empty()) {
+    const std::string networks =
+        append_network_answers(graph, layers, scaling.columns, parts[0].tensor);
+    append_node(graph, "Sub", {networks, kTreeAnswers}, "tree_difference");
+    append_node(graph, "Abs", {"tree_difference"}, "tree_disagreement");
+    parts.push_back({"tree_disagreement", static_cast<int64_t>(scaling.columns.size())});
+  }
+  append_blocks(graph, parts, members, "features");
+}
+
 }  // namespace
 
-AnswerLayer answer_layer(const EnsembleFit& fit, int64_t network, const OutputScaling& scaling) {
+AnswerLayer answer_layer(const EnsembleFit& fit, int64_t network, const OutputScaling& scaling,
+                         const TreeMembers& trees) {
   const StackLayer last = member_layers(fit, {network}).back();
   const torch::Tensor columns = torch::tensor(scaling.columns, torch::kLong);
   const torch::Tensor scale = torch::tensor(scaling.scale, torch::kDouble);
   const torch::Tensor offset = torch::tensor(scaling.offset, torch::kDouble);
+  const auto outputs = columns.numel();
+  const torch::Tensor share =
+      trees.used() ? torch::tensor(trees.share, torch::kDouble) : torch::zeros({1}, torch::kDouble);
   const auto chosen = [&](const torch::Tensor& values) {
-    return values.index_select(-1, columns).to(torch::kDouble) * scale;
+    return values.index_select(-1, columns).to(torch::kDouble) * (scale * (1 - share));
   };
-  return {chosen(last.weight[0]).to(torch::kFloat),
+  std::vector<torch::Tensor> weights;
+  if (!trees.without_networks) weights.push_back(chosen(last.weight[0]));
+  if (trees.used()) {
+    weights.push_back(tree_answer_matrix(trees.answers.outputs, outputs).to(torch::kDouble) *
+                      (scale * share));
+    if (!trees.spreads.trees.empty()) {
+      weights.push_back(torch::zeros({trees.spreads.outputs + outputs, outputs}, torch::kDouble));
+    }
+  }
+  return {torch::cat(weights).to(torch::kFloat),
           (chosen(last.bias[0][0]) + offset).to(torch::kFloat)};
 }
 
 Graph export_ensemble(const EnsembleFit& fit, const std::vector<int64_t>& networks,
-                      const InputEncoding& encoding, const OutputScaling& scaling, Loss loss) {
+                      const InputEncoding& encoding, const OutputScaling& scaling, Loss loss,
+                      const TreeMembers& trees) {
   Graph graph;
   graph.name = "fcp_ensemble";
   graph.inputs = {batch_of("input", encoding.columns())};
   const std::string encoded = append_encoding(graph, encoding, "input");
-  const std::string features = append_hidden(graph, member_layers(fit, networks), encoded);
-  const AnswerLayer answer = joint_answer(fit, networks, scaling);
+  const std::vector<StackLayer> layers = member_layers(fit, networks);
+  if (trees.used()) {
+    append_mixed_features(graph, layers, encoding, scaling, trees, encoded);
+  } else {
+    append_hidden(graph, layers, encoded, "features");
+  }
+  const AnswerLayer answer = joint_answer(fit, networks, scaling, trees);
   const std::string output = output_name(loss);
-  append_gemm(graph, features, "answer", answer.weight, answer.bias, output);
+  append_gemm(graph, "features", "answer", answer.weight, answer.bias, output);
   const int64_t columns = answer.weight.size(1);
   graph.outputs = {batch_of(output, columns)};
+  if (trees.without_networks) {
+    const std::vector<TensorInfo> wanted = graph.outputs;
+    graph = extract(graph, graph.inputs, wanted);
+  }
   if (loss == Loss::kQuantile) append_halves(graph, output, columns);
   sort_and_check(graph);
   return graph;

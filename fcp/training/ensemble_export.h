@@ -9,6 +9,12 @@
 // graph, all that follows has bounds, and the output is affine in `features`: the mean over members
 // is part of the last Gemm.
 //
+// With trees (tree_members.h) the last hidden layer is `hiddenL`, and `features` has a block for each
+// member: its part of that layer, what its trees answer, log |residual| as its trees see it, and
+// |network − trees| of its answers, the last two where heads will read them. The output stays affine
+// in `features`, which separates the graph; hidden layers no longer do. Networks of weight 0 whose
+// features no head reads are left out.
+//
 // The output is `prediction` [batch, K] after mse, `logits` [batch, classes] after cross-entropy,
 // and two, `low` and `high` [batch, K], after quantile. Tested by
 // tests/training/ensemble_export_test.cc.
@@ -23,6 +29,7 @@
 #include "fcp/training/ensemble_fit.h"
 #include "fcp/training/input_encoding.h"
 #include "fcp/training/loss.h"
+#include "fcp/training/tree_members.h"
 
 namespace fcp {
 
@@ -33,15 +40,17 @@ struct OutputScaling {
   std::vector<double> offset;
 };
 
-// From the last hidden layer of one network to its answer in the target's unit.
+// From the features of one member to its answer in the target's unit.
 struct AnswerLayer {
   torch::Tensor weight;  // [D, outputs]
   torch::Tensor bias;    // [outputs]
 };
-AnswerLayer answer_layer(const EnsembleFit& fit, int64_t network, const OutputScaling& scaling);
+AnswerLayer answer_layer(const EnsembleFit& fit, int64_t network, const OutputScaling& scaling,
+                         const TreeMembers& trees = {});
 
-// `networks` of the fit become the members, in this order.
+// `networks` of the fit become the members, in this order. Trees that are not used() are left out.
 Graph export_ensemble(const EnsembleFit& fit, const std::vector<int64_t>& networks,
-                      const InputEncoding& encoding, const OutputScaling& scaling, Loss loss);
+                      const InputEncoding& encoding, const OutputScaling& scaling, Loss loss,
+                      const TreeMembers& trees = {});
 
 }  // namespace fcp

@@ -199,6 +199,43 @@ size_t choose_centre(const EnsembleFit& fit, const TabularData& data,
   return shorter && std::exp(rmse_ratio / targets) <= kRmseAllowed ? 1 : 0;
 }
 
+// What each network says of the rows that it has not seen, in the scale of training: [N, outputs];
+// NaN of rows that all have seen.
+torch::Tensor unseen_outputs(const EnsembleFit& fit, const std::vector<int64_t>& networks,
+                             const TabularData& data, const std::vector<FitRows>& rows,
+                             const std::vector<int64_t>& columns) {
+  torch::Tensor all = torch::full({data.x.size(0), static_cast<int64_t>(columns.size())},
+                                  std::numeric_limits<float>::quiet_NaN(), torch::kFloat);
+  const torch::Tensor chosen = torch::tensor(columns, torch::kLong);
+  for (size_t e = 0; e < rows.size(); ++e) {
+    const torch::Tensor found =
+        network_outputs(fit, networks[e], data.x, rows[e].holdout).index_select(1, chosen);
+    all.index_copy_(0, torch::tensor(rows[e].holdout, torch::kLong), found);
+  }
+  return all;
+}
+
+// Boosted members beside these networks, where they are wanted and help.
+TreeMembers add_trees(const EnsembleFit& fit, const std::vector<int64_t>& networks, const Array& x,
+                      const TabularData& data, const std::vector<FitRows>& rows,
+                      const TabularOptions& options, const OutputScaling& scaling, Centre centre,
+                      uint64_t seed) {
+  if (!options.trees || options.loss == Loss::kQuantile) return {};
+  const bool labels = options.loss == Loss::kCrossEntropy;
+  const TreeData known{.x = x,
+                       .y = data.y.to(torch::kCPU),
+                       .weight = labels && !options.weights.empty()
+                                     ? torch::tensor(options.weights, torch::kFloat)
+                                     : torch::Tensor(),
+                       .classes = labels ? data.outputs : 0,
+                       .median = centre == Centre::kMedian,
+                       .categories = options.categories};
+  TreeMembers trees =
+      fit_tree_members(known, rows, unseen_outputs(fit, networks, data, rows, scaling.columns),
+                       {.heads = options.heads, .seed = seed});
+  return trees.used() ? trees : TreeMembers{};
+}
+
 // Features of the graph for all rows, [N, E · D].
 torch::Tensor graph_features(const Graph& graph, const Array& x) {
   const torch::NoGradGuard no_gradients;
@@ -219,15 +256,15 @@ torch::Tensor graph_features(const Graph& graph, const Array& x) {
 // What the members say of the rows they have not seen, by the graph itself.
 void keep_unseen(const EnsembleFit& fit, const std::vector<int64_t>& networks,
                  const std::vector<FitRows>& rows, const OutputScaling& scaling, const Array& x,
-                 TabularResult& result) {
-  const int64_t width = fit.shape.hidden.back();
+                 const TreeMembers& trees, TabularResult& result) {
   const torch::Tensor features = graph_features(result.graph, x);
+  const int64_t width = features.size(1) / static_cast<int64_t>(networks.size());
   const int64_t outputs = static_cast<int64_t>(scaling.columns.size());
   result.out_of_fold = torch::full({features.size(0), outputs},
                                    std::numeric_limits<float>::quiet_NaN(), torch::kFloat);
   for (size_t e = 0; e < networks.size(); ++e) {
     const torch::Tensor indices = torch::tensor(rows[e].holdout, torch::kLong);
-    const AnswerLayer answer = answer_layer(fit, networks[e], scaling);
+    const AnswerLayer answer = answer_layer(fit, networks[e], scaling, trees);
     UnseenRows unseen;
     unseen.rows = rows[e].holdout;
     unseen.features = features.narrow(1, static_cast<int64_t>(e) * width, width)
@@ -304,8 +341,11 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   for (const int64_t network : networks) {
     result.curves.push_back(fit.curves[static_cast<size_t>(network)]);
   }
-  result.graph = export_ensemble(fit, networks, encoding, scaling, options.loss);
-  keep_unseen(fit, networks, rows, scaling, x, result);
+  const TreeMembers trees =
+      add_trees(fit, networks, x, data, rows, options, scaling, centres[chosen], seeds.bits());
+  result.tree_share = trees.share;
+  result.graph = export_ensemble(fit, networks, encoding, scaling, options.loss, trees);
+  keep_unseen(fit, networks, rows, scaling, x, trees, result);
   judge(y, options, result);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result.seconds = elapsed.count();

@@ -9,6 +9,9 @@
 // (input_encoding.h), whose inputs have learned scales (member_stack.h), trained as
 // ensemble_fit.h says. Batches and epochs follow the number of rows.
 //
+// With `trees`, each member gains a gradient-boosted one beside it, which learns from the same rows,
+// and the answer is a mix of both (tree_members.h).
+//
 // The target is standardised. The mean is learned beside the median, by squared and absolute error
 // at once. Where the target has a heavy tail, a second set of members learns the median alone, and
 // out-of-fold predictions decide: the median is the answer where its residuals give the shorter
@@ -34,6 +37,7 @@
 #include "fcp/training/ensemble_fit.h"
 #include "fcp/training/holdout_error.h"
 #include "fcp/training/loss.h"
+#include "fcp/training/tree_members.h"
 
 namespace fcp {
 
@@ -57,7 +61,10 @@ struct TabularOptions {
   int64_t classes = 0;            // cross-entropy; 0: the largest label + 1
   std::vector<double> weights{};  // of the loss: one per target, or one per class; empty: all 1
   bool fill_missing = false;      // the network reads missing values though no training row has one
-  bool may_be_constant = false;   // a target that does not vary is no error: other rows' may
+  bool trees = false;             // boosted members beside the networks, where XGBoost is built in
+  std::vector<CategoryColumns> categories{};  // one-hot columns that trees read as one
+  bool heads = false;            // will read the features: trees tell of the spread too
+  bool may_be_constant = false;  // a target that does not vary is no error: other rows' may
   torch::Device device = torch::kCPU;
 };
 
@@ -76,10 +83,11 @@ struct TabularResult {
   // [N, outputs]: each row predicted by the member that has not seen it; NaN for rows that all have
   // seen, which is where there is one member.
   torch::Tensor out_of_fold;
-  Centre centre = Centre::kMean;  // mse: what was chosen
-  HoldoutError error;             // of out_of_fold
-  std::vector<FitCurve> curves;   // of the members
-  int64_t epochs = 0;             // at most
+  std::vector<double> tree_share;  // of the trees in each target, of classes in all; empty: none
+  Centre centre = Centre::kMean;   // mse: what was chosen
+  HoldoutError error;              // of out_of_fold
+  std::vector<FitCurve> curves;    // of the members
+  int64_t epochs = 0;              // at most
   std::vector<std::string> warnings;
   double seconds = 0;
 };

@@ -29,6 +29,7 @@ struct FitOptions {
   Level level = Level(0.1);          // of the evaluation, and of choices
   int64_t members = 5;               // networks of the ensemble
   int64_t epochs = 0;                // at most; 0: by the number of rows
+  bool trees = true;  // boosted trees beside the networks, where the build has XGBoost
   std::map<std::string, std::string> more = {};  // as of CalibrateOptions
   uint64_t seed = 0;
   int threads = 0;  // at most; 0: as many as libtorch has

@@ -59,8 +59,10 @@ class Export(Case):
         model = onnx.load(self.path("exported.onnx"))
         if model.opset_import[0].version <= onnx.defs.onnx_opset_version():
             onnx.checker.check_model(model, full_check=True)
-        self.assertEqual(len(model.opset_import), 1)
-        self.assertEqual({node.domain for node in model.graph.node}, {""})
+        trees = any(node.op_type == "TreeEnsembleRegressor" for node in model.graph.node)
+        domains = {"", "ai.onnx.ml"} if trees else {""}
+        self.assertEqual({opset.domain for opset in model.opset_import}, domains)
+        self.assertEqual({node.domain for node in model.graph.node}, domains)
         return self.path("exported.onnx")
 
     def show(self, label, plain, x, rounds=2000):
@@ -121,6 +123,25 @@ class Perceptron(Export):
                              TARGET, "--out", "c.onnx", "--score", *options)
                     self.expect_intervals(model, "c.onnx", ("0.1", "0.3"),
                                           tolerance=0.03 if options == ["density"] else 5e-5)
+
+    def test_boosted_trees(self):
+        """Networks with trees beside them, missing values among the columns."""
+        if not json.loads(self.fcp("doctor", "--json", threads=None))["trees"]:
+            self.skipTest("built without XGBoost")
+        self.fcp("train", self.made("train.csv"), "--target", TARGET, "--epochs", "3", "--trees",
+                 "--out", "t.onnx")
+        model = onnx.load(self.path("t.onnx"))
+        kinds = [node.op_type for node in model.graph.node]
+        self.assertEqual(kinds.count("TreeEnsembleRegressor"), 2)  # answers and spreads
+        found = run(self.path("t.onnx"), self.x())
+        self.fcp("run", "t.onnx", "--data", self.made("test.csv"), "--out", "y.npy")
+        numpy.testing.assert_allclose(found["prediction"], numpy.load(self.path("y.npy")),
+                                      rtol=1e-5)
+        for score in ("residual", "spread", "quantiles", "linearized"):
+            with self.subTest(score):
+                self.fcp("calibrate", "t.onnx", "--data", self.made("calibration.csv"), "--target",
+                         TARGET, "--out", "c.onnx", "--score", score)
+                self.expect_intervals(self.path("t.onnx"), "c.onnx", ("0.1", "0.3"))
 
     def test_quantiles(self):
         self.fcp("train", self.made("train.csv"), "--target", TARGET, "--loss", "quantile",

@@ -58,7 +58,7 @@ class TreeRegressor : public TreeOp {
   Tensors forward(const Tensors& inputs) const override {
     torch::Tensor scores = votes(inputs);
     if (base_.defined()) scores = scores + base_;
-    return {fcp::apply(transform_, scores).to(torch::kFloat)};
+    return {fcp::apply(transform_, scores).to(inputs[0].device(), torch::kFloat)};
   }
 
  private:

@@ -125,7 +125,7 @@ class Perceptron(Export):
                                           tolerance=0.03 if options == ["density"] else 5e-5)
 
     def test_boosted_trees(self):
-        """Networks with trees beside them, missing values among the columns."""
+        """Networks with trees beside them."""
         if not json.loads(self.fcp("doctor", "--json", threads=None))["trees"]:
             self.skipTest("built without XGBoost")
         self.fcp("train", self.made("train.csv"), "--target", TARGET, "--epochs", "3", "--trees",
@@ -137,10 +137,11 @@ class Perceptron(Export):
         self.fcp("run", "t.onnx", "--data", self.made("test.csv"), "--out", "y.npy")
         numpy.testing.assert_allclose(found["prediction"], numpy.load(self.path("y.npy")),
                                       rtol=1e-5)
-        for score in ("residual", "spread", "quantiles", "linearized"):
-            with self.subTest(score):
+        for options in (["residual"], ["spread"], ["quantiles"],
+                        ["linearized", "--cut", "features"], ["auto"]):
+            with self.subTest(options):
                 self.fcp("calibrate", "t.onnx", "--data", self.made("calibration.csv"), "--target",
-                         TARGET, "--out", "c.onnx", "--score", score)
+                         TARGET, "--out", "c.onnx", "--score", *options)
                 self.expect_intervals(self.path("t.onnx"), "c.onnx", ("0.1", "0.3"))
 
     def test_quantiles(self):
@@ -163,7 +164,7 @@ class Perceptron(Export):
             for score in ("nested", "linearized"):
                 with self.subTest(opset=opset, score=score):
                     self.fcp("calibrate", "m.onnx", "--data", self.made("calibration.csv"),
-                             "--target", TARGET, "--out", "c.onnx", "--score", score)
+                             "--target", TARGET, "--out", "c.onnx", "--score", *options)
                     self.expect_intervals(self.path("m.onnx"), "c.onnx")
 
     def test_infinite_radius(self):

@@ -9,11 +9,11 @@
 // graph, all that follows has bounds, and the output is affine in `features`: the mean over members
 // is part of the last Gemm.
 //
-// With trees (tree_members.h) the last hidden layer is `hiddenL`, and `features` has a block for each
-// member: its part of that layer, what its trees answer, log |residual| as its trees see it, and
-// |network − trees| of its answers, the last two where heads will read them. The output stays affine
-// in `features`, which separates the graph; hidden layers no longer do. Networks of weight 0 whose
-// features no head reads are left out.
+// With trees (tree_members.h) the last hidden layer is `hiddenL`, and `features` has a block for
+// each member: its part of that layer, what its trees answer, log |residual| as its trees see it,
+// and |network − trees| of its answers, the last two where heads will read them. The output stays
+// affine in `features`, which separates the graph; hidden layers no longer do. Networks of weight 0
+// whose features no head reads are left out.
 //
 // The output is `prediction` [batch, K] after mse, `logits` [batch, classes] after cross-entropy,
 // and two, `low` and `high` [batch, K], after quantile. Tested by

@@ -9,8 +9,8 @@
 // (input_encoding.h), whose inputs have learned scales (member_stack.h), trained as
 // ensemble_fit.h says. Batches and epochs follow the number of rows.
 //
-// With `trees`, each member gains a gradient-boosted one beside it, which learns from the same rows,
-// and the answer is a mix of both (tree_members.h).
+// With `trees`, each member gains a gradient-boosted one beside it, which learns from the same
+// rows, and the answer is a mix of both (tree_members.h).
 //
 // The target is standardised. The mean is learned beside the median, by squared and absolute error
 // at once. Where the target has a heavy tail, a second set of members learns the median alone, and

@@ -1,6 +1,6 @@
-// Boosted members as nodes of a graph: TreeEnsembleRegressor of ai.onnx.ml, which every runtime has.
-// Statistics of categories are a Gemm over one-hot columns, of which one at most is 1, so that their
-// bits are the same in every runtime and batch, and no threshold is met from another side.
+// Boosted members as nodes of a graph: TreeEnsembleRegressor of ai.onnx.ml, which every runtime
+// has. Statistics of categories are a Gemm over one-hot columns, of which one at most is 1, so that
+// their bits are the same in every runtime and batch, and no threshold is met from another side.
 // Tested by tests/training/tree_members_test.cc.
 #pragma once
 
@@ -22,9 +22,8 @@ struct FeatureParts {
   int64_t width = 0;
 };
 
-// Adds kTreeAnswers and, where there are any, kTreeSpreads, in the scale of learning, and names them
-// in `parts`. Trees read the graph's `input`; `filled` is the same without
-// missing values.
+// Adds kTreeAnswers and, where there are any, kTreeSpreads, in the scale of learning, and names
+// them in `parts`. Trees read the graph's `input`; `filled` is the same without missing values.
 void append_trees(Graph& graph, const TreeMembers& trees, int64_t members,
                   const std::string& filled, std::vector<FeatureParts>& parts);
 

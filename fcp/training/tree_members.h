@@ -2,8 +2,8 @@
 //
 // Member e has a booster (boosting.h) that learns from the rows of network e and stops by the rows
 // that network e has not seen, so that what it says of them is out of fold as well. Boosters read
-// raw columns, missing values included. Of a category with more than ten one-hot columns they read a
-// target statistic instead, of one with fewer both:
+// raw columns, missing values included. Of a category with more than ten one-hot columns they read
+// a target statistic instead, of one with fewer both:
 //
 //   statistic(level) = (sum of the targets of its rows + m · mean) / (rows + m),   m = 10
 //

@@ -4,6 +4,7 @@
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 REPEATS ?= 20
+TSAN_TESTS ?= base_test data_test distributed_test serving_messages_test
 
 demo: program
 	build/release/bin/fcp demo --out build/demo
@@ -37,9 +38,9 @@ asan: deps
 # Under setarch -R: the sanitizer wants its addresses where randomization may have put others.
 tsan: deps
 	cmake --preset tsan $(CMAKE_OPTIONS)
-	cmake --build --preset tsan --parallel $(JOBS)
+	cmake --build build/tsan --parallel $(JOBS) --target $(TSAN_TESTS)
 	cd build/tsan && setarch $$(uname -m) -R ctest --parallel $(JOBS) --output-on-failure \
-	  --tests-regex '^(base|data|distributed)_test$$'
+	  --tests-regex "^($$(echo $(TSAN_TESTS) | tr ' ' '|'))$$"
 
 # The modules that read files, by clang: their tests under the address and undefined-behaviour
 # sanitizers, and their fuzzing targets from a fixed seed, so that a run repeats the one before.

@@ -1,4 +1,4 @@
-// Any bytes as what a client sends: an HTTP message in pieces, and its body as an infer request, in
+// Any bytes as what a client sends: an HTTP message in pieces, its body packed, and its body as an infer request, in
 // JSON and with binary tensors, and as feedback. An Error or a status is a right answer; a crash is
 // not, nor is another request when the same bytes come in other pieces.
 #include <cstddef>
@@ -18,15 +18,18 @@
 namespace {
 
 using State = fcp::HttpReader::State;
+constexpr size_t kMostBytes = 65'536;
 
 std::vector<std::string> bodies_in(std::string_view bytes, size_t piece) {
-  fcp::HttpReader reader({.head = 4096, .body = 65536});
+  fcp::HttpReader reader({.head = 4096, .body = kMostBytes});
   std::vector<std::string> bodies;
   for (size_t at = 0; at < bytes.size(); at += piece) {
     State state = reader.feed(bytes.substr(at, piece));
     while (state == State::kRequest) {
-      const fcp::HttpRequest request = reader.take();
-      bodies.push_back(request.method + request.path + request.body);
+      fcp::HttpRequest request = reader.take();
+      bodies.push_back(request.method + request.path + request.header("host") + request.body);
+      if (fcp::unpack_body(request, kMostBytes)) bodies.back() += " damaged";
+      if (request.body.size() > kMostBytes) std::abort();
       state = reader.take_next();
     }
     if (state == State::kWrong) break;

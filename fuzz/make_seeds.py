@@ -170,7 +170,12 @@ def requests():
              b'"BYTES","data":["a","b"]}],"outputs":[{"name":"lower","parameters":'
              b'{"binary_data":true}}]}')
     yield b"\x05\x00" + infer
-    yield b"\x03\x00POST /v2/models/m/infer HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n"
+    yield b"\x03\x00POST /v2/models/m/infer HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\nHost: h\r\n\r\n"
+    yield (b"\x07\x00POST http://h/a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+           b"3;x=y\r\nabc\r\n1\r\nd\r\n0\r\nA: b\r\n\r\n\r\nHEAD /b HTTP/1.0\r\nConnection: a, keep-alive\r\n\r\n")
+    packed = gzip.compress(infer, mtime=0)
+    yield (b"\x11\x00POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+           % len(packed) + packed)
     head = (b'{"inputs":[{"name":"x","shape":[1,2],"datatype":"FP32","parameters":'
             b'{"binary_data_size":8}}]}')
     head += b" " * (-len(head) % 4)

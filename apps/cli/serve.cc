@@ -77,9 +77,12 @@ void add_state(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("--state", options.state,
                   "Folder, or postgresql://…, that keeps predictions and truths: allows feedback "
                   "and monitoring");
+  const CLI::Range count(size_t{1}, size_t{1'000'000'000});
   verb.add_option("--keep", options.kept.waiting, "State: predictions that may wait for truth")
+      ->check(count)
       ->capture_default_str();
   verb.add_option("--keep-truths", options.kept.truths, "State: truths to keep")
+      ->check(count)
       ->capture_default_str();
   verb.add_option("--false-alarms", options.live.monitor.false_alarms,
                   "State: chance of any false alarm over all time")
@@ -94,28 +97,44 @@ void add_state(CLI::App& verb, ServeFlags& flags) {
       ->capture_default_str();
 }
 
+// What is 0 or negative, or would overflow, is a mistake of whoever started the server.
 void add_limits(CLI::App& verb, ServeOptions& options) {
-  verb.add_option("--max-body", options.http.limits.body, "Bytes of a request at most, as 64MB")
-      ->transform(CLI::AsSizeValue(false));
+  const CLI::Range bytes(size_t{1024}, size_t{1} << 30), count(size_t{1}, size_t{1'000'000'000});
+  const CLI::Range seconds(0.001, 1e6);
+  verb.add_option("--max-body", options.http.limits.body,
+                  "Bytes of a request at most, packed and unpacked, as 64MB; 1KB to 1GB")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(bytes)
+      ->default_str("8MB");
   verb.add_option("--max-rows", options.api.limits.rows, "Rows of a request at most")
+      ->check(count)
       ->capture_default_str();
   verb.add_option("--max-connections", options.http.connections, "Connections at most")
+      ->check(count)
       ->capture_default_str();
   verb.add_option("--max-per-client", options.http.client_connections,
                   "Connections of one address at most; 0: no limit")
+      ->check(CLI::Range(size_t{0}, size_t{1'000'000'000}))
       ->capture_default_str();
   verb.add_option("--rate", options.http.client_rate,
                   "Requests per second of one address; beyond them 429; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   verb.add_option("--max-queue", options.batches.queued_rows,
                   "Rows of a model that may wait; beyond them requests are answered 503")
+      ->check(count)
+      ->capture_default_str();
+  verb.add_option("--timeout", options.http.answer_seconds,
+                  "Seconds from a whole request to its answer; later it is 503 and the work ends")
+      ->check(seconds)
       ->capture_default_str();
   verb.add_option("--request-seconds", options.http.request_seconds,
                   "Time for a request to come whole and for its answer to be taken")
+      ->check(seconds)
       ->capture_default_str();
   verb.add_option("--idle-seconds", options.http.idle_seconds,
                   "Time between requests before a connection is closed")
+      ->check(seconds)
       ->capture_default_str();
 }
 
@@ -150,6 +169,7 @@ void add_serve(CLI::App& app) {
   key->needs(certificate);
   verb->add_option("--reload-seconds", options.reload_seconds,
                    "Time between looks at the files; 0: never")
+      ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   verb->add_flag("--log-requests", options.api.log_requests, "A line per request on stderr");
   add_limits(*verb, options);

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include <sys/eventfd.h>
@@ -14,9 +13,15 @@
 namespace fcp {
 
 struct HttpServer::Answers {
+  struct One {
+    uint64_t id;      // of the connection
+    uint64_t number;  // of its request
+    HttpResponse response;
+  };
+
   int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   std::mutex mutex{};
-  std::vector<std::pair<uint64_t, HttpResponse>> list{};
+  std::vector<One> list{};
 
   ~Answers() { ::close(event); }
 

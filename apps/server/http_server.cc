@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <utility>
 
 #include <netinet/in.h>
@@ -61,6 +62,7 @@ void HttpServer::run(const std::function<void()>& tick) {
   Clock::time_point next_tick = Clock::now();
   while (true) {
     const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 100);
+    take_answers();  // before those who asked are seen to have gone
     for (int i = 0; i < count; ++i) {
       const uint64_t id = events[static_cast<size_t>(i)].data.u64;
       if (id == kListener) {
@@ -69,9 +71,9 @@ void HttpServer::run(const std::function<void()>& tick) {
         serve(id, events[static_cast<size_t>(i)].events);
       }
     }
-    take_answers();
     if (Clock::now() >= next_tick) {
       next_tick = Clock::now() + std::chrono::milliseconds(100);
+      answer_late();
       close_late();
       tick();
     }
@@ -85,18 +87,19 @@ void HttpServer::run(const std::function<void()>& tick) {
   }
 }
 
-// Whether a request is coming, in work, or its answer on the way.
+// Whether a request is coming, waited for, or its answer on the way.
 bool HttpServer::is_busy() const {
-  return in_work_ > 0 || std::any_of(all_.begin(), all_.end(), [](const auto& each) {
-           const Connection& one = each.second;
-           return !one.out.empty() || (one.reader.in_request() && !one.ending);
-         });
+  return std::any_of(all_.begin(), all_.end(), [](const auto& each) {
+    const Connection& one = each.second;
+    return is_waiting(one) || unsent(one) > 0 || (one.reader.in_request() && !one.ending);
+  });
 }
 
 // Best effort: who has no connection must not make others wait.
 void HttpServer::refuse(int socket, const std::string& why) const {
   if (tls_ == nullptr) {
-    const std::string text = http_text(error_response(503, why), false);
+    const HttpResponse response = error_response(503, why);
+    const std::string text = http_head(response, false, std::time(nullptr)) + response.body;
     [[maybe_unused]] const ssize_t sent =
         send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
@@ -114,7 +117,7 @@ bool HttpServer::has_room(const std::string& client) {
   auto oldest = all_.end();
   for (auto each = all_.begin(); each != all_.end(); ++each) {
     const Connection& one = each->second;
-    const bool idle = !one.waiting && one.out.empty() && !one.reader.in_request();
+    const bool idle = !is_waiting(one) && unsent(one) == 0 && !one.reader.in_request();
     if (!idle || (oldest != all_.end() && oldest->second.deadline <= one.deadline)) continue;
     oldest = each;
   }
@@ -151,7 +154,7 @@ void HttpServer::accept_all() {
 }
 
 void HttpServer::set_deadline(Connection& one) {
-  const bool busy = one.reader.in_request() || !one.out.empty();
+  const bool busy = one.reader.in_request() || unsent(one) > 0;
   const double seconds = busy ? options_.request_seconds : options_.idle_seconds;
   one.deadline = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
@@ -160,7 +163,8 @@ void HttpServer::close(uint64_t id) {
   const auto found = all_.find(id);
   if (found == all_.end()) return;
   Connection& one = found->second;
-  buffered_ -= one.reader.buffered();
+  if (is_waiting(one)) one.asked->cancel();
+  buffered_ -= one.reader.buffered() + one.in_work;
   one.tls.reset();
   ::close(one.socket);
   const auto of_client = by_client_.find(one.client);
@@ -172,26 +176,37 @@ void HttpServer::close(uint64_t id) {
 // Closing at once would reset a connection on which the rest of a refused request is still coming,
 // and the client would never read why: it is heard out for a moment.
 void HttpServer::end(uint64_t id, Connection& one) {
-  if (!one.refused || one.ending || !one.out.empty()) return close(id);
+  if (!one.refused || one.ending || unsent(one) > 0) return close(id);
   ::shutdown(one.socket, SHUT_WR);
   one.ending = true;
   one.deadline = Clock::now() + std::chrono::seconds(2);
   watch(id, one);
 }
 
+// Those who work on them find their deadlines over; what they still answer is not sent.
+void HttpServer::answer_late() {
+  std::vector<uint64_t> late;
+  for (const auto& [id, one] : all_) {
+    if (is_waiting(one) && one.asked->has_passed()) late.push_back(id);
+  }
+  for (const uint64_t id : late) {
+    all_.at(id).asked->cancel();
+    answer(id, error_response(503, "the answer took longer than the request's timeout"));
+  }
+}
+
 void HttpServer::close_late() {
   std::vector<uint64_t> late;
   const auto now = Clock::now();
   for (const auto& [id, one] : all_) {
-    if (!one.waiting && now > one.deadline) late.push_back(id);
+    if (!is_waiting(one) && now > one.deadline) late.push_back(id);
   }
   for (const uint64_t id : late) {
     Connection& one = all_.at(id);
-    const bool unfinished = one.reader.in_request() && one.out.empty();
-    if (unfinished) {
-      one.keep_alive = false;
-      const std::string text = http_text(error_response(408, "the request did not come"), false);
-      [[maybe_unused]] const ssize_t sent = transmit(one, text);
+    if (one.reader.in_request() && unsent(one) == 0) {
+      const HttpResponse response = error_response(408, "the request did not come");
+      [[maybe_unused]] const ssize_t sent =
+          transmit(one, http_head(response, false, std::time(nullptr)) + response.body);
     }
     close(id);
   }

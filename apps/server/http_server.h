@@ -3,9 +3,11 @@
 // from any thread.
 //
 // Bounded: connections, in all and per client, bytes of a request, time for a request to come
-// whole, time of an idle connection, requests per second of a client; a connection has one request
-// in work at a time, and is not read while it waits. At the limit of connections the one that has
-// been idle for the longest makes room; where none is idle, new ones are answered 503 and closed.
+// whole, time for its answer, time of an idle connection, requests per second of a client; a
+// connection has one request in work at a time, and is not read while it waits. At the limit of
+// connections the one that has been idle for the longest makes room; where none is idle, new ones
+// are answered 503 and closed. A request whose answer is late is answered 503. A client that closes
+// its side of the connection before it is answered has gone: the request's deadline is cancelled.
 //
 // Tested by tests/server/http_server_test.cc and tests/cli/test_serve.py.
 #pragma once
@@ -34,6 +36,7 @@ struct HttpOptions {
   uint16_t port = 8080;               // 0: any that is free
   size_t connections = 10'000;        // at most
   double request_seconds = 30;        // for a request to come whole, and for an answer to be taken
+  double answer_seconds = 30;         // from a whole request to its answer
   double idle_seconds = 60;           // between requests
   size_t memory = size_t{512} << 20;  // bytes of requests on their way, all together
   size_t client_connections = 0;      // of one address at most; 0: no limit
@@ -45,7 +48,7 @@ struct HttpOptions {
 
 class HttpServer {
  public:
-  using Respond = std::function<void(HttpResponse)>;  // once, from any thread
+  using Respond = std::function<void(HttpResponse)>;  // once, from any thread, also later
   using Handler = std::function<void(HttpRequest, Respond)>;
 
   // Listens at once; an Error says why that cannot be.
@@ -75,9 +78,13 @@ class HttpServer {
     HttpReader reader;
     std::string client{};
     std::unique_ptr<TlsSession> tls{};  // none: plain
-    std::string out{};
-    size_t sent = 0;
-    bool waiting = false;  // for an answer
+    std::string out{};   // the head of an answer, or all of a small one
+    std::string body{};  // the body of a large one
+    size_t sent = 0;     // of both
+    std::shared_ptr<Deadline> asked{};  // of the request in work; none: not waiting for an answer
+    uint64_t number = 0;                // of the last request
+    size_t in_work = 0;                 // bytes of it
+    bool head_only = false;             // as HEAD wants it
     bool keep_alive = true;
     bool refused = false;  // before all of it had come
     bool ending = false;   // answered; what still comes is not looked at
@@ -95,7 +102,10 @@ class HttpServer {
   void serve(uint64_t id, uint32_t events);
   bool read_from(uint64_t id, Connection& one);
   void go_on(uint64_t id, Connection& one, HttpReader::State state);
-  void answer(uint64_t id, const HttpResponse& response);
+  void begin_work(uint64_t id, Connection& one, HttpRequest request);
+  void answer(uint64_t id, HttpResponse response);
+  static size_t unsent(const Connection& one) { return one.out.size() + one.body.size() - one.sent; }
+  static bool is_waiting(const Connection& one) { return one.asked != nullptr; }
   void look_further(uint64_t id, Connection& one);
   bool write_to(Connection& one);
   static ssize_t receive(Connection& one, char* bytes, size_t size);
@@ -105,6 +115,7 @@ class HttpServer {
   void end(uint64_t id, Connection& one);
   void take_answers();
   void close_late();
+  void answer_late();
   void set_deadline(Connection& one);
 
   HttpOptions options_;
@@ -117,7 +128,7 @@ class HttpServer {
   std::shared_ptr<Answers> answers_;
   std::unordered_map<std::string, size_t> by_client_;  // connections
   std::unordered_map<uint64_t, Connection> all_;
-  size_t buffered_ = 0;  // bytes in all readers
+  size_t buffered_ = 0;  // bytes of requests, in all readers and in work
   uint64_t next_ = 2;    // 0 and 1 are the listener and the answers
   std::atomic<size_t> open_ = 0;
   std::atomic<size_t> in_work_ = 0;

@@ -1,6 +1,7 @@
 // One connection of an HttpServer: bytes in, requests to the handler, answers, bytes out.
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <utility>
 
 #include <sys/epoll.h>
@@ -17,11 +18,12 @@ void HttpServer::serve(uint64_t id, uint32_t events) {
   if (found == all_.end()) return;
   Connection& one = found->second;
   if ((events & (EPOLLERR | EPOLLHUP)) != 0) return close(id);
+  if (is_waiting(one) && (events & EPOLLRDHUP) != 0) return close(id);  // the client has gone
   // By what is to be done and not by the event: TLS may have to read in order to write.
-  if (!one.out.empty()) {
+  if (unsent(one) > 0) {
     if (!write_to(one)) return end(id, one);
-    if (one.out.empty()) look_further(id, one);
-  } else if (!one.waiting && !read_from(id, one)) {
+    if (unsent(one) == 0) look_further(id, one);
+  } else if (!is_waiting(one) && !read_from(id, one)) {
     return close(id);
   }
   const auto still = all_.find(id);
@@ -73,14 +75,20 @@ void HttpServer::go_on(uint64_t id, Connection& one, HttpReader::State state) {
     one.refused = true;
     return answer(id, error_response(one.reader.status(), one.reader.complaint()));
   }
-  HttpRequest request = one.reader.take();
+  begin_work(id, one, one.reader.take());
+}
+
+void HttpServer::begin_work(uint64_t id, Connection& one, HttpRequest request) {
   one.keep_alive = request.keep_alive && !draining_;
-  one.waiting = true;
+  one.head_only = request.method == "HEAD";
+  one.asked = request.deadline =
+      std::make_shared<Deadline>(std::chrono::duration<double>(options_.answer_seconds));
+  one.in_work = request.body.size();  // counted in buffered_ since it came
   ++in_work_;
-  const Respond respond = [answers = answers_, id](HttpResponse response) {
+  const Respond respond = [answers = answers_, id, number = ++one.number](HttpResponse response) {
     {
       const std::lock_guard lock(answers->mutex);
-      answers->list.emplace_back(id, std::move(response));
+      answers->list.push_back({id, number, std::move(response)});
     }
     answers->wake();
   };
@@ -94,28 +102,32 @@ void HttpServer::go_on(uint64_t id, Connection& one, HttpReader::State state) {
 void HttpServer::take_answers() {
   uint64_t count = 0;
   [[maybe_unused]] const ssize_t read = ::read(answers_->event, &count, sizeof count);
-  std::vector<std::pair<uint64_t, HttpResponse>> list;
+  std::vector<Answers::One> list;
   {
     const std::lock_guard lock(answers_->mutex);
     list.swap(answers_->list);
   }
-  for (const auto& [id, response] : list) {
+  for (Answers::One& one : list) {
     --in_work_;
-    answer(id, response);
+    const auto found = all_.find(one.id);
+    if (found == all_.end() || found->second.number != one.number) continue;  // nobody waits
+    if (is_waiting(found->second)) answer(one.id, std::move(one.response));
   }
 }
 
-void HttpServer::answer(uint64_t id, const HttpResponse& response) {
-  const auto found = all_.find(id);
-  if (found == all_.end()) return;  // the client has gone
-  Connection& one = found->second;
-  one.waiting = false;
+void HttpServer::answer(uint64_t id, HttpResponse response) {
+  Connection& one = all_.at(id);
+  one.asked.reset();
+  buffered_ -= std::exchange(one.in_work, 0);
   if (draining_) one.keep_alive = false;
-  one.out = http_text(response, one.keep_alive);
+  one.out = http_head(response, one.keep_alive, std::time(nullptr));
+  if (!std::exchange(one.head_only, false)) one.body = std::move(response.body);
+  constexpr size_t kSmall = 4096;  // goes out with the head
+  if (one.body.size() <= kSmall) one.out += std::exchange(one.body, {});
   one.sent = 0;
   set_deadline(one);
   if (!write_to(one)) return end(id, one);
-  if (!one.out.empty()) return watch(id, one);
+  if (unsent(one) > 0) return watch(id, one);
   look_further(id, one);
   const auto still = all_.find(id);
   if (still != all_.end()) watch(id, still->second);
@@ -131,23 +143,29 @@ void HttpServer::look_further(uint64_t id, Connection& one) {
 
 // False where the connection is at its end.
 bool HttpServer::write_to(Connection& one) {
-  while (one.sent < one.out.size()) {
-    const ssize_t count = transmit(one, std::string_view(one.out).substr(one.sent));
+  const bool had = unsent(one) > 0;
+  while (unsent(one) > 0) {
+    const bool in_head = one.sent < one.out.size();
+    const std::string_view rest =
+        in_head ? std::string_view(one.out).substr(one.sent)
+                : std::string_view(one.body).substr(one.sent - one.out.size());
+    const ssize_t count = transmit(one, rest);
     if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     one.sent += static_cast<size_t>(count);
   }
-  const bool had = !one.out.empty();
-  one.out.clear();
+  std::string().swap(one.out);
+  std::string().swap(one.body);
   one.sent = 0;
   if (had) set_deadline(one);
   return !had || one.keep_alive;
 }
 
+// Who waits for an answer is watched for going away.
 void HttpServer::watch(uint64_t id, Connection& one) {
-  uint32_t events = one.waiting ? 0u : static_cast<uint32_t>(EPOLLIN);
-  if (!one.out.empty()) events = EPOLLOUT;
+  uint32_t events = static_cast<uint32_t>(is_waiting(one) ? EPOLLRDHUP : EPOLLIN);
+  if (unsent(one) > 0) events = EPOLLOUT;
   // TLS that is in the middle of something knows better: a handshake writes, too.
-  if (events != 0 && one.tls && one.tls->blocked()) {
+  if (!is_waiting(one) && one.tls && one.tls->blocked()) {
     events = one.tls->wants_write() ? EPOLLOUT : EPOLLIN;
   }
   epoll_set(EPOLL_CTL_MOD, one.socket, id, events);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include <malloc.h>
 #include <nlohmann/json.hpp>
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
@@ -93,6 +94,25 @@ HttpResponse plain(const std::string& type, std::string body) {
   return {.type = type, .body = std::move(body)};
 }
 
+HttpResponse not_allowed(const std::string& methods) {
+  HttpResponse response = error_response(405, concat("expected ", methods));
+  response.headers["Allow"] = methods;
+  return response;
+}
+
+// What a page of another site can make a browser send without asking the server first.
+std::optional<HttpResponse> foreign_page_response(const HttpRequest& request) {
+  if (request.reads()) return std::nullopt;
+  const std::string type = request.header("content-type");
+  for (const char* form : {"text/plain", "multipart/form-data"}) {
+    if (!type.starts_with(form)) continue;
+    return error_response(415, concat("the Content-Type ", form, " is what web pages send; say "
+                                      "application/json"));
+  }
+  if (request.header("sec-fetch-site") != "cross-site") return std::nullopt;
+  return error_response(403, "a page of another site must not send this");
+}
+
 }  // namespace
 
 InferenceApi::InferenceApi(const ApiOptions& options, ModelStore& models, LiveState* state,
@@ -127,14 +147,28 @@ bool InferenceApi::is_allowed(const HttpRequest& request) const {
 }
 
 void InferenceApi::handle(HttpRequest request, HttpServer::Respond respond) {
-  const auto call = std::make_shared<Call>(
-      Call{std::move(respond), request.path, "", "other", 0, std::chrono::steady_clock::now()});
+  constexpr size_t kSmall = 65'536;  // bytes, read in a millisecond
+  const auto call =
+      std::make_shared<Call>(Call{std::move(respond), request.path, "", "other", 0,
+                                  std::chrono::steady_clock::now(), request.deadline});
+  if (!is_allowed(request)) {
+    HttpResponse response = error_response(401, "a bearer token is needed");
+    response.headers["WWW-Authenticate"] = "Bearer";
+    return finish(*call, std::move(response));
+  }
+  if (request.path.starts_with("/v2/health/")) return work_on(request, call);
+  const bool small = request.body.size() <= kSmall && request.header("content-encoding").empty();
+  if (!small) large_ = true;
+  const auto kept = std::make_shared<HttpRequest>(std::move(request));
+  (small ? quick_ : bulk_).put([this, kept, call] { work_on(*kept, call); });
+}
+
+void InferenceApi::work_on(HttpRequest& request, const CallPointer& call) {
   try {
-    if (!is_allowed(request)) {
-      HttpResponse response = error_response(401, "a bearer token is needed");
-      response.headers["WWW-Authenticate"] = "Bearer";
-      return finish(*call, std::move(response));
-    }
+    if (call->deadline->is_over()) return finish(*call, error_response(503, "nobody waits"));
+    std::optional<HttpResponse> refusal = foreign_page_response(request);
+    if (!refusal) refusal = unpack_body(request, options_.body);
+    if (refusal) return finish(*call, std::move(*refusal));
     route(request, call);
   } catch (const Error& error) {
     finish(*call, error_response(400, error.what()));
@@ -143,23 +177,37 @@ void InferenceApi::handle(HttpRequest request, HttpServer::Respond respond) {
   }
 }
 
+void InferenceApi::trim_memory() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!large_ || now < trimmed_ + std::chrono::seconds(1)) return;
+  trimmed_ = now;
+  large_ = false;
+  bulk_.put([] { malloc_trim(0); });
+}
+
+void InferenceApi::end() {
+  quick_.end();
+  bulk_.end();
+}
+
 void InferenceApi::route(const HttpRequest& request, const CallPointer& call) {
   const std::string& path = request.path;
   constexpr std::string_view kModels = "/v2/models/";
   if (path.starts_with(kModels)) return route_model(request, path.substr(kModels.size()), call);
-  if (request.method != "GET") {
-    return finish(*call, error_response(405, "only GET is understood here"));
-  }
+  const bool health = path == "/v2/health/live" || path == "/v2/health/ready";
+  const bool known = health || path == "/v2" || path == "/v2/" || path == "/metrics" ||
+                     path == "/status" || path == "/";
+  if (!known) return finish(*call, error_response(404, "there is nothing here; see /v2"));
+  if (!request.reads()) return finish(*call, not_allowed("GET, HEAD"));
   if (path == "/v2/health/live") return finish(*call, json_response({{"live", true}}));
-  if (path == "/v2/health/ready") {
+  if (health) {
     if (!ready_) return finish(*call, error_response(503, "the server is ending"));
     return finish(*call, json_response({{"ready", true}}));
   }
-  if (path == "/v2" || path == "/v2/") return finish(*call, server_facts());
   if (path == "/metrics") return finish(*call, metrics_page());
   if (path == "/status") return finish(*call, status());
   if (path == "/") return finish(*call, plain("text/html; charset=utf-8", status_page()));
-  finish(*call, error_response(404, "there is nothing here; see /v2"));
+  finish(*call, server_facts());
 }
 
 void InferenceApi::route_model(const HttpRequest& request, std::string rest,
@@ -175,16 +223,18 @@ void InferenceApi::route_model(const HttpRequest& request, std::string rest,
     return finish(*call, error_response(404, version.empty() ? "there is no such model"
                                                              : "there is no such version"));
   }
-  call->model = name;
   const bool posts = what == "infer" || what == "feedback";
-  if (request.method != (posts ? "POST" : "GET")) {
-    return finish(*call, error_response(405, posts ? "expected POST" : "expected GET"));
+  if (!rest.empty() || (!posts && !what.empty() && what != "ready")) {
+    return finish(*call, error_response(404, "there is nothing here; see /v2"));
+  }
+  call->model = name;
+  if (posts ? request.method != "POST" : !request.reads()) {
+    return finish(*call, not_allowed(posts ? "POST" : "GET, HEAD"));
   }
   if (what.empty()) return finish(*call, model_facts(*batcher->model()));
   if (what == "ready") return finish(*call, json_response({{"name", name}, {"ready", true}}));
   if (what == "infer") return infer(request, *batcher, call);
-  if (what == "feedback") return feedback(request, batcher->model(), call);
-  finish(*call, error_response(404, "there is nothing here; see /v2"));
+  feedback(request, batcher->model(), call);
 }
 
 void InferenceApi::infer(const HttpRequest& request, Batcher& batcher, const CallPointer& call) {

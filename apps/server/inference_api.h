@@ -6,8 +6,9 @@
 //   POST /v2/models/NAME/feedback
 //   GET  /metrics, /status, /
 //
-// Answers are given later, from the thread that has them. No path of a file is ever taken from a
-// request.
+// handle() is called by the event loop and only looks at path and token; bodies are read by workers,
+// large ones by workers of their own, so that they keep nobody waiting. Answers are given later,
+// from the thread that has them. No path of a file is ever taken from a request.
 // Tested by tests/cli/test_serve.py.
 #pragma once
 
@@ -25,6 +26,7 @@
 #include "apps/server/live_state.h"
 #include "apps/server/metrics.h"
 #include "apps/server/model_store.h"
+#include "apps/server/workers.h"
 
 namespace fcp {
 
@@ -33,6 +35,7 @@ struct ApiOptions {
   TensorLimits limits{};
   std::string token{};  // a client must send it; "": none
   bool log_requests = false;
+  size_t body = HttpLimits().body;  // bytes of an unpacked body at most
 };
 
 class InferenceApi {
@@ -45,6 +48,12 @@ class InferenceApi {
 
   void set_ready(bool ready) { ready_ = ready; }
 
+  // Gives memory back to the system, some time after a large request. To be called now and then.
+  void trim_memory();
+
+  // Ends the workers, after what they have to do; requests that come later are answered 503.
+  void end();
+
  private:
   // A request on its way: who is told, and what is counted when it is answered.
   struct Call {
@@ -54,10 +63,12 @@ class InferenceApi {
     std::string what;
     size_t rows = 0;
     std::chrono::steady_clock::time_point start;
+    std::shared_ptr<Deadline> deadline;
   };
   using CallPointer = std::shared_ptr<Call>;
 
   void finish(const Call& call, HttpResponse response);
+  void work_on(HttpRequest& request, const CallPointer& call);
   bool is_allowed(const HttpRequest& request) const;
   void route(const HttpRequest& request, const CallPointer& call);
   void route_model(const HttpRequest& request, std::string rest, const CallPointer& call);
@@ -81,6 +92,9 @@ class InferenceApi {
   std::function<void(const std::string&)> log_;
   std::atomic<bool> ready_ = true;
   mutable std::mutex measuring_;  // one page at a time
+  std::atomic<bool> large_ = false;  // a request was, and its memory has not been given back
+  std::chrono::steady_clock::time_point trimmed_{};
+  Workers quick_{2}, bulk_{1};  // for small bodies and for the others
 };
 
 }  // namespace fcp

@@ -168,6 +168,12 @@ std::vector<std::string> ModelStore::versions(const std::string& name) const {
   return versions;
 }
 
+void ModelStore::clear() {
+  decltype(models_) gone;  // ended outside the lock
+  const std::lock_guard lock(mutex_);
+  gone.swap(models_);
+}
+
 void ModelStore::reload(const std::function<void(const Reloaded&)>& heard, bool at_once) {
   for (Watched& file : files_) {
     const std::string now = stamp_of(file.path);

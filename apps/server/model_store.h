@@ -48,6 +48,9 @@ class ModelStore {
   // same twice before it is read, unless `at_once`, which also tries again what was refused.
   void reload(const std::function<void(const Reloaded&)>& heard, bool at_once = false);
 
+  // Lets go of all models, after their batchers have answered what is queued.
+  void clear();
+
  private:
   struct Watched {
     std::string name;

@@ -72,11 +72,13 @@ void serve(const ServeOptions& options, const std::function<bool()>& ended, cons
                                         });
   }
   Metrics metrics;
-  InferenceApi api(options.api, models, state.get(), metrics, log);
+  ApiOptions api_options = options.api;
+  api_options.body = options.http.limits.body;
+  InferenceApi api(api_options, models, state.get(), metrics, log);
   HttpServer server(options.http, [&](HttpRequest request, HttpServer::Respond respond) {
     api.handle(std::move(request), std::move(respond));
   });
-  const Reloader reloader(models, options.reload_seconds, log);
+  auto reloader = std::make_unique<Reloader>(models, options.reload_seconds, log);
   log(event_line("listening", {{"host", options.http.host},
                                {"port", server.port()},
                                {"tls", !options.http.certificate.empty()},
@@ -89,12 +91,18 @@ void serve(const ServeOptions& options, const std::function<bool()>& ended, cons
     metrics.set("fcp_connections", "", static_cast<double>(server.connections()));
     metrics.set("fcp_requests_in_work", "", static_cast<double>(server.in_work()));
     metrics.set("fcp_requests_limited_total", "", static_cast<double>(server.limited()));
+    api.trim_memory();
     if (draining || !ended()) return;
     draining = true;
     api.set_ready(false);
     log(event_line("draining", {{"in_work", server.in_work()}}));
     server.drain();
   });
+  // Work that nobody waits for any more may be left; it ends before what it uses does.
+  reloader.reset();
+  api.end();
+  models.clear();
+  state.reset();
   log(event_line("ended", nlohmann::ordered_json::object()));
 }
 

@@ -87,6 +87,10 @@ class OpenSslServer : public TlsServer {
     if (context_ == nullptr) fail("TLS: ", tls_reason());
     ERR_clear_error();
     SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
+    // Of TLS 1.2 the suites whose keys stay secret when the certificate's key gets known.
+    if (SSL_CTX_set_cipher_list(context_.get(), "ECDHE+AESGCM:ECDHE+CHACHA20") != 1) {
+      fail("TLS: ", tls_reason());
+    }
     SSL_CTX_set_options(context_.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     // Idle connections keep no buffers; what is written may be taken in parts.
     SSL_CTX_set_mode(context_.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |

@@ -1,5 +1,5 @@
-// TLS for connections whose sockets do not block, by OpenSSL: version 1.2 or newer, the server's
-// certificate alone.
+// TLS for connections whose sockets do not block, by OpenSSL: version 1.3, or 1.2 with an
+// ephemeral key exchange; the server's certificate alone.
 // Tested by tests/server/tls_test.cc and tests/cli/test_serve.py.
 #pragma once
 

@@ -1,6 +1,7 @@
 """fcp serve over HTTP: the Open Inference Protocol, levels, columns, limits, reload, the end.
 
 tritonclient (PyPI) is one of the clients where it is installed; otherwise that test is skipped."""
+import gzip
 import http.client
 import json
 import os
@@ -13,6 +14,7 @@ import subprocess
 import threading
 import time
 import unittest
+import zlib
 
 import program
 from program import TARGET, read_csv
@@ -194,7 +196,10 @@ class Serve(ServeCase):
                 ("POST", "/v2/models/nobody/infer", "{}", 404, "no such model"),
                 ("GET", "/v2/models/calibrated/versions/9", None, 404, "no such version"),
                 ("GET", infer, None, 405, "expected POST"),
-                ("POST", "/v2", "{}", 405, "only GET"),
+                ("POST", "/v2", "{}", 405, "expected GET, HEAD"),
+                ("GET", infer + "/anything", None, 404, "nothing here"),
+                ("POST", infer + "/anything", "{}", 404, "nothing here"),
+                ("GET", "/v2/models/calibrated/nothing", None, 404, "nothing here"),
                 ("POST", infer, "{", 400, "not a JSON object"),
                 ("POST", infer, {"inputs": []}, 400, "no 'inputs'"),
                 ("POST", infer, {"inputs": self.columns(4)}, 400, "at most 3"),
@@ -208,6 +213,48 @@ class Serve(ServeCase):
                 found, answer = server.json(method, path, body)
                 self.assertEqual(found, status, answer)
                 self.assertIn(message, answer["error"])
+
+    def test_http(self):
+        """What clients and proxies of HTTP rely on: HEAD, Allow, Date, chunks, compressed bodies."""
+        server = self.serve("--max-body", "1MB")
+        infer = "/v2/models/calibrated/infer"
+        status, body, headers = server.ask("HEAD", "/v2/health/ready")
+        self.assertEqual((status, body, headers["Content-Length"]), (200, b"", "14"))
+        self.assertIn("GMT", headers["Date"])
+        self.assertEqual(server.ask("GET", infer)[2]["Allow"], "POST")
+        self.assertEqual(server.ask("DELETE", "/v2")[2]["Allow"], "GET, HEAD")
+        text = json.dumps({"inputs": self.columns(5)}).encode()
+        wanted = server.json("POST", infer, text)
+        self.assertEqual(wanted[0], 200)
+        pieces = (text[at:at + 7] for at in range(0, len(text), 7))
+        self.assertEqual(server.json("POST", infer, pieces), wanted)  # http.client sends chunks
+        for coding, packed in (("gzip", gzip.compress(text)), ("deflate", zlib.compress(text))):
+            header = {"Content-Encoding": coding}
+            self.assertEqual(server.json("POST", infer, packed, header), wanted)
+            status, answer = server.json("POST", infer, packed[:-9], header)
+            self.assertEqual((status, answer["error"]), (400, f"the body is not whole {coding}"))
+            large = gzip.compress(b" " * 1_000_001) if coding == "gzip" else zlib.compress(bytes(2**21))
+            self.assertEqual(server.ask("POST", infer, large, header)[0], 413)
+
+    def test_pages_of_other_sites_cannot_send(self):
+        server = self.serve()
+        infer, body = "/v2/models/calibrated/infer", {"inputs": self.columns(1)}
+        for headers, status in (({"Content-Type": "text/plain;charset=UTF-8"}, 415),
+                                ({"Content-Type": "multipart/form-data; boundary=x"}, 415),
+                                ({"Content-Type": "application/x-www-form-urlencoded"}, 200),
+                                ({"Sec-Fetch-Site": "cross-site"}, 403),
+                                ({"Sec-Fetch-Site": "same-origin"}, 200)):
+            self.assertEqual(server.ask("POST", infer, body, headers)[0], status, headers)
+        self.assertEqual(server.ask("GET", "/v2", headers={"Content-Type": "text/plain"})[0], 200)
+
+    def test_limits_are_checked(self):
+        for option, value in (("--max-rows", 0), ("--max-body", 0), ("--max-body", "4GB"),
+                              ("--max-connections", 0), ("--max-queue", 0), ("--timeout", 0),
+                              ("--idle-seconds", -5), ("--request-seconds", 0), ("--rate", -1),
+                              ("--reload-seconds", -1), ("--keep", 0), ("--keep-truths", 0)):
+            done = self.run_program("serve", self.made("calibrated.onnx"), option, value, "--port", 0)
+            self.assertEqual(done.returncode, 2, option)
+            self.assertIn(option, done.stderr)
 
     def test_token(self):
         self.write("token", "secret\n")

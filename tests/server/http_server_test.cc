@@ -1,16 +1,15 @@
 #include "apps/server/http_server.h"
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "fcp/base/error.h"
+
+#include "tests/server/http_client.h"
 
 namespace fcp {
 namespace {
@@ -18,81 +17,50 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A server in a thread that answers with the path; "/later" is answered by another thread.
+using Client = testing::ByteClient;
+
+// "/later" is answered by another thread, when it is time.
 class Running {
  public:
-  explicit Running(HttpOptions options) {
-    options.port = 0;
-    server_ = std::make_unique<HttpServer>(options, [this](HttpRequest request, auto respond) {
-      if (request.path != "/later") return respond({.body = request.path + request.body});
-      late_.emplace_back([respond] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));
-        respond({.body = "late"});
-      });
-    });
-    thread_ = std::thread([this] { server_->run([] {}); });
-  }
+  explicit Running(const HttpOptions& options, std::chrono::milliseconds late = kSoon)
+      : running_(options, [this, late](HttpRequest request, auto respond) {
+          if (request.path != "/later") return testing::echo(std::move(request), respond);
+          deadline_ = request.deadline;
+          late_.emplace_back([this, respond, late] {
+            for (const auto start = Clock::now(); Clock::now() < start + late && !ending_;) {
+              std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            }
+            respond({.body = "late"});
+          });
+        }) {}
   ~Running() { end(); }
   void end() {
-    if (!thread_.joinable()) return;
-    server_->drain();
-    thread_.join();
+    running_.end();
+    ending_ = true;
     for (std::thread& one : late_) one.join();
+    late_.clear();
   }
-  HttpServer& server() { return *server_; }
+  HttpServer& server() { return running_.server(); }
+  const Deadline& deadline() const { return *deadline_; }  // of the last that is answered later
+
+  static constexpr std::chrono::milliseconds kSoon{200};
 
  private:
-  std::unique_ptr<HttpServer> server_;
-  std::thread thread_;
+  using Clock = std::chrono::steady_clock;
+  std::atomic<bool> ending_ = false;
+  std::shared_ptr<Deadline> deadline_;
   std::vector<std::thread> late_;
-};
-
-class Client {
- public:
-  explicit Client(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    const timeval patience{.tv_sec = 20, .tv_usec = 0};
-    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  }
-  ~Client() { ::close(socket_); }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-
-  void say(const std::string& text) { ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
-  // What comes until `count` answers are whole, or the end.
-  std::string hear(size_t count = 1) {
-    std::string heard;
-    char block[4096];
-    while (true) {
-      size_t whole = 0;
-      for (size_t at = 0; (at = heard.find("\r\n\r\n", at)) != std::string::npos; ++whole) {
-        const size_t length = heard.find("Content-Length: ", heard.rfind("HTTP/1.1", at));
-        at += 4 + (length < at ? std::stoul(heard.substr(length + 16)) : 0);
-        if (at > heard.size()) break;
-      }
-      if (whole >= count) return heard;
-      const ssize_t more = ::recv(socket_, block, sizeof block, 0);
-      if (more <= 0) return heard;
-      heard.append(block, static_cast<size_t>(more));
-    }
-  }
-
- private:
-  int socket_;
+  testing::RunningServer running_;
 };
 
 TEST(HttpServer, AnswersOnOneConnection) {
   Running running({});
   Client client(running.server().port());
   for (const char* path : {"/a", "/b"}) {
-    client.say(concat("GET ", path, " HTTP/1.1\r\n\r\n"));
+    client.say(concat("GET ", path, " HTTP/1.1\r\nHost: h\r\n\r\n"));
     EXPECT_THAT(client.hear(), HasSubstr(concat("\r\n\r\n", path)));
   }
-  client.say("GET /1 HTTP/1.1\r\n\r\nGET /later HTTP/1.1\r\n\r\nGET /3 HTTP/1.1\r\n\r\n");
+  client.say("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /later HTTP/1.1\r\nHost: h\r\n\r\nGET /3 HTTP/1.1\r\nHost: h\r\n\r\n");
   const std::string heard = client.hear(3);
   EXPECT_LT(heard.find("/1"), heard.find("late"));
   EXPECT_LT(heard.find("late"), heard.find("/3"));
@@ -110,10 +78,10 @@ TEST(HttpServer, ServesOthersWhileSomeAreSlow) {
   std::vector<std::unique_ptr<Client>> slow;
   for (int i = 0; i < 200; ++i) {
     slow.push_back(std::make_unique<Client>(running.server().port()));
-    if (i % 2 == 0) slow.back()->say("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nhalf");
+    if (i % 2 == 0) slow.back()->say("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf");
   }
   Client client(running.server().port());
-  client.say("GET /quick HTTP/1.1\r\n\r\n");
+  client.say("GET /quick HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_THAT(client.hear(), HasSubstr("/quick"));
 }
 
@@ -129,7 +97,7 @@ TEST(HttpServer, ClosesThoseWhoAreLate) {
 TEST(HttpServer, RefusesTooManyConnections) {
   Running running({.connections = 2});
   Client a(running.server().port()), b(running.server().port());
-  for (Client* one : {&a, &b}) one->say("GET /later HTTP/1.1\r\n\r\n");
+  for (Client* one : {&a, &b}) one->say("GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
   while (running.server().in_work() < 2) std::this_thread::yield();
   Client c(running.server().port());
   EXPECT_THAT(c.hear(2), StartsWith("HTTP/1.1 503 "));
@@ -142,25 +110,25 @@ TEST(HttpServer, MakesRoomForOthers) {
   std::vector<std::unique_ptr<Client>> all;
   for (const char* path : {"/a", "/b", "/c", "/d"}) {
     all.push_back(std::make_unique<Client>(running.server().port()));
-    all.back()->say(concat("GET ", path, " HTTP/1.1\r\n\r\n"));
+    all.back()->say(concat("GET ", path, " HTTP/1.1\r\nHost: h\r\n\r\n"));
     EXPECT_THAT(all.back()->hear(), HasSubstr(path));
   }
   EXPECT_EQ(all[0]->hear(), "");
   EXPECT_EQ(all[1]->hear(), "");
-  all[2]->say("GET /still HTTP/1.1\r\n\r\n");
+  all[2]->say("GET /still HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_THAT(all[2]->hear(), HasSubstr("/still"));
 }
 
 TEST(HttpServer, LimitsTheConnectionsOfAClient) {
   Running running({.client_connections = 1});
   Client a(running.server().port());
-  a.say("GET /a HTTP/1.1\r\n\r\n");
+  a.say("GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_THAT(a.hear(), HasSubstr("/a"));
   {
     Client b(running.server().port());
     EXPECT_THAT(b.hear(2), StartsWith("HTTP/1.1 503 "));
   }
-  a.say("GET /more HTTP/1.1\r\n\r\n");
+  a.say("GET /more HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_THAT(a.hear(), HasSubstr("/more"));
 }
 
@@ -168,7 +136,7 @@ TEST(HttpServer, LimitsTheRateOfAClient) {
   Running running({.client_rate = 0.001});
   Client client(running.server().port());
   std::string many;
-  for (int i = 0; i < 1000; ++i) many += "GET /a HTTP/1.1\r\n\r\n";
+  for (int i = 0; i < 1000; ++i) many += "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
   client.say(many);
   const std::string heard = client.hear(1000);
   EXPECT_THAT(heard, StartsWith("HTTP/1.1 200 "));
@@ -182,14 +150,77 @@ TEST(HttpServer, LimitsTheRateOfAClient) {
 TEST(HttpServer, RefusesMoreBytesThanItHasRoomFor) {
   Running running({.memory = 1000});
   Client client(running.server().port());
-  client.say("POST / HTTP/1.1\r\nContent-Length: 5000\r\n\r\n" + std::string(5000, 'x'));
+  client.say("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5000\r\n\r\n" + std::string(5000, 'x'));
   EXPECT_THAT(client.hear(2), StartsWith("HTTP/1.1 503 "));
+}
+
+// The length is that of the body which GET would bring; none comes, and the connection goes on.
+TEST(HttpServer, AnswersHeadWithoutABody) {
+  Running running({});
+  Client client(running.server().port());
+  client.say("HEAD /abc HTTP/1.1\r\nHost: h\r\n\r\nGET /d HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  const std::string heard = client.hear_all();
+  EXPECT_THAT(heard, HasSubstr("Content-Length: 4\r\n"));
+  EXPECT_THAT(heard, ::testing::Not(HasSubstr("/abc")));
+  EXPECT_THAT(heard, ::testing::EndsWith("\r\n\r\n/d"));
+  EXPECT_THAT(heard, HasSubstr(" GMT\r\n"));  // a Date
+}
+
+TEST(HttpServer, SendsLargeBodies) {
+  Running running({});
+  const std::string body(3'000'000, 'x');
+  Client client(running.server().port());
+  for (int i = 0; i < 2; ++i) {
+    std::thread talk([&] {
+      client.say(concat("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+    });
+    EXPECT_THAT(client.hear(), ::testing::EndsWith("\r\n\r\n/" + body));
+    talk.join();
+  }
+}
+
+// The client hears of it in time, what comes too late is not sent, and the connection goes on.
+TEST(HttpServer, AnswersWhatTakesTooLong) {
+  Running running({.answer_seconds = 0.2}, std::chrono::seconds(600));
+  Client client(running.server().port());
+  client.say("GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+  const std::string heard = client.hear();
+  EXPECT_THAT(heard, StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(heard, HasSubstr("took longer"));
+  EXPECT_TRUE(running.deadline().is_over());
+  client.say("GET /next HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_THAT(client.hear(), HasSubstr("/next"));
+  running.end();  // does not wait for the late one
+}
+
+TEST(HttpServer, CancelsTheWorkForAClientThatHasGone) {
+  Running running({}, std::chrono::seconds(600));
+  {
+    Client client(running.server().port());
+    client.say("GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    while (running.server().in_work() == 0) std::this_thread::yield();
+  }
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!running.deadline().is_over() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(running.deadline().is_over());
+  EXPECT_FALSE(running.deadline().has_passed());
+}
+
+// What was answered at once is sent although the client has closed its side meanwhile.
+TEST(HttpServer, AnswersThoseWhoSayNoMore) {
+  Running running({});
+  Client client(running.server().port());
+  client.say("GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
+  client.say_no_more();
+  EXPECT_THAT(client.hear(), HasSubstr("/a"));
 }
 
 TEST(HttpServer, DrainsWhatIsInWork) {
   Running running({});
   Client client(running.server().port());
-  client.say("GET /later HTTP/1.1\r\n\r\n");
+  client.say("GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
   while (running.server().in_work() == 0) std::this_thread::yield();
   running.end();
   EXPECT_THAT(client.hear(2), HasSubstr("late"));

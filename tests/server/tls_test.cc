@@ -95,11 +95,22 @@ TEST_F(TlsTest, AnswersLargeAndSmall) {
   EXPECT_GE(SSL_version(client.session()), TLS1_2_VERSION);
   const std::string body(1'000'000, 'y');
   for (int i = 0; i < 3; ++i) {
-    client.say(concat("POST / HTTP/1.1\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+    client.say(concat("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
     EXPECT_THAT(client.hear("length 1000000", 0), HasSubstr("200 OK"));
   }
-  client.say("GET /large HTTP/1.1\r\n\r\n");
+  client.say("GET /large HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_GT(client.hear("xxx", 5'000'000).size(), 5'000'000u);
+}
+
+// Whoever gets hold of the key must not read what was recorded before.
+TEST_F(TlsTest, AgreesOnKeysThatAreForgotten) {
+  for (const auto& [suites, works] : {std::pair{"AES128-GCM-SHA256:AES256-GCM-SHA384", false},
+                                      std::pair{"ECDHE-ECDSA-AES128-GCM-SHA256", true}}) {
+    TlsClient client(connected());
+    SSL_set_max_proto_version(client.session(), TLS1_2_VERSION);
+    ASSERT_EQ(SSL_set_cipher_list(client.session(), suites), 1);
+    EXPECT_EQ(SSL_connect(client.session()) == 1, works) << suites;
+  }
 }
 
 TEST_F(TlsTest, ServesOthersWhileHandshakesAreSlow) {
@@ -108,14 +119,14 @@ TEST_F(TlsTest, ServesOthersWhileHandshakesAreSlow) {
   for (const int socket : silent) ::send(socket, "\x16\x03\x01", 3, MSG_NOSIGNAL);
   TlsClient client(connected());
   ASSERT_EQ(SSL_connect(client.session()), 1);
-  client.say("GET / HTTP/1.1\r\n\r\n");
+  client.say("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_THAT(client.hear("length 0", 0), HasSubstr("200 OK"));
   for (const int socket : silent) ::close(socket);
 }
 
 TEST_F(TlsTest, ClosesOnThoseWhoSpeakPlainly) {
   const int socket = connected();
-  ::send(socket, "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
+  ::send(socket, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", 27, MSG_NOSIGNAL);
   char block[64];
   ssize_t count = 0;
   std::string heard;

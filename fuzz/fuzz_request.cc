@@ -1,6 +1,6 @@
-// Any bytes as what a client sends: an HTTP message in pieces, its body packed, and its body as an infer request, in
-// JSON and with binary tensors, and as feedback. An Error or a status is a right answer; a crash is
-// not, nor is another request when the same bytes come in other pieces.
+// Any bytes as what a client sends: an HTTP message in pieces, its body packed or not, and as an
+// infer request, in JSON and with binary tensors, and as feedback. An Error or a status is a right
+// answer; a crash is not, nor is another request when the same bytes come in other pieces.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

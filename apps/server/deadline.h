@@ -15,7 +15,9 @@ class Deadline {
   using Clock = std::chrono::steady_clock;
 
   explicit Deadline(std::chrono::duration<double> time)
-      : end_((Clock::now() + std::chrono::duration_cast<Clock::duration>(time)).time_since_epoch()) {}
+      : end_(
+            (Clock::now() + std::chrono::duration_cast<Clock::duration>(time)).time_since_epoch()) {
+  }
 
   // To an earlier end, from now on. A later one changes nothing.
   void shorten(std::chrono::duration<double> time) {

@@ -67,11 +67,10 @@ std::string http_date(std::time_t time) {
 }
 
 std::string http_head(const HttpResponse& response, bool keep_alive, std::time_t now) {
-  std::string text =
-      concat("HTTP/1.1 ", response.status, " ", reason_of(response.status),
-             "\r\nDate: ", http_date(now), "\r\nContent-Type: ", response.type,
-             "\r\nContent-Length: ", response.body.size(),
-             "\r\nConnection: ", keep_alive ? "keep-alive" : "close", "\r\n");
+  std::string text = concat("HTTP/1.1 ", response.status, " ", reason_of(response.status),
+                            "\r\nDate: ", http_date(now), "\r\nContent-Type: ", response.type,
+                            "\r\nContent-Length: ", response.body.size(),
+                            "\r\nConnection: ", keep_alive ? "keep-alive" : "close", "\r\n");
   for (const auto& [name, value] : response.headers) text += concat(name, ": ", value, "\r\n");
   return text + "\r\n";
 }

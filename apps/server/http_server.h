@@ -78,9 +78,9 @@ class HttpServer {
     HttpReader reader;
     std::string client{};
     std::unique_ptr<TlsSession> tls{};  // none: plain
-    std::string out{};   // the head of an answer, or all of a small one
-    std::string body{};  // the body of a large one
-    size_t sent = 0;     // of both
+    std::string out{};                  // the head of an answer, or all of a small one
+    std::string body{};                 // the body of a large one
+    size_t sent = 0;                    // of both
     std::shared_ptr<Deadline> asked{};  // of the request in work; none: not waiting for an answer
     uint64_t number = 0;                // of the last request
     size_t in_work = 0;                 // bytes of it
@@ -104,7 +104,9 @@ class HttpServer {
   void go_on(uint64_t id, Connection& one, HttpReader::State state);
   void begin_work(uint64_t id, Connection& one, HttpRequest request);
   void answer(uint64_t id, HttpResponse response);
-  static size_t unsent(const Connection& one) { return one.out.size() + one.body.size() - one.sent; }
+  static size_t unsent(const Connection& one) {
+    return one.out.size() + one.body.size() - one.sent;
+  }
   static bool is_waiting(const Connection& one) { return one.asked != nullptr; }
   void look_further(uint64_t id, Connection& one);
   bool write_to(Connection& one);

@@ -1,7 +1,7 @@
 // Compressed bodies of requests, by zlib.
-#include <zlib.h>
-
 #include <algorithm>
+
+#include <zlib.h>
 
 #include "fcp/base/error.h"
 

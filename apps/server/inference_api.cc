@@ -106,7 +106,8 @@ std::optional<HttpResponse> foreign_page_response(const HttpRequest& request) {
   const std::string type = request.header("content-type");
   for (const char* form : {"text/plain", "multipart/form-data"}) {
     if (!type.starts_with(form)) continue;
-    return error_response(415, concat("the Content-Type ", form, " is what web pages send; say "
+    return error_response(415, concat("the Content-Type ", form,
+                                      " is what web pages send; say "
                                       "application/json"));
   }
   if (request.header("sec-fetch-site") != "cross-site") return std::nullopt;

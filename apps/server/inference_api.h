@@ -6,9 +6,9 @@
 //   POST /v2/models/NAME/feedback
 //   GET  /metrics, /status, /
 //
-// handle() is called by the event loop and only looks at path and token; bodies are read by workers,
-// large ones by workers of their own, so that they keep nobody waiting. Answers are given later,
-// from the thread that has them. No path of a file is ever taken from a request.
+// handle() is called by the event loop and only looks at path and token; bodies are read by
+// workers, large ones by workers of their own, so that they keep nobody waiting. Answers are given
+// later, from the thread that has them. No path of a file is ever taken from a request.
 // Tested by tests/cli/test_serve.py.
 #pragma once
 

@@ -123,8 +123,9 @@ TEST(UnpackBody, ReadsGzipAndDeflate) {
 
 TEST(HttpReader, TellsWhoWaitsToContinue) {
   HttpReader reader({});
-  EXPECT_EQ(reader.feed("PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"),
-            State::kMore);
+  EXPECT_EQ(
+      reader.feed("PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"),
+      State::kMore);
   EXPECT_TRUE(reader.wants_continue());
   EXPECT_FALSE(reader.wants_continue());
   EXPECT_EQ(reader.feed("x"), State::kRequest);

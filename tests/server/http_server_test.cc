@@ -60,7 +60,9 @@ TEST(HttpServer, AnswersOnOneConnection) {
     client.say(concat("GET ", path, " HTTP/1.1\r\nHost: h\r\n\r\n"));
     EXPECT_THAT(client.hear(), HasSubstr(concat("\r\n\r\n", path)));
   }
-  client.say("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /later HTTP/1.1\r\nHost: h\r\n\r\nGET /3 HTTP/1.1\r\nHost: h\r\n\r\n");
+  client.say(
+      "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /later HTTP/1.1\r\nHost: h\r\n\r\nGET /3 "
+      "HTTP/1.1\r\nHost: h\r\n\r\n");
   const std::string heard = client.hear(3);
   EXPECT_LT(heard.find("/1"), heard.find("late"));
   EXPECT_LT(heard.find("late"), heard.find("/3"));
@@ -78,7 +80,8 @@ TEST(HttpServer, ServesOthersWhileSomeAreSlow) {
   std::vector<std::unique_ptr<Client>> slow;
   for (int i = 0; i < 200; ++i) {
     slow.push_back(std::make_unique<Client>(running.server().port()));
-    if (i % 2 == 0) slow.back()->say("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf");
+    if (i % 2 == 0)
+      slow.back()->say("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf");
   }
   Client client(running.server().port());
   client.say("GET /quick HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -158,7 +161,9 @@ TEST(HttpServer, RefusesMoreBytesThanItHasRoomFor) {
 TEST(HttpServer, AnswersHeadWithoutABody) {
   Running running({});
   Client client(running.server().port());
-  client.say("HEAD /abc HTTP/1.1\r\nHost: h\r\n\r\nGET /d HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  client.say(
+      "HEAD /abc HTTP/1.1\r\nHost: h\r\n\r\nGET /d HTTP/1.1\r\nHost: h\r\nConnection: "
+      "close\r\n\r\n");
   const std::string heard = client.hear_all();
   EXPECT_THAT(heard, HasSubstr("Content-Length: 4\r\n"));
   EXPECT_THAT(heard, ::testing::Not(HasSubstr("/abc")));
@@ -172,7 +177,8 @@ TEST(HttpServer, SendsLargeBodies) {
   Client client(running.server().port());
   for (int i = 0; i < 2; ++i) {
     std::thread talk([&] {
-      client.say(concat("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+      client.say(
+          concat("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
     });
     EXPECT_THAT(client.hear(), ::testing::EndsWith("\r\n\r\n/" + body));
     talk.join();

@@ -95,7 +95,8 @@ TEST_F(TlsTest, AnswersLargeAndSmall) {
   EXPECT_GE(SSL_version(client.session()), TLS1_2_VERSION);
   const std::string body(1'000'000, 'y');
   for (int i = 0; i < 3; ++i) {
-    client.say(concat("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+    client.say(
+        concat("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
     EXPECT_THAT(client.hear("length 1000000", 0), HasSubstr("200 OK"));
   }
   client.say("GET /large HTTP/1.1\r\nHost: h\r\n\r\n");

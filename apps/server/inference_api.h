@@ -91,7 +91,7 @@ class InferenceApi {
   Metrics& metrics_;
   std::function<void(const std::string&)> log_;
   std::atomic<bool> ready_ = true;
-  mutable std::mutex measuring_;  // one page at a time
+  mutable std::mutex measuring_;     // one page at a time
   std::atomic<bool> large_ = false;  // a request was, and its memory has not been given back
   std::chrono::steady_clock::time_point trimmed_{};
   Workers quick_{2}, bulk_{1};  // for small bodies and for the others

@@ -65,6 +65,10 @@ void run_serve(ServeFlags& flags) {
   }
   options.api.token = read_token(flags.token_file);
   options.live.monitor.seed = flags.common.seed;
+  if (options.live.optional && options.state.empty()) {
+    throw UsageError("--state-optional needs --state");
+  }
+  options.api.state_optional = options.live.optional;
   options.device = context.device;
   const bool quiet = flags.common.quiet;
   serve(options, signal_came, [quiet](const std::string& line) {
@@ -78,6 +82,8 @@ void add_state(CLI::App& verb, ServeFlags& flags) {
                   "Folder, or postgresql://…, that keeps predictions and truths: allows feedback "
                   "and monitoring");
   const CLI::Range count(size_t{1}, size_t{1'000'000'000});
+  verb.add_flag("--state-optional", options.live.optional,
+                "State: answer, and count, requests that it cannot remember");
   verb.add_option("--keep", options.kept.waiting, "State: predictions that may wait for truth")
       ->check(count)
       ->capture_default_str();

@@ -1,9 +1,17 @@
 #include "apps/server/batcher.h"
 
-#include <exception>
+#include <new>
 #include <utility>
 
+#include "fcp/nn/runtime/libtorch_error.h"
+
 namespace fcp {
+
+bool ran_out_of_memory(const std::exception& problem) {
+  if (dynamic_cast<const std::bad_alloc*>(&problem) != nullptr) return true;
+  const auto* of_libtorch = dynamic_cast<const c10::Error*>(&problem);
+  return of_libtorch != nullptr && is_out_of_memory(*of_libtorch);
+}
 
 Batcher::Batcher(std::shared_ptr<const ServedModel> model, const Options& options)
     : model_(std::move(model)), options_(options), thread_([this] { work(); }) {}
@@ -71,13 +79,17 @@ void Batcher::run(const std::vector<Job>& jobs) {
   try {
     answer = model_->answer(internal::joined(rows), jobs[0].levels);
   } catch (const std::exception& problem) {
-    error = problem.what();
+    error = ran_out_of_memory(problem) ? kOutOfMemory : problem.what();
   }
   if (!error.empty() && jobs.size() > 1) {
     for (const Job& job : jobs) run({job});
     return;
   }
   size_t first = 0;
+  if (options_.ran) {
+    for (const Job& job : jobs) first += job.rows.rows();
+    options_.ran(*model_, std::exchange(first, 0));
+  }
   for (const Job& job : jobs) {
     if (error.empty()) {
       const internal::AnswerData part = internal::part_of(answer, first, job.rows.rows());

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -21,14 +22,22 @@
 
 namespace fcp {
 
+// Ours or libtorch's.
+bool ran_out_of_memory(const std::exception& problem);
+
 class Batcher {
  public:
+  // What is wrong where memory has run out; nothing is wrong with the rows.
+  static constexpr const char* kOutOfMemory = "out of memory";
+
   // What becomes of a job: an answer, or else what is wrong.
   using Done = std::function<void(const internal::AnswerData*, const std::string& error)>;
 
   struct Options {
     size_t batch_rows = 4'096;    // run together at most
     size_t queued_rows = 65'536;  // refused beyond
+    // Hears of every run: the model and its rows.
+    std::function<void(const ServedModel& model, size_t rows)> ran{};
   };
 
   Batcher(std::shared_ptr<const ServedModel> model, const Options& options);
@@ -44,6 +53,7 @@ class Batcher {
   const std::shared_ptr<const ServedModel>& model() const { return model_; }
   size_t batches() const { return batches_; }  // run so far
   size_t queued() const;                       // rows
+  bool is_full() const { return queued() >= options_.queued_rows; }
 
  private:
   struct Job {

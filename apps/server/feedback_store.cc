@@ -33,6 +33,8 @@ class SqlFeedbackStore : public FeedbackStore {
 
   void undo() override { database_->undo(); }
 
+  void touch() override { database_->execute("UPDATE fcp_schema SET version = version"); }
+
   bool add_waiting(const WaitingPrediction& one) override {
     if (has_truth(one.model, one.id, one.row)) return false;
     put_prediction(*add_waiting_, one);

@@ -83,6 +83,8 @@ class FeedbackStore {
   virtual void begin() = 0;
   virtual void commit() = 0;
   virtual void undo() = 0;
+  // Writes something that changes nothing: whether there is room is then known at commit().
+  virtual void touch() = 0;
 
   // False where the model has such an id and row already, waiting or with its truth.
   virtual bool add_waiting(const WaitingPrediction& prediction) = 0;

@@ -27,6 +27,9 @@ std::string compact(const Json& json) {
 
 HttpResponse json_response(const Json& json) { return {.body = compact(json)}; }
 
+// What is wrong is logged: it may name files and databases.
+constexpr const char* kStateDown = "the state is unavailable; try again later";
+
 // Metrics that say what truths have told.
 constexpr const char* kOfTheMonitor[] = {"fcp_level",
                                          "fcp_coverage",
@@ -174,6 +177,7 @@ void InferenceApi::work_on(HttpRequest& request, const CallPointer& call) {
   } catch (const Error& error) {
     finish(*call, error_response(400, error.what()));
   } catch (const std::exception& error) {
+    if (ran_out_of_memory(error)) return finish(*call, error_response(503, Batcher::kOutOfMemory));
     finish(*call, error_response(500, error.what()));
   }
 }
@@ -202,7 +206,8 @@ void InferenceApi::route(const HttpRequest& request, const CallPointer& call) {
   if (!request.reads()) return finish(*call, not_allowed("GET, HEAD"));
   if (path == "/v2/health/live") return finish(*call, json_response({{"live", true}}));
   if (health) {
-    if (!ready_) return finish(*call, error_response(503, "the server is ending"));
+    const std::string problem = trouble();
+    if (!problem.empty()) return finish(*call, error_response(503, problem));
     return finish(*call, json_response({{"ready", true}}));
   }
   if (path == "/metrics") return finish(*call, metrics_page());
@@ -252,35 +257,76 @@ void InferenceApi::infer(const HttpRequest& request, Batcher& batcher, const Cal
   call->rows = rows.rows();
   if (state_ != nullptr) model->check_kept(rows);
   if (state_ != nullptr && asked->id.empty()) asked->id = fresh_id();
-  auto kept =
-      std::make_shared<internal::BatchData>(state_ == nullptr ? internal::BatchData{} : rows);
-  const auto answered = [this, asked, model, adapted, kept, call](
+  const auto kept = std::make_shared<internal::BatchData>(rows);  // in the same memory
+  const auto answered = [this, asked, model, levels, adapted, kept, call](
                             const internal::AnswerData* answer, const std::string& error) {
-    if (answer == nullptr) return finish(*call, error_response(400, error));
-    if (state_ == nullptr) return answer_infer(*asked, *model, {}, *answer, call);
-    const bool put =
-        state_->remember(model, asked->id, std::move(*kept), adapted,
-                         [this, asked, model, adapted, answer = *answer, call](
-                             const std::string& problem, bool taken) {
-                           if (!problem.empty()) return finish(*call, error_response(503, problem));
-                           if (taken)
-                             return finish(*call, error_response(409, "the id is in use already"));
-                           answer_infer(*asked, *model, adapted, answer, call);
-                         });
-    if (!put) finish(*call, error_response(503, "too many requests wait; try again later"));
+    if (answer == nullptr) {
+      return finish(*call, error_response(error == Batcher::kOutOfMemory ? 503 : 400, error));
+    }
+    const GivenAnswer given{model->tensors(*answer), levels, adapted,
+                            static_cast<int64_t>(model->facts().version)};
+    count_regions(given, *call);
+    if (state_ == nullptr) return answer_infer(*asked, given, call);
+    remember(asked, model, *kept, given, call);
   };
   if (!batcher.put(std::move(rows), levels, answered)) {
     finish(*call, error_response(503, "too many rows wait; try again later"));
   }
 }
 
-void InferenceApi::answer_infer(const TensorRequest& asked, const ServedModel& model,
-                                const std::optional<Level>& adapted,
-                                const internal::AnswerData& answer, const CallPointer& call) {
+// Answers what was kept before under the same id, where it is the same request. Where the state is
+// optional and cannot be had, the answer is given and counted as not remembered.
+void InferenceApi::remember(const std::shared_ptr<TensorRequest>& asked,
+                            const std::shared_ptr<const ServedModel>& model,
+                            const internal::BatchData& rows, const GivenAnswer& given,
+                            const CallPointer& call) {
+  const auto without = [this, asked, given, call](const char* why) {
+    if (!options_.state_optional) return finish(*call, error_response(503, why));
+    metrics_.add("fcp_not_remembered_total", label("model", call->model),
+                 static_cast<double>(call->rows));
+    answer_infer(*asked, given, call);
+  };
+  if (options_.state_optional && !state_->is_healthy()) return without(kStateDown);
+  const auto done = [this, asked, rows, given, call, without](const std::string& problem,
+                                                              const LiveState::Kept& kept) {
+    if (!problem.empty()) return without(kStateDown);
+    if (kept.empty()) return answer_infer(*asked, given, call);
+    answer_again(*asked, kept, rows, given.levels, call);
+  };
+  const bool put =
+      state_->remember({model, asked->id, rows, kept_answers(given), given.adapted}, done);
+  if (!put) without("too many requests wait; try again later");
+}
+
+void InferenceApi::answer_again(const TensorRequest& asked, const LiveState::Kept& kept,
+                                const internal::BatchData& rows, const std::vector<Level>& levels,
+                                const CallPointer& call) {
   try {
-    TensorText text =
-        tensor_response_text({model.name(), model.version(), asked.id, model.tensors(answer, asked),
-                              adapted ? std::optional<double>(adapted->value()) : std::nullopt});
+    const torch::Tensor x = rows.x.to(torch::kFloat).contiguous();
+    const std::span<const float> numbers(x.data_ptr<float>(), static_cast<size_t>(x.numel()));
+    const auto named = asked.alpha.empty() ? std::vector<Level>() : levels;
+    const auto again = repeated_answer(kept, numbers, rows.rows(), named);
+    if (again) return answer_infer(asked, *again, call);
+    finish(*call, error_response(409, "the id is in use already, by another request"));
+  } catch (const std::exception& error) {
+    finish(*call, error_response(500, error.what()));
+  }
+}
+
+// By the first level that was asked for.
+void InferenceApi::count_regions(const GivenAnswer& given, const Call& call) {
+  const RegionCounts counts = counts_of(given);
+  const std::string who = label("model", call.model);
+  metrics_.add("fcp_answers_unbounded_total", who, static_cast<double>(counts.unbounded));
+  metrics_.add("fcp_answers_empty_total", who, static_cast<double>(counts.empty));
+}
+
+void InferenceApi::answer_infer(const TensorRequest& asked, const GivenAnswer& given,
+                                const CallPointer& call) {
+  try {
+    TensorText text = tensor_response_text(
+        {call->model, std::to_string(given.version), asked.id, asked_tensors(given.tensors, asked),
+         given.adapted ? std::optional<double>(given.adapted->value()) : std::nullopt});
     HttpResponse response = plain(
         text.header_size ? "application/octet-stream" : "application/json", std::move(text.body));
     if (text.header_size) {
@@ -304,10 +350,33 @@ void InferenceApi::feedback(const HttpRequest& request,
   const bool put = state_->learn(
       model->name(), *told,
       [this, told, call](const std::vector<TruthResult>& results, const std::string& error) {
-        if (!error.empty()) return finish(*call, error_response(503, error));
+        if (!error.empty()) return finish(*call, error_response(503, kStateDown));
+        count_truths(results, *call);
         finish(*call, {.body = feedback_text(*told, results)});
       });
   if (!put) finish(*call, error_response(503, "too many requests wait; try again later"));
+}
+
+void InferenceApi::count_truths(const std::vector<TruthResult>& results, const Call& call) {
+  const std::string who = label("model", call.model) + ",";
+  for (const TruthResult& one : results) {
+    if (one.status == "accepted") {
+      metrics_.add("fcp_truths_total", who + label("covered", one.covered ? "true" : "false"));
+    } else {
+      metrics_.add("fcp_truths_refused_total", who + label("status", one.status));
+    }
+  }
+}
+
+// "" where requests can be answered, or what is in the way.
+std::string InferenceApi::trouble() const {
+  if (!ready_) return "the server is ending";
+  if (state_ != nullptr && !options_.state_optional && !state_->is_healthy()) return kStateDown;
+  for (const std::string& name : models_.names()) {
+    const auto batcher = models_.find(name);
+    if (batcher != nullptr && batcher->is_full()) return "too many rows wait; try again later";
+  }
+  return "";
 }
 
 HttpResponse InferenceApi::server_facts() const {
@@ -395,7 +464,9 @@ void InferenceApi::measure_models() const {
 // Nothing is said of truths before there is one.
 void InferenceApi::measure_monitor(const std::string& name) const {
   const std::string who = label("model", name);
-  if (const auto level = state_->adapted_level(*models_.find(name)->model())) {
+  const auto batcher = models_.find(name);
+  if (batcher == nullptr) return;
+  if (const auto level = state_->adapted_level(*batcher->model())) {
     metrics_.set("fcp_level", who, level->value());
   }
   const auto report = state_->report(name);
@@ -421,7 +492,10 @@ HttpResponse InferenceApi::metrics_page() const {
   measure_process(metrics_);
   measure_models();
   for (const char* name : kOfTheMonitor) metrics_.clear(name);  // a new version begins anew
+  metrics_.set("fcp_ready", "", trouble().empty() ? 1 : 0);
   if (state_ != nullptr) {
+    metrics_.set("fcp_state_up", "", state_->is_healthy() ? 1 : 0);
+    metrics_.set("fcp_state_errors_total", "", static_cast<double>(state_->errors()));
     metrics_.set("fcp_waiting_predictions", "", static_cast<double>(state_->waiting()));
     metrics_.set("fcp_truths_stored", "", static_cast<double>(state_->truths()));
     for (const std::string& name : models_.names()) measure_monitor(name);

@@ -19,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fcp/level.h"
 
@@ -26,6 +27,7 @@
 #include "apps/server/live_state.h"
 #include "apps/server/metrics.h"
 #include "apps/server/model_store.h"
+#include "apps/server/repeated_request.h"
 #include "apps/server/workers.h"
 
 namespace fcp {
@@ -36,6 +38,7 @@ struct ApiOptions {
   std::string token{};  // a client must send it; "": none
   bool log_requests = false;
   size_t body = HttpLimits().body;  // bytes of an unpacked body at most
+  bool state_optional = false;      // answers what cannot be remembered
 };
 
 class InferenceApi {
@@ -73,9 +76,16 @@ class InferenceApi {
   void route(const HttpRequest& request, const CallPointer& call);
   void route_model(const HttpRequest& request, std::string rest, const CallPointer& call);
   void infer(const HttpRequest& request, Batcher& batcher, const CallPointer& call);
-  void answer_infer(const TensorRequest& asked, const ServedModel& model,
-                    const std::optional<Level>& adapted, const internal::AnswerData& answer,
+  void remember(const std::shared_ptr<TensorRequest>& asked,
+                const std::shared_ptr<const ServedModel>& model, const internal::BatchData& rows,
+                const GivenAnswer& given, const CallPointer& call);
+  void answer_again(const TensorRequest& asked, const LiveState::Kept& kept,
+                    const internal::BatchData& rows, const std::vector<Level>& levels,
                     const CallPointer& call);
+  void answer_infer(const TensorRequest& asked, const GivenAnswer& given, const CallPointer& call);
+  void count_regions(const GivenAnswer& given, const Call& call);
+  void count_truths(const std::vector<TruthResult>& results, const Call& call);
+  std::string trouble() const;
   void feedback(const HttpRequest& request, const std::shared_ptr<const ServedModel>& model,
                 const CallPointer& call);
   HttpResponse server_facts() const;

@@ -72,11 +72,10 @@ void LiveState::replay_monitor(Watched& watched) {
     }
   }
   const int64_t known = watched.last;
-  store_->each_truth(model.name(), model.sha256(), known - kLookBack,
-                     [&](const StoredTruth& truth) {
-                       if (truth.number > known) return watch_truth(watched, truth);
-                       show_truth(watched, truth);
-                     });
+  each_judged(model, known - kLookBack, [&](const StoredTruth& truth) {
+    if (truth.number > known) return watch_truth(watched, truth);
+    show_truth(watched, truth);
+  });
 }
 
 void LiveState::show_truth(Watched& watched, const StoredTruth& truth) {
@@ -101,16 +100,21 @@ AdaptiveLevel LiveState::replayed_level(const ServedModel& model) {
   AdaptiveLevel level(options_.monitor.level, *options_.adapt);
   const std::optional<StoredLevel> kept = store_->find_level(level_key(model));
   if (kept) level.restore(kept->state);
-  store_->each_truth(model.name(), model.sha256(), kept ? kept->number : 0,
-                     [&](const StoredTruth& truth) { level.see(truth.p_value); });
+  each_judged(model, kept ? kept->number : 0,
+              [&](const StoredTruth& truth) { see_truth(truth, level); });
   return level;
+}
+
+// A truth without a score has no p-value.
+void LiveState::see_truth(const StoredTruth& truth, AdaptiveLevel& level) {
+  if (!truth.scores.empty()) level.see(truth.p_value);
 }
 
 // A truth that was judged at another level says nothing about coverage at this one.
 void LiveState::watch_truth(Watched& watched, const StoredTruth& truth) const {
   watched.last = truth.number;
   show_truth(watched, truth);
-  if (truth.alpha != options_.monitor.level.value()) return;
+  if (truth.scores.empty() || truth.alpha != options_.monitor.level.value()) return;
   ++watched.not_kept;
   const WaitingPrediction& asked = truth.prediction;
   const MonitoredRow row{.scores = truth.scores,

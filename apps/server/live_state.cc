@@ -7,6 +7,8 @@
 
 #include "fcp/base/error.h"
 
+#include "apps/server/stored_answer.h"
+
 namespace fcp {
 namespace {
 
@@ -22,15 +24,25 @@ double now_seconds() {
 
 }  // namespace
 
-LiveState::LiveState(std::unique_ptr<FeedbackStore> store, const ModelStore& models,
-                     const LiveOptions& options, std::function<void(const std::string&)> heard)
-    : store_(std::move(store)), models_(models), options_(options), heard_(std::move(heard)) {
+LiveState::LiveState(OpenStore open, const ModelStore& models, const LiveOptions& options,
+                     std::function<void(const std::string&)> heard)
+    : open_(std::move(open)), models_(models), options_(options), heard_(std::move(heard)) {
   options_.monitor.periods = kMostPeriods;
+  try {
+    this->open();
+  } catch (const Error& error) {
+    if (!options_.optional) throw;
+    note_trouble(error.what());
+  }
+  thread_ = std::thread([this] { work(); });
+}
+
+void LiveState::open() {
+  store_ = open_();
   store_->begin();
   watch_newest();
   store_->commit();
   publish();
-  thread_ = std::thread([this] { work(); });
 }
 
 LiveState::~LiveState() {
@@ -52,13 +64,27 @@ bool LiveState::put(Task task) {
   return true;
 }
 
-// Empty when the state ends, when a report is due, and when it is time to look whether other
-// servers have added truths.
+// Where other servers may have added truths, and where there is trouble, which may have ended.
+bool LiveState::looks_by_itself() const {
+  return store_ == nullptr || store_->is_shared() || troubled_;
+}
+
+bool LiveState::is_healthy() const {
+  constexpr std::chrono::seconds kTooLong(5);
+  const auto began = began_.load(), none = std::chrono::steady_clock::time_point();
+  if (troubled_ || (began != none && std::chrono::steady_clock::now() - began > kTooLong)) {
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  return queue_.size() < kMostTasks;
+}
+
+// Empty when the state ends, when a report is due, and when it is time to look by itself.
 std::vector<LiveState::Task> LiveState::wait_for_tasks() {
   const auto woken = [this] { return ending_ || !queue_.empty(); };
   std::vector<Task> tasks;
   std::unique_lock lock(mutex_);
-  if (owed_ || store_->is_shared()) {
+  if (owed_ || looks_by_itself()) {
     wake_.wait_until(lock, (owed_ ? published_ : looked_) + kBetweenReports, woken);
   } else {
     wake_.wait(lock, woken);
@@ -74,7 +100,11 @@ void LiveState::work() {
   while (true) {
     const std::vector<Task> tasks = wait_for_tasks();
     if (tasks.empty() && ending_) return;
-    if (!tasks.empty() || store_->is_shared()) run(tasks);
+    if (ending_ && troubled_) {  // others have waited for the store, and nobody waits for the end
+      for (const Task& task : tasks) task.tell(trouble_);
+      continue;
+    }
+    if (!tasks.empty() || looks_by_itself()) run(tasks);
     publish_if_due();
   }
 }
@@ -84,8 +114,11 @@ void LiveState::run(const std::vector<Task>& tasks) {
   looked_ = std::chrono::steady_clock::now();
   std::string error;
   std::vector<Fresh> fresh;
+  began_ = looked_;
   try {
+    if (store_ == nullptr) open();
     store_->begin();
+    if (troubled_) store_->touch();
     watch_newest();
     for (const Task& task : tasks) task.work();
     fresh = read_fresh();
@@ -94,11 +127,12 @@ void LiveState::run(const std::vector<Task>& tasks) {
     error = problem.what();
     fresh.clear();
     try {
-      store_->undo();
+      if (store_ != nullptr) store_->undo();
     } catch (const std::exception& again) {
       error += concat("; ", again.what());
     }
   }
+  began_ = std::chrono::steady_clock::time_point();
   note_trouble(error);
   hear(fresh);
   owed_ = owed_ || !tasks.empty() || !fresh.empty();
@@ -126,8 +160,10 @@ void LiveState::keep_monitors() {
   }
 }
 
-// Once when it begins and once when it ends.
+// Told once when it begins and once when it ends.
 void LiveState::note_trouble(const std::string& error) {
+  if (!error.empty()) ++errors_;
+  troubled_ = !error.empty();
   if (error.empty() == trouble_.empty()) return;
   trouble_ = error;
   heard_(error.empty() ? "state: works again" : concat("state: ", error));
@@ -138,11 +174,11 @@ std::vector<LiveState::Fresh> LiveState::read_fresh() {
   std::vector<Fresh> all;
   for (auto& [name, watched] : by_model_) {
     Fresh fresh{&watched, {}, watched.level};
-    store_->each_truth(name, watched.model->sha256(), watched.last,
-                       [&](const StoredTruth& truth) { fresh.truths.push_back(truth); });
+    each_judged(*watched.model, watched.last,
+                [&](const StoredTruth& truth) { fresh.truths.push_back(truth); });
     if (fresh.truths.empty()) continue;
     if (fresh.level) {
-      for (const StoredTruth& truth : fresh.truths) fresh.level->see(truth.p_value);
+      for (const StoredTruth& truth : fresh.truths) see_truth(truth, *fresh.level);
       store_->put_level(level_key(*watched.model),
                         {fresh.level->level(), fresh.truths.back().number, fresh.level->state()});
     }
@@ -195,6 +231,7 @@ void LiveState::publish_if_due() {
 void LiveState::publish() {
   published_ = std::chrono::steady_clock::now();
   owed_ = false;
+  if (store_ == nullptr) return;
   try {
     waiting_ = store_->waiting();
     truths_ = store_->truths();
@@ -223,61 +260,105 @@ std::optional<MonitorReport> LiveState::report(const std::string& model) const {
   return std::move(found->monitor);
 }
 
-bool LiveState::remember(std::shared_ptr<const ServedModel> model, std::string id,
-                         internal::BatchData rows, const std::optional<Level>& level,
-                         std::function<void(const std::string& error, bool taken)> done) {
-  auto taken = std::make_shared<bool>(false);
+bool LiveState::remember(AnsweredRequest request,
+                         std::function<void(const std::string& error, const Kept& kept)> done) {
+  auto kept = std::make_shared<Kept>();
   Task task;
-  const double answered = level ? level->value() : 0;
-  task.work = [this, model, id = std::move(id), rows = std::move(rows), answered, taken] {
-    const torch::Tensor x = rows.x.to(torch::kFloat).contiguous();
-    const size_t width = model->row_size();
-    const SideInformation& known = rows.known;
-    for (size_t i = 0; i < rows.rows() && !*taken; ++i) {
+  task.work = [this, request = std::move(request), kept] {
+    const ServedModel& model = *request.model;
+    *kept = store_->find_request(model.name(), request.id);
+    if (!kept->empty()) return;
+    const torch::Tensor x = request.rows.x.to(torch::kFloat).contiguous();
+    const size_t width = model.row_size();
+    const SideInformation& known = request.rows.known;
+    for (size_t i = 0; i < request.rows.rows(); ++i) {
       const float* const first = x.data_ptr<float>() + i * width;
-      const WaitingPrediction one{model->name(),
-                                  id,
-                                  static_cast<int64_t>(i),
-                                  model->sha256(),
-                                  now_seconds(),
-                                  known.groups.empty() ? 0 : known.groups[i],
-                                  {first, first + width},
-                                  answered,
-                                  static_cast<int64_t>(known.places.empty() ? i : known.places[i])};
-      *taken = !store_->add_waiting(one);
+      store_->add_waiting({model.name(),
+                           request.id,
+                           static_cast<int64_t>(i),
+                           model.sha256(),
+                           now_seconds(),
+                           known.groups.empty() ? 0 : known.groups[i],
+                           {first, first + width},
+                           request.adapted ? request.adapted->value() : 0,
+                           static_cast<int64_t>(known.places.empty() ? i : known.places[i]),
+                           request.answers.empty() ? "" : request.answers[i]});
     }
   };
-  task.tell = [done = std::move(done), taken](const std::string& error) { done(error, *taken); };
+  task.tell = [done = std::move(done), kept](const std::string& error) { done(error, *kept); };
   return put(std::move(task));
+}
+
+std::shared_ptr<const ServedModel> LiveState::served(const std::string& model,
+                                                     const std::string& sha256) const {
+  for (const std::string& version : models_.versions(model)) {
+    const auto batcher = models_.find(model, version);
+    if (batcher && batcher->model()->sha256() == sha256) return batcher->model();
+  }
+  return nullptr;
+}
+
+// By the model that predicted: scores, p-value, and coverage at the level that is watched.
+void LiveState::judge(const ServedModel& model, StoredTruth& truth) const {
+  WaitingPrediction& asked = truth.prediction;
+  if (asked.x.size() != model.row_size()) fail("the stored row has another size");
+  std::optional<Level> answered;
+  if (asked.level > 0) answered = Level(asked.level);
+  const ServedTruth judged =
+      model.judge(model.kept_row(asked.x, asked.group, static_cast<uint64_t>(asked.place)),
+                  truth.truth, options_.monitor.level, answered);
+  truth.scores = judged.scores;
+  truth.p_value = judged.p_value;
+  truth.covered = judged.covered;
+  truth.size = judged.size;
+  truth.adapted_size = judged.answered_size;
+  truth.alpha = options_.monitor.level.value();
+  asked.group = judged.group;
+}
+
+// The truths of a model's predictions. Those that were told when it was not served, or to a server
+// that does not have it, are judged now.
+void LiveState::each_judged(const ServedModel& model, int64_t after,
+                            const std::function<void(const StoredTruth&)>& take) {
+  store_->each_truth(model.name(), model.sha256(), after, [&](const StoredTruth& truth) {
+    if (!truth.scores.empty()) return take(truth);
+    StoredTruth whole = truth;
+    try {
+      judge(model, whole);
+    } catch (const Error&) {
+      whole = truth;  // it stays without a score, and is not watched
+    }
+    take(whole);
+  });
 }
 
 TruthResult LiveState::take_truth(const std::string& name, const TruthReport& told) {
   if (store_->has_truth(name, told.id, told.row)) return {.status = "duplicate"};
   const auto waiting = store_->find_waiting(name, told.id, told.row);
   if (!waiting) return {.status = "unknown"};
-  for (const std::string& version : models_.versions(name)) {
-    const auto batcher = models_.find(name, version);
-    if (!batcher || batcher->model()->sha256() != waiting->sha256) continue;
-    const ServedModel& model = *batcher->model();
-    std::optional<Level> answered;
-    if (waiting->level > 0) answered = Level(waiting->level);
-    ServedTruth judged;
-    try {
-      const auto place = static_cast<uint64_t>(waiting->place);
-      judged = model.judge(model.kept_row(waiting->x, waiting->group, place), told.truth,
-                           options_.monitor.level, answered);
-    } catch (const Error& error) {
-      return {.status = "wrong", .error = error.what()};
-    }
-    StoredTruth stored{*waiting,      now_seconds(),        told.truth,
-                       judged.scores, judged.p_value,       judged.covered,
-                       judged.size,   judged.answered_size, options_.monitor.level.value()};
-    stored.prediction.group = judged.group;
-    store_->add_truth(stored);
-    return {
-        .status = "accepted", .error = {}, .p_value = judged.p_value, .covered = judged.covered};
+  const auto model = served(name, waiting->sha256);
+  if (model == nullptr && waiting->answer.empty()) {
+    return {.status = "unknown", .error = "the version that predicted is not served any more"};
   }
-  return {.status = "unknown", .error = "the version that predicted is not served any more"};
+  StoredTruth stored{
+      .prediction = *waiting, .time = now_seconds(), .truth = told.truth, .scores = {}};
+  try {
+    if (model != nullptr) {
+      judge(*model, stored);
+    } else {
+      const AnswerJudgement judged =
+          judge_by_answer(read_answer(waiting->answer), told.truth, options_.monitor.level.value());
+      stored.covered = judged.covered;
+      stored.size = judged.size;
+      stored.alpha = judged.alpha;
+    }
+  } catch (const Error& error) {
+    return {.status = "wrong", .error = error.what()};
+  }
+  store_->add_truth(stored);
+  TruthResult result{.status = "accepted", .covered = stored.covered};
+  if (model != nullptr) result.p_value = stored.p_value;
+  return result;
 }
 
 bool LiveState::learn(

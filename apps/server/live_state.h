@@ -42,6 +42,16 @@ namespace fcp {
 struct LiveOptions {
   MonitorOptions monitor{};
   std::optional<AdaptOptions> adapt{};  // none: levels stay
+  bool optional = false;  // begins without a store that cannot be opened, and tries on
+};
+
+// A request that was answered.
+struct AnsweredRequest {
+  std::shared_ptr<const ServedModel> model;
+  std::string id;
+  internal::BatchData rows;
+  std::vector<std::string> answers{};  // row by row, as a StoredAnswer; empty: they are not kept
+  std::optional<Level> adapted{};      // the level it was answered at, where that is adapted
 };
 
 struct LiveReport {
@@ -51,22 +61,26 @@ struct LiveReport {
 
 class LiveState {
  public:
+  using OpenStore = std::function<std::unique_ptr<FeedbackStore>()>;
+
   // `heard`: of alarms and of trouble with the store, in one line each, from the state's thread.
-  LiveState(std::unique_ptr<FeedbackStore> store, const ModelStore& models,
-            const LiveOptions& options, std::function<void(const std::string&)> heard);
+  LiveState(OpenStore open, const ModelStore& models, const LiveOptions& options,
+            std::function<void(const std::string&)> heard);
   ~LiveState();
 
   // The level of an answer to a request that names none; none where levels stay.
   std::optional<Level> adapted_level(const ServedModel& model) const;
 
-  // Rows of an answered request, with the adapted level they were answered at. done: "" when they
-  // are on the disk, or what is wrong; `taken`: the id is in use already. False where too much
-  // waits; done is then not called.
-  bool remember(std::shared_ptr<const ServedModel> model, std::string id, internal::BatchData rows,
-                const std::optional<Level>& level,
-                std::function<void(const std::string& error, bool taken)> done);
+  // done: "" when all rows are on the disk, or what is wrong; `kept`: what is kept under the id
+  // already, and then none of the rows is added. False where too much waits; done is then not
+  // called.
+  using Kept = std::vector<WaitingPrediction>;
+  bool remember(AnsweredRequest request,
+                std::function<void(const std::string& error, const Kept& kept)> done);
 
-  // Truths of a model's predictions. done: one result for each, or what is wrong with the disk.
+  // Truths of a model's predictions. Those of a version that is served no longer are judged by the
+  // answer that was given, and by its scores once it is served again. done: one result for each, or
+  // what is wrong with the disk.
   bool learn(std::string model, std::vector<TruthReport> truths,
              std::function<void(const std::vector<TruthResult>&, const std::string& error)> done);
 
@@ -76,6 +90,11 @@ class LiveState {
   std::optional<LiveReport> live_report(const std::string& model) const;
   size_t waiting() const { return waiting_; }
   size_t truths() const { return truths_; }
+
+  // Whether the last transaction was kept, none takes too long, and more can wait. While there is
+  // trouble the store is tried twice a second.
+  bool is_healthy() const;
+  size_t errors() const { return errors_; }  // transactions that failed
 
  private:
   struct Watched {
@@ -98,7 +117,9 @@ class LiveState {
     std::function<void(const std::string& error)> tell;  // "" when it is on the disk
   };
 
+  void open();
   bool put(Task task);
+  bool looks_by_itself() const;
   void work();
   void run(const std::vector<Task>& tasks);
   void note_trouble(const std::string& error);
@@ -116,11 +137,18 @@ class LiveState {
   AdaptiveLevel replayed_level(const ServedModel& model);
   LevelKey level_key(const ServedModel& model) const;
   MonitorKey monitor_key(const ServedModel& model) const;
+  std::shared_ptr<const ServedModel> served(const std::string& model,
+                                            const std::string& sha256) const;
+  void each_judged(const ServedModel& model, int64_t after,
+                   const std::function<void(const StoredTruth&)>& take);
+  void judge(const ServedModel& model, StoredTruth& truth) const;
   TruthResult take_truth(const std::string& model, const TruthReport& truth);
   void watch_truth(Watched& watched, const StoredTruth& truth) const;
+  static void see_truth(const StoredTruth& truth, AdaptiveLevel& level);
   static void show_truth(Watched& watched, const StoredTruth& truth);
 
-  std::unique_ptr<FeedbackStore> store_;
+  OpenStore open_;
+  std::unique_ptr<FeedbackStore> store_;  // null: it could not be opened yet
   const ModelStore& models_;
   LiveOptions options_;
   std::function<void(const std::string&)> heard_;
@@ -132,8 +160,10 @@ class LiveState {
   std::string trouble_;  // with the store, the last; "": none
   std::chrono::steady_clock::time_point published_{}, looked_{};
   bool owed_ = false;  // a report: something has happened since the last
-  std::atomic<size_t> waiting_ = 0, truths_ = 0;
-  std::mutex mutex_;
+  std::atomic<size_t> waiting_ = 0, truths_ = 0, errors_ = 0;
+  std::atomic<bool> troubled_ = false;
+  std::atomic<std::chrono::steady_clock::time_point> began_{};  // the transaction; none: 0
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Task> queue_;
   std::atomic<bool> ending_ = false;

@@ -63,15 +63,20 @@ class Reloader {
 }  // namespace
 
 void serve(const ServeOptions& options, const std::function<bool()>& ended, const Log& log) {
-  ModelStore models(options.models, options.device, options.batches);
+  Metrics metrics;
+  Batcher::Options batches = options.batches;
+  batches.ran = [&metrics](const ServedModel& model, size_t rows) {
+    metrics.observe("fcp_batch_rows", label("model", model.name()), static_cast<double>(rows));
+  };
+  ModelStore models(options.models, options.device, batches);
   std::unique_ptr<LiveState> state;
   if (!options.state.empty()) {
-    state = std::make_unique<LiveState>(open_feedback_store(options.state, options.kept), models,
-                                        options.live, [&](const std::string& text) {
-                                          log(event_line("monitor", {{"what", text}}));
-                                        });
+    state = std::make_unique<LiveState>(
+        [&] { return open_feedback_store(options.state, options.kept); }, models, options.live,
+        [&](const std::string& text) {
+          log(event_line("monitor", {{"what", text}}));
+        });
   }
-  Metrics metrics;
   ApiOptions api_options = options.api;
   api_options.body = options.http.limits.body;
   InferenceApi api(api_options, models, state.get(), metrics, log);

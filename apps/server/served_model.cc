@@ -163,22 +163,8 @@ ServedTruth ServedModel::judge(const BatchData& row, const std::vector<float>& t
   return found;
 }
 
-std::vector<ResponseTensor> ServedModel::tensors(const AnswerData& answer,
-                                                 const TensorRequest& request) const {
-  std::vector<ResponseTensor> all = all_tensors(answer);
-  if (!request.outputs) {
-    for (ResponseTensor& one : all) one.binary = request.binary_outputs;
-    return all;
-  }
-  std::vector<ResponseTensor> chosen;
-  for (const RequestedOutput& wanted : *request.outputs) {
-    const auto found = std::find_if(
-        all.begin(), all.end(), [&](const ResponseTensor& one) { return one.name == wanted.name; });
-    if (found == all.end()) fail("there is no output '", wanted.name.substr(0, 80), "'");
-    chosen.push_back(*found);
-    chosen.back().binary = wanted.binary;
-  }
-  return chosen;
+std::vector<ResponseTensor> ServedModel::tensors(const AnswerData& answer) const {
+  return all_tensors(answer);
 }
 
 }  // namespace fcp

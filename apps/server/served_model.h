@@ -78,9 +78,8 @@ class ServedModel {
                     const Level& level, const std::optional<Level>& answered = {}) const;
 
   // The answer as tensors of a response: prediction, lower, upper, or prediction, in_set; with
-  // several levels lower_0.05 and so on. Those asked for, in their order.
-  std::vector<ResponseTensor> tensors(const internal::AnswerData& answer,
-                                      const TensorRequest& request) const;
+  // several levels lower_0.05 and so on.
+  std::vector<ResponseTensor> tensors(const internal::AnswerData& answer) const;
 
  private:
   std::string name_;

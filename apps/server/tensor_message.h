@@ -61,6 +61,11 @@ struct ResponseTensor {
   bool binary = false;
 };
 
+// Those of an answer's tensors that a request asks for, in its order. An Error names one that is
+// not there.
+std::vector<ResponseTensor> asked_tensors(const std::vector<ResponseTensor>& all,
+                                          const TensorRequest& request);
+
 struct TensorResponse {
   std::string model;
   std::string version;

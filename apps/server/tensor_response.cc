@@ -1,7 +1,10 @@
 // From a TensorResponse to the body of an answer.
+#include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
+
+#include "fcp/base/error.h"
 
 #include "apps/server/tensor_bytes.h"
 #include "apps/server/tensor_message.h"
@@ -36,6 +39,24 @@ OrderedJson data_json(const ResponseTensor& tensor) {
 const char* datatype_of(const ResponseTensor& tensor) {
   constexpr const char* kNames[] = {"FP32", "INT64", "BOOL", "BYTES"};
   return kNames[tensor.data.index()];
+}
+
+std::vector<ResponseTensor> asked_tensors(const std::vector<ResponseTensor>& all,
+                                          const TensorRequest& request) {
+  std::vector<ResponseTensor> chosen;
+  if (!request.outputs) {
+    chosen = all;
+    for (ResponseTensor& one : chosen) one.binary = request.binary_outputs;
+    return chosen;
+  }
+  for (const RequestedOutput& wanted : *request.outputs) {
+    const auto found = std::find_if(
+        all.begin(), all.end(), [&](const ResponseTensor& one) { return one.name == wanted.name; });
+    if (found == all.end()) fail("there is no output '", wanted.name.substr(0, 80), "'");
+    chosen.push_back(*found);
+    chosen.back().binary = wanted.binary;
+  }
+  return chosen;
 }
 
 TensorText tensor_response_text(const TensorResponse& response) {

@@ -58,7 +58,8 @@ class Shared(ServeCase):
             self.assertEqual(self.infer(servers[i % 2], i, f"s{i}")[0], 200)
             told = self.tell(servers[(i + i // 3) % 2], [{"id": f"s{i}", "truth": truth[i]}])[1]
             self.assertEqual(told["accepted"], 1)
-        self.assertEqual(self.infer(servers[1], 0, "s0")[0], 409)
+        self.assertEqual(self.infer(servers[1], 1, "s0")[0], 409)  # another row under its id
+        self.assertEqual(self.infer(servers[1], 0, "s0"), self.infer(servers[0], 0, "s0"))
         self.assertEqual(self.tell(servers[1], [{"id": "s3", "truth": 1}])[1]["results"][0]["status"],
                          "duplicate")
         # The database may hold truths of other tests; each server hears of the other's within seconds.
@@ -133,8 +134,11 @@ class Shared(ServeCase):
         self.database.signal(signal.SIGSTOP)
         self.addCleanup(self.database.signal, signal.SIGCONT)
         begun = time.monotonic()
-        self.assertEqual(self.infer(server, 1, "meanwhile")[0], 503)
+        self.assertEqual(self.infer(server, 1, "meanwhile"),
+                         (503, {"error": "the state is unavailable; try again later"}))
         self.assertLess(time.monotonic() - begun, 30)
+        self.assertEqual(server.ask("GET", "/v2/health/ready")[0], 503)
+        self.assertEqual(server.ask("GET", "/v2/health/live")[0], 200)
         begun = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
         self.assertEqual(server.process.wait(60), 0)

@@ -64,7 +64,7 @@ class State(ServeCase):
                          ["accepted", "accepted", "duplicate", "unknown", "unknown"])
         self.assertEqual(told["accepted"], 2)
         self.assertEqual(self.infer(server, [3], "mine")[0], 200)
-        self.assertEqual(self.infer(server, [3], "mine")[0], 409)
+        self.assertEqual(self.infer(server, [4], "mine")[0], 409)
         self.assertEqual(self.tell(server, [{"id": "mine", "truth": "x"}])[0], 400)
         self.assertEqual(self.tell(server, [{"id": "mine", "truth": [1, 2]}])[1]["results"][0]
                          ["status"], "wrong")
@@ -109,9 +109,58 @@ class State(ServeCase):
         self.assertEqual(info, [f'fcp_model_info{{model="calibrated",version="1",sha256="{sha256}",'
                                 'task="regression",score="nested"}'])
         self.assertEqual(len([name for name in after if name.startswith("fcp_build_info{")]), 1)
+        self.assertEqual(after['fcp_truths_total{model="calibrated",covered="true"}'], 2)
+        self.assertEqual(after['fcp_truths_total{model="calibrated",covered="false"}'], 1)
+        self.assertEqual(after['fcp_answers_unbounded_total{model="calibrated"}'], 0)
+        self.assertEqual(after['fcp_batch_rows_sum{model="calibrated"}'], 3)
+        self.assertEqual((after["fcp_state_up"], after["fcp_ready"]), (1, 1))
         self.assertGreater(after["process_resident_memory_bytes"], 1e7)
         self.assertGreater(after["process_open_fds"], 3)
         self.assertLess(abs(after["process_start_time_seconds"] - time.time()), 3600)
+
+    def test_a_retry_gets_the_same_answer(self):
+        """Also after a restart with another file, and when the truth is known; and it waits for its
+        truth once."""
+        shutil.copy(self.made("calibrated.onnx"), self.path("live.onnx"))
+
+        def ask(rows=(0, 1), **more):
+            inputs = [{**column, "shape": [len(rows)], "data": [column["data"][i] for i in rows]}
+                      for column in self.columns()]
+            return server.json("POST", "/v2/models/live/infer",
+                               {"id": "order", "inputs": inputs, **more})
+
+        def tell(row):
+            return server.json("POST", "/v2/models/live/feedback",
+                               {"feedback": [{"id": "order", "row": row, "truth": 1.0}]})[1]
+
+        two = {"parameters": {"alpha": "0.2,0.05"}}
+        server = self.serve("--state", "state", models=["live.onnx"])
+        first = ask(**two)
+        self.assertEqual(first[0], 200)
+        self.assertEqual(ask(**two), first)
+        self.assertEqual(tell(0)["accepted"], 1)
+        self.assertEqual(ask(**two), first)
+        deadline = time.monotonic() + 60  # it is measured twice a second
+        while self.metrics(server)["fcp_waiting_predictions"] != 1:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        chosen = ask(**two, outputs=[{"name": "upper_0.05"}])[1]
+        self.assertEqual(chosen["outputs"], first[1]["outputs"][-1:])
+        for other in (ask(), ask((1, 0), **two), ask((0,), **two),
+                      ask(parameters={"alpha": "0.2,0.1"})):
+            self.assertEqual(other[0], 409, other)
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+        self.fcp("update", "live.onnx", "--data", self.made("test.csv"), "--target", TARGET,
+                 "--out", "next.onnx")
+        os.replace(self.path("next.onnx"), self.path("live.onnx"))
+        server = self.serve("--state", "state", models=["live.onnx"])
+        self.assertEqual(server.json("GET", "/v2/models/live")[1]["parameters"]["version"], "2")
+        self.assertEqual(ask(**two), first)
+        told = tell(1)  # of a version that is served no more
+        self.assertEqual(told["accepted"], 1)
+        self.assertEqual(set(told["results"][0]), {"id", "row", "status", "covered"})
+        self.assertEqual(tell(0)["results"][0]["status"], "duplicate")
 
     def test_live_equals_replay(self):
         """The same truths in the same order: the coverage that fcp monitor counts."""
@@ -226,8 +275,10 @@ class State(ServeCase):
 
     def check_full(self, server, fill, free):
         """503 and nothing kept of it while there is no room; what was accepted before is there, and
-        when there is room again the server goes on."""
-        threading.Thread(target=server.process.stderr.read, daemon=True).start()
+        when there is room again the server goes on. Bodies name no file, the log does; the server
+        is ready again by itself."""
+        logged = []
+        threading.Thread(target=lambda: logged.extend(server.process.stderr), daemon=True).start()
         accepted, refused, answers = [], [], []
 
         def go_on(enough):
@@ -243,14 +294,22 @@ class State(ServeCase):
                 if enough():
                     return
 
+        def wait_for_ready(status):
+            deadline = time.monotonic() + 60
+            while server.ask("GET", "/v2/health/ready")[0] != status:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.05)
+
         go_on(lambda: len(accepted) >= 5)
         fill()
         go_on(lambda: len(refused) >= 5)
-        self.assertEqual(len(refused), 5)
-        for text in answers:
-            self.assertRegex(text, r"^\S*state/feedback\.db: (database or disk is full|disk I/O error)$")
-        self.assertEqual(server.ask("GET", "/v2/health/ready")[0], 200)
+        self.assertEqual(set(answers), {"the state is unavailable; try again later"})
+        found = self.metrics(server)
+        self.assertGreaterEqual(found["fcp_state_errors_total"], 1)
+        self.assertRegex("".join(logged),
+                         r"state/feedback\.db: (database or disk is full|disk I/O error)")
         free()
+        wait_for_ready(200)
         before = len(accepted)
         go_on(lambda: len(accepted) >= before + 5)
         for names, wanted in ((accepted, {"duplicate"}), (refused, {"unknown", "accepted"})):
@@ -268,6 +327,37 @@ class State(ServeCase):
         self.check_full(
             server, lambda: limit(os.path.getsize(self.path("state/feedback.db-wal")) + 100_000),
             lambda: limit(resource.RLIM_INFINITY))
+
+    def test_an_optional_state(self):
+        """A state that cannot be written is not in the way: rows are answered, and counted."""
+        self.assertEqual(self.run_program("serve", self.made("calibrated.onnx"),
+                                          "--state-optional").returncode, 2)
+        server = self.serve("--state", "state", "--state-optional", restore_signals=False)
+        threading.Thread(target=server.process.stderr.read, daemon=True).start()
+        self.assertEqual(self.infer(server, [0], "before")[0], 200)
+
+        def limit(size):
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE,
+                             (size, resource.RLIM_INFINITY))
+
+        limit(os.path.getsize(self.path("state/feedback.db-wal")))
+        for i in range(3):
+            self.assertEqual(self.infer(server, [0, 1], f"meanwhile{i}")[0], 200)
+        self.assertEqual(server.ask("GET", "/v2/health/ready")[0], 200)
+        self.assertEqual(self.tell(server, [{"id": "before", "truth": 1.0}])[0], 503)
+        found = self.metrics(server)
+        self.assertEqual(found['fcp_not_remembered_total{model="calibrated"}'], 6)
+        self.assertEqual(found["fcp_state_up"], 0)
+        limit(resource.RLIM_INFINITY)
+        deadline = time.monotonic() + 60
+        while self.metrics(server)["fcp_state_up"] == 0:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        self.assertEqual(self.infer(server, [0], "after")[0], 200)
+        told = self.tell(server, [{"id": one, "truth": 1.0}
+                                  for one in ("before", "meanwhile0", "after")])[1]
+        self.assertEqual([one["status"] for one in told["results"]],
+                         ["accepted", "unknown", "accepted"])
 
     def test_full_disk(self):
         """A file system of 3 MiB, of which another file takes all but 200 KiB for a while."""

@@ -1,7 +1,10 @@
 #include "apps/server/live_state.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cmath>
+#include <filesystem>
 #include <future>
 #include <set>
 #include <thread>
@@ -9,9 +12,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fcp/base/error.h"
 #include "fcp/base/random.h"
 #include "fcp/predictor/region_tensors.h"
 
+#include "apps/server/repeated_request.h"
+#include "apps/server/stored_answer.h"
 #include "tests/server/served_files.h"
 
 namespace fcp {
@@ -32,19 +38,37 @@ class LiveStateTest : public ::testing::Test {
   void start() {
     state_.reset();
     state_ = std::make_unique<LiveState>(
-        open_feedback_store(folder_.path("state"), limits_), *models_, options_,
+        [this] { return open_feedback_store(folder_.path("state"), limits_); }, *models_, options_,
         [this](const std::string& text) { heard_.push_back(text); });
   }
 
   bool remember(const std::string& id, internal::BatchData rows) {
-    std::promise<bool> taken;
-    EXPECT_TRUE(state_->remember(models_->find("line")->model(), id, std::move(rows),
-                                 state_->adapted_level(*models_->find("line")->model()),
-                                 [&](const std::string& error, bool was) {
+    return kept_before(id, std::move(rows)).empty();
+  }
+
+  // With the answer; what was kept under the id already.
+  LiveState::Kept kept_before(const std::string& id, internal::BatchData rows) {
+    std::promise<LiveState::Kept> found;
+    const auto model = models_->find("line")->model();
+    const auto adapted = state_->adapted_level(*model);
+    const std::vector<Level> levels = {adapted.value_or(options_.monitor.level)};
+    const GivenAnswer given{model->tensors(model->answer(rows, levels)), levels, adapted,
+                            static_cast<int64_t>(model->facts().version)};
+    EXPECT_TRUE(state_->remember({model, id, std::move(rows), kept_answers(given), adapted},
+                                 [&](const std::string& error, const LiveState::Kept& kept) {
                                    EXPECT_EQ(error, "");
-                                   taken.set_value(was);
+                                   found.set_value(kept);
                                  }));
-    return !taken.get_future().get();
+    return found.get_future().get();
+  }
+
+  // Replaces the file by another version of it, so that the server takes it.
+  void put_version(const std::string& version, size_t rows) {
+    CalibrationArtifact artifact = testing::line_artifact(testing::line_rows(rows, 1));
+    artifact.provenance["version"] = version;
+    write_artifact(artifact, folder_.path("line.onnx"));
+    models_->reload([](const Reloaded& one) { EXPECT_EQ(one.error, ""); }, /*at_once=*/true);
+    EXPECT_EQ(models_->find("line")->model()->version(), version);
   }
 
   TruthResult learn(const TruthReport& told) {
@@ -92,6 +116,77 @@ TEST_F(LiveStateTest, AnswersTruthsClearly) {
   EXPECT_EQ(accepted.status, "accepted");
   EXPECT_TRUE(accepted.covered);
   EXPECT_EQ(learn({"a", 0, {2}}).status, "duplicate");
+}
+
+// Of a request whose id is taken no row is kept: neither those that are there nor the others.
+TEST_F(LiveStateTest, KeepsAllRowsOfARequestOrNone) {
+  EXPECT_TRUE(remember("a", line_row(1, 0)));
+  EXPECT_FALSE(remember("a", internal::joined({line_row(1, 0), line_row(2, 0)})));
+  EXPECT_EQ(learn({"a", 1, {1}}).status, "unknown");
+  EXPECT_EQ(learn({"a", 0, {1}}).status, "accepted");
+  const LiveState::Kept kept = kept_before("a", line_row(1, 0));  // it has its truth, and is there
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(read_answer(kept[0].answer).version, 1);
+}
+
+// Two versions later the first is served no longer. Its truths are judged by the answers that were
+// given, and where the file is put back its monitor hears of them.
+TEST_F(LiveStateTest, JudgesTruthsOfVersionsThatAreGone) {
+  std::filesystem::copy_file(folder_.path("line.onnx"), folder_.path("first.onnx"));
+  for (const char* id : {"near", "far", "wrong", "before"}) remember(id, line_row(1, 0));
+  const double p_value = learn({"before", 0, {2.1f}}).p_value;
+  EXPECT_GT(p_value, 0);
+  put_version("2", 99);
+  put_version("3", 149);
+  EXPECT_THAT(models_->versions("line"), ::testing::ElementsAre("2", "3"));
+  const TruthResult near = learn({"near", 0, {2.1f}});  // the line says 2
+  EXPECT_EQ(near.status, "accepted");
+  EXPECT_TRUE(near.covered);
+  EXPECT_TRUE(std::isnan(near.p_value));
+  const TruthResult far = learn({"far", 0, {50}});
+  EXPECT_EQ(far.status, "accepted");
+  EXPECT_FALSE(far.covered);
+  EXPECT_EQ(learn({"wrong", 0, {1, 2}}).status, "wrong");
+  EXPECT_EQ(learn({"near", 0, {2.1f}}).status, "duplicate");
+  EXPECT_EQ(state_->report("line")->rows, 0u);  // of the third version
+  std::filesystem::rename(folder_.path("first.onnx"), folder_.path("line.onnx"));
+  models_->reload([](const Reloaded&) {}, /*at_once=*/true);
+  start();
+  EXPECT_EQ(state_->report("line")->rows, 3u);
+  EXPECT_EQ(state_->report("line")->covered.hits, 2u);
+  const auto recent = state_->live_report("line")->recent;
+  ASSERT_EQ(recent.size(), 3u);
+  EXPECT_EQ(recent[1].prediction.id, "near");
+  EXPECT_EQ(recent[1].p_value, p_value);  // the same truth of the same row
+}
+
+// A store that is not there when the server starts is used from when it is.
+TEST_F(LiveStateTest, BeginsWithoutAStoreWhereItIsOptional) {
+  state_.reset();
+  std::atomic<bool> there = false;
+  const auto open = [&] {
+    if (!there) fail("no store yet");
+    return open_feedback_store(folder_.path("state"), limits_);
+  };
+  const auto hear = [](const std::string&) {};
+  EXPECT_THROW(LiveState(open, *models_, options_, hear), Error);
+  options_.optional = true;
+  state_ = std::make_unique<LiveState>(open, *models_, options_, hear);
+  EXPECT_FALSE(state_->is_healthy());
+  std::promise<std::string> problem;
+  state_->remember(
+      {models_->find("line")->model(), "a", line_row(1, 0)},
+      [&](const std::string& error, const LiveState::Kept&) { problem.set_value(error); });
+  EXPECT_EQ(problem.get_future().get(), "no store yet");
+  EXPECT_GE(state_->errors(), 1u);
+  there = true;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!state_->is_healthy() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(state_->is_healthy());
+  EXPECT_TRUE(remember("a", line_row(1, 0)));
+  EXPECT_EQ(learn({"a", 0, {2}}).status, "accepted");
 }
 
 // Nothing comes after the last truth, and readers still hear of it.

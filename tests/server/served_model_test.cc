@@ -56,15 +56,15 @@ TEST(ServedModel, AnswersWithIntervals) {
   const std::vector<float> wide = floats(answer.host[0].lower);
   EXPECT_NEAR(wide[1], 2 - radius, 1e-5);
   EXPECT_GT(floats(answer.host[1].lower)[0], wide[0]);
-  const auto tensors = model->tensors(answer, request);
+  const auto tensors = asked_tensors(model->tensors(answer), request);
   ASSERT_EQ(tensors.size(), 5u);
   EXPECT_EQ(tensors[1].name, "lower_0.1");
   request.outputs = {{"upper_0.5", true}, {"prediction", false}};
-  const auto chosen = model->tensors(answer, request);
+  const auto chosen = asked_tensors(model->tensors(answer), request);
   EXPECT_EQ(chosen[0].name, "upper_0.5");
   EXPECT_TRUE(chosen[0].binary);
   request.outputs = {{"nothing", false}};
-  EXPECT_THAT(served_complaint([&] { model->tensors(answer, request); }),
+  EXPECT_THAT(served_complaint([&] { asked_tensors(model->tensors(answer), request); }),
               HasSubstr("no output 'nothing'"));
 }
 
@@ -76,7 +76,7 @@ TEST(ServedModel, AnswersWithSets) {
   const internal::AnswerData answer = model->answer(rows, {Level(0.1)});
   EXPECT_EQ(answer.host[0].members.size(1), static_cast<int64_t>(model->classes()));
   EXPECT_EQ(answer.points.numel(), 1);
-  const auto tensors = model->tensors(answer, {});
+  const auto tensors = model->tensors(answer);
   EXPECT_EQ(tensors[1].name, "in_set");
   EXPECT_STREQ(datatype_of(tensors[1]), "BOOL");
   EXPECT_THAT(served_complaint([&] { model->judge(rows, {1e6f}, Level(0.1)); }),

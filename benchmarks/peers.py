@@ -129,7 +129,8 @@ def fcp_intervals(predictions, y, new, **options):
 
 
 def fcp_sets(logits, y, new, **options):
-    classifier = fcp.FeatureConformalClassifier(fcp.from_torch(Pass(), logits[:1]), **options)
+    model = fcp.from_torch(Pass(), logits[:1])
+    classifier = fcp.FeatureConformalClassifier(model, allow_empty=True, **options)
     timed = Timed(lambda: classifier.conformalize(logits, y).predict_set(new, ALPHA)[1][:, :, 0])
     timed.classifier = classifier
     return timed

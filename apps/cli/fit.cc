@@ -15,6 +15,7 @@
 #include "apps/cli/data_flags.h"
 #include "apps/cli/fit_outcome.h"
 #include "apps/cli/level_flags.h"
+#include "apps/cli/option_flags.h"
 #include "apps/cli/verbs.h"
 #include "apps/report/format.h"
 #include "apps/report/html.h"
@@ -36,6 +37,7 @@ struct FitFlags {
   std::string score = kAutoScore;
   std::string objective = kByIntervalScore;
   std::string calibration = "auto";
+  MethodRequest method;
   std::optional<int64_t> epochs, members;
   bool no_trees = false;
 };
@@ -51,6 +53,7 @@ FitRequest fit_options(const FitFlags& flags) {
   options.time = flags.time;
   options.level = levels_of(flags.levels)[0];
   options.all_levels = !flags.report.empty();
+  options.method = flags.method;
   options.method.score = flags.score;
   options.method.set("objective", flags.objective);
   options.calibration = flags.calibration == "cross"   ? FitCalibration::kCross
@@ -124,6 +127,7 @@ void add_fit(CLI::App& app) {
           "usually covers 1 - alpha; auto is cross for one target below 1,000 such rows")
       ->check(CLI::IsMember({"auto", "split", "cross"}))
       ->capture_default_str();
+  add_option_flag(*verb, flags->method, find_option("allow_empty"));
   verb->add_option("--members", flags->members, "Networks of the ensemble [5]");
   verb->add_option("--epochs", flags->epochs, "Epochs at most [80 to 400, by the number of rows]");
   verb->add_flag("--no-trees", flags->no_trees,

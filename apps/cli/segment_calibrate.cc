@@ -158,6 +158,7 @@ void add_method_flags(CLI::App& verb, SegmentCalibrateOptions& options) {
       "Where features are: a tensor, a node or a number of layers; by default two layers before "
       "the output";
   add(cut);
+  add(find_option("allow_empty"));
   add(find_option("norm"))->default_str("inf");
   add(find_option("paper"));
   Option steps = find_option("steps");

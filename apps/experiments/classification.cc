@@ -51,6 +51,8 @@ ScoreOptions chosen_options(const std::string& method, const ClassificationOptio
   const std::shared_ptr<const Network>& head = data.head;
   ScoreOptions score(method.substr(0, method.find('+')), {.seed = options.seed});
   if (score.as<FeatureSampledOptions>()) score.own = options.sampled;
+  // As in the papers that are compared with.
+  if (bool* allow_empty = score.find(field::allow_empty)) *allow_empty = true;
   if (score.find(field::temperature) != nullptr) {
     score = choose_temperature(score, head, selection);
   }

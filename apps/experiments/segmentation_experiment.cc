@@ -119,6 +119,7 @@ CalibrateSettings settings_of(const SegmentMethod& method, const SegmentWorld& w
   settings.method.set("output", world.task.output);
   settings.method.set("pixels", method.pixels);
   settings.method.set("double_log", true);
+  if (predicts_labels(method.score)) settings.method.set("allow_empty", true);
   if (uses_features(method.score))
     settings.method.cut = std::string("feature");  // its name in both networks
   if (method.score == SurrogateOptions::kName) {

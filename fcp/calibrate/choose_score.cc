@@ -286,6 +286,9 @@ bool can_be_exported(const CalibrationPlan& plan, const ScoreCandidate& candidat
 ScoreSelection select_score(const Graph& network, const ScoreOptions& score, const torch::Tensor& x,
                             const torch::Tensor& y, const ScoreSelectionOptions& options) {
   const torch::NoGradGuard no_gradients;
+  if (score.value(field::allow_empty)) {
+    fail_option("allow_empty", "applies only to sets of labels; the network answers numbers");
+  }
   ScoreContest contest(std::min(x.size(0), kMostContestRows), options);
   const ContestRows rows{network, spread_rows(x, kMostContestRows),
                          spread_rows(y, kMostContestRows), options, contest.halvings()};

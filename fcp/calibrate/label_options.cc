@@ -37,6 +37,7 @@ struct RankedLabels {
   torch::Tensor plain;  // [N, C] scores without the term
   torch::Tensor ranks;  // [N, C]
   torch::Tensor truth;  // [N, 1] labels
+  bool allow_empty = false;
 };
 
 std::vector<double> own_scores(const torch::Tensor& scores, const torch::Tensor& truth) {
@@ -45,7 +46,8 @@ std::vector<double> own_scores(const torch::Tensor& scores, const torch::Tensor&
 
 // The labels in all sets together, at the radius of the rows themselves.
 int64_t labels_in_sets(const RankedLabels& rows, const RankTerm& term, const Level& level) {
-  const torch::Tensor scores = rows.plain + rank_terms(rows.ranks, term);
+  torch::Tensor scores = rows.plain + rank_terms(rows.ranks, term);
+  if (!rows.allow_empty) scores = scores.masked_fill(rows.ranks == 1, 0);
   const double radius = conformal_quantile(own_scores(scores, rows.truth), level);
   return (scores <= radius).sum().item<int64_t>();
 }
@@ -109,7 +111,7 @@ ScoreOptions choose_rank_term(ScoreOptions options, const std::shared_ptr<const 
   const torch::Tensor truth = labels_of(rows.labels, rows.features.size(0), labels.classes());
   const torch::Tensor logits = logits_of(labels.head(), rows.features);
   const RankedLabels ranked{labels.label_scores(rows.features, logits), label_ranks(logits),
-                            truth.unsqueeze(1)};
+                            truth.unsqueeze(1), labels.allow_empty()};
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const RankTerm& term : rank_candidates(options, ranked, level)) {
     check_interrupted();

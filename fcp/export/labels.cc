@@ -34,6 +34,7 @@ class LabelWriter {
     wide_ = builder_.add("Cast", {logits_}, {{"to", kOnnxDouble}});
     scores_ = std::visit([&](const auto& options) { return scores_of(options, head.feature); },
                          score_.own);
+    if (!score_.value(field::allow_empty)) scores_ = with_answer(scores_);
   }
 
   // The logits; where the network has probabilities alone, the nodes that logit_head puts behind
@@ -99,6 +100,16 @@ class LabelWriter {
 
   bool by_prediction() const {
     return artifact_.method.calibration.value(field::group) == kByPrediction;
+  }
+
+  // 0 for the label of the largest logit, and for others that rounding may bring above it.
+  std::string with_answer(const std::string& scores) {
+    const std::string largest = builder_.reduce("ReduceMax", wide_, 1, true);
+    const std::string slack = builder_.add("Mul", {logit_rounding(), doubles({2})});
+    const std::string less =
+        builder_.add("Less", {wide_, builder_.add("Sub", {largest, slack})});
+    const std::string kept = builder_.add("Cast", {less}, {{"to", kOnnxDouble}});
+    return builder_.add("Mul", {scores, kept});  // a NaN stays one
   }
 
   // [1, 1]; class by class [1, C]; by prediction one for each answer, [C].

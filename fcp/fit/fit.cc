@@ -225,14 +225,15 @@ void train_and_calibrate(RowSource& training, RowSource& calibration, const Tabu
 }
 
 void calibrate_crossed(RowSource& training, const TabularOptions& train, const DataOptions& data,
-                       const Level& level, const Context& context, FitOutcome& result) {
+                       const FitRequest& options, const Context& context, FitOutcome& result) {
   const CrossFit trained = train_crossed_table(training, train, kFolds, context);
   result.holdout = trained.error;
   CalibrationArtifact& artifact = result.calibrated.artifact;
   artifact.network = trained.graph;
   sort_cross_rows(artifact.network);
   if (train.loss == Loss::kCrossEntropy) {
-    artifact.method.score = CrossLabelsOptions{};
+    artifact.method.score =
+        CrossLabelsOptions{.allow_empty = options.method.flag("allow_empty")};
   } else {
     artifact.method.score = CrossOptions{};
   }
@@ -255,7 +256,7 @@ void calibrate_crossed(RowSource& training, const TabularOptions& train, const D
       {"guarantee", "1 - 2 alpha, less a little for the folds (CV+)"},
       {"seed", std::to_string(context.seed)},
       {"target", data.target}};
-  result.calibrated.warnings = level_warnings(artifact, level);
+  result.calibrated.warnings = level_warnings(artifact, options.level);
 }
 
 }  // namespace
@@ -303,7 +304,7 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   result.calibration_rows = parts[1].size();
   result.test_rows = parts[2].size();
   if (result.crossed) {
-    calibrate_crossed(training, train, data, options.level, context, result);
+    calibrate_crossed(training, train, data, options, context, result);
   } else {
     train_and_calibrate(training, calibration, train, data, options, context, result);
   }

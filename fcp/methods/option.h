@@ -44,6 +44,7 @@ enum class OptionStorage {
   kAlways,
   kSince,  // always, but older files do not have it: the default
   kSet,    // where it differs from the default
+  kOwn,    // where the method has it; older files do not: `earlier`
 };
 
 struct Option {
@@ -60,6 +61,7 @@ struct Option {
   std::vector<std::string> only_made{};  // more choices, of files that fcp fit makes; not offered
   OptionAccess access = OptionAccess::kAsked;
   OptionStorage storage = OptionStorage::kAlways;
+  OptionValue earlier{};        // of files from before the option (kOwn)
   std::string key{};            // in the artifact; empty: the name
   std::string after{};          // the option behind which files have it; empty: the end so far
   bool of_calibration = false;  // kept among the calibration's settings

@@ -177,9 +177,23 @@ std::vector<Option> search_options() {
   };
 }
 
+// A crossed score has it too, but is not asked for.
+Option allow_empty_option() {
+  Option option =
+      score_option(field::allow_empty,
+                   {.name = "allow_empty",
+                    .help = "Sets may be empty: the label that the network answers is treated as "
+                            "any other, instead of being in every set",
+                    .storage = OptionStorage::kOwn,
+                    .earlier = true});
+  std::erase(option.scope.scores, CrossLabelsOptions::kName);
+  return option;
+}
+
 // Of sets of labels.
 std::vector<Option> label_options() {
   return {
+      allow_empty_option(),
       score_option(field::temperature,
                    {.name = "temperature",
                     .help = "Temperature of the softmax, or 'auto' to fit it on a slice",

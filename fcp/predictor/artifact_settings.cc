@@ -31,6 +31,7 @@ void write_options(const Method& method, bool of_calibration, Json& settings) {
     if (option.storage == OptionStorage::kNone || option.of_calibration != of_calibration) continue;
     const OptionValue value = value_in(option, method);
     if (option.storage == OptionStorage::kSet && value == option.usual) continue;
+    if (option.storage == OptionStorage::kOwn && !option.get(method)) continue;
     settings[option.json_key()] = std::visit(JsonOfValue{}, value);
   }
 }
@@ -87,6 +88,7 @@ void read_options(const Json& settings, bool of_calibration, Method& method) {
       if (option.storage == OptionStorage::kAlways) {
         fail("its calibration settings have no '", option.json_key(), "'");
       }
+      if (option.storage == OptionStorage::kOwn) option.put(method, option.earlier);
       continue;
     }
     const OptionValue value = setting_in(option, *found);

@@ -335,7 +335,9 @@ TEST(Options, SettingsKeepEveryOption) {
       if (option.storage == OptionStorage::kNone) continue;
       const Json& part = option.of_calibration ? settings.at("calibration") : settings;
       const bool has_it = option.get(artifact.method).has_value();
-      if (!has_it && option.storage == OptionStorage::kSet) {
+      const bool own = option.storage == OptionStorage::kSet ||
+                       option.storage == OptionStorage::kOwn;
+      if (!has_it && own) {
         EXPECT_FALSE(part.contains(option.json_key())) << option.name;
         continue;
       }
@@ -379,12 +381,16 @@ TEST(Options, OlderSettingsAreRead) {
   pixels.method.score = ScoreOptions(LacOptions{.double_log = true}, {.pixels = 0.5});
   Json settings = Json::parse(settings_text(pixels));
   for (const Option& option : option_table()) {
-    if (option.storage == OptionStorage::kSince) settings.erase(option.json_key());
+    const bool later =
+        option.storage == OptionStorage::kSince || option.storage == OptionStorage::kOwn;
+    if (later) settings.erase(option.json_key());
   }
   CalibrationArtifact artifact;
   read_settings(settings.dump(), artifact);
   EXPECT_EQ(artifact.method.score.pixels, 0);
   EXPECT_FALSE(artifact.method.score.value(field::double_log));
+  EXPECT_FALSE(pixels.method.score.value(field::allow_empty));
+  EXPECT_TRUE(artifact.method.score.value(field::allow_empty));  // as they were calibrated
   settings.erase("floor");
   EXPECT_THROW(read_settings(settings.dump(), artifact), Error);
 }

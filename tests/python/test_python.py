@@ -54,7 +54,9 @@ class Regions(Case):
     def test_lac_keeps_probable_labels(self):
         x, y = label_rows(300)
         network = perceptron(3, 4)
-        classifier = fcp.FeatureConformalClassifier(model_for(network), method="lac")
+        classifier = fcp.FeatureConformalClassifier(
+            model_for(network), method="lac", allow_empty=True
+        )
         labels, sets = classifier.conformalize(x[:199], y[:199]).predict_set(x[199:], alpha=0.2)
         with torch.no_grad():
             chance = torch.softmax(network(torch.from_numpy(x)).double(), 1).numpy()

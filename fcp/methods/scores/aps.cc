@@ -35,7 +35,7 @@ class Aps : public ShareScore {
  public:
   Aps(const ApsOptions& options, const SharedOptions& shared,
       const std::shared_ptr<const Network>& head, const RankTerm& term)
-      : ShareScore(head, shared.output, options.temperature),
+      : ShareScore(head, shared.output, options.temperature, options.allow_empty),
         randomized_(options.randomized),
         seed_(shared.seed),
         term_(term) {}
@@ -162,8 +162,10 @@ std::unique_ptr<Score> make_score(const RapsOptions& options, const SharedOption
                                   std::shared_ptr<const Network> head) {
   const RankTerm term = rank_term(options.rank_weight, options.rank_free, RapsOptions::kName);
   return std::make_unique<Aps>(
-      ApsOptions{.temperature = options.temperature, .randomized = options.randomized}, shared,
-      head, term);
+      ApsOptions{.temperature = options.temperature,
+                 .randomized = options.randomized,
+                 .allow_empty = options.allow_empty},
+      shared, head, term);
 }
 
 }  // namespace fcp

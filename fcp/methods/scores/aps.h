@@ -3,12 +3,13 @@
 //
 //   p            = softmax(logits / temperature), in double precision; o_k: rank of label k
 //   score(v, k)  = Σ_{j: o_j < o_k} p_j + u p_k + λ max(0, o_k − k_reg)      (aps: λ = 0)
+//                  and 0 for the network's answer (labels.h), unless sets may be empty
 //   region(v, r) = all labels with score at most r: those up to some rank
 //
 // u = 1, or a number in [0, 1) for each row where the score is randomised. It is then a hash of the
 // bytes of the feature and of the seed, hence a fixed function of v: rows stay exchangeable, the
 // law holds exactly, and the same row has the same set every time. As u is uniform, p_k true
-// probabilities make the score of the truth uniform (of aps). Randomised sets may be empty.
+// probabilities make the score of the truth uniform (of aps whose sets may be empty).
 // Equal logits: the lower label comes first (labels.h).
 //
 // The score of one label is a sum over the labels before it and needs no sort; a set ranks the
@@ -31,6 +32,7 @@ struct ApsOptions {
 
   double temperature = 1;  // of the softmax
   bool randomized = true;
+  bool allow_empty = false;
 
   static std::vector<Option> rows();
   bool operator==(const ApsOptions&) const = default;
@@ -43,6 +45,7 @@ struct RapsOptions {
   bool randomized = true;
   double rank_weight = 0;  // λ
   int64_t rank_free = 0;   // k_reg
+  bool allow_empty = false;
   bool operator==(const RapsOptions&) const = default;
 };
 

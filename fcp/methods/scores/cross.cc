@@ -132,14 +132,15 @@ namespace {
 
 class CrossLabels : public LabelScore {
  public:
-  CrossLabels(const std::shared_ptr<const Network>& head, const std::string& output)
-      : LabelScore(head, output),
+  CrossLabels(const std::shared_ptr<const Network>& head, const std::string& output,
+              bool allow_empty)
+      : LabelScore(head, output, allow_empty),
         whole_(head),
         margins_(output_index(*head, kCrossMarginsOutput)) {}
 
-  using LabelScore::label_scores;
-  torch::Tensor label_scores(const torch::Tensor& features,
-                             const torch::Tensor& logits) const override {
+ protected:
+  torch::Tensor plain_label_scores(const torch::Tensor& features,
+                                   const torch::Tensor& logits) const override {
     const torch::Tensor margins = run_apart(*whole_, {features})[margins_].to(torch::kCPU);
     if (margins.dim() != 2 || margins.size(1) % classes() != 0) {
       fail("cross_labels: found margins ", margins.sizes(), ", expected a multiple of ", classes(),
@@ -161,10 +162,10 @@ class CrossLabels : public LabelScore {
 
 std::vector<std::string> CrossLabelsOptions::learned_outputs() { return {kCrossMarginsOutput}; }
 
-std::unique_ptr<Score> make_score(const CrossLabelsOptions& /*options*/,
+std::unique_ptr<Score> make_score(const CrossLabelsOptions& options,
                                   const SharedOptions& shared,
                                   std::shared_ptr<const Network> head) {
-  return std::make_unique<CrossLabels>(head, shared.output);
+  return std::make_unique<CrossLabels>(head, shared.output, options.allow_empty);
 }
 
 void sort_cross_rows(Graph& graph) {

@@ -45,11 +45,12 @@ std::unique_ptr<Score> make_score(const CrossOptions& options, const SharedOptio
 //
 //   fcp.cross_margins  [N, n · C]   −log p_i(c | x) − R_i, for each row i the C classes
 //
-//   score(v, c)  = 1 + #{i : −log p_i(c | x) > R_i}, a whole number from 1 to n + 1
+//   score(v, c)  = 1 + #{i : −log p_i(c | x) > R_i}, a whole number from 1 to n + 1; 0 for the
+//                  network's answer (labels.h), unless sets may be empty
 //   region(v, k) = { c : score(v, c) ≤ k }
 //
 // so that the law holds by construction. With the scores 1, …, n as those of the calibration rows,
-// the radius at level α is k = ⌈(1 − α)(n + 1)⌉, and the region is the CV+ set of Romano, Sesia and
+// the radius at level α is k = ⌈(1 − α)(n + 1)⌉, and the region is, with the answer, the CV+ set of Romano, Sesia and
 // Candès (Classification with valid and adaptive coverage, 2020, section 2.3) with the score of lac
 // (−log p orders labels as 1 − p does). Their Theorem 3 gives the guarantee of
 // fcp/conformal/cross_guarantee.h. Assumes what cross.h assumes. Cost: one forward and n · C
@@ -57,6 +58,8 @@ std::unique_ptr<Score> make_score(const CrossOptions& options, const SharedOptio
 // tests/training/cross_fit_test.cc.
 struct CrossLabelsOptions {
   static constexpr char kName[] = "cross_labels";
+
+  bool allow_empty = false;
 
   static std::vector<std::string> learned_outputs();
   bool operator==(const CrossLabelsOptions&) const = default;

@@ -72,7 +72,9 @@ RankTerm rank_term_of(const FeatureMarginOptions& options) {
 class MarginByBounds : public LabelScore {
  public:
   MarginByBounds(const FeatureMarginOptions& options, const LogitHead& head, const AffineTail& tail)
-      : LabelScore(head), norm_(options.norm), term_(rank_term_of(options)) {
+      : LabelScore(head, options.allow_empty),
+        norm_(options.norm),
+        term_(rank_term_of(options)) {
     check_pairs_fit(tail, options.bound);
     NetworkOptions network;
     network.device = head.network->device();
@@ -89,19 +91,7 @@ class MarginByBounds : public LabelScore {
     if (term_.weight > 0) {
       scores = scores + rank_terms(label_ranks(logits).gather(1, column).squeeze(1), term_);
     }
-    return label_plain_scores(scores, labels, logits);
-  }
-
-  using LabelScore::label_scores;
-  torch::Tensor label_scores(const torch::Tensor& features,
-                             const torch::Tensor& logits) const override {
-    Tensors columns;
-    for (int64_t label = 0; label < classes(); ++label) {
-      columns.push_back(margins(features, logits, torch::full({features.size(0), 1}, label)));
-    }
-    const torch::Tensor scores = torch::stack(columns, 1) + rank_terms(label_ranks(logits), term_);
-    return scores.masked_fill(logits.isnan().any(1, /*keepdim=*/true),
-                              std::numeric_limits<double>::quiet_NaN());
+    return label_plain_scores(with_answer(scores, labels, logits), labels, logits);
   }
 
   using Score::region;
@@ -121,7 +111,20 @@ class MarginByBounds : public LabelScore {
       members = torch::stack(columns, 1);
     }
     const torch::Tensor unknown = logits.isnan().any(1, /*keepdim=*/true);
-    return {answers_of(logits), {}, {}, members.logical_and(~unknown)};
+    members = members_with_answer(members, logits, radii).logical_and(~unknown);
+    return {answers_of(logits), {}, {}, members};
+  }
+
+ protected:
+  torch::Tensor plain_label_scores(const torch::Tensor& features,
+                                   const torch::Tensor& logits) const override {
+    Tensors columns;
+    for (int64_t label = 0; label < classes(); ++label) {
+      columns.push_back(margins(features, logits, torch::full({features.size(0), 1}, label)));
+    }
+    const torch::Tensor scores = torch::stack(columns, 1) + rank_terms(label_ranks(logits), term_);
+    return scores.masked_fill(logits.isnan().any(1, /*keepdim=*/true),
+                              std::numeric_limits<double>::quiet_NaN());
   }
 
  private:
@@ -265,7 +268,9 @@ class FeatureMargin : public LabelScore {
  public:
   FeatureMargin(const FeatureMarginOptions& options, const std::shared_ptr<const Network>& head,
                 const std::string& output)
-      : LabelScore(head, output), options_(options), term_(rank_term_of(options)) {}
+      : LabelScore(head, output, options.allow_empty),
+        options_(options),
+        term_(rank_term_of(options)) {}
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
@@ -279,7 +284,7 @@ class FeatureMargin : public LabelScore {
       scores.data_ptr<double>()[row] =
           linear_->score(logits.data_ptr<float>() + row * classes(), label);
     }
-    return label_plain_scores(scores, labels, logits);
+    return label_plain_scores(with_answer(scores, labels, logits), labels, logits);
   }
 
   using Score::region;
@@ -288,12 +293,12 @@ class FeatureMargin : public LabelScore {
     if (deep_) return deep_->region(features, radius);
     const torch::Tensor radii = label_radii(radius, features.size(0), classes());
     const torch::Tensor logits = logits_of(head(), features);
-    return {answers_of(logits), {}, {}, scores_of(logits, radii) <= radii};
+    return {answers_of(logits), {}, {}, with_answer(scores_of(logits, radii), logits) <= radii};
   }
 
-  using LabelScore::label_scores;
-  torch::Tensor label_scores(const torch::Tensor& features,
-                             const torch::Tensor& logits) const override {
+ protected:
+  torch::Tensor plain_label_scores(const torch::Tensor& features,
+                                   const torch::Tensor& logits) const override {
     prepare(features);
     if (deep_) return deep_->label_scores(features, logits);
     return scores_of(logits, torch::full({features.size(0), 1}, kInfinity, torch::kDouble));

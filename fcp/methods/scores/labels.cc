@@ -165,6 +165,28 @@ Regions LabelScore::region(const torch::Tensor& features, const torch::Tensor& r
   return {answers_of(logits).masked_fill(unknown, -1), {}, {}, scores <= radii};
 }
 
+torch::Tensor LabelScore::with_answer(const torch::Tensor& scores,
+                                      const torch::Tensor& logits) const {
+  if (allow_empty_) return scores;
+  const torch::Tensor unknown = scores.isnan().any(1, /*keepdim=*/true);
+  return scores.scatter(1, logits.argmax(1, /*keepdim=*/true), kAnswerScore)
+      .masked_fill(unknown, std::numeric_limits<double>::quiet_NaN());
+}
+
+torch::Tensor LabelScore::with_answer(const torch::Tensor& scores, const torch::Tensor& labels,
+                                      const torch::Tensor& logits) const {
+  return allow_empty_ ? scores : scores.masked_fill(labels == logits.argmax(1), kAnswerScore);
+}
+
+torch::Tensor LabelScore::members_with_answer(const torch::Tensor& members,
+                                              const torch::Tensor& logits,
+                                              const torch::Tensor& radii) const {
+  if (allow_empty_) return members;
+  const torch::Tensor answer = logits.argmax(1, /*keepdim=*/true);
+  return members.scatter(1, answer,
+                         radii.expand(members.sizes()).gather(1, answer) >= kAnswerScore);
+}
+
 namespace {
 
 constexpr size_t kThreadLogits = size_t{1} << 14;  // below, a thread costs more than it does
@@ -211,9 +233,15 @@ std::vector<double> ShareScore::score(const torch::Tensor& features,
   const int64_t* const label_of = labels.data_ptr<int64_t>();
   each_row(features, logits_of(head(), features), [&](int64_t row, const Row& own, bool some) {
     const int64_t label = label_of[row];
-    scores[static_cast<size_t>(row)] = !some || label == -1     ? kNoScore
-                                       : label == kForeignLabel ? kForeignScore
-                                                                : score_of(own, label);
+    double& score = scores[static_cast<size_t>(row)];
+    if (!some || label == -1) {
+      score = kNoScore;
+    } else if (label == kForeignLabel) {
+      score = kForeignScore;
+    } else {
+      const bool answer = !allow_empty() && label == first_largest(own.logits);
+      score = answer ? kAnswerScore : score_of(own, label);
+    }
   });
   return scores;
 }
@@ -232,15 +260,20 @@ Regions ShareScore::region(const torch::Tensor& features, const torch::Tensor& r
     answer_of[row] = first_largest(own.logits);
     bool* const in = all_members + row * classes();
     const double* const r = all_radii + row * each;
-    if (each == 1 && classes() > 1) return find_members(own, *r, in);
-    scores_of(own, own.numbers.data());
-    for (size_t k = 0; k < own.numbers.size(); ++k) in[k] = own.numbers[k] <= r[k];
+    if (each == 1) {
+      find_members(own, *r, in);
+    } else {
+      scores_of(own, own.numbers.data());
+      for (size_t k = 0; k < own.numbers.size(); ++k) in[k] = own.numbers[k] <= r[k];
+    }
+    if (allow_empty()) return;
+    in[answer_of[row]] = kAnswerScore <= r[each == 1 ? 0 : answer_of[row]];
   });
   return {answers, {}, {}, members};
 }
 
-torch::Tensor ShareScore::label_scores(const torch::Tensor& features,
-                                       const torch::Tensor& logits) const {
+torch::Tensor ShareScore::plain_label_scores(const torch::Tensor& features,
+                                             const torch::Tensor& logits) const {
   torch::Tensor scores = torch::full(logits.sizes(), kNoScore, torch::kDouble);
   each_row(features, logits, [&](int64_t row, const Row& own, bool some) {
     if (some) scores_of(own, scores.data_ptr<double>() + row * logits.size(1));

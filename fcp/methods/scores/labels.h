@@ -6,6 +6,13 @@
 // one of the truth, and the region is all labels whose score is at most the radius, so that the law
 // holds by construction.
 //
+// The network's own answer has the score 0, which is the least there is: it is in every set, no set
+// is empty, and a set of one label is the answer. Calibration rows are scored alike, so that
+// coverage stays exact: where the answer is right less often than asked for, sets are no larger
+// than they need be; where it is right more often, the radius is 0, every set is the answer, and
+// coverage is its accuracy. With `allow_empty` the answer is scored as any other label, and sets
+// that are empty bring coverage down to what was asked for.
+//
 // Logits are what stands before a Softmax or LogSoftmax at the end of the network, where there is
 // one, or the logarithms of probabilities (fcp/nn/graph/output_kind.h). Labels are ranked by their
 // logits, the largest first and, of equal logits, the lower label first; the network's own answer
@@ -78,17 +85,20 @@ torch::Tensor rank_terms(const torch::Tensor& ranks, const RankTerm& term);  // 
 class LabelScore : public Score {
  public:
   // `output` holds the logits; empty: the only one.
-  LabelScore(const std::shared_ptr<const Network>& head, const std::string& output)
-      : head_(logit_head(head, output)) {}
+  LabelScore(const std::shared_ptr<const Network>& head, const std::string& output,
+             bool allow_empty)
+      : LabelScore(logit_head(head, output), allow_empty) {}
 
-  explicit LabelScore(LogitHead head) : head_(std::move(head)) {}
+  LabelScore(LogitHead head, bool allow_empty)
+      : head_(std::move(head)), allow_empty_(allow_empty) {}
 
   int64_t classes() const override { return head_.classes; }
   const LogitHead& head() const { return head_; }
 
   // features [N, …] and their logits [N, C] → the score of every label, [N, C] doubles on the CPU.
-  virtual torch::Tensor label_scores(const torch::Tensor& features,
-                                     const torch::Tensor& logits) const = 0;
+  torch::Tensor label_scores(const torch::Tensor& features, const torch::Tensor& logits) const {
+    return with_answer(plain_label_scores(features, logits), logits);
+  }
   torch::Tensor label_scores(const torch::Tensor& features) const {
     return label_scores(features, logits_of(head_, features));
   }
@@ -98,8 +108,26 @@ class LabelScore : public Score {
   using Score::region;
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override;
 
+  bool allow_empty() const { return allow_empty_; }
+
+ protected:
+  static constexpr double kAnswerScore = 0;
+
+  // The scores as if sets may be empty.
+  virtual torch::Tensor plain_label_scores(const torch::Tensor& features,
+                                           const torch::Tensor& logits) const = 0;
+
+  // With the score of the network's answer, unless sets may be empty: of all labels [N, C], of one
+  // label of each row [N], and as members [N, C] of the sets of radii [N, 1] or [N, C].
+  torch::Tensor with_answer(const torch::Tensor& scores, const torch::Tensor& logits) const;
+  torch::Tensor with_answer(const torch::Tensor& scores, const torch::Tensor& labels,
+                            const torch::Tensor& logits) const;
+  torch::Tensor members_with_answer(const torch::Tensor& members, const torch::Tensor& logits,
+                                    const torch::Tensor& radii) const;
+
  private:
   LogitHead head_;
+  bool allow_empty_;
 };
 
 // What lac, aps and raps share: a score of labels that looks at the probabilities of one row at a
@@ -116,18 +144,18 @@ void check_temperature(double temperature);
 class ShareScore : public LabelScore {
  public:
   ShareScore(const std::shared_ptr<const Network>& head, const std::string& output,
-             double temperature)
-      : LabelScore(head, output), temperature_(temperature) {}
+             double temperature, bool allow_empty)
+      : LabelScore(head, output, allow_empty), temperature_(temperature) {}
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override;
   using Score::region;
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override;
-  using LabelScore::label_scores;
-  torch::Tensor label_scores(const torch::Tensor& features,
-                             const torch::Tensor& logits) const override;
 
  protected:
+  torch::Tensor plain_label_scores(const torch::Tensor& features,
+                                   const torch::Tensor& logits) const override;
+
   struct Row {
     std::span<const float> logits;
     std::span<const double> shares;  // p

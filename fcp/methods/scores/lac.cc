@@ -42,7 +42,8 @@ class PixelSets : public Score {
         output_(output_index(*head_, shared.output)),
         share_(pixel_share(shared.pixels, LacOptions::kName)),
         temperature_(options.temperature),
-        double_log_(options.double_log) {
+        double_log_(options.double_log),
+        allow_empty_(options.allow_empty) {
     const TensorInfo& info = head_->outputs()[output_];
     if (!info.known_rank || info.shape.size() < 3 || info.shape[1] == kDynamic) {
       fail("output '", info.name,
@@ -74,8 +75,16 @@ class PixelSets : public Score {
   }
 
  private:
-  // 1 − p, [N, C, P] doubles.
+  // [N, C, P] doubles; NaN where the network's answer is.
   torch::Tensor label_scores(const torch::Tensor& features) const {
+    const torch::Tensor plain = plain_scores(features);
+    if (allow_empty_) return plain;
+    return plain.scatter(1, plain.argmin(1, /*keepdim=*/true), 0.0)
+        .masked_fill(plain.isnan(), std::numeric_limits<double>::quiet_NaN());
+  }
+
+  // 1 − p
+  torch::Tensor plain_scores(const torch::Tensor& features) const {
     const torch::NoGradGuard no_gradients;
     const torch::Tensor output = run_apart(*head_, {features})[output_].to(torch::kDouble);
     const torch::Tensor flat = output.flatten(2);
@@ -111,6 +120,7 @@ class PixelSets : public Score {
   double share_;
   double temperature_;
   bool double_log_;
+  bool allow_empty_;
   int64_t classes_ = 0;
 };
 
@@ -126,7 +136,7 @@ std::vector<Option> LacOptions::rows() {
 std::unique_ptr<Score> make_score(const LacOptions& options, const SharedOptions& shared,
                                   std::shared_ptr<const Network> head) {
   if (shared.pixels != 0) return std::make_unique<PixelSets>(options, shared, std::move(head));
-  return std::make_unique<Lac>(head, shared.output, options.temperature);
+  return std::make_unique<Lac>(head, shared.output, options.temperature, options.allow_empty);
 }
 
 }  // namespace fcp

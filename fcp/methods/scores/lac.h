@@ -1,11 +1,11 @@
 // The least ambiguous set classifier: labels by their probability alone.
 //
 //   p            = softmax(logits / temperature), in double precision
-//   score(v, k)  = 1 − p_k
-//   region(v, r) = all labels with probability at least 1 − r
+//   score(v, k)  = 1 − p_k, and 0 for the network's answer (labels.h)
+//   region(v, r) = all labels with probability at least 1 − r, and the answer
 //
 // Of all scores it gives the smallest sets where the probabilities are true; the sets are as often
-// too small for hard rows as too large for easy ones. A set may be empty. With a share of pixels
+// too small for hard rows as too large for easy ones. With a share of pixels
 // asked for (SharedOptions::pixels) every pixel of an image has its set (below).
 //
 // Cost: one forward and C exponentials per row. Reference: Sadinle, Lei, Wasserman, Least Ambiguous
@@ -24,6 +24,7 @@ struct LacOptions {
 
   double temperature = 1;   // of the softmax
   bool double_log = false;  // of pixels: p = exp(−exp(output)) and no softmax
+  bool allow_empty = false;
 
   static std::vector<Option> rows();
   bool operator==(const LacOptions&) const = default;
@@ -36,8 +37,9 @@ std::unique_ptr<Score> make_score(const LacOptions& options, const SharedOptions
 //
 //   p_c(v)       = softmax of the logits of the pixel, or exp(−exp(output_c)) where the network was
 //                  trained on the double logarithm (fcp/data/images/segmentation_target.h)
-//   score(v, y)  = the ⌈q P⌉-th smallest, over the P labelled pixels, of 1 − p_label
-//   region(v, r) = for each pixel all labels with 1 − p_c ≤ r
+//   score(v, y)  = the ⌈q P⌉-th smallest, over the P labelled pixels, of 1 − p_label, or 0 for the
+//                  label of the largest p_c, unless sets may be empty
+//   region(v, r) = for each pixel all labels whose own number is at most r
 //
 // so that score ≤ r exactly where at least the share q of the labelled pixels have their label in
 // their set. Pixels without a label are neither counted nor missed; an image without any label has

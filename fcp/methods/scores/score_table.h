@@ -38,6 +38,7 @@ struct AutoOptions {
   std::string high{};
   Norm norm = Norm::kInf;
   BoundOptions bound = {.outward = false};
+  bool allow_empty = false;
 
   bool operator==(const AutoOptions&) const = default;
 };
@@ -122,6 +123,7 @@ inline constexpr auto step_rate = FCP_FIELD(step_rate);
 inline constexpr auto adam = FCP_FIELD(adam);
 inline constexpr auto paper = FCP_FIELD(paper);
 inline constexpr auto loss_weights = FCP_FIELD(loss_weights);
+inline constexpr auto allow_empty = FCP_FIELD(allow_empty);
 inline constexpr auto temperature = FCP_FIELD(temperature);
 inline constexpr auto double_log = FCP_FIELD(double_log);
 inline constexpr auto randomized = FCP_FIELD(randomized);

@@ -109,7 +109,7 @@ std::shared_ptr<const Network> pass_labels_on(int64_t n, int64_t classes) {
 }
 
 std::unique_ptr<Score> label_score(int64_t n, int64_t classes) {
-  ScoreOptions options(CrossLabelsOptions::kName);
+  ScoreOptions options = CrossLabelsOptions{.allow_empty = true};
   return make_score(options, pass_labels_on(n, classes));
 }
 
@@ -140,6 +140,18 @@ TEST(CrossLabels, ObeysTheLawAndEqualsTheDefinition) {
       }
     }
   }
+}
+
+TEST(CrossLabels, TheAnswerIsInEverySet) {
+  // Logits 0, 2, 1; both margins of the answer, label 1, are above 0, so that its own score is 3.
+  const torch::Tensor v = torch::tensor({{0.f, 2.f, 1.f, -1.f, 1.f, 1.f, -1.f, 1.f, -1.f}});
+  const auto pure = label_score(2, 3);
+  const auto score = make_score(CrossLabelsOptions{}, pass_labels_on(2, 3));
+  const torch::Tensor answer = torch::ones({1, 1}, torch::kDouble);
+  EXPECT_EQ(pure->score(v, answer)[0], 3);
+  EXPECT_EQ(score->score(v, answer)[0], 0);
+  EXPECT_TRUE(torch::equal(pure->region(v, 1).members, torch::tensor({{true, false, false}})));
+  EXPECT_TRUE(torch::equal(score->region(v, 1).members, torch::tensor({{true, true, false}})));
 }
 
 TEST(CrossLabels, NanIsNotANumber) {

@@ -22,6 +22,7 @@ int label_law(ScoreOptions options, int heads, int64_t rows, size_t radii, uint6
     if (double* own = options.find(field::temperature)) *own = std::pow(2, i % 3 - 1);
     if (double* weight = options.find(field::rank_weight)) *weight = rank_weight;
     if (int64_t* free = options.find(field::rank_free)) *free = i % 3;
+    options.set(field::allow_empty, i % 5 < 2);
     const auto head = network_of(wild_head(random, 2 + static_cast<int64_t>(random.below(6))));
     const torch::Tensor features =
         random_normal(random, {rows, head->inputs()[0].shape[1]}) * std::pow(10, random.uniform());
@@ -45,6 +46,7 @@ TEST(LabelLaw, ManyClasses) {
   for (const char* name : {"lac", "aps", "raps"}) {
     for (const bool randomized : {false, true}) {
       ScoreOptions options(name);
+      options.set(field::allow_empty, randomized);
       if (bool* drawn = options.find(field::randomized)) *drawn = randomized;
       if (auto* raps = options.as<RapsOptions>()) {
         raps->rank_weight = 0.01;
@@ -79,7 +81,8 @@ TEST(LabelLaw, FeatureMarginOfOneLayer) {
     const ScoreOptions options =
         FeatureMarginOptions{.norm = kLabelNorms[static_cast<size_t>(i % 3)],
                              .rank_weight = i % 2 * 0.3,
-                             .rank_free = i % 3};
+                             .rank_free = i % 3,
+                             .allow_empty = i % 5 < 2};
     pairs +=
         expect_label_law(*make_score(options, head), random_normal(random, {20, 5}), random, 5);
   }

@@ -34,9 +34,9 @@ auto near(double a, double b, double c) {
 const torch::Tensor kLogits = torch::tensor({0.3f, 0.5f, 0.2f}).log();  // p = 0.3, 0.5, 0.2
 
 TEST(Labels, LacByHand) {
-  EXPECT_THAT(scores_of_row(LacOptions{}, kLogits), near(0.7, 0.5, 0.8));
+  EXPECT_THAT(scores_of_row(LacOptions{.allow_empty = true}, kLogits), near(0.7, 0.5, 0.8));
   // Temperature 1/2 squares the odds: 9, 25, 4 of 38.
-  EXPECT_THAT(scores_of_row(LacOptions{.temperature = 0.5}, kLogits),
+  EXPECT_THAT(scores_of_row(LacOptions{.temperature = 0.5, .allow_empty = true}, kLogits),
               near(29.0 / 38, 13.0 / 38, 34.0 / 38));
 }
 
@@ -58,14 +58,15 @@ TEST(Labels, TruthsOfNoClass) {
 }
 
 TEST(Labels, ApsByHand) {
-  EXPECT_THAT(scores_of_row(ApsOptions{.randomized = false}, kLogits), near(0.8, 0.5, 1.0));
+  EXPECT_THAT(scores_of_row(ApsOptions{.randomized = false, .allow_empty = true}, kLogits), near(0.8, 0.5, 1.0));
   const double u = random_shares(kLogits.unsqueeze(0), 7).item<double>();
-  EXPECT_THAT(scores_of_row(ScoreOptions(ApsOptions{}, {.seed = 7}), kLogits),
+  EXPECT_THAT(scores_of_row(ScoreOptions(ApsOptions{.allow_empty = true}, {.seed = 7}), kLogits),
               near(0.5 + 0.3 * u, 0.5 * u, 0.8 + 0.2 * u));
 }
 
 TEST(Labels, RapsByHand) {
-  ScoreOptions options = RapsOptions{.randomized = false, .rank_weight = 0.1, .rank_free = 1};
+  ScoreOptions options = RapsOptions{
+      .randomized = false, .rank_weight = 0.1, .rank_free = 1, .allow_empty = true};
   EXPECT_THAT(scores_of_row(options, kLogits), near(0.9, 0.5, 1.2));
   options.set(field::rank_free, 0);
   EXPECT_THAT(scores_of_row(options, kLogits), near(1.0, 0.6, 1.3));
@@ -84,7 +85,10 @@ TEST(Labels, ApsIsTheSumOfSortedProbabilities) {
   const torch::Tensor ranks = torch::arange(1, kClasses + 1, torch::kDouble);
   for (const bool randomized : {false, true}) {
     const ScoreOptions options =
-        RapsOptions{.randomized = randomized, .rank_weight = 0.02, .rank_free = 3};
+        RapsOptions{.randomized = randomized,
+                    .rank_weight = 0.02,
+                    .rank_free = 3,
+                    .allow_empty = true};
     const torch::Tensor share =
         randomized ? random_shares(logits, options.seed) : torch::ones({30, 1}, torch::kDouble);
     const torch::Tensor expected = sorted.cumsum(1) - (1 - share) * sorted +
@@ -107,7 +111,7 @@ TEST(Labels, RandomSharesAreThoseOfEachRowAlone) {
 
 TEST(Labels, OfEqualLogitsTheLowerLabelComesFirst) {
   const torch::Tensor tied = torch::tensor({0.25f, 0.5f, 0.25f}).log();
-  EXPECT_THAT(scores_of_row(ApsOptions{.randomized = false}, tied), near(0.75, 0.5, 1));
+  EXPECT_THAT(scores_of_row(ApsOptions{.randomized = false, .allow_empty = true}, tied), near(0.75, 0.5, 1));
   const torch::Tensor ranks = label_ranks(torch::tensor({{1.f, 3.f, 1.f, 3.f, 2.f}}));
   EXPECT_TRUE(torch::equal(ranks, torch::tensor({{4, 1, 5, 2, 3}}, torch::kLong)));
 }
@@ -122,7 +126,7 @@ TEST(Labels, RandomisedApsIsExactWhereTheProbabilitiesAreTrue) {
   const torch::Tensor truth = drawn_labels(random, logits);
   const double limit = std::sqrt(std::log(2e6) / (2.0 * kRows));
   for (const bool randomized : {true, false}) {
-    const ScoreOptions options = ApsOptions{.randomized = randomized};
+    const ScoreOptions options = ApsOptions{.randomized = randomized, .allow_empty = true};
     std::vector<double> scores = make_score(options, logits_as_features(5))->score(logits, truth);
     std::sort(scores.begin(), scores.end());
     double distance = 0;
@@ -152,14 +156,14 @@ TEST(Labels, ASoftmaxAtTheEndIsTakenOff) {
     Graph graph = linear_head(torch::eye(3), torch::zeros({3}));
     graph.nodes.push_back(make_node(op, {"y"}, {"p"}, {{"axis", int64_t{1}}}));
     graph.outputs = {make_info("p", {kDynamic, 3})};
-    const auto score = make_score(LacOptions{.temperature = 0.5}, network_of(graph));
+    const auto score = make_score(LacOptions{.temperature = 0.5, .allow_empty = true}, network_of(graph));
     const torch::Tensor scores = all_label_scores(*score, kLogits.unsqueeze(0));
     EXPECT_NEAR(scores[0][1].item<double>(), 13.0 / 38, 1e-7) << op;
   }
 }
 
 TEST(Labels, PredictionIsTheNetworksAnswerAndSizesFollowTheRadius) {
-  const auto score = make_score(LacOptions{}, logits_as_features(3));
+  const auto score = make_score(LacOptions{.allow_empty = true}, logits_as_features(3));
   const Regions regions = score->region(kLogits.unsqueeze(0), 0.7000001);
   EXPECT_EQ(score->classes(), 3);
   EXPECT_TRUE(torch::equal(regions.prediction, torch::tensor({{1}}, torch::kLong)));
@@ -168,6 +172,35 @@ TEST(Labels, PredictionIsTheNetworksAnswerAndSizesFollowTheRadius) {
   const torch::Tensor radii = torch::tensor({{0.0, 0.5000001, 0.9}}, torch::kDouble);
   EXPECT_TRUE(torch::equal(score->region(kLogits.unsqueeze(0), radii).members,
                            torch::tensor({{false, true, true}})));
+}
+
+// The answer has the score 0 and all others theirs, so that no radius of a calibration leaves a set
+// empty, whatever else was asked for.
+TEST(Labels, TheAnswerIsInEverySet) {
+  Random random(21);
+  const torch::Tensor rows = random_normal(random, {40, 5}) * 3;
+  const torch::Tensor answers = answers_of(rows);
+  int empty = 0;
+  for (ScoreOptions options : std::vector<ScoreOptions>{
+           LacOptions{}, ApsOptions{}, RapsOptions{.rank_weight = 0.3},
+           FeatureMarginOptions{.rank_weight = 0.3}}) {
+    const auto score = make_score(options, logits_as_features(5));
+    options.set(field::allow_empty, true);
+    const auto pure = make_score(options, logits_as_features(5));
+    const torch::Tensor all = all_label_scores(*score, rows);
+    EXPECT_TRUE(torch::equal(all, all_label_scores(*pure, rows).scatter(1, answers, 0.0)))
+        << options.name();
+    for (const double radius : {0.0, 1e-300, 0.2, 0.7}) {
+      const torch::Tensor members = score->region(rows, radius).members;
+      EXPECT_TRUE(members.gather(1, answers).all().item<bool>()) << options.name() << radius;
+      const torch::Tensor each = torch::full({40, 5}, radius, torch::kDouble);
+      EXPECT_TRUE(torch::equal(members, score->region(rows, each).members)) << options.name();
+      const torch::Tensor plain = pure->region(rows, radius).members;
+      EXPECT_TRUE(torch::equal(members, plain.scatter(1, answers, true))) << options.name();
+      empty += static_cast<int>(plain.any(1).logical_not().sum().item<int64_t>());
+    }
+  }
+  EXPECT_GT(empty, 100);
 }
 
 TEST(Labels, AnAnswerThatIsNoNumberIsNoLabel) {

@@ -26,6 +26,7 @@ ScoreOptions pixel_lac(double share, bool double_log) {
   ScoreOptions options = LacOptions{};
   options.pixels = share;
   options.set(field::double_log, double_log);
+  options.set(field::allow_empty, true);
   return options;
 }
 
@@ -51,6 +52,22 @@ TEST(PixelSets, ByHand) {
   EXPECT_TRUE(torch::equal(sets.members, expected)) << sets.members;
 }
 
+// The label of the largest probability of a pixel is in its set at every radius.
+TEST(PixelSets, NoPixelIsWithoutALabel) {
+  Random random(43);
+  const torch::Tensor features = random_normal(random, {3, 2, 1, 4});
+  ScoreOptions options = pixel_lac(0.5, false);
+  const auto pure = make_score(options, passing_head());
+  options.set(field::allow_empty, false);
+  const auto score = make_score(options, passing_head());
+  const torch::Tensor members = score->region(features, 0.1).members;
+  const torch::Tensor plain = pure->region(features, 0.1).members;
+  EXPECT_FALSE(plain.any(1).all().item<bool>());
+  EXPECT_TRUE(torch::equal(members, plain.scatter(1, features.flatten(2).argmax(1, true), true)));
+  const torch::Tensor answers = features.flatten(2).argmax(1).to(torch::kFloat);
+  EXPECT_THAT(score->score(features, answers), testing::Each(0.0));
+}
+
 TEST(PixelSets, SoftmaxOfLogits) {
   const torch::Tensor features =
       torch::tensor({0.f, 2.f, -1.f, 0.f, 0.f, 0.f, 0.f, 0.f}).reshape({1, 2, 1, 4});
@@ -73,7 +90,9 @@ TEST(PixelSets, Law) {
           static_cast<float>(random.below(static_cast<uint64_t>(classes) + 1)) - 1;
     }
     const double share = 0.25 * (1 + i % 4);
-    const auto score = make_score(pixel_lac(share, i % 2 == 0), head);
+    ScoreOptions options = pixel_lac(share, i % 2 == 0);
+    options.set(field::allow_empty, i % 3 == 0);
+    const auto score = make_score(options, head);
     EXPECT_EQ(score->classes(), classes);
     const std::vector<double> scores = score->score(features, labels);
     std::vector<double> radii = {-1, 0, 0.5, 1, kForever};

@@ -127,7 +127,7 @@ Experiment classification_experiment() {
       "with larger sets.",
       "Where top-1 exceeds 1 − α, as on CIFAR at 0.1, the margin of the network's own label "
       "is 0, sets of one label cover more than asked, and only scores that may leave a set "
-      "empty (`lac`) come down to 90 %.",
+      "empty (`lac` with `--allow-empty`, as here) come down to 90 %.",
       "`feature_sampled` guarantees detection, not its sets: they cover 93 % on CIFAR where "
       "90 % was asked."};
   return experiment;

@@ -17,6 +17,8 @@
 //   lac              1 − softmax(z / T) ≤ r
 //   aps, raps        the running sum of sorted probabilities (+ rank term) ≤ r; not randomized
 //   feature_margin   max_j (z_j − z_k) / ‖W_j − W_k‖ (+ rank term) ≤ r; head of one linear layer
+//   labels           unless sets may be empty, the scores of labels whose logit is within 2d of the
+//                    largest (below) are 0
 //
 // A rectified score has r ρ(v) or r + ρ(v) for its radius; all of the above but feature_cqr and
 // the scores of labels. Assumes split or cross calibration; label scores may also be grouped by

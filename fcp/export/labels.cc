@@ -106,8 +106,7 @@ class LabelWriter {
   std::string with_answer(const std::string& scores) {
     const std::string largest = builder_.reduce("ReduceMax", wide_, 1, true);
     const std::string slack = builder_.add("Mul", {logit_rounding(), doubles({2})});
-    const std::string less =
-        builder_.add("Less", {wide_, builder_.add("Sub", {largest, slack})});
+    const std::string less = builder_.add("Less", {wide_, builder_.add("Sub", {largest, slack})});
     const std::string kept = builder_.add("Cast", {less}, {{"to", kOnnxDouble}});
     return builder_.add("Mul", {scores, kept});  // a NaN stays one
   }

@@ -232,8 +232,7 @@ void calibrate_crossed(RowSource& training, const TabularOptions& train, const D
   artifact.network = trained.graph;
   sort_cross_rows(artifact.network);
   if (train.loss == Loss::kCrossEntropy) {
-    artifact.method.score =
-        CrossLabelsOptions{.allow_empty = options.method.flag("allow_empty")};
+    artifact.method.score = CrossLabelsOptions{.allow_empty = options.method.flag("allow_empty")};
   } else {
     artifact.method.score = CrossOptions{};
   }

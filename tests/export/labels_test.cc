@@ -23,6 +23,7 @@ TEST(Export, LabelSets) {
           graph.outputs = {make_info("p", {kDynamic, 6})};
         }
         ScoreOptions score = exact_score(name);
+        score.set(field::allow_empty, softmax);
         if (double* own = score.find(field::temperature)) *own = softmax ? 1.7 : 1;
         if (double* weight = score.find(field::rank_weight)) {
           *weight = name == "raps" || softmax ? 0.05 : 0;

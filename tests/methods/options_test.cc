@@ -335,8 +335,8 @@ TEST(Options, SettingsKeepEveryOption) {
       if (option.storage == OptionStorage::kNone) continue;
       const Json& part = option.of_calibration ? settings.at("calibration") : settings;
       const bool has_it = option.get(artifact.method).has_value();
-      const bool own = option.storage == OptionStorage::kSet ||
-                       option.storage == OptionStorage::kOwn;
+      const bool own =
+          option.storage == OptionStorage::kSet || option.storage == OptionStorage::kOwn;
       if (!has_it && own) {
         EXPECT_FALSE(part.contains(option.json_key())) << option.name;
         continue;

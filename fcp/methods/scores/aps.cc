@@ -161,11 +161,10 @@ std::unique_ptr<Score> make_score(const ApsOptions& options, const SharedOptions
 std::unique_ptr<Score> make_score(const RapsOptions& options, const SharedOptions& shared,
                                   std::shared_ptr<const Network> head) {
   const RankTerm term = rank_term(options.rank_weight, options.rank_free, RapsOptions::kName);
-  return std::make_unique<Aps>(
-      ApsOptions{.temperature = options.temperature,
-                 .randomized = options.randomized,
-                 .allow_empty = options.allow_empty},
-      shared, head, term);
+  return std::make_unique<Aps>(ApsOptions{.temperature = options.temperature,
+                                          .randomized = options.randomized,
+                                          .allow_empty = options.allow_empty},
+                               shared, head, term);
 }
 
 }  // namespace fcp

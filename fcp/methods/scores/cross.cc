@@ -162,8 +162,7 @@ class CrossLabels : public LabelScore {
 
 std::vector<std::string> CrossLabelsOptions::learned_outputs() { return {kCrossMarginsOutput}; }
 
-std::unique_ptr<Score> make_score(const CrossLabelsOptions& options,
-                                  const SharedOptions& shared,
+std::unique_ptr<Score> make_score(const CrossLabelsOptions& options, const SharedOptions& shared,
                                   std::shared_ptr<const Network> head) {
   return std::make_unique<CrossLabels>(head, shared.output, options.allow_empty);
 }

@@ -72,9 +72,7 @@ RankTerm rank_term_of(const FeatureMarginOptions& options) {
 class MarginByBounds : public LabelScore {
  public:
   MarginByBounds(const FeatureMarginOptions& options, const LogitHead& head, const AffineTail& tail)
-      : LabelScore(head, options.allow_empty),
-        norm_(options.norm),
-        term_(rank_term_of(options)) {
+      : LabelScore(head, options.allow_empty), norm_(options.norm), term_(rank_term_of(options)) {
     check_pairs_fit(tail, options.bound);
     NetworkOptions network;
     network.device = head.network->device();

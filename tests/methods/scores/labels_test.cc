@@ -58,15 +58,16 @@ TEST(Labels, TruthsOfNoClass) {
 }
 
 TEST(Labels, ApsByHand) {
-  EXPECT_THAT(scores_of_row(ApsOptions{.randomized = false, .allow_empty = true}, kLogits), near(0.8, 0.5, 1.0));
+  EXPECT_THAT(scores_of_row(ApsOptions{.randomized = false, .allow_empty = true}, kLogits),
+              near(0.8, 0.5, 1.0));
   const double u = random_shares(kLogits.unsqueeze(0), 7).item<double>();
   EXPECT_THAT(scores_of_row(ScoreOptions(ApsOptions{.allow_empty = true}, {.seed = 7}), kLogits),
               near(0.5 + 0.3 * u, 0.5 * u, 0.8 + 0.2 * u));
 }
 
 TEST(Labels, RapsByHand) {
-  ScoreOptions options = RapsOptions{
-      .randomized = false, .rank_weight = 0.1, .rank_free = 1, .allow_empty = true};
+  ScoreOptions options =
+      RapsOptions{.randomized = false, .rank_weight = 0.1, .rank_free = 1, .allow_empty = true};
   EXPECT_THAT(scores_of_row(options, kLogits), near(0.9, 0.5, 1.2));
   options.set(field::rank_free, 0);
   EXPECT_THAT(scores_of_row(options, kLogits), near(1.0, 0.6, 1.3));
@@ -84,11 +85,8 @@ TEST(Labels, ApsIsTheSumOfSortedProbabilities) {
   const torch::Tensor sorted = torch::softmax(logits.to(torch::kDouble), 1).gather(1, order);
   const torch::Tensor ranks = torch::arange(1, kClasses + 1, torch::kDouble);
   for (const bool randomized : {false, true}) {
-    const ScoreOptions options =
-        RapsOptions{.randomized = randomized,
-                    .rank_weight = 0.02,
-                    .rank_free = 3,
-                    .allow_empty = true};
+    const ScoreOptions options = RapsOptions{
+        .randomized = randomized, .rank_weight = 0.02, .rank_free = 3, .allow_empty = true};
     const torch::Tensor share =
         randomized ? random_shares(logits, options.seed) : torch::ones({30, 1}, torch::kDouble);
     const torch::Tensor expected = sorted.cumsum(1) - (1 - share) * sorted +
@@ -111,7 +109,8 @@ TEST(Labels, RandomSharesAreThoseOfEachRowAlone) {
 
 TEST(Labels, OfEqualLogitsTheLowerLabelComesFirst) {
   const torch::Tensor tied = torch::tensor({0.25f, 0.5f, 0.25f}).log();
-  EXPECT_THAT(scores_of_row(ApsOptions{.randomized = false, .allow_empty = true}, tied), near(0.75, 0.5, 1));
+  EXPECT_THAT(scores_of_row(ApsOptions{.randomized = false, .allow_empty = true}, tied),
+              near(0.75, 0.5, 1));
   const torch::Tensor ranks = label_ranks(torch::tensor({{1.f, 3.f, 1.f, 3.f, 2.f}}));
   EXPECT_TRUE(torch::equal(ranks, torch::tensor({{4, 1, 5, 2, 3}}, torch::kLong)));
 }
@@ -156,7 +155,8 @@ TEST(Labels, ASoftmaxAtTheEndIsTakenOff) {
     Graph graph = linear_head(torch::eye(3), torch::zeros({3}));
     graph.nodes.push_back(make_node(op, {"y"}, {"p"}, {{"axis", int64_t{1}}}));
     graph.outputs = {make_info("p", {kDynamic, 3})};
-    const auto score = make_score(LacOptions{.temperature = 0.5, .allow_empty = true}, network_of(graph));
+    const auto score =
+        make_score(LacOptions{.temperature = 0.5, .allow_empty = true}, network_of(graph));
     const torch::Tensor scores = all_label_scores(*score, kLogits.unsqueeze(0));
     EXPECT_NEAR(scores[0][1].item<double>(), 13.0 / 38, 1e-7) << op;
   }
@@ -181,9 +181,9 @@ TEST(Labels, TheAnswerIsInEverySet) {
   const torch::Tensor rows = random_normal(random, {40, 5}) * 3;
   const torch::Tensor answers = answers_of(rows);
   int empty = 0;
-  for (ScoreOptions options : std::vector<ScoreOptions>{
-           LacOptions{}, ApsOptions{}, RapsOptions{.rank_weight = 0.3},
-           FeatureMarginOptions{.rank_weight = 0.3}}) {
+  for (ScoreOptions options :
+       std::vector<ScoreOptions>{LacOptions{}, ApsOptions{}, RapsOptions{.rank_weight = 0.3},
+                                 FeatureMarginOptions{.rank_weight = 0.3}}) {
     const auto score = make_score(options, logits_as_features(5));
     options.set(field::allow_empty, true);
     const auto pure = make_score(options, logits_as_features(5));

@@ -50,10 +50,10 @@ std::unique_ptr<Score> make_score(const CrossOptions& options, const SharedOptio
 //   region(v, k) = { c : score(v, c) ≤ k }
 //
 // so that the law holds by construction. With the scores 1, …, n as those of the calibration rows,
-// the radius at level α is k = ⌈(1 − α)(n + 1)⌉, and the region is, with the answer, the CV+ set of Romano, Sesia and
-// Candès (Classification with valid and adaptive coverage, 2020, section 2.3) with the score of lac
-// (−log p orders labels as 1 − p does). Their Theorem 3 gives the guarantee of
-// fcp/conformal/cross_guarantee.h. Assumes what cross.h assumes. Cost: one forward and n · C
+// the radius at level α is k = ⌈(1 − α)(n + 1)⌉, and the region is, with the answer, the CV+ set of
+// Romano, Sesia and Candès (Classification with valid and adaptive coverage, 2020, section 2.3)
+// with the score of lac (−log p orders labels as 1 − p does). Their Theorem 3 gives the guarantee
+// of fcp/conformal/cross_guarantee.h. Assumes what cross.h assumes. Cost: one forward and n · C
 // comparisons per row. Tested by tests/methods/scores/cross_test.cc and
 // tests/training/cross_fit_test.cc.
 struct CrossLabelsOptions {

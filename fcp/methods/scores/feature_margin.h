@@ -9,7 +9,8 @@
 //
 //   m(v, k) = max_j (z_j − z_k) / ‖W_j − W_k‖      in the dual of the norm of feature space
 //
-// It is ≥ 0, and 0 for the label the network answers; so is the score, unless sets may be empty. Equal W_j and W_k count as 2^-126 apart: what
+// It is ≥ 0, and 0 for the label the network answers; so is the score, unless sets may be empty.
+// Equal W_j and W_k count as 2^-126 apart: what
 // only the bias decides, no feature changes. Deeper heads go through bounds of the differences
 // z_j − z_k (below). Whatever the bound's looseness, the law is exact and nothing is
 // sampled. The rank term (weight w, f ranks free of it) is the one of RAPS; the rank depends on v

@@ -73,6 +73,14 @@ void add_data(CLI::App& verb, DataFlags& flags, bool needs_target, TakesImages i
       ->delimiter(',')
       ->allow_extra_args(false);
   verb.add_flag("--impute", flags.impute, "Replace missing CSV values by the column's mean");
+  verb.add_option("--missing", flags.missing,
+                  "CSV cells that stand for no value besides empty ones, NA, NaN, null and ?: as "
+                  "-,unknown,.")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb.add_option("--encoding", flags.encoding, "Encoding of CSV text")
+      ->check(CLI::IsMember(text_encoding_names()))
+      ->capture_default_str();
   add_table_flags(verb, flags);
   verb.add_option("--batch", flags.batch, "Rows at a time; 0 chooses")->capture_default_str();
   if (images == TakesImages::kYes) add_images(verb, flags);
@@ -135,12 +143,16 @@ bool show_schema(const DataFlags& flags, const DataOptions& data, bool json) {
                                           .header = csv.header,
                                           .drop = csv.drop,
                                           .categorical = csv.categorical,
-                                          .types = csv.types});
+                                          .types = csv.types,
+                                          .missing = csv.missing,
+                                          .text_encoding = csv.text_encoding});
+  const std::string target = takes_classes(schema, csv.labels) ? "classes" : "numbers";
   if (!json) {
-    std::cout << schema_text(schema);
+    std::cout << schema_text(schema, "target: " + target);
     return true;
   }
   nlohmann::ordered_json all = {{"rows", schema.rows}};
+  if (!data.target.empty()) all["target"] = target;
   for (const TableColumn& column : schema.columns) {
     all["columns"].push_back({{"name", column.name},
                               {"type", format_text(column.format)},
@@ -166,6 +178,8 @@ DataOptions data_options(const DataFlags& flags) {
   options.csv.drop = flags.drop;
   options.csv.categorical = flags.categorical;
   options.csv.impute = flags.impute;
+  options.csv.missing = flags.missing;
+  options.csv.text_encoding = parse_text_encoding(flags.encoding);
   add_types(flags, options);
   if (flags.transform_given) options.transform = flags.transform;
   return options;

@@ -21,6 +21,8 @@ struct DataFlags {
   std::vector<std::string> drop;
   std::vector<std::string> categorical;
   bool impute = false;
+  std::vector<std::string> missing;
+  std::string encoding = "utf-8";
   std::string schema;     // "show", COLUMN=TYPE, or both with commas between
   bool may_show = false;  // the verb can show it
   std::string on_error = "stop";
@@ -46,8 +48,8 @@ char separator_of(const std::string& text);
 // As typed, made ready for open_data.
 DataOptions data_options(const DataFlags& flags);
 
-// Where `--schema show` is asked for: prints what the columns are, as a table or JSON, and returns
-// true.
+// Where `--schema show` is asked for: prints what the columns are, as a table or JSON, with the
+// target as the verb takes it (data.csv.labels), and returns true.
 bool show_schema(const DataFlags& flags, const DataOptions& data, bool json);
 
 }  // namespace fcp::cli

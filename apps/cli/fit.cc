@@ -48,6 +48,9 @@ FitRequest fit_options(const FitFlags& flags) {
   options.task = flags.task == "numbers"   ? Task::kNumbers
                  : flags.task == "classes" ? Task::kClasses
                                            : Task::kAuto;
+  options.data.csv.labels = flags.task == "numbers"   ? CsvLabels::kNumbers
+                            : flags.task == "classes" ? CsvLabels::kAlways
+                                                      : CsvLabels::kFewValues;
   if (!flags.shares.empty()) options.shares = parse_shares(flags.shares);
   options.group = flags.group;
   options.time = flags.time;

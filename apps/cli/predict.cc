@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/data/encoding_text.h"
 #include "fcp/predictor/device_choice.h"
 #include "fcp/predictor/levels.h"
 
@@ -28,7 +29,20 @@ struct PredictFlags {
   LevelFlags levels;
   std::string keep;
   std::string out = "-";
+  bool flags = false;
+  bool probabilities = false;
 };
+
+// The rows are told what no training row had where a table is read through the network's encoding.
+void check_flags(const PredictFlags& flags, const Graph& network, const DataOptions& data) {
+  if (!flags.flags || (network.metadata.contains(kEncodingKey) && !are_images(data) &&
+                       !holds_array(file_list(data.data)[0]))) {
+    return;
+  }
+  fail_option("flags", "takes a CSV file and a network that fcp trained on a table: ",
+              network.metadata.contains(kEncodingKey) ? concat(data.data, " is no table")
+                                                      : "this one does not say what it was trained on");
+}
 
 void print_predicted(const PredictFlags& flags, const CalibrationArtifact& artifact,
                      const std::vector<Level>& levels, size_t rows) {
@@ -66,13 +80,20 @@ void run_predict(const PredictFlags& flags) {
     }
   }
   const auto source = open_data(data, &artifact.network, *context.observer);
+  check_flags(flags, artifact.network, data);
   choose_device(artifact.network, *source, context);
   const PredictOptions options{
-      .levels = levels, .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
+      .levels = levels,
+      .facts = read_facts_for(artifact, data, flags.facts, *context.observer),
+      .probabilities = flags.probabilities};
   const internal::PredictorCore predictor(std::move(artifact), context.device);
   const auto writer =
       open_region_file(flags.out, predictor.artifact(),
-                       {.levels = levels, .kept = read_kept_columns(data, flags.keep)});
+                       {.levels = levels,
+                        .kept = read_kept_columns(data, flags.keep),
+                        .lines = flags.data.on_error == "skip",
+                        .probabilities = flags.probabilities,
+                        .flags = flags.flags});
   const size_t rows = predict(predictor, *source, options, context, *writer);
   print_predicted(flags, predictor.artifact(), levels, rows);
 }
@@ -92,15 +113,23 @@ void add_predict(CLI::App& app) {
       "  cat new.csv | fcp predict calibrated.onnx --data - --confidence 0.95 > intervals.csv\n"
       "CSV columns are prediction, lower, upper; an .npy holds [rows, outputs, 3] in that order.\n"
       "For labels: prediction, size, labels (joined by |); an .npy holds booleans [rows, "
-      "classes].");
+      "classes].\n"
+      "A name that ends in .json writes a list of objects, one that ends in .gz is packed. With\n"
+      "--on-error skip a column 'line' comes first, the line of the file at which a row begins.");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
   verb->add_option("--data", flags->data.data,
                    "Rows: CSV, .npy, .npz:entry, or a folder of images; - is standard input")
       ->required();
   add_levels(*verb, flags->levels, /*several=*/true);
-  verb->add_option("--keep", flags->keep, "CSV columns to write before the regions, as id,name");
-  verb->add_option("--out", flags->out, "CSV or .npy file; - is standard output")
+  verb->add_option("--keep", flags->keep,
+                   "CSV columns to write before the regions, as id,name; 'all' for all of them");
+  verb->add_option("--out", flags->out, "CSV, .json or .npy file; - is standard output")
       ->capture_default_str();
+  verb->add_flag("--flags", flags->flags,
+                 "Tables: a column of what no training row had and the guarantee does not extend to: "
+                 "missing:COLUMN, unseen:COLUMN (a category), range:COLUMN (far outside)");
+  verb->add_flag("--probabilities", flags->probabilities,
+                 "Labels: a column p_CLASS for each class, by the softmax that the score takes");
   add_facts(*verb, flags->facts);
   add_data(*verb, flags->data, /*needs_target=*/false);
   add_common(*verb, flags->common, kTakesJson | kTakesThreads | kTakesDevice);

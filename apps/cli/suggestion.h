@@ -8,10 +8,6 @@
 
 namespace fcp::cli {
 
-// The one of `words` that is nearest to `word` by letters left out, put in, changed or swapped with
-// the next one; "" where none is near. An option's dashes do not count.
-std::string nearest_word(const std::string& word, const std::vector<std::string>& words);
-
 // "--dta is not an option; did you mean --data?" for the first of the arguments that looks like an
 // option, is none of `verb` and is near to one; "" where there is none.
 std::string did_you_mean(const std::vector<std::string>& arguments, const CLI::App& verb);

@@ -12,6 +12,11 @@ namespace {
 
 constexpr int kBarWidth = 24;
 
+constexpr std::chrono::milliseconds kBetweenDrawings(100);  // on a terminal
+constexpr std::chrono::milliseconds kBetweenLines(30'000);  // elsewhere, as in a log
+
+bool is_terminal() { return isatty(STDERR_FILENO) == 1; }
+
 std::string duration_text(double seconds) {
   const auto whole = static_cast<long>(std::lround(seconds));
   char text[32];
@@ -58,24 +63,25 @@ std::string progress_text(const std::string& label, size_t done, size_t total, d
 Progress::Progress(std::string label, size_t total, bool enabled)
     : label_(std::move(label)),
       total_(total),
-      visible_(enabled && isatty(STDERR_FILENO) == 1),
+      visible_(enabled),
       start_(Clock::now()),
       last_drawn_(start_) {}
 
 Progress::~Progress() {
-  if (visible_) std::fputs("\r\033[K", stderr);
+  if (visible_ && is_terminal()) std::fputs("\r\033[K", stderr);
 }
 
 void Progress::advance(size_t count, const std::function<std::string()>& note) {
   done_ += count;
   if (!visible_) return;
   const Clock::time_point now = Clock::now();
-  if (now - last_drawn_ < std::chrono::milliseconds(100)) return;
+  const bool terminal = is_terminal();
+  if (now - last_drawn_ < (terminal ? kBetweenDrawings : kBetweenLines)) return;
   last_drawn_ = now;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   std::string line = progress_text(label_, done_, total_, seconds);
   if (note) line += "  " + note();
-  std::fprintf(stderr, "\r%s\033[K", line.c_str());
+  std::fprintf(stderr, terminal ? "\r%s\033[K" : "%s\n", line.c_str());
   std::fflush(stderr);
 }
 

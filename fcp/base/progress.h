@@ -1,5 +1,6 @@
 // A progress line for long work: share done, rate, time left and one free note (the loss, say).
-// It is drawn on stderr, at most ten times a second, and only when stderr is a terminal.
+// It is drawn on stderr, at most ten times a second; where stderr is no terminal it is a line of its
+// own every 30 seconds.
 #pragma once
 
 #include <chrono>
@@ -11,8 +12,7 @@ namespace fcp {
 
 class Progress {
  public:
-  // total = 0: the end is not known; only count and rate are shown. Silent when `enabled` is false
-  // or stderr is not a terminal.
+  // total = 0: the end is not known; only count and rate are shown. Silent when `enabled` is false.
   Progress(std::string label, size_t total, bool enabled);
   ~Progress();  // clears the line
   Progress(const Progress&) = delete;

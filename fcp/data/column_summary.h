@@ -5,8 +5,11 @@
 //   boolean     all are true, false, yes or no
 //   number      nine in ten or more are numbers of one style; what is not is a problem of the file.
 //               With no decimals, an identifier where each is one more than the one before it, or
-//               where all differ and the name is id or ends in _id or Id
-//   date        nine in ten or more are dates
+//               where they ascend and at least half of all up to the last are there, or where all
+//               differ and the name is id, rownames or index, or ends in _id or Id. With no
+//               decimals they are codes, which count as texts, where one in a hundred has a zero in
+//               front or is like 98115-4820, or where the name is zip, code, phone or the like
+//   date        nine in ten or more are dates; numbers like 20240331 where all are
 //   constant    there is no value, or one value and nothing is missing
 //   identifier  texts that all differ, of few words
 //   text        the same of many words, or half of the cells or more differ
@@ -50,12 +53,17 @@ class ColumnSummary {
   CellFormat number_format(bool commas) const;
   bool counts_rows() const;
   bool named_id() const;
+  bool are_codes() const;
+  CellFormat text_format(std::string& why) const;
 
   std::string name_;
   size_t cells_ = 0, missing_ = 0;
   size_t plain_ = 0;                           // plain numbers
   size_t point_ = 0, comma_ = 0, either_ = 0;  // other numbers, by the styles that read them
-  size_t whole_ = 0, steps_ = 0;               // plain ones without decimals; one more than before
+  size_t whole_ = 0;                           // plain ones without decimals,
+  size_t steps_ = 0, rises_ = 0;               // one or some more than the one before
+  size_t codes_ = 0;                           // 00123, 98115-4820
+  size_t compact_dates_ = 0;                   // 20240331
   size_t booleans_ = 0;
   size_t dates_ = 0, day_first_ = 0, month_first_ = 0;  // dates; of which in one order alone
   size_t words_ = 0;

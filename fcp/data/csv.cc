@@ -1,6 +1,7 @@
 #include "fcp/data/csv.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -28,6 +29,31 @@ size_t CsvEncoding::width_of(size_t column) const {
   return categories[column].size() + (has_other(column) ? 1 : 0);
 }
 
+Novelty CsvEncoding::novelty_of_missing(size_t column) const {
+  if (!facts.empty()) return facts[column].missing ? Novelty::kNone : Novelty::kMissing;
+  // Of files of before: no missing number taught the network a mean.
+  const bool none = !formats.empty() && !is_category(column) && !std::isnan(means[column]);
+  return none ? Novelty::kMissing : Novelty::kNone;
+}
+
+Novelty CsvEncoding::novelty_of(size_t column, std::string_view category) const {
+  const bool known = !facts.empty() && facts[column].has_rare(category);
+  return known ? Novelty::kNone : Novelty::kUnseen;
+}
+
+Novelty CsvEncoding::novelty_of(size_t column, double value) const {
+  return !facts.empty() && facts[column].is_far(value) ? Novelty::kRange : Novelty::kNone;
+}
+
+void RowNotes::append(const RowNotes& more) {
+  if (!flags.empty() || !more.flags.empty()) {
+    flags.resize(lines.size());
+    flags.insert(flags.end(), more.flags.begin(), more.flags.end());
+    flags.resize(lines.size() + more.lines.size());
+  }
+  lines.insert(lines.end(), more.lines.begin(), more.lines.end());
+}
+
 std::vector<std::string> CsvEncoding::feature_names() const {
   std::vector<std::string> names;
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -45,15 +71,22 @@ size_t CsvEncoding::feature_count() const {
 }
 
 CsvReader::CsvReader(const std::string& path, const std::string& target, const CsvOptions& options)
-    : records_(open_bytes(path), options.separator),
+    : records_(open_text(path, options.text_encoding), options.separator),
       exact_(options.exact),
       threads_(options.threads > 0 ? options.threads : usual_threads()) {
   // A file read through an encoding learned by name must have those names, so its first row is no
   // matter of guessing.
   head_ = read_head(records_, options.header, options.encoding && options.encoding->header);
   if (options.refused && options.refused->contains(path)) refused_ = options.refused->at(path);
+  flagged_ = options.encoding.has_value();
+  if (options.encoding) encoding_ = *options.encoding;
+  for (const std::string& mark : options.missing) {
+    const auto& known = encoding_.missing;
+    if (std::find(known.begin(), known.end(), mark) == known.end())
+      encoding_.missing.push_back(mark);
+  }
+  records_.set_missing(encoding_.missing);
   if (options.encoding) {
-    encoding_ = *options.encoding;
     if (!encoding_.formats.empty()) make_names_unique(head_);
     if (!target.empty()) find_targets(target);
     match_columns();
@@ -63,7 +96,9 @@ CsvReader::CsvReader(const std::string& path, const std::string& target, const C
                            .header = options.header,
                            .drop = options.drop,
                            .categorical = options.categorical,
-                           .types = options.types});
+                           .types = options.types,
+                           .missing = options.missing,
+                           .text_encoding = options.text_encoding});
     head_ = schema_->head;
     if (!target.empty()) find_targets(target);
     choose_typed_columns(options);
@@ -80,7 +115,6 @@ CsvReader::CsvReader(const std::string& path, const std::string& target, const C
   }
   target_formats_ = encoding_.target_formats;
   target_formats_.resize(target_cells_.size());
-  oddities_.resize(cells_.size() + 1);  // the last one's are those of the classes
   feature_names_ = encoding_.feature_names();
   rewind();
 }
@@ -151,12 +185,15 @@ void CsvReader::match_columns() {
     fail(records_.name(), ": rows of ", width, " cells, expected ", encoding_.width,
          " as in the training file or its ", count, " feature columns alone");
   }
-  std::string absent;
+  std::string absent, first;
   for (size_t i = 0; by_name && i < count; ++i) {
     if (head_.has(encoding_.columns[i])) continue;
+    if (absent.empty()) first = encoding_.columns[i];
     absent += (absent.empty() ? "" : ", ") + in_quotes(encoding_.columns[i]);
   }
-  if (!absent.empty()) fail(records_.name(), ": no column ", absent, "; ", head_.all_columns());
+  if (!absent.empty()) {
+    fail(records_.name(), ": no column ", absent, "; ", head_.all_columns(), head_.hint(first));
+  }
   for (size_t i = 0; i < count; ++i) {
     cells_.push_back(by_name                    ? head_.find(encoding_.columns[i], "feature")
                      : width == encoding_.width ? encoding_.positions[i]
@@ -232,7 +269,7 @@ void CsvReader::learn(bool impute, bool keep_missing) {
 void CsvReader::rewind() {
   records_.rewind();
   rows_read_ = rows_passed_ = next_refused_ = 0;
-  std::fill(oddities_.begin(), oddities_.end(), Oddities{});
+  odd_ = {};
   if (head_.header) records_.next();
 }
 
@@ -272,23 +309,11 @@ std::vector<std::string> CsvReader::notes() const {
 
 std::vector<std::string> CsvReader::warnings() const {
   std::vector<std::string> lines;
-  for (size_t i = 0; i < encoding_.columns.size(); ++i) {
-    const Oddities& odd = oddities_[i];
-    const std::string column =
-        concat(records_.name(), ": column ", in_quotes(encoding_.columns[i]));
-    if (odd.unknown > 0) {
-      lines.push_back(concat(column, ": ", odd.unknown, " cells, as ", in_quotes(odd.example),
-                             ", are none of the categories of the training file and are read as ",
-                             encoding_.has_other(i) ? "its rare ones" : "none of them"));
-    }
-    if (odd.imputed > 0) {
-      lines.push_back(concat(column, ": ", odd.imputed,
-                             " cells are missing, where none was in the training file; they are "
-                             "read as its mean ",
-                             number_text(encoding_.means[i])));
-    }
+  if (!odd_.novelties.none()) {
+    lines.push_back(concat(records_.name(), ": ", odd_.novelties.text(rows_read_)));
   }
-  if (const Oddities& odd = oddities_.back(); odd.unknown > 0) {
+  if (odd_.unknown > 0) {
+    const Oddities& odd = odd_;
     lines.push_back(concat(
         records_.name(), ": column ", in_quotes(target_names_[0]), ": ", odd.unknown,
         odd.unknown == 1 ? " label, " : " labels, as ", in_quotes(odd.example),

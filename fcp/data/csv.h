@@ -7,8 +7,8 @@
 // columns in the same order.
 //
 // A category that the training file did not have is "other" where rare ones were pooled there, and
-// none of the known ones elsewhere; a class that it did not have is an infinite target. warnings()
-// counts them.
+// none of the known ones elsewhere; a class that it did not have is an infinite target. Rows with
+// what no training row had (fcp/data/column_facts.h) are flagged, and warnings() counts them.
 //
 // A column is named by its header, or by its 0-based index (negative: from the end); a header
 // that reads like an index wins over the index. Where the header is not said to be there or not,
@@ -33,10 +33,12 @@
 
 #include "fcp/data/array.h"
 #include "fcp/data/cell_format.h"
+#include "fcp/data/column_facts.h"
 #include "fcp/data/csv_head.h"
 #include "fcp/data/csv_records.h"
 #include "fcp/data/table_problems.h"
 #include "fcp/data/table_schema.h"
+#include "fcp/data/text_encoding.h"
 
 namespace fcp {
 
@@ -62,6 +64,10 @@ struct CsvEncoding {
   std::vector<CellFormat> target_formats = {};
   // What the target's labels are called, by label; empty where the target is a number.
   std::vector<std::string> classes = {};
+  // Of the training rows; empty: a file of before does not say.
+  std::vector<ColumnFacts> facts = {};
+  // Cells that stand for no value besides those that always do (fcp/data/number.h).
+  std::vector<std::string> missing = {};
 
   // Names of the features: a column of numbers keeps its name, a category is "column=category".
   std::vector<std::string> feature_names() const;
@@ -72,6 +78,20 @@ struct CsvEncoding {
   bool has_other(size_t column) const { return column < others.size() && others[column]; }
   bool is_category(size_t column) const { return format(column).kind == ColumnKind::kCategory; }
   size_t width_of(size_t column) const;  // features
+
+  // What a cell has that no training row had: one without a value, a category, or a number.
+  Novelty novelty_of_missing(size_t column) const;
+  Novelty novelty_of(size_t column, std::string_view category) const;  // not among the categories
+  Novelty novelty_of(size_t column, double value) const;
+};
+
+// What is known of rows besides their numbers, one entry for each row.
+struct RowNotes {
+  std::vector<size_t> lines = {};       // of the file, on which they begin
+  std::vector<std::string> flags = {};  // what no training row had (column_facts.h): "" or flags;
+                                        // empty where the file was learned from itself
+
+  void append(const RowNotes& more);
 };
 
 // When a target's cells are names of classes. Of a file that is read through an encoding, it says.
@@ -98,10 +118,15 @@ struct CsvOptions {
   std::map<std::string, std::string> types = {};    // … but for these (table_schema.h)
   CsvLabels labels = CsvLabels::kNumbers;           // find_types: of the target
   std::shared_ptr<const RefusedRows> refused = {};  // null: none
-  size_t threads = 0;  // that read rows; 0: as many as usual (parallel.h)
+  size_t threads = 0;                     // that read rows; 0: as many as usual (parallel.h)
+  std::vector<std::string> missing = {};  // cells that stand for no value besides the usual ones
+  TextEncoding text_encoding = TextEncoding::kUtf8;
   // find_types: rows that categories, means and classes are learned from; null: all.
   std::shared_ptr<const std::vector<bool>> learn_rows = {};
 };
+
+// Whether the target of the table is classes.
+bool takes_classes(const TableSchema& schema, CsvLabels labels);
 
 class CsvReader {
  public:
@@ -113,6 +138,8 @@ class CsvReader {
   // The next rows, at most `count`: x [n, features], y [n, targets] (empty without target). False
   // when there are none left.
   bool next(size_t count, Array& x, Array& y);
+  // What is known of the rows that next() gave.
+  const RowNotes& row_notes() const { return notes_; }
   // Passes over rows and returns how many; fewer than `count` at the end. Numbers are not read.
   size_t skip(size_t count);
   void rewind();
@@ -125,8 +152,8 @@ class CsvReader {
 
   // What the columns are; null unless that was found out here.
   const TableSchema* schema() const { return schema_ ? &*schema_ : nullptr; }
-  // What was left out, and since the last rewind: cells of unknown categories, and missing values
-  // where training had none.
+  // What was left out, and since the last rewind: rows with what no training row had, and labels
+  // of no class.
   std::vector<std::string> notes() const;
   std::vector<std::string> warnings() const;
 
@@ -140,9 +167,10 @@ class CsvReader {
   const std::vector<size_t>& target_cells() const { return target_cells_; }
 
  private:
-  struct Oddities {  // of a column, among the rows that were read
-    size_t unknown = 0, imputed = 0;
-    std::string example;
+  struct Oddities {  // of the rows that were read
+    NoveltyCounts novelties{};
+    size_t unknown = 0;  // labels
+    std::string example{};
   };
 
   void check_name(size_t cell) const;
@@ -158,13 +186,15 @@ class CsvReader {
   bool advance();
   bool next_lines(size_t count);
   void read_lines(Array& x, Array& y);
-  void add_oddities(const std::vector<Oddities>& more);
+  void add_oddities(const Oddities& more);
+  void flag(Novelty novelty, size_t column, std::string* flags) const;
   bool check_row(TableProblems& problems, CellProblem& first);
   void check_width(const CsvCells& row) const;
   double number(const CsvCells& row, size_t cell, const CellFormat& format) const;
   float target(const CsvCells& row, size_t index) const;
-  void encode(const CsvCells& row, size_t column, double*& out, Oddities& odd) const;
-  void encode_category(const CsvCells& row, size_t column, double* out, Oddities& odd) const;
+  // `flags` of the row; null: they are not wanted.
+  void encode(const CsvCells& row, size_t column, double*& out, std::string* flags) const;
+  void encode_category(const CsvCells& row, size_t column, double* out, std::string* flags) const;
   [[noreturn]] void fail_cell(const CsvCells& row, size_t cell, CellProblem::Kind kind,
                               const std::string& what) const;
 
@@ -180,10 +210,12 @@ class CsvReader {
   std::vector<CellFormat> target_formats_;
   std::vector<std::string> feature_names_;
   std::vector<std::string> target_names_;
-  std::vector<Oddities> oddities_;
+  RowNotes notes_;  // of the rows that were read last
+  Oddities odd_;
   std::vector<size_t> refused_;
   std::vector<CsvLine> lines_;  // that are read together
   bool exact_ = false;
+  bool flagged_ = false;  // rows that differ from those that were learned from
   size_t threads_ = 1;
   size_t next_refused_ = 0;
   std::optional<size_t> size_;

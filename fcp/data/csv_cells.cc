@@ -33,6 +33,16 @@ void CsvCells::split(const CsvLine& text, char separator, const std::string& nam
   }
 }
 
+void CsvCells::blank(const std::vector<std::string>& marks) {
+  if (marks.empty()) return;
+  for (std::string_view& cell : cells_) {
+    const size_t first = cell.find_first_not_of(" \t");
+    if (first == std::string_view::npos) continue;
+    const std::string_view text = cell.substr(first, cell.find_last_not_of(" \t") - first + 1);
+    if (std::find(marks.begin(), marks.end(), text) != marks.end()) cell = {};
+  }
+}
+
 void CsvCells::split_plain(const char* at, const char* last, char separator) {
   const char* cell = at;
   for (; at != last; ++at) {

@@ -27,6 +27,8 @@ class CsvCells {
   // `name` of the file, for errors: a NUL byte, text behind a closing quote, too many
   // cells.
   void split(const CsvLine& text, char separator, const std::string& name);
+  // Empties the cells that are one of these texts, spaces around them aside.
+  void blank(const std::vector<std::string>& marks);
 
   // Quotes removed. Valid until the next row is split, and as long as its text is.
   const std::vector<std::string_view>& cells() const { return cells_; }

@@ -1,14 +1,13 @@
 #include "fcp/data/csv_column.h"
 
 #include "fcp/base/error.h"
-#include "fcp/data/bytes.h"
 #include "fcp/data/csv_records.h"
 
 namespace fcp {
 
 std::vector<std::string> read_csv_column(const std::string& path, const std::string& column,
                                          const CsvOptions& options) {
-  CsvRecords records(open_bytes(path), options.separator);
+  CsvRecords records(open_text(path, options.text_encoding), options.separator);
   CsvHead head = read_head(records, options.header);
   if (!head.has(column)) make_names_unique(head);  // as the names that were given to others
   const size_t position = head.find(column, "column");

@@ -10,7 +10,7 @@
 namespace fcp {
 
 // The cells of the column `column`, by name or 0-based index (negative: from the end), one per row
-// of data. Of the options only separator and header are looked at.
+// of data. Of the options only separator, header, text_encoding and refused are looked at.
 std::vector<std::string> read_csv_column(const std::string& path, const std::string& column,
                                          const CsvOptions& options = {});
 

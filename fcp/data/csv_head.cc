@@ -6,6 +6,7 @@
 #include <set>
 
 #include "fcp/base/error.h"
+#include "fcp/base/nearest_word.h"
 #include "fcp/data/number.h"
 
 namespace fcp {
@@ -79,6 +80,17 @@ std::string CsvHead::all_columns() const {
   return text;
 }
 
+std::string CsvHead::hint(const std::string& name) const {
+  const std::string near = header ? nearest_word(name, names) : "";
+  if (!near.empty()) return concat("; did you mean ", in_quotes(near), '?');
+  if (std::find(first.begin(), first.end(), name) != first.end()) {
+    return "; the first row has that name: is it a header (--header yes)?";
+  }
+  if (names.size() > 1) return "";
+  const std::string parted = separator == '\t' ? "tabs" : in_quotes(std::string(1, separator));
+  return concat("; between ", parted, " there is one column: is it another --separator?");
+}
+
 std::string CsvHead::column_text(size_t cell) const {
   return header ? in_quotes(names[cell]) : names[cell];
 }
@@ -96,7 +108,7 @@ size_t CsvHead::find(const std::string& name, const std::string& role) const {
   const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), index);
   const bool is_index = error == std::errc() && stop == name.data() + name.size();
   if (!is_index || index < -width || index >= width) {
-    fail(file, ": no column ", in_quotes(name), " (", role, "); ", all_columns());
+    fail(file, ": no column ", in_quotes(name), " (", role, "); ", all_columns(), hint(name));
   }
   return static_cast<size_t>(index < 0 ? index + width : index);
 }
@@ -122,8 +134,20 @@ CsvHead read_head(CsvRecords& records, CsvHeader wanted, bool expected) {
   head.header = wanted == CsvHeader::kYes ||
                 (wanted == CsvHeader::kAuto && (expected || looks_like_header(head.names, second)));
   if (head.header && !more) fail(records.name(), ": there are no rows below the header");
+  head.separator = records.separator();
+  if (!head.header) head.first = head.names;
   for (size_t i = 0; !head.header && i < head.names.size(); ++i) head.names[i] = std::to_string(i);
   return head;
+}
+
+void check_names_differ(const CsvHead& head) {
+  for (size_t i = 0; head.header && i < head.names.size(); ++i) {
+    const auto found = std::find(head.names.begin(), head.names.end(), head.names[i]);
+    const auto before = static_cast<size_t>(found - head.names.begin());
+    if (before == i || head.names[i].empty()) continue;
+    fail(head.file, ": two columns are called ", in_quotes(head.names[i]), ", columns ", before,
+         " and ", i, " (from 0); rename one of them");
+  }
 }
 
 std::vector<std::string> make_names_unique(CsvHead& head) {

@@ -17,6 +17,8 @@ struct CsvHead {
   std::string file;  // for messages
   bool header = false;
   std::vector<std::string> names{};  // of all columns; positions as text without a header
+  std::vector<std::string> first{};  // without a header the cells of the first row
+  char separator = ',';
 
   bool has(const std::string& name) const;
   // The column of this name or 0-based index (negative: from the end). An Error names the role that
@@ -25,6 +27,8 @@ struct CsvHead {
   // Several, with commas between, unless the whole is one name; an Error where one comes twice.
   std::vector<size_t> find_list(const std::string& list, const std::string& role) const;
 
+  // "; did you mean 'price'?", or what else may be wrong where there is no column of this name.
+  std::string hint(const std::string& name) const;
   std::string all_columns() const;             // for messages
   std::string column_text(size_t cell) const;  // its name in quotes, or its position
 };
@@ -33,8 +37,12 @@ struct CsvHead {
 // `expected`: kAuto means a header. The file must be rewound afterwards.
 CsvHead read_head(CsvRecords& records, CsvHeader wanted, bool expected = false);
 
-// Names that come again get a number: a, a (2), a (3); empty ones become "column 4", counted from
-// 0. Returns a line for each that was changed. The same file gives the same names always.
+// An Error where two columns of a header have one name that is not empty.
+void check_names_differ(const CsvHead& head);
+
+// Empty names become "column 4", counted from 0, and names that come again get a number, as they
+// did in files that earlier versions trained on: a, a (2), a (3). Returns a line for each that was
+// changed. The same file gives the same names always.
 std::vector<std::string> make_names_unique(CsvHead& head);
 
 // A cell as a message shows it: one line, not too long.

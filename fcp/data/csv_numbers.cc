@@ -73,10 +73,15 @@ float CsvReader::target(const CsvCells& row, size_t index) const {
 }
 
 // Writes what the column's cell becomes at `out` and moves `out` behind it.
-void CsvReader::encode(const CsvCells& row, size_t column, double*& out, Oddities& odd) const {
+void CsvReader::flag(Novelty novelty, size_t column, std::string* flags) const {
+  if (flags == nullptr || novelty == Novelty::kNone) return;
+  add_flag(novelty_flag(novelty, encoding_.columns[column]), *flags);
+}
+
+void CsvReader::encode(const CsvCells& row, size_t column, double*& out, std::string* flags) const {
   const CellFormat& format = formats_[column];
   if (format.kind == ColumnKind::kCategory) {
-    encode_category(row, column, out, odd);
+    encode_category(row, column, out, flags);
     out += encoding_.width_of(column);
     return;
   }
@@ -86,8 +91,9 @@ void CsvReader::encode(const CsvCells& row, size_t column, double*& out, Odditie
   const bool missing =
       !encoding_.means.empty() && !parse_cell(text, format, value) && is_missing(text);
   *out = missing ? static_cast<double>(encoding_.means[column]) : number(row, cell, format);
-  if (missing && schema_ == std::nullopt && !std::isnan(*out) && !encoding_.formats.empty()) {
-    ++odd.imputed;
+  if (flags != nullptr) {
+    flag(missing ? encoding_.novelty_of_missing(column) : encoding_.novelty_of(column, *out),
+         column, flags);
   }
   if (std::isinf(*out++)) {  // a target may be infinite, what a network computes with may not
     fail_cell(row, cell, CellProblem::Kind::kInfinite,
@@ -96,7 +102,7 @@ void CsvReader::encode(const CsvCells& row, size_t column, double*& out, Odditie
 }
 
 void CsvReader::encode_category(const CsvCells& row, size_t column, double* out,
-                                Oddities& odd) const {
+                                std::string* flags) const {
   const size_t cell = cells_[column];
   const std::string_view text = row.cells()[cell];
   const auto& index = category_index_[column];
@@ -105,20 +111,19 @@ void CsvReader::encode_category(const CsvCells& row, size_t column, double* out,
     out[found->second] = 1;
   } else if (!is_missing(text)) {
     if (encoding_.has_other(column)) out[index.size()] = 1;
-    if (schema_) return;  // of the file that was learned from: rare, not unknown
-    if (odd.unknown++ == 0) odd.example = trimmed(text);
+    if (flags != nullptr) flag(encoding_.novelty_of(column, trimmed(text)), column, flags);
   } else if (encoding_.means.empty()) {
     fail_cell(row, cell, CellProblem::Kind::kMissing,
               concat("missing value ", in_quotes(text), ", expected a category"));
+  } else {
+    flag(encoding_.novelty_of_missing(column), column, flags);
   }
 }
 
-void CsvReader::add_oddities(const std::vector<Oddities>& more) {
-  for (size_t i = 0; i < more.size(); ++i) {
-    if (oddities_[i].unknown == 0) oddities_[i].example = more[i].example;
-    oddities_[i].unknown += more[i].unknown;
-    oddities_[i].imputed += more[i].imputed;
-  }
+void CsvReader::add_oddities(const Oddities& more) {
+  odd_.novelties.add(more.novelties);
+  if (odd_.unknown == 0) odd_.example = more.example;
+  odd_.unknown += more.unknown;
 }
 
 // The next rows that are not refused, as text; false at the end.
@@ -148,24 +153,30 @@ void CsvReader::read_lines(Array& x, Array& y) {
   x.values.resize(before_x + rows * width);
   if (exact_) x.exact.resize(before_x + rows * width);
   y.values.resize(before_y + rows * targets);
+  const size_t before_notes = notes_.lines.size();
+  notes_.lines.resize(before_notes + rows);
+  if (flagged_) notes_.flags.resize(before_notes + rows);
   std::mutex mutex;
-  std::map<size_t, std::vector<Oddities>> odd;  // by the first row of a share
+  std::map<size_t, Oddities> odd;  // by the first row of a share
   const auto read = [&](size_t first, size_t last) {
     CsvCells cells;
     std::vector<double> row(width);
-    std::vector<Oddities> own(cells_.size() + 1);
+    Oddities own;
     for (size_t at = first; at < last; ++at) {
       cells.split(lines_[at], records_.separator(), records_.name());
+      cells.blank(encoding_.missing);
       check_width(cells);
+      notes_.lines[before_notes + at] = cells.line();
+      std::string* const flags = flagged_ ? &notes_.flags[before_notes + at] : nullptr;
       std::fill(row.begin(), row.end(), 0);  // categories set one number each
       double* out = row.data();
-      for (size_t i = 0; i < cells_.size(); ++i) encode(cells, i, out, own[i]);
+      for (size_t i = 0; i < cells_.size(); ++i) encode(cells, i, out, flags);
+      if (flagged_) own.novelties.add(*flags);
       for (size_t i = 0; i < targets; ++i) {
         const float value = target(cells, i);
         y.values[before_y + at * targets + i] = value;
         if (class_index_.empty() || std::isfinite(value)) continue;
-        if (own.back().unknown++ == 0)
-          own.back().example = trimmed(cells.cells()[target_cells_[i]]);
+        if (own.unknown++ == 0) own.example = trimmed(cells.cells()[target_cells_[i]]);
       }
       const size_t place = before_x + at * width;
       for (size_t i = 0; i < width; ++i) x.values[place + i] = static_cast<float>(row[i]);
@@ -183,6 +194,7 @@ bool CsvReader::next(size_t count, Array& x, Array& y) {
   x.values.clear();
   x.exact.clear();
   y.values.clear();
+  notes_ = {};
   size_t rows = 0;
   try {
     for (; rows < count && next_lines(count - rows); rows += lines_.size()) read_lines(x, y);
@@ -218,7 +230,7 @@ bool CsvReader::check_row(TableProblems& problems, CellProblem& first) {
   std::vector<double> features(feature_names_.size());
   for (size_t i = 0; i < cells_.size(); ++i) {
     double* out = features.data();
-    attempt([&] { encode(row, i, out, oddities_[i]); });
+    attempt([&] { encode(row, i, out, nullptr); });
     if (formats_[i].kind == ColumnKind::kCategory) std::fill(features.begin(), features.end(), 0);
   }
   return good;

@@ -69,7 +69,7 @@ void CsvRecords::skip_mark() {
   const std::string_view start(buffer_.data(), std::min<size_t>(end_, 3));
   if (start == "\xef\xbb\xbf") begin_ = 3;
   if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff")) {
-    fail(name(), ": is UTF-16 text, expected UTF-8");
+    fail(name(), ": is UTF-16 text, expected UTF-8; say encoding utf-16 (--encoding utf-16)");
   }
 }
 
@@ -164,6 +164,7 @@ bool CsvRecords::next() {
   CsvLine line;
   if (!find_line(line)) return false;
   row_.split(line, separator_, name());
+  row_.blank(missing_);
   return true;
 }
 

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fcp/data/bytes.h"
@@ -38,6 +39,9 @@ class CsvRecords {
   // the end. Valid until the next call. What is wrong behind them is said by the next call.
   void next_lines(size_t count, std::vector<CsvLine>& lines);
 
+  // Cells that are to be empty from the next row on; texts of next_lines() have them still.
+  void set_missing(std::vector<std::string> marks) { missing_ = std::move(marks); }
+
   char separator() const { return separator_; }
   const std::string& name() const { return bytes_->name(); }
   void rewind();
@@ -52,6 +56,7 @@ class CsvRecords {
 
   std::unique_ptr<ByteSource> bytes_;
   char separator_;
+  std::vector<std::string> missing_;
   std::vector<char> buffer_;
   size_t begin_ = 0;  // of the bytes not yet used
   size_t end_ = 0;    // of the bytes read

@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kMostKept = 64;        // categories of a column
 constexpr size_t kMostCounted = 20000;  // distinct texts of a column; beyond, they are rare
+constexpr size_t kMostRare = 2000;      // that are told from categories of no training row
 constexpr size_t kMostClasses = 1000;
 constexpr char kOtherClass[] = "(other)";
 
@@ -40,8 +41,8 @@ struct CategoryCounts {
     }
   }
 
-  // Those that are kept; `other`: whether there are more.
-  std::vector<std::string> kept(size_t rows, bool& other) const {
+  // Those that are kept; `other`: whether there are more, which `facts` then tells apart.
+  std::vector<std::string> kept(size_t rows, bool& other, ColumnFacts& facts) const {
     const size_t least = rows < 100 ? 2 : 3;
     std::vector<size_t> sizes;
     for (const auto& [text, count] : counts) sizes.push_back(count);
@@ -49,8 +50,16 @@ struct CategoryCounts {
     const size_t bar = sizes.size() > kMostKept ? std::max(least, sizes[kMostKept]) : least;
     std::vector<std::string> names;
     for (const auto& [text, count] : counts) {
-      if (count >= bar && names.size() < kMostKept) names.push_back(text);
+      if (count >= bar && names.size() < kMostKept) {
+        names.push_back(text);
+      } else if (facts.rare.size() < kMostRare) {
+        facts.rare.push_back(category_hash(text));
+      } else {
+        facts.more = true;
+      }
     }
+    std::sort(facts.rare.begin(), facts.rare.end());
+    facts.more = facts.more || overflow;
     other = overflow || names.size() < counts.size();
     return names;
   }
@@ -68,6 +77,15 @@ bool less_as_number(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+bool takes_classes(const TableSchema& schema, CsvLabels labels) {
+  const auto is_text = [](const TableColumn& column) {
+    return column.target && column.format.kind == ColumnKind::kCategory;
+  };
+  const bool text = std::any_of(schema.columns.begin(), schema.columns.end(), is_text);
+  return labels == CsvLabels::kAlways || (text && labels != CsvLabels::kNumbers) ||
+         (labels == CsvLabels::kFewValues && schema.few_whole_numbers);
+}
+
 void CsvReader::choose_typed_columns(const CsvOptions& options) {
   encoding_.header = head_.header;
   encoding_.width = head_.names.size();
@@ -83,9 +101,7 @@ void CsvReader::choose_typed_columns(const CsvOptions& options) {
     encoding_.target_formats.push_back(schema_->columns[cell].format);
     text = text || schema_->columns[cell].format.kind == ColumnKind::kCategory;
   }
-  const bool classes = options.labels == CsvLabels::kAlways ||
-                       (text && options.labels != CsvLabels::kNumbers) ||
-                       (options.labels == CsvLabels::kFewValues && schema_->few_whole_numbers);
+  const bool classes = takes_classes(*schema_, options.labels);
   if (classes && target_cells_.size() != 1) {
     fail(records_.name(), ": ", target_cells_.size(), " targets, expected one target of classes");
   }
@@ -124,6 +140,7 @@ void CsvReader::learn_typed(const CsvOptions& options) {
   std::vector<CategoryCounts> categories(count);
   std::vector<double> sums(count);
   std::vector<size_t> found(count);
+  std::vector<ColumnFacts> facts(count);
   bool missing = false;  // numbers: only then does the network learn to read them
   size_t rows = 0, row = 0;
   rewind();
@@ -135,11 +152,14 @@ void CsvReader::learn_typed(const CsvOptions& options) {
       double value = 0;
       if (is_missing(cell)) {
         missing = missing || formats_[i].kind != ColumnKind::kCategory;
+        facts[i].missing = true;
       } else if (formats_[i].kind == ColumnKind::kCategory) {
         if (is_utf8(cell)) categories[i].add(trimmed(cell));
       } else if (parse_cell(cell, formats_[i], value) && std::isfinite(value)) {
         sums[i] += value;
         ++found[i];
+        facts[i].low = std::min(facts[i].low, value);
+        facts[i].high = std::max(facts[i].high, value);
       }
     }
   }
@@ -150,13 +170,14 @@ void CsvReader::learn_typed(const CsvOptions& options) {
   for (size_t i = 0; i < count; ++i) {
     const bool category = formats_[i].kind == ColumnKind::kCategory;
     bool other = false;
-    if (category) encoding_.categories[i] = categories[i].kept(rows, other);
+    if (category) encoding_.categories[i] = categories[i].kept(rows, other, facts[i]);
     encoding_.others[i] = other || (category && encoding_.categories[i].empty());
     const double mean = found[i] == 0 ? 0 : sums[i] / static_cast<double>(found[i]);
     encoding_.means.push_back(category ? 0
                               : keep   ? std::numeric_limits<float>::quiet_NaN()
                                        : static_cast<float>(mean));
   }
+  encoding_.facts = std::move(facts);
   index_categories();
 }
 

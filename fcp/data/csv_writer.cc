@@ -66,6 +66,12 @@ void CsvText::cell(std::string_view text) {
   text_ += '"';
 }
 
+void CsvText::list(const std::vector<std::string>& texts) {
+  std::string joined;
+  for (const std::string& text : texts) joined += (joined.empty() ? "" : "|") + text;
+  cell(std::string_view(joined));
+}
+
 void CsvText::end_row() {
   if (cells_in_row_ != columns_) {
     fail(name_, ": a row of ", cells_in_row_, " cells, expected ", columns_);

@@ -1,6 +1,6 @@
 // Writes a CSV file row by row, or many rows on several threads: the bytes are the same. A writer
 // that is not closed leaves no file behind, and a failed write (disk full) is an Error that names
-// the file. "-" is standard output.
+// the file. "-" is standard output; a name that ends in .gz is packed.
 //
 // Tested by tests/data/csv_writer_test.cc.
 #pragma once
@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "fcp/base/output_file.h"
 #include "fcp/data/array.h"
+#include "fcp/data/text_file.h"
 
 namespace fcp {
 
@@ -33,6 +33,7 @@ class CsvText {
   void cell(double value);
   void cell(int64_t value);
   void cell(std::string_view text);
+  void list(const std::vector<std::string>& texts);  // with '|' between
   void end_row();
 
   const std::string& text() const { return text_; }
@@ -72,7 +73,7 @@ class CsvWriter {
  private:
   void flush();
 
-  OutputFile file_;
+  TextFile file_;
   size_t columns_;
   size_t threads_;
   CsvText text_;

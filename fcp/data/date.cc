@@ -36,6 +36,13 @@ class DateScanner {
     if (digits != nullptr) *digits = count;
     return count == 0 ? -1 : value;
   }
+  // "Q", " Q" or "-Q"
+  bool take_quarter() {
+    const size_t at = peek() == ' ' || peek() == '-' ? 1 : 0;
+    if (text_.size() <= at || (text_[at] | 32) != 'q') return false;
+    text_.remove_prefix(at + 1);
+    return true;
+  }
   std::string letters() {
     std::string word;
     while ((peek() | 32) >= 'a' && (peek() | 32) <= 'z') {
@@ -69,25 +76,48 @@ int full_year(int year, size_t digits) {
   return year < 70 ? 2000 + year : 1900 + year;
 }
 
-// "Mar 31, 2024"
-std::optional<CivilDate> month_name_first(DateScanner& scan) {
+// The first day of a quarter of a year, behind its Q.
+std::optional<CivilDate> first_of_quarter(DateScanner& scan, int year) {
+  const int quarter = scan.number(1);
+  if (quarter < 1 || quarter > 4) return std::nullopt;
+  return CivilDate{year, 3 * quarter - 2, 1};
+}
+
+// "Mar 31, 2024", "Mar-2024", "Q3 1979"
+std::optional<CivilDate> name_first(DateScanner& scan) {
+  size_t digits = 0;
+  if (scan.take_quarter()) {
+    auto date = first_of_quarter(scan, 0);
+    if (!scan.take('-')) scan.skip_spaces();
+    const int year = scan.number(4, &digits);
+    if (date) date->year = digits == 4 ? year : -1;
+    return date;
+  }
   CivilDate date;
   date.month = month_named(scan.letters());
   scan.take('.');
+  const bool joined = scan.take('-');
   scan.skip_spaces();
-  date.day = scan.number(2);
+  const int number = scan.number(4, &digits);
+  if (digits == 4) return CivilDate{number, date.month, 1};
+  if (joined || digits > 2) return std::nullopt;
+  date.day = number;
   scan.take(',');
   scan.skip_spaces();
-  size_t digits = 0;
   const int year = scan.number(4, &digits);
   date.year = full_year(year, digits);
   return date;
 }
 
-// "2024-03-31", "31.3.2024", "3/31/24", "31 Mar 2024", "31-Mar-2024"
+// "2024-03-31", "31.3.2024", "3/31/24", "31 Mar 2024", "31-Mar-2024", "20240331", "1979 Q3"
 std::optional<CivilDate> number_first(DateScanner& scan, DateOrder order) {
-  size_t digits = 0;
+  size_t digits = 0, more = 0;
   const int first = scan.number(4, &digits);
+  if (digits == 4 && scan.peek() >= '0' && scan.peek() <= '9') {
+    const int month = scan.number(2), day = scan.number(2, &more);
+    return more == 2 ? std::optional(CivilDate{first, month, day}) : std::nullopt;
+  }
+  if (digits == 4 && scan.take_quarter()) return first_of_quarter(scan, first);
   const char mark = scan.peek();
   if (mark != '-' && mark != '/' && mark != '.' && mark != ' ') return std::nullopt;
   scan.take(mark);
@@ -143,10 +173,16 @@ std::optional<double> time_of_day(DateScanner& scan) {
 bool parse_date(std::string_view text, DateOrder order, double& days) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  if (text.size() < 6 || text.size() > 40) return false;
+  if (text.size() < 4 || text.size() > 40) return false;
   DateScanner scan(text);
+  if (text[1] == ':' || text[2] == ':') {  // a time alone
+    const auto time = time_of_day(scan);
+    days = time.value_or(0);
+    return time && scan.done();
+  }
+  if (text.size() < 6) return false;
   const bool digit = scan.peek() >= '0' && scan.peek() <= '9';
-  const auto date = digit ? number_first(scan, order) : month_name_first(scan);
+  const auto date = digit ? number_first(scan, order) : name_first(scan);
   if (!date || date->year < 0 || date->month < 1 || date->day < 1) return false;
   const std::chrono::year_month_day civil{std::chrono::year(date->year),
                                           std::chrono::month(static_cast<unsigned>(date->month)),

@@ -18,7 +18,8 @@ bool is_consistent(const CsvEncoding& encoding) {
       encoding.categories.size() != columns ||
       (!encoding.means.empty() && encoding.means.size() != columns) ||
       (!encoding.formats.empty() && encoding.formats.size() != columns) ||
-      (!encoding.others.empty() && encoding.others.size() != columns)) {
+      (!encoding.others.empty() && encoding.others.size() != columns) ||
+      (!encoding.facts.empty() && encoding.facts.size() != columns)) {
     return false;
   }
   for (size_t i = 0; i < columns; ++i) {
@@ -60,6 +61,36 @@ std::vector<CellFormat> formats_from(const nlohmann::json& json, const char* key
   return formats;
 }
 
+nlohmann::ordered_json facts_json(const std::vector<ColumnFacts>& facts) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const ColumnFacts& column : facts) {
+    nlohmann::ordered_json one = {{"missing", column.missing}};
+    if (column.low <= column.high) one["range"] = {column.low, column.high};
+    if (!column.rare.empty()) one["rare"] = column.rare;
+    if (column.more) one["more"] = true;
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
+std::vector<ColumnFacts> facts_from(const nlohmann::json& json) {
+  std::vector<ColumnFacts> facts;
+  for (const auto& one : json) {
+    ColumnFacts& column = facts.emplace_back();
+    one.at("missing").get_to(column.missing);
+    if (one.contains("range")) {
+      one.at("range").at(0).get_to(column.low);
+      one.at("range").at(1).get_to(column.high);
+    }
+    if (one.contains("rare")) {
+      for (const auto& hash : one.at("rare")) column.rare.push_back(size_from(hash));
+    }
+    if (one.contains("more")) one.at("more").get_to(column.more);
+    if (!std::is_sorted(column.rare.begin(), column.rare.end())) fail("not in order");
+  }
+  return facts;
+}
+
 }  // namespace
 
 std::string encoding_text(const CsvEncoding& encoding) {
@@ -73,6 +104,8 @@ std::string encoding_text(const CsvEncoding& encoding) {
     json["target_formats"] = formats_json(encoding.target_formats);
   }
   if (!encoding.classes.empty()) json["classes"] = encoding.classes;
+  if (!encoding.facts.empty()) json["training"] = facts_json(encoding.facts);
+  if (!encoding.missing.empty()) json["missing"] = encoding.missing;
   return json.dump();
 }
 
@@ -95,6 +128,8 @@ CsvEncoding parse_encoding(const std::string& text) {
     encoding.target_formats = formats_from(json, "target_formats");
     if (json.contains("others")) json.at("others").get_to(encoding.others);
     if (json.contains("classes")) json.at("classes").get_to(encoding.classes);
+    if (json.contains("training")) encoding.facts = facts_from(json.at("training"));
+    if (json.contains("missing")) json.at("missing").get_to(encoding.missing);
   } catch (const std::exception&) {
     fail("the description of the network's columns (metadata '", kEncodingKey, "') is damaged");
   }

@@ -38,22 +38,30 @@ bool accepts_missing(const CsvEncoding& encoding) {
 
 std::vector<float> encode_record(const CsvEncoding& encoding,
                                  const std::map<std::string, std::string>& record,
-                                 const std::string& where) {
+                                 const std::string& where, std::string* flags) {
   std::vector<float> features;
+  const auto flag = [&](Novelty novelty, size_t column) {
+    if (flags == nullptr || novelty == Novelty::kNone) return;
+    add_flag(novelty_flag(novelty, encoding.columns[column]), *flags);
+  };
   for (size_t i = 0; i < encoding.columns.size(); ++i) {
     const std::string& column = encoding.columns[i];
     const auto found = record.find(column);
     const std::string text = found == record.end() ? "" : trimmed_text(found->second);
-    const bool missing = is_missing(text);
+    const std::vector<std::string>& marks = encoding.missing;
+    const bool missing =
+        is_missing(text) || std::find(marks.begin(), marks.end(), text) != marks.end();
     if (missing && encoding.means.empty()) {
       fail(where, ", column '", column,
            "': ", found == record.end() ? "is not there" : "is missing",
            "; the network was trained without missing values");
     }
+    if (missing) flag(encoding.novelty_of_missing(i), i);
     const std::vector<std::string>& categories = encoding.categories[i];
     if (!encoding.is_category(i)) {
       features.push_back(missing ? encoding.means[i]
                                  : record_number(text, encoding.format(i), where, column));
+      if (!missing) flag(encoding.novelty_of(i, static_cast<double>(features.back())), i);
       continue;
     }
     const size_t first = features.size();
@@ -62,8 +70,9 @@ std::vector<float> encode_record(const CsvEncoding& encoding,
     const auto category = std::find(categories.begin(), categories.end(), text);
     if (category != categories.end()) {
       features[first + static_cast<size_t>(category - categories.begin())] = 1;
-    } else if (encoding.has_other(i)) {
-      features.back() = 1;
+    } else {
+      if (encoding.has_other(i)) features.back() = 1;
+      flag(encoding.novelty_of(i, text), i);
     }
   }
   return features;

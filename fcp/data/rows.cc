@@ -35,6 +35,7 @@ class CsvRows : public RowSource {
     out.first_row = next_row_;
     out.stand_in(path_, next_row_);
     const bool some = reader_.next(count, out.x, out.y);
+    out.notes = reader_.row_notes();
     next_row_ += out.x.rows();
     return some;
   }
@@ -167,6 +168,11 @@ std::string Rows::place(size_t i) const {
   return part.place(i - part.begin);
 }
 
+std::string Rows::name(size_t i) const {
+  if (names) return names(i);
+  return i < notes.lines.size() ? concat("line ", notes.lines[i]) : "";
+}
+
 void Rows::stand_in(const std::string& table, size_t first) {
   parts = {
       {0, [&table, first](size_t i) { return concat(table, ": row ", first + i, " (from 0)"); }}};
@@ -175,6 +181,7 @@ void Rows::stand_in(const std::string& table, size_t first) {
 void Rows::append(const Rows& more) {
   for (const Part& part : more.parts) parts.push_back({x.rows() + part.begin, part.place});
   append_rows(more.x, x);
+  notes.append(more.notes);
   if (!more.y.shape.empty()) append_rows(more.y, y);
 }
 

@@ -37,14 +37,15 @@ struct Rows {
     Text place;
   };
   std::vector<Part> parts = {};
-  Text names = {};  // none: rows have no names
+  Text names = {};      // none: rows have no names
+  RowNotes notes = {};  // of rows of a CSV file
   // Of a source with segmentation(): the picture of each row.
   std::vector<std::shared_ptr<const SegmentImage>> images = {};
 
   // Where row `i` of the batch stands, for messages: its file and row, or the file of an image.
   std::string place(size_t i) const;
-  // What it is called: the file of an image; "" where rows have no names.
-  std::string name(size_t i) const { return names ? names(i) : ""; }
+  // What it is called: the file of an image, the line of a CSV file; "" where rows have no names.
+  std::string name(size_t i) const;
 
   // The batch is rows `first` and following of a table. The name must live as long as the source.
   void stand_in(const std::string& table, size_t first);

@@ -155,7 +155,7 @@ std::vector<double> read_time_column(const std::string& path, const std::string&
 
 void write_parts(const std::string& path, const std::vector<std::vector<size_t>>& parts,
                  const std::vector<std::string>& out, const CsvOptions& options) {
-  CsvRecords records(open_bytes(path), options.separator);
+  CsvRecords records(open_text(path, options.text_encoding), options.separator);
   const CsvHead head = read_head(records, options.header);
   std::vector<size_t> refused;
   if (options.refused && options.refused->contains(path)) refused = options.refused->at(path);

@@ -21,6 +21,8 @@ class TableRows : public RowSource {
         x_(take_rows(all.x, numbers_)),
         y_(take_rows(all.y, numbers_)) {
     all_.parts = all.parts;
+    all_.names = all.names;
+    all_.notes.lines = all.notes.lines;
   }
 
   bool next(size_t count, Rows& out) override {
@@ -28,6 +30,7 @@ class TableRows : public RowSource {
     next_ += some;
     out.first_row = first;
     out.parts = {{0, [this, first](size_t i) { return all_.place(numbers_.at(first + i)); }}};
+    out.names = [this, first](size_t i) { return all_.name(numbers_.at(first + i)); };
     out.x = slice_rows(x_, first, some);
     out.y = slice_rows(y_, first, some);
     return some > 0;

@@ -69,8 +69,10 @@ std::string note_of(const TableColumn& column) {
 
 TableSchema find_schema(const std::string& path, const std::string& target,
                         const SchemaOptions& options) {
-  CsvRecords records(open_bytes(path), options.separator);
+  CsvRecords records(open_text(path, options.text_encoding), options.separator);
   TableSchema schema{.head = read_head(records, options.header)};
+  check_names_differ(schema.head);
+  records.set_missing(options.missing);
   const bool nameless = schema.head.header && schema.head.names[0].empty();
   schema.notes = make_names_unique(schema.head);
   const std::vector<ColumnSummary> summaries = summarise(records, schema.head, schema.rows);
@@ -102,18 +104,21 @@ TableSchema find_schema(const std::string& path, const std::string& target,
   return schema;
 }
 
-std::string schema_text(const TableSchema& schema) {
+std::string schema_text(const TableSchema& schema, const std::string& target) {
+  const bool sampled = schema.rows > ColumnSummary::kCounted;
   Table table({"column", "type", "missing", "values", "read as"});
   for (const TableColumn& column : schema.columns) {
     const bool read = is_read(column.format.kind) && !column.dropped;
-    const std::string many = column.distinct >= 1000 ? "1000+" : std::to_string(column.distinct);
-    table.add_row({column.name, format_text(column.format), std::to_string(column.missing), many,
-                   column.target    ? "target"
+    table.add_row({column.name, format_text(column.format), std::to_string(column.missing),
+                   concat(column.distinct, sampled && column.distinct > 1 ? "+" : ""),
+                   column.target    ? target
                    : column.dropped ? "left out: dropped"
                    : read           ? "feature"
                                     : "left out: " + column.why});
   }
-  return table.text(0);
+  std::string text = concat(table.text(0), schema.rows, " rows");
+  if (sampled) text += concat("; values are counted among the first ", ColumnSummary::kCounted);
+  return text + "\n";
 }
 
 std::map<std::string, std::string> parse_types(const std::string& text) {

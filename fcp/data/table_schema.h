@@ -11,6 +11,7 @@
 
 #include "fcp/data/cell_format.h"
 #include "fcp/data/csv_head.h"
+#include "fcp/data/text_encoding.h"
 
 namespace fcp {
 
@@ -21,7 +22,7 @@ struct TableColumn {
   bool dropped = false;  // the user said so
   std::string why{};     // a column that is not read: what it is
   size_t missing = 0;    // cells
-  size_t distinct = 0;   // values, among the first 20,000 cells
+  size_t distinct = 0;   // values, among the first 20,000 cells that are not missing
 };
 
 struct TableSchema {
@@ -38,14 +39,18 @@ struct SchemaOptions {
   std::vector<std::string> drop{};
   std::vector<std::string> categorical{};
   std::map<std::string, std::string> types{};  // a column's format by its name: it is not found out
+  std::vector<std::string> missing{};          // cells that stand for no value besides the usual
+  TextEncoding text_encoding = TextEncoding::kUtf8;
 };
 
-// target: columns, as in csv.h; empty for none. Rows of another width are passed over.
+// target: columns, as in csv.h; empty for none. Rows of another width are passed over. An Error
+// where two columns have one name.
 TableSchema find_schema(const std::string& path, const std::string& target,
                         const SchemaOptions& options = {});
 
-// A table for people: column, type, missing, values, and what becomes of it.
-std::string schema_text(const TableSchema& schema);
+// A table for people: column, type, missing, values, and what becomes of it. `target`: what the
+// target is taken for.
+std::string schema_text(const TableSchema& schema, const std::string& target = "target");
 
 // "a=date:dmy,b=drop" as a map; an OptionError `schema` where it is something else.
 std::map<std::string, std::string> parse_types(const std::string& text);

@@ -1,5 +1,9 @@
 #include "fcp/predictor/predict.h"
 
+#include <optional>
+
+#include <torch/utils.h>
+
 #include "fcp/base/error.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/shared_batches.h"
@@ -16,12 +20,34 @@ internal::BatchData batch_at(const Rows& rows, const RowFacts& facts,
 
 }  // namespace
 
+ClassProbabilities::ClassProbabilities(const TensorPredictor& predictor, const ScoreOptions& score)
+    : predictor_(predictor) {
+  if (!score.traits().labels || score.pixels != 0) {
+    fail_option("probabilities", "are of classes; the score ", score.name(), " gives ",
+                score.traits().labels ? "sets for pixels" : "intervals");
+  }
+  head_ = logit_head(predictor.predictor().shared_head(), score.output);
+  const double* const own = score.find(field::temperature);
+  temperature_ = own == nullptr ? 1 : *own;
+}
+
+torch::Tensor ClassProbabilities::of(const torch::Tensor& x) const {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor logits = logits_of(head_, predictor_.features(x)).to(torch::kDouble);
+  return torch::softmax(logits / temperature_, 1);
+}
+
 size_t predict(const internal::PredictorCore& predictor, RowSource& source,
                const PredictOptions& options, const Context& context, RegionWriter& writer) {
   size_t first = 0;
+  std::optional<ClassProbabilities> probabilities;
+  if (options.probabilities) {
+    probabilities.emplace(predictor.tensors(), predictor.artifact().method.score);
+  }
   const size_t done = each_batch(source, context, "predict", [&](const Rows& rows) {
     const internal::BatchData batch = batch_at(rows, options.facts, predictor, first);
-    writer.append(rows, predictor.predict(batch, options.levels).regions);
+    writer.append(rows, predictor.predict(batch, options.levels).regions,
+                  probabilities ? probabilities->of(batch.x) : torch::Tensor());
     first += rows.x.rows();
   });
   if (done == 0) fail("the data has no rows to predict");

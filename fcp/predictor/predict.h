@@ -10,6 +10,7 @@
 
 #include "fcp/data/rows.h"
 #include "fcp/level.h"
+#include "fcp/methods/scores/labels.h"
 #include "fcp/predictor/context.h"
 #include "fcp/predictor/predictor_core.h"
 #include "fcp/predictor/region_writer.h"
@@ -20,6 +21,21 @@ namespace fcp {
 struct PredictOptions {
   std::vector<Level> levels = {Level(0.1)};
   RowFacts facts{};
+  bool probabilities = false;  // of the classes, beside sets of labels
+};
+
+// The probabilities of the classes [N, C] for x [N, …]: the softmax of the logits at the temperature
+// of the score, 1 where it has none. An Error where the predictor gives intervals, or sets for
+// pixels.
+class ClassProbabilities {
+ public:
+  explicit ClassProbabilities(const TensorPredictor& predictor, const ScoreOptions& score);
+  torch::Tensor of(const torch::Tensor& x) const;
+
+ private:
+  const TensorPredictor& predictor_;
+  LogitHead head_;
+  double temperature_;
 };
 
 // Gives the regions of all rows to the writer, batch by batch, and closes it; returns the number of

@@ -1,6 +1,7 @@
 #include "fcp/predictor/region_writer.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "fcp/data/csv_column.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/data/images/segmentation.h"
+#include "fcp/data/json_rows.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/number.h"
 #include "fcp/predictor/open_data.h"
@@ -91,24 +93,29 @@ class RegionFile : public RegionWriter {
   RegionFile(std::string out, const CalibrationArtifact& artifact, RegionFileOptions options)
       : out_(std::move(out)), artifact_(artifact), options_(std::move(options)) {
     check_csv_path(out_);  // before anything is computed
-    const bool more = options_.levels.size() > 1 || !options_.kept.names.empty();
+    const bool more = options_.levels.size() > 1 || !options_.kept.names.empty() ||
+                      options_.lines || options_.probabilities || options_.flags;
     if (more && out_.ends_with(".npy")) {
       fail(out_, ": an .npy holds the regions of one level alone; write CSV");
     }
   }
 
-  void append(const Rows& rows, std::span<const Regions> levels) override {
-    if (!npy_ && !csv_) open(levels.front());
+  using RegionWriter::append;
+  void append(const Rows& rows, std::span<const Regions> levels,
+              const torch::Tensor& probabilities) override {
+    if (!npy_ && !csv_ && !json_) open(levels.front());
+    if (options_.probabilities) probabilities_ = probabilities.to(torch::kFloat).contiguous();
     if (levels.front().members.defined()) {
-      append_sets(rows.first_row, levels);
+      append_sets(rows, levels);
     } else {
-      append_intervals(rows.first_row, levels);
+      append_intervals(rows, levels);
     }
   }
 
   void close() override {
     if (npy_) npy_->close();
     if (csv_) csv_->close();
+    if (json_) json_->close();
   }
 
  private:
@@ -127,21 +134,47 @@ class RegionFile : public RegionWriter {
     }
     const std::vector<std::string> endings = level_endings(options_.levels);
     std::vector<std::string> columns = options_.kept.names;
+    if (options_.lines) columns.insert(columns.begin(), "line");
     for (const std::string& column :
          sets ? set_columns(endings)
               : interval_columns(artifact_.network, static_cast<size_t>(width), unions, endings)) {
       columns.push_back(column);
     }
-    csv_ = std::make_unique<CsvWriter>(out_, columns);
-  }
-
-  void keep_cells(size_t row, CsvText& text) const {
-    for (const std::vector<std::string>& column : options_.kept.cells) {
-      text.cell(std::string_view(column.at(row)));
+    for (size_t k = 0; options_.probabilities && k < names_.size(); ++k) {
+      columns.push_back("p_" + names_[k]);
+    }
+    if (options_.flags) columns.emplace_back("flags");
+    if (out_.ends_with(".json") || out_.ends_with(".json.gz")) {
+      json_ = std::make_unique<JsonRows>(out_, columns);
+    } else {
+      csv_ = std::make_unique<CsvWriter>(out_, columns);
     }
   }
 
-  void append_intervals(size_t first, std::span<const Regions> regions) {
+  // Each row: what is kept of the data, what `write` adds, and what is said of the row.
+  template <typename Write>
+  void append_rows(const Rows& rows, size_t count, const Write& write) {
+    const auto put = [&](size_t row, auto& text) {
+      if (options_.lines) text.cell(static_cast<int64_t>(rows.notes.lines.at(row)));
+      for (const std::vector<std::string>& column : options_.kept.cells) {
+        text.cell(std::string_view(column.at(rows.first_row + row)));
+      }
+      write(row, text);
+      const size_t classes = options_.probabilities ? names_.size() : 0;
+      for (size_t k = 0; k < classes; ++k) {
+        text.cell(probabilities_.data_ptr<float>()[row * classes + k]);
+      }
+      const bool said = options_.flags && row < rows.notes.flags.size();
+      if (options_.flags) text.cell(std::string_view(said ? rows.notes.flags[row] : ""));
+    };
+    if (csv_) return csv_->rows(count, put);
+    for (size_t row = 0; row < count; ++row) {
+      put(row, *json_);
+      json_->end_row();
+    }
+  }
+
+  void append_intervals(const Rows& rows, std::span<const Regions> regions) {
     std::vector<torch::Tensor> levels;
     for (const Regions& one : regions) levels.push_back(interval_numbers(one));
     if (npy_) {
@@ -150,8 +183,7 @@ class RegionFile : public RegionWriter {
     }
     const std::vector<std::vector<std::string>> unions = union_texts(regions);
     const size_t outputs = static_cast<size_t>(levels.front().size(1));
-    csv_->rows(static_cast<size_t>(levels.front().size(0)), [&](size_t row, CsvText& text) {
-      keep_cells(first + row, text);
+    append_rows(rows, static_cast<size_t>(levels.front().size(0)), [&](size_t row, auto& text) {
       for (size_t k = 0; k < outputs; ++k) {
         for (size_t level = 0; level < levels.size(); ++level) {
           const size_t place = row * outputs + k;
@@ -163,7 +195,7 @@ class RegionFile : public RegionWriter {
     });
   }
 
-  void append_sets(size_t first, std::span<const Regions> regions) {
+  void append_sets(const Rows& rows, std::span<const Regions> regions) {
     std::vector<torch::Tensor> levels;
     for (const Regions& one : regions) levels.push_back(host_members(one));
     if (npy_) {
@@ -171,16 +203,13 @@ class RegionFile : public RegionWriter {
       return;
     }
     const std::vector<int64_t> predicted = host_labels(regions.front().prediction);
-    csv_->rows(predicted.size(), [&](size_t row, CsvText& text) {
-      keep_cells(first + row, text);
+    append_rows(rows, predicted.size(), [&](size_t row, auto& text) {
       text.cell(std::string_view(names_[static_cast<size_t>(predicted[row])]));
       for (const torch::Tensor& members : levels) {
         const std::vector<std::string> labels =
             member_names(members, static_cast<int64_t>(row), names_);
-        std::string joined;
-        for (const std::string& label : labels) joined += (joined.empty() ? "" : "|") + label;
         text.cell(static_cast<int64_t>(labels.size()));
-        text.cell(std::string_view(joined));
+        text.list(labels);
       }
     });
   }
@@ -191,6 +220,8 @@ class RegionFile : public RegionWriter {
   std::vector<std::string> names_;  // of the classes
   std::unique_ptr<NpyWriter> npy_;
   std::unique_ptr<CsvWriter> csv_;
+  std::unique_ptr<JsonRows> json_;
+  torch::Tensor probabilities_;  // of the rows that are written, [N, C] float32
 };
 
 void write_pixel_regions(const std::string& path, const Regions& regions, const Image& image,
@@ -220,7 +251,9 @@ class RegionFolder : public RegionWriter {
         task_(*images.segmentation()),
         class_names_(images.class_names()) {}
 
-  void append(const Rows& rows, std::span<const Regions> levels) override {
+  using RegionWriter::append;
+  void append(const Rows& rows, std::span<const Regions> levels,
+              const torch::Tensor& /*probabilities*/) override {
     for (size_t i = 0; i < rows.images.size(); ++i) {
       const SegmentImage& image = *rows.images[i];
       const Regions own = region_of_row(levels.front(), i);
@@ -248,10 +281,13 @@ KeptColumns read_kept_columns(const DataOptions& data, const std::string& list) 
   if (are_images(data) || holds_array(files[0])) {
     fail_option("keep", "takes columns of a CSV file; ", data.data, " has none");
   }
-  CsvRecords records(open_bytes(files[0]), data.csv.separator);
+  CsvRecords records(open_text(files[0], data.csv.text_encoding), data.csv.separator);
   CsvHead head = read_head(records, data.csv.header);
   make_names_unique(head);
-  for (const size_t column : head.find_list(list, "keep")) {
+  std::vector<size_t> columns(head.names.size());
+  std::iota(columns.begin(), columns.end(), size_t{0});
+  if (list != "all" || head.has(list)) columns = head.find_list(list, "keep");
+  for (const size_t column : columns) {
     kept.names.push_back(head.names[column]);
     std::vector<std::string>& cells = kept.cells.emplace_back();
     for (const std::string& file : files) {

@@ -21,8 +21,11 @@ class RegionWriter {
  public:
   virtual ~RegionWriter() = default;
 
-  // The regions of these rows at each level, in the order of the levels.
-  virtual void append(const Rows& rows, std::span<const Regions> levels) = 0;
+  // The regions of these rows at each level, in the order of the levels. `probabilities` of the
+  // classes [N, C] are written where the file has columns for them.
+  virtual void append(const Rows& rows, std::span<const Regions> levels,
+                      const torch::Tensor& probabilities) = 0;
+  void append(const Rows& rows, std::span<const Regions> levels) { append(rows, levels, {}); }
   virtual void close() = 0;
 };
 
@@ -32,19 +35,23 @@ struct KeptColumns {
   std::vector<std::vector<std::string>> cells{};  // of each column, one per row
 };
 
-// `list`: columns of a CSV file by name or index, with commas between; empty for none.
+// `list`: columns of a CSV file by name or index, with commas between, or `all`; empty for none.
 KeptColumns read_kept_columns(const DataOptions& data, const std::string& list);
 
 // What a file of regions has besides one region per row.
 struct RegionFileOptions {
   std::vector<Level> levels{};  // more than one: columns end in _ and the level
   KeptColumns kept{};           // come first, as they are
+  bool lines = false;           // a column `line`: where the row begins in its CSV file
+  bool probabilities = false;   // of labels: a column `p_CLASS` for each class
+  bool flags = false;           // a column `flags`: what no training row had (column_facts.h)
 };
 
-// One file. Intervals: [N, K, 3] = prediction, lower, upper in an .npy, or as 3 K columns in a CSV.
+// One file, packed where its name ends in .gz. Intervals: [N, K, 3] = prediction, lower, upper in an .npy, or as 3 K columns in a CSV.
 // Sets of labels: a boolean .npy [N, C], or a CSV of prediction, size and labels (by name where the
-// network carries names, joined by '|'). "-" is a CSV on standard output. An .npy takes neither
-// several levels nor columns of the data. The artifact must outlive the writer.
+// network carries names, joined by '|'). A .json file is a list of objects with the keys of the CSV
+// file's columns. "-" is a CSV on standard output. An .npy takes neither several levels nor other
+// columns. The artifact must outlive the writer.
 std::unique_ptr<RegionWriter> open_region_file(const std::string& out,
                                                const CalibrationArtifact& artifact,
                                                RegionFileOptions options = {});

@@ -35,6 +35,7 @@ class CsvTypes : public ::testing::Test {
     reader.next(1000, x, y_);
     encoding_ = reader.encoding();
     warnings_ = reader.warnings();
+    notes_ = reader.row_notes();
     return x;
   }
   std::string error(const std::function<void()>& work) { return message_of(folder_, work); }
@@ -43,6 +44,7 @@ class CsvTypes : public ::testing::Test {
   CsvEncoding encoding_;
   Array y_;
   std::vector<std::string> warnings_;
+  RowNotes notes_;
 };
 
 constexpr char kMixed[] =
@@ -75,9 +77,12 @@ TEST_F(CsvTypes, AnotherFileIsReadTheSameWay) {
   const Array x = again("ok;price;when;color\nno;7,25;11.01.2000;pink\n;;;blue\n");
   EXPECT_THAT(std::vector<float>(x.values.begin(), x.values.begin() + 6),
               ElementsAre(10, 0, 0, 1, 0, 7.25f));
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("'when': 1 cells are missing"),
-                                     HasSubstr("'color': 1 cells, as 'pink', are none of the"),
-                                     HasSubstr("'ok': 1"), HasSubstr("'price': 1")));
+  EXPECT_THAT(notes_.flags, ElementsAre("unseen:color", "missing:when|missing:ok|missing:price"));
+  EXPECT_THAT(notes_.lines, ElementsAre(2, 3));
+  EXPECT_THAT(
+      warnings_,
+      ElementsAre(HasSubstr("2 of 2 rows have what no training row had (missing: ok in 1, price in "
+                            "1, when in 1; unseen: color in 1): the coverage guarantee does not")));
   EXPECT_FLOAT_EQ(x.values[6], 14.5f) << "the mean, because nothing was missing in training";
 }
 
@@ -92,7 +97,40 @@ TEST_F(CsvTypes, MissingIsLearnedWhereTrainingHadSome) {
 TEST_F(CsvTypes, MissingCategoriesTeachNothingOfNumbers) {
   learn("a,b,y\n1,u,1\n2,,2\n3,u,3\n6,v,4\n", "y");
   EXPECT_EQ(again("a,b\n,u\n").values[0], 3);
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("'a': 1 cells are missing")));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("(missing: a in 1)")));
+}
+
+// What no training row had; rare categories are of the training rows, and so is what is a little
+// beyond their range.
+TEST_F(CsvTypes, RowsUnlikeTheTrainingRowsAreFlagged) {
+  learn(kMixed, "y");
+  again(
+      "ok;price;when;color\nno;1200;22.01.2000;gray\nno;1300;23.01.2000;red\nyes;-900;1.1.1999;"
+      "red\n"
+      "yes;3,5;1.1.1999;\n");
+  EXPECT_THAT(notes_.flags, ElementsAre("", "range:when|range:price", "range:when|range:price",
+                                        "range:when|missing:color"));
+  learn(kMixed, "y");
+  EXPECT_THAT(notes_.flags, IsEmpty()) << "a file is not unlike itself";
+}
+
+TEST_F(CsvTypes, MarksOfMissingValuesAreRemembered) {
+  const Array x = learn("a,b,y\n1,u,1\n -,unknown,2\n3,u,3\n4,v,.\n", "y",
+                        {.refused = std::make_shared<const RefusedRows>(
+                             RefusedRows{{folder_.write("t.csv", ""), {3}}}),
+                         .missing = {"-", "unknown", "."}});
+  EXPECT_THAT(encoding_.categories[1], ElementsAre("u"));
+  EXPECT_THAT(x.values[2], IsNan());
+  EXPECT_THAT(again("a,b\n-,unknown\n").values[0], IsNan());
+  EXPECT_THAT(notes_.flags, ElementsAre(""));
+}
+
+TEST_F(CsvTypes, OtherEncodingsOfText) {
+  learn(
+      "gr\xf6\xdf"
+      "e,y\nklein,1\ngro\xdf,2\nklein,3\ngro\xdf,4\n",
+      "y", {.text_encoding = TextEncoding::kCp1252});
+  EXPECT_THAT(encoding_.feature_names(), ElementsAre("größe=klein", "größe=groß"));
 }
 
 TEST_F(CsvTypes, TextTargetsAreClasses) {
@@ -176,9 +214,28 @@ TEST_F(CsvTypes, LearnsFromSomeRowsAlone) {
   EXPECT_EQ(encoding_.means[0], 3);
 }
 
-TEST_F(CsvTypes, DuplicatedNamesAreReadByNumber) {
-  learn("a,a,y\n1,2,3\n4,6,6\n", "y");
+TEST_F(CsvTypes, TwoColumnsOfOneNameAreRefused) {
+  EXPECT_EQ(error([&] { learn("a,b,a,y\n1,2,3,3\n4,6,6,6\n", "y"); }),
+            "t.csv: two columns are called 'a', columns 0 and 2 (from 0); rename one of them");
+}
+
+// As networks of earlier versions were trained on such files.
+TEST_F(CsvTypes, NumberedNamesOfEarlierVersionsAreFound) {
+  learn("a,a (2),y\n1,2,3\n4,6,6\n", "y");
   EXPECT_THAT(again("a,b,a\n7,8,9\n").values, ElementsAre(7, 9));
+}
+
+TEST_F(CsvTypes, ColumnsThatAreNotThereAreGuessed) {
+  const std::string text = "price,size\n1,2\n3,4\n";
+  EXPECT_EQ(error([&] { learn(text, "prcie"); }),
+            "t.csv: no column 'prcie' (target); the columns are 'price', 'size'; did you mean "
+            "'price'?");
+  EXPECT_THAT(error([&] { learn("a b\n1 2\n", "b", {.separator = ','}); }),
+              HasSubstr("between ',' there is one column: is it another --separator?"));
+  EXPECT_THAT(error([&] { learn("2019,2020\n1,2\n3,4\n", "2020"); }),
+              HasSubstr("is it a header (--header yes)?"));
+  learn("a,price\n1,2\n3,5\n", "price");
+  EXPECT_THAT(error([&] { again("A,c\n1,2\n"); }), HasSubstr("no column 'a'; the columns are"));
 }
 
 }  // namespace

@@ -18,6 +18,9 @@ TEST(EncodingText, ReadsBackWhatItWrote) {
   encoding.positions = {0, 3};
   encoding.categories = {{}, {"a", "b,c"}};
   encoding.means = {0.1f, 0};
+  encoding.facts = {{.missing = true, .low = -0.5, .high = 2},
+                    {.rare = {3, 1ull << 47}, .more = true}};
+  encoding.missing = {"-", "."};
   const CsvEncoding again = parse_encoding(encoding_text(encoding));
   EXPECT_EQ(again.header, encoding.header);
   EXPECT_EQ(again.width, encoding.width);
@@ -25,6 +28,8 @@ TEST(EncodingText, ReadsBackWhatItWrote) {
   EXPECT_EQ(again.positions, encoding.positions);
   EXPECT_EQ(again.categories, encoding.categories);
   EXPECT_EQ(again.means, encoding.means);
+  EXPECT_EQ(again.facts, encoding.facts);
+  EXPECT_EQ(again.missing, encoding.missing);
 }
 
 TEST(EncodingText, MissingValuesThatStayMissing) {

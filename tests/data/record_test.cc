@@ -50,6 +50,20 @@ TEST(Record, MissingValuesAreRefusedImputedOrKept) {
   EXPECT_TRUE(std::isnan(encode_record(kept, {}, "")[0]));
 }
 
+TEST(Record, FlagsWhatNoTrainingRowHad) {
+  CsvEncoding encoding = encoding_of({7, 0});
+  encoding.facts = {{.missing = false, .low = 0, .high = 100}, {.missing = true}};
+  encoding.missing = {"-"};
+  const auto flags = [&](const std::map<std::string, std::string>& row) {
+    std::string found;
+    encode_record(encoding, row, "", &found);
+    return found;
+  };
+  EXPECT_EQ(flags({{"age", "100"}, {"region", "north"}}), "");
+  EXPECT_EQ(flags({{"age", "-"}, {"region", "-"}}), "missing:age");
+  EXPECT_EQ(flags({{"age", "900"}, {"region", "west"}}), "range:age|unseen:region");
+}
+
 TEST(Record, NamesWhatIsWrong) {
   const CsvEncoding encoding = encoding_of({});
   EXPECT_EQ(message_of(encoding, {{"age", "old"}, {"region", "north"}}),

@@ -45,6 +45,43 @@ TEST_F(Schema, FindsTheKindOfAColumn) {
   EXPECT_EQ(type({""}), "constant");
 }
 
+TEST_F(Schema, FindsDatesAndTimesOfOtherKinds) {
+  EXPECT_EQ(type({"Mar-2018", "Apr-2018"}), "date");
+  EXPECT_EQ(type({"1979 Q3", "1979Q4", "Q1 1980"}), "date");
+  EXPECT_EQ(type({"20200131", "20200201"}), "date");
+  EXPECT_EQ(type({"20200131", "20209901"}), "number") << "no such day";
+  EXPECT_EQ(type({"11:38:36", "23:59:59"}), "date");
+}
+
+// Whole numbers that stand for something else.
+TEST_F(Schema, FindsCodes) {
+  EXPECT_EQ(type({"02139", "98115", "10001"}), "category");
+  EXPECT_EQ(type({"98115-4820", "98115"}), "category");
+  EXPECT_EQ(type({"0", "10", "0.5"}), "number");
+  const auto named = [&](const std::string& name, int values) {
+    std::string text = name + ",z\n";
+    for (int i = 0; i < 60; ++i) text += concat(98000 + 7 * (i * 37 % values), ",", i % 7, "\n");
+    return format_text(schema(text).columns[0].format);
+  };
+  EXPECT_EQ(named("zipcode", 5), "category");
+  EXPECT_EQ(named("ZipCode", 5), "category");
+  EXPECT_EQ(named("postal_code", 5), "category");
+  EXPECT_EQ(named("zip", 50), "text") << "too many to learn from";
+  EXPECT_EQ(named("zipper", 5), "number");
+  EXPECT_EQ(named("encoded", 5), "number");
+}
+
+TEST_F(Schema, CountersMayHaveGaps) {
+  const auto rising = [&](const std::string& name, int step) {
+    std::string text = name + ",z\n";
+    for (int i = 0; i < 60; ++i) text += concat(1 + i * step + i / 7, ",", i % 7, "\n");
+    return format_text(schema(text).columns[0].format);
+  };
+  EXPECT_EQ(rising("n", 1), "identifier");
+  EXPECT_EQ(rising("n", 5), "number");
+  EXPECT_EQ(rising("rownames", 5), "identifier");
+}
+
 TEST_F(Schema, MistakesDoNotMakeAColumnText) {
   std::vector<std::string> cells(40, "1.5");
   for (size_t i = 0; i < cells.size(); ++i) cells[i] = std::to_string(i * i);
@@ -93,10 +130,20 @@ TEST_F(Schema, WishesOverride) {
   EXPECT_THAT(message_of(folder_, [] { parse_types("a"); }), HasSubstr("'a' is not COLUMN=TYPE"));
 }
 
-TEST_F(Schema, NamesThatComeTwiceAreNumbered) {
-  const TableSchema found = schema("a,a,b\n1,2,3\n4,5,6\n");
-  EXPECT_THAT(found.head.names, ElementsAre("a", "a (2)", "b"));
-  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("becomes 'a (2)'")));
+TEST_F(Schema, NamesThatComeTwiceAreRefused) {
+  EXPECT_EQ(message_of(folder_, [&] { schema("a,a,b\n1,2,3\n4,5,6\n"); }),
+            "t.csv: two columns are called 'a', columns 0 and 1 (from 0); rename one of them");
+}
+
+TEST_F(Schema, ShowsHowMuchItCounted) {
+  EXPECT_THAT(schema_text(schema("a,b\n1,2\n3,4\n", {}, "b"), "target: numbers"),
+              testing::AllOf(HasSubstr("target: numbers"), testing::EndsWith("\n2 rows\n")));
+  std::string text = "a,b\n";
+  for (int i = 0; i < 20001; ++i) text += concat(i * 3 % 20001, ",1.5\n");
+  EXPECT_THAT(
+      schema_text(schema(text)),
+      testing::AllOf(HasSubstr("20000+"),
+                     testing::EndsWith("20001 rows; values are counted among the first 20000\n")));
 }
 
 }  // namespace

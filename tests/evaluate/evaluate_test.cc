@@ -426,7 +426,9 @@ TEST(Evaluate, ListsTheGroupsItGuarantees) {
 
 class CollectedRegions : public RegionWriter {
  public:
-  void append(const Rows& rows, std::span<const Regions> levels) override {
+  using RegionWriter::append;
+  void append(const Rows& rows, std::span<const Regions> levels,
+              const torch::Tensor& /*probabilities*/) override {
     const Regions& regions = levels.front();
     ASSERT_EQ(static_cast<int64_t>(rows.x.rows()), regions.prediction.size(0));
     if (regions.members.defined()) {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "fcp/base/error.h"
+#include "fcp/base/nearest_word.h"
 #include "fcp/methods/option.h"
 
 #include "apps/cli/option_flags.h"

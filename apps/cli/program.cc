@@ -18,6 +18,7 @@
 #include "fcp/base/checkpoint.h"
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/base/nearest_word.h"
 #include "fcp/base/output_file.h"
 #include "fcp/base/printable.h"
 #include "fcp/data/file_witness.h"

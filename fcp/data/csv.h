@@ -66,6 +66,8 @@ struct CsvEncoding {
   std::vector<std::string> classes = {};
   // Of the training rows; empty: a file of before does not say.
   std::vector<ColumnFacts> facts = {};
+  // The mean of each feature over the training rows, of categories their shares; empty: not known.
+  std::vector<float> typical = {};
   // Cells that stand for no value besides those that always do (fcp/data/number.h).
   std::vector<std::string> missing = {};
 

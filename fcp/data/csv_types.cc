@@ -41,6 +41,10 @@ struct CategoryCounts {
     }
   }
 
+  double share(const std::string& text, size_t rows) const {
+    return static_cast<double>(counts[index.at(text)].second) / static_cast<double>(rows);
+  }
+
   // Those that are kept; `other`: whether there are more, which `facts` then tells apart.
   std::vector<std::string> kept(size_t rows, bool& other, ColumnFacts& facts) const {
     const size_t least = rows < 100 ? 2 : 3;
@@ -176,6 +180,14 @@ void CsvReader::learn_typed(const CsvOptions& options) {
     encoding_.means.push_back(category ? 0
                               : keep   ? std::numeric_limits<float>::quiet_NaN()
                                        : static_cast<float>(mean));
+    if (!category) encoding_.typical.push_back(static_cast<float>(mean));
+    double rest = category && rows > 0 ? 1 : 0;
+    for (const std::string& name : encoding_.categories[i]) {
+      const double share = categories[i].share(name, rows);
+      encoding_.typical.push_back(static_cast<float>(share));
+      rest -= share;
+    }
+    if (encoding_.others[i]) encoding_.typical.push_back(static_cast<float>(std::max(0.0, rest)));
   }
   encoding_.facts = std::move(facts);
   index_categories();

@@ -27,6 +27,7 @@ bool is_consistent(const CsvEncoding& encoding) {
     const bool more = !encoding.categories[i].empty() || encoding.has_other(i);
     if (!features || (!encoding.is_category(i) && more)) return false;
   }
+  if (!encoding.typical.empty() && encoding.typical.size() != encoding.feature_count()) return false;
   for (const size_t position : encoding.positions) {
     if (position >= encoding.width) return false;
   }
@@ -105,6 +106,7 @@ std::string encoding_text(const CsvEncoding& encoding) {
   }
   if (!encoding.classes.empty()) json["classes"] = encoding.classes;
   if (!encoding.facts.empty()) json["training"] = facts_json(encoding.facts);
+  if (!encoding.typical.empty()) json["typical"] = encoding.typical;
   if (!encoding.missing.empty()) json["missing"] = encoding.missing;
   return json.dump();
 }
@@ -129,6 +131,7 @@ CsvEncoding parse_encoding(const std::string& text) {
     if (json.contains("others")) json.at("others").get_to(encoding.others);
     if (json.contains("classes")) json.at("classes").get_to(encoding.classes);
     if (json.contains("training")) encoding.facts = facts_from(json.at("training"));
+    if (json.contains("typical")) json.at("typical").get_to(encoding.typical);
     if (json.contains("missing")) json.at("missing").get_to(encoding.missing);
   } catch (const std::exception&) {
     fail("the description of the network's columns (metadata '", kEncodingKey, "') is damaged");

@@ -21,6 +21,7 @@ TEST(EncodingText, ReadsBackWhatItWrote) {
   encoding.facts = {{.missing = true, .low = -0.5, .high = 2},
                     {.rare = {3, 1ull << 47}, .more = true}};
   encoding.missing = {"-", "."};
+  encoding.typical = {0.5f, 0.25f, 0.75f};
   const CsvEncoding again = parse_encoding(encoding_text(encoding));
   EXPECT_EQ(again.header, encoding.header);
   EXPECT_EQ(again.width, encoding.width);
@@ -30,6 +31,7 @@ TEST(EncodingText, ReadsBackWhatItWrote) {
   EXPECT_EQ(again.means, encoding.means);
   EXPECT_EQ(again.facts, encoding.facts);
   EXPECT_EQ(again.missing, encoding.missing);
+  EXPECT_EQ(again.typical, encoding.typical);
 }
 
 TEST(EncodingText, MissingValuesThatStayMissing) {

@@ -19,6 +19,7 @@ void add_calibrate(CLI::App& app);
 void add_check(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_evaluate(CLI::App& app);
+void add_explain(CLI::App& app);
 void add_show(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_update(CLI::App& app);

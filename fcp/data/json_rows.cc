@@ -10,7 +10,7 @@
 namespace fcp {
 namespace {
 
-constexpr size_t kFlushSize = size_t{1} << 16;
+constexpr size_t kFlushText = size_t{1} << 16;
 
 std::string json_of(std::string_view text) {
   using Json = nlohmann::json;
@@ -63,7 +63,7 @@ void JsonRows::end_row() {
   text_ += '}';
   cells_in_row_ = 0;
   any_ = true;
-  if (text_.size() >= kFlushSize) flush();
+  if (text_.size() >= kFlushText) flush();
 }
 
 void JsonRows::flush() {

@@ -10,7 +10,7 @@
 namespace fcp {
 namespace {
 
-constexpr size_t kReadSize = size_t{1} << 16;
+constexpr size_t kRecodeSize = size_t{1} << 16;
 
 // The letters of 0x80 to 0x9f; 0 for the five that stand for nothing.
 constexpr std::array<uint16_t, 32> kCp1252 = {
@@ -65,8 +65,8 @@ class RecodedBytes : public ByteSource {
     text_.erase(0, used_);
     used_ = 0;
     const size_t before = raw_.size();
-    raw_.resize(before + kReadSize);
-    const size_t got = inner_->read(raw_.data() + before, kReadSize);
+    raw_.resize(before + kRecodeSize);
+    const size_t got = inner_->read(raw_.data() + before, kRecodeSize);
     raw_.resize(before + got);
     const size_t done = encoding_ == TextEncoding::kCp1252 ? recode_cp1252() : recode_utf16();
     if (got == 0 && done < raw_.size()) {

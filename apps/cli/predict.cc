@@ -34,7 +34,7 @@ struct PredictFlags {
 };
 
 // The rows are told what no training row had where a table is read through the network's encoding.
-void check_flags(const PredictFlags& flags, const Graph& network, const DataOptions& data) {
+void check_flags_column(const PredictFlags& flags, const Graph& network, const DataOptions& data) {
   if (!flags.flags || (network.metadata.contains(kEncodingKey) && !are_images(data) &&
                        !holds_array(file_list(data.data)[0]))) {
     return;
@@ -80,7 +80,7 @@ void run_predict(const PredictFlags& flags) {
     }
   }
   const auto source = open_data(data, &artifact.network, *context.observer);
-  check_flags(flags, artifact.network, data);
+  check_flags_column(flags, artifact.network, data);
   choose_device(artifact.network, *source, context);
   const PredictOptions options{
       .levels = levels,

@@ -18,7 +18,7 @@ constexpr std::array<uint16_t, 32> kCp1252 = {
     0x2039, 0x0152, 0,      0x017d, 0,      0,      0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
     0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0,      0x017e, 0x0178};
 
-void append_utf8(uint32_t letter, std::string& out) {
+void put_letter(uint32_t letter, std::string& out) {
   const auto byte = [&](uint32_t value) { out += static_cast<char>(value); };
   if (letter < 0x80) {
     byte(letter);
@@ -85,7 +85,7 @@ class RecodedBytes : public ByteSource {
       if (special && letter == 0) {
         fail(name(), ": byte ", offset_ + i, " is ", int{byte}, ", which is no letter of cp1252");
       }
-      append_utf8(letter, text_);
+      put_letter(letter, text_);
     }
     return raw_.size();
   }
@@ -113,7 +113,7 @@ class RecodedBytes : public ByteSource {
         letter = 0x10000 + ((letter - 0xd800) << 10 | (low - 0xdc00));
         length = 4;
       }
-      append_utf8(letter, text_);
+      put_letter(letter, text_);
       i += length;
     }
     return i;

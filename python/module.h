@@ -34,5 +34,6 @@ class LoadedNetwork {
 void bind_network(pybind11::module_& module);
 void bind_names(pybind11::module_& module);
 void bind_calibrated(pybind11::module_& module);
+void bind_fit(pybind11::module_& module);
 
 }  // namespace fcp

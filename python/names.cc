@@ -7,6 +7,7 @@
 #include <pybind11/stl.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/infinity.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/images/image_text.h"
 #include "fcp/data/record.h"
@@ -45,24 +46,37 @@ CsvEncoding only_column(const CsvEncoding& all, size_t i) {
   if (!all.means.empty()) one.means = {all.means[i]};
   if (!all.formats.empty()) one.formats = {all.formats[i]};
   one.others = {all.has_other(i)};
+  if (!all.facts.empty()) one.facts = {all.facts[i]};
+  one.missing = all.missing;
   return one;
 }
 
-// The features of cells of one column, [cells, features]; rows[i] is where the i-th cell stands.
-py::object encode_cells(const LoadedNetwork& network, size_t column,
-                        const std::vector<std::string>& cells, const std::vector<size_t>& rows) {
+// The features of cells of one column, [cells, features], and the flag of each (column_facts.h);
+// rows[i] is where the i-th cell stands.
+py::tuple encode_cells(const LoadedNetwork& network, size_t column,
+                       const std::vector<std::string>& cells, const std::vector<size_t>& rows) {
   const std::optional<CsvEncoding> all = encoding_of(network);
   if (!all || column >= all->columns.size()) fail("the network has no column ", column);
   const CsvEncoding encoding = only_column(*all, column);
   const auto width = static_cast<int64_t>(encoding.feature_count());
   const torch::Tensor features = torch::empty({static_cast<int64_t>(cells.size()), width});
+  std::vector<std::string> flags(cells.size());
   for (size_t i = 0; i < cells.size(); ++i) {
-    const std::vector<float> found = encode_record(encoding, {{encoding.columns[0], cells[i]}},
-                                                   concat("X: row ", rows.at(i), " (from 0)"));
+    const std::vector<float> found =
+        encode_record(encoding, {{encoding.columns[0], cells[i]}},
+                      concat("X: row ", rows.at(i), " (from 0)"), &flags[i]);
     std::copy(found.begin(), found.end(),
               features.data_ptr<float>() + static_cast<int64_t>(i) * width);
   }
-  return array_of(features);
+  return py::make_tuple(array_of(features), flags);
+}
+
+// The numbers of a column that are not far from those of the training rows.
+std::pair<double, double> usual_range(const LoadedNetwork& network, size_t column) {
+  const std::optional<CsvEncoding> all = encoding_of(network);
+  if (!all || column >= all->columns.size()) fail("the network has no column ", column);
+  if (all->facts.empty()) return {-kInfinity, kInfinity};
+  return all->facts[column].usual();
 }
 
 std::vector<std::string> class_names(const LoadedNetwork& network) {
@@ -84,6 +98,7 @@ void bind_names(py::module_& module) {
   module.def("columns", columns_of, py::arg("network"));
   module.def("encode_cells", encode_cells, py::arg("network"), py::arg("column"), py::arg("cells"),
              py::arg("rows"));
+  module.def("usual_range", usual_range, py::arg("network"), py::arg("column"));
   module.def("class_names", class_names, py::arg("network"));
   module.def("with_class_names", with_class_names, py::arg("network"), py::arg("names"));
 }

@@ -25,7 +25,7 @@ constexpr const char* kCommon = "Options";
 const std::map<std::string, std::vector<std::string>>& topics() {
   static const std::map<std::string, std::vector<std::string>> all = {
       {"Reading tables",
-       {"separator", "header", "drop", "categorical", "impute", "schema", "on-error", "refused",
+       {"separator", "header", "drop", "categorical", "impute", "schema", "on-error", "refused", "missing", "encoding",
         "batch"}},
       {"Images", {"images", "resize", "crop", "mean", "deviation", "class-names"}},
       {"Running",

@@ -40,8 +40,9 @@ void check_flags_column(const PredictFlags& flags, const Graph& network, const D
     return;
   }
   fail_option("flags", "takes a CSV file and a network that fcp trained on a table: ",
-              network.metadata.contains(kEncodingKey) ? concat(data.data, " is no table")
-                                                      : "this one does not say what it was trained on");
+              network.metadata.contains(kEncodingKey)
+                  ? concat(data.data, " is no table")
+                  : "this one does not say what it was trained on");
 }
 
 void print_predicted(const PredictFlags& flags, const CalibrationArtifact& artifact,
@@ -87,13 +88,12 @@ void run_predict(const PredictFlags& flags) {
       .facts = read_facts_for(artifact, data, flags.facts, *context.observer),
       .probabilities = flags.probabilities};
   const internal::PredictorCore predictor(std::move(artifact), context.device);
-  const auto writer =
-      open_region_file(flags.out, predictor.artifact(),
-                       {.levels = levels,
-                        .kept = read_kept_columns(data, flags.keep),
-                        .lines = flags.data.on_error == "skip",
-                        .probabilities = flags.probabilities,
-                        .flags = flags.flags});
+  const auto writer = open_region_file(flags.out, predictor.artifact(),
+                                       {.levels = levels,
+                                        .kept = read_kept_columns(data, flags.keep),
+                                        .lines = flags.data.on_error == "skip",
+                                        .probabilities = flags.probabilities,
+                                        .flags = flags.flags});
   const size_t rows = predict(predictor, *source, options, context, *writer);
   print_predicted(flags, predictor.artifact(), levels, rows);
 }
@@ -125,9 +125,10 @@ void add_predict(CLI::App& app) {
                    "CSV columns to write before the regions, as id,name; 'all' for all of them");
   verb->add_option("--out", flags->out, "CSV, .json or .npy file; - is standard output")
       ->capture_default_str();
-  verb->add_flag("--flags", flags->flags,
-                 "Tables: a column of what no training row had and the guarantee does not extend to: "
-                 "missing:COLUMN, unseen:COLUMN (a category), range:COLUMN (far outside)");
+  verb->add_flag(
+      "--flags", flags->flags,
+      "Tables: a column of what no training row had and the guarantee does not extend to: "
+      "missing:COLUMN, unseen:COLUMN (a category), range:COLUMN (far outside)");
   verb->add_flag("--probabilities", flags->probabilities,
                  "Labels: a column p_CLASS for each class, by the softmax that the score takes");
   add_facts(*verb, flags->facts);

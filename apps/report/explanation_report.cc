@@ -48,15 +48,14 @@ std::string mean_text(const Explanation& explanation) {
 
 std::string explanation_text(const Explanation& explanation) {
   const std::string size = size_word(explanation);
-  std::string text =
-      concat(format_count(explanation.rows, "row"), ", mean ", size, " ",
-             format_number(explanation.mean_length), " at alpha ", explanation.level,
-             "\n\nA column's values shuffled among the rows:\n");
+  std::string text = concat(format_count(explanation.rows, "row"), ", mean ", size, " ",
+                            format_number(explanation.mean_length), " at alpha ", explanation.level,
+                            "\n\nA column's values shuffled among the rows:\n");
   Table columns({"column", prediction_text(explanation), size + " changes by"});
   for (size_t i = 0; i < std::min(kMostShown, explanation.columns.size()); ++i) {
     const ColumnImportance& column = explanation.columns[i];
-    columns.add_row({column.column, prediction_value(explanation, column),
-                     format_number(column.length)});
+    columns.add_row(
+        {column.column, prediction_value(explanation, column), format_number(column.length)});
   }
   text += columns.text(2);
   if (explanation.columns.size() > kMostShown) {
@@ -148,16 +147,16 @@ std::string explanation_html(const Explanation& explanation,
   }
   const std::vector<std::string> headers = {
       "row", size, concat("widened by, beside the ", mean_text(explanation))};
-  const std::string tiles =
-      html_tile("rows", format_count(explanation.rows), "") +
-      html_tile("mean " + size, format_number(explanation.mean_length),
-                "at alpha " + explanation.level);
+  const std::string tiles = html_tile("rows", format_count(explanation.rows), "") +
+                            html_tile("mean " + size, format_number(explanation.mean_length),
+                                      "at alpha " + explanation.level);
   return html_page(
       "Why are they wide?", "What predictions and the " + size + " of their regions depend on",
-      concat("<div class=\"tiles\">\n", tiles, "</div>\n",
-             html_section("columns", "Columns", html_figures(figures)),
-             html_section("rows", concat("Rows with the largest ", size), html_table(headers, rows)),
-             provenance_section(provenance)));
+      concat(
+          "<div class=\"tiles\">\n", tiles, "</div>\n",
+          html_section("columns", "Columns", html_figures(figures)),
+          html_section("rows", concat("Rows with the largest ", size), html_table(headers, rows)),
+          provenance_section(provenance)));
 }
 
 }  // namespace fcp

@@ -14,10 +14,16 @@ constexpr const char* kNovelties[] = {"missing", "unseen", "range"};
 
 }  // namespace
 
-bool ColumnFacts::is_far(double value) const {
-  if (low > high) return false;
+std::pair<double, double> ColumnFacts::usual() const {
+  constexpr double kMost = std::numeric_limits<double>::infinity();
+  if (low > high) return {-kMost, kMost};
   const double allowed = kFarShare * (high - low);
-  return value < low - allowed || value > high + allowed;
+  return {low - allowed, high + allowed};
+}
+
+bool ColumnFacts::is_far(double value) const {
+  const auto [least, most] = usual();
+  return value < least || value > most;
 }
 
 bool ColumnFacts::has_rare(std::string_view category) const {

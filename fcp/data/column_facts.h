@@ -16,6 +16,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fcp {
@@ -27,6 +28,8 @@ struct ColumnFacts {
   std::vector<uint64_t> rare{};                            // hashes of categories, ascending
   bool more = false;  // there were more categories than were told apart
 
+  // The numbers that are not far from those of the training rows; all, where there were none.
+  std::pair<double, double> usual() const;
   bool is_far(double value) const;
   bool has_rare(std::string_view category) const;
   friend bool operator==(const ColumnFacts&, const ColumnFacts&) = default;

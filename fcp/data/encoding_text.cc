@@ -27,7 +27,8 @@ bool is_consistent(const CsvEncoding& encoding) {
     const bool more = !encoding.categories[i].empty() || encoding.has_other(i);
     if (!features || (!encoding.is_category(i) && more)) return false;
   }
-  if (!encoding.typical.empty() && encoding.typical.size() != encoding.feature_count()) return false;
+  if (!encoding.typical.empty() && encoding.typical.size() != encoding.feature_count())
+    return false;
   for (const size_t position : encoding.positions) {
     if (position >= encoding.width) return false;
   }

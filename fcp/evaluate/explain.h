@@ -29,10 +29,10 @@ namespace fcp {
 struct ExplainOptions {
   Level level = Level(0.1);
   RowFacts facts{};
-  size_t rows = 1000;    // at most, from the beginning of the data
-  size_t shuffles = 3;   // of each column
-  size_t widest = 5;     // rows
-  size_t reasons = 3;    // columns of a row
+  size_t rows = 1000;   // at most, from the beginning of the data
+  size_t shuffles = 3;  // of each column
+  size_t widest = 5;    // rows
+  size_t reasons = 3;   // columns of a row
 };
 
 // An Error where rows are not numbers in columns, where there are fewer than two, or where regions

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ._errors import NotFittedError
     from ._estimator import Checked
     from ._fcp import Error
+    from ._fit import fit
     from ._model import Model, from_torch, load
     from ._regressor import FeatureConformalRegressor
     from ._scoring import region_score
@@ -43,6 +44,7 @@ __all__ = [
     "FeatureConformalRegressor",
     "Model",
     "NotFittedError",
+    "fit",
     "from_torch",
     "load",
     "region_score",
@@ -56,6 +58,7 @@ _HOMES = {
     "FeatureConformalRegressor": "_regressor",
     "Model": "_model",
     "NotFittedError": "_errors",
+    "fit": "_fit",
     "from_torch": "_model",
     "load": "_model",
     "region_score": "_scoring",

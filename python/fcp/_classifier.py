@@ -6,7 +6,7 @@ from typing import Any, Optional, Tuple
 
 import numpy as np
 
-from . import _arrays, _fcp, _frames, _plots
+from . import _arrays, _batches, _fcp, _frames, _plots
 from ._estimator import Alpha, Alphas, Estimator, levels
 from ._inputs import Inputs
 from ._model import Model
@@ -100,6 +100,16 @@ class FeatureConformalClassifier(Estimator):
         which need not be given."""
         places = self._regions(X, [], groups, weights)[0]
         return self.classes_[places]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probabilities of the classes [N, classes], in the order of `classes_`: the softmax of
+        the logits at the temperature that the score takes. They are the network's own; the guarantee
+        is that of the sets."""
+        predictor = self._fitted()
+        batches = _batches.rows_alone(X, self.model_.several_inputs)
+        return np.concatenate(
+            [_fcp.class_probabilities(predictor, self.inputs_.rows(x)) for x in batches]
+        )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of right labels, as of every classifier of scikit-learn. It is the same for all

@@ -59,6 +59,7 @@ class Estimator(Parameters):
     outputs_: Dict[str, str]
     feature_names_in_: np.ndarray
     n_features_in_: int
+    evaluation_: Dict[str, Any]  # of fcp.fit, on its test rows
 
     # Calibration.
 

@@ -4,6 +4,7 @@ tables."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -39,22 +40,53 @@ def matched(X: Any, names: Sequence[str]) -> Any:
 
 
 def encoded(X: Any, network: _fcp.Network, columns: Sequence[Tuple[str, bool]]) -> np.ndarray:
-    """The numbers that a network trained by fcp on a table reads from such a table."""
+    """The numbers that a network trained by fcp on a table reads from such a table. Warns of rows
+    with what no training row had, as the program does."""
     X = matched(X, [name for name, _ in columns])
-    parts = []
+    parts, found = [], []
     for place, (name, is_number) in enumerate(columns):
         values = np.asarray(X[name])
         if is_number and values.dtype.kind in "fiu" and not np.isnan(values).any():
             parts.append(values.astype(np.float32)[:, None])
+            least, most = _fcp.usual_range(network, place)
+            found.append((f"range:{name}", (values < least) | (values > most)))
             continue
-        unique, first, inverse = np.unique(_texts(values), return_index=True, return_inverse=True)
+        unique, first, inverse = np.unique(texts(values), return_index=True, return_inverse=True)
         order = np.argsort(first)  # the first cell that cannot be read is the one to complain of
-        cells = _fcp.encode_cells(network, place, unique[order].tolist(), first[order].tolist())
-        parts.append(cells[np.argsort(order)[inverse]])
+        cells, flags = _fcp.encode_cells(
+            network, place, unique[order].tolist(), first[order].tolist()
+        )
+        back = np.argsort(order)[inverse]
+        parts.append(cells[back])
+        for flag in set(flags) - {""}:
+            found.append((flag, np.array([one == flag for one in flags])[back]))
+    _warn_of_novelties(found, len(parts[0]))
     return np.concatenate(parts, axis=1)
 
 
-def _texts(values: np.ndarray) -> List[str]:
+def _warn_of_novelties(found: Sequence[Tuple[str, np.ndarray]], rows: int) -> None:
+    found = [(flag, marked) for flag, marked in found if marked.any()]
+    if not found:
+        return
+    counts: Dict[str, int] = {}
+    for row in np.flatnonzero(np.logical_or.reduce([marked for _, marked in found])):
+        flags = "|".join(flag for flag, marked in found if marked[row])
+        counts[flags] = counts.get(flags, 0) + 1
+    warnings.warn("X: " + _fcp.novelty_text(counts, rows), stacklevel=2)
+
+
+def as_columns(frame: Any) -> List[Any]:
+    """The names of the columns of a table or of a dict of them."""
+    names = list(frame) if isinstance(frame, dict) else list(getattr(frame, "columns", []))
+    if not names:
+        kind = type(frame).__name__
+        raise TypeError(f"frame: found a {kind}, expected a table, a dict of columns or a path")
+    return names
+
+
+def texts(values: Any) -> List[str]:
+    """The cells of a column as they stand in a file."""
+    values = np.asarray(values)
     if values.dtype.kind == "M":
         values = values.astype("datetime64[s]").astype(str)
     return [_text(value) for value in values.tolist()]

@@ -66,7 +66,8 @@ TEST_F(CsvTypes, EveryKindBecomesFeatures) {
   EXPECT_THAT(encoding_.feature_names(),
               ElementsAre("when", "color=red", "color=blue", "color (other)", "ok", "price"));
   EXPECT_EQ(x.shape[1], 6);
-  EXPECT_THAT(encoding_.typical, ElementsAre(14.5f, 0.7f, 0.2f, testing::FloatNear(0.1f, 1e-6f), 0.8f, _));
+  EXPECT_THAT(encoding_.typical,
+              ElementsAre(14.5f, 0.7f, 0.2f, testing::FloatNear(0.1f, 1e-6f), 0.8f, _));
   EXPECT_THAT(std::vector<float>(x.values.begin(), x.values.begin() + 18),
               ElementsAre(10, 1, 0, 0, 1, 1.5f, 11, 0, 1, 0, 0, 2.5f, 12, 1, 0, 0, 1, 1000));
   EXPECT_EQ(x.values[5 * 6 + 3], 1) << "gray comes once: it is rare";

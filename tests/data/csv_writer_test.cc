@@ -1,12 +1,15 @@
 #include "fcp/data/csv_writer.h"
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/data/bytes.h"
+#include "fcp/data/json_rows.h"
 #include "fcp/data/rows.h"
 
 #include "tests/support/files.h"
@@ -124,6 +127,47 @@ TEST(CsvWriter, RandomSetsReadBackExactly) {
   const Rows rows = read_all(*open_rows(folder.path("t.csv"), "y"));
   EXPECT_EQ(rows.x.values, set.x.values);
   EXPECT_EQ(rows.y.values, set.y.values);
+}
+
+TEST(CsvWriter, PacksWhereTheNameSaysSo) {
+  const Folder folder;
+  std::string rows;
+  {
+    CsvWriter writer(folder.path("t.csv.gz"), {"a", "b"});
+    for (int i = 0; i < 30000; ++i) {
+      writer.cell(int64_t{i});
+      writer.cell(std::string_view("x,y"));
+      writer.end_row();
+      rows += concat(i, ",\"x,y\"\n");
+    }
+    writer.close();
+  }
+  const auto bytes = open_bytes(folder.path("t.csv.gz"));
+  std::string text(rows.size() + 100, '\0');
+  text.resize(bytes->read(text.data(), text.size()));
+  EXPECT_EQ(text, "a,b\n" + rows);
+  EXPECT_LT(std::filesystem::file_size(folder.path("t.csv.gz")), rows.size() / 2);
+}
+
+TEST(JsonRows, WritesTheCellsOfACsvFile) {
+  const Folder folder;
+  JsonRows rows(folder.path("t.json"), {"a", "b \"c\"", "labels"});
+  rows.cell(0.1f);
+  rows.cell(int64_t{3});
+  rows.list({"x", "y\n"});
+  rows.end_row();
+  rows.cell(-std::numeric_limits<float>::infinity());
+  rows.cell(std::string_view("ü"));
+  rows.list({});
+  EXPECT_THROW(rows.cell(1.0f), Error);
+  rows.end_row();
+  rows.close();
+  const auto bytes = open_bytes(folder.path("t.json"));
+  std::string text(1000, '\0');
+  text.resize(bytes->read(text.data(), text.size()));
+  EXPECT_EQ(text,
+            "[\n {\"a\": 0.1, \"b \\\"c\\\"\": 3, \"labels\": [\"x\", \"y\\n\"]},\n"
+            " {\"a\": \"-inf\", \"b \\\"c\\\"\": \"ü\", \"labels\": []}\n]\n");
 }
 
 }  // namespace

@@ -1,0 +1,113 @@
+// From a table to a calibrated predictor, by the same function as the program's `fit`; and what
+// Python's tables need to be read as the program reads files.
+#include "fcp/fit/fit.h"
+
+#include <nlohmann/json.hpp>
+#include <pybind11/stl.h>
+
+#include "fcp/base/error.h"
+#include "fcp/base/output_file.h"
+#include "fcp/methods/options.h"
+#include "fcp/predictor/device_choice.h"
+#include "fcp/predictor/predict.h"
+
+#include "apps/report/html.h"
+#include "apps/report/json.h"
+#include "python/arrays.h"
+#include "python/predictor.h"
+
+namespace fcp {
+namespace {
+
+namespace py = pybind11;
+
+Task task_of(const std::string& name) {
+  if (name == "auto") return Task::kAuto;
+  if (name == "regression") return Task::kNumbers;
+  if (name == "classification") return Task::kClasses;
+  fail_option("task", "found '", name, "', expected regression, classification or auto");
+}
+
+FitCalibration fit_calibration_of(const std::string& name) {
+  if (name == "auto") return FitCalibration::kAuto;
+  if (name == "split") return FitCalibration::kSplit;
+  if (name == "cross") return FitCalibration::kCross;
+  fail_option("calibration", "found '", name, "', expected split, cross or auto");
+}
+
+FitRequest request_of_options(const std::string& data, const std::string& target,
+                              const py::dict& options) {
+  FitRequest request;
+  const auto text = [&](const char* key) { return options[key].cast<std::string>(); };
+  request.data.data = data;
+  request.data.target = target;
+  request.data.csv.header = CsvHeader::kYes;
+  request.data.csv.separator = ',';
+  request.data.csv.drop = options["drop"].cast<std::vector<std::string>>();
+  request.data.csv.categorical = options["categorical"].cast<std::vector<std::string>>();
+  request.task = task_of(text("task"));
+  request.calibration = fit_calibration_of(text("calibration"));
+  request.shares = options["shares"].cast<std::vector<double>>();
+  request.group = text("group");
+  request.time = text("time");
+  request.level = level_of(options["alpha"]);
+  request.training.members = options["members"].cast<int64_t>();
+  request.training.epochs = options["epochs"].cast<int64_t>();
+  request.method.score = text("score");
+  request.method.set("seed", options["seed"].cast<uint64_t>());
+  request.method.set("allow_empty", options["allow_empty"].cast<bool>());
+  return request;
+}
+
+// Writes the predictor to `out`, and an HTML page to `report` unless that is empty. Returns the JSON
+// of the evaluation on the test rows, and the warnings.
+py::tuple fit_file(const std::string& data, const std::string& target, const py::dict& options,
+                   const std::string& out, const std::string& report) {
+  FitRequest request = request_of_options(data, target, options);
+  request.all_levels = !report.empty();
+  const Context context{.device = device_of(options["device"].cast<std::string>()),
+                        .seed = options["seed"].cast<uint64_t>()};
+  std::string json;
+  std::vector<std::string> warnings;
+  {
+    py::gil_scoped_release unlocked;
+    FitOutcome fitted = fit_table(request, context);
+    write_artifact(fitted.calibrated.artifact, out);
+    if (!report.empty()) write_file(report, report_html(fitted.report));
+    json = json_text(report_json(fitted.report));
+    warnings = std::move(fitted.calibrated.warnings);
+  }
+  return py::make_tuple(json, warnings);
+}
+
+// The probabilities of the classes for rows as the network takes them: [N, C].
+py::object class_probabilities(const LoadedPredictor& predictor, const py::object& array) {
+  torch::Tensor x = input_rows(as_rows(tensor_of(array, "X"), "X"), predictor.settings().network);
+  torch::Tensor found;
+  {
+    py::gil_scoped_release unlocked;
+    const TensorPredictor tensors(predictor.settings());
+    found = ClassProbabilities(tensors, predictor.settings().method.score).of(x);
+  }
+  return array_of(found);
+}
+
+// Of rows by their flags: each text, and how many rows have it.
+std::string novelty_text(const std::map<std::string, size_t>& flags, size_t rows) {
+  NoveltyCounts counts;
+  for (const auto& [text, count] : flags) {
+    for (size_t i = 0; i < count; ++i) counts.add(text);
+  }
+  return counts.text(rows);
+}
+
+}  // namespace
+
+void bind_fit(py::module_& module) {
+  module.def("fit_file", fit_file, py::arg("data"), py::arg("target"), py::arg("options"),
+             py::arg("out"), py::arg("report"));
+  module.def("class_probabilities", class_probabilities, py::arg("predictor"), py::arg("x"));
+  module.def("novelty_text", novelty_text, py::arg("flags"), py::arg("rows"));
+}
+
+}  // namespace fcp

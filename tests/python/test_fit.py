@@ -1,0 +1,90 @@
+"""fcp.fit: a table to a fitted estimator; and what Python says of rows unlike the training rows."""
+import os
+import tempfile
+import unittest
+import warnings
+
+import numpy as np
+
+import fcp
+
+
+class Frame(dict):
+    """A table as pandas has them: columns by name."""
+
+    @property
+    def columns(self):
+        return list(self)
+
+    def __getitem__(self, key):
+        if isinstance(key, list):
+            return Frame((name, self[name]) for name in key)
+        return super().__getitem__(key)
+
+    @property
+    def shape(self):
+        return (len(next(iter(self.values()))), len(self))
+
+
+def prices(rows, seed):
+    random = np.random.default_rng(seed)
+    carat, cut = random.uniform(0.2, 3, rows), random.choice(["Fair", "Ideal"], rows)
+    price = 10 * carat + np.where(cut == "Ideal", 5, 0) + random.normal(0, 0.5, rows)
+    return Frame(carat=carat, cut=cut, price=price)
+
+
+class Fit(unittest.TestCase):
+    def test_intervals(self):
+        table = prices(1200, 1)
+        with tempfile.TemporaryDirectory() as folder:
+            page, saved = os.path.join(folder, "r.html"), os.path.join(folder, "m.onnx")
+            fitted = fcp.fit(table, target="price", members=1, shares=[2, 1, 1], report=page)
+            self.assertIsInstance(fitted, fcp.FeatureConformalRegressor)
+            self.assertGreater(os.path.getsize(page), 5000)
+            self.assertEqual(fitted.evaluation_["rows"], 300)
+            new = prices(400, 2)
+            prediction, intervals = fitted.predict_interval(new, alpha=0.1)
+            inside = (intervals[:, 0, 0] <= new["price"]) & (new["price"] <= intervals[:, 1, 0])
+            # Beta-binomial of about 240 calibration and 400 test rows: beyond these lies 1e-6.
+            self.assertGreater(inside.mean(), 0.75)
+            fitted.save(saved)
+            again = fcp.FeatureConformalRegressor.load(saved)
+            np.testing.assert_array_equal(again.predict_interval(new)[1], intervals)
+
+    def test_rows_unlike_the_training_rows_warn(self):
+        fitted = fcp.fit(prices(300, 3), target="price", members=1, epochs=2, calibration="split")
+        new = Frame(
+            carat=np.array([1.0, np.nan, 40.0, 2.0]), cut=np.array(["Fair", "Fair", "Great", ""])
+        )
+        with self.assertWarnsRegex(
+            UserWarning,
+            r"3 of 4 rows have what no training row had \(missing: carat in 1, cut in 1; unseen: "
+            r"cut in 1; far outside the training range: carat in 1\): the coverage guarantee",
+        ):
+            fitted.predict_interval(new)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fitted.predict(Frame(carat=np.array([1.0]), cut=np.array(["Fair"])))
+
+    def test_sets(self):
+        random = np.random.default_rng(4)
+        kind = random.choice(["x", "y", "z"], 900)
+        a = random.normal(0, 1, 900) + 2 * (kind == "x")
+        b = random.normal(0, 1, 900) + 2 * (kind == "y")
+        table = Frame(a=a, b=b, kind=kind)
+        fitted = fcp.fit(table, target="kind", members=1, epochs=5, shares=[1, 1, 1], score="lac")
+        self.assertIsInstance(fitted, fcp.FeatureConformalClassifier)
+        self.assertEqual(fitted.classes_.tolist(), ["x", "y", "z"])
+        labels, sets = fitted.predict_set(table, alpha=0.3)
+        chances = fitted.predict_proba(table)
+        np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-6)
+        np.testing.assert_array_equal(fitted.classes_[chances.argmax(axis=1)], labels)
+        self.assertTrue(sets[np.arange(900), chances.argmax(axis=1), 0].all(), "no set is empty")
+
+    def test_what_is_no_table_is_refused(self):
+        with self.assertRaisesRegex(TypeError, "expected a table"):
+            fcp.fit(np.zeros((3, 2)), target="y")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -59,8 +59,8 @@ FitRequest request_of_options(const std::string& data, const std::string& target
   return request;
 }
 
-// Writes the predictor to `out`, and an HTML page to `report` unless that is empty. Returns the JSON
-// of the evaluation on the test rows, and the warnings.
+// Writes the predictor to `out`, and an HTML page to `report` unless that is empty. Returns the
+// JSON of the evaluation on the test rows, and the warnings.
 py::tuple fit_file(const std::string& data, const std::string& target, const py::dict& options,
                    const std::string& out, const std::string& report) {
   FitRequest request = request_of_options(data, target, options);

@@ -25,8 +25,8 @@ constexpr const char* kCommon = "Options";
 const std::map<std::string, std::vector<std::string>>& topics() {
   static const std::map<std::string, std::vector<std::string>> all = {
       {"Reading tables",
-       {"separator", "header", "drop", "categorical", "impute", "schema", "on-error", "refused", "missing", "encoding",
-        "batch"}},
+       {"separator", "header", "drop", "categorical", "impute", "schema", "on-error", "refused",
+        "missing", "encoding", "batch"}},
       {"Images", {"images", "resize", "crop", "mean", "deviation", "class-names"}},
       {"Running",
        {"quiet", "seed", "threads", "device", "memory", "force", "checkpoint",

@@ -1,6 +1,6 @@
 // A progress line for long work: share done, rate, time left and one free note (the loss, say).
-// It is drawn on stderr, at most ten times a second; where stderr is no terminal it is a line of its
-// own every 30 seconds.
+// It is drawn on stderr, at most ten times a second; where stderr is no terminal it is a line of
+// its own every 30 seconds.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// A text file that is written whole or not at all (fcp/base/output_file.h), packed by gzip where its
-// name ends in .gz. Tested by tests/data/csv_writer_test.cc.
+// A text file that is written whole or not at all (fcp/base/output_file.h), packed by gzip where
+// its name ends in .gz. Tested by tests/data/csv_writer_test.cc.
 #pragma once
 
 #include <memory>

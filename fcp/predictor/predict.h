@@ -24,8 +24,8 @@ struct PredictOptions {
   bool probabilities = false;  // of the classes, beside sets of labels
 };
 
-// The probabilities of the classes [N, C] for x [N, …]: the softmax of the logits at the temperature
-// of the score, 1 where it has none. An Error where the predictor gives intervals, or sets for
+// The probabilities of the classes [N, C] for x [N, …]: the softmax of the logits at the
+// temperature of the score, 1 where it has none. An Error where the predictor gives intervals, or sets for
 // pixels.
 class ClassProbabilities {
  public:

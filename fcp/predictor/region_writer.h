@@ -47,7 +47,8 @@ struct RegionFileOptions {
   bool flags = false;           // a column `flags`: what no training row had (column_facts.h)
 };
 
-// One file, packed where its name ends in .gz. Intervals: [N, K, 3] = prediction, lower, upper in an .npy, or as 3 K columns in a CSV.
+// One file, packed where its name ends in .gz. Intervals: [N, K, 3] = prediction, lower, upper in
+// an .npy, or as 3 K columns in a CSV.
 // Sets of labels: a boolean .npy [N, C], or a CSV of prediction, size and labels (by name where the
 // network carries names, joined by '|'). A .json file is a list of objects with the keys of the CSV
 // file's columns. "-" is a CSV on standard output. An .npy takes neither several levels nor other

@@ -1,6 +1,6 @@
 // Which columns a prediction and the length of its region depend on; plain numbers
-// (fcp/evaluate/explain.h makes them). What is said of the length of an interval is said of the size
-// of a set of labels too.
+// (fcp/evaluate/explain.h makes them). What is said of the length of an interval is said of the
+// size of a set of labels too.
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -28,6 +29,7 @@ struct PredictFlags {
   std::string model;
   LevelFlags levels;
   std::string keep;
+  DistributionRequest distribution;
   std::string out = "-";
   bool flags = false;
   bool probabilities = false;
@@ -43,6 +45,22 @@ void check_flags_column(const PredictFlags& flags, const Graph& network, const D
               network.metadata.contains(kEncodingKey)
                   ? concat(data.data, " is no table")
                   : "this one does not say what it was trained on");
+}
+
+void add_distribution(CLI::App& verb, DistributionRequest& request) {
+  const auto list = [&](const char* flag, std::vector<std::string>& values, const char* help) {
+    verb.add_option(flag, values, help)->delimiter(',')->allow_extra_args(false);
+  };
+  list("--quantiles", request.quantiles,
+       "Quantiles of each row's predictive distribution to add, as 0.05,0.5,0.95");
+  list("--above", request.above, "Adds the probability to exceed a number: its bounds");
+  list("--below", request.below, "Adds the probability of at most a number");
+  list("--between", request.between, "Adds the probability above FROM and up to TO, as 10:30");
+  verb.add_option("--point", request.point,
+                  "The prediction: mean, median or a quantile as 0.3 of the distribution; by "
+                  "default the network's");
+  verb.add_option("--distribution", request.grid,
+                  ".npy of the quantiles 0.01, …, 0.99 of each row, [rows, 99]");
 }
 
 void print_predicted(const PredictFlags& flags, const CalibrationArtifact& artifact,
@@ -83,17 +101,22 @@ void run_predict(const PredictFlags& flags) {
   const auto source = open_data(data, &artifact.network, *context.observer);
   check_flags_column(flags, artifact.network, data);
   choose_device(artifact.network, *source, context);
-  const PredictOptions options{
-      .levels = levels,
-      .facts = read_facts_for(artifact, data, flags.facts, *context.observer),
-      .probabilities = flags.probabilities};
+  PredictOptions options{.levels = levels,
+                         .facts = read_facts_for(artifact, data, flags.facts, *context.observer),
+                         .probabilities = flags.probabilities};
   const internal::PredictorCore predictor(std::move(artifact), context.device);
-  const auto writer = open_region_file(flags.out, predictor.artifact(),
-                                       {.levels = levels,
-                                        .kept = read_kept_columns(data, flags.keep),
-                                        .lines = flags.data.on_error == "skip",
-                                        .probabilities = flags.probabilities,
-                                        .flags = flags.flags});
+  RegionFileOptions file{.levels = levels,
+                         .kept = read_kept_columns(data, flags.keep),
+                         .lines = flags.data.on_error == "skip",
+                         .probabilities = flags.probabilities,
+                         .flags = flags.flags};
+  std::optional<DistributionColumns> distribution;
+  if (!flags.distribution.empty()) {
+    distribution.emplace(predictor.artifact(), flags.distribution, context.device);
+    options.distribution = &*distribution;
+    file.added = distribution->names();
+  }
+  const auto writer = open_region_file(flags.out, predictor.artifact(), std::move(file));
   const size_t rows = predict(predictor, *source, options, context, *writer);
   print_predicted(flags, predictor.artifact(), levels, rows);
 }
@@ -110,6 +133,8 @@ void add_predict(CLI::App& app) {
       "  fcp predict calibrated.onnx --data photos/ --out sets.csv\n"
       "  fcp predict calibrated.onnx --data new.csv --alpha 0.1,0.2 --keep id,name --out "
       "intervals.csv\n"
+      "  fcp predict calibrated.onnx --data new.csv --quantiles 0.05,0.5,0.95 --above 30 --out "
+      "distribution.csv\n"
       "  cat new.csv | fcp predict calibrated.onnx --data - --confidence 0.95 > intervals.csv\n"
       "CSV columns are prediction, lower, upper; an .npy holds [rows, outputs, 3] in that order.\n"
       "For labels: prediction, size, labels (joined by |); an .npy holds booleans [rows, "
@@ -131,6 +156,7 @@ void add_predict(CLI::App& app) {
       "missing:COLUMN, unseen:COLUMN (a category), range:COLUMN (far outside)");
   verb->add_flag("--probabilities", flags->probabilities,
                  "Labels: a column p_CLASS for each class, by the softmax that the score takes");
+  add_distribution(*verb, flags->distribution);
   add_facts(*verb, flags->facts);
   add_data(*verb, flags->data, /*needs_target=*/false);
   add_common(*verb, flags->common, kTakesJson | kTakesThreads | kTakesDevice);

@@ -27,10 +27,16 @@ constexpr double kAlpha = 0.1;
 
 constexpr char kUnion[] = "density --union";
 constexpr char kRectifiedResidual[] = "rectified residual";
+constexpr char kUpperResidual[] = "residual --side upper";
+constexpr char kLowerSpread[] = "spread --side lower";
+constexpr char kUpperNested[] = "nested --side upper";
 
 ScoreOptions score_options(const std::string& name) {
   if (name == kUnion) return DensityOptions{.level_set = true};
   if (name == kRectifiedResidual) return {ResidualOptions{}, {.rectifier = kRectifierOutput}};
+  if (name == kUpperResidual) return {ResidualOptions{}, {.side = BoundSide::kUpper}};
+  if (name == kLowerSpread) return {SpreadOptions{}, {.side = BoundSide::kLower}};
+  if (name == kUpperNested) return {NestedOptions{}, {.side = BoundSide::kUpper}};
   ScoreOptions options(name);
   if (options.searches()) *options.find(field::steps) = 10;
   if (auto* sampled = options.as<FeatureSampledOptions>()) sampled->samples = 50;
@@ -217,7 +223,10 @@ std::vector<SelftestCheck> run_selftest(const SelftestOptions& options) {
   torch::NoGradGuard no_gradients;
   if (options.population < options.rows + options.fresh) fail("the population is too small");
   std::vector<std::string> names = options.scores.empty() ? score_names() : options.scores;
-  if (options.scores.empty()) names.insert(names.end(), {kUnion, kRectifiedResidual});
+  if (options.scores.empty()) {
+    names.insert(names.end(),
+                 {kUnion, kRectifiedResidual, kUpperResidual, kLowerSpread, kUpperNested});
+  }
   const std::vector<SelftestWorld> worlds = selftest_worlds(options.population, options.seed);
   Random random(options.seed + 1);
   std::vector<SelftestCheck> checks;

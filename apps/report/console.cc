@@ -54,9 +54,13 @@ void add_coverage(Headline& headline, const Coverage& coverage, const PrintOptio
              " ", format_percent_range(coverage.lower, coverage.upper)));
 }
 
-void add_length(Headline& headline, const LengthSummary& length) {
-  headline.add("length", format_number(length.mean),
-               length.median ? "median " + format_number(*length.median) : "");
+void add_length(Headline& headline, const LengthSummary& length, BoundSide side) {
+  std::string remark = length.median ? "median " + format_number(*length.median) : "";
+  if (side != BoundSide::kBoth) {
+    remark += concat(remark.empty() ? "" : ", ", "from the prediction to the ", side_name(side),
+                     " bound");
+  }
+  headline.add("length", format_number(length.mean), std::move(remark));
   if (length.infinite_share > 0) {
     headline.add(
         "infinite", format_percent(length.infinite_share),
@@ -101,7 +105,7 @@ void print_evaluation(std::ostream& out, const IntervalEvaluation& evaluation,
                       const PrintOptions& options) {
   Headline headline;
   add_coverage(headline, evaluation.coverage, options);
-  add_length(headline, evaluation.length);
+  add_length(headline, evaluation.length, evaluation.side);
   if (evaluation.weighted_length) {
     headline.add("weighted length", format_number(*evaluation.weighted_length));
   }

@@ -30,6 +30,10 @@ std::string length_remark(const IntervalEvaluation& result, const std::string& r
   const LengthSummary& length = result.length;
   if (length.infinite_share == 1) return "all intervals are infinite";
   std::string remark = length.median ? "median " + format_number(*length.median) : "";
+  if (result.side != BoundSide::kBoth) {
+    remark += concat(remark.empty() ? "" : ", ", "from the prediction to the ",
+                     side_name(result.side), " bound");
+  }
   if (length.infinite_share > 0) {
     remark += concat(remark.empty() ? "" : "; ", format_percent(length.infinite_share),
                      " infinite, the others ", format_number(length.mean_finite));

@@ -189,6 +189,7 @@ Json evaluation_json(const IntervalEvaluation& evaluation, const Level& level) {
   Json object = {{"alpha", level.value()}};
   add_coverage(object, evaluation.coverage);
   object["outputs"] = evaluation.outputs;
+  if (evaluation.side != BoundSide::kBoth) object["side"] = side_name(evaluation.side);
   add_length(object, evaluation.length);
   if (evaluation.weighted_length) {
     object["weighted_length"] = json_number(*evaluation.weighted_length);

@@ -122,6 +122,16 @@ void carry_masks(CalibrationPlan& plan) {
 }
 
 // What the settings say, with the default cut where one is needed.
+// What is asked of intervals alone, where `auto` turns out to choose sets of labels.
+void check_no_ends(const ScoreOptions& score) {
+  const char* option = score.side != BoundSide::kBoth ? "side"
+                       : score.integer                ? "integer"
+                       : !score.support.empty()       ? "support"
+                                                      : nullptr;
+  if (option == nullptr) return;
+  fail_option(option, "applies only to intervals; this network answers labels");
+}
+
 ChoiceState given_options(const Graph& network, RowSource& source,
                           const CalibrateSettings& settings, const Context& context) {
   ChoiceState state;
@@ -140,6 +150,7 @@ ChoiceState given_options(const Graph& network, RowSource& source,
   plan.method = {.score = given.score, .calibration = given.calibration};
   plan.choices.score = given.score.name();
   state.labels = state.open.score && answers_labels(plan.network, given.score.output, source);
+  if (state.labels) check_no_ends(given.score);
   const bool by_features = (!state.open.score && given.score.traits().uses_features) || localized;
   if (by_features || state.open.score) plan.network = select_first(std::move(plan.network));
   if (place != nullptr && (localized || !reads_heads)) plan.method.cut = *place;

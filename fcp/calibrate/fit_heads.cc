@@ -146,7 +146,7 @@ Graph with_rectifier(const Graph& network, const std::string& cut, ScoreOptions&
   HeadOptions own = options;
   own.missing = scored.cut().empty();  // what a network reads may be missing, what it computes not
   const Rectifier rectifier = fit_rectifier({seen.features, seen.prediction, target}, quantile,
-                                            score.traits().negative, own);
+                                            score.may_be_negative(), own);
   Graph graph = network;
   append_rectifier(graph, seen.feature, seen.output, rectifier, kRectifierOutput);
   score.rectifier = kRectifierOutput;

@@ -29,11 +29,10 @@ void add_half(const Regions& regions, const torch::Tensor& truth, HalfMeasures& 
     return;
   }
   const torch::Tensor y = truth_matrix(truth, regions.prediction);
-  measures.lengths.push_back(region_lengths(regions).mean().item<double>());
+  measures.side = regions.side;
+  measures.lengths.push_back(region_costs(regions, y).mean().item<double>());
   measures.distances.push_back(region_distances(regions, y).mean().item<double>());
 }
-
-double miss_penalty(const Level& level) { return 2 / level.value(); }
 
 }  // namespace
 
@@ -46,13 +45,13 @@ double mean_of(const std::vector<double>& values) {
 double HalfMeasures::length() const { return mean_of(lengths); }
 
 double HalfMeasures::interval_score(const Level& level) const {
-  return length() + miss_penalty(level) * mean_of(distances);
+  return length() + miss_penalty(level, side) * mean_of(distances);
 }
 
 std::vector<double> HalfMeasures::losses(Objective objective, const Level& level) const {
   std::vector<double> losses = lengths;
   if (objective == Objective::kLength) return losses;
-  for (size_t i = 0; i < losses.size(); ++i) losses[i] += miss_penalty(level) * distances[i];
+  for (size_t i = 0; i < losses.size(); ++i) losses[i] += miss_penalty(level, side) * distances[i];
   return losses;
 }
 

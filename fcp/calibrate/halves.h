@@ -25,10 +25,12 @@ enum class Objective {
 using Halving = std::array<std::vector<size_t>, 2>;
 
 struct HalfMeasures {
-  std::vector<double> lengths;    // one for each half of each halving
+  // One for each half of each halving; of one-sided bounds how far they lie beyond the truth.
+  std::vector<double> lengths;
   std::vector<double> distances;  // of the truth from its interval, the mean; 0 for sets
   double coverage = 0;
   double radius = 0;  // the mean
+  BoundSide side = BoundSide::kBoth;
 
   double length() const;
   double interval_score(const Level& level) const;

@@ -189,6 +189,7 @@ class CutSearch {
 
 bool has_ladder(const ScoreOptions& score) {
   if (!score.rectifier.empty() || score.pixels > 0) return false;
+  if (score.side != BoundSide::kBoth) return false;
   const auto* nested = score.as<NestedOptions>();
   return score.as<LinearizedOptions>() != nullptr ||
          (nested != nullptr && nested->bound.method == BoundMethod::kIbp);

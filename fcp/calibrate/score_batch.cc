@@ -1,5 +1,6 @@
 #include "fcp/calibrate/score_batch.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -7,6 +8,7 @@
 
 #include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
+#include "fcp/base/number_text.h"
 #include "fcp/distributed/packing.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/predictor/open_data.h"
@@ -63,7 +65,11 @@ ScoredBatch ScoredBatch::unpack(std::string_view bytes) {
 
 BatchScorer::BatchScorer(const ScoredNetwork& predictor, const CalibrationPlan& plan,
                          const RowFacts& facts, bool check_search)
-    : predictor_(predictor), plan_(plan), facts_(facts), check_search_(check_search) {
+    : predictor_(predictor),
+      plan_(plan),
+      facts_(facts),
+      support_(parse_support(plan.method.score.support, plan.method.score.integer)),
+      check_search_(check_search) {
   const std::optional<ScoreOptions> plain = baseline_of(plan.method.score);
   if (plain) baseline_ = make_score(*plain, predictor.shared_head());
 }
@@ -90,6 +96,7 @@ void BatchScorer::score_rows_of(const Rows& batch, const torch::Tensor& x, Score
   const int64_t sides = predictor_.score().sides();
   std::vector<double> scores = predictor_.score().score(features, y);
   check_numbers(scores, sides, batch);
+  check_support(batch);
   out.scores = kept_scores(std::move(scores), sides, batch);
   if (baseline_) {
     std::vector<double> plain = baseline_->score(features, y);
@@ -110,6 +117,20 @@ void BatchScorer::check_numbers(const std::vector<double>& scores, int64_t score
     if (!std::isnan(scores[i])) continue;
     fail(batch.place(i / sides),
          " has a score that is not a number: the network's answer is NaN there");
+  }
+}
+
+void BatchScorer::check_support(const Rows& batch) const {
+  if (!support_.known()) return;
+  const ScoreOptions& score = plan_.method.score;
+  const size_t width = batch.y.values.size() / std::max<size_t>(1, batch.x.rows());
+  for (size_t i = 0; i < batch.y.values.size(); ++i) {
+    const double y = batch.y.values[i];
+    if (support_.holds(y)) continue;
+    const bool fraction = score.integer && y != std::floor(y);
+    fail_option(fraction ? "integer" : "support", batch.place(i / width), " has the target ",
+                format_number(y), ", expected ",
+                fraction ? "a whole number" : concat("one within ", score.support));
   }
 }
 

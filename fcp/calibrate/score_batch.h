@@ -11,6 +11,7 @@
 
 #include "fcp/calibrate/choose.h"
 #include "fcp/data/rows.h"
+#include "fcp/methods/scores/support.h"
 #include "fcp/predictor/row_facts.h"
 #include "fcp/predictor/scored_network.h"
 
@@ -51,6 +52,8 @@ class BatchScorer {
   void score_rows_of(const Rows& batch, const torch::Tensor& x, ScoredBatch& out) const;
   void check_numbers(const std::vector<double>& scores, int64_t score_sides,
                      const Rows& batch) const;
+  // An OptionError names the row whose target is outside of what was said of all.
+  void check_support(const Rows& batch) const;
   bool calibrates_by_label() const;
   std::vector<int64_t> kept_rows(const Rows& batch) const;
   std::vector<double> kept_scores(std::vector<double> all, int64_t sides, const Rows& batch) const;
@@ -61,6 +64,7 @@ class BatchScorer {
   const CalibrationPlan& plan_;
   const RowFacts& facts_;
   std::unique_ptr<Score> baseline_;
+  Support support_;
   bool check_search_;
 };
 

@@ -27,7 +27,7 @@ void add_interval_scores(const Regions& regions, const torch::Tensor& truth, con
     double sum = 0;
     for (size_t i = row * outputs; i < (row + 1) * outputs; ++i) {
       const MeasuredRegion region = measure_region(batch, i);
-      sum += region.length + 2 / level.value() * region.distance;
+      sum += region_score(region, level, batch.side);
     }
     scores.push_back(sum / static_cast<double>(outputs));
   }

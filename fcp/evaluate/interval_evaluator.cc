@@ -49,6 +49,7 @@ class IntervalMethod : public MethodEvaluator {
 
   std::optional<double> length(const Regions& regions, size_t i) const override {
     const auto row = static_cast<int64_t>(i);
+    if (regions.side != BoundSide::kBoth) return region_lengths(regions)[row][0].item<double>();
     return regions.upper[row][0].item<double>() - regions.lower[row][0].item<double>();
   }
 
@@ -79,6 +80,7 @@ class IntervalMethod : public MethodEvaluator {
     if (!evaluator_) {
       evaluator_.emplace(
           outputs, IntervalEvaluationOptions{.level = method_.options.level,
+                                             .side = method_.artifact().method.score.side,
                                              .group_names = method_.options.facts.shown.names});
     }
     evaluator_->add({.lower = lower,
@@ -87,7 +89,8 @@ class IntervalMethod : public MethodEvaluator {
                      .groups = groups,
                      .parts = parts,
                      .part_count = part_count,
-                     .prediction = prediction});
+                     .prediction = prediction,
+                     .side = method_.artifact().method.score.side});
   }
 
   void finish_regions(MethodResult& result) const override {

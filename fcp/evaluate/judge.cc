@@ -9,7 +9,9 @@ namespace fcp {
 HostIntervals::HostIntervals(const torch::Tensor& truths, const Regions& regions)
     : lower(host_doubles(regions.lower)),
       upper(host_doubles(regions.upper)),
-      truth(host_doubles(truths)) {
+      truth(host_doubles(truths)),
+      side(regions.side) {
+  if (side != BoundSide::kBoth) prediction = host_doubles(regions.prediction);
   if (regions.parts.defined()) parts = host_doubles(regions.parts);
 }
 
@@ -18,6 +20,8 @@ IntervalBatch HostIntervals::batch() const {
   batch.lower = numbers(lower);
   batch.upper = numbers(upper);
   batch.truth = numbers(truth);
+  batch.side = side;
+  if (prediction.defined()) batch.prediction = numbers(prediction);
   if (!parts.defined()) return batch;
   batch.parts = numbers(parts);
   batch.part_count = static_cast<size_t>(parts.size(2));

@@ -39,6 +39,8 @@ struct HostIntervals {
   IntervalBatch batch() const;
 
   torch::Tensor lower, upper, truth, parts;
+  torch::Tensor prediction;  // of one-sided bounds
+  BoundSide side;
 };
 
 class Judge {

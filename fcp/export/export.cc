@@ -81,6 +81,10 @@ void check_score(const ScoreOptions& score) {
     fail("rectified ", score.name(),
          " is not exported; residual, linearized, nested, cqr, spread, quantiles and density are");
   }
+  if (!score.rectifier.empty() && score.as<NestedOptions>() && score.side != BoundSide::kBoth) {
+    fail("one end of rectified nested is not exported; calibrate with spread or quantiles, or ",
+         "without rectifying");
+  }
   const BoundOptions* bound = score.find(field::bound);
   if (bound != nullptr && !score.traits().labels && bound->method != BoundMethod::kIbp) {
     fail("bounds by ", bound_name(bound->method), " walk backwards from every output, which ",

@@ -15,6 +15,7 @@
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/methods/scores/rectified.h"
+#include "fcp/methods/scores/support.h"
 #include "fcp/nn/graph/cut.h"
 
 namespace fcp {
@@ -61,10 +62,10 @@ class IntervalWriter {
     side_ = 0;
     const Ends first = at(radius.front());
     if (radius.size() == 1 || (radius[1] == radius[0] && rectifiers_ == 1)) {
-      return with_slack(first);
+      return kept(with_slack(first));
     }
     side_ = 1;
-    return with_slack({first.lower, at(radius[1]).upper});
+    return kept(with_slack({first.lower, at(radius[1]).upper}));
   }
 
  private:
@@ -97,7 +98,8 @@ class IntervalWriter {
 
   void prepare(const SpreadOptions& options, const Parts&) {
     const std::string spread = options.learned_outputs()[0];
-    spread_ = rounded(builder_.add("Max", {as_output(spread), number(0)}), spread);
+    spread_ = builder_.add("Max", {as_output(spread), number(0)});
+    spread_rounding_ = rounding_.of_output(spread);
   }
 
   void prepare(const LinearizedOptions& options, const Parts& parts) {
@@ -118,7 +120,8 @@ class IntervalWriter {
     if (options.normalize.empty()) return;
     const TensorInfo& spread = parts.own->outputs()[output_index(*parts.own, options.normalize)];
     check_same_rank(parts.own->outputs()[low_], spread);
-    spread_ = rounded(spread.name, spread.name);
+    spread_ = spread.name;
+    spread_rounding_ = rounding_.of_output(spread.name);
   }
 
   // export.h: each end outwards by ε (|end| + |center|), which leaves infinite ones as they are,
@@ -137,9 +140,19 @@ class IntervalWriter {
             builder_.add("Add", {ends.upper, slack(ends.upper, center_.upper)})};
   }
 
-  // A tensor of the network in the shape of the output, with the rounding of `output`.
-  std::string rounded(const std::string& tensor, const std::string& output) {
-    return rounding_.added(tensor, rounding_.of_output(output), rank_, type_);
+  // The ends that are asked for, within the support.
+  Ends kept(Ends ends) {
+    if (score_.side == BoundSide::kUpper) ends.lower = everything().lower;
+    if (score_.side == BoundSide::kLower) ends.upper = everything().upper;
+    const Support support = parse_support(score_.support, score_.integer);
+    if (std::isfinite(support.lower)) {
+      ends.lower = builder_.add("Max", {ends.lower, number(support.lower)});
+    }
+    if (std::isfinite(support.upper)) {
+      ends.upper = builder_.add("Min", {ends.upper, number(support.upper)});
+    }
+    if (!support.integer) return ends;
+    return {builder_.add("Ceil", {ends.lower}), builder_.add("Floor", {ends.upper})};
   }
 
   Ends at(double radius) {
@@ -204,7 +217,7 @@ class IntervalWriter {
     if (grown && score_.rectifier.empty() && radius >= grown_limit(grid_.quantiles)) {
       return everything();
     }
-    NodeRadius given{radius, "", score_.traits().negative};
+    NodeRadius given{radius, "", score_.may_be_negative()};
     if (!score_.rectifier.empty()) {
       given.rectifier =
           rounding_.added(builder_.add("Cast", {score_.rectifier}, {{"to", int64_t{11}}}),
@@ -240,6 +253,15 @@ class IntervalWriter {
             builder_.add("Where", {always, number(kInfinity), center_.upper})};
   }
 
+  // r times the spread, and the rounding of the spread outwards whatever the sign of r.
+  std::string spread_reach(const std::string& radius) {
+    const std::string reach = builder_.add("Mul", {spread_, radius});
+    const std::string more = rounding_.node(spread_rounding_, rank_, type_);
+    if (more.empty()) return reach;
+    return builder_.add(
+        "Add", {reach, builder_.add("Mul", {more, builder_.add("Abs", {radius})})});
+  }
+
   // center ∓ r, times the spread where there is one.
   Ends margin(double radius) {
     if (score_.as<ResidualOptions>() && spread_.empty() && score_.rectifier.empty()) {
@@ -247,10 +269,10 @@ class IntervalWriter {
     }
     std::string reach = number(rounded_up(radius));
     if (!score_.rectifier.empty()) {
-      const bool difference = score_.traits().negative;
+      const bool difference = score_.may_be_negative();
       reach = builder_.add(difference ? "Add" : "Mul", {rectifier(), reach});
     }
-    if (!spread_.empty()) reach = builder_.add("Mul", {spread_, reach});
+    if (!spread_.empty()) reach = spread_reach(reach);
     return {builder_.add("Sub", {center_.lower, reach}),
             builder_.add("Add", {center_.upper, reach})};
   }
@@ -317,6 +339,7 @@ class IntervalWriter {
   size_t low_ = 0, high_ = 0;
   Ends center_;
   std::string spread_;  // empty: 1
+  double spread_rounding_ = 0;
   QuantileGrid grid_{"", 0, 0, ""};
   int64_t cross_rows_ = 0;
   Ends sorted_;      // of cross

@@ -97,7 +97,24 @@ std::vector<Option> naming_options() {
   };
 }
 
-// Which outputs, and how rows of images count.
+OptionNames interval_scores() {
+  return scores_with([](const ScoreTraits& traits) { return !traits.labels; });
+}
+
+// Those that obey the law; of feature_cqr the form that does.
+OptionNames one_sided_scores() {
+  OptionNames names;
+  for (const std::string& name : interval_scores()) {
+    if (name == FeatureCqrOptions::kName) {
+      names.push_back(name + " without paper");
+    } else if (ScoreOptions(name).obeys_law()) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+// Which outputs, which ends, and how rows of images count.
 std::vector<Option> output_options() {
   return {
       score_option(
@@ -110,6 +127,22 @@ std::vector<Option> output_options() {
                                  .help = "The output that is the high quantile, or a column: y:2"}),
       score_option(field::asymmetric,
                    {.name = "asymmetric", .help = "A radius for each side, each at half of alpha"}),
+      score_option(FCP_FIELD(side),
+                   {.name = "side",
+                    .scope = {.scores = one_sided_scores()},
+                    .help = "An interval, or one bound with all of alpha on its side: upper, lower",
+                    .choices = {"both", "lower", "upper"},
+                    .storage = OptionStorage::kSet}),
+      score_option(FCP_FIELD(support),
+                   {.name = "support",
+                    .scope = {.scores = interval_scores()},
+                    .help = "What the target is known to lie in, as 0: or 0:100; regions keep to it",
+                    .storage = OptionStorage::kSet}),
+      score_option(FCP_FIELD(integer),
+                   {.name = "integer",
+                    .scope = {.scores = interval_scores()},
+                    .help = "The target is a whole number; ends are, too",
+                    .storage = OptionStorage::kSet}),
       score_option(
           FCP_FIELD(rectifier),
           {.name = "rectifier", .access = OptionAccess::kLearned, .storage = OptionStorage::kSet}),

@@ -4,6 +4,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/methods/options.h"
+#include "fcp/methods/scores/support.h"
 
 namespace fcp {
 namespace {
@@ -91,6 +92,20 @@ void check_group(const MethodRequest& request) {
   }
 }
 
+void check_ends(const MethodRequest& request) {
+  const Method method = resolve(request);
+  parse_support(method.score.support, method.score.integer);
+  if (method.score.side == BoundSide::kBoth) return;
+  if (method.score.value(field::asymmetric)) {
+    fail_option("side", "one bound has no second side with a radius of its own; leave out ",
+                "asymmetric");
+  }
+  if (method.score.value(field::level_set)) {
+    fail_option("side", "a union of intervals has no one end; leave out union");
+  }
+  if (method.score.pixels > 0) fail_option("side", "does not apply to images");
+}
+
 }  // namespace
 
 bool applies(const Option& option, const MethodRequest& request) {
@@ -129,6 +144,7 @@ void check_options(const MethodRequest& request) {
   }
   check_cut(request);
   check_group(request);
+  check_ends(request);
 }
 
 }  // namespace fcp

@@ -27,6 +27,7 @@ OptionValue value_of(const Field& field) {
 }
 inline OptionValue value_of(const Norm& norm) { return norm_name(norm); }
 inline OptionValue value_of(const BoundMethod& method) { return bound_name(method); }
+inline OptionValue value_of(const BoundSide& side) { return side_name(side); }
 
 template <typename Field>
 void put_value(const OptionValue& value, Field& field) {
@@ -44,6 +45,9 @@ inline void put_value(const OptionValue& value, Norm& norm) {
 }
 inline void put_value(const OptionValue& value, BoundMethod& method) {
   method = parse_bound(std::get<std::string>(value));
+}
+inline void put_value(const OptionValue& value, BoundSide& side) {
+  side = parse_side(std::get<std::string>(value));
 }
 
 template <typename Field>

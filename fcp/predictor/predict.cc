@@ -18,6 +18,19 @@ internal::BatchData batch_at(const Rows& rows, const RowFacts& facts,
   return internal::batch_of(rows, side_information(facts, groups, done, rows.x.rows()));
 }
 
+// The numbers of a distribution, and its point in place of the network's.
+torch::Tensor added_columns(const internal::BatchData& batch, DistributionColumns* distribution,
+                            std::vector<Regions>& regions) {
+  if (distribution == nullptr) return {};
+  const torch::NoGradGuard no_grad;
+  const TestInputs rows = distribution->describe(batch.x, batch.known);
+  const torch::Tensor points = distribution->points(rows);
+  for (Regions& one : regions) {
+    if (points.defined()) one.prediction = points;
+  }
+  return distribution->columns(rows);
+}
+
 }  // namespace
 
 ClassProbabilities::ClassProbabilities(const TensorPredictor& predictor, const ScoreOptions& score)
@@ -46,14 +59,18 @@ size_t predict(const internal::PredictorCore& predictor, RowSource& source,
   }
   const size_t done = each_batch(source, context, "predict", [&](const Rows& rows) {
     const internal::BatchData batch = batch_at(rows, options.facts, predictor, first);
-    writer.append(rows, predictor.predict(batch, options.levels).regions,
-                  probabilities ? probabilities->of(batch.x) : torch::Tensor());
+    std::vector<Regions> regions = predictor.predict(batch, options.levels).regions;
+    const torch::Tensor more = probabilities
+                                   ? probabilities->of(batch.x)
+                                   : added_columns(batch, options.distribution, regions);
+    writer.append(rows, regions, more);
     first += rows.x.rows();
   });
   if (done == 0) fail("the data has no rows to predict");
   check_facts(options.facts, done);
   for (const std::string& warning : source.warnings()) context.observer->warning(warning);
   writer.close();
+  if (options.distribution != nullptr) options.distribution->close();
   return done;
 }
 

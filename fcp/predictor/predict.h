@@ -12,6 +12,7 @@
 #include "fcp/level.h"
 #include "fcp/methods/scores/labels.h"
 #include "fcp/predictor/context.h"
+#include "fcp/predictor/distribution_columns.h"
 #include "fcp/predictor/predictor_core.h"
 #include "fcp/predictor/region_writer.h"
 #include "fcp/predictor/row_facts.h"
@@ -22,11 +23,12 @@ struct PredictOptions {
   std::vector<Level> levels = {Level(0.1)};
   RowFacts facts{};
   bool probabilities = false;  // of the classes, beside sets of labels
+  DistributionColumns* distribution = nullptr;  // whose columns are added to intervals
 };
 
 // The probabilities of the classes [N, C] for x [N, …]: the softmax of the logits at the
-// temperature of the score, 1 where it has none. An Error where the predictor gives intervals, or sets for
-// pixels.
+// temperature of the score, 1 where it has none. An Error where the predictor gives intervals, or
+// sets for pixels.
 class ClassProbabilities {
  public:
   explicit ClassProbabilities(const TensorPredictor& predictor, const ScoreOptions& score);

@@ -62,6 +62,8 @@ std::vector<double> region_sizes(const Regions& regions) {
     sizes = regions.members.to(torch::kDouble).flatten(1).sum(1);
   } else if (regions.parts.defined()) {
     sizes = lengths(regions.parts.select(3, 0), regions.parts.select(3, 1)).sum(2).mean(1);
+  } else if (regions.side != BoundSide::kBoth) {
+    sizes = region_lengths(regions).mean(1);
   } else {
     sizes = lengths(regions.lower, regions.upper).mean(1);
   }

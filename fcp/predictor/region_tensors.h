@@ -37,7 +37,8 @@ FloatEnds float_ends(const torch::Tensor& lower, const torch::Tensor& upper);
 // Prediction, lower and upper ends as float32 numbers, [N, K, 3] on the host.
 torch::Tensor interval_numbers(const Regions& regions);
 
-// The length of each row's intervals (their mean over outputs, of unions the sum of their parts),
+// The length of each row's intervals (their mean over outputs, of unions the sum of their parts, of
+// one-sided bounds how far they lie beyond the prediction),
 // or the number of labels in its set.
 std::vector<double> region_sizes(const Regions& regions);
 

@@ -94,7 +94,8 @@ class RegionFile : public RegionWriter {
       : out_(std::move(out)), artifact_(artifact), options_(std::move(options)) {
     check_csv_path(out_);  // before anything is computed
     const bool more = options_.levels.size() > 1 || !options_.kept.names.empty() ||
-                      options_.lines || options_.probabilities || options_.flags;
+                      options_.lines || options_.probabilities || options_.flags ||
+                      !options_.added.empty();
     if (more && out_.ends_with(".npy")) {
       fail(out_, ": an .npy holds the regions of one level alone; write CSV");
     }
@@ -102,9 +103,9 @@ class RegionFile : public RegionWriter {
 
   using RegionWriter::append;
   void append(const Rows& rows, std::span<const Regions> levels,
-              const torch::Tensor& probabilities) override {
+              const torch::Tensor& more) override {
     if (!npy_ && !csv_ && !json_) open(levels.front());
-    if (options_.probabilities) probabilities_ = probabilities.to(torch::kFloat).contiguous();
+    if (more.defined()) more_ = more.to(torch::kFloat).contiguous();
     if (levels.front().members.defined()) {
       append_sets(rows, levels);
     } else {
@@ -143,6 +144,7 @@ class RegionFile : public RegionWriter {
     for (size_t k = 0; options_.probabilities && k < names_.size(); ++k) {
       columns.push_back("p_" + names_[k]);
     }
+    columns.insert(columns.end(), options_.added.begin(), options_.added.end());
     if (options_.flags) columns.emplace_back("flags");
     if (out_.ends_with(".json") || out_.ends_with(".json.gz")) {
       json_ = std::make_unique<JsonRows>(out_, columns);
@@ -160,10 +162,8 @@ class RegionFile : public RegionWriter {
         text.cell(std::string_view(column.at(rows.first_row + row)));
       }
       write(row, text);
-      const size_t classes = options_.probabilities ? names_.size() : 0;
-      for (size_t k = 0; k < classes; ++k) {
-        text.cell(probabilities_.data_ptr<float>()[row * classes + k]);
-      }
+      const size_t more = options_.probabilities ? names_.size() : options_.added.size();
+      for (size_t k = 0; k < more; ++k) text.cell(more_.data_ptr<float>()[row * more + k]);
       const bool said = options_.flags && row < rows.notes.flags.size();
       if (options_.flags) text.cell(std::string_view(said ? rows.notes.flags[row] : ""));
     };
@@ -221,7 +221,7 @@ class RegionFile : public RegionWriter {
   std::unique_ptr<NpyWriter> npy_;
   std::unique_ptr<CsvWriter> csv_;
   std::unique_ptr<JsonRows> json_;
-  torch::Tensor probabilities_;  // of the rows that are written, [N, C] float32
+  torch::Tensor more_;  // of the rows that are written, [N, columns] float32
 };
 
 void write_pixel_regions(const std::string& path, const Regions& regions, const Image& image,
@@ -253,7 +253,7 @@ class RegionFolder : public RegionWriter {
 
   using RegionWriter::append;
   void append(const Rows& rows, std::span<const Regions> levels,
-              const torch::Tensor& /*probabilities*/) override {
+              const torch::Tensor& /*more*/) override {
     for (size_t i = 0; i < rows.images.size(); ++i) {
       const SegmentImage& image = *rows.images[i];
       const Regions own = region_of_row(levels.front(), i);

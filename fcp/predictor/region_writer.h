@@ -21,10 +21,11 @@ class RegionWriter {
  public:
   virtual ~RegionWriter() = default;
 
-  // The regions of these rows at each level, in the order of the levels. `probabilities` of the
-  // classes [N, C] are written where the file has columns for them.
+  // The regions of these rows at each level, in the order of the levels. `more`: the numbers of the
+  // columns that are added, [N, columns], where the file has any: probabilities of the classes, or
+  // what distributions say.
   virtual void append(const Rows& rows, std::span<const Regions> levels,
-                      const torch::Tensor& probabilities) = 0;
+                      const torch::Tensor& more) = 0;
   void append(const Rows& rows, std::span<const Regions> levels) { append(rows, levels, {}); }
   virtual void close() = 0;
 };
@@ -44,7 +45,8 @@ struct RegionFileOptions {
   KeptColumns kept{};           // come first, as they are
   bool lines = false;           // a column `line`: where the row begins in its CSV file
   bool probabilities = false;   // of labels: a column `p_CLASS` for each class
-  bool flags = false;           // a column `flags`: what no training row had (column_facts.h)
+  std::vector<std::string> added{};  // of intervals: columns of numbers
+  bool flags = false;  // a column `flags`: what no training row had (column_facts.h)
 };
 
 // One file, packed where its name ends in .gz. Intervals: [N, K, 3] = prediction, lower, upper in

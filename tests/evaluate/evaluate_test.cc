@@ -428,7 +428,7 @@ class CollectedRegions : public RegionWriter {
  public:
   using RegionWriter::append;
   void append(const Rows& rows, std::span<const Regions> levels,
-              const torch::Tensor& /*probabilities*/) override {
+              const torch::Tensor& /*more*/) override {
     const Regions& regions = levels.front();
     ASSERT_EQ(static_cast<int64_t>(rows.x.rows()), regions.prediction.size(0));
     if (regions.members.defined()) {

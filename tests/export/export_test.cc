@@ -202,6 +202,51 @@ TEST(Export, RectifiedOfOtherScores) {
               ThrowsMessage<Error>(HasSubstr("rectified feature_cqr is not exported")));
 }
 
+// One bound of every score, at radii of both signs, and ends within a support.
+TEST(Export, OneSidedBounds) {
+  torch::manual_seed(34);
+  for (const BoundSide side : {BoundSide::kLower, BoundSide::kUpper}) {
+    for (const char* name :
+         {"residual", "spread", "quantiles", "density", "linearized", "nested", "cqr"}) {
+      for (const bool rectified : {false, true}) {
+        ScoreOptions score = score_named(name);
+        score.side = side;
+        const bool cqr = score.as<CqrOptions>() != nullptr;
+        if (rectified && !cqr) score.rectifier = kRectifierOutput;
+        SCOPED_TRACE(testing::Message() << name << side_name(side) << rectified);
+        const Graph graph = cqr ? two_quantiles({3, 6, 4}) : with_test_heads(2, 7);
+        const char* cut = score.traits().uses_features ? "h1" : "";
+        if (rectified && score.as<NestedOptions>() != nullptr) {
+          EXPECT_THAT([&] { export_artifact(calibrated_on_noise(graph, score, cut)); },
+                      ThrowsMessage<Error>(HasSubstr("one end of rectified nested")));
+          continue;
+        }
+        expect_same_intervals(calibrated_on_noise(graph, score, cut),
+                              {.levels = {Level(0.1), Level(0.5), Level(0.95)}});
+      }
+    }
+  }
+}
+
+TEST(Export, AsymmetricAndWithinASupport) {
+  torch::manual_seed(35);
+  for (const char* name : {"residual", "spread", "quantiles"}) {
+    ScoreOptions score = score_named(name);
+    score.set(field::asymmetric, true);
+    expect_same_intervals(calibrated_on_noise(with_test_heads(2, 7), score, ""),
+                          {.levels = {Level(0.1), Level(0.9)}});
+    score.set(field::asymmetric, false);
+    CalibrationArtifact artifact = calibrated_on_noise(with_test_heads(1, 7), score, "");
+    artifact.method.score.support = "-1:0.25";
+    expect_same_intervals(artifact, {.levels = {Level(0.1), Level(0.5)}});
+    artifact.method.score.side = BoundSide::kUpper;
+    expect_same_intervals(artifact, {.levels = {Level(0.1), Level(0.5)}});
+    artifact.method.score.side = BoundSide::kBoth;
+    artifact.method.score.integer = true;
+    expect_same_intervals(artifact, {.levels = {Level(0.1), Level(0.5)}});
+  }
+}
+
 TEST(Export, RefusesUnions) {
   ScoreOptions score = score_named("density");
   score.set(field::level_set, true);

@@ -43,7 +43,7 @@ OptionValue other_value(const Option& option) {
     case OptionKind::kText:
       break;
   }
-  return std::string("other");
+  return std::string(option.name == "support" ? "0:1e9" : "other");
 }
 
 // A score as it is asked for.
@@ -192,6 +192,18 @@ TEST(Options, Contradictions) {
   EXPECT_EQ(complaint({.score = "raps", .values = {{"rank_free", uint64_t{2}}}}),
             "rank_free: is chosen together with rank_weight; give both or neither");
   EXPECT_EQ(complaint({.score = "nice"}).substr(0, 28), "score: found nice, expected ");
+  const OptionValue upper = std::string("upper");
+  EXPECT_EQ(complaint({.score = "cqr", .values = {{"side", upper}, {"asymmetric", true}}}),
+            "side: one bound has no second side with a radius of its own; leave out asymmetric");
+  EXPECT_EQ(complaint({.score = "density", .values = {{"side", upper}, {"union", true}}}),
+            "side: a union of intervals has no one end; leave out union");
+  EXPECT_EQ(complaint({.score = "residual", .values = {{"side", upper}, {"pixels", 0.5}}}),
+            "side: does not apply to images");
+  EXPECT_EQ(complaint({.score = "residual", .values = {{"support", std::string("5:1")}}}),
+            "support: found 5:1, expected LOWER:UPPER with one or both of them, such as 0: or "
+            "0:100");
+  EXPECT_EQ(complaint({.score = "lac", .values = {{"integer", true}}}).substr(0, 28),
+            "integer: applies only to nes");
 }
 
 // A file of fcp fit may have them, and a request that has them says who makes them.

@@ -31,8 +31,16 @@ MeasuredRegion measure_region(const IntervalBatch& batch, size_t at) {
   const double y = batch.truth[at];
   if (batch.part_count == 0) {
     const Interval interval{batch.lower[at], batch.upper[at]};
-    return {interval.length(), std::max({interval.lower - y, y - interval.upper, 0.0}),
-            interval.contains(y), interval.empty()};
+    MeasuredRegion region{interval.length(), interval.length(),
+                          std::max({interval.lower - y, y - interval.upper, 0.0}),
+                          interval.contains(y), interval.empty()};
+    if (batch.side != BoundSide::kBoth) {
+      const bool upper = batch.side == BoundSide::kUpper;
+      const double mean = batch.prediction[at];
+      region.length = upper ? interval.upper - mean : mean - interval.lower;
+      region.cost = upper ? interval.upper - y : y - interval.lower;
+    }
+    return region;
   }
   MeasuredRegion region{.distance = std::numeric_limits<double>::infinity(), .empty = true};
   for (size_t part = 0; part < batch.part_count; ++part) {
@@ -45,7 +53,12 @@ MeasuredRegion measure_region(const IntervalBatch& batch, size_t at) {
     region.distance =
         std::min(region.distance, std::max({0.0, interval.lower - y, y - interval.upper}));
   }
+  region.cost = region.length;
   return region;
+}
+
+double region_score(const MeasuredRegion& region, const Level& level, BoundSide side) {
+  return region.cost + (side == BoundSide::kBoth ? 2 : 1) / level.value() * region.distance;
 }
 
 void PointSums::add(double prediction, double truth) {
@@ -93,6 +106,10 @@ void IntervalEvaluator::check_shape(const IntervalBatch& batch) const {
   if (batch.prediction.size() != (predicted ? numbers : 0)) {
     fail("found ", batch.prediction.size(), " predictions; expected ", predicted ? numbers : 0);
   }
+  if (batch.side != options_.side || (batch.side != BoundSide::kBoth && !predicted)) {
+    fail("a batch of the side ", side_name(batch.side), predicted ? "" : " without predictions",
+         "; expected ", side_name(options_.side), " with them");
+  }
   if (batch.weights.size() != weights) {
     fail("found ", batch.weights.size(), " weights; expected ", weights);
   }
@@ -115,8 +132,8 @@ void IntervalEvaluator::add(const IntervalBatch& batch) {
 double IntervalEvaluator::add_region(const IntervalBatch& batch, size_t at, bool& inside) {
   const MeasuredRegion region = measure_region(batch, at);
   inside = region.inside;
-  output_sums_[at % outputs_].add(region.empty ? 1 : 0, region.empty ? 0 : region.length);
-  score_sum_ += region.length + 2 / options_.level.value() * region.distance;
+  output_sums_[at % outputs_].add_length(region.length, region.empty);
+  score_sum_ += region_score(region, options_.level, options_.side);
   if (!output_error_.empty()) {
     output_error_[at % outputs_].add(batch.prediction[at], batch.truth[at]);
   }
@@ -167,6 +184,7 @@ IntervalEvaluation IntervalEvaluator::finish() const {
   IntervalEvaluation result;
   result.rows = covered_.size();
   result.outputs = outputs_;
+  result.side = options_.side;
   size_t covered = 0;
   for (const uint8_t mark : covered_) covered += mark;
   result.coverage = coverage_of(covered, covered_.size(), confidence);
@@ -183,7 +201,7 @@ IntervalEvaluation IntervalEvaluator::finish() const {
     add_medians(outputs_ > 1 ? lengths_ : row_length_, outputs_, &result);
   }
   if (weighted_) result.weighted_length = weighted_sum_ / rows;
-  if (outputs_ > 1) result.volume = volume_sum_ / rows;
+  if (outputs_ > 1 && options_.side == BoundSide::kBoth) result.volume = volume_sum_ / rows;
   result.interval_score = score_sum_ / (rows * static_cast<double>(outputs_));
 
   result.response_thirds = response_.are_floats()

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "fcp/conformal/bound_side.h"
 #include "fcp/evaluate/measures/coverage.h"
 #include "fcp/evaluate/measures/length.h"
 #include "fcp/level.h"
@@ -40,16 +41,23 @@ struct IntervalBatch {
   std::span<const double> parts = {};
   size_t part_count = 0;
   std::span<const double> prediction = {};  // [rows × outputs], for the error; always or never
+  // One-sided bounds: the length is how far the bound lies beyond the prediction, which is needed.
+  BoundSide side = BoundSide::kBoth;
 };
 
 // One interval of a batch, or the union at its place: then the length is the sum of its parts.
 struct MeasuredRegion {
   double length = 0;
+  double cost = 0;      // the length, of a one-sided bound how far it lies beyond the truth
   double distance = 0;  // of the truth from the interval, or from the nearest part
   bool inside = false;
   bool empty = false;
 };
 MeasuredRegion measure_region(const IntervalBatch& batch, size_t at);
+
+// cost + (2/α) · distance, Winkler's (length.h); of a one-sided bound cost + (1/α) · distance, the
+// pinball loss of the bound over α. Both are least, in the mean, for the true quantiles.
+double region_score(const MeasuredRegion& region, const Level& level, BoundSide side);
 
 // The error of the prediction beside the spread of the truth, in the unit of both.
 struct PointError {
@@ -72,6 +80,7 @@ struct IntervalEvaluationOptions {
   Level level = Level(0.1);                   // for the interval score
   double confidence = 0.95;                   // of the confidence intervals of coverage
   uint32_t strata = 4;                        // of coverage by length
+  BoundSide side = BoundSide::kBoth;          // of all batches
   bool medians = true;                        // costs 8 bytes an interval
   std::vector<std::string> group_names = {};  // of group ids 0, 1, …
 };
@@ -79,6 +88,7 @@ struct IntervalEvaluationOptions {
 struct IntervalEvaluation {
   size_t rows = 0;
   size_t outputs = 0;
+  BoundSide side = BoundSide::kBoth;
   Coverage coverage;                         // of whole rows
   std::vector<double> output_coverage;       // [outputs], the share of each output alone
   LengthSummary length;                      // over rows and outputs

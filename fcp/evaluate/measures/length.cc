@@ -11,9 +11,12 @@ namespace fcp {
 
 void LengthSums::add(double lower, double upper) {
   const Interval interval{lower, upper};
-  const double length = interval.length();
+  add_length(interval.length(), interval.empty());
+}
+
+void LengthSums::add_length(double length, bool empty_interval) {
   ++intervals;
-  empty += interval.empty();
+  empty += empty_interval;
   if (std::isinf(length)) {
     ++infinite;
   } else {

@@ -31,6 +31,8 @@ struct LengthSums {
   size_t empty = 0;
 
   void add(double lower, double upper);
+  // Of a length known as such, of one-sided bounds negative ones too; an empty interval has none.
+  void add_length(double length, bool empty_interval);
   void add(const LengthSums& other);
   LengthSummary summary() const;  // without the median; at least one interval is required
 };

@@ -23,7 +23,7 @@ LevelSums level_sums(const IntervalBatch& batch, size_t outputs) {
     for (size_t at = row * outputs; at < (row + 1) * outputs; ++at) {
       const MeasuredRegion region = measure_region(batch, at);
       covered = covered && region.inside;
-      sums.sizes.add(region.empty ? 1 : 0, region.empty ? 0 : region.length);
+      sums.sizes.add_length(region.length, region.empty);
     }
     sums.covered += covered;
   }

@@ -168,8 +168,8 @@ double region_loss(const Regions& regions, const torch::Tensor& truth, const Lev
   }
   const torch::Tensor y = truth.to(regions.lower.device(), torch::kDouble);
   const torch::Tensor missed = (regions.lower - y).clamp_min(0) + (y - regions.upper).clamp_min(0);
-  const torch::Tensor length = region_lengths(regions);
-  return (length + missed * (2 / level.value())).mean().item<double>();
+  const torch::Tensor cost = region_costs(regions, y);
+  return (cost + missed * miss_penalty(level, regions.side)).mean().item<double>();
 }
 
 // Half of the rows calibrate, the other half is judged.

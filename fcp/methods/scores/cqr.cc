@@ -7,6 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/interval_ends.h"
+#include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/runtime/batch_free.h"
 
@@ -142,10 +143,11 @@ Quantiles quantiles_of(const Tensors& outputs, const QuantileOutputs& which) {
   return quantiles;
 }
 
-std::unique_ptr<Score> make_score(const CqrOptions& options, const SharedOptions& /*shared*/,
+std::unique_ptr<Score> make_score(const CqrOptions& options, const SharedOptions& shared,
                                   std::shared_ptr<const Network> head) {
   const QuantileOutputs outputs = quantile_outputs(*head, options.low, options.high);
-  return std::make_unique<Cqr>(std::move(head), outputs, options.asymmetric);
+  const bool two_sided = options.asymmetric || shared.side != BoundSide::kBoth;
+  return one_end_of(std::make_unique<Cqr>(std::move(head), outputs, two_sided), shared.side);
 }
 
 }  // namespace fcp

@@ -144,26 +144,29 @@ struct GrownRows {
 
 class Density : public Score {
  public:
-  explicit Density(QuantileReader reader) : reader_(std::move(reader)) {}
+  Density(QuantileReader reader, BoundSide side) : reader_(std::move(reader)), side_(side) {}
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    if (reader_.on_cuda()) return scores_cuda(grown(features), truth);
-    return monotone_scores(GrownRows{reader_.read(features)}, truth);
+    if (on_cuda()) return scores_cuda(grown(features), truth);
+    return monotone_scores(GrownRows{reader_.read(features)}, truth, side_);
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
-    if (reader_.on_cuda()) return regions_cuda(grown(features), radius);
-    return monotone_regions(GrownRows{reader_.read(features)}, radius);
+    if (on_cuda()) return regions_cuda(grown(features), radius);
+    return monotone_regions(GrownRows{reader_.read(features)}, radius, side_);
   }
 
  private:
+  bool on_cuda() const { return side_ == BoundSide::kBoth && reader_.on_cuda(); }
+
   GrownCuda grown(const torch::Tensor& features) const {
     const QuantileRows rows = reader_.read_cuda(features);
     return {rows.prediction, rows.grid};
   }
 
   QuantileReader reader_;
+  BoundSide side_;
 };
 
 }  // namespace
@@ -299,9 +302,12 @@ std::unique_ptr<Score> make_score(const DensityOptions& options, const SharedOpt
                                   std::shared_ptr<const Network> head) {
   QuantileReader reader(std::move(head), shared.output, options.learned_outputs()[0]);
   if (options.level_set) {
+    if (shared.side != BoundSide::kBoth) {
+      fail("density: a union of intervals has no one end; take one-sided bounds without union");
+    }
     return std::make_unique<DensityLevelSet>(std::move(reader), options.units);
   }
-  return std::make_unique<Density>(std::move(reader));
+  return std::make_unique<Density>(std::move(reader), shared.side);
 }
 
 }  // namespace fcp

@@ -6,6 +6,7 @@
 #include "fcp/base/error.h"
 #include "fcp/methods/scores/cqr.h"
 #include "fcp/methods/scores/nested.h"
+#include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/methods/scores/pixels.h"
 #include "fcp/methods/scores/surrogate.h"
@@ -102,12 +103,14 @@ std::unique_ptr<Score> make_score(const FeatureCqrOptions& options, const Shared
                            .scale = options.scale,
                            .floor = options.floor,
                            .slope = options.slope};
-  return make_band_score(band, pixel_share(shared.pixels, FeatureCqrOptions::kName),
-                         std::move(head),
-                         {.low = outputs.low,
-                          .high = outputs.high,
-                          .range = RadiusRange::kSigned,
-                          .sides = options.asymmetric ? 2 : 1});
+  const bool two_sided = options.asymmetric || shared.side != BoundSide::kBoth;
+  std::unique_ptr<Score> score =
+      make_band_score(band, pixel_share(shared.pixels, FeatureCqrOptions::kName), std::move(head),
+                      {.low = outputs.low,
+                       .high = outputs.high,
+                       .range = RadiusRange::kSigned,
+                       .sides = two_sided ? 2 : 1});
+  return one_end_of(std::move(score), shared.side);
 }
 
 }  // namespace fcp

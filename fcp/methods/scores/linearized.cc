@@ -7,6 +7,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/methods/scores/monotone_rows.h"
+#include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/runtime/batch_free.h"
 #include "fcp/search/surrogate_search.h"
@@ -36,6 +38,12 @@ class Linearized : public Score {
     const torch::Tensor column = radius_column(radius, tangent.value);
     const torch::Tensor margin = spread_margins(tangent.slope, column);
     return inward_regions(tangent.value, tangent.value, tangent.value, margin, margin);
+  }
+
+  EndPairs ends(const torch::Tensor& features) const {
+    const Tangent tangent = tangent_at(features);
+    const torch::Tensor value = plain_matrix(tangent.value);
+    return {value, value, value, plain_matrix(tangent.slope)};
   }
 
  private:
@@ -69,6 +77,11 @@ class Linearized : public Score {
 std::unique_ptr<Score> make_score(const LinearizedOptions& options, const SharedOptions& shared,
                                   std::shared_ptr<const Network> head) {
   const size_t output = output_index(*head, shared.output);
+  if (shared.side != BoundSide::kBoth) {
+    const auto tangents = std::make_shared<const Linearized>(options, std::move(head), output);
+    const auto read = [tangents](const torch::Tensor& features) { return tangents->ends(features); };
+    return make_end_score(read, shared.side);
+  }
   std::unique_ptr<Score> general = std::make_unique<Linearized>(options, head, output);
   return with_relu_linearized(options, *head, output, std::move(general));
 }

@@ -7,6 +7,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
 #include "fcp/methods/scores/cqr.h"
+#include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/methods/scores/pixels.h"
 #include "fcp/nn/runtime/batch_free.h"
@@ -196,6 +197,11 @@ std::unique_ptr<Score> make_score(const NestedOptions& options, const SharedOpti
                                   std::shared_ptr<const Network> head) {
   const size_t output = output_index(*head, shared.output);
   const double share = pixel_share(shared.pixels, NestedOptions::kName);
+  if (shared.side != BoundSide::kBoth) {
+    const BandOutputs ends{
+        .low = output, .high = output, .range = RadiusRange::kSigned, .sides = 2};
+    return one_end_of(make_band_score(options, share, std::move(head), ends), shared.side);
+  }
   std::unique_ptr<Score> general =
       make_band_score(options, share, head, {.low = output, .high = output});
   return with_relu_nested(options, *head, output, std::move(general));

@@ -8,6 +8,7 @@
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/monotone_cuda.h"
 #include "fcp/methods/scores/monotone_rows.h"
+#include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/typed_options.h"
 #include "fcp/nn/runtime/batch_free.h"
 
@@ -117,13 +118,28 @@ MovedCuda moved_pairs(const QuantileRows& rows, double tail) {
   return {rows.prediction, rows.prediction + low, rows.prediction + high, high - low};
 }
 
+// The same as matrices, for one-sided bounds.
+EndPairs end_pairs(const QuantilePairs& pairs) {
+  const torch::Tensor& prediction = pairs.prediction;
+  EndPairs ends{prediction, torch::empty_like(prediction), torch::empty_like(prediction),
+                torch::empty_like(prediction)};
+  for (int64_t i = 0; i < prediction.numel(); ++i) {
+    const QuantilePair pair = pairs.row(i / prediction.size(1), i % prediction.size(1));
+    ends.low.data_ptr<double>()[i] = pair.low;
+    ends.high.data_ptr<double>()[i] = pair.high;
+    ends.width.data_ptr<double>()[i] = pair.width;
+  }
+  return ends;
+}
+
+void check_tail(double tail) {
+  if (tail > 0 && tail < 0.5) return;
+  fail("quantiles: the tail is ", tail, ", expected a number between 0 and 0.5");
+}
+
 class QuantilesScore : public Score {
  public:
-  QuantilesScore(QuantileReader reader, double tail) : reader_(std::move(reader)), tail_(tail) {
-    if (!(tail_ > 0 && tail_ < 0.5)) {
-      fail("quantiles: the tail is ", tail_, ", expected a number between 0 and 0.5");
-    }
-  }
+  QuantilesScore(QuantileReader reader, double tail) : reader_(std::move(reader)), tail_(tail) {}
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
@@ -170,9 +186,15 @@ std::vector<Option> QuantilesOptions::rows() {
 
 std::unique_ptr<Score> make_score(const QuantilesOptions& options, const SharedOptions& shared,
                                   std::shared_ptr<const Network> head) {
-  const std::string grid = options.learned_outputs()[0];
-  return std::make_unique<QuantilesScore>(QuantileReader(std::move(head), shared.output, grid),
-                                          options.tail);
+  QuantileReader reader(std::move(head), shared.output, options.learned_outputs()[0]);
+  check_tail(options.tail);
+  if (!options.asymmetric && shared.side == BoundSide::kBoth) {
+    return std::make_unique<QuantilesScore>(std::move(reader), options.tail);
+  }
+  const auto read = [reader = std::move(reader), tail = options.tail](const torch::Tensor& x) {
+    return end_pairs(QuantilePairs{reader.read(x), tail});
+  };
+  return make_end_score(read, shared.side);
 }
 
 }  // namespace fcp

@@ -28,6 +28,7 @@ struct QuantilesOptions {
 
   std::string quantiles{};  // the output that is the grid of quantiles; empty: the reserved one
   double tail = 0.05;       // the level of the low one; the high one's is 1 − tail
+  bool asymmetric = false;  // a radius for each side, each at α/2 (one_sided.h)
 
   static std::vector<Option> rows();
   std::vector<std::string> learned_outputs() const;

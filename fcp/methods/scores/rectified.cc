@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -44,7 +45,7 @@ class Rectified : public Score {
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
     const torch::Tensor rho = rectifier(features).to(radius.device());
-    return inner_->region(features, difference_ ? radius + rho : radius * rho);
+    return inner_->region(features, difference_ ? radius + rho : products(radius, rho));
   }
 
  private:
@@ -61,7 +62,18 @@ class Rectified : public Score {
   double rectify(double score, double rho) const {
     if (std::isnan(score) || std::isnan(rho)) return std::nan("");
     if (difference_) return least_radius([=](double r) { return r + rho >= score; }, score - rho);
-    return least_radius([=](double r) { return r * rho >= score; }, score / rho);
+    return least_radius([=](double r) { return product(r, rho) >= score; }, score / rho);
+  }
+
+  // A negative radius stays one where its product vanishes: 0 is the radius of many scores.
+  static double product(double radius, double rho) {
+    const double exact = radius * rho;
+    return radius < 0 && exact == 0 ? -std::numeric_limits<double>::denorm_min() : exact;
+  }
+  static torch::Tensor products(const torch::Tensor& radius, const torch::Tensor& rho) {
+    const torch::Tensor exact = radius * rho;
+    return exact.masked_fill((radius < 0).logical_and(exact == 0),
+                             -std::numeric_limits<double>::denorm_min());
   }
 
   std::unique_ptr<Score> inner_;
@@ -83,8 +95,10 @@ std::unique_ptr<Score> make_rectified(const ScoreOptions& options,
       extract(head->graph(), head->inputs(), {head->outputs()[output]}), network);
   ScoreOptions inner = options;
   inner.rectifier.clear();
+  inner.support.clear();  // which the rectified score keeps to
+  inner.integer = false;
   return std::make_unique<Rectified>(make_score(inner, without_output(*head, output)),
-                                     std::move(rectifier), options.traits().negative);
+                                     std::move(rectifier), options.may_be_negative());
 }
 
 }  // namespace fcp

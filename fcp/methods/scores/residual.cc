@@ -8,6 +8,8 @@
 #include "fcp/base/error.h"
 #include "fcp/base/lanes.h"
 #include "fcp/methods/scores/interval_ends.h"
+#include "fcp/methods/scores/monotone_rows.h"
+#include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/methods/scores/pixels.h"
 #include "fcp/methods/typed_options.h"
@@ -96,6 +98,15 @@ Regions column_intervals(const Column<float>& mean, const Column<double>& radius
   return found.regions;
 }
 
+// An Error where a spread is none.
+void check_spread(const torch::Tensor& spread) {
+  const torch::Tensor bad = (spread > 0).all(1).logical_not();
+  if (bad.any().item<bool>()) {
+    fail("row ", bad.nonzero()[0].item<int64_t>(),
+         ": the spread by which residuals are normalised is not positive");
+  }
+}
+
 class Residual : public Score {
  public:
   Residual(std::shared_ptr<const Network> head, size_t output, std::optional<size_t> spread,
@@ -142,11 +153,7 @@ class Residual : public Score {
     Answer answer{output_matrix(outputs[output_]), {}, pixel_shape(outputs[output_])};
     if (!spread_) return answer;
     answer.spread = output_matrix(outputs[*spread_]).expand_as(answer.mean);
-    const torch::Tensor bad = (answer.spread > 0).all(1).logical_not();
-    if (bad.any().item<bool>()) {
-      fail("row ", bad.nonzero()[0].item<int64_t>(),
-           ": the spread by which residuals are normalised is not positive");
-    }
+    check_spread(answer.spread);
     return answer;
   }
 
@@ -155,6 +162,21 @@ class Residual : public Score {
   std::optional<size_t> spread_;
   double share_;  // of the pixels that must be in
 };
+
+std::unique_ptr<Score> residual_ends(std::shared_ptr<const Network> head, size_t output,
+                                     std::optional<size_t> spread, BoundSide side) {
+  const auto read = [head = std::move(head), output, spread](const torch::Tensor& features) {
+    const Tensors outputs = run_apart(*head, {features});
+    const torch::Tensor mean = plain_matrix(outputs[output]);
+    torch::Tensor width = torch::ones_like(mean);
+    if (spread) {
+      width = plain_matrix(outputs[*spread]).expand_as(mean).contiguous();
+      check_spread(width);
+    }
+    return EndPairs{mean, mean, mean, width};
+  };
+  return make_end_score(read, side);
+}
 
 }  // namespace
 
@@ -170,6 +192,9 @@ std::unique_ptr<Score> make_score(const ResidualOptions& options, const SharedOp
   const size_t output = output_index(*head, shared.output);
   std::optional<size_t> spread;
   if (!options.normalize.empty()) spread = output_index(*head, options.normalize);
+  if (options.asymmetric || shared.side != BoundSide::kBoth) {
+    return residual_ends(std::move(head), output, spread, shared.side);
+  }
   return std::make_unique<Residual>(std::move(head), output, spread,
                                     pixel_share(shared.pixels, ResidualOptions::kName));
 }

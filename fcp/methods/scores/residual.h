@@ -21,6 +21,7 @@ struct ResidualOptions {
   static constexpr char kName[] = "residual";
 
   std::string normalize{};  // the output that says the spread of y; empty: none
+  bool asymmetric = false;  // a radius for each side, each at α/2 (one_sided.h)
 
   static std::vector<Option> rows();
   bool operator==(const ResidualOptions&) const = default;

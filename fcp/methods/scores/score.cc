@@ -16,9 +16,28 @@ std::vector<Regions> Score::regions(const torch::Tensor& features,
   return found;
 }
 
+namespace {
+
+// How far the bound lies beyond a number.
+torch::Tensor beyond(const Regions& regions, const torch::Tensor& number) {
+  return regions.side == BoundSide::kUpper ? regions.upper - number : number - regions.lower;
+}
+
+}  // namespace
+
 torch::Tensor region_lengths(const Regions& regions) {
+  if (regions.side != BoundSide::kBoth) return beyond(regions, regions.prediction);
   if (!regions.parts.defined()) return (regions.upper - regions.lower).clamp_min(0);
   return (regions.parts.select(3, 1) - regions.parts.select(3, 0)).clamp_min(0).sum(2);
+}
+
+torch::Tensor region_costs(const Regions& regions, const torch::Tensor& truth) {
+  if (regions.side == BoundSide::kBoth) return region_lengths(regions);
+  return beyond(regions, truth.to(regions.lower.device(), torch::kDouble));
+}
+
+double miss_penalty(const Level& level, BoundSide side) {
+  return (side == BoundSide::kBoth ? 2 : 1) / level.value();
 }
 
 torch::Tensor region_distances(const Regions& regions, const torch::Tensor& truth) {

@@ -24,7 +24,9 @@
 
 #include "fcp/bounds/ball.h"
 #include "fcp/bounds/bounds.h"
+#include "fcp/conformal/bound_side.h"
 #include "fcp/interval.h"
+#include "fcp/level.h"
 #include "fcp/nn/runtime/network.h"
 
 namespace fcp {
@@ -40,6 +42,8 @@ struct Regions {
   // [N, K, P, 2]: the intervals of a union, ascending, then empty ones (+∞, −∞); lower and upper
   // are the ends of all of it. Undefined: the one interval from lower to upper.
   torch::Tensor parts{};
+  // Of one-sided bounds: which end is the bound. The other one is infinite, or that of the support.
+  BoundSide side = BoundSide::kBoth;
 };
 
 class Score {
@@ -77,7 +81,10 @@ struct SharedOptions {
   // nested and lac alone. 0: the row is not an image; all of it must be in, and lac gives one set
   // per row instead of one per pixel.
   double pixels = 0;
-  uint64_t seed = 0;  // of everything random
+  BoundSide side = BoundSide::kBoth;  // one_sided.h: an interval, or one bound at all of alpha
+  std::string support{};              // support.h: "0:", "0:100"; empty: all numbers
+  bool integer = false;               // the support is of whole numbers
+  uint64_t seed = 0;                  // of everything random
 
   bool operator==(const SharedOptions&) const = default;
 };
@@ -85,12 +92,21 @@ struct SharedOptions {
 struct Option;  // fcp/methods/option.h: options say here and there which rows of the table they add
 
 // The length of the interval, or of all intervals of the union, of each row and output: [N, K].
-// 0 where empty, +∞ where an end is infinite.
+// 0 where empty, +∞ where an end is infinite. Of a one-sided bound: how far it lies beyond the
+// prediction, negative before it.
 torch::Tensor region_lengths(const Regions& regions);
+
+// What each region costs beside its truth, [N, K]: its length, of a one-sided bound how far it lies
+// beyond the truth, negative before it; with the distances below a proper score
+// (fcp/evaluate/measures/length.h).
+torch::Tensor region_costs(const Regions& regions, const torch::Tensor& truth);
+
+// By which a distance is multiplied in the interval score: 2/α, of a one-sided bound 1/α.
+double miss_penalty(const Level& level, BoundSide side);
 
 // How far each truth [N, K] lies outside its region: 0 inside, of a union the distance to the
 // nearest of its intervals, +∞ where that is empty. With it the interval score of Winkler is
-// length + (2/α) · distance (fcp/evaluate/measures/length.h). [N, K].
+// length + (2/α) · distance. [N, K].
 torch::Tensor region_distances(const Regions& regions, const torch::Tensor& truth);
 
 // Whether each row's truth [N, K] is in its region, in all outputs: [N] bool.

@@ -5,6 +5,7 @@
 #include "fcp/base/error.h"
 #include "fcp/methods/scores/rectified.h"
 #include "fcp/methods/scores/shared_rows.h"
+#include "fcp/methods/scores/support.h"
 
 namespace fcp {
 namespace {
@@ -49,6 +50,13 @@ bool ScoreOptions::searches() const {
       own);
 }
 
+bool ScoreOptions::has_signed_ends() const {
+  if (as<DensityOptions>() != nullptr || !obeys_law()) return false;
+  return side != BoundSide::kBoth || value(field::asymmetric);
+}
+
+bool ScoreOptions::may_be_negative() const { return traits().negative || has_signed_ends(); }
+
 std::vector<std::string> ScoreOptions::learned_outputs() const {
   return std::visit(
       [](const auto& options) -> std::vector<std::string> {
@@ -68,6 +76,7 @@ std::unique_ptr<Score> make_score(const ScoreOptions& options,
       options.rectifier.empty()
           ? std::visit([&](const auto& own) { return make_score(own, options, head); }, options.own)
           : make_rectified(options, head);
+  score = with_support(std::move(score), parse_support(options.support, options.integer));
   // Images are few and large, a search of surrogates shares its rows itself, and scores of labels
   // are asked for more than a Score has.
   const bool shared = options.pixels == 0 && score->classes() == 0 && options.obeys_law();

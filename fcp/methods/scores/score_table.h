@@ -145,6 +145,11 @@ struct ScoreOptions : OptionsOf<SharedOptions, AnyScore> {
   bool searches() const;
   // Whether region and score obey the law, so that the guarantee holds for the regions.
   bool obeys_law() const { return !searches(); }
+  // Whether a score may be below 0, by its kind or as that of one end: rectifying lowers it.
+  bool may_be_negative() const;
+  // Whether its region is one bound, or its radii are signed, one for each end: by which a bound
+  // may lie on either side of the prediction.
+  bool has_signed_ends() const;
   // The outputs of the network that the score reads beside the prediction and that fcp can learn.
   std::vector<std::string> learned_outputs() const;
 

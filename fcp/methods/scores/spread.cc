@@ -7,6 +7,7 @@
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/monotone_cuda.h"
 #include "fcp/methods/scores/monotone_rows.h"
+#include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/typed_options.h"
 #include "fcp/nn/runtime/batch_free.h"
 
@@ -39,35 +40,21 @@ struct SpreadRows {
   }
 };
 
-class Spread : public Score {
+// Both outputs of a head.
+class SpreadReader {
  public:
-  Spread(std::shared_ptr<const Network> head, const std::string& output, const std::string& spread)
+  SpreadReader(std::shared_ptr<const Network> head, const std::string& output,
+               const std::string& spread)
       : head_(std::move(head)),
         output_(output_index(*head_, output)),
         spread_(output_index(*head_, spread)) {}
 
-  std::vector<double> score(const torch::Tensor& features,
-                            const torch::Tensor& truth) const override {
-    const SpreadRows rows = rows_of(features);
-    return on_cuda() ? scores_cuda(moved(rows), truth) : monotone_scores(rows, truth);
-  }
-
-  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
-    const SpreadRows rows = rows_of(features);
-    return on_cuda() ? regions_cuda(moved(rows), radius) : monotone_regions(rows, radius);
-  }
-
- private:
   bool on_cuda() const { return head_->device().is_cuda() && has_monotone_cuda(); }
 
-  static MovedCuda moved(const SpreadRows& rows) {
-    return {rows.prediction, rows.prediction, rows.prediction, rows.spread.clamp(0, kLargestSpread),
-            /*from_zero=*/true};
-  }
-
-  SpreadRows rows_of(const torch::Tensor& features) const {
+  // On the device where the kernels take it from there.
+  SpreadRows read(const torch::Tensor& features, bool on_device) const {
     const Tensors outputs = run_apart(*head_, {features});
-    const auto matrix = on_cuda() ? output_matrix : plain_matrix;
+    const auto matrix = on_device ? output_matrix : plain_matrix;
     const SpreadRows rows{matrix(outputs[output_]), matrix(outputs[spread_])};
     if (rows.spread.size(1) != rows.prediction.size(1)) {
       fail("spread: output '", head_->outputs()[spread_].name, "' has ", rows.spread.size(1),
@@ -76,8 +63,33 @@ class Spread : public Score {
     return rows;
   }
 
+ private:
   std::shared_ptr<const Network> head_;
   size_t output_, spread_;
+};
+
+class Spread : public Score {
+ public:
+  explicit Spread(SpreadReader reader) : reader_(std::move(reader)) {}
+
+  std::vector<double> score(const torch::Tensor& features,
+                            const torch::Tensor& truth) const override {
+    const SpreadRows rows = reader_.read(features, reader_.on_cuda());
+    return reader_.on_cuda() ? scores_cuda(moved(rows), truth) : monotone_scores(rows, truth);
+  }
+
+  Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
+    const SpreadRows rows = reader_.read(features, reader_.on_cuda());
+    return reader_.on_cuda() ? regions_cuda(moved(rows), radius) : monotone_regions(rows, radius);
+  }
+
+ private:
+  static MovedCuda moved(const SpreadRows& rows) {
+    return {rows.prediction, rows.prediction, rows.prediction, rows.spread.clamp(0, kLargestSpread),
+            /*from_zero=*/true};
+  }
+
+  SpreadReader reader_;
 };
 
 }  // namespace
@@ -96,7 +108,15 @@ std::vector<Option> SpreadOptions::rows() {
 
 std::unique_ptr<Score> make_score(const SpreadOptions& options, const SharedOptions& shared,
                                   std::shared_ptr<const Network> head) {
-  return std::make_unique<Spread>(std::move(head), shared.output, options.learned_outputs()[0]);
+  SpreadReader reader(std::move(head), shared.output, options.learned_outputs()[0]);
+  if (!options.asymmetric && shared.side == BoundSide::kBoth) {
+    return std::make_unique<Spread>(std::move(reader));
+  }
+  const auto read = [reader = std::move(reader)](const torch::Tensor& features) {
+    const SpreadRows rows = reader.read(features, /*on_device=*/false);
+    return EndPairs{rows.prediction, rows.prediction, rows.prediction, rows.spread};
+  };
+  return make_end_score(read, shared.side);
 }
 
 }  // namespace fcp

@@ -21,7 +21,8 @@ namespace fcp {
 struct SpreadOptions {
   static constexpr char kName[] = "spread";
 
-  std::string spread{};  // the output that is σ; empty: the reserved one
+  std::string spread{};     // the output that is σ; empty: the reserved one
+  bool asymmetric = false;  // a radius for each side, each at α/2 (one_sided.h)
 
   static std::vector<Option> rows();
   std::vector<std::string> learned_outputs() const;

@@ -1,0 +1,78 @@
+"""One-sided bounds, a known support and predictive distributions, as a user asks for them."""
+import csv
+import json
+
+import program
+from program import TARGET
+
+
+class Distribution(program.Case):
+    def refused(self, *arguments):
+        """The one line of a command that must end with an error."""
+        done = self.run_program(*arguments)
+        self.assertIn(done.returncode, (1, 2), done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        return done.stderr
+
+    def answers(self, *options):
+        text = self.fcp("predict", "c.onnx", "--data", self.made("test.csv"), *options)
+        return list(csv.DictReader(text.splitlines()))
+
+    def evaluate(self):
+        return json.loads(self.fcp("evaluate", "c.onnx", "--data", self.made("test.csv"),
+                                   "--target", TARGET, "--json"))
+
+    def test_an_upper_bound_is_shorter_than_an_interval(self):
+        self.calibrate("c.onnx", "--score", "residual")
+        both = self.evaluate()
+        self.calibrate("c.onnx", "--score", "residual", "--side", "upper")
+        upper = self.evaluate()
+        self.assertEqual(upper["side"], "upper")
+        self.assertNotIn("side", both)
+        self.assertEqual(upper["infinite_share"], 0)
+        self.assertLess(upper["length"], both["length"] / 2)
+        self.assertEqual(upper["verdict"], "as expected")
+        rows = self.answers()
+        self.assertEqual({row["lower"] for row in rows}, {"-inf"})
+        shown = json.loads(self.fcp("show", "c.onnx", "--json"))
+        self.assertEqual(shown["settings"]["side"], "upper")
+
+    def test_a_support_cuts_intervals_and_refuses_rows_outside(self):
+        self.calibrate("c.onnx", "--score", "residual", "--support", "0:")
+        self.assertTrue(all(float(row["lower"]) >= 0 for row in self.answers("--alpha", "0.001")))
+        message = self.refused("calibrate", self.made("model.onnx"), "--data",
+                             self.made("calibration.csv"), "--target", TARGET, "--out", "d.onnx",
+                             "--score", "residual", "--support", "1e6:")
+        self.assertIn("--support: ", message)
+        self.assertIn("expected one within 1e6:", message)
+
+    def test_quantiles_probabilities_and_a_grid(self):
+        self.calibrate("c.onnx", "--score", "residual", "--side", "upper")
+        rows = self.answers("--quantiles", "0.05,0.5,0.95", "--above", "30", "--between", "10:30",
+                            "--distribution", "grid.npy", "--point", "median")
+        shape, numbers = program.read_npy(self.path("grid.npy"))
+        self.assertEqual(shape, (len(rows), 99))
+        for i, row in enumerate(rows):
+            line = numbers[99 * i:99 * (i + 1)]
+            self.assertEqual(sorted(line), list(line))
+            number = {name: float(cell) for name, cell in row.items()}
+            self.assertEqual(number["quantile_0.5"], number["prediction"])
+            self.assertAlmostEqual(number["quantile_0.05"], line[4], delta=1e-5 * abs(line[4]))
+            self.assertAlmostEqual(number["quantile_0.95"], line[94], delta=1e-5 * abs(line[94]))
+            self.assertLessEqual(number["above_30_lower"], number["above_30_upper"])
+            share = sum(value > 30 for value in line) / 99  # as the grid says, to a step of it
+            self.assertLess(number["above_30_lower"], share + 0.011)
+            self.assertGreater(number["above_30_upper"], share - 0.011)
+            self.assertGreater(1.001 - number["above_30_lower"], number["between_10:30_lower"])
+
+    def test_what_has_no_distribution_says_so(self):
+        self.calibrate("c.onnx", "--score", "residual")
+        message = self.refused("predict", "c.onnx", "--data", self.made("test.csv"), "--above", "30")
+        self.assertIn("calibrate with side upper", message)
+        self.calibrate("c.onnx", "--score", "residual", "--side", "upper")
+        message = self.refused("predict", "c.onnx", "--data", self.made("test.csv"), "--above", "a")
+        self.assertIn("--above: found a, expected a number", message)
+
+
+if __name__ == "__main__":
+    program.main()

@@ -258,8 +258,7 @@ class IntervalWriter {
     const std::string reach = builder_.add("Mul", {spread_, radius});
     const std::string more = rounding_.node(spread_rounding_, rank_, type_);
     if (more.empty()) return reach;
-    return builder_.add(
-        "Add", {reach, builder_.add("Mul", {more, builder_.add("Abs", {radius})})});
+    return builder_.add("Add", {reach, builder_.add("Mul", {more, builder_.add("Abs", {radius})})});
   }
 
   // center ∓ r, times the spread where there is one.

@@ -97,8 +97,7 @@ torch::Tensor PredictiveDistribution::quantiles(const TestInputs& rows,
   const bool upper = side_ == BoundSide::kUpper;
   std::vector<torch::Tensor> radii;
   for (const Level& p : probabilities) {
-    radii.push_back(
-        predictor_.calibration().radii(rows, upper ? Level(1 - p.value()) : p));
+    radii.push_back(predictor_.calibration().radii(rows, upper ? Level(1 - p.value()) : p));
   }
   std::vector<torch::Tensor> columns;
   for (const Regions& regions : predictor_.score().regions(rows.features, radii)) {
@@ -133,8 +132,8 @@ std::vector<PredictiveDistribution::Place> PredictiveDistribution::places(
   for (size_t i = 0; i < at.size(); ++i) {
     const double low = 1 - at[i], high = std::min(1.0, 1 - after[i] + own[i]);
     const bool upper = side_ == BoundSide::kUpper;
-    found.push_back({upper ? ProbabilityBand{low, high} : ProbabilityBand{1 - high, 1 - low},
-                     own[i]});
+    found.push_back(
+        {upper ? ProbabilityBand{low, high} : ProbabilityBand{1 - high, 1 - low}, own[i]});
   }
   for (size_t i = 0; i < found.size(); ++i) {
     if (thresholds[i] < support_.lower) found[i] = {{0, 0}, 0};

@@ -79,7 +79,9 @@ std::unique_ptr<Score> make_score(const LinearizedOptions& options, const Shared
   const size_t output = output_index(*head, shared.output);
   if (shared.side != BoundSide::kBoth) {
     const auto tangents = std::make_shared<const Linearized>(options, std::move(head), output);
-    const auto read = [tangents](const torch::Tensor& features) { return tangents->ends(features); };
+    const auto read = [tangents](const torch::Tensor& features) {
+      return tangents->ends(features);
+    };
     return make_end_score(read, shared.side);
   }
   std::unique_ptr<Score> general = std::make_unique<Linearized>(options, head, output);

@@ -51,8 +51,7 @@ class EndScore : public Score {
     if (side_ == BoundSide::kLower) return monotone_regions(rows.lower_ends(), radius, side_);
     if (side_ == BoundSide::kUpper) return monotone_regions(rows.upper_ends(), radius, side_);
     check_radii(radius, rows.pairs.prediction.size(0), 2);
-    Regions both =
-        monotone_regions(rows.lower_ends(), radius.narrow(1, 0, 1), BoundSide::kLower);
+    Regions both = monotone_regions(rows.lower_ends(), radius.narrow(1, 0, 1), BoundSide::kLower);
     both.upper =
         monotone_regions(rows.upper_ends(), radius.narrow(1, 1, 1), BoundSide::kUpper).upper;
     both.side = BoundSide::kBoth;

@@ -53,7 +53,7 @@ Regions joined(std::vector<Regions> shares) {
     return tensors[0].defined() ? torch::cat(tensors) : torch::Tensor();
   };
   return {all(&Regions::prediction), all(&Regions::lower), all(&Regions::upper),
-          all(&Regions::members), all(&Regions::parts), shares[0].side};
+          all(&Regions::members),    all(&Regions::parts), shares[0].side};
 }
 
 class SharedRows : public Score {

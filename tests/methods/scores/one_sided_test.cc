@@ -37,8 +37,8 @@ std::shared_ptr<const Network> plain_head() {
   const auto constant = [&](const std::string& name, const torch::Tensor& values) {
     graph.initializers[name + "_w"] = torch::zeros({values.size(0), 1});
     graph.initializers[name + "_b"] = values;
-    graph.nodes.push_back(make_node("Gemm", {"x", name + "_w", name + "_b"}, {name},
-                                    {{"transB", int64_t{1}}}));
+    graph.nodes.push_back(
+        make_node("Gemm", {"x", name + "_w", name + "_b"}, {name}, {{"transB", int64_t{1}}}));
     graph.outputs.push_back(make_info(name, {kDynamic, values.size(0)}));
   };
   constant(kSpreadOutput, torch::full({1}, 2.0F));
@@ -132,10 +132,9 @@ TEST(Law, AsymmetricEnds) {
   for (int i = 0; i < 24; ++i) {
     const int64_t outputs = 1 + i % 3;
     const Graph graph = wild_feature_heads(random, outputs, 5);
-    for (const ScoreOptions& options :
-         {ScoreOptions(ResidualOptions{.asymmetric = true}),
-          ScoreOptions(SpreadOptions{.asymmetric = true}),
-          ScoreOptions(QuantilesOptions{.asymmetric = true})}) {
+    for (const ScoreOptions& options : {ScoreOptions(ResidualOptions{.asymmetric = true}),
+                                        ScoreOptions(SpreadOptions{.asymmetric = true}),
+                                        ScoreOptions(QuantilesOptions{.asymmetric = true})}) {
       const auto head = network_of(graph_for_score(graph, options));
       const HeadRows rows = feature_head_rows(random, *network_of(graph), 12);
       const auto score = make_score(options, head);
@@ -149,10 +148,9 @@ TEST(Law, AsymmetricEnds) {
 TEST(OneSided, NotANumberStaysNotANumber) {
   Random random(64);
   const Graph graph = wild_feature_heads(random, 2, 5);
-  for (ScoreOptions options :
-       {ScoreOptions(ResidualOptions{}), ScoreOptions(SpreadOptions{}),
-        ScoreOptions(QuantilesOptions{}), ScoreOptions(NestedOptions{}),
-        ScoreOptions(LinearizedOptions{}), ScoreOptions(DensityOptions{})}) {
+  for (ScoreOptions options : {ScoreOptions(ResidualOptions{}), ScoreOptions(SpreadOptions{}),
+                               ScoreOptions(QuantilesOptions{}), ScoreOptions(NestedOptions{}),
+                               ScoreOptions(LinearizedOptions{}), ScoreOptions(DensityOptions{})}) {
     options.side = BoundSide::kUpper;
     const auto head = network_of(graph_for_score(graph, options));
     HeadRows made = wild_rows(random, *head, 4);

@@ -32,7 +32,8 @@ TEST(Support, Texts) {
   EXPECT_EQ(both.upper, 100);
   EXPECT_EQ(parse_support(":7", false).lower, -kForever);
   for (const char* text : {"0", ":", "a:", "1:1", "2:1", "0:1:2", "nan:", "0:inf", "0: 1"}) {
-    EXPECT_THAT(complaint(text), testing::StartsWith(concat("support: found ", text, ", expected")));
+    EXPECT_THAT(complaint(text),
+                testing::StartsWith(concat("support: found ", text, ", expected")));
   }
 }
 
@@ -86,8 +87,8 @@ TEST(Law, Support) {
       for (const double radius : radii) {
         const Regions wide = plain->region(rows.features, radius);
         const Regions close = score->region(rows.features, radius);
-        const torch::Tensor lost = in_regions(wide, rows.truth)
-                                       .logical_and(in_regions(close, rows.truth).logical_not());
+        const torch::Tensor lost =
+            in_regions(wide, rows.truth).logical_and(in_regions(close, rows.truth).logical_not());
         EXPECT_FALSE(lost.any().item<bool>()) << options.name();
         if (options.side == BoundSide::kBoth) {
           const torch::Tensor saved = region_lengths(wide) - region_lengths(close);

@@ -112,8 +112,8 @@ torch::Tensor PredictiveDistribution::quantiles(const TestInputs& rows,
   return torch::cat(columns, 1).contiguous();
 }
 
-// p(s) = (1 + #{s_i ≥ s}) / (n + 1), whatever the calibration counts: #{s_i < s} / (n + 1) is 1 − p,
-// and #{s_i > s} what p counts at the next double. Above all scores p is the row's own share.
+// p(s) = (1 + #{s_i ≥ s}) / (n + 1), whatever the calibration counts: #{s_i < s} / (n + 1) is
+// 1 − p, and #{s_i > s} what p counts at the next double. Above all scores p is the row's own.
 std::vector<PredictiveDistribution::Place> PredictiveDistribution::places(
     const TestInputs& rows, std::span<const double> thresholds) const {
   const torch::NoGradGuard no_grad;

@@ -1,5 +1,6 @@
-// What `fcp predict` writes of predictive distributions beside the regions: quantiles, probabilities
-// of events, another point prediction, and whole distributions as a file of their quantiles.
+// What `fcp predict` writes of predictive distributions beside the regions: quantiles,
+// probabilities of events, another point prediction, and whole distributions as a file of their
+// quantiles.
 // Tested by tests/predictor/distribution_test.cc and tests/cli/test_distribution.py.
 #pragma once
 

@@ -6,10 +6,10 @@
 //
 // ρ is an output of the graph behind the cut (the option `rectifier`), about the 1 − α quantile of
 // score(v, Y) given v. Scores that are never negative are divided; cqr, feature_cqr and quantiles,
-// which may be (ScoreTraits::negative), and those of one end (one_sided.h) are lowered. ρ must not have seen the calibration rows;
-// then score' is a score like any other, obeys the law and has exact marginal coverage whatever ρ
-// learned. A ρ that divides is brought into [1e-150, 1e150]. A score with two sides takes one ρ for
-// both, or one for each.
+// which may be (ScoreTraits::negative), and those of one end (one_sided.h) are lowered. ρ must not
+// have seen the calibration rows; then score' is a score like any other, obeys the law and has
+// exact marginal coverage whatever ρ learned. A ρ that divides is brought into [1e-150, 1e150]. A
+// score with two sides takes one ρ for both, or one for each.
 //
 // To the last bit: score' is the least r with r ρ (r + ρ) at or above the score.
 // Cost: that of the score and one more forward. Reference: RCP (Plassier, Fishkov, Guizani, Panov,

@@ -49,7 +49,7 @@ bool is_method_option(const CLI::Option& option) {
 
 // Method options that a user of calibrate is likely to set.
 bool is_common_method_option(const CLI::Option& option) {
-  const std::vector<std::string> common = {"score", "calibration", "cut", "objective"};
+  const std::vector<std::string> common = {"score", "calibration", "cut", "objective", "side"};
   return std::any_of(common.begin(), common.end(),
                      [&](const std::string& name) { return option.check_lname(name); });
 }

@@ -27,6 +27,7 @@ const std::map<std::string, std::vector<std::string>>& topics() {
       {"Reading tables",
        {"separator", "header", "drop", "categorical", "impute", "schema", "on-error", "refused",
         "missing", "encoding", "batch"}},
+      {"Predictive distributions", {"above", "below", "between", "point", "distribution"}},
       {"Images", {"images", "resize", "crop", "mean", "deviation", "class-names"}},
       {"Running",
        {"quiet", "seed", "threads", "device", "memory", "force", "checkpoint",

@@ -60,9 +60,8 @@ size_t predict(const internal::PredictorCore& predictor, RowSource& source,
   const size_t done = each_batch(source, context, "predict", [&](const Rows& rows) {
     const internal::BatchData batch = batch_at(rows, options.facts, predictor, first);
     std::vector<Regions> regions = predictor.predict(batch, options.levels).regions;
-    const torch::Tensor more = probabilities
-                                   ? probabilities->of(batch.x)
-                                   : added_columns(batch, options.distribution, regions);
+    const torch::Tensor more = probabilities ? probabilities->of(batch.x)
+                                             : added_columns(batch, options.distribution, regions);
     writer.append(rows, regions, more);
     first += rows.x.rows();
   });

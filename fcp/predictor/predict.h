@@ -22,7 +22,7 @@ namespace fcp {
 struct PredictOptions {
   std::vector<Level> levels = {Level(0.1)};
   RowFacts facts{};
-  bool probabilities = false;  // of the classes, beside sets of labels
+  bool probabilities = false;                   // of the classes, beside sets of labels
   DistributionColumns* distribution = nullptr;  // whose columns are added to intervals
 };
 

@@ -82,12 +82,13 @@ py::tuple fit_file(const std::string& data, const std::string& target, const py:
 
 // The probabilities of the classes for rows as the network takes them: [N, C].
 py::object class_probabilities(const LoadedPredictor& predictor, const py::object& array) {
-  torch::Tensor x = input_rows(as_rows(tensor_of(array, "X"), "X"), predictor.settings().network);
+  const torch::Tensor x = as_rows(tensor_of(array, "X"), "X");
+  const internal::PredictorCore& core = predictor.core();
   torch::Tensor found;
   {
     py::gil_scoped_release unlocked;
-    const TensorPredictor tensors(predictor.settings());
-    found = ClassProbabilities(tensors, predictor.settings().method.score).of(x);
+    const internal::BatchData batch = core.schema().encode(x, {});
+    found = ClassProbabilities(core.tensors(), core.artifact().method.score).of(batch.x);
   }
   return array_of(found);
 }

@@ -66,6 +66,7 @@ class LoadedPredictor {
   const CalibrationArtifact& artifact() const;
   // The same, but perhaps without hashes, and the scores in any order.
   const CalibrationArtifact& settings() const { return core_.artifact(); }
+  const internal::PredictorCore& core() const { return core_; }
   std::vector<double> radius(const Level& level) const { return core_.tensors().radius(level); }
   std::string device() const { return core_.device().is_cuda() ? "cuda" : "cpu"; }
   bool labels() const { return core_.labels(); }

@@ -1,5 +1,5 @@
 # Thin: every target is one or two commands that can be typed by hand.
-.PHONY: demo program test slow repeat asan tsan modules fuzz bench package docs format lint deps build clean
+.PHONY: demo program test slow repeat asan tsan modules fuzz bench package wheel docs format lint deps build clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -66,6 +66,10 @@ docs:
 	python3 -m venv build/docs-venv
 	build/docs-venv/bin/pip install --quiet --requirement tests/requirements-docs.txt
 	build/docs-venv/bin/mkdocs build --strict
+
+# A wheel for PYTHON (python3) and its torch, in build/wheels, installed and used.
+wheel:
+	scripts/make-wheel.sh
 
 format: deps
 	scripts/format.sh

@@ -1,53 +1,59 @@
 # cmake --install, find_package(fcp) and the Debian packages.
 #
-# Two components: `program` (fcp, its manual page and completion) and `development` (static libraries,
-# the shared library of the C API, headers and the CMake package). Every module is a target fcp::MODULE, and fcp::fcp is all of them. What
-# fcp stands on is found anew where it is used; fcpConfig.cmake says what that is.
+# Three components: `program` (fcp, its manual page and completion), `runtime` (libfcp.so) and
+# `development` (the public headers, the CMake package, and the name by which the linker finds
+# libfcp). A program links fcp::fcp, or fcp::c for C, and needs nothing else; fcp/tensors.h wants
+# libtorch's headers, which find_package(fcp COMPONENTS tensors) finds for fcp::tensors.
 include_guard()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fcp)
-
-# The libraries. fcp_torch is exported empty, and filled by fcpConfig.cmake with the libtorch found
-# there.
-set(exported fcp fcp_torch fcp_onnx)
-foreach(module IN LISTS FCP_MODULES)
-  list(APPEND exported fcp_${module})
-  set_target_properties(fcp_${module} PROPERTIES EXPORT_NAME ${module})
-  target_include_directories(fcp_${module} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-endforeach()
-set_target_properties(fcp_torch PROPERTIES EXPORT_NAME torch)
-set_target_properties(fcp_onnx PROPERTIES EXPORT_NAME onnx)
-if(TARGET fcp_onnx_messages)
-  list(APPEND exported fcp_onnx_messages)
-  set_target_properties(fcp_onnx_messages PROPERTIES EXPORT_NAME onnx_messages)
-endif()
-install(TARGETS ${exported} EXPORT fcpTargets ARCHIVE COMPONENT development)
-install(EXPORT fcpTargets NAMESPACE fcp:: DESTINATION ${package_dir} COMPONENT development)
-
-# The public headers, all of them; every other header is fcp's own.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fcp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        COMPONENT development FILES_MATCHING PATTERN "*.h")
-
-# The C API, a shared library: fcp::c. Where libtorch is not in a folder of the system, it must find
-# it again.
-set_target_properties(fcp_c PROPERTIES EXPORT_NAME c INSTALL_RPATH_USE_LINK_PATH ON)
-install(TARGETS fcp_c EXPORT fcpTargets LIBRARY COMPONENT development)
-
+# Where libtorch is not in a folder of the system (pip's is not), what was linked with it must find it
+# again.
+set_target_properties(fcp_library PROPERTIES EXPORT_NAME library INSTALL_RPATH_USE_LINK_PATH ON)
+set_target_properties(fcp_c PROPERTIES EXPORT_NAME c)
 string(REGEX MATCH "^[0-9]+\\.[0-9]+" FCP_TORCH_MINOR "${Torch_VERSION}")
+
 configure_package_config_file(cmake/fcpConfig.cmake.in ${PROJECT_BINARY_DIR}/fcpConfig.cmake
-                              INSTALL_DESTINATION ${package_dir})
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fcp)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fcpConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/fcpConfig.cmake ${PROJECT_BINARY_DIR}/fcpConfigVersion.cmake
-              cmake/FcpFindTorch.cmake cmake/FcpXgboost.cmake cmake/FcpXxhash.cmake
-        DESTINATION ${package_dir} COMPONENT development)
+
+# libfcp, the public headers (every other header is fcp's own) and the CMake package, in folders that
+# have these names, as a set of exported targets of its own. MORE goes to every install().
+function(fcp_install_library set folder include runtime development)
+  cmake_parse_arguments(INSTALL "" "" "NAMELINK;MORE" ${ARGN})
+  install(TARGETS fcp_library EXPORT ${set} ARCHIVE DESTINATION ${folder} COMPONENT ${development} ${INSTALL_MORE}
+          LIBRARY DESTINATION ${folder} COMPONENT ${runtime} ${INSTALL_MORE} ${INSTALL_NAMELINK}
+          INCLUDES DESTINATION ${include})
+  install(TARGETS fcp fcp_c EXPORT ${set})
+  install(EXPORT ${set} FILE fcpTargets.cmake NAMESPACE fcp:: DESTINATION ${folder}/cmake/fcp
+          COMPONENT ${development} ${INSTALL_MORE})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fcp DESTINATION ${include}
+          COMPONENT ${development} ${INSTALL_MORE} FILES_MATCHING PATTERN "*.h")
+  install(FILES ${PROJECT_BINARY_DIR}/fcpConfig.cmake ${PROJECT_BINARY_DIR}/fcpConfigVersion.cmake
+                cmake/FcpFindTorch.cmake cmake/FcpXgboost.cmake cmake/FcpXxhash.cmake
+          DESTINATION ${folder}/cmake/fcp COMPONENT ${development} ${INSTALL_MORE})
+endfunction()
+fcp_install_library(fcpTargets ${CMAKE_INSTALL_LIBDIR} ${CMAKE_INSTALL_INCLUDEDIR} runtime
+                    development NAMELINK NAMELINK_COMPONENT development)
+if(TARGET _fcp)  # in the Python package, too; a wheel holds no links
+  set_property(TARGET fcp_library APPEND PROPERTY INSTALL_RPATH $ORIGIN/../../torch/lib)
+  fcp_install_library(fcpWheelTargets fcp/lib fcp/include python python NAMELINK NAMELINK_SKIP
+                      MORE EXCLUDE_FROM_ALL)
+endif()
+if(NOT TARGET fcp_program)
+  return()
+endif()
 
 # The program. Where libtorch is not in a folder of the system (pip's is not), it must find it again.
 set_target_properties(fcp_core PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS fcp_program RUNTIME COMPONENT program)
 install(TARGETS fcp_core RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/fcp COMPONENT program)
+if(TARGET fcp_core_left_out)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/bin/unused DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/fcp
+          COMPONENT program)
+endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 # It writes its manual page and completion itself; $<…> keeps that to the moment of installation.
 install(CODE "
@@ -70,7 +76,7 @@ set(CPACK_PACKAGE_CONTACT "the fcp authors (see SECURITY.md)")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Prediction intervals with guaranteed coverage for networks")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL program development)
+set(CPACK_COMPONENTS_ALL program runtime development)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
@@ -78,23 +84,21 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME fcp)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
     "Turns a trained network into one that says how sure it is: the program fcp.")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libfcp${PROJECT_VERSION_MAJOR})
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "Feature conformal prediction: the shared library.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libfcp-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "libtorch-dev, libonnx-dev, libprotobuf-dev, nlohmann-json3-dev, zlib1g-dev, libssl-dev, libxxhash-dev")
-if(JPEG_FOUND)
-  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libjpeg-dev")
-endif()
-if(PNG_FOUND)
-  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libpng-dev")
-endif()
-if(TARGET fcp_xgboost)
-  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libxgboost-dev")
-endif()
-if(FCP_WITH_MPI)
-  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libopenmpi-dev")
-endif()
+    "libfcp${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS libtorch-dev)  # of fcp/tensors.h
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
-    "Feature conformal prediction for C++: libraries, headers and find_package(fcp).")
+    "Feature conformal prediction for C++ and C: headers and find_package(fcp).")
+if(NOT FCP_SHARED)
+  list(REMOVE_ITEM CPACK_COMPONENTS_ALL runtime)
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+      "libtorch-dev, libonnx-dev, libprotobuf-dev, zlib1g-dev, libssl-dev, libxxhash-dev, libxgboost-dev, libjpeg-dev, libpng-dev")
+endif()
 set(CPACK_GENERATOR DEB)
 include(CPack)

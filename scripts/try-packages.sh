@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Debian packages in a root that has nothing else: makes one with debootstrap, installs both
+# The Debian packages in a root that has nothing else: makes one with debootstrap, installs them
 # packages there by apt, which brings what they say they depend on, and uses them: the program on the
 # demo's rows, and a project that finds the library. Needs root, debootstrap, a mirror, 4 GB of disk
 # and some minutes; leaves nothing behind.
@@ -55,7 +55,8 @@ in_root sh -ec 'cd /try
   fcp doctor'
 
 step "install the library"
-apt_get install "${development[0]#"$root"}" g++ cmake make
+libraries=("$root"/try/packages/libfcp0_*.deb)
+apt_get install "${libraries[0]#"$root"}" "${development[0]#"$root"}" libtorch-dev libgflags-dev libgoogle-glog-dev g++ cmake make
 step "use the library"
 cp -r examples tests/package/outside "$root/try"
 in_root sh -ec 'cd /try
@@ -63,4 +64,4 @@ in_root sh -ec 'cd /try
     -DCMAKE_CXX_FLAGS=-O0
   cmake --build built
   built/outside demo/model.onnx 0.1'
-step "both packages work in a clean root"
+step "the packages work in a clean root"

@@ -1,4 +1,4 @@
-/* A calibrated predictor from C, or from any language that calls C. Link libfcp_c.
+/* A calibrated predictor from C, or from any language that calls C. Link libfcp.
  *
  *   fcp_predictor* p = fcp_load("calibrated.onnx", "cpu");
  *   if (p == NULL) { puts(fcp_last_error()); return 1; }

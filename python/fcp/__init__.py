@@ -21,6 +21,7 @@ torch and the module of C++ are loaded when a name is first used; `fcp.runtime` 
 """
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any, List
 
 from ._build import torch_version
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from ._regressor import FeatureConformalRegressor
     from ._scoring import region_score
     from ._wrap import wrap
+
+# Of the wheel's library, for C++ and C: cmake -DCMAKE_PREFIX_PATH=$(python3 -c 'import fcp;
+# print(fcp.cmake_prefix_path)').
+cmake_prefix_path: str = os.path.dirname(os.path.abspath(__file__))
 
 __all__ = [
     "Checked",

@@ -250,7 +250,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         if math.isnan(value):
             return ""
-        return str(int(value)) if float(value).is_integer() else repr(value.item())
+        return str(int(value)) if float(value).is_integer() else str(value)
     return str(value)
 
 

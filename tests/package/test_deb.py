@@ -1,5 +1,6 @@
 """The Debian packages: what is in them, what they depend on, and that the unpacked program runs."""
 import glob
+import os
 import shutil
 import subprocess
 import sys
@@ -12,12 +13,18 @@ class Deb(package.Case):
     def test_packages(self):
         run("cpack", "-G", "DEB", "--config", BUILD + "/CPackConfig.cmake", "-B", self.folder)
         (program,) = glob.glob(self.path("fcp_*.deb"))
+        (shared,) = glob.glob(self.path("libfcp0_*.deb"))
         (development,) = glob.glob(self.path("libfcp-dev_*.deb"))
 
         depends = run("dpkg-deb", "--field", program, "Depends")
         for library in ("libtorch", "libc6", "zlib1g"):
             self.assertIn(library, depends)
-        self.assertIn("libtorch-dev", run("dpkg-deb", "--field", development, "Depends"))
+        depends = run("dpkg-deb", "--field", shared, "Depends")
+        self.assertIn("libtorch", depends)
+        for other in ("sqlite", "libpq", "mpi"):
+            self.assertNotIn(other, depends)
+        self.assertIn("libfcp0 (= ", run("dpkg-deb", "--field", development, "Depends"))
+        self.assertIn("libtorch-dev", run("dpkg-deb", "--field", development, "Recommends"))
 
         root = self.path("root")
         run("dpkg-deb", "--extract", program, root)
@@ -25,7 +32,11 @@ class Deb(package.Case):
         self.assertIn("libtorch", run(root + "/usr/libexec/fcp/fcp-core", "--version", "--json"))
         handed_on = subprocess.run([root + "/usr/bin/fcp", "bogus"], text=True, capture_output=True)
         self.assertIn("unknown verb", handed_on.stderr)
+        run("dpkg-deb", "--extract", shared, root)
         run("dpkg-deb", "--extract", development, root)
+        (name,) = glob.glob(root + "/usr/lib/**/libfcp.so", recursive=True)
+        self.assertTrue(os.path.realpath(name).startswith(root))
+        self.assertTrue(os.path.isfile(name))
         for file in ("/usr/share/man/man1/fcp.1", "/usr/share/bash-completion/completions/fcp",
                      "/usr/include/fcp/fcp.h"):
             with open(root + file, encoding="utf-8") as opened:

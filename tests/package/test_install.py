@@ -1,5 +1,7 @@
 """`cmake --install`, and a project outside that builds against it with find_package(fcp)."""
+import glob
 import os
+import re
 import shutil
 import subprocess
 
@@ -35,6 +37,7 @@ class Install(package.Case):
             "-DFCP_HEADERS=" + self.installed("include"))
         run("cmake", "--build", built)
         self.check_headers()
+        self.check_libraries(built)
         demo = self.demo()
         printed = run(os.path.join(built, "outside"), os.path.join(demo, "model.onnx"), "0.1")
         lower, upper, tensor_lower, tensor_upper = printed.split()
@@ -70,8 +73,20 @@ class Install(package.Case):
                       "-I" + self.installed("include"), source)
         self.assertNotRegex(headers, "/(torch|ATen|c10)/")
 
+    def check_libraries(self, built):
+        """Programs link libfcp alone; what it brings is what predictors run on."""
+        (library,) = glob.glob(self.installed("lib", "**", "libfcp.so.0"), recursive=True)
+        for program in ("shortest", "from_c"):
+            needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", f"{built}/{program}"))
+            found = [name for name in needed if not re.match("lib(stdc|c|m|gcc_s)[.+]|ld-", name)]
+            self.assertEqual(found, ["libfcp.so.0"])
+        needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", library))
+        self.assertTrue([name for name in needed if name.startswith("libtorch_cpu.so")])
+        for other in ("sqlite", "mpi", "pq", "ssl", "CLI"):
+            self.assertEqual([name for name in needed if name.startswith("lib" + other)], [])
+
     def check_c(self, built, demo):
-        """The program in C, linked with the shared library alone, says what the one in C++ says."""
+        """The program in C says what the one in C++ says."""
         printed = run(os.path.join(built, "from_c"), os.path.join(demo, "model.onnx"), *["0"] * 8)
         point, lower, upper = map(float, printed.split())
         self.assertLess(lower, point)
@@ -85,6 +100,31 @@ class Install(package.Case):
         lower, upper = map(float, run(os.path.join(built, "shortest"), cwd=self.folder).split())
         self.assertLess(lower, upper)
         self.assertTrue(os.path.exists(self.path("calibrated.onnx")))
+
+    def test_part_of_another_project(self):
+        """FetchContent and add_subdirectory: the library alone, by the other project's settings."""
+        built = self.path("subproject")
+        run("cmake", "-S", os.path.join(SOURCE, "tests", "package", "subproject"), "-B", built, "-G",
+            "Ninja", "-DFETCHCONTENT_SOURCE_DIR_FCP=" + SOURCE,
+            "-DCMAKE_PREFIX_PATH=" + cached("CMAKE_PREFIX_PATH"),
+            "-DCMAKE_CXX_COMPILER=" + cached("CMAKE_CXX_COMPILER"))
+        with open(os.path.join(built, "CMakeCache.txt"), encoding="utf-8") as file:
+            self.assertRegex(file.read(), "(?m)^CMAKE_BUILD_TYPE:[A-Z]*=$")
+        commands = run("ninja", "-C", built, "-t", "commands", "all")
+        self.assertNotIn("-Werror", commands)
+        self.assertRegex(commands, r"-o \S*/libfcp\.so")
+        self.assertNotRegex(commands, r"_test\b|apps/cli|sqlite|libmpi")
+
+    def test_program_loads_what_libtorch_uses(self):
+        """Where libraries are left out, every symbol is found without them."""
+        core = self.installed("libexec", "fcp", "fcp-core")
+        if not os.path.isdir(os.path.join(os.path.dirname(core), "unused")):
+            return  # libtorch uses all that it is linked with
+        for line in run("ldd", core).splitlines():
+            if "libopencv" in line or "libgdal" in line or "Qt5" in line:
+                self.assertRegex(line, "=> .*/unused/")
+        said = run(core, "--version", env={**os.environ, "LD_BIND_NOW": "1"})
+        self.assertTrue(said.startswith("fcp "))
 
     def test_program_with_page_and_completion(self):
         self.assertTrue(run(self.installed("bin", "fcp"), "--version").startswith("fcp "))

@@ -48,10 +48,29 @@ class Wheel(networks.Case):
         self.assertTrue(os.path.exists(self.path("fcp/py.typed")))
         self.assertEqual(sorted(os.listdir(self.folder)), ["bin", "fcp"])
 
+    def test_the_package_brings_the_library(self):
+        program = "import fcp; print(fcp.cmake_prefix_path)"
+        said = self.run_command(sys.executable, "-B", "-c", program, PYTHONPATH=self.folder)
+        prefix = said.strip()
+        self.assertEqual(prefix, self.path("fcp"))
+        for name in ("include/fcp/fcp.h", "include/fcp/c_api.h", "lib/cmake/fcp/fcpConfig.cmake",
+                     "lib/cmake/fcp/FcpFindTorch.cmake"):  # fmt: skip
+            self.assertTrue(os.path.exists(os.path.join(prefix, name)), name)
+        pathlib.Path(self.path("CMakeLists.txt")).write_text(
+            "cmake_minimum_required(VERSION 3.22)\nproject(user LANGUAGES C CXX)\n"
+            f"find_package(fcp REQUIRED)\nadd_executable(user {ROOT}/examples/4_from_c.c)\n"
+            "target_link_libraries(user PRIVATE fcp::c)\n", encoding="utf-8",
+        )  # fmt: skip
+        cmake = os.environ.get("FCP_CMAKE", "cmake")
+        self.run_command(cmake, "-S", ".", "-B", "built", f"-DCMAKE_PREFIX_PATH={prefix}")
+        self.run_command(cmake, "--build", "built")
+        libraries = self.run_command("ldd", "built/user")
+        self.assertIn(f"{prefix}/lib/libfcp.so", libraries)
+
     def test_pip_builds_both(self):
         settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
         targets = re.search(r"^cmake.targets = \[(.*)\]", settings, re.MULTILINE)[1]
-        self.assertEqual(targets, '"_fcp", "fcp_program"')
+        self.assertEqual(targets, '"_fcp", "fcp_program", "fcp_library"')
         self.assertIn('install.components = ["python"]', settings)
 
 

@@ -1,5 +1,7 @@
 // Microseconds per answer for one row at a time, as a service without batches asks: the point
-// prediction and the intervals at one level and at four, from C++ and from C.
+// prediction and the intervals at one level and at four, from C++ and from C. Lines with `one by
+// one` ask for the prediction and for each level in calls of their own, as programs did with fcp
+// 0.2.
 //
 //   $ one_row calibrated.onnx [CALLS]
 #include <chrono>
@@ -35,6 +37,16 @@ void measure(const char* path, int calls) {
     });
     std::printf("C++  %zu level%s  %8.1f us\n", levels->size(), levels->size() == 1 ? " " : "s",
                 time);
+  }
+  for (const auto* levels : {&one, &four}) {
+    const double time = microseconds(calls, [&] {
+      sum += predictor.predict(predictor.schema().encode(x), {}).point(0);
+      for (const fcp::Level& level : *levels) {
+        sum += predictor.predict(predictor.schema().encode(x), {level}).interval(0).lower;
+      }
+    });
+    std::printf("C++  %zu level%s  %8.1f us, one by one\n", levels->size(),
+                levels->size() == 1 ? " " : "s", time);
   }
   fcp_predictor* loaded = fcp_load(path, "cpu");
   if (loaded == nullptr) throw fcp::Error(fcp_last_error());

@@ -1,4 +1,6 @@
 // Calibrated predictors: the class that the estimators of the package hold.
+#include <algorithm>
+
 #include <pybind11/stl.h>
 
 #include "fcp/export/export.h"
@@ -57,6 +59,16 @@ void bind_files(PredictorClass& predictor) {
       .def("export", export_levels, py::arg("path"), py::arg("alphas"), py::arg("prefix"));
 }
 
+// Of a name that no calibration has, none: another check says so.
+std::map<std::string, bool> traits_by_name(const std::string& name) {
+  const std::vector<std::string> names = calibration_names();
+  const bool known = std::find(names.begin(), names.end(), name) != names.end();
+  const CalibrationTraits traits = known ? calibration_traits(name) : CalibrationTraits();
+  return {{"by_group", traits.by_group},
+          {"by_weight", traits.by_weight},
+          {"by_feature", traits.by_feature}};
+}
+
 void bind_facts(PredictorClass& predictor) {
   predictor
       .def(
@@ -111,6 +123,10 @@ void bind_calibrated(py::module_& module) {
   module.def("score_names", score_names);
   module.def("predicts_labels", predicts_labels, py::arg("score"));
   module.def("uses_features", uses_features, py::arg("score"));
+  module.def(
+      "reads_heads", [](const std::string& score) { return score_traits(score).reads_heads; },
+      py::arg("score"));
+  module.def("calibration_traits", traits_by_name, py::arg("calibration"));
   PredictorClass predictor(module, "Predictor");
   predictor
       .def_static("calibrate", calibrate_arrays, py::arg("network"), py::arg("x"), py::arg("y"),

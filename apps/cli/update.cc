@@ -36,7 +36,7 @@ void print_updated(const CalibrationArtifact& artifact, const UpdateFlags& flags
     const Level usual(0.1);
     nlohmann::ordered_json json = {
         {"rows", facts.rows}, {"version", facts.version}, {"out", flags.out}};
-    if (facts.calibration == "split" && facts.kept_levels.empty()) {
+    if (artifact.method.calibration.traits().one_radius && facts.kept_levels.empty()) {
       json["radius"][usual.text()] = radius_json(artifact, usual);
     }
     std::cout << json.dump(2) << '\n';

@@ -188,20 +188,21 @@ double largest_share(const SelftestWorld& world, const Sample& sample) {
 SelftestCheck check_one(const SelftestWorld& world, const Scored& scored, const std::string& name,
                         const SelftestOptions& options, Random random) {
   SelftestCheck check{.world = world.name, .score = scored.name, .calibration = name};
-  check.exact = name == "split" || name == "grouped";
+  const CalibrationTraits traits = calibration_traits(name);
+  check.exact = traits.one_radius || traits.by_group;
   std::vector<double> uniform;
   Gambler below(Gambler::kTooLow), above(Gambler::kTooHigh);
   for (uint64_t t = 0; t < options.replications; ++t) {
     check_interrupted();
-    const Sample sample = name == "weighted" ? draw_shifted(world.weights, options, random)
-                                             : draw_distinct(world.groups.size(), options, random);
+    const Sample sample = traits.by_weight ? draw_shifted(world.weights, options, random)
+                                           : draw_distinct(world.groups.size(), options, random);
     CalibrationOptions calibration(name, {.seed = random.bits()});
     if (double* bandwidth = calibration.find(field::bandwidth)) *bandwidth = 2;
     const std::vector<bool> covered =
         covered_rows(scored, world, sample, calibration, options.spoil);
     check.coverage += share_of(covered) / static_cast<double>(options.replications);
     if (check.exact) {
-      add_counts(world, sample, covered, name == "grouped", random, uniform);
+      add_counts(world, sample, covered, traits.by_group, random, uniform);
     } else {
       below.bet(1 - kAlpha - share_of(covered));
       above.bet(share_of(covered) - (1 - kAlpha) - largest_share(world, sample));
@@ -209,7 +210,7 @@ SelftestCheck check_one(const SelftestWorld& world, const Scored& scored, const 
   }
   if (check.exact) {
     check.chance = scored.ties ? chance_too_low(uniform) : chance_not_uniform(uniform);
-  } else if (name == "weighted" && !scored.ties) {
+  } else if (traits.by_weight && !scored.ties) {
     check.chance = std::min(1.0, 2 * std::min(below.chance(), above.chance()));
   } else {
     check.chance = below.chance();

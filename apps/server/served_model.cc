@@ -27,18 +27,6 @@ std::string protocol_type(const std::string& type) {
   return "FP32";
 }
 
-void check_served(const internal::PredictorCore& core, const std::string& path) {
-  const std::string& open = core.schema().open_reason();
-  if (!open.empty()) fail(path, ": ", open);
-  if (core.schema().needs_weights()) {
-    fail(path, ": was calibrated with given weights, which a request cannot bring");
-  }
-  const std::string& column = core.schema().group_column();
-  if (column.ends_with(".npy")) {
-    fail(path, ": was calibrated by groups of the file ", column, ", which a request cannot bring");
-  }
-}
-
 template <typename Number>
 std::vector<Number> values_of(const torch::Tensor& tensor) {
   const torch::Tensor plain = tensor.contiguous();
@@ -82,7 +70,7 @@ ServedModel::ServedModel(std::string name, const std::string& path, torch::Devic
       sha256_(file_sha256(path)),
       core_(read_artifact(path), device),
       facts_(artifact_facts(core_.artifact())) {
-  check_served(core_, path);
+  if (const std::string& open = core_.schema().open_reason(); !open.empty()) fail(path, ": ", open);
   outputs();  // derived now, where the file does not say it
   for (const InputSchema::Input& input : core_.schema().inputs()) {
     std::vector<int64_t> shape = input.shape;
@@ -119,6 +107,11 @@ void ServedModel::draw_places(BatchData& rows) const {
 }
 
 void ServedModel::check_kept(const BatchData& rows) const {
+  if (!rows.known.weights.empty()) {
+    fail(
+        "the predictor was calibrated with given likelihood ratios, which are not kept for "
+        "feedback; serve it without --state");
+  }
   if (rows.x.scalar_type() != torch::kDouble) return;
   const torch::Tensor wrong = rows.x.to(torch::kFloat)
                                   .to(torch::kDouble)

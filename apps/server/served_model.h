@@ -31,8 +31,7 @@ struct ServedTruth {
 
 class ServedModel {
  public:
-  // An Error where the file cannot be served: rows of open shape, or weights that a client would
-  // have to know.
+  // An Error where the file cannot be served: rows of open shape.
   ServedModel(std::string name, const std::string& path, torch::Device device);
 
   const std::string& name() const { return name_; }
@@ -55,15 +54,16 @@ class ServedModel {
   // The levels that a request asks for, or the default.
   std::vector<Level> levels(const std::string& alpha, const Level& otherwise) const;
 
-  // One tensor for each of the network's inputs, or columns by name. An Error names the input, row
-  // and column.
+  // One tensor for each of the network's inputs, or columns by name; with them the groups or the
+  // weights that the calibration asks for. An Error names the input, row and column.
   internal::BatchData rows_of(const TensorRequest& request) const;
 
   // Gives rows that are to be answered the places by which localized draws, each at random: a
   // truth must be judged at the place its row was answered at.
   void draw_places(internal::BatchData& rows) const;
 
-  // An Error where a number of the rows has more digits than a store of float32 numbers keeps.
+  // An Error where a truth could not be judged by what is kept of the rows: a number has more
+  // digits than float32, or rows have weights.
   void check_kept(const internal::BatchData& rows) const;
   // A row as it was kept.
   internal::BatchData kept_row(std::span<const float> x, int64_t group, uint64_t place) const;

@@ -40,8 +40,15 @@ Predictor calibrated_on(const Graph& network, RowSource& source, CalibrateSettin
   return internal::make_predictor(std::move(result.artifact), context.device);
 }
 
-bool is_by_column(const CalibrateOptions& options) {
-  return options.calibration == GroupedOptions::kName && GroupedOptions{options.group}.by_column();
+CalibrationOptions calibration_of(const CalibrateOptions& options) {
+  CalibrationOptions calibration(options.calibration);
+  if (std::string* group = calibration.find(field::group)) *group = options.group;
+  return calibration;
+}
+
+bool is_by_column(const CalibrationOptions& calibration) {
+  return calibration.traits().by_group &&
+         GroupedOptions{calibration.value(field::group)}.by_column();
 }
 
 // The groups by number, in the order in which their names come first.
@@ -68,8 +75,9 @@ Predictor calibrated_in_memory(const std::string& model, const Values& x, std::s
   pack_closed_inputs(network);
   const internal::BatchData batch = internal::SchemaData(network).encode(x, RowInfo());
   internal::MemoryRows source(batch.x, y);
-  internal::check_info(info, batch.rows(), is_by_column(options),
-                       options.calibration == WeightedOptions::kName);
+  const CalibrationOptions calibration = calibration_of(options);
+  internal::check_info(info, batch.rows(), is_by_column(calibration),
+                       calibration.traits().by_weight);
   CalibrateSettings asked;
   asked.data_name = "x";
   asked.provenance = {{"network", name_of_file(model)}};
@@ -92,7 +100,8 @@ Predictor calibrate(const std::string& model, const std::string& data, const std
   asked.data_name = data;
   asked.provenance = {{"network", name_of_file(model)},
                       {"calibration data", data_file_names(rows)}};
-  asked.facts = read_facts(rows, {is_by_column(options) ? options.group : "", options.weights});
+  asked.facts = read_facts(
+      rows, {is_by_column(calibration_of(options)) ? options.group : "", options.weights});
   return calibrated_on(network, *source, std::move(asked), options);
 }
 

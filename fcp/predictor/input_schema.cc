@@ -204,12 +204,15 @@ BatchData SchemaData::batch_of_rows(torch::Tensor x, const RowInfo& info) const 
 }
 
 void SchemaData::check_known(const BatchData& batch) const {
-  const size_t rows = batch.rows();
-  if (!group_column_.empty() && batch.known.groups.size() != rows) {
+  const size_t rows = batch.rows(), groups = batch.known.groups.size();
+  if (!group_column_.empty() && groups != rows) {
     if (!batch.no_groups.empty()) fail(batch.no_groups);
-    check_count("groups", batch.known.groups.size(), rows);
+    if (groups == 0) fail("groups: ", kNeedsGroups);
+    check_count("groups", groups, rows);
   }
-  if (needs_weights_) check_count("weights", batch.known.weights.size(), rows);
+  if (!needs_weights_) return;
+  if (batch.known.weights.empty()) fail("weights: ", kNeedsWeights);
+  check_count("weights", batch.known.weights.size(), rows);
 }
 
 torch::Tensor SchemaData::checked(const torch::Tensor& rows, const RowNames& row_name) const {
@@ -272,8 +275,7 @@ void SchemaData::add_groups(std::span<const Record> rows, BatchData& batch) cons
     const auto found = rows[i].find(group_column_);
     if (found == rows[i].end()) {
       batch.known.groups.clear();
-      batch.no_groups = concat(row_of(i), ": has no column '", group_column_,
-                               "', which holds the groups that the predictor is calibrated by");
+      batch.no_groups = concat(row_of(i), ": has no column '", group_column_, "'; ", kNeedsGroups);
       return;
     }
     batch.known.groups.push_back(group_number(found->second));
@@ -288,8 +290,7 @@ bool SchemaData::names_inputs(std::span<const NamedValues> values) const {
   const bool text = std::any_of(values.begin(), values.end(), [](const NamedValues& one) {
     return std::holds_alternative<std::vector<std::string>>(one.values);
   });
-  if (encoding_ && text) return false;
-  if (inputs_.size() == 1 && values.size() > 1) return false;
+  if (encoding_ && (text || (inputs_.size() == 1 && values.size() > 1))) return false;
   return std::any_of(values.begin(), values.end(), [&](const NamedValues& one) {
     return std::any_of(inputs_.begin(), inputs_.end(),
                        [&](const InputSchema::Input& input) { return input.name == one.name; });
@@ -368,15 +369,50 @@ std::vector<Record> SchemaData::records_of(std::span<const NamedValues> values) 
   return records;
 }
 
-BatchData SchemaData::encode(std::span<const NamedValues> values, const RowInfo& info) const {
+// Groups and weights that come as values of their own; the other values, where there were some.
+std::optional<std::vector<NamedValues>> SchemaData::take_info(std::span<const NamedValues> values,
+                                                              RowInfo& info) const {
+  const auto is_own = [&](const std::string& name) {
+    return std::find(columns_.begin(), columns_.end(), name) != columns_.end() ||
+           std::any_of(inputs_.begin(), inputs_.end(),
+                       [&](const InputSchema::Input& input) { return input.name == name; });
+  };
+  const auto is_info = [&](const NamedValues& one) {
+    const bool groups =
+        !group_column_.empty() && (one.name == group_column_ || one.name == "groups");
+    return (groups || (needs_weights_ && one.name == "weights")) && !is_own(one.name);
+  };
+  if (std::none_of(values.begin(), values.end(), is_info)) return std::nullopt;
+  std::vector<NamedValues> others;
+  for (const NamedValues& one : values) {
+    const auto* numbers = std::get_if<std::vector<double>>(&one.values);
+    const auto* texts = std::get_if<std::vector<std::string>>(&one.values);
+    if (!is_info(one)) {
+      others.push_back(one);
+    } else if (needs_weights_ && one.name == "weights") {
+      if (numbers == nullptr) fail("weights: found BYTES, expected numbers");
+      info.weights = *numbers;
+    } else if (texts != nullptr) {
+      info.groups = *texts;
+    } else {
+      info.groups.clear();
+      for (const double value : *numbers) info.groups.push_back(cell_text(value));
+    }
+  }
+  return others;
+}
+
+BatchData SchemaData::encode(std::span<const NamedValues> given, const RowInfo& known) const {
+  RowInfo info = known;
+  const std::optional<std::vector<NamedValues>> others = take_info(given, info);
+  const std::span<const NamedValues> values = others ? std::span(*others) : given;
   if (values.empty()) fail("there are no inputs");
   row_shape();  // must be known
   if (!names_inputs(values)) return encode(records_of(values), info);
   BatchData batch = batch_of_rows(inputs_side_by_side(values), info);
   batch.row_name = row_of;
   if (!group_column_.empty()) {
-    batch.no_groups = concat("the predictor was calibrated by the column '", group_column_,
-                             "'; send columns by name instead of a tensor");
+    batch.no_groups = concat("groups: ", kNeedsGroups, ", as '", group_column_, "' or 'groups'");
   }
   return batch;
 }

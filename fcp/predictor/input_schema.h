@@ -21,6 +21,12 @@
 
 namespace fcp::internal {
 
+// What is said where regions need more than the rows themselves.
+inline constexpr char kNeedsGroups[] =
+    "the predictor was calibrated by group: give the group of each row";
+inline constexpr char kNeedsWeights[] =
+    "the predictor was calibrated with given likelihood ratios: give that of each row";
+
 // An Error where there is not one group, or weight, per row where they are needed, or there are
 // some where they are not, or a weight is none.
 void check_info(const RowInfo& info, size_t rows, bool needs_groups, bool needs_weights);
@@ -64,6 +70,8 @@ class SchemaData {
   BatchData batch_of_rows(torch::Tensor x, const RowInfo& info) const;
   void add_groups(std::span<const Record> rows, BatchData& batch) const;
   bool names_inputs(std::span<const NamedValues> values) const;
+  std::optional<std::vector<NamedValues>> take_info(std::span<const NamedValues> values,
+                                                    RowInfo& info) const;
   torch::Tensor inputs_side_by_side(std::span<const NamedValues> values) const;
   std::vector<Record> records_of(std::span<const NamedValues> values) const;
   torch::ScalarType row_type() const { return exact_ ? torch::kDouble : torch::kFloat; }

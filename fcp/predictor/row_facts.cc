@@ -8,6 +8,7 @@
 #include "fcp/data/csv_column.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/npy_column.h"
+#include "fcp/predictor/input_schema.h"
 
 namespace fcp {
 namespace {
@@ -90,14 +91,10 @@ RowFacts read_facts_for(const CalibrationArtifact& artifact, const DataOptions& 
   const bool in_table = !column.ends_with(".npy") && !data.data.ends_with(".npy");
   const std::string group = !by_column ? "" : in_table ? column : options.group;
   if (by_column && group.empty()) {
-    fail_option("group",
-                "the predictor was calibrated by group: name an .npy file with the groups of the "
-                "rows");
+    fail_option("group", internal::kNeedsGroups, ", in an .npy file");
   }
   if (calibration.traits().by_weight && !artifact.ratio.defined() && options.weights.empty()) {
-    fail_option("weights",
-                "the predictor was calibrated with given likelihood ratios: give those of the "
-                "rows");
+    fail_option("weights", internal::kNeedsWeights);
   }
   const std::vector<std::string>& known = artifact.rows.group_names;
   RowFacts facts;

@@ -27,9 +27,11 @@ Self = TypeVar("Self", bound="Estimator")
 
 _BY_LABEL = ("predicted", "label")
 
-# Of a score's name, which never change.
+# Of a score's or calibration's name, which never change.
 _predicts_labels = functools.lru_cache(maxsize=None)(_fcp.predicts_labels)
 _uses_features = functools.lru_cache(maxsize=None)(_fcp.uses_features)
+_reads_heads = functools.lru_cache(maxsize=None)(_fcp.reads_heads)
+_traits = functools.lru_cache(maxsize=None)(_fcp.calibration_traits)
 
 
 class Checked(NamedTuple):
@@ -97,7 +99,6 @@ class Estimator(Parameters):
             if fit_data is not None:
                 fit_rows, fit_answers = fit_data
                 fit_data = inputs.rows(fit_rows), self._answers(model, fit_answers)
-            grouped = groups if self.calibration == "grouped" else None
             options.pop("cut", None)
             if cut is not None and self._looks_at_features():
                 options["cut"] = str(cut)
@@ -106,7 +107,7 @@ class Estimator(Parameters):
                 rows,
                 answers,
                 options,
-                self._facts(len(rows), grouped, weights),
+                self._facts(len(rows), groups, weights),
                 None if shifted is None else inputs.rows(shifted),
                 fit_data,
             )
@@ -158,10 +159,10 @@ class Estimator(Parameters):
             raise
         self._check_method()
         given = [weights is not None, shifted is not None]
-        if sum(given) != (self.calibration == "weighted"):
+        if sum(given) != _traits(self.calibration)["by_weight"]:
             raise _fcp.Error("calibration='weighted' takes one of weights and shifted")
         by_label = options.get("group") in _BY_LABEL
-        if (groups is not None) != (self.calibration == "grouped" and not by_label):
+        if (groups is not None) != (_traits(self.calibration)["by_group"] and not by_label):
             raise _fcp.Error("calibration='grouped' and groups go together")
 
     def _check_method(self) -> None:
@@ -171,21 +172,23 @@ class Estimator(Parameters):
 
     def _options(self) -> Dict[str, Any]:
         options = self._library_options()
-        if self.calibration == "grouped":
+        if _traits(self.calibration)["by_group"]:
             options["group"] = options.get("group") or "group"
         if options.get("cut") is not None:
             options["cut"] = str(options["cut"])
         return options
 
     def _looks_at_features(self) -> bool:
-        if self.method == AUTO or self.calibration == "localized":
+        if self.method == AUTO or _traits(self.calibration)["by_feature"]:
             return True
         return _uses_features(self.method)
 
     def _looks_at_rows(self) -> bool:
         """Whether anything but the network's answer counts."""
-        plain = self.method in ("residual", "cqr", "lac", "aps", "raps")
-        return not plain or self.calibration not in ("split", "grouped")
+        if self.method == AUTO or _uses_features(self.method) or _reads_heads(self.method):
+            return True
+        traits = _traits(self.calibration)
+        return traits["by_feature"] or traits["by_weight"]
 
     def _check_kind(self, score: str, labels: bool) -> None:
         if labels != self._labels:
@@ -237,12 +240,13 @@ class Estimator(Parameters):
         self, rows: int, groups: Any, weights: Any, shows: bool, needed: bool = True
     ) -> Dict[str, Any]:
         predictor = self._fitted()
-        by_groups = predictor.calibration == "grouped" and predictor.group not in _BY_LABEL
+        traits = _traits(predictor.calibration)
+        by_groups = traits["by_group"] and predictor.group not in _BY_LABEL
         if by_groups and groups is None and needed:
-            raise _fcp.Error("it was calibrated by group: name the groups of the rows by groups")
+            raise _fcp.Error("groups: the predictor was calibrated by group: give the group of each row")
         if groups is not None and not by_groups and not shows:
             raise _fcp.Error("groups: it was calibrated without groups")
-        if weights is not None and predictor.calibration != "weighted":
+        if weights is not None and not traits["by_weight"]:
             raise _fcp.Error("weights: it was calibrated without weights")
         known = predictor.group_names if by_groups else []
         facts = self._facts(

@@ -28,6 +28,7 @@
 #include "fcp/nn/graph/onnx_reader.h"
 #include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/predictor/open_data.h"
+#include "fcp/predictor/predictor_core.h"
 #include "fcp/tensors.h"
 #include "fcp/training/train.h"
 
@@ -155,6 +156,22 @@ TEST_F(ApiTest, OptionsByName) {
                 calibrated({.score = "residual", .more = {{"floor", "1"}}});
               }),
               HasSubstr("floor: applies only to"));
+}
+
+// Options of the choice itself, which no file keeps, go by their names as well.
+TEST_F(ApiTest, TheObjectiveOfAuto) {
+  const auto chosen_by = [&](const std::map<std::string, std::string>& more) {
+    return internal::Access::core(calibrated({.more = more})).artifact().tried.value().by;
+  };
+  EXPECT_EQ(chosen_by({}), ChosenBy::kIntervalScore);
+  EXPECT_EQ(chosen_by({{"objective", "length"}}), ChosenBy::kLength);
+  EXPECT_THAT(message_of([&] {
+                calibrated({.more = {{"objective", "beauty"}}});
+              }),
+              HasSubstr("beauty"));
+  EXPECT_EQ(calibrated({.more = {{"selection", "0.5"}}}).calibration_rows(), 150u);
+  const FitOptions fit_by_length{.members = 1, .epochs = 1, .more = {{"objective", "beauty"}}};
+  EXPECT_THAT(message_of([&] { fit(path("cal.csv"), "y", fit_by_length); }), HasSubstr("beauty"));
 }
 
 TEST_F(ApiTest, BadRowsAreNamed) {
@@ -353,7 +370,7 @@ TEST_F(GroupedApi, GroupsOfRowsInMemory) {
 TEST_F(GroupedApi, GroupsThatAreMissingOrUnknown) {
   const Predictor predictor = calibrate(path("model.onnx"), path("grouped.csv"), "y", by_region());
   EXPECT_EQ(message_of([&] { intervals(predictor, x_.values, Level(0.1)); }),
-            "groups: found 0 for 300 rows; the calibration needs one per row");
+            "groups: the predictor was calibrated by group: give the group of each row");
   const std::span<const float> one = std::span(x_.values).first(kColumns);
   EXPECT_EQ(message_of([&] { intervals(predictor, one, Level(0.1), info_); }),
             "groups: found 300 for 1 rows; the calibration needs one per row");
@@ -389,7 +406,8 @@ TEST_F(ApiTest, LikelihoodRatiosOfRowsInMemory) {
             intervals(calibrated({.score = "residual"}), x_.values, Level(0.1)));
   EXPECT_EQ(predictions(predictor, x_.values).size(), 300u);
   EXPECT_EQ(message_of([&] { intervals(predictor, x_.values, Level(0.1)); }),
-            "weights: found 0 for 300 rows; the calibration needs one per row");
+            "weights: the predictor was calibrated with given likelihood ratios: give that of each "
+            "row");
   RowInfo wrong = equal;
   wrong.weights[7] = -1;
   EXPECT_EQ(message_of([&] { intervals(predictor, x_.values, Level(0.1), wrong); }),

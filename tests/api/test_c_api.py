@@ -183,7 +183,7 @@ class CApi(unittest.TestCase):
         self.assertEqual(self.fcp.fcp_intervals(predictor, rows, texts(["0.2"]), 1, None, None,
                                                 None), -1)
         self.assertEqual(self.fcp.fcp_last_error(),
-                         b"groups: found 0 for 20 rows; the calibration needs one per row")
+                         b"groups: the predictor was calibrated by group: give the group of each row")
         rows.groups = texts(["left"] * 10 + ["right"] * 9 + ["elsewhere"])
         points, lower, upper = self.intervals(predictor, rows, ["0.2"])
         radii = [round(up - point, 6) for point, up in zip(points, upper)]

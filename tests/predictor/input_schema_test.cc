@@ -200,11 +200,40 @@ TEST(InputSchema, RecordsBringTheirGroups) {
   records[1].erase("city");
   const BatchData without = schema.encode(records, {});
   EXPECT_THAT([&] { schema.check_known(without); },
-              ThrowsMessage<Error>("row 1 (from 0): has no column 'city', which holds the groups "
-                                   "that the predictor is calibrated by"));
+              ThrowsMessage<Error>("row 1 (from 0): has no column 'city'; the predictor was "
+                                   "calibrated by group: give the group of each row"));
   const std::vector<NamedValues> columns = {{"km", std::vector<double>{1, 2}},
                                             {"city", std::vector<std::string>{"Ulm", "Bonn"}}};
   EXPECT_THAT(schema.encode(columns, {}).known.groups, ElementsAre(0, 1));
+}
+
+TEST(SchemaData, GroupsAndWeightsComeAsValuesToo) {
+  CalibrationArtifact artifact;
+  artifact.network = make_mlp({2, 3, 1});
+  artifact.method.calibration = GroupedOptions{.group = "sides.npy"};
+  artifact.rows.group_names = {"0", "1"};
+  const std::string x = artifact.network.inputs[0].name;
+  const NamedValues rows{x, std::vector<double>{1, 2, 3, 4}, {2, 2}};
+  const auto groups_of = [&](NamedValues groups) {
+    const std::vector<NamedValues> values = {rows, std::move(groups)};
+    return SchemaData(artifact).encode(values, {}).known.groups;
+  };
+  EXPECT_THAT(groups_of({"groups", std::vector<double>{1, 7}}), ElementsAre(1, -1));
+  EXPECT_THAT(groups_of({"sides.npy", std::vector<std::string>{"0", "1"}}), ElementsAre(0, 1));
+  EXPECT_THAT(
+      [&] {
+        groups_of({"groups", std::vector<double>{1}});
+      },
+      ThrowsMessage<Error>("groups: found 1 for 2 rows; the calibration needs one per row"));
+  artifact.method.calibration = WeightedOptions{};
+  const std::vector<NamedValues> weighted = {rows, {"weights", std::vector<double>{1, 0.5}}};
+  EXPECT_THAT(SchemaData(artifact).encode(weighted, {}).known.weights, ElementsAre(1, 0.5));
+  const std::vector<NamedValues> texts = {rows, {"weights", std::vector<std::string>{"1", "2"}}};
+  EXPECT_THAT([&] { SchemaData(artifact).encode(texts, {}); },
+              ThrowsMessage<Error>("weights: found BYTES, expected numbers"));
+  artifact.method.calibration = SplitOptions{};  // asks for none, so that this is an input too many
+  EXPECT_THAT([&] { SchemaData(artifact).encode(weighted, {}); },
+              ThrowsMessage<Error>("found 2 inputs, expected 1"));
 }
 
 }  // namespace

@@ -40,10 +40,11 @@ void run_check(const CheckFlags& flags) {
   }
   Context context = start(flags.common);
   context.batch = flags.data.batch;
-  const DataOptions data = data_options(flags.data);
+  DataOptions data = data_options(flags.data);
   const Level level = parse_level(flags.alpha);
   say_lax_level(flags.common, level);
   CalibrationArtifact artifact = read_artifact_for_p_values(flags.model, level);
+  take_target(artifact, data);
   const auto source = open_data(data, &artifact.network, *context.observer);
   choose_device(artifact.network, *source, context);
   const CheckOptions options{

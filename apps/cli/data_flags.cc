@@ -133,6 +133,13 @@ void add_types(const DataFlags& flags, DataOptions& options) {
 
 }  // namespace
 
+void take_target(const CalibrationArtifact& artifact, DataOptions& data) {
+  if (!data.target.empty() || are_images(data) || holds_array(file_list(data.data)[0])) return;
+  const auto facts = artifact.facts();
+  const auto found = facts.find("target");
+  if (found != facts.end()) data.target = found->second;
+}
+
 bool show_schema(const DataFlags& flags, const DataOptions& data, bool json) {
   bool show = false;
   split_show(flags.schema, show);

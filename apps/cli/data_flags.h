@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "fcp/predictor/artifact.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/row_facts.h"
 
@@ -47,6 +48,9 @@ char separator_of(const std::string& text);
 
 // As typed, made ready for open_data.
 DataOptions data_options(const DataFlags& flags);
+
+// Where no target is named and the rows are a CSV file: the one of the calibration.
+void take_target(const CalibrationArtifact& artifact, DataOptions& data);
 
 // Where `--schema show` is asked for: prints what the columns are, as a table or JSON, with the
 // target as the verb takes it (data.csv.labels), and returns true.

@@ -51,12 +51,13 @@ void check_online(const EvaluateFlags& flags, const Context& context) {
 void run_evaluate(const EvaluateFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
-  const DataOptions data = data_options(flags.data);
+  DataOptions data = data_options(flags.data);
   const Level level = levels_of(flags.levels)[0];
   const CalibrationArtifact artifact = read_artifact_for(flags.model, {&level, 1});
   if (context.ranks->size() > 1) {
     check_same_bytes(*context.ranks, flags.model, serialize_onnx(artifact_graph(artifact)));
   }
+  take_target(artifact, data);
   const auto source = open_data(data, &artifact.network, *context.observer);
   choose_device(artifact.network, *source, context);
   if (!flags.online.calibration.empty()) {

@@ -34,6 +34,16 @@ struct MonitorFlags {
   std::string report;
 };
 
+// The features without those of a column, where that is one of them: that time passes is no drift.
+// Empty: all.
+std::vector<std::string> columns_but(std::vector<std::string> names, const std::string& column) {
+  const auto is_of = [&](const std::string& name) {
+    return name == column || name.starts_with(column + "=");
+  };
+  const size_t removed = column.empty() ? 0 : std::erase_if(names, is_of);
+  return removed > 0 ? names : std::vector<std::string>();
+}
+
 ReplayOptions replay_options(const MonitorFlags& flags, const DataOptions& data,
                              const CalibrationArtifact& artifact, const Context& context) {
   ReplayOptions options = flags.replay;
@@ -66,13 +76,17 @@ void tell_monitor(const MonitorFlags& flags, const MonitorReport& report) {
 void run_monitor(MonitorFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
-  const DataOptions data = data_options(flags.data);
+  DataOptions data = data_options(flags.data);
   flags.replay.monitor.level = levels_of(flags.levels)[0];
   say_lax_level(flags.common, flags.replay.monitor.level);
   const CalibrationArtifact artifact =
       read_artifact_for(flags.model, {&flags.replay.monitor.level, 1});
+  take_target(artifact, data);
   const auto source = open_data(data, &artifact.network, *context.observer);
   ReplayOptions options = replay_options(flags, data, artifact, context);
+  if (options.watch_inputs && flags.watch.empty()) {
+    options.watched = columns_but(source->column_names(), flags.time);
+  }
   std::unique_ptr<RowSource> reference;
   if (!flags.reference.empty()) {
     DataOptions before = data;

@@ -113,6 +113,12 @@ void print_evaluation(std::ostream& out, const IntervalEvaluation& evaluation,
     headline.add("volume", format_number(*evaluation.volume), "product of a row's lengths, mean");
   }
   headline.add("interval score", format_number(evaluation.interval_score));
+  if (evaluation.output_error.size() == 1) {
+    const PointError& error = evaluation.output_error[0];
+    headline.add("error", format_number(error.rmse),
+                 concat("RMSE; MAE ", format_number(error.mae), ", target SD ",
+                        format_number(error.deviation)));
+  }
   headline.add("rows", format_count(evaluation.rows),
                evaluation.outputs > 1 ? concat(evaluation.outputs, " outputs each") : "");
   headline.print(out);
@@ -193,6 +199,8 @@ void print_method(std::ostream& out, const MethodResult& method, const PrintOpti
   if (method.top1 && method.top5) {
     out << "top-1, top-5    " << format_percent(*method.top1) << ", "
         << format_percent(*method.top5) << '\n';
+  } else if (method.top1) {
+    out << "accuracy        " << format_percent(*method.top1) << '\n';
   }
   if (method.detection) {
     out << "detection       " << format_percent(method.detection->rate)

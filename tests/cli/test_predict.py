@@ -146,6 +146,25 @@ class Predict(program.Case):
         done = self.run_program("fit", "e.csv", "--target", "price", "--schema", "show")
         self.assertIn("--encoding utf-16", done.stderr)
 
+    def test_evaluate_knows_the_target_and_says_the_error(self):
+        self.write("new.csv", table(300, 7))
+        text = self.fcp("evaluate", "m.onnx", "--data", "new.csv")
+        self.assertRegex(text, r"error +[0-9.]+ +RMSE; MAE [0-9.]+, target SD [0-9.]+")
+        self.assertEqual(text, self.fcp("evaluate", "m.onnx", "--data", "new.csv", "--target", "price"))
+        self.assertRegex(self.fcp("evaluate", "k.onnx", "--data", "k.csv"), r"accuracy +[0-9.]+ %")
+
+    def test_time_is_no_drift(self):
+        text = table(600, 8).splitlines()
+        rows = [f"{line},{2000 + i}" for i, line in enumerate(text[1:])]
+        self.write("t.csv", "\n".join([text[0] + ",when", *rows]) + "\n")
+        self.fcp("fit", "t.csv", "--target", "price", "--out", "t.onnx", "--members", 1, "--epochs",
+                 3, "--shares", "1:1:1", "--schema", "when=number")
+        log = "\n".join([text[0] + ",when", *rows[300:]]) + "\n"
+        self.write("log.csv", log)
+        found = self.run_program("monitor", "t.onnx", "--data", "log.csv", "--time", "when", "--json")
+        kinds = [alarm["what"] for alarm in json.loads(found.stdout)["alarms"]]
+        self.assertFalse([what for what in kinds if "when" in what], kinds)
+
     def test_explain(self):
         self.write("new.csv", table(200, 6))
         found = json.loads(self.fcp("explain", "m.onnx", "--data", "new.csv", "--json"))

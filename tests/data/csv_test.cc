@@ -170,7 +170,8 @@ TEST_F(Csv, RefusesOddShapes) {
 TEST_F(Csv, RefusesColumnsThatAreNotThere) {
   EXPECT_EQ(error("a,b\n1,2\n", "z"), "t.csv: no column 'z' (target); the columns are 'a', 'b'");
   EXPECT_EQ(error("1,2\n", "2"),
-            "t.csv: no column '2' (target); there is no header, columns are 0 to 1");
+            "t.csv: no column '2' (target); there is no header, columns are 0 to 1; the "
+            "first row has that name: is it a header (--header yes)?");
   EXPECT_EQ(error("a,b\n1,2\n", "-3"), "t.csv: no column '-3' (target); the columns are 'a', 'b'");
   EXPECT_EQ(error("a,b\n1,2\n", "a", {.drop = {"q"}}),
             "t.csv: no column 'q' (to drop); the columns are 'a', 'b'");

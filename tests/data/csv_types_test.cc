@@ -92,8 +92,10 @@ TEST_F(CsvTypes, AnotherFileIsReadTheSameWay) {
 TEST_F(CsvTypes, MissingIsLearnedWhereTrainingHadSome) {
   const Array x = learn("a,b,y\n1,u,1\n,v,2\n3,u,3\n4,v,4\n", "y");
   EXPECT_THAT(x.values, ElementsAre(1, 1, 0, IsNan(), 0, 1, 3, 1, 0, 4, 0, 1));
-  again("a,b\n,\n");
+  again("a,b\n,u\n");
   EXPECT_THAT(warnings_, IsEmpty());
+  again("a,b\n,\n");
+  EXPECT_THAT(notes_.flags, ElementsAre("missing:b")) << "b was never missing";
 }
 
 // The network has not learned to read missing numbers from missing categories.

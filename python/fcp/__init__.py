@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ._fcp import Error
     from ._fit import fit
     from ._model import Model, from_torch, load
+    from ._parquet import predict_parquet
     from ._regressor import FeatureConformalRegressor
     from ._scoring import region_score
     from ._wrap import wrap
@@ -52,6 +53,7 @@ __all__ = [
     "fit",
     "from_torch",
     "load",
+    "predict_parquet",
     "region_score",
     "wrap",
 ]
@@ -66,6 +68,7 @@ _HOMES = {
     "fit": "_fit",
     "from_torch": "_model",
     "load": "_model",
+    "predict_parquet": "_parquet",
     "region_score": "_scoring",
     "wrap": "_wrap",
 }

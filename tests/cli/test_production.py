@@ -1,4 +1,5 @@
-"""The ten commands of docs/production.md, as they stand there, but on a free port."""
+"""The commands of docs/production.md, as they stand there, but on a free port, and of many_rows.md."""
+import gzip
 import json
 import os
 import re
@@ -10,7 +11,9 @@ import urllib.request
 
 import program
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "production.md")
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
+PAGE = os.path.join(DOCS, "production.md")
+MANY_ROWS = os.path.join(DOCS, "many_rows.md")
 
 
 class Production(program.Case):
@@ -58,6 +61,44 @@ class Production(program.Case):
                 self.skipTest("curl is not installed")
             self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
             self.assertNotEqual(done.stdout, "", command)
+
+
+    def test_shards(self):
+        """The commands of docs/many_rows.md: shards, pipes and tasks have the answers of the whole."""
+        with open(MANY_ROWS, encoding="utf-8") as page:
+            blocks = re.findall(r"```sh\n(.*?)```", page.read(), re.S)
+        self.assertEqual(len(blocks), 4)
+        os.symlink(program.PROGRAM, self.path("fcp"))
+        environment = dict(program.ENVIRONMENT, PATH=self.folder + ":" + os.environ["PATH"],
+                           SLURM_ARRAY_TASK_ID="1")
+        for command in "".join(blocks).splitlines():
+            done = subprocess.run(["bash", "-c", "set -o pipefail; " + command], cwd=self.folder,
+                                  env=environment, capture_output=True, text=True,
+                                  timeout=program.LONGEST, check=False)
+            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
+        self.fcp("predict", "minutes.onnx", "--data", "demo/test.csv", "--out", "whole.csv")
+
+        def lines(name):
+            opened = gzip.open if name.endswith(".gz") else open
+            with opened(self.path(name), "rt", encoding="utf-8") as file:
+                return file.read().splitlines()
+
+        header, *rows = lines("whole.csv")
+        names = sorted(os.listdir(self.path("shards")))
+        self.assertGreater(len(names), 2)
+        shards = [lines("out/" + name) for name in names]
+        self.assertEqual({shard[0] for shard in shards}, {header})
+        self.assertEqual([line for shard in shards for line in shard[1:]], rows)
+        self.assertEqual(lines("out/piped.csv"), shards[0])
+        self.assertEqual(lines("out/piped.csv.gz"), shards[0])
+        self.assertEqual(lines("out/task-1.csv"), shards[1])
+        # What is there already is left alone.
+        with open(self.path("out/" + names[0]), "w", encoding="utf-8") as file:
+            file.write("kept\n")
+        again = next(line for line in blocks[0].splitlines() if "xargs" in line)
+        subprocess.run(["bash", "-c", again], cwd=self.folder, env=environment, check=True,
+                       timeout=program.LONGEST)
+        self.assertEqual(lines("out/" + names[0]), ["kept"])
 
 
 if __name__ == "__main__":

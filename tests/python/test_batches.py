@@ -262,5 +262,89 @@ class Plots(Case):
         plt.close("all")
 
 
+@unittest.skipUnless(importlib.util.find_spec("pyarrow"), "pyarrow is not installed")
+@unittest.skipUnless(importlib.util.find_spec("pandas"), "pandas is not installed")
+class Parquet(Case):
+    def setUp(self):
+        super().setUp()
+        import pandas as pd
+
+        x, y = regression_rows(300)
+        self.frame = pd.DataFrame(x, columns=["a", "b", "c"])
+        self.y = y
+        self.regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="nested")
+        self.regressor.conformalize(self.frame[:150], y[:150])
+
+    def write(self, name, frame, **options):
+        path = os.path.join(self.folder, name)
+        frame.to_parquet(path, **options)
+        return path
+
+    def test_files_are_answered_row_by_row(self):
+        import pandas as pd
+
+        more = self.frame.assign(key=[f"k{i}" for i in range(300)], unused=1.5)
+        first = self.write("first.parquet", more[:170][["unused", "c", "key", "a", "b"]])
+        second = self.write("second.parquet", more[170:])
+        out = os.path.join(self.folder, "out.parquet")
+        count = fcp.predict_parquet(
+            self.regressor, [first, second], out, alpha=[0.1, 0.2], keep=["key"], rows=64
+        )
+        self.assertEqual(count, 300)
+        found = pd.read_parquet(out)
+        wanted = self.regressor.predict_interval(self.frame, [0.1, 0.2], as_frame=True)
+        self.assertEqual(list(found.columns), ["key", *wanted.columns])
+        self.assertEqual(list(found["key"]), list(more["key"]))
+        for name in wanted.columns:
+            np.testing.assert_array_equal(found[name], wanted[name])
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(
+            ["first.parquet", "second.parquet", "out.parquet"]))
+
+    def test_a_saved_predictor(self):
+        import pandas as pd
+
+        model = os.path.join(self.folder, "saved.onnx")
+        self.regressor.save(model)
+        rows, out = self.write("rows.parquet", self.frame), os.path.join(self.folder, "out.parquet")
+        self.assertEqual(fcp.predict_parquet(model, rows, out, 0.1), 300)
+        wanted = self.regressor.predict_interval(self.frame, 0.1)[1]
+        np.testing.assert_array_equal(pd.read_parquet(out)["upper"], wanted[:, 1, 0])
+
+    def test_what_is_wrong_leaves_no_file(self):
+        out = os.path.join(self.folder, "out.parquet")
+        wrong = self.write("wrong.parquet", self.frame[["a", "b"]])
+        with self.assertRaisesRegex(fcp.Error, "wrong.parquet: has no column 'c', found a, b"):
+            fcp.predict_parquet(self.regressor, wrong, out)
+        empty = self.write("empty.parquet", self.frame[:0])
+        with self.assertRaisesRegex(fcp.Error, "has no rows"):
+            fcp.predict_parquet(self.regressor, empty, out)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["empty.parquet", "wrong.parquet"])
+
+    def test_memory_does_not_grow_with_the_rows(self):
+        """What Arrow holds at most, for ten times the rows."""
+        import pandas as pd
+
+        model = os.path.join(self.folder, "saved.onnx")
+        self.regressor.save(model)
+        most = []
+        for rows in (40_000, 400_000):
+            frame = pd.concat([self.frame] * (rows // 300 + 1), ignore_index=True)[:rows]
+            path = self.write("rows.parquet", frame, row_group_size=5_000)
+            script = (
+                "import sys, fcp, pyarrow\n"
+                "count = fcp.predict_parquet(*sys.argv[1:4], 0.1, rows=5000)\n"
+                "print(count, pyarrow.default_memory_pool().max_memory())\n"
+            )
+            done = subprocess.run(
+                [sys.executable, "-c", script, model, path, path + ".out"],
+                capture_output=True, text=True, check=False,
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            count, memory = map(int, done.stdout.split())
+            self.assertEqual(count, rows)
+            most.append(memory)
+        self.assertLess(most[1], 1.5 * most[0] + 1e6)
+
+
 if __name__ == "__main__":
     networks.main()

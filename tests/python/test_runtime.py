@@ -2,13 +2,17 @@
 the C++ code that reads cells. Skips without onnxruntime."""
 
 import csv
+import importlib.util
 import json
+import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import unittest
 import warnings
+from typing import Iterator
 
 import numpy as np
 
@@ -252,6 +256,48 @@ class Runtime(networks.Case):
             done = subprocess.run([sys.executable, "-B", "-c", text], capture_output=True, text=True,
                                   cwd=self.folder, timeout=200)  # fmt: skip
             self.assertEqual((done.stdout, done.returncode), ("load\n", 0), done.stderr)
+
+
+@unittest.skipIf(runtime is None, "onnxruntime is not installed")
+@unittest.skipUnless(importlib.util.find_spec("pyspark"), "pyspark is not installed")
+@unittest.skipUnless(importlib.util.find_spec("pyarrow"), "pyarrow is not installed")
+class Spark(networks.Case):
+    def test_the_recipe_of_many_rows(self):
+        """The function of docs/many_rows.md in Spark's local mode: the answers of one predictor."""
+        import pandas as pd
+        from pyspark.sql import SparkSession
+
+        page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "many_rows.md"
+        text = page.read_text(encoding="utf-8")
+        recipe = next(block for block in re.findall(r"```python\n(.*?)```", text, re.S)
+                      if "pandas_udf" in block)
+        self.program("demo", "--out", "demo")
+        rows = pd.read_csv(self.path("demo/test.csv"))
+        self.program("fit", "demo/train.csv", "--target", "minutes", "--out", "minutes.onnx")
+        self.program("export", "minutes.onnx", "--alpha", "0.1", "--out", "plain.onnx")
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # of the workers
+        session = (
+            SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1").getOrCreate()
+        )
+        try:
+            names = {"Iterator": Iterator, "pd": pd}
+            exec(recipe.replace('"plain.onnx"', repr(self.path("plain.onnx"))), names)
+            table = session.createDataFrame(rows).repartition(3)
+            columns = runtime.load(self.path("plain.onnx")).columns
+            from pyspark.sql.functions import struct
+
+            found = table.select(*columns, names["interval"](struct(*columns)).alias("answer"))
+            found = found.toPandas()
+        finally:
+            session.stop()
+        self.assertEqual(len(found), len(rows))
+        prediction, ends = runtime.load(self.path("plain.onnx")).predict_interval(found[columns])
+        for i, answer in enumerate(found["answer"]):
+            self.assertAlmostEqual(answer["prediction"], prediction[i], places=4)
+            self.assertAlmostEqual(answer["lower"], ends[i, 0, 0], places=4)
+            self.assertAlmostEqual(answer["upper"], ends[i, 1, 0], places=4)
 
 
 if __name__ == "__main__":

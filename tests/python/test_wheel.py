@@ -2,6 +2,7 @@
 program `fcp` as a script. pip itself, which would compile everything again, is not run. And the
 torch that it is built with and runs on, where there are several."""
 
+import ast
 import os
 import pathlib
 import re
@@ -72,6 +73,53 @@ class Wheel(networks.Case):
         targets = re.search(r"^cmake.targets = \[(.*)\]", settings, re.MULTILINE)[1]
         self.assertEqual(targets, '"_fcp", "fcp_program", "fcp_library"')
         self.assertIn('install.components = ["python"]', settings)
+
+
+class Backend(networks.Case):
+    """What `pip install .` asks of python/fcp_backend.py, whose interpreter has or has no torch."""
+
+    def asked(self, interpreter):
+        package = pathlib.Path(self.path("scikit_build_core"))
+        package.mkdir()
+        (package / "__init__.py").touch()
+        (package / "build.py").write_text(
+            "def get_requires_for_build_wheel(config_settings=None): return ['ninja']\n"
+        )
+        program = (
+            "import sys, fcp_backend\n"
+            f"sys.executable = {interpreter!r}\n"
+            "print(fcp_backend.get_requires_for_build_wheel())\n"
+            "print(fcp_backend.dynamic_metadata('dependencies'))\n"
+        )
+        search = os.pathsep.join([self.folder, str(ROOT / "python")])
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", program], capture_output=True, text=True, timeout=200,
+            env={**os.environ, "PYTHONPATH": search},
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [ast.literal_eval(line) for line in done.stdout.splitlines()]
+
+    def script(self, text):
+        path = pathlib.Path(self.path("interpreter"))
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    def test_takes_the_torch_that_is_there(self):
+        minor = _build.torch_version.split(".")[:2]
+        required, dependencies = self.asked(sys.executable)
+        self.assertNotIn("torch", " ".join(required))
+        self.assertEqual(dependencies[1].split(",")[0], f"torch>={'.'.join(minor)}.0a0")
+
+    def test_of_an_environment(self):
+        required, dependencies = self.asked(self.script("printf '/env/libc10.so\\n2.15.0+cu132\\n'"))
+        self.assertEqual(required, ["ninja", "onnx"])
+        self.assertEqual(dependencies, ["numpy", "torch>=2.15.0a0,<2.16.0a0"])
+
+    def test_brings_a_torch_where_there_is_none(self):
+        required, dependencies = self.asked(self.script("exit 1"))
+        self.assertEqual(required, ["ninja", "torch>=2.7", "onnx"])
+        self.assertEqual(dependencies, ["numpy", "torch"])
 
 
 PROJECT = """

@@ -21,20 +21,6 @@ namespace {
 
 namespace py = pybind11;
 
-Task task_of(const std::string& name) {
-  if (name == "auto") return Task::kAuto;
-  if (name == "regression") return Task::kNumbers;
-  if (name == "classification") return Task::kClasses;
-  fail_option("task", "found '", name, "', expected regression, classification or auto");
-}
-
-FitCalibration fit_calibration_of(const std::string& name) {
-  if (name == "auto") return FitCalibration::kAuto;
-  if (name == "split") return FitCalibration::kSplit;
-  if (name == "cross") return FitCalibration::kCross;
-  fail_option("calibration", "found '", name, "', expected split, cross or auto");
-}
-
 FitRequest request_of_options(const std::string& data, const std::string& target,
                               const py::dict& options) {
   FitRequest request;
@@ -45,8 +31,8 @@ FitRequest request_of_options(const std::string& data, const std::string& target
   request.data.csv.separator = ',';
   request.data.csv.drop = options["drop"].cast<std::vector<std::string>>();
   request.data.csv.categorical = options["categorical"].cast<std::vector<std::string>>();
-  request.task = task_of(text("task"));
-  request.calibration = fit_calibration_of(text("calibration"));
+  request.task = task_named(text("task"));
+  request.calibration = fit_calibration_named(text("calibration"));
   request.shares = options["shares"].cast<std::vector<double>>();
   request.group = text("group");
   request.time = text("time");

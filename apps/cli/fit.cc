@@ -45,12 +45,8 @@ struct FitFlags {
 FitRequest fit_options(const FitFlags& flags) {
   FitRequest options;
   options.data = data_options(flags.data);
-  options.task = flags.task == "numbers"   ? Task::kNumbers
-                 : flags.task == "classes" ? Task::kClasses
-                                           : Task::kAuto;
-  options.data.csv.labels = flags.task == "numbers"   ? CsvLabels::kNumbers
-                            : flags.task == "classes" ? CsvLabels::kAlways
-                                                      : CsvLabels::kFewValues;
+  options.task = task_named(flags.task);
+  options.data.csv.labels = target_labels(options.task);
   if (!flags.shares.empty()) options.shares = parse_shares(flags.shares);
   options.group = flags.group;
   options.time = flags.time;
@@ -59,9 +55,7 @@ FitRequest fit_options(const FitFlags& flags) {
   options.method = flags.method;
   options.method.score = flags.score;
   options.method.set("objective", flags.objective);
-  options.calibration = flags.calibration == "cross"   ? FitCalibration::kCross
-                        : flags.calibration == "split" ? FitCalibration::kSplit
-                                                       : FitCalibration::kAuto;
+  options.calibration = fit_calibration_named(flags.calibration);
   options.method.set("seed", flags.common.seed);
   if (flags.epochs) options.training.epochs = *flags.epochs;
   if (flags.members) options.training.members = *flags.members;
@@ -110,9 +104,9 @@ void add_fit(CLI::App& app) {
   verb->add_option("--report", flags->report, "HTML report to write");
   add_levels(*verb, flags->levels);
   verb->add_option("--task", flags->task,
-                   "What the target is: numbers or classes; auto takes text, and up to ten "
-                   "different whole numbers, as classes")
-      ->check(CLI::IsMember({"auto", "numbers", "classes"}))
+                   "What the target is: regression or classification, also called numbers or "
+                   "classes; auto takes text, and up to ten different whole numbers, as classes")
+      ->check(CLI::IsMember({"auto", "regression", "classification", "numbers", "classes"}))
       ->capture_default_str();
   verb->add_option("--shares", flags->shares, "Training, calibration and test rows, as 3:1:1");
   verb->add_option("--group", flags->group, "CSV column whose groups are not parted by the split");

@@ -50,27 +50,13 @@ EvaluationResult evaluated(const Predictor& predictor, RowSource& source, RowFac
   return result_of(evaluate(core.artifact(), source, asked, {.device = core.device()}));
 }
 
-Task task_named(const std::string& name) {
-  if (name == "auto") return Task::kAuto;
-  if (name == "regression" || name == "numbers") return Task::kNumbers;
-  if (name == "classification" || name == "classes") return Task::kClasses;
-  fail_option("task", "found '", name, "', expected regression, classification or auto");
-}
-
-FitCalibration calibration_named(const std::string& name) {
-  if (name == "auto") return FitCalibration::kAuto;
-  if (name == "split") return FitCalibration::kSplit;
-  if (name == "cross") return FitCalibration::kCross;
-  fail_option("calibration", "found '", name, "', expected split, cross or auto");
-}
-
 FitRequest fit_request(const std::string& data, const std::string& target,
                        const FitOptions& options) {
   FitRequest request;
   request.data.data = data;
   request.data.target = target;
   request.task = task_named(options.task);
-  request.calibration = calibration_named(options.calibration);
+  request.calibration = fit_calibration_named(options.calibration);
   request.shares = options.shares;
   request.group = options.group;
   request.time = options.time;

@@ -23,18 +23,13 @@ namespace {
 
 constexpr size_t kLeastRows = 20;
 
-CsvLabels labels_of(Task task) {
-  if (task == Task::kNumbers) return CsvLabels::kNumbers;
-  return task == Task::kClasses ? CsvLabels::kAlways : CsvLabels::kFewValues;
-}
-
 // How the files are read: types found out, rows without a target passed over.
 DataOptions fit_data(const FitRequest& options) {
   DataOptions data = options.data;
   data.needs_target = true;
   data.csv.find_types = true;
   data.csv.keep_missing = !data.csv.impute;
-  data.csv.labels = labels_of(options.task);
+  data.csv.labels = target_labels(options.task);
   data.refuse.without_target = true;
   if (!data.refused) data.refused = std::make_shared<RefusedRows>();
   data.csv.refused = data.refused;
@@ -259,6 +254,25 @@ void calibrate_crossed(RowSource& training, const TabularOptions& train, const D
 }
 
 }  // namespace
+
+FitCalibration fit_calibration_named(const std::string& name) {
+  if (name == "auto") return FitCalibration::kAuto;
+  if (name == SplitOptions::kName) return FitCalibration::kSplit;
+  if (name == CrossFoldOptions::kName) return FitCalibration::kCross;
+  fail_option("calibration", "found '", name, "', expected split, cross or auto");
+}
+
+Task task_named(const std::string& name) {
+  if (name == "auto") return Task::kAuto;
+  if (name == "regression" || name == "numbers") return Task::kNumbers;
+  if (name == "classification" || name == "classes") return Task::kClasses;
+  fail_option("task", "found '", name, "', expected regression, classification or auto");
+}
+
+CsvLabels target_labels(Task task) {
+  if (task == Task::kNumbers) return CsvLabels::kNumbers;
+  return task == Task::kClasses ? CsvLabels::kAlways : CsvLabels::kFewValues;
+}
 
 std::vector<double> usual_shares(size_t rows, const Level& level) {
   const double all = static_cast<double>(std::max<size_t>(rows, 1));

@@ -28,6 +28,13 @@ enum class FitCalibration { kAuto, kSplit, kCross };
 
 enum class Task { kAuto, kNumbers, kClasses };
 
+// By the names that users write, in every interface: auto, split, cross; auto, regression or
+// numbers, classification or classes. An OptionError where there is no such name.
+FitCalibration fit_calibration_named(const std::string& name);
+Task task_named(const std::string& name);
+// How the target of such a task is read.
+CsvLabels target_labels(Task task);
+
 struct FitRequest {
   DataOptions data;  // CSV files, or arrays; the types of columns are found out
   Task task = Task::kAuto;

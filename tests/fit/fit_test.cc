@@ -46,6 +46,17 @@ FitRequest quick(const std::string& path) {
   return options;
 }
 
+TEST(Fit, TasksAndCalibrationsGoByTheirNames) {
+  EXPECT_EQ(task_named("regression"), task_named("numbers"));
+  EXPECT_EQ(task_named("classification"), Task::kClasses);
+  EXPECT_EQ(task_named("classes"), Task::kClasses);
+  EXPECT_EQ(fit_calibration_named("cross"), FitCalibration::kCross);
+  EXPECT_EQ(fit_calibration_named("split"), FitCalibration::kSplit);
+  EXPECT_THAT([] { task_named("ranking"); }, ::testing::ThrowsMessage<Error>(HasSubstr("ranking")));
+  EXPECT_THAT([] { fit_calibration_named("grouped"); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("expected split, cross or auto")));
+}
+
 TEST(Fit, NumbersBecomeIntervals) {
   const Folder folder;
   FitRequest options = quick(folder.write("t.csv", line_table(300)));

@@ -40,6 +40,7 @@ struct FitFlags {
   MethodRequest method;
   std::optional<int64_t> epochs, members;
   bool no_trees = false;
+  std::string target_scale = "auto";
 };
 
 FitRequest fit_options(const FitFlags& flags) {
@@ -60,6 +61,9 @@ FitRequest fit_options(const FitFlags& flags) {
   if (flags.epochs) options.training.epochs = *flags.epochs;
   if (flags.members) options.training.members = *flags.members;
   options.training.trees = !flags.no_trees;
+  options.training.target_scale = flags.target_scale == "log"    ? TargetScale::kLog
+                                  : flags.target_scale == "auto" ? TargetScale::kAuto
+                                                                 : TargetScale::kIdentity;
   return options;
 }
 
@@ -127,6 +131,11 @@ void add_fit(CLI::App& app) {
   add_option_flag(*verb, flags->method, find_option("allow_empty"));
   verb->add_option("--members", flags->members, "Networks of the ensemble [5]");
   verb->add_option("--epochs", flags->epochs, "Epochs at most [80 to 400, by the number of rows]");
+  verb->add_option("--target-scale", flags->target_scale,
+                   "Learn the target as it is or by its logarithm; auto compares the interval "
+                   "scores of short boosted runs out of fold")
+      ->check(CLI::IsMember({"auto", "identity", "log"}))
+      ->capture_default_str();
   verb->add_flag("--no-trees", flags->no_trees,
                  "Networks alone, without boosted trees beside them");
   flags->data.may_show = true;

@@ -220,7 +220,8 @@ void print_tabular(const TrainVerbOptions& options, const TabularResult& result)
   std::cout << "hold-out, " << result.error.rows << " rows: " << holdout_text(result.error, loss)
             << '\n';
   std::cout << "trained in " << format_number(result.seconds, 3) << " s, "
-            << ensemble_text(static_cast<int64_t>(result.curves.size()), result.tree_share);
+            << ensemble_text(static_cast<int64_t>(result.curves.size()), result.tree_share,
+                             result.log_target);
   if (result.centre == Centre::kMedian) std::cout << ", predicting the median";
   std::cout << ": " << options.out << '\n';
 }

@@ -207,10 +207,11 @@ void train_and_calibrate(RowSource& training, RowSource& calibration, const Tabu
   settings.method = options.method;
   settings.level = options.level;
   settings.data_name = data.data;
-  settings.provenance = {{"network", "trained by fcp fit"},
-                         {"ensemble", ensemble_text(train.members, trained.tree_share)},
-                         {"calibration data", data_file_names(data)},
-                         {"training rows", std::to_string(result.training_rows)}};
+  settings.provenance = {
+      {"network", "trained by fcp fit"},
+      {"ensemble", ensemble_text(train.members, trained.tree_share, trained.log_target)},
+      {"calibration data", data_file_names(data)},
+      {"training rows", std::to_string(result.training_rows)}};
   result.calibrated =
       begin_calibration(trained.graph, calibration, settings, context, {.known_apart = true})
           .result;
@@ -237,19 +238,19 @@ void calibrate_crossed(RowSource& training, const TabularOptions& train, const D
   for (size_t rank = 1; rank <= result.calibration_rows; ++rank) {
     artifact.rows.scores.push_back(static_cast<double>(rank));
   }
-  artifact.provenance = {
-      {"fcp", FCP_VERSION},
-      {"score", artifact.method.score.name()},
-      {"calibration", artifact.method.calibration.name()},
-      {"network", "trained by fcp fit"},
-      {"ensemble", ensemble_text(train.members * static_cast<int64_t>(kFolds), trained.tree_share)},
-      {"calibration data", data_file_names(data)},
-      {"training rows", std::to_string(result.training_rows)},
-      {"calibration rows", std::to_string(result.calibration_rows)},
-      {"folds", std::to_string(kFolds)},
-      {"guarantee", "1 - 2 alpha, less a little for the folds (CV+)"},
-      {"seed", std::to_string(context.seed)},
-      {"target", data.target}};
+  artifact.provenance = {{"fcp", FCP_VERSION},
+                         {"score", artifact.method.score.name()},
+                         {"calibration", artifact.method.calibration.name()},
+                         {"network", "trained by fcp fit"},
+                         {"ensemble", ensemble_text(train.members * static_cast<int64_t>(kFolds),
+                                                    trained.tree_share, trained.log_target)},
+                         {"calibration data", data_file_names(data)},
+                         {"training rows", std::to_string(result.training_rows)},
+                         {"calibration rows", std::to_string(result.calibration_rows)},
+                         {"folds", std::to_string(kFolds)},
+                         {"guarantee", "1 - 2 alpha, less a little for the folds (CV+)"},
+                         {"seed", std::to_string(context.seed)},
+                         {"target", data.target}};
   result.calibrated.warnings = level_warnings(artifact, options.level);
 }
 

@@ -41,7 +41,8 @@ struct FitRequest {
   std::vector<double> shares{};  // training, calibration, test; empty: by the number of rows
   std::string group{};           // a column whose groups stay together
   std::string time{};            // a column by which training comes first and test last
-  TabularOptions training{.trees = true};  // its loss, classes and seed are settled here
+  TabularOptions training{.target_scale = TargetScale::kAuto,
+                          .trees = true};  // its loss, classes and seed are settled here
   MethodRequest method{};                  // the score `auto`, unless it names another
   FitCalibration calibration = FitCalibration::kAuto;  // kCross: one target
   Level level = Level(0.1);

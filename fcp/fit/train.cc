@@ -49,18 +49,17 @@ Rows read_training(RowSource& source) {
   return rows;
 }
 
-// Which features of a table are the levels of one category.
-std::vector<CategoryColumns> category_columns(const RowSource& source) {
-  std::vector<CategoryColumns> categories;
-  if (source.encoding() == nullptr) return categories;
+// What is known of the features of a table: levels of one category, and dates.
+void describe_columns(const RowSource& source, TabularOptions& options) {
+  if (source.encoding() == nullptr) return;
   const CsvEncoding& encoding = *source.encoding();
   int64_t first = 0;
   for (size_t i = 0; i < encoding.columns.size(); ++i) {
     const auto width = static_cast<int64_t>(encoding.width_of(i));
-    if (encoding.is_category(i)) categories.push_back({first, width});
+    if (encoding.is_category(i)) options.categories.push_back({first, width});
+    if (encoding.format(i).kind == ColumnKind::kDate) options.dates.push_back(first);
     first += width;
   }
-  return categories;
 }
 
 std::vector<SegmentationSample> read_samples(const SegmentationSet& set, std::array<int, 2> size,
@@ -88,12 +87,13 @@ void note_missing_trees(const TabularOptions& options, const Context& context) {
 
 }  // namespace
 
-std::string ensemble_text(int64_t networks, const std::vector<double>& share) {
+std::string ensemble_text(int64_t networks, const std::vector<double>& share, bool log) {
   const std::string text = concat(networks, networks == 1 ? " network" : " networks");
-  if (share.empty()) return text;
+  const char* scale = log ? ", of the target's logarithm" : "";
+  if (share.empty()) return text + scale;
   const double sum = std::accumulate(share.begin(), share.end(), 0.0);
   const double mean = sum / static_cast<double>(share.size());
-  return concat(text, " and boosted trees of weight ", std::round(100 * mean) / 100);
+  return concat(text, " and boosted trees of weight ", std::round(100 * mean) / 100, scale);
 }
 
 TrainResult train_rows(RowSource& source, const TrainOptions& options, const Context& context) {
@@ -117,7 +117,7 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
   int64_t done = 0;
   note_missing_trees(options, context);
   TabularOptions own = options;
-  own.categories = category_columns(source);
+  describe_columns(source, own);
   own.heads = heads && options.loss == Loss::kMse;
   TabularResult result = train_tabular(rows.x, rows.y, own, [&](const EnsembleStep& step) {
     if (!stage) stage.emplace(context, "train", static_cast<size_t>(step.steps));
@@ -141,7 +141,7 @@ CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, i
   note_missing_trees(options, context);
   Stage stage(context, "train", static_cast<size_t>(folds));
   TabularOptions own = options;
-  own.categories = category_columns(source);
+  describe_columns(source, own);
   CrossFit result = train_crossed(rows.x, rows.y, own, folds, [&](int64_t fold) {
     stage.advance(1, [&] { return concat("fold ", fold + 1, " of ", folds); });
   });

@@ -30,8 +30,9 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
 CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, int64_t folds,
                              const Context& context);
 
-// "5 networks and boosted trees of weight 0.6", what an ensemble is made of; `share`: of the trees.
-std::string ensemble_text(int64_t networks, const std::vector<double>& share);
+// "5 networks and boosted trees of weight 0.6, of the target's logarithm": what an ensemble is made
+// of; `share`: of the trees.
+std::string ensemble_text(int64_t networks, const std::vector<double>& share, bool log);
 
 // Trains the small segmenter (fcp/training/segmenter.h); the images are kept in memory. `size`:
 // height and width to which images and labels are resized; 0: as they are, and then all of the same

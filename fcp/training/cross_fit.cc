@@ -201,6 +201,7 @@ std::string train_fold(const Array& x, const Array& y, const TabularOptions& opt
   for (size_t i = 0; i < own.size(); ++i) {
     predicted[static_cast<int64_t>(own[i])] = found[static_cast<int64_t>(i)];
   }
+  result.log_target = result.log_target || trained.log_target;
   for (const double share : trained.tree_share) result.tree_share.push_back(share);
   return append_graph(result.graph, trained.graph, concat("fold", fold, "/"));
 }

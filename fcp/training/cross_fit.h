@@ -31,6 +31,7 @@ struct CrossFit {
   torch::Tensor out_of_fold;        // [n, 1], theirs; of classes their logits [n, C]
   HoldoutError error;               // of out_of_fold
   std::vector<double> tree_share;   // of the trees, of each fold that has any
+  bool log_target = false;          // learned by its logarithm, in one fold or more
   std::vector<std::string> warnings;
   double seconds = 0;
 };

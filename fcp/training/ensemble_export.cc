@@ -99,6 +99,21 @@ std::string append_hidden(Graph& graph, const std::vector<StackLayer>& layers,
   return value;
 }
 
+void append_mapping_back(Graph& graph, const OutputScaling& scaling, const std::string& value,
+                         const std::string& output) {
+  graph.initializers["log_least"] = torch::full({1}, scaling.least, torch::kFloat);
+  graph.initializers["log_most"] = torch::full({1}, scaling.most, torch::kFloat);
+  append_node(graph, "Max", {value, "log_least"}, "log_raised");
+  append_node(graph, "Min", {"log_raised", "log_most"}, "log_kept");
+  if (scaling.shift > 0) {
+    graph.initializers["log_shift"] = torch::full({1}, scaling.shift, torch::kFloat);
+    append_node(graph, "Exp", {"log_kept"}, "shifted_prediction");
+    append_node(graph, "Sub", {"shifted_prediction", "log_shift"}, output);
+  } else {
+    append_node(graph, "Exp", {"log_kept"}, output);
+  }
+}
+
 // What each network answers in the scale of learning, side by side: [N, E · outputs].
 std::string append_network_answers(Graph& graph, const std::vector<StackLayer>& layers,
                                    const std::vector<int64_t>& columns, const std::string& hidden) {
@@ -125,7 +140,7 @@ void append_mixed_features(Graph& graph, const std::vector<StackLayer>& layers,
         append_hidden(graph, layers, encoded, concat("hidden", layers.size() - 1));
     parts.push_back({hidden, layers.back().weight.size(1)});
   }
-  append_trees(graph, trees, members, filled, parts);
+  append_trees(graph, trees, members, filled, encoding.dates.empty() ? "" : kCalendar, parts);
   if (!trees.spreads.trees.empty()) {
     const std::string networks =
         append_network_answers(graph, layers, scaling.columns, parts[0].tensor);
@@ -137,6 +152,13 @@ void append_mixed_features(Graph& graph, const std::vector<StackLayer>& layers,
 }
 
 }  // namespace
+
+torch::Tensor mapped_back(const OutputScaling& scaling, const torch::Tensor& answers) {
+  if (!scaling.log) return answers;
+  const torch::Tensor values =
+      answers.clamp(static_cast<float>(scaling.least), static_cast<float>(scaling.most)).exp();
+  return scaling.shift > 0 ? values - static_cast<float>(scaling.shift) : values;
+}
 
 AnswerLayer answer_layer(const EnsembleFit& fit, int64_t network, const OutputScaling& scaling,
                          const TreeMembers& trees) {
@@ -178,7 +200,9 @@ Graph export_ensemble(const EnsembleFit& fit, const std::vector<int64_t>& networ
   }
   const AnswerLayer answer = joint_answer(fit, networks, scaling, trees);
   const std::string output = output_name(loss);
-  append_gemm(graph, "features", "answer", answer.weight, answer.bias, output);
+  append_gemm(graph, "features", "answer", answer.weight, answer.bias,
+              scaling.log ? "log_prediction" : output);
+  if (scaling.log) append_mapping_back(graph, scaling, "log_prediction", output);
   const int64_t columns = answer.weight.size(1);
   graph.outputs = {batch_of(output, columns)};
   if (trees.without_networks) {

@@ -15,6 +15,8 @@
 // affine in `features`, which separates the graph; hidden layers no longer do. Networks of weight 0
 // whose features no head reads are left out.
 //
+// Of a target that is learned by its logarithm, `log_prediction` is what is affine in `features`.
+//
 // The output is `prediction` [batch, K] after mse, `logits` [batch, classes] after cross-entropy,
 // and two, `low` and `high` [batch, K], after quantile. Tested by
 // tests/training/ensemble_export_test.cc.
@@ -33,11 +35,14 @@
 
 namespace fcp {
 
-// What a network's outputs are in the target's unit: output[columns[i]] · scale[i] + offset[i].
+// What a network's outputs are in the target's unit: output[columns[i]] · scale[i] + offset[i]; of
+// a logarithm (target_scaling.h) e to the power of that, kept within least and most, less shift.
 struct OutputScaling {
   std::vector<int64_t> columns;
   std::vector<double> scale;
   std::vector<double> offset;
+  bool log = false;
+  double shift = 0, least = 0, most = 0;
 };
 
 // From the features of one member to its answer in the target's unit.
@@ -45,6 +50,9 @@ struct AnswerLayer {
   torch::Tensor weight;  // [D, outputs]
   torch::Tensor bias;    // [outputs]
 };
+// The affine answers [n, outputs] in the target's unit, as the graph maps them back.
+torch::Tensor mapped_back(const OutputScaling& scaling, const torch::Tensor& answers);
+
 AnswerLayer answer_layer(const EnsembleFit& fit, int64_t network, const OutputScaling& scaling,
                          const TreeMembers& trees = {});
 

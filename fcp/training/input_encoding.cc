@@ -18,7 +18,8 @@ constexpr int64_t kBinBudget = 768;     // of all such columns together, about
 constexpr int64_t kMostDistinct = 32;   // values up to which each one has an edge
 constexpr size_t kMostSorted = 200000;  // rows that quantiles are taken from
 constexpr float kSoftClip = 3;
-constexpr float kHardClip = 1e6f;  // its square is a float
+constexpr float kHardClip = 1e6f;              // its square is a float
+constexpr float kWeek = 7, kYear = 365.2425f;  // days
 
 // The column's values that are not missing, ascending.
 std::vector<float> sorted_column(const Array& x, size_t column) {
@@ -129,7 +130,8 @@ std::string append_bins(Graph& graph, const InputEncoding& encoding, const std::
 
 // NaN is the one number that does not equal itself.
 std::string append_filled(Graph& graph, const InputEncoding& encoding, const std::string& input) {
-  graph.initializers["fill"] = row_of(encoding.median);
+  graph.initializers["fill"] =
+      row_of({encoding.median.begin(), encoding.median.begin() + encoding.columns()});
   append_node(graph, "Equal", {input, input}, "is_present");
   append_node(graph, "Where", {"is_present", input, "fill"}, "filled");
   return "filled";
@@ -145,14 +147,69 @@ std::string append_missing(Graph& graph, const InputEncoding& encoding) {
   return "missing";
 }
 
+float median_of(const Array& x, size_t column) {
+  std::vector<float> values = sorted_column(x, column);
+  return values.empty() ? 0 : sorted_quantile(values, 0.5);
+}
+
+// The calendar's columns behind those of `value`.
+std::string append_calendar(Graph& graph, const InputEncoding& encoding, const std::string& value) {
+  graph.initializers["date_columns"] = torch::tensor(encoding.dates, torch::kLong);
+  graph.initializers["week"] = torch::full({}, kWeek);
+  graph.initializers["year"] = torch::full({}, kYear);
+  append_node(graph, "Gather", {value, "date_columns"}, "days", {{"axis", int64_t{1}}});
+  append_node(graph, "Floor", {"days"}, "whole_days");
+  const auto remainder = [&](const std::string& of, const std::string& period,
+                             const std::string& output) {
+    append_node(graph, "Div", {of, period}, output + "_share");
+    append_node(graph, "Floor", {output + "_share"}, output + "_count");
+    append_node(graph, "Mul", {output + "_count", period}, output + "_start");
+    append_node(graph, "Sub", {of, output + "_start"}, output);
+  };
+  remainder("whole_days", "week", "weekday");
+  remainder("days", "year", "day_of_year");
+  append_node(graph, "Sub", {"days", "whole_days"}, "time_of_day");
+  append_node(graph, "Concat", {"weekday", "day_of_year", "time_of_day"}, kCalendar,
+              {{"axis", int64_t{1}}});
+  append_node(graph, "Concat", {value, kCalendar}, "with_calendar", {{"axis", int64_t{1}}});
+  return "with_calendar";
+}
+
 }  // namespace
 
 int64_t InputEncoding::width() const {
-  return columns() + static_cast<int64_t>(missing.size() + bin_column.size());
+  return all_columns() + static_cast<int64_t>(missing.size() + bin_column.size());
 }
 
-InputEncoding fit_input_encoding(const Array& x) {
+Array with_calendar(const InputEncoding& encoding, const Array& x) {
+  if (encoding.dates.empty()) return x;
+  const size_t columns = x.row_size(), more = 3 * encoding.dates.size();
+  Array all = zeros({static_cast<int64_t>(x.rows()), static_cast<int64_t>(columns + more)});
+  for (size_t i = 0; i < x.rows(); ++i) {
+    float* row = all.values.data() + i * (columns + more);
+    std::copy_n(x.values.data() + i * columns, columns, row);
+    for (size_t d = 0; d < encoding.dates.size(); ++d) {
+      const auto column = static_cast<size_t>(encoding.dates[d]);
+      const float days = std::isnan(row[column]) ? encoding.median[column] : row[column];
+      const float whole = std::floor(days);
+      float* calendar = row + columns + d;
+      calendar[0] = whole - kWeek * std::floor(whole / kWeek);
+      calendar[encoding.dates.size()] = days - kYear * std::floor(days / kYear);
+      calendar[2 * encoding.dates.size()] = days - whole;
+    }
+  }
+  return all;
+}
+
+InputEncoding fit_input_encoding(const Array& table, const std::vector<int64_t>& dates) {
   InputEncoding encoding;
+  encoding.dates = dates;
+  encoding.median.resize(table.row_size());
+  for (const int64_t j : dates) {
+    encoding.median[static_cast<size_t>(j)] = median_of(table, static_cast<size_t>(j));
+  }
+  const Array x = with_calendar(encoding, table);
+  encoding.median.clear();
   std::vector<std::vector<float>> columns, distinct;
   int64_t curved = 0;  // columns for which bins say more than the scaled column
   for (size_t j = 0; j < x.row_size(); ++j) {
@@ -176,7 +233,8 @@ InputEncoding fit_input_encoding(const Array& x) {
 }
 
 std::string append_encoding(Graph& graph, const InputEncoding& encoding, const std::string& input) {
-  const std::string value = encoding.fill ? append_filled(graph, encoding, input) : input;
+  std::string value = encoding.fill ? append_filled(graph, encoding, input) : input;
+  if (!encoding.dates.empty()) value = append_calendar(graph, encoding, value);
   std::vector<std::string> parts{append_soft(graph, encoding, value)};
   if (!encoding.bin_column.empty()) parts.push_back(append_bins(graph, encoding, value));
   if (!encoding.missing.empty()) parts.push_back(append_missing(graph, encoding));

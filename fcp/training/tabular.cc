@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -52,6 +53,9 @@ void check_tabular_loss(const TabularOptions& options) {
   if (options.classes != 0 && options.loss != Loss::kCrossEntropy) {
     fail("a number of classes is for cross-entropy, found ", loss_name(options.loss));
   }
+  if (options.target_scale == TargetScale::kLog && options.loss != Loss::kMse) {
+    fail("the logarithm of the target is for mse, found ", loss_name(options.loss));
+  }
   if (options.centre != Centre::kAuto && options.loss != Loss::kMse) {
     fail("the mean or median is for mse, found ", loss_name(options.loss));
   }
@@ -93,10 +97,10 @@ EnsembleFitOptions fit_options_for(const TabularOptions& options, const FitRows&
 }
 
 // Networks to train: the members for the mean, or for the median, or both.
-std::vector<Centre> centres_to_try(const TabularOptions& options, const Array& y) {
+std::vector<Centre> centres_to_try(const TabularOptions& options, const Array& y, bool log) {
   if (options.loss != Loss::kMse) return {Centre::kMean};
   if (options.centre != Centre::kAuto) return {options.centre};
-  if (tail_weight(y) < kHeavyTail) return {Centre::kMean};
+  if (log || tail_weight(y) < kHeavyTail) return {Centre::kMean};
   return {Centre::kMean, Centre::kMedian};
 }
 
@@ -108,6 +112,19 @@ struct TabularData {
   int64_t outputs = 0;  // of a network
 };
 
+TargetScaling scaling_for(const InputEncoding& encoding, const Array& x, const Array& y,
+                          const TabularOptions& options) {
+  const std::optional<double> shift = log_shift(y);
+  if (options.target_scale == TargetScale::kLog && !shift) {
+    fail("the logarithm of the target takes one target without negative values");
+  }
+  const bool log =
+      options.target_scale == TargetScale::kLog ||
+      (options.target_scale == TargetScale::kAuto && options.loss == Loss::kMse && shift &&
+       prefers_log(with_calendar(encoding, x), y, options.categories, options.seed));
+  return log ? fit_log_scaling(y, *shift) : fit_target_scaling(y);
+}
+
 TabularData prepare_tabular(const InputEncoding& encoding, const Array& x, const Array& y,
                             const TabularOptions& options) {
   TabularData data;
@@ -116,7 +133,7 @@ TabularData prepare_tabular(const InputEncoding& encoding, const Array& x, const
   const int64_t columns = labels ? count_classes(y.values, options.classes) : data.targets;
   check_loss_weights(options.weights, columns, labels ? "class" : "target");
   data.outputs = labels ? columns : 2 * columns;
-  data.scaling = labels ? TargetScaling{{0}, {1}} : fit_target_scaling(y);
+  data.scaling = labels ? TargetScaling{{0}, {1}} : scaling_for(encoding, x, y, options);
   data.x = encode_rows(encoding, x).to(options.device);
   data.y = scale_targets(data.scaling, y).to(options.device);
   return data;
@@ -152,6 +169,10 @@ OutputScaling output_scaling(const TabularData& data, Loss loss, Centre centre) 
     scaling.offset.assign(scaling.columns.size(), 0);
     return scaling;
   }
+  scaling.log = data.scaling.log;
+  scaling.shift = data.scaling.shift;
+  scaling.least = data.scaling.least;
+  scaling.most = data.scaling.most;
   for (const int64_t half : {0, 1}) {
     const bool wanted = loss == Loss::kQuantile || half == (centre == Centre::kMedian ? 1 : 0);
     for (int64_t k = 0; wanted && k < data.targets; ++k) {
@@ -217,12 +238,13 @@ torch::Tensor unseen_outputs(const EnsembleFit& fit, const std::vector<int64_t>&
 
 // Boosted members beside these networks, where they are wanted and help.
 TreeMembers add_trees(const EnsembleFit& fit, const std::vector<int64_t>& networks, const Array& x,
-                      const TabularData& data, const std::vector<FitRows>& rows,
-                      const TabularOptions& options, const OutputScaling& scaling, Centre centre,
-                      uint64_t seed) {
+                      const InputEncoding& encoding, const TabularData& data,
+                      const std::vector<FitRows>& rows, const TabularOptions& options,
+                      const OutputScaling& scaling, Centre centre, uint64_t seed) {
   if (!options.trees || options.loss == Loss::kQuantile) return {};
   const bool labels = options.loss == Loss::kCrossEntropy;
-  const TreeData known{.x = x,
+  const Array all = with_calendar(encoding, x);
+  const TreeData known{.x = all,
                        .y = data.y.to(torch::kCPU),
                        .weight = labels && !options.weights.empty()
                                      ? torch::tensor(options.weights, torch::kFloat)
@@ -270,7 +292,8 @@ void keep_unseen(const EnsembleFit& fit, const std::vector<int64_t>& networks,
     unseen.features = features.narrow(1, static_cast<int64_t>(e) * width, width)
                           .index_select(0, indices)
                           .contiguous();
-    unseen.predictions = torch::addmm(answer.bias, unseen.features, answer.weight);
+    unseen.predictions =
+        mapped_back(scaling, torch::addmm(answer.bias, unseen.features, answer.weight));
     result.out_of_fold.index_copy_(0, indices, unseen.predictions);
     result.members.push_back(std::move(unseen));
   }
@@ -320,10 +343,10 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   Random seeds(options.seed);
   const std::vector<FitRows> rows =
       deal_rows(static_cast<int64_t>(x.rows()), options.members, options.holdout, seeds.bits());
-  InputEncoding encoding = fit_input_encoding(x);
+  InputEncoding encoding = fit_input_encoding(x, options.dates);
   encoding.fill = encoding.fill || options.fill_missing;
   const TabularData data = prepare_tabular(encoding, x, y, options);
-  const std::vector<Centre> centres = centres_to_try(options, y);
+  const std::vector<Centre> centres = centres_to_try(options, y, data.scaling.log);
   const EnsembleFitOptions fitting = fit_options_for(options, rows[0], seeds.bits());
 
   std::vector<FitRows> all;
@@ -341,9 +364,10 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   for (const int64_t network : networks) {
     result.curves.push_back(fit.curves[static_cast<size_t>(network)]);
   }
-  const TreeMembers trees =
-      add_trees(fit, networks, x, data, rows, options, scaling, centres[chosen], seeds.bits());
+  const TreeMembers trees = add_trees(fit, networks, x, encoding, data, rows, options, scaling,
+                                      centres[chosen], seeds.bits());
   result.tree_share = trees.share;
+  result.log_target = scaling.log;
   result.graph = export_ensemble(fit, networks, encoding, scaling, options.loss, trees);
   keep_unseen(fit, networks, rows, scaling, x, trees, result);
   judge(y, options, result);

@@ -12,7 +12,7 @@
 // With `trees`, each member gains a gradient-boosted one beside it, which learns from the same
 // rows, and the answer is a mix of both (tree_members.h).
 //
-// The target is standardised. The mean is learned beside the median, by squared and absolute error
+// The target, or its logarithm (target_scale.h), is standardised. The mean is learned beside the median, by squared and absolute error
 // at once. Where the target has a heavy tail, a second set of members learns the median alone, and
 // out-of-fold predictions decide: the median is the answer where its residuals give the shorter
 // interval (by 3 % or more) and its root mean square error is at most 15 % larger.
@@ -37,6 +37,7 @@
 #include "fcp/training/ensemble_fit.h"
 #include "fcp/training/holdout_error.h"
 #include "fcp/training/loss.h"
+#include "fcp/training/target_scale.h"
 #include "fcp/training/tree_members.h"
 
 namespace fcp {
@@ -61,8 +62,10 @@ struct TabularOptions {
   int64_t classes = 0;            // cross-entropy; 0: the largest label + 1
   std::vector<double> weights{};  // of the loss: one per target, or one per class; empty: all 1
   bool fill_missing = false;      // the network reads missing values though no training row has one
-  bool trees = false;             // boosted members beside the networks, where XGBoost is built in
+  TargetScale target_scale = TargetScale::kIdentity;  // mse, one target; kLog: without negatives
+  bool trees = false;  // boosted members beside the networks, where XGBoost is built in
   std::vector<CategoryColumns> categories{};  // one-hot columns that trees read as one
+  std::vector<int64_t> dates{};               // columns of days, which gain a calendar
   bool heads = false;            // will read the features: trees tell of the spread too
   bool may_be_constant = false;  // a target that does not vary is no error: other rows' may
   torch::Device device = torch::kCPU;
@@ -83,6 +86,7 @@ struct TabularResult {
   // [N, outputs]: each row predicted by the member that has not seen it; NaN for rows that all have
   // seen, which is where there is one member.
   torch::Tensor out_of_fold;
+  bool log_target = false;         // learned by its logarithm
   std::vector<double> tree_share;  // of the trees in each target, of classes in all; empty: none
   Centre centre = Centre::kMean;   // mse: what was chosen
   HoldoutError error;              // of out_of_fold

@@ -40,6 +40,34 @@ TargetScaling fit_target_scaling(const Array& y) {
   return scaling;
 }
 
+std::optional<double> log_shift(const Array& y) {
+  if (y.row_size() != 1) return std::nullopt;
+  const std::vector<double> values = target_column(y, 0);
+  const double least = *std::min_element(values.begin(), values.end());
+  const double mean = mean_of(values);
+  if (least < 0 || !(mean > 0)) return std::nullopt;
+  return least > 0 ? 0 : 0.1 * mean;
+}
+
+TargetScaling fit_log_scaling(const Array& y, double shift) {
+  std::vector<double> logs = target_column(y, 0);
+  for (double& value : logs) value = std::log(value + shift);
+  const double mean = mean_of(logs), deviation = deviation_of(logs, mean);
+  const auto [least, most] = std::minmax_element(logs.begin(), logs.end());
+  return {.mean = {mean},
+          .deviation = {deviation > 0 ? deviation : 1},
+          .log = true,
+          .shift = shift,
+          .least = *least - deviation,
+          .most = *most + deviation};
+}
+
+double unscaled(const TargetScaling& scaling, double value) {
+  const double linear = value * scaling.deviation[0] + scaling.mean[0];
+  if (!scaling.log) return linear;
+  return std::exp(std::clamp(linear, scaling.least, scaling.most)) - scaling.shift;
+}
+
 torch::Tensor scale_targets(const TargetScaling& scaling, const Array& y) {
   const size_t targets = y.row_size();
   torch::Tensor scaled =
@@ -47,7 +75,8 @@ torch::Tensor scale_targets(const TargetScaling& scaling, const Array& y) {
   float* out = scaled.data_ptr<float>();
   for (size_t i = 0; i < y.values.size(); ++i) {
     const size_t k = i % targets;
-    out[i] = static_cast<float>((y.values[i] - scaling.mean[k]) / scaling.deviation[k]);
+    const double value = scaling.log ? std::log(y.values[i] + scaling.shift) : y.values[i];
+    out[i] = static_cast<float>((value - scaling.mean[k]) / scaling.deviation[k]);
   }
   return scaled;
 }

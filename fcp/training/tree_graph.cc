@@ -70,9 +70,8 @@ void append_forest(Graph& graph, const MemberForest& forest, int64_t members,
                       {"target_weights", std::move(lists.leaf_value)}}});
 }
 
-// [input | statistics of member 0 | of member 1 | …].
-std::string append_tree_input(Graph& graph, const TreeMembers& trees, const std::string& filled) {
-  if (trees.statistics.empty()) return "input";
+// Statistics of all members side by side.
+void append_statistics(Graph& graph, const TreeMembers& trees, const std::string& filled) {
   std::vector<torch::Tensor> levels, means;
   for (const CategoryStatistics& own : trees.statistics) {
     levels.push_back(own.levels);
@@ -84,16 +83,28 @@ std::string append_tree_input(Graph& graph, const TreeMembers& trees, const std:
   append_node(graph, "Gather", {filled, "category_columns"}, "categories", {{"axis", int64_t{1}}});
   append_node(graph, "Gemm", {"categories", "category_levels", "category_means"},
               "category_statistics");
-  append_node(graph, "Concat", {"input", "category_statistics"}, "tree_input",
-              {{"axis", int64_t{1}}});
+}
+
+// [input | calendar | statistics of member 0 | of member 1 | …].
+std::string append_tree_input(Graph& graph, const TreeMembers& trees, const std::string& filled,
+                              const std::string& calendar) {
+  std::vector<std::string> parts{"input"};
+  if (!calendar.empty()) parts.push_back(calendar);
+  if (!trees.statistics.empty()) {
+    append_statistics(graph, trees, filled);
+    parts.push_back("category_statistics");
+  }
+  if (parts.size() == 1) return parts[0];
+  append_node(graph, "Concat", parts, "tree_input", {{"axis", int64_t{1}}});
   return "tree_input";
 }
 
 }  // namespace
 
 void append_trees(Graph& graph, const TreeMembers& trees, int64_t members,
-                  const std::string& filled, std::vector<FeatureParts>& parts) {
-  const std::string input = append_tree_input(graph, trees, filled);
+                  const std::string& filled, const std::string& calendar,
+                  std::vector<FeatureParts>& parts) {
+  const std::string input = append_tree_input(graph, trees, filled, calendar);
   append_forest(graph, trees.answers, members, input, kTreeAnswers);
   parts.push_back({kTreeAnswers, trees.answers.outputs});
   if (trees.spreads.trees.empty()) return;

@@ -23,9 +23,11 @@ struct FeatureParts {
 };
 
 // Adds kTreeAnswers and, where there are any, kTreeSpreads, in the scale of learning, and names
-// them in `parts`. Trees read the graph's `input`; `filled` is the same without missing values.
+// them in `parts`. Trees read the graph's `input` and `calendar`, if that is not empty; `filled` is
+// the input without missing values.
 void append_trees(Graph& graph, const TreeMembers& trees, int64_t members,
-                  const std::string& filled, std::vector<FeatureParts>& parts);
+                  const std::string& filled, const std::string& calendar,
+                  std::vector<FeatureParts>& parts);
 
 // Adds `output`, in which the parts of each member stand side by side.
 void append_blocks(Graph& graph, const std::vector<FeatureParts>& parts, int64_t members,

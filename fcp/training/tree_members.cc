@@ -277,7 +277,7 @@ MemberBooster run_job(const BoostJob& job, BoostOptions options) {
   const auto affordable = [&] {
     return affordable_rounds(static_cast<int64_t>(made.columns.size()), count, outputs);
   };
-  if (affordable() < kUsefulRounds) {
+  if (affordable() < std::min(kUsefulRounds, options.rounds)) {
     BoostOptions pilot = options;
     pilot.rounds = pilot.patience = std::min(kPilotRounds, affordable());
     pilot.rate = 0.3;
@@ -287,8 +287,8 @@ MemberBooster run_job(const BoostJob& job, BoostOptions options) {
                          .trees);
     if (!used.empty()) made.columns = used;
   }
+  if (affordable() < std::min(kUsefulRounds, options.rounds)) options.rate *= 2;
   options.rounds = std::min(options.rounds, affordable());
-  if (options.rounds < kUsefulRounds) options.rate *= 2;
   made.fitted = boost(job_rows(job, job.rows.training, made.columns),
                       job_rows(job, job.rows.holdout, made.columns), options);
   return made;
@@ -421,8 +421,8 @@ bool worth_trying(const TreeData& data, const std::vector<FitRows>& rows) {
                            static_cast<int64_t>(rows[0].training.size()), outputs) >= kPilotRounds;
 }
 
-BoostOptions answer_options(const TreeData& data) {
-  BoostOptions options;
+BoostOptions answer_options(const TreeData& data, const TreeMemberOptions& asked) {
+  BoostOptions options{.rounds = asked.rounds, .rate = asked.rate};
   if (data.classes == 0) {
     options.loss = data.median ? BoostLoss::kAbsolute : BoostLoss::kSquared;
     return options;
@@ -470,8 +470,8 @@ TreeMembers fit_tree_members(const TreeData& data, const std::vector<FitRows>& r
     inputs.emplace_back(data, targets, categories, own, seeds.bits());
     if (!categories.empty()) made.statistics.push_back(inputs.back().statistics());
   }
-  made.answers =
-      boost_members(data, rows, inputs, data.y, answer_options(data), seeds, &made.out_of_fold);
+  made.answers = boost_members(data, rows, inputs, data.y, answer_options(data, options), seeds,
+                               &made.out_of_fold);
   const torch::Tensor known = held_out_rows(rows);
   const torch::Tensor answers =
       made.out_of_fold.matmul(tree_answer_matrix(made.answers.outputs, networks.size(1)));

@@ -48,7 +48,7 @@ struct CategoryStatistics {
 };
 
 // The trees of all members for one quantity: member e's output j is column e · outputs + j.
-// Features count through a row of [raw columns | statistics of member 0 | of member 1 | …].
+// Features count through a row of [columns | statistics of member 0 | of member 1 | …].
 struct MemberForest {
   std::vector<Tree> trees;
   std::vector<int64_t> columns;  // that each tree adds to
@@ -66,7 +66,7 @@ struct TreeMembers {
 };
 
 struct TreeData {
-  const Array& x;        // raw
+  const Array& x;        // raw columns, and those of the calendar
   torch::Tensor y;       // [N, K] in the scale of learning; labels
   torch::Tensor weight;  // of classes [C]; undefined: 1
   int64_t classes = 0;   // 0: numbers
@@ -77,6 +77,8 @@ struct TreeData {
 struct TreeMemberOptions {
   bool heads = false;  // will read the features
   uint64_t seed = 0;
+  int64_t rounds = 1000;  // of the answers, at most
+  double rate = 0.05;
 };
 
 // `networks` [N, outputs] is what network e says of the rows that it has not seen, in the scale of

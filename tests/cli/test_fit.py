@@ -58,6 +58,24 @@ class Fit(program.Case):
         self.assertIn("'castle', are none of the categories", done.stderr)
         self.assertEqual(len(done.stdout.splitlines()), 21)
 
+    def test_scale_of_the_target(self):
+        """By its logarithm where that is asked for, in the target's unit all the same."""
+        self.write("homes.csv", text_of(messy_rows(400)))
+        for scale in ("log", "identity"):
+            found = json.loads(self.fcp("fit", "homes.csv", "--target", "price", "--out", "m.onnx",
+                                        "--target-scale", scale, "--no-trees", "--json", *FAST))
+            ensemble = found["evaluation"]["provenance"]["ensemble"]
+            logarithm = ", of the target's logarithm" if scale == "log" else ""
+            self.assertEqual(ensemble, "2 networks" + logarithm)
+            self.assertLess(found["rmse"], found["deviation"])
+        rows = messy_rows(400)
+        rows[3][5] = "-1,00"
+        self.write("debts.csv", text_of(rows))
+        done = self.run_program("fit", "debts.csv", "--target", "price", "--out", "m.onnx",
+                                "--target-scale", "log", *FAST)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("takes one target without negative values", done.stderr)
+
     def test_errors_are_those_of_the_test_rows(self):
         """The first screen, JSON and the report say one error; that of training has its own name."""
         self.write("homes.csv", text_of(messy_rows(400)))

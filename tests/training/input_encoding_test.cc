@@ -45,6 +45,35 @@ std::vector<double> encode_slowly(const InputEncoding& encoding, std::span<const
   return encoded;
 }
 
+// 2024-02-29 was a Thursday, the 60th day of its year: day 8825 of the calendar.
+TEST(InputEncodingTest, DatesGainACalendar) {
+  Array x = zeros({400, 2});
+  for (size_t i = 0; i < 400; ++i) {
+    x.values[2 * i] = static_cast<float>(i);
+    x.values[2 * i + 1] = 8825 - 200 + static_cast<float>(i);
+  }
+  x.values[2 * 200 + 1] = 8825.75f;
+  x.values[2 * 3 + 1] = kMissing;
+  const InputEncoding encoding = fit_input_encoding(x, {1});
+  EXPECT_EQ(encoding.columns(), 2);
+  const Array all = with_calendar(encoding, x);
+  ASSERT_EQ(all.row_size(), 5u);
+  EXPECT_EQ(all.row(200)[2], 5);  // Saturday is 0
+  EXPECT_NEAR(all.row(200)[3], 59.75, 0.6);
+  EXPECT_EQ(all.row(200)[4], 0.75f);
+  EXPECT_TRUE(std::isnan(all.row(3)[1]));
+  EXPECT_EQ(all.row(3)[4], 0.75f) << "the median is that of row 200";
+  // The graph computes the very numbers.
+  const torch::Tensor expected = encode_rows(fit_input_encoding(all), all);
+  const torch::Tensor found = encode_rows(encoding, x);
+  ASSERT_EQ(found.sizes(), expected.sizes());
+  EXPECT_TRUE(torch::equal(found, expected));
+  // Before 2000 as well.
+  Array early = zeros({1, 2});
+  early.values[1] = -1;  // Friday 1999-12-31
+  EXPECT_EQ(with_calendar(encoding, early).row(0)[2], 6);
+}
+
 TEST(InputEncodingTest, TheGraphComputesTheFormulas) {
   Array x = normal_array(500, 3, 1);
   for (size_t i = 0; i < 500; ++i) {

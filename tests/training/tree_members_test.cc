@@ -202,6 +202,29 @@ TEST_F(TreeMembersTest, ReadMissingValues) {
   EXPECT_NEAR(Network(trained.graph).forward(row).item<double>(), 1.5, 0.4);  // E[x | x > 1]
 }
 
+// What happens on weekends alone.
+TEST_F(TreeMembersTest, ReadTheCalendarOfDates) {
+  Random random(2);
+  Array x = zeros({700, 2}), y = zeros({700, 1});
+  for (size_t i = 0; i < 700; ++i) {
+    const double day = static_cast<double>(random.below(4000));
+    x.values[2 * i] = static_cast<float>(random.normal());
+    x.values[2 * i + 1] = static_cast<float>(day);
+    y.values[i] = std::fmod(day, 7) < 2 ? 5 : 0;  // Saturday and Sunday
+  }
+  TabularOptions options = weak();
+  options.epochs = 30;
+  for (const bool trees : {true, false}) {
+    options.trees = trees;
+    options.dates = {};
+    const double without = train_tabular(x, y, options).error.rmse[0];
+    options.dates = {1};
+    const double with = train_tabular(x, y, options).error.rmse[0];
+    EXPECT_GT(without, 2);  // deviation: 2.3
+    EXPECT_LT(with, 0.8);
+  }
+}
+
 TEST_F(TreeMembersTest, LearnClasses) {
   const Array x = normal_array(900, 2, 1), fresh = normal_array(400, 2, 2);
   for (const int64_t classes : {2, 3}) {

@@ -12,10 +12,11 @@
 // With `trees`, each member gains a gradient-boosted one beside it, which learns from the same
 // rows, and the answer is a mix of both (tree_members.h).
 //
-// The target, or its logarithm (target_scale.h), is standardised. The mean is learned beside the median, by squared and absolute error
-// at once. Where the target has a heavy tail, a second set of members learns the median alone, and
-// out-of-fold predictions decide: the median is the answer where its residuals give the shorter
-// interval (by 3 % or more) and its root mean square error is at most 15 % larger.
+// The target, or its logarithm (target_scale.h), is standardised. The mean is learned beside the
+// median, by squared and absolute error at once. Where the target has a heavy tail, a second set
+// of members learns the median alone, and out-of-fold predictions decide: the median is the answer
+// where its residuals give the shorter interval (by 3 % or more) and its root mean square error is
+// at most 15 % larger.
 //
 // What each member says of the rows that it has not seen is kept for what is fitted next: heads on
 // features, cross-conformal calibration.

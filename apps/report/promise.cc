@@ -152,6 +152,10 @@ Verdict coverage_verdict(const Claim& claim) {
   return Verdict::kAsExpected;
 }
 
+bool single_answers(const Claim& claim) {
+  return claim.kind == RegionKind::kLabelSet && claim.radius == 0.0;
+}
+
 std::string_view verdict_name(Verdict verdict) {
   switch (verdict) {
     case Verdict::kAsExpected:
@@ -191,6 +195,10 @@ std::string verdict_text(const Claim& claim) {
              " is less: the test " + rows + " are probably not drawn as the calibration " + rows +
              " were.";
     case Verdict::kTooHigh:
+      if (single_answers(claim)) {
+        return range + "Every set is the network's single answer, which is right more often than " +
+               "asked for.";
+      }
       return range + "Even the lower end of the confidence interval of " + observed +
              " is more: many scores may be equal, or the test " + rows + " are easier than the " +
              "calibration " + rows + ".";

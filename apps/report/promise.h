@@ -54,6 +54,8 @@ enum class Verdict { kAsExpected, kTooLow, kTooHigh, kUnknown };
 // have radii of their own, whether the p-value over all of them is at least 0.001. Unknown where no
 // law of coverage is known.
 Verdict coverage_verdict(const Claim& claim);
+// Whether every set is the network's single answer, which covers as often as it is right.
+bool single_answers(const Claim& claim);
 std::string verdict_text(const Claim& claim);
 
 // For scripts: "as expected", "too low", "too high", "unknown".

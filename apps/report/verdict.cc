@@ -126,7 +126,7 @@ ReportVerdict verdict_of(const EvaluationReport& report, const Claim& claim) {
                       covered_text(claim), " was asked for."),
                "",
                {}};
-    if (law == Verdict::kTooHigh) {
+    if (law == Verdict::kTooHigh && !single_answers(claim)) {
       verdict.tone = Tone::kWatch;
       verdict.cure = concat(
           "More than chance explains: many scores are equal, or these rows are "

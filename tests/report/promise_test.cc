@@ -62,6 +62,16 @@ TEST(Verdict, OfLabelSetsIsTheSame) {
   EXPECT_EQ(coverage_verdict(claim_of(report)), Verdict::kUnknown);
 }
 
+TEST(Verdict, SetsOfSingleAnswersAreRightMoreOften) {
+  EvaluationReport report = testing::sample_label_report(1000, 500);
+  std::get<SetEvaluation>(report.methods[0].evaluation).coverage = coverage_of(9900, 10000);
+  EXPECT_THAT(verdict_text(claim_of(report)), HasSubstr("are easier than"));
+  report.methods[0].radius = 0.0;
+  EXPECT_EQ(coverage_verdict(claim_of(report)), Verdict::kTooHigh);
+  EXPECT_THAT(verdict_text(claim_of(report)),
+              HasSubstr("single answer, which is right more often"));
+}
+
 TEST(Guarantee, OfLabelSetsSpeaksOfLabels) {
   const EvaluationReport report = testing::sample_label_report(1000, 500);
   const Claim claim = claim_of(report);

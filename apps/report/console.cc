@@ -196,7 +196,9 @@ void print_conditional(std::ostream& out, const ConditionalCoverage& found,
 void print_method(std::ostream& out, const MethodResult& method, const PrintOptions& options) {
   const bool sets = std::holds_alternative<SetEvaluation>(method.evaluation);
   out << method.name << '\n';
-  if (method.top1 && method.top5) {
+  constexpr size_t kFewClasses = 5;  // of which five are always right
+  const bool few = !sets || method.sets().classes <= kFewClasses;
+  if (method.top1 && method.top5 && !few) {
     out << "top-1, top-5    " << format_percent(*method.top1) << ", "
         << format_percent(*method.top5) << '\n';
   } else if (method.top1) {

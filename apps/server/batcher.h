@@ -1,29 +1,33 @@
 // Micro-batching: requests that wait for the same model are answered together, because a network
-// runs a hundred rows in little more time than one. Nobody waits for others to come: the thread
-// takes whatever is there when it is free.
+// runs a hundred rows in little more time than one. Nobody waits for others to come: a thread takes
+// whatever is there when it is free.
 //
-// Bounded: with too many rows in the queue a request is refused.
+// Fair: requests of few rows have a thread of their own, so that large ones do not delay them.
+// Others are run in slices of at most `batch_rows`, fewer where a slice would take longer than
+// `batch_seconds`, and after a slice it is the next one's turn. Slices bound memory, too. How rows
+// are sliced changes no bit of an answer.
+//
+// Bounded: with too many rows in a queue a request is refused; one whose deadline is over is
+// dropped between two slices.
 // Tested by tests/server/batcher_test.cc.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "apps/server/deadline.h"
 #include "apps/server/served_model.h"
 
 namespace fcp {
 
 // Ours or libtorch's.
 bool ran_out_of_memory(const std::exception& problem);
+
+class BatchQueue;
 
 class Batcher {
  public:
@@ -35,8 +39,10 @@ class Batcher {
 
   struct Options {
     size_t batch_rows = 4'096;    // run together at most
-    size_t queued_rows = 65'536;  // refused beyond
-    // Hears of every run: the model and its rows.
+    size_t queued_rows = 65'536;  // refused beyond, in each of the two queues
+    double batch_seconds = 0.05;  // for rows that are run together, where more than one are
+    size_t few_rows = 64;         // of a request that large ones do not delay
+    // Hears of every run: the model and its rows. Called by two threads.
     std::function<void(const ServedModel& model, size_t rows)> ran{};
   };
 
@@ -46,35 +52,20 @@ class Batcher {
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
 
-  // False where the queue is full; `done` is then not called. Otherwise it is called once, from the
-  // batcher's thread.
-  bool put(internal::BatchData rows, std::vector<Level> levels, Done done);
+  // False where the queue is full; `done` is then not called. Otherwise it is called once, from a
+  // thread of the batcher. deadline: null where the request has none.
+  bool put(internal::BatchData rows, std::vector<Level> levels, std::shared_ptr<Deadline> deadline,
+           Done done);
 
   const std::shared_ptr<const ServedModel>& model() const { return model_; }
-  size_t batches() const { return batches_; }  // run so far
-  size_t queued() const;                       // rows
-  bool is_full() const { return queued() >= options_.queued_rows; }
+  size_t batches() const;  // run so far
+  size_t queued() const;   // rows
+  bool is_full() const;    // one of the queues
 
  private:
-  struct Job {
-    internal::BatchData rows;
-    std::vector<Level> levels;
-    Done done;
-  };
-
-  void work();
-  std::vector<Job> take_jobs();
-  void run(const std::vector<Job>& jobs);
-
   std::shared_ptr<const ServedModel> model_;
   Options options_;
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<Job> queue_;
-  size_t queued_ = 0;  // rows
-  std::atomic<size_t> batches_ = 0;
-  bool ending_ = false;
-  std::thread thread_;
+  std::unique_ptr<BatchQueue> few_, many_;
 };
 
 }  // namespace fcp

@@ -28,6 +28,7 @@ std::string compact(const Json& json) {
 HttpResponse json_response(const Json& json) { return {.body = compact(json)}; }
 
 // What is wrong is logged: it may name files and databases.
+constexpr const char* kNobodyWaits = "nobody waits for the answer any more";
 constexpr const char* kStateDown = "the state is unavailable; try again later";
 
 // Metrics that say what truths have told.
@@ -95,6 +96,14 @@ Json truth_json(const StoredTruth& one, const std::vector<std::string>& classes)
 
 HttpResponse plain(const std::string& type, std::string body) {
   return {.type = type, .body = std::move(body)};
+}
+
+// One as a number, several as the request names them.
+std::variant<double, std::string> level_of(const std::vector<Level>& levels) {
+  if (levels.size() == 1) return levels[0].value();
+  std::string all;
+  for (const Level& level : levels) all += concat(all.empty() ? "" : ",", level.text());
+  return all;
 }
 
 HttpResponse not_allowed(const std::string& methods) {
@@ -168,18 +177,34 @@ void InferenceApi::handle(HttpRequest request, HttpServer::Respond respond) {
 }
 
 void InferenceApi::work_on(HttpRequest& request, const CallPointer& call) {
-  try {
-    if (call->deadline->is_over()) return finish(*call, error_response(503, "nobody waits"));
+  try_to(*call, [&] {
     std::optional<HttpResponse> refusal = foreign_page_response(request);
     if (!refusal) refusal = unpack_body(request, options_.body);
     if (refusal) return finish(*call, std::move(*refusal));
     route(request, call);
+  });
+}
+
+// Answers what goes wrong, and does nothing where nobody waits.
+void InferenceApi::try_to(const Call& call, const std::function<void()>& work) {
+  try {
+    if (call.deadline->is_over()) return finish(call, error_response(503, kNobodyWaits));
+    work();
   } catch (const Error& error) {
-    finish(*call, error_response(400, error.what()));
+    finish(call, error_response(400, error.what()));
   } catch (const std::exception& error) {
-    if (ran_out_of_memory(error)) return finish(*call, error_response(503, Batcher::kOutOfMemory));
-    finish(*call, error_response(500, error.what()));
+    if (ran_out_of_memory(error)) return finish(call, error_response(503, Batcher::kOutOfMemory));
+    finish(call, error_response(500, error.what()));
   }
+}
+
+// Much is done by the workers for large bodies: the thread that is here has others to answer.
+void InferenceApi::do_soon(size_t rows, const CallPointer& call,
+                           const std::function<void()>& work) {
+  constexpr size_t kMany = 1'000;  // each at each level
+  if (rows <= kMany) return try_to(*call, work);
+  large_ = true;
+  bulk_.put([this, call, work] { try_to(*call, work); });
 }
 
 void InferenceApi::trim_memory() {
@@ -243,70 +268,91 @@ void InferenceApi::route_model(const HttpRequest& request, std::string rest,
   feedback(request, batcher->model(), call);
 }
 
+void InferenceApi::count_cells(const ServedModel& model, const TensorRequest& asked) {
+  for (const CellCounts& one : model.count_cells(asked)) {
+    const std::string who = concat(label("model", model.name()), ",", label("column", one.column));
+    if (one.missing > 0) {
+      metrics_.add("fcp_cells_missing_total", who, static_cast<double>(one.missing));
+    }
+    if (one.unknown > 0) {
+      metrics_.add("fcp_categories_unknown_total", who, static_cast<double>(one.unknown));
+    }
+  }
+}
+
 void InferenceApi::infer(const HttpRequest& request, Batcher& batcher, const CallPointer& call) {
   call->what = "infer";
-  auto asked = std::make_shared<TensorRequest>(
-      parse_tensor_request(request.body, json_size(request), options_.limits));
   const std::shared_ptr<const ServedModel> model = batcher.model();
+  TensorLimits limits = options_.limits;
+  limits.values = limits.rows * std::max<size_t>(1, model->row_size());
+  const auto asked = std::make_shared<TensorRequest>(
+      parse_tensor_request(request.body, json_size(request), limits));
+  if (asked->timeout) call->deadline->shorten(std::chrono::duration<double>(*asked->timeout));
   std::optional<Level> adapted;
   if (state_ != nullptr && asked->alpha.empty()) adapted = state_->adapted_level(*model);
   const std::vector<Level> levels =
       adapted ? std::vector<Level>{*adapted} : model->levels(asked->alpha, options_.level);
   internal::BatchData rows = model->rows_of(*asked);
+  count_cells(*model, *asked);
+  asked->inputs = {};  // they stand in the rows now
   model->draw_places(rows);
   call->rows = rows.rows();
   if (state_ != nullptr) model->check_kept(rows);
   if (state_ != nullptr && asked->id.empty()) asked->id = fresh_id();
-  const auto kept = std::make_shared<internal::BatchData>(rows);  // in the same memory
-  const auto answered = [this, asked, model, levels, adapted, kept, call](
-                            const internal::AnswerData* answer, const std::string& error) {
-    if (answer == nullptr) {
-      return finish(*call, error_response(error == Batcher::kOutOfMemory ? 503 : 400, error));
-    }
-    const GivenAnswer given{model->tensors(*answer), levels, adapted,
-                            static_cast<int64_t>(model->facts().version)};
-    count_regions(given, *call);
-    if (state_ == nullptr) return answer_infer(*asked, given, call);
-    remember(asked, model, *kept, given, call);
+  const auto give = [this, asked, model, levels, adapted, rows,
+                     call](const internal::AnswerData& answer) {
+    const auto given = std::make_shared<const GivenAnswer>(GivenAnswer{
+        model->tensors(answer), levels, adapted, static_cast<int64_t>(model->facts().version)});
+    count_regions(*given, *call);
+    if (state_ == nullptr) return answer_infer(asked, given, call);
+    remember(asked, model, rows, given, call);
   };
-  if (!batcher.put(std::move(rows), levels, answered)) {
+  const auto answered = [this, give, call](const internal::AnswerData* answer,
+                                           const std::string& error) {
+    if (answer == nullptr) {
+      const bool ours = error == Batcher::kOutOfMemory || call->deadline->is_over();
+      return finish(*call, error_response(ours ? 503 : 400, error));
+    }
+    do_soon(call->rows * answer->levels.size(), call, [give, answer = *answer] { give(answer); });
+  };
+  if (!batcher.put(std::move(rows), levels, call->deadline, answered)) {
     finish(*call, error_response(503, "too many rows wait; try again later"));
   }
 }
 
 // Answers what was kept before under the same id, where it is the same request. Where the state is
 // optional and cannot be had, the answer is given and counted as not remembered.
-void InferenceApi::remember(const std::shared_ptr<TensorRequest>& asked,
+void InferenceApi::remember(const RequestPointer& asked,
                             const std::shared_ptr<const ServedModel>& model,
-                            const internal::BatchData& rows, const GivenAnswer& given,
+                            const internal::BatchData& rows, const GivenPointer& given,
                             const CallPointer& call) {
   const auto without = [this, asked, given, call](const char* why) {
     if (!options_.state_optional) return finish(*call, error_response(503, why));
     metrics_.add("fcp_not_remembered_total", label("model", call->model),
                  static_cast<double>(call->rows));
-    answer_infer(*asked, given, call);
+    answer_infer(asked, given, call);
   };
   if (options_.state_optional && !state_->is_healthy()) return without(kStateDown);
   const auto done = [this, asked, rows, given, call, without](const std::string& problem,
                                                               const LiveState::Kept& kept) {
     if (!problem.empty()) return without(kStateDown);
-    if (kept.empty()) return answer_infer(*asked, given, call);
-    answer_again(*asked, kept, rows, given.levels, call);
+    if (kept.empty()) return answer_infer(asked, given, call);
+    answer_again(asked, kept, rows, given->levels, call);
   };
   const bool put =
-      state_->remember({model, asked->id, rows, kept_answers(given), given.adapted}, done);
+      state_->remember({model, asked->id, rows, kept_answers(*given), given->adapted}, done);
   if (!put) without("too many requests wait; try again later");
 }
 
-void InferenceApi::answer_again(const TensorRequest& asked, const LiveState::Kept& kept,
+void InferenceApi::answer_again(const RequestPointer& asked, const LiveState::Kept& kept,
                                 const internal::BatchData& rows, const std::vector<Level>& levels,
                                 const CallPointer& call) {
   try {
     const torch::Tensor x = rows.x.to(torch::kFloat).contiguous();
     const std::span<const float> numbers(x.data_ptr<float>(), static_cast<size_t>(x.numel()));
-    const auto named = asked.alpha.empty() ? std::vector<Level>() : levels;
+    const auto named = asked->alpha.empty() ? std::vector<Level>() : levels;
     const auto again = repeated_answer(kept, numbers, rows.rows(), named);
-    if (again) return answer_infer(asked, *again, call);
+    if (again) return answer_infer(asked, std::make_shared<const GivenAnswer>(*again), call);
     finish(*call, error_response(409, "the id is in use already, by another request"));
   } catch (const std::exception& error) {
     finish(*call, error_response(500, error.what()));
@@ -321,21 +367,23 @@ void InferenceApi::count_regions(const GivenAnswer& given, const Call& call) {
   metrics_.add("fcp_answers_empty_total", who, static_cast<double>(counts.empty));
 }
 
-void InferenceApi::answer_infer(const TensorRequest& asked, const GivenAnswer& given,
+void InferenceApi::answer_infer(const RequestPointer& asked, const GivenPointer& given,
                                 const CallPointer& call) {
-  try {
-    TensorText text = tensor_response_text(
-        {call->model, std::to_string(given.version), asked.id, asked_tensors(given.tensors, asked),
-         given.adapted ? std::optional<double>(given.adapted->value()) : std::nullopt});
-    HttpResponse response = plain(
-        text.header_size ? "application/octet-stream" : "application/json", std::move(text.body));
-    if (text.header_size) {
-      response.headers["Inference-Header-Content-Length"] = std::to_string(*text.header_size);
-    }
-    finish(*call, std::move(response));
-  } catch (const Error& error) {
-    finish(*call, error_response(400, error.what()));
+  do_soon(call->rows * given->levels.size(), call,
+          [this, asked, given, call] { write_answer(*asked, *given, *call); });
+}
+
+void InferenceApi::write_answer(const TensorRequest& asked, const GivenAnswer& given,
+                                const Call& call) {
+  TensorText text =
+      tensor_response_text({call.model, std::to_string(given.version), asked.id,
+                            asked_tensors(given.tensors, asked), level_of(given.levels)});
+  HttpResponse response = plain(text.header_size ? "application/octet-stream" : "application/json",
+                                std::move(text.body));
+  if (text.header_size) {
+    response.headers["Inference-Header-Content-Length"] = std::to_string(*text.header_size);
   }
+  finish(call, std::move(response));
 }
 
 void InferenceApi::feedback(const HttpRequest& request,
@@ -348,7 +396,7 @@ void InferenceApi::feedback(const HttpRequest& request,
   auto told = std::make_shared<std::vector<TruthReport>>(
       parse_feedback(request.body, model->class_names(), options_.limits.rows));
   const bool put = state_->learn(
-      model->name(), *told,
+      model->name(), *told, call->deadline,
       [this, told, call](const std::vector<TruthResult>& results, const std::string& error) {
         if (!error.empty()) return finish(*call, error_response(503, kStateDown));
         count_truths(results, *call);

@@ -76,13 +76,20 @@ class InferenceApi {
   void route(const HttpRequest& request, const CallPointer& call);
   void route_model(const HttpRequest& request, std::string rest, const CallPointer& call);
   void infer(const HttpRequest& request, Batcher& batcher, const CallPointer& call);
-  void remember(const std::shared_ptr<TensorRequest>& asked,
-                const std::shared_ptr<const ServedModel>& model, const internal::BatchData& rows,
-                const GivenAnswer& given, const CallPointer& call);
-  void answer_again(const TensorRequest& asked, const LiveState::Kept& kept,
+  using RequestPointer = std::shared_ptr<const TensorRequest>;
+  using GivenPointer = std::shared_ptr<const GivenAnswer>;
+  void count_cells(const ServedModel& model, const TensorRequest& asked);
+  void remember(const RequestPointer& asked, const std::shared_ptr<const ServedModel>& model,
+                const internal::BatchData& rows, const GivenPointer& given,
+                const CallPointer& call);
+  void answer_again(const RequestPointer& asked, const LiveState::Kept& kept,
                     const internal::BatchData& rows, const std::vector<Level>& levels,
                     const CallPointer& call);
-  void answer_infer(const TensorRequest& asked, const GivenAnswer& given, const CallPointer& call);
+  void answer_infer(const RequestPointer& asked, const GivenPointer& given,
+                    const CallPointer& call);
+  void write_answer(const TensorRequest& asked, const GivenAnswer& given, const Call& call);
+  void do_soon(size_t rows, const CallPointer& call, const std::function<void()>& work);
+  void try_to(const Call& call, const std::function<void()>& work);
   void count_regions(const GivenAnswer& given, const Call& call);
   void count_truths(const std::vector<TruthResult>& results, const Call& call);
   std::string trouble() const;

@@ -1,28 +1,26 @@
 #include "apps/server/live_state.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <exception>
 #include <utility>
 
 #include "fcp/base/error.h"
 
-#include "apps/server/stored_answer.h"
-
 namespace fcp {
 namespace {
 
-constexpr size_t kMostTasks = 10'000;   // waiting
-constexpr size_t kTasksAtOnce = 1'000;  // in one transaction
+constexpr size_t kMostTasks = 10'000;  // waiting
 constexpr std::chrono::milliseconds kBetweenReports(500);
 constexpr size_t kMostPeriods = 1'000;     // hours of a timeline: six weeks
 constexpr size_t kTruthsBetween = 10'000;  // a monitor's state is kept and kept again
 
+}  // namespace
+
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
-
-}  // namespace
 
 LiveState::LiveState(OpenStore open, const ModelStore& models, const LiveOptions& options,
                      std::function<void(const std::string&)> heard)
@@ -81,7 +79,7 @@ bool LiveState::is_healthy() const {
 
 // Empty when the state ends, when a report is due, and when it is time to look by itself.
 std::vector<LiveState::Task> LiveState::wait_for_tasks() {
-  const auto woken = [this] { return ending_ || !queue_.empty(); };
+  const auto woken = [this] { return !queue_.empty() || (ending_ && lessons_ == 0); };
   std::vector<Task> tasks;
   std::unique_lock lock(mutex_);
   if (owed_ || looks_by_itself()) {
@@ -89,17 +87,24 @@ std::vector<LiveState::Task> LiveState::wait_for_tasks() {
   } else {
     wake_.wait(lock, woken);
   }
-  while (!queue_.empty() && tasks.size() < kTasksAtOnce) {
+  size_t rows = 0;
+  while (!queue_.empty() && (tasks.empty() || rows + queue_.front().rows <= kRowsAtOnce)) {
+    rows += queue_.front().rows;
     tasks.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
   return tasks;
 }
 
+bool LiveState::is_at_its_end() {
+  const std::lock_guard lock(mutex_);
+  return ending_ && queue_.empty() && lessons_ == 0;
+}
+
 void LiveState::work() {
   while (true) {
     const std::vector<Task> tasks = wait_for_tasks();
-    if (tasks.empty() && ending_) return;
+    if (tasks.empty() && is_at_its_end()) return;
     if (ending_ && troubled_) {  // others have waited for the store, and nobody waits for the end
       for (const Task& task : tasks) task.tell(trouble_);
       continue;
@@ -264,6 +269,7 @@ bool LiveState::remember(AnsweredRequest request,
                          std::function<void(const std::string& error, const Kept& kept)> done) {
   auto kept = std::make_shared<Kept>();
   Task task;
+  task.rows = request.rows.rows();
   task.work = [this, request = std::move(request), kept] {
     const ServedModel& model = *request.model;
     *kept = store_->find_request(model.name(), request.id);
@@ -298,22 +304,33 @@ std::shared_ptr<const ServedModel> LiveState::served(const std::string& model,
   return nullptr;
 }
 
-// By the model that predicted: scores, p-value, and coverage at the level that is watched.
-void LiveState::judge(const ServedModel& model, StoredTruth& truth) const {
-  WaitingPrediction& asked = truth.prediction;
-  if (asked.x.size() != model.row_size()) fail("the stored row has another size");
-  std::optional<Level> answered;
-  if (asked.level > 0) answered = Level(asked.level);
-  const ServedTruth judged =
-      model.judge(model.kept_row(asked.x, asked.group, static_cast<uint64_t>(asked.place)),
-                  truth.truth, options_.monitor.level, answered);
-  truth.scores = judged.scores;
-  truth.p_value = judged.p_value;
-  truth.covered = judged.covered;
-  truth.size = judged.size;
-  truth.adapted_size = judged.answered_size;
-  truth.alpha = options_.monitor.level.value();
-  asked.group = judged.group;
+// By the model that predicted: scores, p-value, and coverage at the level that is watched. Those of
+// truths that were answered at the same adapted level, or at none.
+void LiveState::judge(const ServedModel& model, std::span<StoredTruth* const> truths) const {
+  std::vector<float> x, y;
+  std::vector<int64_t> groups;
+  std::vector<uint64_t> places;
+  for (const StoredTruth* truth : truths) {
+    const WaitingPrediction& asked = truth->prediction;
+    if (asked.x.size() != model.row_size()) fail("the stored row has another size");
+    x.insert(x.end(), asked.x.begin(), asked.x.end());
+    y.insert(y.end(), truth->truth.begin(), truth->truth.end());
+    groups.push_back(asked.group);
+    places.push_back(static_cast<uint64_t>(asked.place));
+  }
+  const double level = truths[0]->prediction.level;
+  std::vector<ServedTruth> judged =
+      model.judge(model.kept_rows(x, std::move(groups), std::move(places)), y,
+                  options_.monitor.level, level > 0 ? std::optional(Level(level)) : std::nullopt);
+  for (size_t i = 0; i < truths.size(); ++i) {
+    truths[i]->scores = std::move(judged.at(i).scores);
+    truths[i]->p_value = judged[i].p_value;
+    truths[i]->covered = judged[i].covered;
+    truths[i]->size = judged[i].size;
+    truths[i]->adapted_size = judged[i].answered_size;
+    truths[i]->alpha = options_.monitor.level.value();
+    truths[i]->prediction.group = judged[i].group;
+  }
 }
 
 // The truths of a model's predictions. Those that were told when it was not served, or to a server
@@ -324,55 +341,12 @@ void LiveState::each_judged(const ServedModel& model, int64_t after,
     if (!truth.scores.empty()) return take(truth);
     StoredTruth whole = truth;
     try {
-      judge(model, whole);
+      judge(model, std::array{&whole});
     } catch (const Error&) {
       whole = truth;  // it stays without a score, and is not watched
     }
     take(whole);
   });
-}
-
-TruthResult LiveState::take_truth(const std::string& name, const TruthReport& told) {
-  if (store_->has_truth(name, told.id, told.row)) return {.status = "duplicate"};
-  const auto waiting = store_->find_waiting(name, told.id, told.row);
-  if (!waiting) return {.status = "unknown"};
-  const auto model = served(name, waiting->sha256);
-  if (model == nullptr && waiting->answer.empty()) {
-    return {.status = "unknown", .error = "the version that predicted is not served any more"};
-  }
-  StoredTruth stored{
-      .prediction = *waiting, .time = now_seconds(), .truth = told.truth, .scores = {}};
-  try {
-    if (model != nullptr) {
-      judge(*model, stored);
-    } else {
-      const AnswerJudgement judged =
-          judge_by_answer(read_answer(waiting->answer), told.truth, options_.monitor.level.value());
-      stored.covered = judged.covered;
-      stored.size = judged.size;
-      stored.alpha = judged.alpha;
-    }
-  } catch (const Error& error) {
-    return {.status = "wrong", .error = error.what()};
-  }
-  store_->add_truth(stored);
-  TruthResult result{.status = "accepted", .covered = stored.covered};
-  if (model != nullptr) result.p_value = stored.p_value;
-  return result;
-}
-
-bool LiveState::learn(
-    std::string model, std::vector<TruthReport> truths,
-    std::function<void(const std::vector<TruthResult>&, const std::string& error)> done) {
-  auto results = std::make_shared<std::vector<TruthResult>>();
-  Task task;
-  task.work = [this, model = std::move(model), truths = std::move(truths), results] {
-    for (const TruthReport& truth : truths) results->push_back(take_truth(model, truth));
-  };
-  task.tell = [done = std::move(done), results](const std::string& error) {
-    done(*results, error);
-  };
-  return put(std::move(task));
 }
 
 }  // namespace fcp

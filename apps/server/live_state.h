@@ -1,6 +1,8 @@
 // The memory of a server: predictions and truths in a FeedbackStore, and a monitor per model that
-// hears of every truth. One thread does it all; whatever waits when it is free becomes one
-// transaction, and callers hear of it when it is on the disk.
+// hears of every truth. One thread reads and writes; what waits when it is free becomes one
+// transaction, and callers hear of it when it is on the disk. Transactions are short: many truths
+// of one caller come in pieces, which are looked up, judged by a thread of its own, and written,
+// so that what others want to remember or tell comes between them.
 //
 // After a restart the monitors are as they were, however many truths the store has forgotten: their
 // state is kept from time to time, before truths that it does not know of are forgotten, and the
@@ -24,6 +26,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -36,6 +39,7 @@
 #include "apps/server/feedback_store.h"
 #include "apps/server/model_store.h"
 #include "apps/server/truth.h"
+#include "apps/server/workers.h"
 
 namespace fcp {
 
@@ -59,6 +63,9 @@ struct LiveReport {
   std::vector<StoredTruth> recent;  // the last few truths, the newest first
 };
 
+// Since 1970.
+double now_seconds();
+
 class LiveState {
  public:
   using OpenStore = std::function<std::unique_ptr<FeedbackStore>()>;
@@ -80,9 +87,11 @@ class LiveState {
 
   // Truths of a model's predictions. Those of a version that is served no longer are judged by the
   // answer that was given, and by its scores once it is served again. done: one result for each, or
-  // what is wrong with the disk.
-  bool learn(std::string model, std::vector<TruthReport> truths,
-             std::function<void(const std::vector<TruthResult>&, const std::string& error)> done);
+  // what is wrong with the disk; those of earlier pieces are then kept. Where the deadline (null:
+  // none) is over between two pieces, the rest is not taken.
+  using Learned = std::function<void(const std::vector<TruthResult>&, const std::string& error)>;
+  bool learn(std::string model, std::vector<TruthReport> truths, std::shared_ptr<Deadline> deadline,
+             Learned done);
 
   // What the monitor of the newest version has found; none before the model is known. At most half
   // a second older than what callers were told.
@@ -115,7 +124,12 @@ class LiveState {
   struct Task {
     std::function<void()> work;                          // an Error undoes the transaction
     std::function<void(const std::string& error)> tell;  // "" when it is on the disk
+    size_t rows = 1;                                     // that it reads or writes
   };
+  struct Lesson;
+  using LessonPointer = std::shared_ptr<Lesson>;
+
+  static constexpr size_t kRowsAtOnce = 200;  // in one transaction
 
   void open();
   bool put(Task task);
@@ -141,8 +155,15 @@ class LiveState {
                                             const std::string& sha256) const;
   void each_judged(const ServedModel& model, int64_t after,
                    const std::function<void(const StoredTruth&)>& take);
-  void judge(const ServedModel& model, StoredTruth& truth) const;
-  TruthResult take_truth(const std::string& model, const TruthReport& truth);
+  void judge(const ServedModel& model, std::span<StoredTruth* const> truths) const;
+  bool is_at_its_end();
+  void go_on(Task task);
+  void go_on(const LessonPointer& lesson);
+  void end(const LessonPointer& lesson, const std::string& error);
+  Task look_up(const LessonPointer& lesson);
+  void judge_piece(Lesson& lesson) const;
+  void judge_together(Lesson& lesson, const std::vector<size_t>& which) const;
+  Task write(const LessonPointer& lesson);
   void watch_truth(Watched& watched, const StoredTruth& truth) const;
   static void see_truth(const StoredTruth& truth, AdaptiveLevel& level);
   static void show_truth(Watched& watched, const StoredTruth& truth);
@@ -167,7 +188,9 @@ class LiveState {
   std::condition_variable wake_;
   std::deque<Task> queue_;
   std::atomic<bool> ending_ = false;
+  size_t lessons_ = 0;  // on their way; with mutex_
   std::thread thread_;
+  Workers judges_{1};
 };
 
 }  // namespace fcp

@@ -25,6 +25,8 @@ constexpr Family kFamilies[] = {
     {"fcp_http_refused_total", "counter", "Messages that are no request the server understands."},
     {"fcp_request_seconds", "histogram", "Seconds from a whole request to its answer.", kSeconds},
     {"fcp_rows_total", "counter", "Rows predicted."},
+    {"fcp_cells_missing_total", "counter", "Cells that were empty or null, by column."},
+    {"fcp_categories_unknown_total", "counter", "Cells of categories that training has not seen."},
     {"fcp_batch_rows", "histogram", "Rows that were run together.", kRows},
     {"fcp_queue_rows", "gauge", "Rows that wait to be run."},
     {"fcp_answers_unbounded_total", "counter", "Rows answered with an infinite interval."},

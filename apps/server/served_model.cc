@@ -8,6 +8,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/data/number.h"
+#include "fcp/data/record.h"
 #include "fcp/predictor/region_tensors.h"
 
 namespace fcp {
@@ -98,6 +100,34 @@ BatchData ServedModel::rows_of(const TensorRequest& request) const {
   return rows;
 }
 
+std::vector<CellCounts> ServedModel::count_cells(const TensorRequest& request) const {
+  std::vector<CellCounts> found;
+  const std::optional<CsvEncoding>& encoding = core_.schema().encoding();
+  for (const NamedValues& column : request.inputs) {
+    const std::vector<std::string>* known = nullptr;  // categories
+    for (size_t i = 0; encoding && i < encoding->columns.size(); ++i) {
+      const bool category = encoding->columns[i] == column.name && encoding->is_category(i);
+      if (category) known = &encoding->categories[i];
+    }
+    CellCounts counts{column.name};
+    if (const auto* numbers = std::get_if<std::vector<double>>(&column.values)) {
+      for (const double number : *numbers) counts.missing += std::isnan(number) ? 1 : 0;
+    } else {
+      for (const std::string& text : std::get<std::vector<std::string>>(column.values)) {
+        const std::string cell = trimmed_text(text);
+        if (is_missing(cell)) {
+          ++counts.missing;
+        } else if (known != nullptr &&
+                   std::find(known->begin(), known->end(), cell) == known->end()) {
+          ++counts.unknown;
+        }
+      }
+    }
+    if (counts.missing + counts.unknown > 0) found.push_back(std::move(counts));
+  }
+  return found;
+}
+
 void ServedModel::draw_places(BatchData& rows) const {
   if (!artifact().method.calibration.traits().by_feature) return;
   std::random_device source;
@@ -124,11 +154,13 @@ void ServedModel::check_kept(const BatchData& rows) const {
        ", which has more than the 24 bits that are kept for feedback");
 }
 
-BatchData ServedModel::kept_row(std::span<const float> x, int64_t group, uint64_t place) const {
-  BatchData row = core_.schema().encode(x, {});
-  row.known = {.groups = {group}, .weights = {}, .first = 0, .places = {place}};
-  row.placed = true;
-  return row;
+BatchData ServedModel::kept_rows(std::span<const float> x, std::vector<int64_t> groups,
+                                 std::vector<uint64_t> places) const {
+  BatchData rows = core_.schema().encode(x, {});
+  rows.known = {
+      .groups = std::move(groups), .weights = {}, .first = 0, .places = std::move(places)};
+  rows.placed = true;
+  return rows;
 }
 
 AnswerData ServedModel::answer(const BatchData& rows, const std::vector<Level>& levels) const {
@@ -137,23 +169,31 @@ AnswerData ServedModel::answer(const BatchData& rows, const std::vector<Level>& 
   return answer;
 }
 
-ServedTruth ServedModel::judge(const BatchData& row, const std::vector<float>& truth,
-                               const Level& level, const std::optional<Level>& answered) const {
+std::vector<ServedTruth> ServedModel::judge(const BatchData& rows, std::span<const float> truth,
+                                            const Level& level,
+                                            const std::optional<Level>& answered) const {
   core_.check_all_scores();
   std::vector<Level> levels = {level};
   if (answered) levels.push_back(*answered);
   internal::JudgedRegions regions;
-  const Judgement judged = core_.judge(row, core_.truth_of(truth, 1), levels, &regions);
-  ServedTruth found{.scores = judged.scores, .p_value = judged.p_values.at(0)};
-  found.covered = judged.in.at(0).at(0);
-  found.size = region_sizes(regions.regions.at(0)).at(0);
-  if (answered) found.answered_size = region_sizes(regions.regions.at(1)).at(0);
+  const Judgement judged = core_.judge(rows, core_.truth_of(truth, rows.rows()), levels, &regions);
+  std::vector<std::vector<double>> sizes;
+  for (const Regions& one : regions.regions) sizes.push_back(region_sizes(one));
   const CalibrationOptions& calibration = artifact().method.calibration;
-  if (calibration.traits().by_group) {
-    const bool by_label = calibration.value(field::group) == kByLabel;
-    found.group = by_label ? static_cast<int64_t>(truth[0]) : regions.groups.at(0);
+  const bool grouped = calibration.traits().by_group;
+  const bool by_label = grouped && calibration.value(field::group) == kByLabel;
+  std::vector<ServedTruth> all;
+  for (size_t i = 0; i < rows.rows(); ++i) {
+    const auto first = judged.scores.begin() + static_cast<std::ptrdiff_t>(i * judged.sides);
+    ServedTruth one{.scores = {first, first + static_cast<std::ptrdiff_t>(judged.sides)},
+                    .p_value = judged.p_values.at(i),
+                    .covered = judged.in.at(0).at(i),
+                    .size = sizes.at(0).at(i)};
+    if (answered) one.answered_size = sizes.at(1).at(i);
+    if (grouped) one.group = by_label ? static_cast<int64_t>(truth[i]) : regions.groups.at(i);
+    all.push_back(std::move(one));
   }
-  return found;
+  return all;
 }
 
 std::vector<ResponseTensor> ServedModel::tensors(const AnswerData& answer) const {

@@ -29,6 +29,13 @@ struct ServedTruth {
   int64_t group = 0;         // whose radius the row has; −1: unknown
 };
 
+// Cells of a column, or numbers of an input, that say less than the client may believe.
+struct CellCounts {
+  std::string column;
+  size_t missing = 0;  // empty or null
+  size_t unknown = 0;  // categories that training has not seen
+};
+
 class ServedModel {
  public:
   // An Error where the file cannot be served: rows of open shape.
@@ -58,6 +65,9 @@ class ServedModel {
   // weights that the calibration asks for. An Error names the input, row and column.
   internal::BatchData rows_of(const TensorRequest& request) const;
 
+  // Of each column that has any.
+  std::vector<CellCounts> count_cells(const TensorRequest& request) const;
+
   // Gives rows that are to be answered the places by which localized draws, each at random: a
   // truth must be judged at the place its row was answered at.
   void draw_places(internal::BatchData& rows) const;
@@ -65,17 +75,19 @@ class ServedModel {
   // An Error where a truth could not be judged by what is kept of the rows: a number has more
   // digits than float32, or rows have weights.
   void check_kept(const internal::BatchData& rows) const;
-  // A row as it was kept.
-  internal::BatchData kept_row(std::span<const float> x, int64_t group, uint64_t place) const;
+  // Rows as they were kept, row by row.
+  internal::BatchData kept_rows(std::span<const float> x, std::vector<int64_t> groups,
+                                std::vector<uint64_t> places) const;
 
   // On the host. An Error names a row (from 0) whose answer is not a number.
   internal::AnswerData answer(const internal::BatchData& rows,
                               const std::vector<Level>& levels) const;
 
-  // The truth of one row: outputs() numbers, or one label. `answered`: the level of the region that
-  // the client was given, where it was adapted.
-  ServedTruth judge(const internal::BatchData& row, const std::vector<float>& truth,
-                    const Level& level, const std::optional<Level>& answered = {}) const;
+  // The truths of rows, row by row: outputs() numbers, or one label. `answered`: the level of the
+  // regions that clients were given, where it was adapted.
+  std::vector<ServedTruth> judge(const internal::BatchData& rows, std::span<const float> truth,
+                                 const Level& level,
+                                 const std::optional<Level>& answered = {}) const;
 
   // The answer as tensors of a response: prediction, lower, upper, or prediction, in_set; with
   // several levels lower_0.05 and so on.

@@ -1,13 +1,14 @@
 // The messages of the Open Inference Protocol v2 over HTTP: an infer request from JSON, with the
 // binary tensor extension, and its response. Plain values; nothing here computes.
 //
-//   {"id": "7", "parameters": {"alpha": "0.1,0.05"},
+//   {"id": "7", "parameters": {"alpha": "0.1,0.05", "timeout": 500000},
 //    "inputs": [{"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}],
 //    "outputs": [{"name": "lower", "parameters": {"binary_data": true}}]}
 //
 // With Inference-Header-Content-Length the JSON is followed by the bytes of the inputs that have
 // `binary_data_size`, little-endian and in their order; BYTES are preceded by their length in four
-// bytes. Infinite numbers in JSON are the strings "inf" and "-inf".
+// bytes. Infinite numbers in JSON are the strings "inf" and "-inf". `timeout` is in microseconds, as
+// Triton has it. An unknown parameter is an Error.
 //
 // Reference: github.com/kserve/open-inference-protocol, and Triton's binary data extension.
 // Tested by tests/server/tensor_message_test.cc and fuzz/fuzz_request.cc.
@@ -33,6 +34,7 @@ struct RequestedOutput {
 struct TensorRequest {
   std::string id;                                       // "" where there is none
   std::string alpha;                                    // levels as text, with commas; "": default
+  std::optional<double> timeout{};                      // seconds
   std::vector<NamedValues> inputs;                      // at least one; numbers become doubles
   std::optional<std::vector<RequestedOutput>> outputs;  // none: all
   bool binary_outputs = false;                          // of all that do not say otherwise
@@ -41,6 +43,7 @@ struct TensorRequest {
 struct TensorLimits {
   size_t rows = 65'536;
   size_t inputs = 4'096;
+  size_t values = size_t{1} << 27;  // of an input
 };
 
 // An Error where an id is longer than 512 bytes or has a NUL in it: no key of a database.
@@ -71,7 +74,7 @@ struct TensorResponse {
   std::string version;
   std::string id;
   std::vector<ResponseTensor> outputs;
-  std::optional<double> level = {};  // the adapted one, where the request named none
+  std::variant<double, std::string> level = 0.;  // of the regions; several with commas
 };
 
 struct TensorText {

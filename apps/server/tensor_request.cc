@@ -1,5 +1,6 @@
 // From the body of an infer request to a TensorRequest.
-#include <limits>
+#include <algorithm>
+#include <initializer_list>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 #include "fcp/base/error.h"
 
 #include "apps/server/tensor_bytes.h"
+#include "apps/server/tensor_json.h"
 #include "apps/server/tensor_message.h"
 
 namespace fcp {
@@ -23,6 +25,19 @@ std::string text_member(const Json& json, const char* name, const std::string& w
   const Json* found = member(json, name);
   if (found == nullptr || !found->is_string()) fail(where, ": has no text '", name, "'");
   return found->get<std::string>();
+}
+
+// Of the request, an input or an output. What is not known would be a wish that nobody hears.
+void check_parameters(const Json& json, std::initializer_list<std::string_view> known) {
+  const Json* parameters = member(json, "parameters");
+  if (parameters == nullptr) return;
+  if (!parameters->is_object()) fail("'parameters' is not an object");
+  for (const auto& [name, value] : parameters->items()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string all;
+    for (const std::string_view one : known) all += concat(all.empty() ? "'" : ", '", one, "'");
+    fail("the parameter '", name.substr(0, 40), "' is not known; here there are ", all);
+  }
 }
 
 bool flag_parameter(const Json& json, const char* name, bool otherwise) {
@@ -59,53 +74,18 @@ std::vector<int64_t> shape_of(const Json& json, const std::string& where) {
   return shape;
 }
 
-double json_double(const Json& value, const std::string& where) {
-  if (value.is_number()) return value.get<double>();
-  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
-  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
-  fail(where, ": found ", value.dump().substr(0, 40), " among its data, expected a number");
-}
-
-// The leaves of nested lists, in their order.
-void add_leaves(const Json& data, int depth, std::vector<const Json*>& leaves,
-                const std::string& where) {
-  if (depth > 16) fail(where, ": its data is nested too deep");
-  for (const Json& value : data) {
-    if (value.is_array()) {
-      add_leaves(value, depth + 1, leaves, where);
-    } else {
-      leaves.push_back(&value);
-    }
+decltype(NamedValues::values) take_data(JsonData* data, const std::string& type, size_t count,
+                                        const std::string& where) {
+  if (data == nullptr) fail(where, ": has no list 'data'");
+  if (data->count != count) {
+    fail(where, ": found ", data->count, " values, its shape has ", count);
   }
-}
-
-decltype(NamedValues::values) read_json_data(const Json& json, const std::string& type,
-                                             size_t count, const std::string& where) {
-  const Json* data = member(json, "data");
-  if (data == nullptr || !data->is_array()) fail(where, ": has no list 'data'");
-  std::vector<const Json*> leaves;
-  add_leaves(*data, 0, leaves, where);
-  if (leaves.size() != count) {
-    fail(where, ": found ", leaves.size(), " values, its shape has ", count);
+  if (type == "BYTES") {
+    if (data->no_text.empty()) return std::move(data->texts);
+    fail(where, ": found ", data->no_text, ", expected text");
   }
-  if (type != "BYTES") {
-    std::vector<double> numbers;
-    for (const Json* leaf : leaves) numbers.push_back(json_double(*leaf, where));
-    return numbers;
-  }
-  std::vector<std::string> texts;
-  for (const Json* leaf : leaves) {
-    if (leaf->is_string()) {
-      texts.push_back(leaf->get<std::string>());
-    } else if (leaf->is_null()) {
-      texts.emplace_back();
-    } else if (leaf->is_number()) {
-      texts.push_back(leaf->dump());
-    } else {
-      fail(where, ": found ", leaf->dump().substr(0, 40), ", expected text");
-    }
-  }
-  return texts;
+  if (data->no_number.empty()) return std::move(data->numbers);
+  fail(where, ": found ", data->no_number, " among its data, expected a number");
 }
 
 bool known_datatype(const std::string& type) {
@@ -125,7 +105,8 @@ std::optional<size_t> binary_size(const Json& json, const std::string& where) {
   return size->get<size_t>();
 }
 
-NamedValues read_input(const Json& json, std::string_view& bytes, const TensorLimits& limits) {
+NamedValues read_input(const Json& json, JsonData* data, std::string_view& bytes,
+                       const TensorLimits& limits) {
   if (!json.is_object()) fail("an input is not an object");
   NamedValues tensor;
   tensor.name = text_member(json, "name", "an input");
@@ -139,12 +120,14 @@ NamedValues read_input(const Json& json, std::string_view& bytes, const TensorLi
   if (static_cast<size_t>(tensor.shape[0]) > limits.rows) {
     fail(where, ": found ", tensor.shape[0], " rows, at most ", limits.rows, " are taken at once");
   }
+  check_parameters(json, {"binary_data_size"});
   if (const auto size = binary_size(json, where)) {
+    if (data != nullptr) fail(where, ": has 'data' and binary_data_size");
     if (*size > bytes.size()) fail(where, ": the body ends before its ", *size, " bytes");
     tensor.values = read_binary_data(bytes.substr(0, *size), type, count, where);
     bytes.remove_prefix(*size);
   } else {
-    tensor.values = read_json_data(json, type, count, where);
+    tensor.values = take_data(data, type, count, where);
   }
   return tensor;
 }
@@ -155,6 +138,7 @@ std::vector<RequestedOutput> read_outputs(const Json& json, bool binary) {
   std::set<std::string> names;  // the same one a thousand times would make a thousand copies
   for (const Json& one : json) {
     if (!one.is_object()) fail("an output is not an object");
+    check_parameters(one, {"binary_data"});
     outputs.push_back(
         {text_member(one, "name", "an output"), flag_parameter(one, "binary_data", binary)});
     if (!names.insert(outputs.back().name).second) {
@@ -176,22 +160,16 @@ std::string levels_in(const Json& json) {
        ", expected a number, or text with commas between numbers");
 }
 
-Json parse_json(std::string_view text) {
-  // Depth is bounded before the library recurses.
-  size_t depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted && c == '\\') ++i;
-    if (c == '"') quoted = !quoted;
-    if (quoted) continue;
-    if (c == '[' || c == '{') ++depth;
-    if ((c == ']' || c == '}') && depth > 0) --depth;
-    if (depth > 32) fail("the JSON is nested too deep");
+// Seconds, from Triton's microseconds.
+std::optional<double> timeout_in(const Json& json) {
+  const Json* parameters = member(json, "parameters");
+  const Json* timeout = parameters == nullptr ? nullptr : member(*parameters, "timeout");
+  if (timeout == nullptr) return std::nullopt;
+  if (!timeout->is_number_unsigned() || *timeout == 0) {
+    fail("the parameter 'timeout' is ", timeout->dump().substr(0, 40),
+         ", expected a whole number of microseconds above 0");
   }
-  Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) fail("the body is not a JSON object");
-  return json;
+  return 1e-6 * timeout->get<double>();
 }
 
 }  // namespace
@@ -207,7 +185,8 @@ TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> 
   if (header_size && *header_size > body.size()) {
     fail("Inference-Header-Content-Length is ", *header_size, ", the body has ", body.size());
   }
-  const Json json = parse_json(body.substr(0, header_size.value_or(body.size())));
+  RequestJson found = parse_request_json(body.substr(0, header_size.value_or(body.size())), limits);
+  const Json& json = found.json;
   std::string_view bytes = header_size ? body.substr(*header_size) : std::string_view();
   TensorRequest request;
   if (const Json* id = member(json, "id")) {
@@ -215,7 +194,9 @@ TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> 
     request.id = id->get<std::string>();
     check_id(request.id);
   }
+  check_parameters(json, {"alpha", "binary_data_output", "timeout"});
   request.alpha = levels_in(json);
+  request.timeout = timeout_in(json);
   request.binary_outputs = flag_parameter(json, "binary_data_output", false);
   const Json* inputs = member(json, "inputs");
   if (inputs == nullptr || !inputs->is_array() || inputs->empty()) fail("there are no 'inputs'");
@@ -224,7 +205,9 @@ TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> 
   }
   std::set<std::string> names;
   for (const Json& one : *inputs) {
-    request.inputs.push_back(read_input(one, bytes, limits));
+    const auto data = found.data.find(request.inputs.size());
+    request.inputs.push_back(
+        read_input(one, data == found.data.end() ? nullptr : &data->second, bytes, limits));
     const std::string& name = request.inputs.back().name;
     if (!names.insert(name).second) fail("input '", name.substr(0, 80), "' is given twice");
   }

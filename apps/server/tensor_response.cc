@@ -62,7 +62,7 @@ std::vector<ResponseTensor> asked_tensors(const std::vector<ResponseTensor>& all
 TensorText tensor_response_text(const TensorResponse& response) {
   OrderedJson json = {{"model_name", response.model}, {"model_version", response.version}};
   if (!response.id.empty()) json["id"] = response.id;
-  if (response.level) json["parameters"] = {{"level", *response.level}};
+  std::visit([&](const auto& level) { json["parameters"] = {{"level", level}}; }, response.level);
   json["outputs"] = OrderedJson::array();
   std::string bytes;
   bool binary = false;

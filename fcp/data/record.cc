@@ -9,12 +9,6 @@
 namespace fcp {
 namespace {
 
-std::string trimmed_text(const std::string& text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 float record_number(const std::string& text, const CellFormat& format, const std::string& where,
                     const std::string& column) {
   double value = 0;
@@ -30,6 +24,12 @@ float record_number(const std::string& text, const CellFormat& format, const std
 }
 
 }  // namespace
+
+std::string trimmed_text(const std::string& text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
 
 bool accepts_missing(const CsvEncoding& encoding) {
   return std::any_of(encoding.means.begin(), encoding.means.end(),

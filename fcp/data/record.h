@@ -20,6 +20,9 @@ std::vector<float> encode_record(const CsvEncoding& encoding,
                                  const std::map<std::string, std::string>& record,
                                  const std::string& where, std::string* flags = nullptr);
 
+// Without the spaces and tabs around it, as cells are compared.
+std::string trimmed_text(const std::string& text);
+
 // Whether a missing number is a legal input of the network: it becomes NaN, which the network
 // takes as a signal of its own.
 bool accepts_missing(const CsvEncoding& encoding);

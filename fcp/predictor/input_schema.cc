@@ -126,6 +126,42 @@ std::string complaint_about(double value, torch::ScalarType type, bool may_be_mi
   return concat("found about ", value, ", which has more than the 53 bits of a double");
 }
 
+// "'a', 'b'"; of many the first.
+std::string in_quotes(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 20;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    text += concat(i == 0 ? "'" : ", '", names[i].substr(0, 80), "'");
+  }
+  if (names.size() > kMost) text += concat(" … (", names.size(), " in all)");
+  return text;
+}
+
+// As in a file: a column that is not there is not one whose cells are empty.
+void check_columns(std::span<const NamedValues> values, std::vector<std::string> expected,
+                   const std::string& group_column) {
+  const auto is_given = [&](const std::string& name) {
+    return std::any_of(values.begin(), values.end(),
+                       [&](const NamedValues& one) { return one.name == name; });
+  };
+  std::vector<std::string> absent, unknown;
+  for (const std::string& name : expected) {
+    if (!is_given(name)) absent.push_back(name);
+  }
+  const bool grouped = !group_column.empty() &&
+                       std::find(expected.begin(), expected.end(), group_column) == expected.end();
+  if (grouped) expected.push_back(group_column);
+  for (const NamedValues& one : values) {
+    const bool known = std::find(expected.begin(), expected.end(), one.name) != expected.end();
+    if (!known) unknown.push_back(one.name);
+  }
+  if (!absent.empty()) {
+    fail("no column ", in_quotes(absent), "; the columns are ", in_quotes(expected));
+  }
+  if (unknown.empty()) return;
+  fail("there is no column ", in_quotes(unknown), "; the columns are ", in_quotes(expected));
+}
+
 }  // namespace
 
 void check_info(const RowInfo& info, size_t rows, bool needs_groups, bool needs_weights) {
@@ -348,6 +384,7 @@ std::vector<Record> SchemaData::records_of(std::span<const NamedValues> values) 
     fail("found input '", values[0].name, "', expected '", inputs_[0].name,
          "'; the network does not say how its columns are called");
   }
+  check_columns(values, encoding_->columns, group_column_);
   const size_t rows = rows_in(values[0]);
   if (rows == 0) fail("there are no rows");
   for (const NamedValues& column : values) {

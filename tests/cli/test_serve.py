@@ -159,6 +159,36 @@ class Serve(ServeCase):
                                        "upper_0.05"])
         for wide, narrow in zip(found["lower_0.05"], found["lower_0.2"]):
             self.assertLessEqual(wide, narrow)
+        self.assertEqual(answer["parameters"], {"level": "0.2,0.05"})
+        for parameters, level in (({}, 0.1), ({"alpha": 0.2}, 0.2), ({"alpha": "0.3"}, 0.3)):
+            answer = server.json("POST", "/v2/models/calibrated/infer",
+                                 {"inputs": self.columns(1), "parameters": parameters})[1]
+            self.assertEqual(answer["parameters"], {"level": level})
+
+    def test_large_requests_are_sliced(self):
+        """Every row of a large request is answered as a small one answers it."""
+        server = self.serve()
+        some = self.columns(50)
+        few = outputs_of(server.json("POST", "/v2/models/calibrated/infer", {"inputs": some})[1])
+        many = [{**column, "shape": [10_000], "data": column["data"] * 200} for column in some]
+        status, answer = server.json("POST", "/v2/models/calibrated/infer", {"inputs": many})
+        self.assertEqual(status, 200, answer)
+        for name, values in outputs_of(answer).items():
+            self.assertEqual(values, few[name] * 200)
+
+    def test_missing_cells_and_unknown_categories_are_counted(self):
+        self.write("table.csv", "".join(["a,b,y\n"] + [
+            f"{i % 7 if i % 5 else ''},{'xyz'[i % 3]},{i % 7 + i % 3}\n" for i in range(600)]))
+        self.fcp("fit", "table.csv", "--target", "y", "--out", "fitted.onnx", "--epochs", 2, "--quiet")
+        server = self.serve(models=["fitted.onnx"])
+        status, answer = server.json("POST", "/v2/models/fitted/infer", {"inputs": [
+            {"name": "a", "shape": [4], "datatype": "FP64", "data": [1, None, None, 2]},
+            {"name": "b", "shape": [4], "datatype": "BYTES", "data": ["x", "new", "", "y"]}]})
+        self.assertEqual(status, 200, answer)
+        text = server.ask("GET", "/metrics")[1].decode()
+        self.assertIn('fcp_cells_missing_total{model="fitted",column="a"} 2\n', text)
+        self.assertIn('fcp_cells_missing_total{model="fitted",column="b"} 1\n', text)
+        self.assertIn('fcp_categories_unknown_total{model="fitted",column="b"} 1\n', text)
 
     def test_tensors_in_binary(self):
         server = self.serve()
@@ -206,7 +236,16 @@ class Serve(ServeCase):
                 ("POST", infer, {"inputs": self.columns(1), "parameters": {"alpha": 7}}, 400, "7"),
                 ("POST", infer, {"inputs": self.columns(1), "outputs": [{"name": "z"}]}, 400,
                  "no output 'z'"),
-                ("POST", infer, {"inputs": self.columns(1)[1:]}, 400, "row 0 (from 0)"),
+                ("POST", infer, {"inputs": self.columns(1)[1:]}, 400, "no column '"),
+                ("POST", infer, {"inputs": self.columns(1) + [
+                    {"name": "typo", "shape": [1], "datatype": "FP64", "data": [1]}]}, 400,
+                 "there is no column 'typo'; the columns are '"),
+                ("POST", infer, {"inputs": [{"name": "typo", "shape": [1], "datatype": "BYTES",
+                                             "data": ["a"]}]}, 400, "no column '"),
+                ("POST", infer, {"inputs": self.columns(1), "parameters": {"alfa": 0.1}}, 400,
+                 "the parameter 'alfa' is not known"),
+                ("POST", infer, {"inputs": self.columns(1), "parameters": {"timeout": 1}}, 503,
+                 ""),
                 ("POST", infer, "x" * 2_000_000, 413, "at most"),
                 ("POST", "/v2/models/calibrated/feedback", {"feedback": []}, 404, "has no state")):
             with self.subTest(path=path, message=message):
@@ -386,12 +425,13 @@ class Serve(ServeCase):
         if facts["shape"][1] != x.shape[1]:
             self.skipTest("the demo's columns are encoded")
         wanted = numpy.array(self.expected(), dtype=numpy.float32)
-        for binary in (False, True):
+        for binary, packed in ((False, None), (True, None), (True, "gzip"), (False, "deflate")):
             tensor = triton.InferInput(facts["name"], list(x.shape), "FP32")
             tensor.set_data_from_numpy(x, binary_data=binary)
             outputs = [triton.InferRequestedOutput(name, binary_data=binary)
                        for name in ("prediction", "lower", "upper")]
-            result = client.infer("calibrated", [tensor], outputs=outputs)
+            result = client.infer("calibrated", [tensor], outputs=outputs, timeout=60_000_000,
+                                  request_compression_algorithm=packed)
             for i, name in enumerate(("prediction", "lower", "upper")):
                 found = result.as_numpy(name).astype(numpy.float32)[:, 0]
                 self.assertTrue((found == wanted[:, i]).all(), name)

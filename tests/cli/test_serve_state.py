@@ -199,7 +199,7 @@ class State(ServeCase):
         self.assertEqual(self.infer(server, [0])[1]["parameters"], {"level": level})
         named = server.json("POST", "/v2/models/calibrated/infer",
                             {"inputs": self.columns(2), "parameters": {"alpha": 0.1}})[1]
-        self.assertNotIn("parameters", named)
+        self.assertEqual(named["parameters"], {"level": 0.1})
         self.assertIn("fcp_level{", server.ask("GET", "/metrics")[1].decode())
         found = self.monitor(server, count)
         self.assertEqual(found["adapted_coverage"], found["coverage"])  # all were answered at 0.1

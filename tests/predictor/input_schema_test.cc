@@ -65,6 +65,22 @@ TEST(InputSchema, RecordsAndColumnsAreOne) {
                     {}));
 }
 
+// An empty cell is a missing value; a column that is not there is a mistake, as in a file.
+TEST(InputSchema, WholeColumnsAreAllThere) {
+  const SchemaData schema = table_schema();
+  const auto encode = [&](const std::vector<std::string>& names) {
+    std::vector<NamedValues> values;
+    for (const std::string& name : names) values.push_back({name, std::vector<double>{1, 2}});
+    return [&schema, values] { (void)schema.encode(values, {}); };
+  };
+  encode({"km", "age", "city"})();
+  EXPECT_THAT(encode({"age"}), ThrowsMessage<Error>("no column 'km', 'city'; the columns are 'km', "
+                                                    "'age', 'city'"));
+  EXPECT_THAT(
+      encode({"km", "age", "town", "city"}),
+      ThrowsMessage<Error>("there is no column 'town'; the columns are 'km', 'age', 'city'"));
+}
+
 TEST(InputSchema, ColumnsThatAreNotAreNamed) {
   const SchemaData schema = table_schema();
   const auto encode = [&](const Record& record) {

@@ -1,6 +1,11 @@
 #include "apps/server/batcher.h"
 
+#include <chrono>
 #include <future>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -22,7 +27,7 @@ TEST(Batcher, AnswersEachWithItsOwn) {
   for (int i = 0; i < kRequests; ++i) {
     const Level level = Level::fraction(1, static_cast<uint64_t>(2 + i % 2));
     ASSERT_TRUE(
-        batcher.put(line_row(static_cast<float>(i), 1), {level},
+        batcher.put(line_row(static_cast<float>(i), 1), {level}, nullptr,
                     [&promises, i](const internal::AnswerData* answer, const std::string& error) {
                       EXPECT_EQ(error, "");
                       promises[static_cast<size_t>(i)].set_value(*answer);
@@ -51,13 +56,121 @@ TEST(Batcher, RefusesWhenTooMuchWaits) {
       ++answered;
     };
     int taken = 0;
-    for (int i = 0; i < 50; ++i) taken += batcher.put(line_row(1, 1), {Level(0.1)}, done) ? 1 : 0;
+    for (int i = 0; i < 50; ++i)
+      taken += batcher.put(line_row(1, 1), {Level(0.1)}, nullptr, done) ? 1 : 0;
     EXPECT_GE(taken, 5);
     EXPECT_LE(taken, 7);  // one or two were in work
     go.set_value();
     while (answered < 1) std::this_thread::yield();
   }
   EXPECT_GE(answered, 5);  // the end answers all that were taken
+}
+
+internal::BatchData line_rows_up_to(int64_t rows) {
+  const torch::Tensor numbers = torch::arange(rows, torch::kFloat);
+  return {.x = torch::stack({numbers, numbers.remainder(7)}, 1), .placed = true};
+}
+
+// A batcher whose queue for many rows is held up by a job, until release() or the end.
+class HeldBatcher {
+ public:
+  HeldBatcher() : model_(served_line(folder_.path("line.onnx"))) {
+    std::promise<void> held;
+    batcher_.emplace(model_, Batcher::Options{.batch_rows = 10, .few_rows = 2});
+    batcher_->put(line_rows_up_to(3), {Level(0.1)}, nullptr,
+                  [&held, this](const internal::AnswerData*, const std::string&) {
+                    held.set_value();
+                    released_.get_future().wait();
+                  });
+    held.get_future().wait();
+  }
+  ~HeldBatcher() { end(); }
+
+  void put(const std::string& name, int64_t rows, std::shared_ptr<Deadline> deadline = nullptr) {
+    batcher_->put(line_rows_up_to(rows), {Level(0.1), Level(0.5)}, std::move(deadline),
+                  [this, name](const internal::AnswerData* answer, const std::string& error) {
+                    const std::lock_guard lock(mutex_);
+                    order_.push_back(name);
+                    errors_[name] = error;
+                    if (answer != nullptr) answers_[name] = *answer;
+                  });
+  }
+  void end() {
+    if (!batcher_) return;
+    released_.set_value();
+    batcher_.reset();
+  }
+
+  const ServedModel& model() const { return *model_; }
+  std::vector<std::string> order() {
+    const std::lock_guard lock(mutex_);
+    return order_;
+  }
+  std::map<std::string, std::string> errors_;
+  std::map<std::string, internal::AnswerData> answers_;
+
+ private:
+  Folder folder_;
+  std::shared_ptr<const ServedModel> model_;
+  std::promise<void> released_;
+  std::mutex mutex_;
+  std::vector<std::string> order_;
+  std::optional<Batcher> batcher_;
+};
+
+// Slices change no bit.
+TEST(Batcher, AnswersManyRowsInSlices) {
+  HeldBatcher held;
+  held.put("all", 1'003);
+  held.end();
+  EXPECT_EQ(held.errors_.at("all"), "");
+  const internal::AnswerData& found = held.answers_.at("all");
+  const internal::AnswerData whole =
+      held.model().answer(line_rows_up_to(1'003), {Level(0.1), Level(0.5)});
+  ASSERT_EQ(found.host.size(), 2u);
+  EXPECT_TRUE(found.points.equal(whole.points));
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(found.host[i].prediction.equal(whole.host[i].prediction));
+    EXPECT_TRUE(found.host[i].lower.equal(whole.host[i].lower));
+    EXPECT_TRUE(found.host[i].upper.equal(whole.host[i].upper));
+  }
+}
+
+// After a slice it is the next one's turn: whoever has fewer rows is answered first.
+TEST(Batcher, TakesTurns) {
+  HeldBatcher held;
+  held.put("large", 2'000);
+  held.put("middle", 500);
+  held.put("small", 30);
+  held.end();
+  EXPECT_EQ(held.order(), (std::vector<std::string>{"small", "middle", "large"}));
+}
+
+TEST(Batcher, AnswersFewRowsBesideMany) {
+  HeldBatcher held;  // whose other queue stands still
+  held.put("few", 2);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (held.order().empty() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(held.order(), std::vector<std::string>{"few"});
+}
+
+TEST(Batcher, DropsWhatNobodyWaitsFor) {
+  HeldBatcher held;
+  const auto gone = std::make_shared<Deadline>(std::chrono::seconds(1'000));
+  const auto late = std::make_shared<Deadline>(std::chrono::seconds(1'000));
+  held.put("gone", 500, gone);
+  held.put("late", 500, late);
+  held.put("other", 500, std::make_shared<Deadline>(std::chrono::seconds(1'000)));
+  gone->cancel();
+  late->shorten(std::chrono::seconds(0));
+  held.end();
+  EXPECT_EQ(held.order(), (std::vector<std::string>{"gone", "late", "other"}));
+  EXPECT_EQ(held.errors_["gone"], "nobody waits for the answer any more");
+  EXPECT_EQ(held.errors_["late"], "nobody waits for the answer any more");
+  EXPECT_EQ(held.errors_["other"], "");
+  EXPECT_FALSE(held.answers_.contains("gone"));
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ class LiveStateTest : public ::testing::Test {
 
   TruthResult learn(const TruthReport& told) {
     std::promise<TruthResult> result;
-    EXPECT_TRUE(state_->learn("line", {told},
+    EXPECT_TRUE(state_->learn("line", {told}, nullptr,
                               [&](const std::vector<TruthResult>& results, const std::string&) {
                                 result.set_value(results.at(0));
                               }));
@@ -187,6 +187,68 @@ TEST_F(LiveStateTest, BeginsWithoutAStoreWhereItIsOptional) {
   EXPECT_TRUE(state_->is_healthy());
   EXPECT_TRUE(remember("a", line_row(1, 0)));
   EXPECT_EQ(learn({"a", 0, {2}}).status, "accepted");
+}
+
+// A thousand truths of one caller do not hold up what others want to remember: it comes between
+// their pieces, and each truth is judged as if it had come alone.
+TEST_F(LiveStateTest, LearnsManyTruthsInPieces) {
+  const auto model = models_->find("line")->model();
+  std::vector<float> x;
+  std::vector<TruthReport> truths;
+  for (int i = 0; i < 1'000; ++i) {
+    x.insert(x.end(), {static_cast<float>(i % 13), 1});
+    truths.push_back({"many", i, {static_cast<float>(i % 17)}});
+  }
+  ASSERT_TRUE(remember(
+      "many", model->kept_rows(x, std::vector<int64_t>(1'000), std::vector<uint64_t>(1'000))));
+  truths[300] = truths[299];   // told twice
+  truths[500].truth = {1, 2};  // not one number
+  truths[700].id = "nobody";
+  std::promise<void> held, released;
+  ASSERT_TRUE(state_->remember({model, "first", line_row(1, 1)},
+                               [&](const std::string&, const LiveState::Kept&) {
+                                 held.set_value();
+                                 released.get_future().wait();
+                               }));
+  held.get_future().wait();
+  std::vector<std::string> order;
+  std::promise<std::vector<TruthResult>> learned;
+  ASSERT_TRUE(state_->learn("line", truths, nullptr,
+                            [&](const std::vector<TruthResult>& results, const std::string& error) {
+                              EXPECT_EQ(error, "");
+                              order.push_back("learned");
+                              learned.set_value(results);
+                            }));
+  ASSERT_TRUE(state_->remember(
+      {model, "second", line_row(1, 1)},
+      [&](const std::string&, const LiveState::Kept&) { order.push_back("remembered"); }));
+  released.set_value();
+  const std::vector<TruthResult> results = learned.get_future().get();
+  EXPECT_EQ(order, (std::vector<std::string>{"remembered", "learned"}));
+  ASSERT_EQ(results.size(), 1'000u);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const char* expected = i == 300   ? "duplicate"
+                           : i == 500 ? "wrong"
+                           : i == 700 ? "unknown"
+                                      : "accepted";
+    EXPECT_EQ(results[i].status, expected) << i;
+    if (results[i].status != "accepted") continue;
+    const ServedTruth alone = testing::judged(*model, line_row(x[2 * i], 1), truths[i].truth);
+    EXPECT_EQ(results[i].p_value, alone.p_value) << i;
+  }
+  EXPECT_EQ(report_of(997).rows, 997u);
+}
+
+// Nobody waits: what is not yet taken is not taken.
+TEST_F(LiveStateTest, LearnsNoMoreWhenNobodyWaits) {
+  std::vector<TruthReport> truths(1'000, {"x", 0, {1}});
+  const auto gone = std::make_shared<Deadline>(std::chrono::seconds(1'000));
+  gone->cancel();
+  std::promise<std::string> answer;
+  ASSERT_TRUE(state_->learn(
+      "line", truths, gone,
+      [&](const std::vector<TruthResult>&, const std::string& error) { answer.set_value(error); }));
+  EXPECT_EQ(answer.get_future().get(), "nobody waits for the answer any more");
 }
 
 // Nothing comes after the last truth, and readers still hear of it.

@@ -27,6 +27,11 @@ inline internal::BatchData row_of(const std::vector<float>& x) {
 
 inline internal::BatchData line_row(float a, float b) { return row_of({a, b}); }
 
+inline ServedTruth judged(const ServedModel& model, const internal::BatchData& row,
+                          const std::vector<float>& truth) {
+  return model.judge(row, truth, Level(0.1)).at(0);
+}
+
 inline std::vector<float> floats(const torch::Tensor& tensor) {
   const torch::Tensor plain = tensor.to(torch::kFloat).contiguous();
   return {plain.data_ptr<float>(), plain.data_ptr<float>() + plain.numel()};

@@ -17,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using testing::floats;
 using ::testing::HasSubstr;
+using testing::judged;
 using testing::line_artifact;
 using testing::line_row;
 using testing::line_rows;
@@ -79,7 +80,7 @@ TEST(ServedModel, AnswersWithSets) {
   const auto tensors = model->tensors(answer);
   EXPECT_EQ(tensors[1].name, "in_set");
   EXPECT_STREQ(datatype_of(tensors[1]), "BOOL");
-  EXPECT_THAT(served_complaint([&] { model->judge(rows, {1e6f}, Level(0.1)); }),
+  EXPECT_THAT(served_complaint([&] { judged(*model, rows, {1e6f}); }),
               HasSubstr("found label 1e+06, expected one of 0 to"));
 }
 
@@ -87,17 +88,43 @@ TEST(ServedModel, JudgesTruths) {
   const Folder folder;
   const auto model = served_line(folder.path("line.onnx"));
   const double radius = model->artifact().radius(Level(0.1)).at(0);
-  const ServedTruth near = model->judge(line_row(1, 0), {2.0f}, Level(0.1));
+  const ServedTruth near = judged(*model, line_row(1, 0), {2});
   EXPECT_TRUE(near.covered);
   EXPECT_NEAR(near.scores.at(0), 0, 1e-6);
   EXPECT_NEAR(near.size, 2 * radius, 1e-5);
-  const ServedTruth far = model->judge(line_row(1, 0), {200.0f}, Level(0.1));
+  const ServedTruth far = judged(*model, line_row(1, 0), {200});
   EXPECT_FALSE(far.covered);
   EXPECT_NEAR(far.p_value, 0.01, 1e-9);
   EXPECT_THAT(served_complaint([&] {
-                model->judge(line_row(1, 0), {1, 2}, Level(0.1));
+                judged(*model, line_row(1, 0), {1, 2});
               }),
               HasSubstr("y: found 2 numbers for 1 rows, expected 1"));
+}
+
+// Many at once are judged as each alone.
+TEST(ServedModel, JudgesTruthsTogether) {
+  const Folder folder;
+  const auto model = served_line(folder.path("line.onnx"));
+  std::vector<float> x, truth;
+  for (int i = 0; i < 50; ++i) {
+    x.insert(x.end(), {static_cast<float>(i) / 7, 1});
+    truth.push_back(static_cast<float>(i % 11) - 5);
+  }
+  const std::vector<ServedTruth> all =
+      model->judge(model->kept_rows(x, std::vector<int64_t>(50), std::vector<uint64_t>(50)), truth,
+                   Level(0.1), Level(0.3));
+  ASSERT_EQ(all.size(), 50u);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const ServedTruth alone =
+        model->judge(line_row(x[2 * i], 1), std::vector<float>{truth[i]}, Level(0.1), Level(0.3))
+            .at(0);
+    EXPECT_EQ(all[i].scores, alone.scores);
+    EXPECT_EQ(all[i].p_value, alone.p_value);
+    EXPECT_EQ(all[i].covered, alone.covered);
+    EXPECT_EQ(all[i].size, alone.size);
+    EXPECT_EQ(all[i].answered_size, alone.answered_size);
+    EXPECT_LT(alone.answered_size, alone.size);
+  }
 }
 
 // Where groups are labels, the group of a truth is the truth itself.
@@ -113,8 +140,8 @@ TEST(ServedModel, TellsTheGroupOfATruth) {
   write_artifact(artifact, folder.path("grouped.onnx"));
   const ServedModel model("grouped", folder.path("grouped.onnx"), torch::kCPU);
   const internal::BatchData row = row_of(std::vector<float>(model.row_size(), 0.5f));
-  EXPECT_EQ(model.judge(row, {1}, Level(0.1)).group, 1);
-  EXPECT_EQ(plain->judge(row, {1}, Level(0.1)).group, 0);
+  EXPECT_EQ(judged(model, row, {1}).group, 1);
+  EXPECT_EQ(judged(*plain, row, {1}).group, 0);
 }
 
 TEST(ServedModel, TakesATensorPerInput) {

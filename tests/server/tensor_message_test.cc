@@ -100,6 +100,60 @@ TEST(TensorRequest, SaysWhatIsWrong) {
               HasSubstr("input 'x' is given twice"));
 }
 
+// The order of keys is free; a number is text where the datatype says so, as the client wrote it.
+TEST(TensorRequest, ReadsDataBeforeItsType) {
+  const TensorRequest request = parse_tensor_request(
+      R"({"inputs": [{"data": [1, null, true, -2.5], "name": "x", "shape": [4], "datatype": "FP32"},
+                     {"data": [7, "a", 0.1, null], "name": "c", "datatype": "BYTES", "shape": [4]}]})",
+      {});
+  const auto& numbers = std::get<std::vector<double>>(request.inputs[0].values);
+  EXPECT_EQ(numbers[0], 1);
+  EXPECT_TRUE(std::isnan(numbers[1]));
+  EXPECT_EQ(numbers[2], 1);
+  EXPECT_EQ(numbers[3], -2.5);
+  EXPECT_THAT(std::get<std::vector<std::string>>(request.inputs[1].values),
+              ElementsAre("7", "a", "0.1", ""));
+}
+
+TEST(TensorRequest, RefusesParametersThatNobodyKnows) {
+  const auto with = [](const std::string& parameters, const std::string& of_input = "{}") {
+    return concat(R"({"parameters": )", parameters, R"(, "inputs": [{"name": "x", "shape": [1], )",
+                  R"("datatype": "FP32", "data": [1], "parameters": )", of_input, "}]}");
+  };
+  EXPECT_EQ(request_complaint(with("{}")), "");
+  EXPECT_THAT(request_complaint(with(R"({"alfa": 0.1})")),
+              HasSubstr("the parameter 'alfa' is not known; here there are 'alpha', "
+                        "'binary_data_output', 'timeout'"));
+  EXPECT_THAT(request_complaint(with("{}", R"({"binary_data_size": 4})")),
+              HasSubstr("has 'data' and binary_data_size"));
+  EXPECT_THAT(request_complaint(with("{}", R"({"shared_memory_region": "a"})")),
+              HasSubstr("'shared_memory_region' is not known"));
+  EXPECT_THAT(request_complaint(with("[]")), HasSubstr("'parameters' is not an object"));
+  EXPECT_EQ(parse_tensor_request(with(R"({"timeout": 500000})"), {}).timeout, 0.5);
+  for (const char* timeout : {"0", "-1", "0.5", "\"1\""}) {
+    EXPECT_THAT(request_complaint(with(concat(R"({"timeout": )", timeout, "}"))),
+                HasSubstr("whole number of microseconds above 0"));
+  }
+}
+
+// What is refused is refused before it takes memory.
+TEST(TensorRequest, KeepsToItsLimits) {
+  const auto complaint = [](const std::string& body) {
+    return complaint_of([&] { parse_tensor_request(body, {}, {.inputs = 2, .values = 3}); });
+  };
+  const auto input = [](const std::string& data) {
+    return concat(R"({"inputs": [{"name": "x", "shape": [4], "datatype": "FP32", "data": )", data);
+  };
+  EXPECT_THAT(complaint(input("[[1, 2], [3, 4")), HasSubstr("input 'x': found more than 3 values"));
+  EXPECT_THAT(complaint(input("[{")), HasSubstr("found an object among its data"));
+  EXPECT_THAT(complaint(input(std::string(20, '['))), HasSubstr("its data is nested too deep"));
+  EXPECT_THAT(complaint(R"({"id": "a", "id": "b"})"), HasSubstr("has the key 'id' twice"));
+  EXPECT_THAT(complaint(input("[1], \"data\": [2]")), HasSubstr("has 'data' twice"));
+  std::string many = R"({"x": [0)";
+  for (int i = 0; i < 20'000; ++i) many += ",0";
+  EXPECT_THAT(complaint(many + "]}"), HasSubstr("too many values besides data"));
+}
+
 // Ids are keys of a database.
 TEST(TensorRequest, RefusesIdsThatCannotBeKept) {
   const auto with = [](const std::string& id) {

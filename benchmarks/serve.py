@@ -3,14 +3,23 @@
     python benchmarks/serve.py build/release/bin/fcp [--seconds 10] [--rounds 3] [--connections 16]
 
 needs wrk, and fastapi, uvicorn and onnxruntime from PyPI; a peer that is not installed is left out.
-Both serve the same calibrated network, fcp the file itself and onnxruntime what `fcp export` made
-of it, and get the same JSON; their answers are compared first. They are measured in turns, each
-alone, so that what else the machine does hurts both. The median of the rounds is printed.
+    python benchmarks/serve.py build/release/bin/fcp --beside [--before OTHER/fcp]
+
+measures instead how long small requests take while another client asks for much: batches of 10,000
+rows, 65,536 rows at 16 levels, a body of 62 MiB, and 10,000 truths at once; with --before beside
+another build of the program, in turns.
+
+In the first form both serve the same calibrated network, fcp the file itself and onnxruntime what
+`fcp export` made of it, and get the same JSON; their answers are compared first. They are measured
+in turns, each alone, so that what else the machine does hurts both. The median of the rounds is
+printed.
 """
 
 import argparse
+import http.client
 import importlib.util
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -162,6 +171,107 @@ def measure(command, folder, options):
         process.wait()
 
 
+def body_of(rows, size, levels="0.1", name="", identity=None):
+    x = [(7 * i % 101) / 25 for i in range(rows * size)]
+    body = {"inputs": [{"name": name, "shape": [rows, size], "datatype": "FP32", "data": x}],
+            "parameters": {"alpha": levels}}
+    return json.dumps({**body, **({"id": identity} if identity else {})}).encode()
+
+
+def post(port, path, body, repeats, done):
+    """Asks for much, in a process of its own; says when it has been answered."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+    for _ in range(repeats):
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        answer.read()
+    done.value = answer.status
+
+
+def probe(port, path, body, done, seconds):
+    """The times of small requests, one after the other, until the other client is answered."""
+    times, until = [], time.monotonic() + seconds
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+    while not done.value and time.monotonic() < until:
+        start = time.monotonic()
+        connection.request("POST" if body else "GET", path, body,
+                           {"Content-Type": "application/json"} if body else {})
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != 200:
+            sys.exit(f"{path}: {answer.status}")
+        times.append(1e3 * (time.monotonic() - start))
+        time.sleep(0.002)
+    return sorted(times)
+
+
+def beside(port, small, path, body, repeats=1, seconds=60):
+    """Times of the small request (path, body) while `body` is posted, and what became of that."""
+    done = multiprocessing.Value("i", 0)
+    process = multiprocessing.Process(target=post, args=(port, path, body, repeats, done))
+    start = time.monotonic()
+    process.start()
+    times = probe(port, *small, done, seconds)
+    took = time.monotonic() - start
+    process.kill()
+    process.join()
+    return {"p50_ms": statistics.median(times), "slowest_ms": times[-1],
+            "other": f"{done.value or 'not answered'} after {took:.1f} s"}
+
+
+def measure_beside(program, folder):
+    port, other = free_port(), free_port()
+    state = tempfile.mkdtemp(dir=folder)
+    process = subprocess.Popen(
+        [program, "serve", "calibrated.onnx", "--port", str(port), "--max-body", "64MB", "--state",
+         state], cwd=folder, stderr=subprocess.DEVNULL)
+    plain = subprocess.Popen(
+        [program, "serve", "calibrated.onnx", "--port", str(other), "--max-body", "64MB"],
+        cwd=folder, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(port, process)
+        wait_for(other, plain)
+        facts = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/models/calibrated"))
+        name, size = facts["inputs"][0]["name"], facts["inputs"][0]["shape"][1]
+        one = (PATH, body_of(1, size, name=name))
+        alone = probe(other, *one, multiprocessing.Value("i", 0), 5)
+        zeros = (b'{"inputs":[{"name":"x","datatype":"FP32","data":[0' + b",0" * (31 * 2**20) +
+                 b"]}]}")
+        levels = ",".join(f"{i / 100:.2f}" for i in range(1, 17))
+        found = {
+            "one row, alone": {"p50_ms": statistics.median(alone), "slowest_ms": alone[-1],
+                               "other": ""},
+            "one row beside batches of 10,000 rows": beside(
+                other, one, PATH, body_of(10_000, size, name=name), 4),
+            "one row beside 65,536 rows at 16 levels": beside(
+                other, one, PATH, body_of(65_536, size, levels, name)),
+            "health beside a body of 62 MiB": beside(other, ("/v2/health/live", None), PATH, zeros)}
+        rows = 10_000
+        bulk = body_of(rows, size, name=name, identity="bulk")
+        beside(port, ("/v2/health/live", None), PATH, bulk)
+        truths = json.dumps({"feedback": [{"id": "bulk", "row": i, "truth": i % 60}
+                                          for i in range(rows)]}).encode()
+        found["one row beside 10,000 truths"] = beside(
+            port, one, "/v2/models/calibrated/feedback", truths)
+        return found
+    finally:
+        for each in (process, plain):
+            each.kill()
+            each.wait()
+
+
+def compare_beside(options, folder):
+    programs = {"": os.path.abspath(options.program)}
+    if options.before:
+        programs = {"before: ": os.path.abspath(options.before), "now: ": programs[""]}
+    print("| | p50, ms | slowest, ms | the other client |\n|---|---|---|---|")
+    found = {prefix: measure_beside(program, folder) for prefix, program in programs.items()}
+    for name in found[list(found)[-1]]:
+        for prefix, one in found.items():
+            print(f"| {prefix}{name} | {one[name]['p50_ms']:.1f} | {one[name]['slowest_ms']:,.0f} "
+                  f"| {one[name]['other']} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -169,10 +279,14 @@ def main():
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--beside", action="store_true")
+    parser.add_argument("--before")
     options = parser.parse_args()
     program = os.path.abspath(options.program)
     with tempfile.TemporaryDirectory() as folder:
         make_files(program, folder)
+        if options.beside:
+            return compare_beside(options, folder)
         commands = servers(program, folder)
         found, said = {name: [] for name in commands}, {}
         for _ in range(options.rounds):

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fcp/base/blas_threads.h"
+#include "fcp/base/control_group.h"
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
 #include "fcp/base/parallel.h"
@@ -34,7 +35,8 @@ void add_common(CLI::App& verb, CommonOptions& options, unsigned takes) {
     verb.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
   }
   if (takes & kTakesThreads) {
-    verb.add_option("--threads", options.threads, "Threads; 0 means all cores")
+    verb.add_option("--threads", options.threads,
+                    "Threads; 0: all cores, or those that the container may use")
         ->check(CLI::Range(0, 4096))
         ->capture_default_str();
   }
@@ -112,7 +114,8 @@ void keep_threads_from_spinning(int cores) {
 // the last bits of a score, and those are to be the same for any number of ranks.
 int cores_for(const Communicator& ranks) {
   if (ranks.size() == 1) {
-    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+    return static_cast<int>(std::min(cores, processor_limit().value_or(cores)));
   }
   return static_cast<int>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
 }

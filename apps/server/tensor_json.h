@@ -1,6 +1,6 @@
-// The JSON of an infer request: the `data` of its inputs apart, as numbers or texts, and all else as
-// the JSON it is. Numbers are read as they come and never stand in memory as JSON, which would take
-// many times their room.
+// The JSON of an infer request: the `data` of its inputs apart, as numbers or texts, and all else
+// as the JSON it is. Numbers are read as they come and never stand in memory as JSON, which would
+// take many times their room.
 // Tested by tests/server/tensor_message_test.cc and fuzz/fuzz_request.cc.
 #pragma once
 

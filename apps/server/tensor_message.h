@@ -7,8 +7,8 @@
 //
 // With Inference-Header-Content-Length the JSON is followed by the bytes of the inputs that have
 // `binary_data_size`, little-endian and in their order; BYTES are preceded by their length in four
-// bytes. Infinite numbers in JSON are the strings "inf" and "-inf". `timeout` is in microseconds, as
-// Triton has it. An unknown parameter is an Error.
+// bytes. Infinite numbers in JSON are the strings "inf" and "-inf". `timeout` is in microseconds,
+// as Triton has it. An unknown parameter is an Error.
 //
 // Reference: github.com/kserve/open-inference-protocol, and Triton's binary data extension.
 // Tested by tests/server/tensor_message_test.cc and fuzz/fuzz_request.cc.

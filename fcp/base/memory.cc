@@ -1,11 +1,15 @@
 #include "fcp/base/memory.h"
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include <malloc.h>
+
+#include "fcp/base/control_group.h"
 
 namespace fcp {
 namespace {
@@ -23,13 +27,15 @@ void keep_freed_memory() {
 }
 
 size_t available_memory() {
+  const std::optional<size_t> left = memory_left();
   std::ifstream file("/proc/meminfo");
   std::string key;
   size_t kilobytes = 0;
   for (std::string line; file >> key >> kilobytes; std::getline(file, line)) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
+    if (key != "MemAvailable:") continue;
+    return std::max<size_t>(1, std::min(kilobytes * 1024, left.value_or(kilobytes * 1024)));
   }
-  return 0;
+  return left.value_or(0);
 }
 
 size_t memory_budget() {

@@ -9,7 +9,8 @@ namespace fcp {
 // system at once and asks for them again, zeroed, at the next layer of a network.
 void keep_freed_memory();
 
-// Bytes that can be allocated without swapping, as the system says; 0 where it does not say.
+// Bytes that can be allocated without swapping, as the system says, and within the limit of a
+// container; 0 where it does not say.
 size_t available_memory();
 
 // Bytes that the tensors of a running network may take together: a small file can ask for any

@@ -104,7 +104,8 @@ TEST(TensorRequest, SaysWhatIsWrong) {
 TEST(TensorRequest, ReadsDataBeforeItsType) {
   const TensorRequest request = parse_tensor_request(
       R"({"inputs": [{"data": [1, null, true, -2.5], "name": "x", "shape": [4], "datatype": "FP32"},
-                     {"data": [7, "a", 0.1, null], "name": "c", "datatype": "BYTES", "shape": [4]}]})",
+                     {"data": [7, "a", 0.1, null], "name": "c", "datatype": "BYTES",
+                      "shape": [4]}]})",
       {});
   const auto& numbers = std::get<std::vector<double>>(request.inputs[0].values);
   EXPECT_EQ(numbers[0], 1);

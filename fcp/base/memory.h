@@ -9,8 +9,7 @@ namespace fcp {
 // system at once and asks for them again, zeroed, at the next layer of a network.
 void keep_freed_memory();
 
-// Bytes that can be allocated without swapping, as the system says, and within the limit of a
-// container; 0 where it does not say.
+// Bytes that can be allocated without swapping, in a container by its limit; 0: nobody says.
 size_t available_memory();
 
 // Bytes that the tensors of a running network may take together: a small file can ask for any

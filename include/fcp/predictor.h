@@ -105,7 +105,6 @@ class InputSchema {
   // Rows as numbers, row by row; x.size() is a multiple of row_size(). Inputs stand side by side.
   Batch encode(std::span<const float> x, const RowInfo& info = {}) const;
   // Rows by name: all of the network's inputs, or all columns of its table; one that is absent or
-  // Rows by name: all of the network's inputs, or all columns of its table; one that is absent or
   // unknown is an Error. Integers and doubles reach an input of their type with all digits. Groups
   // and weights may come as values too, called as group_column() or "groups", and "weights".
   Batch encode(std::span<const NamedValues> values, const RowInfo& info = {}) const;

@@ -1,11 +1,14 @@
 // fcp check: band detection. For rows with answers: the score, its p-value, and whether it is in.
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/conformal/false_discovery.h"
 #include "fcp/data/csv_writer.h"
 #include "fcp/evaluate/judge.h"
 #include "fcp/predictor/device_choice.h"
@@ -26,12 +29,93 @@ struct CheckFlags {
   FactOptions facts;
   std::string model;
   std::string alpha = "0.1";
+  bool outliers = false;
+  std::string rate;
   std::string out = "-";
 };
 
-std::vector<std::string> check_columns(int64_t sides) {
-  if (sides == 1) return {"score", "p_value", "in"};
-  return {"score_low", "score_high", "p_value", "in"};
+std::vector<std::string> check_columns(int64_t sides, bool outliers) {
+  std::vector<std::string> columns = {"score"};
+  if (sides > 1) columns = {"score_low", "score_high"};
+  columns.insert(columns.end(), {"p_value", "in"});
+  if (outliers) columns.emplace_back("outlier");
+  return columns;
+}
+
+// The share of false ones among the outliers that may be; none where they are not asked for.
+std::optional<Level> outlier_rate(const CheckFlags& flags) {
+  if (!flags.outliers) {
+    if (!flags.rate.empty()) throw UsageError("--fdr: applies only to --outliers");
+    return std::nullopt;
+  }
+  if (flags.rate.empty()) return Level(0.1);
+  try {
+    return Level::parse(flags.rate);
+  } catch (const Error&) {
+    throw UsageError(
+        concat("--fdr: found ", flags.rate, ", expected a number between 0 and 1, such as 0.1"));
+  }
+}
+
+// Which rows are outliers is known when all are: they are kept until then.
+class CheckedRows {
+ public:
+  CheckedRows(const std::string& out, int64_t sides, std::optional<Level> rate)
+      : writer_(out, check_columns(sides, rate.has_value())), rate_(std::move(rate)) {}
+
+  void take(const CheckedRow& row) {
+    if (!rate_) return write(row);
+    scores_.insert(scores_.end(), row.scores.begin(), row.scores.end());
+    p_values_.push_back(row.p_value);
+    in_.push_back(row.in);
+  }
+
+  // The numbers of the rows that are outliers.
+  std::vector<size_t> close() {
+    std::vector<size_t> outliers;
+    if (rate_) {
+      const std::vector<bool> found = discoveries(p_values_, *rate_);
+      const size_t sides = p_values_.empty() ? 1 : scores_.size() / p_values_.size();
+      for (size_t i = 0; i < found.size(); ++i) {
+        if (found[i]) outliers.push_back(i);
+        write({i, std::span(scores_).subspan(i * sides, sides), p_values_[i], in_[i]}, found[i]);
+      }
+    }
+    writer_.close();
+    return outliers;
+  }
+
+ private:
+  void write(const CheckedRow& row, bool outlier = false) {
+    for (const double score : row.scores) writer_.cell(static_cast<float>(score));
+    writer_.cell(static_cast<float>(row.p_value));
+    writer_.cell(int64_t{row.in});
+    if (rate_) writer_.cell(int64_t{outlier});
+    writer_.end_row();
+  }
+
+  CsvWriter writer_;
+  std::optional<Level> rate_;
+  std::vector<double> scores_, p_values_;
+  std::vector<bool> in_;
+};
+
+void print_checked(const CheckFlags& flags, const CheckResult& result, const Level& level,
+                   const std::optional<Level>& rate, const std::vector<size_t>& outliers) {
+  if (flags.common.json) {
+    nlohmann::ordered_json json = {
+        {"rows", result.rows}, {"in", result.in}, {"alpha", level.value()}};
+    if (rate) {
+      json["fdr"] = rate->value();
+      json["outliers"] = outliers;
+    }
+    std::cout << json.dump(2) << '\n';
+    return;
+  }
+  say(flags.common, concat(result.in, " of ", result.rows, " rows are in at alpha ", level.text()));
+  if (!rate) return;
+  say(flags.common,
+      concat(outliers.size(), " of them are outliers at a false discovery rate of ", rate->text()));
 }
 
 void run_check(const CheckFlags& flags) {
@@ -49,24 +133,15 @@ void run_check(const CheckFlags& flags) {
   choose_device(artifact.network, *source, context);
   const CheckOptions options{
       .level = level, .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
-  CsvWriter writer(flags.out, check_columns(artifact.rows.sides));
-  const auto write = [&](const CheckedRow& row) {
-    for (const double score : row.scores) writer.cell(static_cast<float>(score));
-    writer.cell(static_cast<float>(row.p_value));
-    writer.cell(int64_t{row.in});
-    writer.end_row();
-  };
-  const internal::PredictorCore predictor(std::move(artifact), context.device);
-  const CheckResult result = check(predictor, *source, options, context, write);
-  writer.close();
-  if (flags.common.json) {
-    const nlohmann::ordered_json json = {
-        {"rows", result.rows}, {"in", result.in}, {"alpha", level.value()}};
-    std::cout << json.dump(2) << '\n';
-  } else {
-    say(flags.common,
-        concat(result.in, " of ", result.rows, " rows are in at alpha ", level.text()));
+  const std::optional<Level> rate = outlier_rate(flags);
+  if (const auto why = rate ? no_discoveries(artifact) : std::nullopt) {
+    fail(flags.model, ": ", *why);
   }
+  CheckedRows rows(flags.out, artifact.rows.sides, rate);
+  const internal::PredictorCore predictor(std::move(artifact), context.device);
+  const CheckResult result = check(predictor, *source, options, context,
+                                   [&](const CheckedRow& row) { rows.take(row); });
+  print_checked(flags, result, level, rate, rows.close());
 }
 
 }  // namespace
@@ -75,10 +150,16 @@ void add_check(CLI::App& app) {
   auto flags = std::make_shared<CheckFlags>();
   CLI::App* verb = app.add_subcommand("check", "Score, p-value, in or out, for rows with answers");
   verb->footer(
-      "Example:\n  fcp check calibrated.onnx --data rows.csv --target y --out checked.csv");
+      "Examples:\n"
+      "  fcp check calibrated.onnx --data rows.csv --target y --out checked.csv\n"
+      "  fcp check calibrated.onnx --data rows.csv --target y --outliers --fdr 0.1 --out o.csv");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
   verb->add_option("--data", flags->data.data, "Rows: CSV, .npy or .npz:entry")->required();
   verb->add_option("--alpha", flags->alpha, "Level at which a row is in")->capture_default_str();
+  verb->add_flag("--outliers", flags->outliers,
+                 "Tells the rows whose answers are outliers, all rows considered together");
+  verb->add_option("--fdr", flags->rate,
+                   "Share of them that may be false, on average; by default 0.1");
   verb->add_option("--out", flags->out, "CSV file; - is standard output")->capture_default_str();
   add_facts(*verb, flags->facts);
   add_data(*verb, flags->data, /*needs_target=*/true);

@@ -193,6 +193,28 @@ void print_conditional(std::ostream& out, const ConditionalCoverage& found,
   headline.print(out);
 }
 
+// How many of the ten counts lie within the band.
+size_t bins_within(const DistributionEvaluation& found) {
+  return static_cast<size_t>(std::count_if(found.pit.begin(), found.pit.end(), [&](size_t count) {
+    const auto rows = static_cast<double>(count);
+    return found.pit_low <= rows && rows <= found.pit_high;
+  }));
+}
+
+void print_distribution(std::ostream& out, const DistributionEvaluation& found) {
+  Headline headline;
+  headline.add("CRPS", format_number(found.crps), "mean error of the predictive distributions");
+  headline.add("PIT", concat(bins_within(found), " of ", kPitBins),
+               concat("bins within ", format_number(found.pit_low), " to ",
+                      format_number(found.pit_high), " rows, as 19 of 20 are by chance"));
+  for (const ThresholdCalibration& one : found.thresholds) {
+    headline.add("above " + format_number(one.threshold), format_percent(one.observed),
+                 concat("of the rows, predicted ", format_percent(one.predicted)));
+  }
+  out << '\n';
+  headline.print(out);
+}
+
 void print_method(std::ostream& out, const MethodResult& method, const PrintOptions& options) {
   const bool sets = std::holds_alternative<SetEvaluation>(method.evaluation);
   out << method.name << '\n';
@@ -215,6 +237,7 @@ void print_method(std::ostream& out, const MethodResult& method, const PrintOpti
     print_evaluation(out, method.intervals(), options);
   }
   if (method.conditional) print_conditional(out, *method.conditional, options);
+  if (method.distribution) print_distribution(out, *method.distribution);
 }
 
 }  // namespace

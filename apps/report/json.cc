@@ -83,6 +83,20 @@ void add_groups(Json& object, std::span<const GroupCoverage> groups,
   if (worst) object["worst_group"] = group_json(*worst);
 }
 
+Json distribution_json(const DistributionEvaluation& found) {
+  Json json = {{"rows", found.rows},
+               {"crps", json_number(found.crps)},
+               {"pit", found.pit},
+               {"pit_low", json_number(found.pit_low)},
+               {"pit_high", json_number(found.pit_high)}};
+  for (const ThresholdCalibration& one : found.thresholds) {
+    json["above"].push_back({{"threshold", json_number(one.threshold)},
+                             {"predicted", json_number(one.predicted)},
+                             {"observed", json_number(one.observed)}});
+  }
+  return json;
+}
+
 Json conditional_json(const ConditionalCoverage& found) {
   Json object = {{"rows", found.rows}};
   Json slab;
@@ -111,6 +125,7 @@ Json row_method_json(const MethodResult& method, const Level& level) {
     object["detection_coverage_high"] = json_number(method.detection->upper);
   }
   if (method.conditional) object["conditional"] = conditional_json(*method.conditional);
+  if (method.distribution) object["distribution"] = distribution_json(*method.distribution);
   const char* size = std::holds_alternative<SetEvaluation>(method.evaluation) ? "size" : "length";
   for (const LevelResult& at : method.levels) {
     Json entry = {{"alpha", at.level.value()}, {size, json_number(at.size)}};

@@ -100,6 +100,38 @@ std::string conditional_section(const MethodResult& method, double confidence,
                              "</div>\n"));
 }
 
+std::string distribution_section(const MethodResult& method) {
+  if (!method.distribution) return "";
+  const DistributionEvaluation& found = *method.distribution;
+  std::vector<std::vector<std::string>> bins, thresholds;
+  for (size_t i = 0; i < found.pit.size(); ++i) {
+    const auto rows = static_cast<double>(found.pit[i]);
+    const bool within = found.pit_low <= rows && rows <= found.pit_high;
+    bins.push_back({concat(format_number(static_cast<double>(i) / kPitBins), " to ",
+                           format_number(static_cast<double>(i + 1) / kPitBins)),
+                    format_count(found.pit[i]), within ? "" : "beyond chance"});
+  }
+  for (const ThresholdCalibration& one : found.thresholds) {
+    thresholds.push_back({"above " + format_number(one.threshold), format_percent(one.predicted),
+                          format_percent(one.observed)});
+  }
+  const std::vector<std::string> bin_headers = {"Place of the truth (PIT)", "Rows", ""};
+  const std::vector<std::string> event_headers = {"Event", "Predicted", "Observed"};
+  return html_section(
+      "distribution", "Predictive distributions",
+      concat("<div class=\"card\">\n",
+             html_paragraph(concat("CRPS ", format_number(found.crps), " on ",
+                                   format_count(found.rows, "test row"),
+                                   ": the mean error of the distributions, in the target's unit."),
+                            "remark"),
+             html_table(bin_headers, bins),
+             html_paragraph(concat("Where distributions are calibrated, a count lies between ",
+                                   format_number(found.pit_low), " and ",
+                                   format_number(found.pit_high), " nineteen times in twenty."),
+                            "remark"),
+             html_table(event_headers, thresholds), "</div>\n"));
+}
+
 std::string promise_section(const Claim& claim) {
   return html_section(
       "promise", "What is promised",

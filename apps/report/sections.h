@@ -35,6 +35,9 @@ std::string charts_section(std::span<const Figure> figures);
 std::string conditional_section(const MethodResult& method, double confidence,
                                 const std::string& size);
 
+// How good the predictive distributions are; empty where there are none.
+std::string distribution_section(const MethodResult& method);
+
 std::string promise_section(const Claim& claim);
 
 // Empty where there are no pairs.

@@ -11,6 +11,7 @@
 #include "fcp/base/sha256.h"
 #include "fcp/data/images/segmentation.h"
 #include "fcp/evaluate/conditional_sample.h"
+#include "fcp/evaluate/distribution_sample.h"
 #include "fcp/evaluate/judge.h"
 #include "fcp/evaluate/method_evaluator.h"
 #include "fcp/evaluate/report_sample.h"
@@ -141,6 +142,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   ReportSample sample(*methods.front(), options, artifact.method.score.traits().labels,
                       task != nullptr, context.seed);
   ConditionalSample conditional(artifact, source, options, context);
+  DistributionSample distribution(artifact, source, options, context);
   SameRowsCheck same(artifact, source);
   size_t done = 0;
   Stage stage(context, "evaluate", source.size().value_or(0));
@@ -154,6 +156,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
       sample.measure(rows, measured, packer);
       conditional.measure(rows, measured.regions, packer);
     }
+    distribution.measure(rows, packer);
     same.measure(rows, packer);
     return packer.take();
   };
@@ -167,6 +170,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
       sample.take(unpacker);
       conditional.take(unpacker);
     }
+    distribution.take(unpacker);
     same.take(unpacker);
     done += count;
     stage.advance(count);
@@ -181,6 +185,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   MethodResult& main = report.methods.front();
   main.lengths = std::move(sample.lengths);
   main.conditional = conditional.finish();
+  main.distribution = distribution.finish();
   report.examples = std::move(sample.examples);
   report.response = response_name(artifact, main);
   report.guaranteed_groups = guaranteed_groups(artifact, options, main, report.class_names);

@@ -73,6 +73,14 @@ size_t predict(const internal::PredictorCore& predictor, RowSource& source,
   return done;
 }
 
+std::optional<std::string> no_discoveries(const CalibrationArtifact& artifact) {
+  const CalibrationOptions& calibration = artifact.method.calibration;
+  const CalibrationTraits traits = calibration.traits();
+  if (traits.one_radius || (traits.by_group && !traits.by_feature)) return std::nullopt;
+  return concat("a rate of false outliers is known for split and grouped calibration; this one is ",
+                calibration.name());
+}
+
 CheckResult check(const internal::PredictorCore& predictor, RowSource& source,
                   const CheckOptions& options, const Context& context,
                   const std::function<void(const CheckedRow&)>& take) {

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fcp/data/rows.h"
@@ -61,6 +63,10 @@ struct CheckResult {
   size_t rows = 0;
   size_t in = 0;
 };
+
+// What keeps the p-values of a predictor from being a test for outliers with a known rate of false
+// ones (conformal/false_discovery.h); nothing of split and grouped calibration.
+std::optional<std::string> no_discoveries(const CalibrationArtifact& artifact);
 
 // Gives each row to `take`, in the order of the data. An Error names a row whose score is NaN; one
 // where the artifact keeps the scores of some levels alone, from which no p-value follows.

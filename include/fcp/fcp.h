@@ -15,6 +15,7 @@
 
 #include "fcp/calibrate.h"
 #include "fcp/deprecated.h"
+#include "fcp/distribution.h"
 #include "fcp/error.h"
 #include "fcp/evaluate.h"
 #include "fcp/export.h"

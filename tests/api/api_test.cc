@@ -414,6 +414,25 @@ TEST_F(ApiTest, LikelihoodRatiosOfRowsInMemory) {
             "weights: row 7 (from 0) is -1, expected a finite number, not negative");
 }
 
+TEST_F(ApiTest, DistributionsOfRowsInMemory) {
+  const Distribution distribution(
+      calibrated({.score = "residual", .options = {{"side", "upper"}}}));
+  const Batch rows = distribution.predictor().schema().encode(x_.values);
+  const std::vector<double> found = distribution.quantiles(rows, {Level(0.05), Level(0.9)});
+  const Answer bounds = distribution.predictor().predict(rows, {Level(0.1)});
+  const auto above = distribution.above(rows, 0.5), below = distribution.below(rows, 0.5);
+  const auto between = distribution.between(rows, -0.5, 0.5);
+  for (size_t i = 0; i < 300; ++i) {
+    EXPECT_LT(found[2 * i], found[2 * i + 1]);
+    EXPECT_EQ(found[2 * i + 1], bounds.upper()[i]);
+    EXPECT_NEAR(above[i].lower + below[i].upper, 1, 1e-9);
+    EXPECT_LE(between[i].lower, below[i].upper);
+    EXPECT_LE(below[i].lower, below[i].upper);
+  }
+  EXPECT_THAT(message_of([&] { Distribution{calibrated()}; }), HasSubstr("scores of one end"));
+  EXPECT_THAT(message_of([&] { distribution.between(rows, 2, 1); }), HasSubstr("smaller number"));
+}
+
 size_t threads_of_this_process() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));

@@ -1,4 +1,4 @@
-"""One-sided bounds, a known support and predictive distributions, as a user asks for them."""
+"""One-sided bounds, a known support, predictive distributions and outliers, as a user asks for them."""
 import csv
 import json
 
@@ -72,6 +72,27 @@ class Distribution(program.Case):
         self.calibrate("c.onnx", "--score", "residual", "--side", "upper")
         message = self.refused("predict", "c.onnx", "--data", self.made("test.csv"), "--above", "a")
         self.assertIn("--above: found a, expected a number", message)
+
+    def test_outliers_are_told_with_few_false_ones(self):
+        self.calibrate("c.onnx", "--score", "residual")
+        header, rows = program.read_csv(self.made("test.csv"))
+        place = header.index(TARGET)
+        for row in rows[:20]:
+            row[place] += 1000
+        lines = [",".join(header)] + [",".join(map(str, row)) for row in rows]
+        self.write("odd.csv", "\n".join(lines) + "\n")
+        command = ("check", "c.onnx", "--data", "odd.csv", "--target", TARGET)
+        found = json.loads(self.fcp(*command, "--outliers", "--fdr", "0.1", "--out", "o.csv",
+                                    "--json"))
+        self.assertEqual(found["fdr"], 0.1)
+        self.assertEqual(found["outliers"][:20], list(range(20)))
+        self.assertLess(len(found["outliers"]), 40)
+        told = [i for i, row in enumerate(program.read_csv(self.path("o.csv"))[1]) if row[3] == 1]
+        self.assertEqual(told, found["outliers"])
+        self.assertIn("--fdr: applies only to --outliers", self.refused(*command, "--fdr", "0.1"))
+        self.calibrate("l.onnx", "--score", "residual", "--calibration", "localized")
+        message = self.refused("check", "l.onnx", *command[2:], "--outliers")
+        self.assertIn("known for split and grouped calibration; this one is localized", message)
 
 
 if __name__ == "__main__":

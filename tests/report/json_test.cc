@@ -1,7 +1,12 @@
 #include "apps/report/json.h"
 
+#include <sstream>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "apps/report/console.h"
+#include "apps/report/html.h"
 
 #include "label_samples.h"
 #include "report_samples.h"
@@ -105,6 +110,23 @@ TEST(Json, ConditionalCoverage) {
   EXPECT_TRUE(json["worst_slab"].is_null());
   EXPECT_TRUE(json["excess_risk"].is_null());
   EXPECT_TRUE(json["excess_risk_error"].is_null());
+}
+
+TEST(Json, Distributions) {
+  EvaluationReport report = testing::sample_report(20, 20);
+  EXPECT_FALSE(report_json(report).contains("distribution"));
+  report.methods[0].distribution = DistributionEvaluation{
+      .rows = 20, .crps = 0.5, .pit = {20}, .pit_low = 0.25, .pit_high = 4, .thresholds = {{3, 0.4, 0.5}}};
+  const Json json = report_json(report)["distribution"];
+  EXPECT_EQ(json["crps"], 0.5);
+  EXPECT_EQ(json["pit"][0], 20);
+  EXPECT_EQ(json["pit"].size(), 10u);
+  EXPECT_EQ(json["above"][0]["predicted"], 0.4);
+  EXPECT_NE(report_html(report).find("Predictive distributions"), std::string::npos);
+  std::ostringstream text;
+  print_report(text, report);
+  EXPECT_NE(text.str().find("CRPS"), std::string::npos);
+  EXPECT_NE(text.str().find("9 of 10"), std::string::npos) << text.str();
 }
 
 TEST(Json, NamesNeedNotBeUtf8) {

@@ -16,6 +16,7 @@
 
 #include "fcp/evaluate/measures/conditional.h"
 #include "fcp/evaluate/measures/coverage.h"
+#include "fcp/evaluate/measures/distribution_evaluation.h"
 #include "fcp/evaluate/measures/interval_evaluation.h"
 #include "fcp/evaluate/measures/level_result.h"
 #include "fcp/evaluate/measures/pixel_evaluation.h"
@@ -50,6 +51,7 @@ struct MethodResult {
   std::optional<double> top5;
 
   std::optional<ConditionalCoverage> conditional = {};
+  std::optional<DistributionEvaluation> distribution = {};
 
   const IntervalEvaluation& intervals() const { return std::get<IntervalEvaluation>(evaluation); }
   const SetEvaluation& sets() const { return std::get<SetEvaluation>(evaluation); }

@@ -48,6 +48,7 @@ BELOW = {
 PUBLIC = {"error.h": "base", "version.h": "base", "level.h": "conformal", "interval.h": "conformal",
           "predictor.h": "predictor", "tensors.h": "predictor", "export.h": "export",
           "calibrate.h": "api", "evaluate.h": "api", "fit.h": "api", "c_api.h": "api",
+          "distribution.h": "api",
           "deprecated.h": "api", "fcp.h": "api"}
 PUBLIC_WITH_TORCH = {"tensors.h"}
 NO_TORCH = {"base", "conformal", "evaluate/measures", "monitoring", "data", "data/images",

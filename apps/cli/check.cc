@@ -139,8 +139,8 @@ void run_check(const CheckFlags& flags) {
   }
   CheckedRows rows(flags.out, artifact.rows.sides, rate);
   const internal::PredictorCore predictor(std::move(artifact), context.device);
-  const CheckResult result = check(predictor, *source, options, context,
-                                   [&](const CheckedRow& row) { rows.take(row); });
+  const CheckResult result =
+      check(predictor, *source, options, context, [&](const CheckedRow& row) { rows.take(row); });
   print_checked(flags, result, level, rate, rows.close());
 }
 

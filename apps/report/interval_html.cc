@@ -150,8 +150,8 @@ std::string interval_page(const EvaluationReport& report) {
                    concat(headline(report, claim), level_section(report, claim, rows),
                           charts_section(interval_figures(report)), parts(report), methods(report),
                           conditional_section(report.methods.front(), report.confidence, "length"),
-                          distribution_section(report.methods.front()),
-                          promise_section(claim), provenance_section(report.provenance)));
+                          distribution_section(report.methods.front()), promise_section(claim),
+                          provenance_section(report.provenance)));
 }
 
 }  // namespace fcp

@@ -20,9 +20,8 @@ double place_in(const ProbabilityBand& band, uint64_t seed, uint64_t row) {
 
 }  // namespace
 
-DistributionSample::DistributionSample(const CalibrationArtifact& artifact,
-                                       const RowSource& source, const EvaluateOptions& options,
-                                       const Context& context)
+DistributionSample::DistributionSample(const CalibrationArtifact& artifact, const RowSource& source,
+                                       const EvaluateOptions& options, const Context& context)
     : options_(options),
       groups_(artifact.rows.group_names.size()),
       calibration_rows_(artifact.rows.count()),

@@ -415,8 +415,7 @@ TEST_F(ApiTest, LikelihoodRatiosOfRowsInMemory) {
 }
 
 TEST_F(ApiTest, DistributionsOfRowsInMemory) {
-  const Distribution distribution(
-      calibrated({.score = "residual", .options = {{"side", "upper"}}}));
+  const Distribution distribution(calibrated({.score = "residual", .more = {{"side", "upper"}}}));
   const Batch rows = distribution.predictor().schema().encode(x_.values);
   const std::vector<double> found = distribution.quantiles(rows, {Level(0.05), Level(0.9)});
   const Answer bounds = distribution.predictor().predict(rows, {Level(0.1)});

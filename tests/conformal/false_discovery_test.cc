@@ -38,7 +38,8 @@ TEST(FalseDiscovery, TakesTheLargestNumberThatMayBeTaken) {
     std::sort(sorted.begin(), sorted.end());
     size_t most = 0;
     for (size_t k = 1; k <= p.size(); ++k) {
-      if (sorted[k - 1] * static_cast<double>(p.size()) * 10 <= 2 * static_cast<double>(k)) most = k;
+      if (sorted[k - 1] * static_cast<double>(p.size()) * 10 <= 2 * static_cast<double>(k))
+        most = k;
     }
     const std::vector<bool> found = discoveries(p, Level(0.2));
     EXPECT_EQ(static_cast<size_t>(std::count(found.begin(), found.end(), true)), most);
@@ -46,8 +47,8 @@ TEST(FalseDiscovery, TakesTheLargestNumberThatMayBeTaken) {
 }
 
 // 1,000 draws of 100 calibration rows and 50 new ones, five of them outliers. Shares of false
-// discoveries are in [0, 1]: by Hoeffding their mean exceeds its expectation, at most 0.18, by 0.084
-// with a chance below 1e-6.
+// discoveries are in [0, 1]: by Hoeffding their mean exceeds its expectation, at most 0.18, by
+// 0.084 with a chance below 1e-6.
 TEST(FalseDiscovery, RateIsKeptOverCalibrations) {
   Random random(4);
   double rate = 0, power = 0;

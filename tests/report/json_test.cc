@@ -7,7 +7,6 @@
 
 #include "apps/report/console.h"
 #include "apps/report/html.h"
-
 #include "label_samples.h"
 #include "report_samples.h"
 
@@ -115,8 +114,12 @@ TEST(Json, ConditionalCoverage) {
 TEST(Json, Distributions) {
   EvaluationReport report = testing::sample_report(20, 20);
   EXPECT_FALSE(report_json(report).contains("distribution"));
-  report.methods[0].distribution = DistributionEvaluation{
-      .rows = 20, .crps = 0.5, .pit = {20}, .pit_low = 0.25, .pit_high = 4, .thresholds = {{3, 0.4, 0.5}}};
+  report.methods[0].distribution = DistributionEvaluation{.rows = 20,
+                                                          .crps = 0.5,
+                                                          .pit = {20},
+                                                          .pit_low = 0.25,
+                                                          .pit_high = 4,
+                                                          .thresholds = {{3, 0.4, 0.5}}};
   const Json json = report_json(report)["distribution"];
   EXPECT_EQ(json["crps"], 0.5);
   EXPECT_EQ(json["pit"][0], 20);

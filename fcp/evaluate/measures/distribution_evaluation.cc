@@ -48,8 +48,7 @@ std::vector<ThresholdCalibration> DistributionEvaluator::thresholds() const {
       const auto above = std::count_if(first, first + static_cast<std::ptrdiff_t>(levels_),
                                        [&](double q) { return q > one.threshold; });
       // Between two neighbouring quantiles, whose levels differ by 1 / (Q + 1).
-      one.predicted +=
-          (static_cast<double>(above) + 0.5) / static_cast<double>(levels_ + 1) / rows;
+      one.predicted += (static_cast<double>(above) + 0.5) / static_cast<double>(levels_ + 1) / rows;
     }
     found.push_back(one);
   }
@@ -63,8 +62,8 @@ DistributionEvaluation DistributionEvaluator::finish(size_t calibration_rows) co
   DistributionEvaluation result{.rows = rows_, .crps = crps_ / rows, .pit = pit_};
   constexpr double kShare = 1.0 / kPitBins, kDeviations = 1.96;
   // Of a beta-binomial count with a + b = n + 1.
-  const double deviation = std::sqrt(rows * kShare * (1 - kShare) * (calibrated + 1 + rows) /
-                                     (calibrated + 2));
+  const double deviation =
+      std::sqrt(rows * kShare * (1 - kShare) * (calibrated + 1 + rows) / (calibrated + 2));
   result.pit_low = std::max(0.0, rows * kShare - kDeviations * deviation);
   result.pit_high = std::min(rows, rows * kShare + kDeviations * deviation);
   result.thresholds = thresholds();

@@ -21,7 +21,8 @@ double slow_crps(const std::vector<double>& quantiles, double truth) {
   constexpr double kStep = 1e-3;
   for (double t = -10; t < 10; t += kStep) {
     double below = 0;
-    for (const double q : quantiles) below += q <= t ? 1 / static_cast<double>(quantiles.size()) : 0;
+    for (const double q : quantiles)
+      below += q <= t ? 1 / static_cast<double>(quantiles.size()) : 0;
     const double off = below - (truth <= t ? 1 : 0);
     sum += off * off * kStep;
   }

@@ -239,6 +239,52 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
                         array_of(inside));
 }
 
+std::shared_ptr<const PredictiveDistribution> LoadedPredictor::distributions() const {
+  const CalibrationArtifact& whole = artifact();
+  const std::lock_guard lock(distributing_);
+  if (!distributions_) {
+    distributions_ = std::make_shared<const PredictiveDistribution>(whole, core_.device());
+  }
+  return distributions_;
+}
+
+py::tuple LoadedPredictor::distribution(const py::object& array, const py::list& probabilities,
+                                        const std::vector<std::pair<double, double>>& events,
+                                        const py::dict& given) const {
+  TensorRows rows(tensor_of(array, "X"), {}, core_.schema());
+  const RowFacts facts = facts_of(given);
+  std::vector<Level> levels;
+  for (const py::handle& probability : probabilities) levels.push_back(level_of(probability));
+  for (const auto& [from, to] : events) {
+    if (!(from < to)) fail("between: found ", from, " and ", to, ", expected the smaller first");
+  }
+  std::vector<torch::Tensor> quantiles, bands;
+  {
+    py::gil_scoped_release unlocked;
+    const torch::NoGradGuard no_grad;
+    const auto distribution = distributions();
+    each_batch(rows, facts, 1, [&](const internal::BatchData& batch, int64_t) {
+      core_.schema().check_known(batch);
+      const TestInputs inputs = distribution->describe(batch.x, batch.known);
+      const auto count = static_cast<int64_t>(batch.rows());
+      quantiles.push_back(levels.empty() ? torch::empty({count, 0}, torch::kDouble)
+                                         : distribution->quantiles(inputs, levels));
+      torch::Tensor ends =
+          torch::empty({static_cast<int64_t>(events.size()), count, 2}, torch::kDouble);
+      double* out = ends.data_ptr<double>();
+      for (const auto& [from, to] : events) {
+        for (const ProbabilityBand& band : distribution->probability(inputs, {from, to})) {
+          *out++ = band.lower;
+          *out++ = band.upper;
+        }
+      }
+      bands.push_back(ends.permute({1, 0, 2}));
+    });
+    if (quantiles.empty()) fail("X: has no rows");
+  }
+  return py::make_tuple(array_of(torch::cat(quantiles)), array_of(torch::cat(bands)));
+}
+
 std::string LoadedPredictor::evaluate(const py::object& array, const py::object& answers,
                                       const py::object& alpha, const py::dict& given,
                                       const std::string& report, bool verbose) const {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <pybind11/pybind11.h>
@@ -18,6 +19,7 @@
 #include "fcp/data/rows.h"
 #include "fcp/level.h"
 #include "fcp/predictor/context.h"
+#include "fcp/predictor/distribution.h"
 #include "fcp/predictor/predictor_core.h"
 #include "fcp/predictor/row_facts.h"
 
@@ -87,6 +89,12 @@ class LoadedPredictor {
   pybind11::tuple check(const pybind11::object& array, const pybind11::object& answers,
                         const pybind11::object& alpha, const pybind11::dict& given) const;
 
+  // Of the predictive distributions: quantiles [N, probabilities], and the bounds of how probable
+  // each event (from, to], a pair of numbers, is [N, events, 2].
+  pybind11::tuple distribution(const pybind11::object& array, const pybind11::list& probabilities,
+                               const std::vector<std::pair<double, double>>& events,
+                               const pybind11::dict& given) const;
+
   // The text of the JSON that `fcp evaluate --json` prints; and its HTML page, where asked for.
   std::string evaluate(const pybind11::object& array, const pybind11::object& answers,
                        const pybind11::object& alpha, const pybind11::dict& given,
@@ -98,9 +106,14 @@ class LoadedPredictor {
   void each_batch(TensorRows& rows, const RowFacts& facts, size_t levels,
                   const std::function<void(const internal::BatchData&, int64_t first)>& take) const;
 
+  // Made when it is asked for; an Error where there is none.
+  std::shared_ptr<const PredictiveDistribution> distributions() const;
+
   std::shared_ptr<UnfinishedCalibration> made_;
   internal::PredictorCore core_;
   mutable std::mutex finishing_;
+  mutable std::mutex distributing_;
+  mutable std::shared_ptr<const PredictiveDistribution> distributions_;
 };
 
 // Calibrates on arrays; `options` are the parameters of an estimator by name. `shifted` and

@@ -56,6 +56,13 @@ class Predictor:
     def check(
         self, x: Any, y: Any, alpha: Union[float, str], facts: Dict[str, Any]
     ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+    def distribution(
+        self,
+        x: Any,
+        probabilities: Sequence[Union[float, str]],
+        events: Sequence[Tuple[float, float]],
+        facts: Dict[str, Any],
+    ) -> Tuple[np.ndarray, np.ndarray]: ...
     def evaluate(
         self,
         x: Any,

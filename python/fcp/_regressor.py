@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
 
-from . import _frames, _plots
+from . import _fcp, _frames, _plots
 from ._estimator import Alpha, Alphas, Estimator, levels
 
 
@@ -55,6 +55,41 @@ class FeatureConformalRegressor(Estimator):
         if prediction.shape[1] == 1:
             return prediction[:, 0], intervals[:, 0]
         return prediction, intervals
+
+    def predict_quantiles(
+        self, X: Any, probabilities: Sequence[Alpha], *, groups: Any = None, weights: Any = None
+    ) -> np.ndarray:
+        """The quantiles of each row's predictive distribution, [N, probabilities].
+
+        Of estimators with side "upper" or "lower", or with asymmetric; of one output.
+        """
+        return self._distribution(X, list(probabilities), [], groups, weights)[0]
+
+    def probability(
+        self, X: Any, *, above: Optional[float] = None, below: Optional[float] = None,
+        between: Optional[Tuple[float, float]] = None, groups: Any = None, weights: Any = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Between which numbers the probability of an event lies, [N, 2]: the answer is above a
+        number, at most a number (below), or above the first of two and at most the second.
+
+        The band is 1 / (n + 1) wide: n calibration rows cannot say more. Of estimators as in
+        `predict_quantiles`.
+        """
+        asked = [(above, (above, np.inf)), (below, (-np.inf, below)), (between, between)]
+        events = [event for given, event in asked if given is not None]
+        if len(events) != 1:
+            raise _fcp.Error("probability takes one of above, below and between")
+        pair = (float(events[0][0]), float(events[0][1]))
+        return self._distribution(X, [], [pair], groups, weights)[1][:, 0]
+
+    def _distribution(
+        self, X: Any, probabilities: Sequence[Alpha], events: Sequence[Tuple[float, float]],
+        groups: Any, weights: Any,
+    ) -> Tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        predictor = self._fitted()
+        rows = self.inputs_.rows(X)
+        facts = self._facts_of_new(len(rows), groups, weights, shows=False)
+        return predictor.distribution(rows, probabilities, events, facts)
 
     def predict(self, X: Any, *, groups: Any = None, weights: Any = None) -> np.ndarray:
         """The middle alone: what the network answers; for quantiles, the mean of the two. It is

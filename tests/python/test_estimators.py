@@ -37,6 +37,37 @@ needs_sklearn = unittest.skipIf(sklearn is None, "scikit-learn is not installed"
 needs_pandas = unittest.skipIf(pandas is None, "pandas is not installed")
 
 
+class Distributions(Case):
+    def test_quantiles_and_probabilities_are_those_of_the_residuals(self):
+        x, y = regression_rows(200)
+        model = model_for(perceptron(3, 1))
+        regressor = fcp.FeatureConformalRegressor(model, method="residual", side="upper")
+        regressor.conformalize(x[:99], y[:99])
+        scores = np.sort(y[:99] - regressor.predict(x[:99]))
+        middle = regressor.predict(x[99:])
+        found = regressor.predict_quantiles(x[99:], [0.05, "0.5", 0.95])
+        for column, rank in enumerate((5, 50, 95)):
+            np.testing.assert_allclose(found[:, column], middle + scores[rank - 1], atol=1e-5)
+        upper = regressor.predict_interval(x[99:], alpha=0.05)[1][:, 1, 0]
+        np.testing.assert_array_equal(found[:, 2], upper)
+        band = regressor.probability(x[99:], above=0.25)
+        above = (middle[:, None] + scores > 0.25).sum(1)
+        np.testing.assert_allclose(band, np.stack([above, above + 1], 1) / 100, atol=1e-9)
+        below = regressor.probability(x[99:], below=0.25)
+        np.testing.assert_allclose(band + below[:, ::-1], 1, atol=1e-9)
+        between = regressor.probability(x[99:], between=(-1, 0.25))
+        self.assertTrue((between <= below + 1e-9).all())
+
+    def test_what_cannot_be_asked_is_said(self):
+        x, y = regression_rows(60)
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="residual")
+        regressor.conformalize(x, y)
+        with self.assert_error("needs the scores of one end"):
+            regressor.predict_quantiles(x, [0.5])
+        with self.assert_error("probability takes one of above, below and between"):
+            regressor.probability(x, above=1, below=2)
+
+
 class Attributes(Case):
     def test_n_features(self):
         x, y = regression_rows(50)

@@ -128,7 +128,9 @@ void add_fit(CLI::App& app) {
           "usually covers 1 - alpha; auto is cross for one target below 1,000 such rows")
       ->check(CLI::IsMember({"auto", "split", "cross"}))
       ->capture_default_str();
-  add_option_flag(*verb, flags->method, find_option("allow_empty"));
+  for (const char* option : {"allow_empty", "side", "support", "integer"}) {
+    add_option_flag(*verb, flags->method, find_option(option));
+  }
   verb->add_option("--members", flags->members, "Networks of the ensemble [5]");
   verb->add_option("--epochs", flags->epochs, "Epochs at most [80 to 400, by the number of rows]");
   verb->add_option("--target-scale", flags->target_scale,

@@ -157,6 +157,12 @@ constexpr size_t kMostComparisons = 20'000;
 
 constexpr size_t kUnknownClasses = 1;  // labels without names, of which an array has any number
 
+// Whether one side or a support is asked for, to which the score of crossed rows does not keep.
+bool asks_for_ends(const MethodRequest& method) {
+  const ScoreOptions score = resolve(method).score;
+  return score.side != BoundSide::kBoth || score.integer || !score.support.empty();
+}
+
 // Whether the rows that train calibrate as well; classes: 0 of numbers.
 bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t rows) {
   constexpr size_t kFewRows = 1000;
@@ -181,6 +187,10 @@ bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t r
       fail_option("calibration", "cross has a score of its own, which the score ",
                   options.method.score, " contradicts");
     }
+    if (asks_for_ends(options.method)) {
+      fail_option("calibration", "cross gives both ends of intervals, anywhere; side, support and ",
+                  "integer take split");
+    }
     if (rows < kFolds) {
       fail_option("calibration", "cross takes at least ", kFolds,
                   " rows besides those of the test, found ", rows);
@@ -188,9 +198,32 @@ bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t r
     return true;
   }
   const bool open = options.calibration == FitCalibration::kAuto && options.shares.empty() &&
-                    options.method.score == kAutoScore;
+                    options.method.score == kAutoScore && !asks_for_ends(options.method);
   return open && targets == 1 && !apart && rows >= kFolds && rows < kFewRows &&
          classes != kUnknownClasses && classes * rows <= kMostComparisons;
+}
+
+// What the target seems to be limited to, as flags; empty where nothing is seen. The training rows
+// tell, which calibration does not use.
+std::string support_hint(const Array& y) {
+  const auto [least, most] = std::minmax_element(y.values.begin(), y.values.end());
+  const bool integer = std::all_of(y.values.begin(), y.values.end(),
+                                   [](float value) { return value == std::floor(value); });
+  std::string hint;
+  if (y.values.empty() || !(*least >= 0)) return integer && !y.values.empty() ? "--integer" : hint;
+  hint = *most <= 1 && !integer ? "--support 0:1"
+         : *most == 100         ? "--support 0:100"
+                                : "--support 0:";
+  return integer ? hint + " --integer" : hint;
+}
+
+void suggest_support(const TableRows& training, const FitRequest& options, const Context& context) {
+  const bool given = options.method.flag("integer") || !options.method.text("support").empty();
+  if (given) return;
+  const std::string hint = support_hint(training.y());
+  if (hint.empty()) return;
+  context.observer->note(concat("the target of all training rows fits ", hint,
+                                ": where that holds for new rows too, it cuts intervals to it"));
 }
 
 void join_parts(std::vector<size_t>& all, const std::vector<size_t>& more) {
@@ -317,6 +350,9 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   result.training_rows = parts[0].size();
   result.calibration_rows = parts[1].size();
   result.test_rows = parts[2].size();
+  if (result.task == Task::kNumbers && source->target_count() == 1) {
+    suggest_support(training, options, context);
+  }
   if (result.crossed) {
     calibrate_crossed(training, train, data, options, context, result);
   } else {

@@ -76,6 +76,42 @@ TEST(Fit, NumbersBecomeIntervals) {
   EXPECT_THAT(result.reason, HasSubstr("holds numbers"));
 }
 
+// Hears what is noted.
+class Listener : public Observer {
+ public:
+  void note(const std::string& text) override { notes += text + '\n'; }
+  std::string notes;
+};
+
+TEST(Fit, SuggestsASupportAndUsesItWhereItIsAsked) {
+  Random random(5);
+  std::string text = "x,y\n";
+  for (int i = 0; i < 120; ++i) {
+    const double x = random.uniform();
+    text += number_text(static_cast<float>(x)) + "," +
+            std::to_string(static_cast<int>(20 * x + 5 * random.uniform())) + ".0\n";
+  }
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", text));
+  options.task = Task::kNumbers;
+  options.data.csv.labels = CsvLabels::kNumbers;
+  Listener heard;
+  const FitOutcome plain = fit_table(options, {.observer = &heard});
+  EXPECT_THAT(heard.notes, HasSubstr("fits --support 0: --integer: where that holds"));
+  EXPECT_FALSE(plain.calibrated.artifact.method.score.integer);
+  options.method.score = "auto";
+  options.method.set("support", "0:");
+  options.method.set("side", "upper");
+  heard.notes.clear();
+  const FitOutcome asked = fit_table(options, {.observer = &heard});
+  EXPECT_FALSE(asked.crossed);
+  EXPECT_EQ(asked.calibrated.artifact.method.score.support, "0:");
+  EXPECT_EQ(asked.report.methods.front().intervals().side, BoundSide::kUpper);
+  EXPECT_EQ(heard.notes.find("--support"), std::string::npos);
+  options.calibration = FitCalibration::kCross;
+  EXPECT_THROW(fit_table(options, {}), Error);
+}
+
 TEST(Fit, TextBecomesLabelSets) {
   const Folder folder;
   FitRequest options = quick(folder.write("t.csv", line_table(200, true)));

@@ -1,6 +1,7 @@
 #include "fcp/conformal/false_discovery.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "fcp/base/error.h"
 
@@ -14,11 +15,15 @@ std::vector<bool> discoveries(std::span<const double> p_values, const Level& rat
   }
   std::sort(sorted.begin(), sorted.end());
   const auto count = static_cast<long double>(sorted.size());
+  // p-values are fractions, rounded, and equal to q k / m where both fractions are: a few units of
+  // their last digit are less than fractions of counts of rows differ by.
+  constexpr long double kRounding = 4 * std::numeric_limits<double>::epsilon();
+  const auto may_be_taken = [&](size_t k) {
+    const long double limit = static_cast<long double>(rate.value()) * static_cast<long double>(k);
+    return static_cast<long double>(sorted[k - 1]) * count <= limit * (1 + kRounding);
+  };
   size_t taken = sorted.size();
-  while (taken > 0 && !rate.at_most_share(static_cast<long double>(sorted[taken - 1]) * count,
-                                          static_cast<long double>(taken))) {
-    --taken;
-  }
+  while (taken > 0 && !may_be_taken(taken)) --taken;
   std::vector<bool> found(p_values.size(), false);
   if (taken == 0) return found;
   for (size_t i = 0; i < found.size(); ++i) found[i] = p_values[i] <= sorted[taken - 1];

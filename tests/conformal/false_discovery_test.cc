@@ -28,18 +28,18 @@ TEST(FalseDiscovery, ByHand) {
   EXPECT_THROW(discoveries(std::vector<double>{std::nan("")}, Level(0.1)), Error);
 }
 
-// The definition, for any k.
+// The definition, for any k, in whole numbers: j / 40 ≤ 0.2 k / m.
 TEST(FalseDiscovery, TakesTheLargestNumberThatMayBeTaken) {
   Random random(3);
   for (int trial = 0; trial < 300; ++trial) {
-    std::vector<double> p(1 + random.below(30));
-    for (double& one : p) one = static_cast<double>(random.below(40)) / 40;
-    std::vector<double> sorted = p;
-    std::sort(sorted.begin(), sorted.end());
+    std::vector<size_t> fortieths(1 + random.below(30));
+    for (size_t& one : fortieths) one = random.below(41);
+    std::vector<double> p;
+    for (const size_t one : fortieths) p.push_back(static_cast<double>(one) / 40);
+    std::sort(fortieths.begin(), fortieths.end());
     size_t most = 0;
     for (size_t k = 1; k <= p.size(); ++k) {
-      if (sorted[k - 1] * static_cast<double>(p.size()) * 10 <= 2 * static_cast<double>(k))
-        most = k;
+      if (fortieths[k - 1] * p.size() <= 8 * k) most = k;
     }
     const std::vector<bool> found = discoveries(p, Level(0.2));
     EXPECT_EQ(static_cast<size_t>(std::count(found.begin(), found.end(), true)), most);

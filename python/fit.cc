@@ -34,7 +34,7 @@ FitRequest request_of_options(const std::string& data, const std::string& target
   request.task = task_named(text("task"));
   request.calibration = fit_calibration_named(text("calibration"));
   request.shares = options["shares"].cast<std::vector<double>>();
-  request.group = text("group");
+  request.keep_together = text("group");
   request.time = text("time");
   request.level = level_of(options["alpha"]);
   request.training.members = options["members"].cast<int64_t>();

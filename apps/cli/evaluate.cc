@@ -52,8 +52,9 @@ void run_evaluate(const EvaluateFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
   DataOptions data = data_options(flags.data);
-  const Level level = levels_of(flags.levels)[0];
-  const CalibrationArtifact artifact = read_artifact_for(flags.model, {&level, 1});
+  std::vector<Level> levels;
+  const CalibrationArtifact artifact = read_artifact_at(flags.model, flags.levels, levels);
+  const Level level = levels[0];
   if (context.ranks->size() > 1) {
     check_same_bytes(*context.ranks, flags.model, serialize_onnx(artifact_graph(artifact)));
   }

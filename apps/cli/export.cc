@@ -13,6 +13,7 @@
 #include "fcp/predictor/levels.h"
 
 #include "apps/cli/common.h"
+#include "apps/cli/level_flags.h"
 #include "apps/cli/print_report.h"
 #include "apps/cli/verbs.h"
 #include "apps/server/feedback_store.h"
@@ -23,7 +24,7 @@ namespace {
 struct ExportVerbOptions {
   CommonOptions common;
   std::string model;
-  std::vector<std::string> alpha = {"0.1"};
+  std::vector<std::string> alpha{};  // empty: as LevelFlags
   std::string state;
   std::string prefix;
   std::string out;
@@ -48,8 +49,10 @@ Level adapted_level(const ExportVerbOptions& options, const Level& target) {
 void run_export(const ExportVerbOptions& options) {
   start(options.common);
   ExportOptions wanted{.levels = {}, .prefix = options.prefix};
-  for (const std::string& alpha : options.alpha) {
-    Level level = parse_level(alpha);
+  std::vector<Level> levels;
+  for (const std::string& alpha : options.alpha) levels.push_back(parse_level(alpha));
+  if (levels.empty()) read_artifact_at(options.model, {}, levels);
+  for (Level level : levels) {
     if (!options.state.empty()) level = adapted_level(options, level);
     if (std::find(wanted.levels.begin(), wanted.levels.end(), level) != wanted.levels.end()) {
       throw UsageError(concat("--alpha: ", level.text(), " is given twice"));
@@ -104,10 +107,11 @@ void add_export(CLI::App& app) {
       "raps not randomized, feature_margin.");
   verb->add_option("model", options->model, "Calibrated predictor")->required();
   verb->add_option("--alpha", options->alpha,
-                   "Share of regions that may miss the truth; several: 0.1,0.05")
+                   "Share of regions that may miss the truth; several: 0.1,0.05. A file of fcp fit "
+                   "brings its own")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->capture_default_str();
+      ->default_str("0.1");
   verb->add_option("--state", options->state,
                    "State of fcp serve --adapt: the level that it has reached for --alpha instead");
   verb->add_option("--out", options->out, "ONNX file to write")->required();

@@ -1,6 +1,7 @@
 // fcp fit: one table becomes a calibrated predictor and a report.
 #include "fcp/fit/fit.h"
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -8,6 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
+#include "fcp/data/csv_column.h"
 #include "fcp/data/split.h"
 #include "fcp/methods/options.h"
 
@@ -16,6 +18,7 @@
 #include "apps/cli/fit_outcome.h"
 #include "apps/cli/level_flags.h"
 #include "apps/cli/option_flags.h"
+#include "apps/cli/synopsis.h"
 #include "apps/cli/verbs.h"
 #include "apps/report/format.h"
 #include "apps/report/html.h"
@@ -32,8 +35,10 @@ struct FitFlags {
   LevelFlags levels;
   std::string task = "auto";
   std::string shares;
-  std::string group;
-  std::string time;
+  std::string group;  // the old name of keep_together
+  std::string keep_together, time, cover_each;
+  std::string parts;
+  std::string command;  // with all options but those that reports advise
   std::string score = kAutoScore;
   std::string objective = kByIntervalScore;
   std::string calibration = "auto";
@@ -49,8 +54,12 @@ FitRequest fit_options(const FitFlags& flags) {
   options.task = task_named(flags.task);
   options.data.csv.labels = target_labels(options.task);
   if (!flags.shares.empty()) options.shares = parse_shares(flags.shares);
-  options.group = flags.group;
+  if (!flags.group.empty()) {
+    say(flags.common, "note: --group is called --keep-together now");
+  }
+  options.keep_together = flags.keep_together.empty() ? flags.group : flags.keep_together;
   options.time = flags.time;
+  options.cover_each = flags.cover_each;
   options.level = levels_of(flags.levels)[0];
   options.all_levels = !flags.report.empty();
   options.method = flags.method;
@@ -67,13 +76,48 @@ FitRequest fit_options(const FitFlags& flags) {
   return options;
 }
 
+// Training, calibration and test rows of each file as files of the folder.
+void keep_parts(const FitOutcome& result, const DataOptions& data, const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail(folder, ": cannot be made: ", error.message());
+  const TableSplit& split = result.split;
+  const std::vector<const std::vector<size_t>*> parts = {&split.training, &split.calibration,
+                                                         &split.test};
+  const std::vector<std::string> names = {"training", "calibration", "test"};
+  CsvOptions csv = data.csv;
+  csv.refused = result.refused_rows;
+  size_t before = 0;  // rows of the files before
+  for (const std::string& file : file_list(data.data)) {
+    const size_t rows = read_csv_column(file, "0", csv).size();
+    std::vector<std::vector<size_t>> own;
+    std::vector<std::string> out;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (result.crossed && parts[i] == &split.calibration) continue;  // those that train
+      own.emplace_back();
+      for (const size_t row : *parts[i]) {
+        if (row >= before && row < before + rows) own.back().push_back(row - before);
+      }
+      const std::string stem = std::filesystem::path(file).stem().string();
+      out.push_back((std::filesystem::path(folder) / (stem + "." + names[i] + ".csv")).string());
+    }
+    write_parts(file, own, out, csv);
+    before += rows;
+  }
+}
+
 void run_fit(const FitFlags& flags) {
   const Context context = start(flags.common);
   const FitRequest options = fit_options(flags);
   if (show_schema(flags.data, options.data, flags.common.json)) return;
   if (flags.out.empty()) fail_option("out", "is required");
+  if (!flags.parts.empty() && holds_array(file_list(options.data.data)[0])) {
+    fail_option("keep_parts", "takes CSV files; ", options.data.data, " is an array");
+  }
   FitOutcome result = fit_table(options, context);
   result.report.model = file_name_of(flags.out);
+  result.report.command = flags.command;
+  if (!flags.parts.empty()) keep_parts(result, options.data, flags.parts);
   write_artifact(result.calibrated.artifact, flags.out);
   if (!flags.report.empty()) write_file(flags.report, report_html(result.report));
   for (const std::string& warning : fit_warnings(result)) {
@@ -96,13 +140,14 @@ void add_fit(CLI::App& app) {
       "Examples:\n"
       "  fcp fit data.csv --target price --out model.onnx --report report.html\n"
       "  fcp fit data.csv --target price --schema show\n"
-      "  fcp fit visits.csv --target days --group patient --out model.onnx\n"
+      "  fcp fit visits.csv --target days --keep-together patient --out model.onnx\n"
+      "  fcp fit birds.csv --target kind --cover-each label --out model.onnx\n"
       "  fcp fit sales.csv --target units --time date --out model.onnx\n"
-      "Column types, categories, dates and classes are found out. Rows are split at random 3:1:1 "
+      "Column types, categories, dates and classes are inferred. Rows are split at random 3:1:1 "
       "into\n"
-      "training, calibration and test, classes in equal shares; where there are few rows, more of "
-      "them\n"
-      "calibrate, or the rows that train do (--calibration cross).");
+      "training, calibration and test; where there are few rows, more of them calibrate, or the "
+      "rows\n"
+      "that train do (--calibration cross).");
   verb->add_option("data", flags->data.data, "Rows: CSV, .npy or .npz:entry")->required();
   verb->add_option("--out", flags->out, "Calibrated predictor to write");
   verb->add_option("--report", flags->report, "HTML report to write");
@@ -113,9 +158,21 @@ void add_fit(CLI::App& app) {
       ->check(CLI::IsMember({"auto", "regression", "classification", "numbers", "classes"}))
       ->capture_default_str();
   verb->add_option("--shares", flags->shares, "Training, calibration and test rows, as 3:1:1");
-  verb->add_option("--group", flags->group, "CSV column whose groups are not parted by the split");
+  verb->add_option(
+      "--keep-together", flags->keep_together,
+      "CSV column, as a patient or a shop: the rows of each value stay together in the "
+      "split and in all that is learned, and the column is no feature unless --schema "
+      "names it");
+  verb->add_option("--group", flags->group, "The old name of --keep-together")
+      ->excludes("--keep-together");
+  verb->add_option("--cover-each", flags->cover_each,
+                   "Coverage for each value of this CSV column, or with 'label' for each class: a "
+                   "radius for each");
   verb->add_option("--time", flags->time,
-                   "CSV column of dates or numbers: train on the oldest rows, test on the newest");
+                   "CSV column of dates or numbers: test on the newest rows; then train again on "
+                   "all rows but the newest, which calibrate");
+  verb->add_option("--keep-parts", flags->parts,
+                   "Folder for the training, calibration and test rows as CSV files");
   verb->add_option("--score", flags->score, "Score to calibrate; auto tries all that suit")
       ->capture_default_str();
   verb->add_option("--objective", flags->objective, find_option("objective").help)
@@ -125,8 +182,9 @@ void add_fit(CLI::App& app) {
           "--calibration", flags->calibration,
           "split: rows of their own calibrate; cross: all rows but those of the test train "
           "and calibrate, in ten folds (CV+), which guarantees about 1 - 2 alpha and "
-          "usually covers 1 - alpha; auto is cross for one target below 1,000 such rows")
-      ->check(CLI::IsMember({"auto", "split", "cross"}))
+          "usually covers 1 - alpha; rectified: split, with a learned quantile of the score that "
+          "evens coverage out; auto is cross for one target below 1,000 such rows, else split")
+      ->check(CLI::IsMember({"auto", "split", "cross", "rectified"}))
       ->capture_default_str();
   for (const char* option : {"allow_empty", "side", "support", "integer"}) {
     add_option_flag(*verb, flags->method, find_option(option));
@@ -143,7 +201,10 @@ void add_fit(CLI::App& app) {
   flags->data.may_show = true;
   add_data(*verb, flags->data, /*needs_target=*/true, TakesImages::kNo);
   add_common(*verb, flags->common);
-  verb->callback([flags] { run_fit(*flags); });
+  verb->callback([flags, verb] {
+    flags->command = command_without(*verb, {"--calibration", "--cover-each", "--json", "--quiet"});
+    run_fit(*flags);
+  });
 }
 
 }  // namespace fcp::cli

@@ -10,7 +10,7 @@
 
 namespace fcp::cli {
 
-// Three lines: what came out, how it was made, and what to type next.
+// What came out, what to watch, how it was made, and what to type next: a line each.
 std::string fit_text(const FitOutcome& result, const std::string& out, const std::string& report);
 
 nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out,

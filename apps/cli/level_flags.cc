@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "fcp/base/error.h"
+#include "fcp/fit/fit.h"
+#include "fcp/methods/calibrations/kept_levels.h"
 #include "fcp/predictor/levels.h"
 
 namespace fcp::cli {
@@ -47,10 +49,11 @@ std::string alpha_of_confidence(const std::string& confidence) {
 
 void add_levels(CLI::App& verb, LevelFlags& flags, bool several) {
   flags.several = several;
-  CLI::Option* alpha = verb.add_option(
-      "--alpha", flags.alpha,
-      several ? "Share of regions that may miss the truth; several: 0.1,0.2, with columns for each"
-              : "Share of regions that may miss the truth");
+  CLI::Option* alpha = verb.add_option("--alpha", flags.alpha,
+                                       several ? "Share of regions that may miss the truth; "
+                                                 "several: 0.1,0.2, with columns for each. A file "
+                                                 "of fcp fit brings its own"
+                                               : "Share of regions that may miss the truth");
   alpha->delimiter(',')->allow_extra_args(false)->default_str("0.1");
   CLI::Option* confidence = verb.add_option(
       "--confidence", flags.confidence, "Share of regions that are to hold it: 0.9 is --alpha 0.1");
@@ -60,7 +63,9 @@ void add_levels(CLI::App& verb, LevelFlags& flags, bool several) {
 std::vector<Level> levels_of(const LevelFlags& flags) {
   std::vector<Level> levels;
   const bool confident = !flags.confidence.empty();
-  for (const std::string& text : confident ? flags.confidence : flags.alpha) {
+  const std::vector<std::string> usual = {"0.1"};
+  const bool given = confident || !flags.alpha.empty();
+  for (const std::string& text : confident ? flags.confidence : given ? flags.alpha : usual) {
     const Level level = parse_level(confident ? alpha_of_confidence(text) : text);
     if (std::find(levels.begin(), levels.end(), level) != levels.end()) {
       throw UsageError(concat(confident ? "--confidence: " : "--alpha: ", text, " is given twice"));
@@ -71,6 +76,19 @@ std::vector<Level> levels_of(const LevelFlags& flags) {
     throw UsageError("--alpha: several levels apply only to predict");
   }
   return levels;
+}
+
+CalibrationArtifact read_artifact_at(const std::string& path, const LevelFlags& flags,
+                                     std::vector<Level>& levels) {
+  levels = levels_of(flags);
+  if (!flags.alpha.empty() || !flags.confidence.empty()) return read_artifact_for(path, levels);
+  CalibrationArtifact artifact = read_artifact(path);
+  const auto made_for = artifact.provenance.find(kUsualLevel);
+  if (made_for != artifact.provenance.end()) levels = {Level::parse(made_for->second)};
+  if (const auto missing = missing_level(artifact.rows.levels, levels[0])) {
+    fail(path, ": ", *missing);
+  }
+  return artifact;
 }
 
 void say_lax_level(const CommonOptions& common, const Level& level) {

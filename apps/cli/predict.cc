@@ -91,8 +91,8 @@ void run_predict(const PredictFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
   const DataOptions data = data_options(flags.data);
-  const std::vector<Level> levels = levels_of(flags.levels);
-  CalibrationArtifact artifact = read_artifact_for(flags.model, levels);
+  std::vector<Level> levels;
+  CalibrationArtifact artifact = read_artifact_at(flags.model, flags.levels, levels);
   for (const Level& level : levels) {
     for (const std::string& warning : level_warnings(artifact, level)) {
       say(flags.common, "warning: " + warning);

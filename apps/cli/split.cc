@@ -23,7 +23,7 @@ struct SplitFlags {
   std::string data;
   std::string shares = "3:1:1";
   std::vector<std::string> out;
-  std::string stratify, group, time;
+  std::string stratify, together, group, time;
   std::string separator;
 };
 
@@ -38,8 +38,8 @@ std::vector<std::string> usual_names(const std::string& data, size_t parts) {
 }
 
 void check_flags(const SplitFlags& flags, size_t parts) {
-  const int ways = !flags.stratify.empty() + !flags.group.empty() + !flags.time.empty();
-  if (ways > 1) throw UsageError("--stratify, --group and --time exclude each other");
+  const int ways = !flags.stratify.empty() + !flags.together.empty() + !flags.time.empty();
+  if (ways > 1) throw UsageError("--stratify, --keep-together and --time exclude each other");
   if (!flags.out.empty() && flags.out.size() != parts) {
     throw UsageError(concat("--out names ", flags.out.size(), " files for ", parts, " parts"));
   }
@@ -52,7 +52,7 @@ void run_split(const SplitFlags& flags) {
   csv.separator = separator_of(flags.separator);
   SplitColumns columns;
   if (!flags.stratify.empty()) columns.strata = read_csv_column(flags.data, flags.stratify, csv);
-  if (!flags.group.empty()) columns.groups = read_csv_column(flags.data, flags.group, csv);
+  if (!flags.together.empty()) columns.groups = read_csv_column(flags.data, flags.together, csv);
   if (!flags.time.empty()) columns.times = read_time_column(flags.data, flags.time, csv);
   const size_t rows = read_csv_column(flags.data, "0", csv).size();
   const auto parts = split_rows(rows, shares, flags.common.seed, columns);
@@ -82,7 +82,7 @@ void add_split(CLI::App& app) {
       "Examples:\n"
       "  fcp split data.csv --shares 3:1:1\n"
       "  fcp split data.csv --shares 4:1 --stratify kind --out rest.csv,test.csv\n"
-      "  fcp split visits.csv --group patient\n"
+      "  fcp split visits.csv --keep-together patient\n"
       "  fcp split sales.csv --time date\n"
       "Without --out the files are DATA.train.csv, DATA.calibration.csv and DATA.test.csv.");
   verb->add_option("data", flags->data, "CSV file with a header")->required();
@@ -92,12 +92,22 @@ void add_split(CLI::App& app) {
       ->allow_extra_args(false);
   verb->add_option("--stratify", flags->stratify,
                    "Column whose values each part has in equal shares");
-  verb->add_option("--group", flags->group, "Column whose groups stay together");
+  CLI::Option* together =
+      verb->add_option("--keep-together", flags->together,
+                       "Column, as a patient or a shop, whose rows of one value "
+                       "stay together");
+  verb->add_option("--group", flags->group, "The old name of --keep-together")->excludes(together);
   verb->add_option("--time", flags->time, "Column of dates or numbers: the oldest rows first");
   verb->add_option("--separator", flags->separator,
                    "CSV separator: a character or 'tab'; found out when absent");
   add_common(*verb, flags->common, kTakesJson | kTakesSeed);
-  verb->callback([flags] { run_split(*flags); });
+  verb->callback([flags] {
+    if (!flags->group.empty()) {
+      say(flags->common, "note: --group is called --keep-together now");
+      flags->together = flags->group;
+    }
+    run_split(*flags);
+  });
 }
 
 }  // namespace fcp::cli

@@ -1,6 +1,10 @@
 #include "apps/cli/synopsis.h"
 
+#include <algorithm>
 #include <sstream>
+
+#include "fcp/base/error.h"
+#include "fcp/base/shell_word.h"
 
 namespace fcp::cli {
 namespace {
@@ -49,6 +53,23 @@ std::vector<VerbWords> verbs_of(const CLI::App& app) {
                      .options = options_of(*verb)});
   }
   return verbs;
+}
+
+std::string command_without(const CLI::App& verb, const std::vector<std::string>& options) {
+  std::string command = concat("fcp ", verb.get_name());
+  for (const CLI::Option* option : verb.get_options()) {
+    const std::string name = option->get_single_name();
+    const std::string flag = option->get_positional() ? "" : concat("--", name);
+    if (option->count() == 0 || std::find(options.begin(), options.end(), flag) != options.end()) {
+      continue;
+    }
+    if (!flag.empty()) command += concat(" ", flag);
+    if (option->get_expected_max() == 0) continue;
+    std::string value;
+    for (const std::string& part : option->results()) value += (value.empty() ? "" : ",") + part;
+    command += concat(" ", shell_word(value));
+  }
+  return command;
 }
 
 }  // namespace fcp::cli

@@ -30,4 +30,7 @@ struct VerbWords {
 std::vector<OptionWords> options_of(const CLI::App& app);
 std::vector<VerbWords> verbs_of(const CLI::App& app);
 
+// The command as it was given, as a shell takes it, but for some options.
+std::string command_without(const CLI::App& verb, const std::vector<std::string>& options);
+
 }  // namespace fcp::cli

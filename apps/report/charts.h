@@ -55,6 +55,10 @@ std::string score_chart(std::span<const double> scores, std::optional<double> ra
 // evenly along that order. Rows with a NaN are left out.
 std::vector<Example> drawn_examples(std::span<const Example> rows);
 
+// The truth of each row over its prediction, with the line on which the two are equal; misses are
+// crosses.
+std::string prediction_chart(std::span<const Example> drawn, const std::string& response);
+
 // Intervals with the truth on them, misses marked by a cross, at the level of the report. The axis
 // has room for the intervals at the levels from number `first_level` on too.
 std::string interval_chart(std::span<const Example> drawn, const std::string& response,

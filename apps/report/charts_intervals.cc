@@ -119,4 +119,35 @@ std::string interval_chart(std::span<const Example> drawn, const std::string& re
   return chart.finish();
 }
 
+std::string prediction_chart(std::span<const Example> drawn, const std::string& response) {
+  std::vector<double> values;
+  for (const Example& example : drawn) {
+    values.insert(values.end(), {example.interval().prediction, example.interval().truth});
+  }
+  const AxisRange range = robust_range(values);
+  ChartFrame frame{.title = "Predicted against true",
+                   .description = concat(drawn.size(), " test rows: ", response,
+                                         " over its prediction; on the line the two are equal."),
+                   .x_label = concat("predicted ", response),
+                   .y_label = concat("true ", response)};
+  frame.legend = {{Mark::kDot, "truth", "in its interval"},
+                  {Mark::kCross, "cross miss", "outside"},
+                  {Mark::kLine, "line prediction", "equal"}};
+  Chart chart(std::move(frame), range, range);
+  chart.y_axis(5);
+  chart.x_axis(5);
+  const std::vector<Point> equal = {{chart.x(range.low), chart.y(range.low)},
+                                    {chart.x(range.high), chart.y(range.high)}};
+  chart.polyline(equal, "line prediction");
+  for (const Example& example : drawn) {
+    const IntervalExample& row = example.interval();
+    const Point at{chart.x(row.prediction), chart.y(row.truth)};
+    const std::string tip =
+        concat("predicted ", format_number(row.prediction), ", true ", format_number(row.truth));
+    chart.mark(example.covered ? Mark::kDot : Mark::kCross, at, example.covered ? 1.8 : 3,
+               example.covered ? "truth" : "cross miss", tip);
+  }
+  return chart.finish();
+}
+
 }  // namespace fcp

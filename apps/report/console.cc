@@ -9,11 +9,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
-#include "fcp/conformal/cross_guarantee.h"
 
 #include "apps/report/format.h"
 #include "apps/report/pixel_html.h"
 #include "apps/report/promise.h"
+#include "apps/report/verdict.h"
 
 namespace fcp {
 namespace {
@@ -253,10 +253,16 @@ void print_report(std::ostream& out, const EvaluationReport& report) {
     }
   }
   if (claim.folds > 0) {
-    out << "\nguaranteed: at least "
-        << format_percent(cross_guarantee(claim.level, claim.calibration_rows, claim.folds))
+    out << "\nguaranteed: at least " << format_percent(guaranteed_rate(claim))
         << " (cross: the training rows calibrate); near " << format_target(claim.level)
         << " is usual\n";
+  }
+  if (claim.kind != RegionKind::kPixels) {
+    const char* begin = "\nwatch: ";
+    for (const std::string& text : watch_texts(report, 3)) {
+      out << begin << text << '\n';
+      begin = "watch: ";
+    }
   }
   const std::string alarm = alarm_text(claim);
   if (!alarm.empty()) out << "\nverdict: " << alarm << '\n';

@@ -105,6 +105,24 @@ Figure parts_figure(const Claim& claim, PartsFigure figure) {
           .html = html_table(headers, rows)};
 }
 
+void add_known_parts(std::vector<Figure>& figures, const Claim& claim,
+                     const EvaluationReport& report) {
+  if (!report.over_time.empty()) {
+    figures.push_back(parts_figure(
+        claim, {.caption = "Over time",
+                .remark = "The test rows in order of time. A coverage that falls says that later "
+                          "rows are no longer like those that calibrate.",
+                .parts = report.over_time}));
+  }
+  for (const ColumnCoverage& column : report.by_column) {
+    figures.push_back(
+        parts_figure(claim, {.caption = concat("By ", column.column),
+                             .remark = "One of the columns in whose categories coverage differs "
+                                       "most; some of it is luck.",
+                             .parts = column.parts}));
+  }
+}
+
 Figure groups_figure(const Claim& claim, const std::vector<GroupCoverage>& groups) {
   const bool promised = std::all_of(groups.begin(), groups.end(), [&](const GroupCoverage& part) {
     return std::any_of(claim.groups.begin(), claim.groups.end(),

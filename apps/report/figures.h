@@ -33,6 +33,10 @@ struct PartsFigure {
 };
 Figure parts_figure(const Claim& claim, PartsFigure figure);
 
+// Coverage by the categories of the most uneven columns, and over time; none where none is known.
+void add_known_parts(std::vector<Figure>& figures, const Claim& claim,
+                     const EvaluationReport& report);
+
 // Coverage by the groups given with the data.
 Figure groups_figure(const Claim& claim, const std::vector<GroupCoverage>& groups);
 

@@ -54,6 +54,12 @@ std::vector<Figure> sample_figure(const EvaluationReport& report) {
 std::vector<Figure> interval_figures(const EvaluationReport& report) {
   std::vector<Figure> figures;
   const Claim claim = claim_of(report);
+  if (!report.examples.empty()) {
+    figures.push_back(
+        {.caption = "Predicted against true",
+         .remark = "The same sample of test rows: how far from the line a truth is, is its error.",
+         .chart = prediction_chart(drawn_examples(report.examples), report.response)});
+  }
   add_curve(figures, claim, curves_of(report.methods));
   add_lengths(figures, report);
   add_scores(figures, claim, report.methods.front().scores);
@@ -80,6 +86,7 @@ std::vector<Figure> part_figures(const EvaluationReport& report) {
                 .parts = strata}));
   }
   if (!result.groups.empty()) figures.push_back(groups_figure(claim, result.groups));
+  add_known_parts(figures, claim, report);
   return figures;
 }
 

@@ -151,7 +151,7 @@ std::string interval_page(const EvaluationReport& report) {
                           charts_section(interval_figures(report)), parts(report), methods(report),
                           conditional_section(report.methods.front(), report.confidence, "length"),
                           distribution_section(report.methods.front()), promise_section(claim),
-                          provenance_section(report.provenance)));
+                          table_section(report), provenance_section(report.provenance)));
 }
 
 }  // namespace fcp

@@ -4,6 +4,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "fcp/conformal/cross_guarantee.h"
 
 #include "apps/report/promise.h"
+#include "apps/report/verdict.h"
 
 namespace fcp {
 namespace {
@@ -188,6 +190,31 @@ void add_verdict(Json& object, const EvaluationReport& report) {
   }
 }
 
+constexpr std::string_view kOriginNames[] = {"unknown",    "random split",     "new groups",
+                                             "later rows", "calibration rows", "training rows"};
+
+// What is known of the rows and their parts, and what to watch.
+void add_parts(Json& object, const EvaluationReport& report) {
+  object["rows_are"] = kOriginNames[static_cast<size_t>(report.origin)];
+  if (report.rows_alike > 1) object["rows_alike"] = json_number(report.rows_alike);
+  if (!report.split.empty()) object["split"] = report.split;
+  for (const ColumnCoverage& column : report.by_column) {
+    object["by_column"][column.column] = groups_json(column.parts);
+  }
+  if (!report.over_time.empty()) object["over_time"] = groups_json(report.over_time);
+  for (const ColumnUse& column : report.columns) {
+    object["columns"].push_back({{"name", column.name},
+                                 {"type", column.type},
+                                 {"missing", column.missing},
+                                 {"use", column.use}});
+  }
+  const ReportVerdict verdict = verdict_of(report, claim_of(report));
+  object["headline"] = verdict.headline;
+  for (const WatchedPart& part : verdict.watched) {
+    object["watch"].push_back({{"what", part.what}, {"cure", part.cure}});
+  }
+}
+
 }  // namespace
 
 Json json_number(double value) {
@@ -233,6 +260,17 @@ Json evaluation_json(const SetEvaluation& evaluation, const Level& level) {
   object["worst_class"] = group_json(evaluation.worst_class);
   add_groups(object, evaluation.groups, evaluation.worst_group);
   object["size_strata"] = strata_json(evaluation.size_strata);
+  for (const ClassAnswers& one : evaluation.answers) {
+    const auto share = [&](size_t whole) {
+      return whole == 0 ? Json()
+                        : Json(static_cast<double>(one.right) / static_cast<double>(whole));
+    };
+    object["answers"].push_back({{"label", one.name},
+                                 {"rows", one.rows},
+                                 {"predicted", one.predicted},
+                                 {"precision", share(one.predicted)},
+                                 {"recall", share(one.rows)}});
+  }
   for (const Confusion& one : evaluation.confusions) {
     object["confusions"].push_back({{"label", one.truth},
                                     {"prediction", one.prediction},
@@ -268,6 +306,7 @@ Json report_json(const EvaluationReport& report) {
   for (size_t i = 1; i < report.methods.size(); ++i) {
     object["others"].push_back(method_json(report.methods[i], report.level));
   }
+  if (!pixels) add_parts(object, report);
   for (const auto& [key, value] : report.provenance) object["provenance"][key] = value;
   if (!report.notes.empty()) object["notes"] = report.notes;
   if (!pixels && !report.class_names.empty()) object["class_names"] = report.class_names;

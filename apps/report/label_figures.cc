@@ -96,6 +96,7 @@ std::vector<Figure> class_figures(const EvaluationReport& report) {
   const SetEvaluation& result = report.methods.front().sets();
   std::vector<Figure> figures = {worst_classes_figure(report, claim)};
   if (!result.groups.empty()) figures.push_back(groups_figure(claim, result.groups));
+  add_known_parts(figures, claim, report);
   return figures;
 }
 

@@ -243,6 +243,32 @@ std::string confusions_html(const SetEvaluation& result) {
                              html_paragraph(remark + ".", "remark"), "</div>\n"));
 }
 
+// "–" of a share of no rows.
+std::string share_text(size_t part, size_t whole) {
+  return whole == 0 ? "–" : format_percent(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string answers_html(const SetEvaluation& result) {
+  if (result.answers.empty()) return "";
+  std::vector<Cells> rows;
+  for (const ClassAnswers& one : result.answers) {
+    rows.push_back({one.name, format_count(one.rows), format_count(one.predicted),
+                    share_text(one.right, one.predicted), share_text(one.right, one.rows)});
+  }
+  const Cells headers = {"Class", "Rows", "Predicted", "Precision", "Recall"};
+  return html_section(
+      "answers", "The single answers",
+      concat("<div class=\"card\">\n", html_table(headers, rows),
+             html_paragraph(
+                 concat("The most likely label of each row: ",
+                        share_text(result.rows - result.confused_rows - result.unknown_rows,
+                                   result.rows),
+                        " are right. Precision is the share of right ones among the rows that are "
+                        "predicted as the class, recall among the rows of the class."),
+                 "remark"),
+             "</div>\n"));
+}
+
 }  // namespace
 
 std::string label_page(const EvaluationReport& report) {
@@ -254,11 +280,11 @@ std::string label_page(const EvaluationReport& report) {
   return html_page(
       page_title(report, "Label sets"), subtitle,
       concat(label_headline(report, claim), level_section(report, claim, ""), examples(report),
-             confusions_html(result), charts_section(label_figures(report)),
+             answers_html(result), confusions_html(result), charts_section(label_figures(report)),
              html_section("parts", "Coverage by part", html_figures(class_figures(report))),
              label_methods(report),
              conditional_section(report.methods.front(), report.confidence, "size"),
-             promise_section(claim), provenance_section(report.provenance)));
+             promise_section(claim), table_section(report), provenance_section(report.provenance)));
 }
 
 }  // namespace fcp

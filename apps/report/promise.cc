@@ -29,7 +29,26 @@ RegionKind kind_of(const Evaluation& evaluation) {
 // The range that holds for this method, where one does.
 std::optional<ExpectedCoverage> expected_of(const Claim& claim) {
   if (!claim.guaranteed || !claim.radius || std::isinf(*claim.radius)) return std::nullopt;
-  return expected_coverage(claim.level, claim.calibration_rows);
+  return expected_coverage(claim.level, worth(claim.calibration_rows, claim.rows_alike));
+}
+
+// Why the test rows can be covered less than the calibration rows let one expect.
+std::string too_low_text(const Claim& claim) {
+  const std::string rows(words_for(claim.kind).rows);
+  const bool groups = claim.origin == RowsOrigin::kNewGroups;
+  if (groups || claim.origin == RowsOrigin::kRandomSplit) {
+    const std::string dealt =
+        concat(groups ? "Whole groups of rows" : "These rows",
+               " were dealt at random together with the calibration rows, so it is chance");
+    if (!claim.p_value || *claim.p_value <= 0) return dealt + ".";
+    return concat(dealt, ": about one such split in ",
+                  format_count(static_cast<size_t>(std::min(1e15, std::ceil(1 / *claim.p_value)))),
+                  " gives a coverage this low.");
+  }
+  if (claim.origin == RowsOrigin::kLater) {
+    return "The later rows are probably not drawn as the earlier ones were that calibrate.";
+  }
+  return concat("The test ", rows, " are probably not drawn as the calibration ", rows, " were.");
 }
 
 bool by_group(const Claim& claim) {
@@ -54,8 +73,7 @@ std::string group_verdict_text(const Claim& claim) {
   const std::string chance = concat("The probability of a coverage as low as this in any group is ",
                                     format_number(*claim.p_value, 2), ".");
   if (*claim.p_value < kImprobable) {
-    return concat("In ", seen, ", the test rows are probably not drawn as the calibration rows ",
-                  "were. ", chance);
+    return concat("Coverage is too low in ", seen, ". ", too_low_text(claim), " ", chance);
   }
   return concat("The coverage of each group agrees with its calibration rows; the least probable ",
                 "is that of ", seen, ". ", chance);
@@ -134,12 +152,32 @@ Claim claim_of(const EvaluationReport& report) {
           .detection = main.detection,
           .groups = report.guaranteed_groups,
           .p_value = coverage_p_value(report),
+          .origin = report.origin,
+          .rows_alike = report.rows_alike,
           .classes = report.guaranteed_classes,
           .pixel_share = pixels ? pixels->share : 1,
           .pixel_sets = pixels && pixels->sets};
 }
 
+bool seen_rows(const Claim& claim) {
+  return claim.origin == RowsOrigin::kCalibrationRows || claim.origin == RowsOrigin::kTrainingRows;
+}
+
+double guaranteed_rate(const Claim& claim) {
+  return claim.folds > 0 ? cross_guarantee(claim.level, claim.calibration_rows, claim.folds)
+                         : 1 - claim.level.value();
+}
+
+std::string cross_words(const Claim& claim) {
+  return concat("at least ", format_percent(guaranteed_rate(claim)),
+                " is guaranteed (cross), near ", format_target(claim.level), " is usual");
+}
+
 Verdict coverage_verdict(const Claim& claim) {
+  if (seen_rows(claim)) return Verdict::kUnknown;
+  if (claim.folds > 0 && claim.guaranteed) {
+    return claim.coverage.upper < guaranteed_rate(claim) ? Verdict::kTooLow : Verdict::kAsExpected;
+  }
   if (by_group(claim)) {
     if (!claim.p_value) return Verdict::kUnknown;
     return *claim.p_value < kImprobable ? Verdict::kTooLow : Verdict::kAsExpected;
@@ -173,35 +211,45 @@ std::string alarm_text(const Claim& claim) {
   const Verdict verdict = coverage_verdict(claim);
   if (verdict != Verdict::kTooLow && verdict != Verdict::kTooHigh) return "";
   std::string text = concat("coverage is ", verdict_name(verdict), ". ", verdict_text(claim));
-  if (verdict == Verdict::kTooHigh || by_group(claim)) return text;
+  if (verdict == Verdict::kTooHigh || by_group(claim) || !claim.p_value) return text;
   return concat(text, " The probability of a coverage this low is ",
                 format_number(*claim.p_value, 2), ".");
 }
 
 std::string verdict_text(const Claim& claim) {
+  if (seen_rows(claim)) return "";
   if (by_group(claim)) return group_verdict_text(claim);
+  if (claim.folds > 0 && claim.guaranteed) {
+    return concat("Of a predictor that its training rows calibrate ", cross_words(claim), ".");
+  }
   const std::optional<ExpectedCoverage> expected = expected_of(claim);
   if (!expected) return "";
   const std::string range = concat(
       "With ", format_count(claim.calibration_rows), " calibration ", words_for(claim.kind).rows,
       ", the coverage of a predictor lies between ", format_percent(expected->low), " and ",
-      format_percent(expected->high), " nine times out of ten. ");
+      format_percent(expected->high), " nine times out of ten",
+      claim.rows_alike > 1
+          ? concat(" (rows of one group are alike: ", format_number(claim.rows_alike, 2),
+                   " of them tell as much as one)")
+          : "",
+      ". ");
   const std::string rows(words_for(claim.kind).rows);
   const Coverage& coverage = claim.coverage;
   const std::string observed = concat("the observed ", format_percent(coverage.rate));
   switch (coverage_verdict(claim)) {
     case Verdict::kTooLow:
-      return range + "Even the upper end of the confidence interval of " + observed +
-             " is less: the test " + rows + " are probably not drawn as the calibration " + rows +
-             " were.";
+      return range + "Even the upper end of the confidence interval of " + observed + " is less. " +
+             too_low_text(claim);
     case Verdict::kTooHigh:
       if (single_answers(claim)) {
         return range + "Every set is the network's single answer, which is right more often than " +
                "asked for.";
       }
       return range + "Even the lower end of the confidence interval of " + observed +
-             " is more: many scores may be equal, or the test " + rows + " are easier than the " +
-             "calibration " + rows + ".";
+             (claim.origin == RowsOrigin::kRandomSplit
+                  ? " is more: many scores are equal, or it is chance."
+                  : " is more: many scores may be equal, or the test " + rows +
+                        " are easier than the calibration " + rows + ".");
     default:
       return range + "Within its confidence interval, " + observed + " agrees with it.";
   }

@@ -40,9 +40,11 @@ struct Claim {
   std::optional<Coverage> detection;
   std::vector<GuaranteedGroup> groups;  // each with a guarantee of its own
   std::optional<double> p_value;        // of a coverage this low (coverage_law.h)
-  bool classes = false;                 // the groups are the true labels
-  double pixel_share = 1;               // images: of the pixels that must be in
-  bool pixel_sets = false;              // images: sets of labels, otherwise bands
+  RowsOrigin origin = RowsOrigin::kUnknown;
+  double rows_alike = 1;    // see EvaluationReport
+  bool classes = false;     // the groups are the true labels
+  double pixel_share = 1;   // images: of the pixels that must be in
+  bool pixel_sets = false;  // images: sets of labels, otherwise bands
 };
 
 // Throws std::invalid_argument where the report has no method.
@@ -51,8 +53,9 @@ Claim claim_of(const EvaluationReport& report);
 enum class Verdict { kAsExpected, kTooLow, kTooHigh, kUnknown };
 
 // Whether the confidence interval of the observed coverage meets the expected range; where groups
-// have radii of their own, whether the p-value over all of them is at least 0.001. Unknown where no
-// law of coverage is known.
+// have radii of their own, whether the p-value over all of them is at least 0.001; of cross, whether
+// it reaches what is guaranteed. Unknown where no law of coverage is known, and of rows that trained
+// or calibrated.
 Verdict coverage_verdict(const Claim& claim);
 // Whether every set is the network's single answer, which covers as often as it is right.
 bool single_answers(const Claim& claim);
@@ -64,6 +67,14 @@ std::string_view verdict_name(Verdict verdict);
 // For the console: empty where coverage is as expected, or no law of it is known; otherwise the
 // verdict, with the probability of a coverage this low.
 std::string alarm_text(const Claim& claim);
+
+// Whether the rows trained or calibrated the predictor, so that they say nothing about new ones.
+bool seen_rows(const Claim& claim);
+
+// What is guaranteed: 1 - alpha; of cross less.
+double guaranteed_rate(const Claim& claim);
+// "at least 71.3 % is guaranteed (cross), near 90 % is usual".
+std::string cross_words(const Claim& claim);
 
 // Empty where the radius is finite; otherwise why it is not, and what to do.
 std::string infinite_radius_text(const Claim& claim);

@@ -139,6 +139,20 @@ std::string promise_section(const Claim& claim) {
              promise_card("Not guaranteed", not_guaranteed_texts(claim)), "</div>\n"));
 }
 
+std::string table_section(const EvaluationReport& report) {
+  if (report.split.empty() && report.columns.empty()) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (const ColumnUse& column : report.columns) {
+    rows.push_back({column.name, column.type, format_count(column.missing), column.use});
+  }
+  const std::vector<std::string> headers = {"Column", "Type", "Missing cells", "Used as"};
+  const std::string split =
+      report.split.empty() ? "" : html_paragraph(concat("Rows were split ", report.split, "."));
+  return html_section("table", "The table",
+                      concat("<div class=\"card\">\n", split,
+                             rows.empty() ? "" : html_table(headers, rows), "</div>\n"));
+}
+
 std::string provenance_section(std::span<const std::pair<std::string, std::string>> pairs) {
   if (pairs.empty()) return "";
   return html_section("provenance", "Where this comes from",

@@ -40,6 +40,10 @@ std::string distribution_section(const MethodResult& method);
 
 std::string promise_section(const Claim& claim);
 
+// How rows were split, and the columns that were used and left out, and why; empty where neither is
+// known.
+std::string table_section(const EvaluationReport& report);
+
 // Empty where there are no pairs.
 std::string provenance_section(std::span<const std::pair<std::string, std::string>> pairs);
 

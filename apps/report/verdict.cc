@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "fcp/base/error.h"
+#include "fcp/base/shell_word.h"
 #include "fcp/evaluate/measures/beta.h"
 
 #include "apps/report/format.h"
@@ -18,13 +19,27 @@ constexpr size_t kMostWatched = 4;
 constexpr char kNewRows[] =
     "These rows are probably not drawn as the calibration rows were. Calibrate on rows like these "
     "(fcp update or fcp calibrate) before you rely on the predictor, and let fcp monitor watch it.";
-constexpr char kEven[] =
-    "fcp calibrate --calibration rectified evens coverage out; no single radius promises it here.";
-constexpr char kByGroup[] =
-    "fcp calibrate --calibration grouped --group COLUMN gives every group a radius and a promise "
-    "of its own.";
-constexpr char kByClass[] =
-    "fcp calibrate --calibration grouped --group label promises coverage class by class.";
+constexpr char kLater[] =
+    "Later rows differ from those that calibrate. Calibrate on the newest rows as they come (fcp "
+    "update), and let fcp monitor watch the predictor.";
+
+// The command that makes the predictor with these options, or calibrates it again.
+std::string command_with(const EvaluationReport& report, const std::string& options) {
+  if (!report.command.empty()) return concat(report.command, " ", options);
+  return concat("fcp calibrate ", report.model.empty() ? "MODEL.onnx" : report.model,
+                " --data NEW.csv --target TARGET ", options, " --out CALIBRATED.onnx");
+}
+
+std::string even_cure(const EvaluationReport& report) {
+  return concat("To even coverage out, which no single radius promises: ",
+                command_with(report, "--calibration rectified"));
+}
+
+std::string group_cure(const EvaluationReport& report, const std::string& column) {
+  return concat("For a radius and a promise of its own in every ",
+                column == "label" ? "class" : "group", ": ",
+                command_with(report, concat("--cover-each ", column)));
+}
 
 // P(X ≤ covered) of X ~ Binomial(rows, 1 − α).
 double chance_of(const Coverage& coverage, const Level& level) {
@@ -42,7 +57,7 @@ class PartList {
     parts_.push_back({concat(name, ": ", format_percent(coverage.rate), " of ",
                              format_count(coverage.rows, "row"), " covered, ",
                              format_target(claim_.level), " asked for"),
-                      cure, chance_of(coverage, claim_.level)});
+                      cure, chance_of(worth(coverage, claim_.rows_alike), claim_.level)});
   }
 
   void add_groups(const std::string& before, const std::vector<GroupCoverage>& groups,
@@ -71,21 +86,29 @@ class PartList {
 void watch_parts(const EvaluationReport& report, const Claim& claim, ReportVerdict& verdict) {
   PartList list(claim);
   const Evaluation& found = report.methods.front().evaluation;
+  const std::string even =
+      claim.groups.empty() ? even_cure(report) : "What has its own radius evens out, nothing else.";
+  const std::string by_group = claim.groups.empty() ? group_cure(report, "COLUMN") : kNewRows;
   if (const auto* intervals = std::get_if<IntervalEvaluation>(&found)) {
-    list.add_groups(concat(report.response, ", "), intervals->response_thirds, kEven);
+    list.add_groups(concat(report.response, ", "), intervals->response_thirds, even);
     for (const Stratum& stratum : intervals->length_strata) {
-      list.add(concat("intervals of length ", format_lengths(stratum)), stratum.coverage, kEven);
+      list.add(concat("intervals of length ", format_lengths(stratum)), stratum.coverage, even);
     }
-    list.add_groups("group ", intervals->groups, claim.groups.empty() ? kByGroup : kNewRows);
+    list.add_groups("group ", intervals->groups, by_group);
   } else if (const auto* sets = std::get_if<SetEvaluation>(&found)) {
     list.add_groups("class ", sets->class_coverage,
-                    report.guaranteed_classes ? kNewRows : kByClass);
+                    report.guaranteed_classes ? kNewRows : group_cure(report, "label"));
     for (const Stratum& stratum : sets->size_strata) {
       list.add(stratum.high == 0 ? "empty sets" : concat("sets of size ", format_sizes(stratum)),
-               stratum.coverage, kEven);
+               stratum.coverage, even);
     }
-    list.add_groups("group ", sets->groups, claim.groups.empty() ? kByGroup : kNewRows);
+    list.add_groups("group ", sets->groups, by_group);
   }
+  for (const ColumnCoverage& column : report.by_column) {
+    list.add_groups(concat(column.column, " = "), column.parts,
+                    group_cure(report, shell_word(column.column)));
+  }
+  list.add_groups("", report.over_time, kLater);
   verdict.parts = list.size();
   verdict.watched = list.watched();
 }
@@ -93,6 +116,34 @@ void watch_parts(const EvaluationReport& report, const Claim& claim, ReportVerdi
 std::string covered_text(const Claim& claim) {
   return concat(format_percent(claim.coverage.rate), " of ", format_count(claim.coverage.rows),
                 " test ", words_for(claim.kind).rows, " are covered, ", format_target(claim.level));
+}
+
+// Of rows that trained or calibrated.
+ReportVerdict seen_verdict(const Claim& claim) {
+  const bool trained = claim.origin == RowsOrigin::kTrainingRows;
+  return {Tone::kWatch,
+          concat(trained ? "The network was trained on some of these rows"
+                         : "These are the rows that calibrated the predictor",
+                 ": what is seen here says nothing about new rows."),
+          "Evaluate on rows that it has not seen.",
+          {}};
+}
+
+// Why coverage is lower than chance usually makes it, and what can be done.
+std::string low_cure(const Claim& claim) {
+  if (claim.origin == RowsOrigin::kLater) return kLater;
+  const bool dealt =
+      claim.origin == RowsOrigin::kRandomSplit || claim.origin == RowsOrigin::kNewGroups;
+  return dealt ? "The rows were dealt at random, so this is chance and the promise stands; more "
+                 "calibration rows make it rarer."
+               : kNewRows;
+}
+
+std::string low_headline(const Claim& claim) {
+  const bool dealt =
+      claim.origin == RowsOrigin::kRandomSplit || claim.origin == RowsOrigin::kNewGroups;
+  return dealt ? "Coverage is lower than chance usually makes it: "
+               : "The promise is not kept on these rows: ";
 }
 
 // Where no law of coverage is known, the confidence interval alone is held against the target.
@@ -108,36 +159,56 @@ ReportVerdict verdict_of(const EvaluationReport& report, const Claim& claim) {
             infinite_radius_text(claim),
             {}};
   }
+  if (seen_rows(claim)) return seen_verdict(claim);
   const Verdict law = coverage_verdict(claim);
   ReportVerdict verdict;
   const bool grouped = !claim.radius && !claim.groups.empty();
   if (law == Verdict::kTooLow && grouped) {
-    verdict = {Tone::kBroken, "The promise is not kept in every group.", kNewRows, {}};
+    verdict = {Tone::kBroken, "The promise is not kept in every group.", low_cure(claim), {}};
   } else if (law == Verdict::kTooLow || (law == Verdict::kUnknown && below_target(claim))) {
-    verdict = {Tone::kBroken,
-               concat(claim.guaranteed ? "The promise is not kept on these rows: "
-                                       : "Coverage is too low, and nothing was promised: ",
-                      covered_text(claim), " was asked for."),
-               claim.guaranteed ? kNewRows : "Use a score that obeys the law, as nested or auto.",
-               {}};
+    verdict = {
+        Tone::kBroken,
+        concat(claim.guaranteed ? low_headline(claim)
+                                : "Coverage is too low, and nothing was promised: ",
+               covered_text(claim), " was asked for."),
+        claim.guaranteed ? low_cure(claim) : "Use a score that obeys the law, as nested or auto.",
+        {}};
+    if (claim.origin == RowsOrigin::kRandomSplit) verdict.tone = Tone::kWatch;
   } else {
     verdict = {Tone::kKept,
                concat(claim.guaranteed ? "The promise is kept: " : "Nothing is promised here: ",
-                      covered_text(claim), " was asked for."),
+                      covered_text(claim), " was asked for",
+                      claim.folds > 0 ? concat("; ", cross_words(claim)) : "", "."),
                "",
                {}};
+    if (claim.folds > 0 && below_target(claim)) {
+      verdict.tone = Tone::kWatch;
+      verdict.cure =
+          concat("Below what is asked for, above what cross guarantees. For a guarantee of ",
+                 format_target(claim.level), ": ", command_with(report, "--calibration split"));
+    }
     if (law == Verdict::kTooHigh && !single_answers(claim)) {
       verdict.tone = Tone::kWatch;
-      verdict.cure = concat(
-          "More than chance explains: many scores are equal, or these rows are "
-          "easier than the calibration rows, and the ",
-          regions, " larger than they need be.");
+      verdict.cure = concat("More than chance explains: many scores are equal",
+                            claim.origin == RowsOrigin::kRandomSplit
+                                ? ""
+                                : ", or these rows are easier than the calibration rows",
+                            ", and the ", regions, " larger than they need be.");
     }
     if (!claim.guaranteed) verdict.tone = Tone::kWatch;
   }
   watch_parts(report, claim, verdict);
   if (!verdict.watched.empty() && verdict.tone == Tone::kKept) verdict.tone = Tone::kWatch;
   return verdict;
+}
+
+std::vector<std::string> watch_texts(const EvaluationReport& report, size_t most) {
+  std::vector<std::string> texts;
+  for (const WatchedPart& part : verdict_of(report, claim_of(report)).watched) {
+    if (texts.size() == most) break;
+    texts.push_back(concat(part.what, ". ", part.cure));
+  }
+  return texts;
 }
 
 std::string verdict_html(const ReportVerdict& verdict) {

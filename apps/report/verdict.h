@@ -32,6 +32,9 @@ struct ReportVerdict {
 
 ReportVerdict verdict_of(const EvaluationReport& report, const Claim& claim);
 
+// What to watch and what to do about it, at most so many lines; none where nothing is.
+std::vector<std::string> watch_texts(const EvaluationReport& report, size_t most);
+
 // As the box that opens the page.
 std::string verdict_html(const ReportVerdict& verdict);
 

@@ -58,7 +58,8 @@ FitRequest fit_request(const std::string& data, const std::string& target,
   request.task = task_named(options.task);
   request.calibration = fit_calibration_named(options.calibration);
   request.shares = options.shares;
-  request.group = options.group;
+  request.keep_together = options.keep_together.empty() ? options.group : options.keep_together;
+  request.cover_each = options.cover_each;
   request.time = options.time;
   request.level = options.level;
   request.training.members = options.members;
@@ -100,8 +101,8 @@ FitResult fit(const std::string& data, const std::string& target, const FitOptio
   return {
       .predictor = internal::make_predictor(std::move(fitted.calibrated.artifact), context.device),
       .evaluation = result_of(fitted.report),
-      .training_rows = fitted.training_rows,
-      .calibration_rows = fitted.calibration_rows,
+      .training_rows = fitted.rows.training,
+      .calibration_rows = fitted.rows.calibration,
       .test_rows = fitted.test_rows,
       .warnings = std::move(fitted.calibrated.warnings)};
 }

@@ -11,6 +11,7 @@
 #include "fcp/base/random.h"
 #include "fcp/calibrate/default_cut.h"
 #include "fcp/conformal/rank.h"
+#include "fcp/data/folds.h"
 #include "fcp/data/images/image_text.h"
 #include "fcp/methods/calibrations/localized.h"
 #include "fcp/methods/options.h"
@@ -30,7 +31,7 @@ constexpr size_t kLeastForScales = 3;
 constexpr size_t kLeastForScore = 40;  // rows of a slice that chooses a score
 
 // A row whose label is none of the classes tells nothing of which score is short.
-void drop_unknown_labels(Rows& rows) {
+void drop_unknown_labels(Rows& rows, std::vector<int64_t>& groups) {
   if (rows.y.values.size() != rows.x.rows()) return;  // of pixels
   std::vector<size_t> known;
   for (size_t i = 0; i < rows.x.rows(); ++i) {
@@ -39,6 +40,10 @@ void drop_unknown_labels(Rows& rows) {
   if (known.size() == rows.x.rows()) return;
   rows.x = take_rows(rows.x, known);
   rows.y = take_rows(rows.y, known);
+  if (groups.empty()) return;
+  std::vector<int64_t> kept;
+  for (const size_t row : known) kept.push_back(groups[row]);
+  groups = std::move(kept);
 }
 
 // Whether the first targets are all 0 or 1, and both are there.
@@ -214,10 +219,14 @@ ChoiceState settle_without_rows(ChoiceState state, ChoiceRows& rows, size_t& lea
 
 void take_slice(ChoiceState& state, ChoiceRows& rows, size_t least) {
   CalibrationPlan& plan = state.plan;
-  plan.left_out = random_rows(rows.count, 0, rows.sliced, rows.context.seed);
+  const std::vector<int64_t>& groups = rows.settings.keep_together;
+  plan.left_out = random_rows(rows.count, 0, rows.sliced, rows.context.seed, groups);
   rows.slice = take_masked(rows.source, plan.left_out, true, rows.batch);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (plan.left_out[i]) rows.slice_groups.push_back(groups[i]);
+  }
   if (state.labels || (!state.open.score && plan.method.score.traits().labels)) {
-    drop_unknown_labels(rows.slice);
+    drop_unknown_labels(rows.slice, rows.slice_groups);
   }
   plan.choices.rows = rows.slice.x.rows();
   if (plan.choices.rows >= least) return;
@@ -265,8 +274,16 @@ size_t count_rows(RowSource& source, size_t batch) {
   return count;
 }
 
-RowMask random_rows(size_t rows, size_t first, size_t last, uint64_t seed) {
+RowMask random_rows(size_t rows, size_t first, size_t last, uint64_t seed,
+                    std::span<const int64_t> groups) {
   RowMask mask(rows, false);
+  if (!groups.empty()) {
+    const GroupedOrder order = grouped_order(groups, seed);
+    for (size_t i = 0; i < order.rows.size(); ++i) {
+      mask[order.rows[i]] = order.first[i] >= first && order.first[i] < last;
+    }
+    return mask;
+  }
   const std::vector<size_t> order = Random(seed).permutation(rows);
   for (size_t i = first; i < std::min(last, rows); ++i) mask[order[i]] = true;
   return mask;
@@ -340,6 +357,10 @@ CalibrationPlan choose_options(const Graph& network, RowSource& source,
   if (!state.open.any()) return std::move(state.plan);
   ChoiceRows rows{source, settings, context, context.batch_for(source)};
   rows.count = count_rows(source, rows.batch);
+  if (!settings.keep_together.empty() && settings.keep_together.size() != rows.count) {
+    fail(settings.data_name, ": ", settings.keep_together.size(), " groups of ", rows.count,
+         " rows, expected one for each");
+  }
   size_t least = 0;
   state = settle_without_rows(std::move(state), rows, least);
   if (!state.open.any()) return std::move(state.plan);

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,6 +62,7 @@ struct ChoiceRows {
   size_t count = 0;   // of the source
   size_t sliced = 0;  // the slice is as many rows at the front of a random order
   Rows slice{};
+  std::vector<int64_t> slice_groups{};  // of settings.keep_together, where there are any
 
   torch::Tensor x() const;
   torch::Tensor y() const;
@@ -96,8 +99,10 @@ size_t most_learned(const RowSource& source);
 
 size_t count_rows(RowSource& source, size_t batch);
 
-// The rows at the places [first, last) of a random order.
-RowMask random_rows(size_t rows, size_t first, size_t last, uint64_t seed);
+// The rows at the places [first, last) of a random order; of rows with groups the whole groups that
+// begin there.
+RowMask random_rows(size_t rows, size_t first, size_t last, uint64_t seed,
+                    std::span<const int64_t> groups = {});
 
 // The rows of the whole source whose mask is `wanted`, in memory.
 Rows take_masked(RowSource& source, const RowMask& mask, bool wanted, size_t batch);

@@ -16,6 +16,7 @@
 #include "fcp/calibrate/fit_heads.h"
 #include "fcp/calibrate/label_options.h"
 #include "fcp/calibrate/quick_cut.h"
+#include "fcp/data/folds.h"
 #include "fcp/export/export.h"
 #include "fcp/methods/options.h"
 #include "fcp/methods/scores/head_outputs.h"
@@ -83,6 +84,23 @@ double noise_of(const std::vector<double>& a, const std::vector<double>& b) {
   return std::sqrt(squares / static_cast<double>(a.size() - 1) / 2);
 }
 
+// The groups of the rows that spread_rows takes.
+std::vector<int64_t> spread_groups(const std::vector<int64_t>& groups, int64_t rows) {
+  const torch::Tensor some = spread_rows(torch::tensor(groups, torch::kLong), rows).contiguous();
+  return {some.data_ptr<int64_t>(), some.data_ptr<int64_t>() + some.numel()};
+}
+
+// Whole groups in either half, as equal as they allow in a random order.
+Halving halve_groups(const std::vector<int64_t>& groups, uint64_t seed) {
+  const GroupedOrder order = grouped_order(groups, seed);
+  size_t middle = order.rows.size() / 2;
+  while (middle < order.rows.size() && order.first[middle] != middle) ++middle;
+  if (middle == order.rows.size()) middle = order.first.back();
+  const auto at = order.rows.begin() + static_cast<std::ptrdiff_t>(middle);
+  if (middle == 0) fail("the rows that choose the score are of one group, expected two or more");
+  return {std::vector(order.rows.begin(), at), std::vector(at, order.rows.end())};
+}
+
 // Which of the candidates that were measured on halves of the rows wins.
 class ScoreContest {
  public:
@@ -113,6 +131,10 @@ ScoreContest::ScoreContest(int64_t rows, const ScoreSelectionOptions& options)
     : rows_(rows), options_(options) {
   Random random(options.seed);
   for (int i = 0; i < kHalvings; ++i) {
+    if (!options.groups.empty()) {
+      halvings_.push_back(halve_groups(spread_groups(options.groups, rows), random.bits()));
+      continue;
+    }
     const std::vector<size_t> order = random.permutation(static_cast<size_t>(rows));
     const auto middle = order.begin() + rows / 2;
     halvings_.push_back({std::vector(order.begin(), middle), std::vector(middle, order.end())});
@@ -344,6 +366,7 @@ ChoiceState choose_score(ChoiceState state, const ChoiceRows& rows) {
   ScoreSelectionOptions options;
   options.level = settings.level;
   options.seed = rows.context.seed;
+  options.groups = rows.slice_groups;
   options.device = rows.context.device;
   options.objective = by_length ? Objective::kLength : Objective::kIntervalScore;
   if (const auto* place = std::get_if<std::string>(&settings.method.cut)) options.cut = *place;

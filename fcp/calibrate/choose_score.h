@@ -30,6 +30,7 @@
 // Tested by tests/calibrate/fit_heads_test.cc.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -65,8 +66,10 @@ struct ScoreSelectionOptions {
   std::string cut{};                   // empty: chosen for each score that has one
   std::vector<double> floors = {0, 0.25, 1};
   Objective objective = Objective::kIntervalScore;
-  double work = kMostWork;      // for all cuts of nested or linearized together (selection.h)
-  uint64_t seed = 0;            // of the halves
+  double work = kMostWork;  // for all cuts of nested or linearized together (selection.h)
+  uint64_t seed = 0;        // of the halves
+  std::vector<int64_t>
+      groups{};                 // of the rows: those of one are in one half; empty: each is its own
   std::string target_scales{};  // the output with the unit of each target, for residual
   std::string no_heads{};       // why scores over heads cannot take part; empty: not worth telling
   // Whether a candidate can be exported; empty: all can.

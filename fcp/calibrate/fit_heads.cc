@@ -57,7 +57,8 @@ Rows rows_for_heads(const ChoiceRows& rows, RowMask& mask) {
   const auto share = static_cast<size_t>(static_cast<double>(rows.count) * kHeadShare);
   const size_t count = std::min(share, most_learned(rows.source));
   if (count >= kLeastForHeads) {
-    mask = random_rows(rows.count, rows.sliced, rows.sliced + count, rows.context.seed);
+    mask = random_rows(rows.count, rows.sliced, rows.sliced + count, rows.context.seed,
+                       rows.settings.keep_together);
     return take_masked(rows.source, mask, true, rows.batch);
   }
   return {};
@@ -72,6 +73,10 @@ void fit_heads_on(const ChoiceRows& rows, ChoiceState& state) {
   const auto* place = std::get_if<std::string>(&rows.settings.method.cut);
   HeadOptions options;
   options.fit.seed = rows.context.seed;
+  const std::vector<int64_t>& groups = rows.settings.keep_together;
+  for (size_t i = 0; i < std::min(groups.size(), mask.size()); ++i) {
+    if (mask[i]) options.groups.push_back(groups[i]);
+  }
   plan.network = with_heads(plan.network, place != nullptr ? *place : usual_cut(state),
                             plan.method.score.output, view(fitting.x), view(fitting.y), options,
                             rows.context.device);
@@ -90,7 +95,8 @@ Graph with_heads(const Graph& network, const std::string& cut, const std::string
   const torch::NoGradGuard no_gradients;
   const Observed seen = observe(network, cut, output, x, device);
   const torch::Tensor residual = truth_matrix(y, seen.prediction) - seen.prediction;
-  const FeatureHeads heads = fit_heads({{seen.features, seen.prediction, residual}}, options);
+  const FeatureHeads heads =
+      fit_heads({{seen.features, seen.prediction, residual, options.groups}}, options);
   Graph graph = network;
   append_heads(graph, seen.feature, seen.output, heads, {kSpreadOutput, kQuantilesOutput});
   return graph;
@@ -145,8 +151,9 @@ Graph with_rectifier(const Graph& network, const std::string& cut, ScoreOptions&
   const double quantile = 1 - alpha / static_cast<double>(sides);
   HeadOptions own = options;
   own.missing = scored.cut().empty();  // what a network reads may be missing, what it computes not
-  const Rectifier rectifier = fit_rectifier({seen.features, seen.prediction, target}, quantile,
-                                            score.may_be_negative(), own);
+  const Rectifier rectifier =
+      fit_rectifier({seen.features, seen.prediction, target, options.groups}, quantile,
+                    score.may_be_negative(), own);
   Graph graph = network;
   append_rectifier(graph, seen.feature, seen.output, rectifier, kRectifierOutput);
   score.rectifier = kRectifierOutput;
@@ -201,6 +208,7 @@ ChoiceState choose_rectifier(ChoiceState state, const ChoiceRows& rows) {
   const Stage stage(rows.context, "rectify", 0);
   HeadOptions options;
   options.fit.seed = rows.context.seed;
+  options.groups = rows.slice_groups;
   plan.network =
       with_rectifier(plan.network, plan.method.cut, plan.method.score, rows.x(), rows.y(),
                      rows.settings.level.value(), options, rows.context.device);

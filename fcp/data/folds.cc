@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "fcp/base/error.h"
@@ -40,6 +41,19 @@ std::vector<std::vector<size_t>> random_folds(size_t rows, std::span<const doubl
     begin = end;
   }
   return folds;
+}
+
+GroupedOrder grouped_order(std::span<const int64_t> groups, uint64_t seed) {
+  std::map<int64_t, std::vector<size_t>> members;
+  for (size_t row = 0; row < groups.size(); ++row) members[groups[row]].push_back(row);
+  std::vector<const std::vector<size_t>*> lists;
+  for (const auto& [group, rows] : members) lists.push_back(&rows);
+  GroupedOrder order;
+  for (const size_t at : Random(seed).permutation(lists.size())) {
+    order.first.insert(order.first.end(), lists[at]->size(), order.rows.size());
+    order.rows.insert(order.rows.end(), lists[at]->begin(), lists[at]->end());
+  }
+  return order;
 }
 
 }  // namespace fcp

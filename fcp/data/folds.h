@@ -25,4 +25,11 @@ Folds paper_folds(size_t rows, uint64_t seed);
 std::vector<std::vector<size_t>> random_folds(size_t rows, std::span<const double> fractions,
                                               uint64_t seed);
 
+// Rows in a random order in which those of one group follow each other; groups[i] is that of row i.
+struct GroupedOrder {
+  std::vector<size_t> rows;
+  std::vector<size_t> first;  // for each place of the order, the place where its group begins
+};
+GroupedOrder grouped_order(std::span<const int64_t> groups, uint64_t seed);
+
 }  // namespace fcp

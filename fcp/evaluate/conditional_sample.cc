@@ -36,11 +36,6 @@ void check_refit(const CalibrationArtifact& artifact, const CalibrationArtifact&
   }
 }
 
-torch::Tensor covered_rows(const Regions& regions, const torch::Tensor& truth) {
-  if (!regions.members.defined()) return in_regions(regions, truth.to(torch::kDouble));
-  return label_hits(regions.members, truth);
-}
-
 torch::Tensor row_lengths(const Regions& regions) {
   if (regions.members.defined()) return regions.members.sum(1).to(torch::kDouble);
   return region_lengths(regions).mean(1);
@@ -54,6 +49,11 @@ torch::Tensor ends_of(const Regions& regions, const torch::Tensor& rows) {
 }
 
 }  // namespace
+
+torch::Tensor covered_rows(const Regions& regions, const torch::Tensor& truth) {
+  if (!regions.members.defined()) return in_regions(regions, truth.to(torch::kDouble));
+  return label_hits(regions.members, truth);
+}
 
 ConditionalSample::ConditionalSample(const CalibrationArtifact& artifact, const RowSource& source,
                                      const EvaluateOptions& options, const Context& context)

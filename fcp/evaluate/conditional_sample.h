@@ -24,6 +24,9 @@ struct ConditionalRow {
   std::vector<double> facts;  // covered, length, then the ends of the predictor and its refits
 };
 
+// Whether the region of each row holds its truth, [N].
+torch::Tensor covered_rows(const Regions& regions, const torch::Tensor& truth);
+
 class ConditionalSample {
  public:
   // An Error where a refit cannot be compared with the predictor.

@@ -8,12 +8,16 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/number_text.h"
 #include "fcp/base/sha256.h"
 #include "fcp/data/images/segmentation.h"
+#include "fcp/data/row_digest.h"
 #include "fcp/evaluate/conditional_sample.h"
 #include "fcp/evaluate/distribution_sample.h"
 #include "fcp/evaluate/judge.h"
+#include "fcp/evaluate/measures/coverage_law.h"
 #include "fcp/evaluate/method_evaluator.h"
+#include "fcp/evaluate/part_coverage.h"
 #include "fcp/evaluate/report_sample.h"
 #include "fcp/predictor/levels.h"
 #include "fcp/predictor/open_data.h"
@@ -80,13 +84,16 @@ size_t provenance_count(const CalibrationArtifact& artifact, const std::string& 
   return count;
 }
 
-// Whether the rows that are evaluated are the very rows that were calibrated on, by the hash that a
+// Whether the rows that are evaluated are among those that the network was trained on, by its filter
+// (row_digest.h), or the very rows that were calibrated on, by the hash that a
 // calibrated predictor carries of them. Then coverage says nothing: it is 1 − α by construction.
 // The hash is one of batches, so rows in other batches (--batch) are not recognised.
 class SameRowsCheck {
  public:
   // Where the source says that it has another number of rows, nothing is hashed.
-  SameRowsCheck(const CalibrationArtifact& artifact, const RowSource& source) {
+  SameRowsCheck(const CalibrationArtifact& artifact, const RowSource& source, bool known_apart)
+      : known_apart_(known_apart), trained_(artifact.network.metadata) {
+    if (known_apart) return;
     const auto found = artifact.provenance.find(kDataHash);
     if (found == artifact.provenance.end()) return;
     const size_t rows = provenance_count(artifact, "calibration rows") +
@@ -97,8 +104,15 @@ class SameRowsCheck {
   // On the rank whose batch it is, and on rank 0 in the order of the batches.
   void measure(const Rows& rows, Packer& packer) const {
     packer.add(expected_.empty() ? std::string() : hash_rows(rows));
+    packer.add(known_apart_ ? std::vector<uint64_t>() : trained_.codes(rows.x, rows.y));
   }
-  void take(Unpacker& unpacker) { hashes_ += unpacker.text(); }
+  void take(Unpacker& unpacker) {
+    hashes_ += unpacker.text();
+    trained_.add(unpacker.numbers<uint64_t>());
+  }
+
+  // Of these rows with those that the network was trained on.
+  RowOverlap trained() const { return trained_.overlap(); }
 
   bool same() const {
     Sha256 hash;
@@ -107,9 +121,25 @@ class SameRowsCheck {
   }
 
  private:
+  bool known_apart_;  // the caller parted these rows from those that made the predictor
+  TrainingRows trained_;
   std::string expected_;  // empty: they cannot be the same
   std::string hashes_;    // of the batches, as calibration joins them
 };
+
+// The confidence intervals of coverage, for rows that are alike within their groups.
+void widen_intervals(EvaluationReport& report) {
+  if (report.rows_alike == 1) return;
+  const auto widen = [&](Coverage& coverage) {
+    const Coverage fewer = worth(coverage, report.rows_alike);
+    coverage.lower = std::min(fewer.lower, coverage.rate);
+    coverage.upper = std::max(fewer.upper, coverage.rate);
+  };
+  for (MethodResult& method : report.methods) {
+    std::visit([&](auto& any) { widen(any.coverage); }, method.evaluation);
+    for (LevelResult& at : method.levels) widen(at.coverage);
+  }
+}
 
 void add_candidates(const ScoresTried& tried, EvaluationReport& report) {
   report.candidates_scored = tried.by == ChosenBy::kIntervalScore;
@@ -143,7 +173,8 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
                       task != nullptr, context.seed);
   ConditionalSample conditional(artifact, source, options, context);
   DistributionSample distribution(artifact, source, options, context);
-  SameRowsCheck same(artifact, source);
+  PartCoverage parts(source, options);
+  SameRowsCheck same(artifact, source, options.origin != RowsOrigin::kUnknown);
   size_t done = 0;
   Stage stage(context, "evaluate", source.size().value_or(0));
   const auto measure = [&](size_t, const Rows& rows) {
@@ -155,6 +186,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
       if (method != methods.front()) continue;
       sample.measure(rows, measured, packer);
       conditional.measure(rows, measured.regions, packer);
+      if (task == nullptr) parts.measure(rows, measured.regions, packer);
     }
     distribution.measure(rows, packer);
     same.measure(rows, packer);
@@ -169,6 +201,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
       if (method != methods.front()) continue;
       sample.take(unpacker);
       conditional.take(unpacker);
+      if (task == nullptr) parts.take(unpacker);
     }
     distribution.take(unpacker);
     same.take(unpacker);
@@ -186,6 +219,9 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   main.lengths = std::move(sample.lengths);
   main.conditional = conditional.finish();
   main.distribution = distribution.finish();
+  parts.finish(report);
+  widen_intervals(report);
+  report.origin = options.origin;
   report.examples = std::move(sample.examples);
   report.response = response_name(artifact, main);
   report.guaranteed_groups = guaranteed_groups(artifact, options, main, report.class_names);
@@ -196,9 +232,18 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   report.provenance.assign(facts.begin(), facts.end());
   report.notes = level_warnings(artifact, options.level);
   if (same.same()) {
+    report.origin = RowsOrigin::kCalibrationRows;
     report.notes.push_back(
         "these are the calibration rows: their SHA-256 is that of the rows this predictor was "
         "calibrated on, so coverage here says nothing about new rows");
+  }
+  const RowOverlap trained = same.trained();
+  if (more_than_chance(trained)) {
+    report.origin = RowsOrigin::kTrainingRows;
+    report.notes.push_back(concat("about ",
+                                  format_percent(std::min(1.0, trained.filter_share()), 0),
+                                  " of the rows that the network was trained on are among these: "
+                                  "errors and coverage here say nothing about new rows"));
   }
   for (const std::string& warning : source.warnings()) report.notes.push_back(warning);
   return report;

@@ -33,6 +33,9 @@ struct EvaluateOptions {
   // Each costs as much as the regions. Images of pixels have none.
   bool all_levels = false;
   RowFacts facts{};
+  RowGroups periods{};              // of each row, in order of time; empty: they are in none
+  std::vector<int64_t> together{};  // groups whose rows are alike; empty: rows are independent
+  RowsOrigin origin = RowsOrigin::kUnknown;
   // Predictors that were trained or calibrated again, whose intervals are compared with these.
   std::vector<const CalibrationArtifact*> refits{};
   // Labels: rows are images, shown with this transform undone.

@@ -9,11 +9,12 @@
 #include "fcp/base/error.h"
 #include "fcp/calibrate/unfinished.h"
 #include "fcp/conformal/rank.h"
-#include "fcp/data/csv_column.h"
-#include "fcp/data/split.h"
 #include "fcp/data/table_rows.h"
 #include "fcp/evaluate/evaluate.h"
+#include "fcp/fit/column_warnings.h"
 #include "fcp/fit/train.h"
+#include "fcp/methods/calibrations/grouped.h"
+#include "fcp/methods/options.h"
 #include "fcp/methods/scores/cross.h"
 #include "fcp/predictor/levels.h"
 #include "fcp/predictor/row_facts.h"
@@ -31,6 +32,11 @@ DataOptions fit_data(const FitRequest& options) {
   data.csv.keep_missing = !data.csv.impute;
   data.csv.labels = target_labels(options.task);
   data.refuse.without_target = true;
+  const std::string& together = options.keep_together;
+  const std::vector<std::string>& asked = data.csv.categorical;
+  const bool feature = data.csv.types.contains(together) ||
+                       std::find(asked.begin(), asked.end(), together) != asked.end();
+  if (!together.empty() && !feature) data.csv.drop.push_back(together);
   if (!data.refused) data.refused = std::make_shared<RefusedRows>();
   data.csv.refused = data.refused;
   return data;
@@ -46,43 +52,13 @@ size_t settle_rows(const DataOptions& data, const Context& context, FitOutcome& 
   return found.kept;
 }
 
-template <typename Cell, typename Read>
-std::vector<Cell> column_of_files(const DataOptions& data, const Read& read) {
-  std::vector<Cell> cells;
-  for (const std::string& file : file_list(data.data)) {
-    for (Cell& cell : read(file)) cells.push_back(std::move(cell));
-  }
-  return cells;
-}
-
-// Classes are no strata: where a row goes must not depend on how many others have its class, or the
-// calibration rows would not be like new ones.
-SplitColumns split_columns(const FitRequest& options, const DataOptions& data) {
-  SplitColumns columns;
-  const auto text = [&](const std::string& name) {
-    return column_of_files<std::string>(
-        data, [&](const std::string& file) { return read_csv_column(file, name, data.csv); });
-  };
-  if (!options.group.empty()) {
-    columns.groups = text(options.group);
-  } else if (!options.time.empty()) {
-    columns.times = column_of_files<double>(data, [&](const std::string& file) {
-      return read_time_column(file, options.time, data.csv);
-    });
-  }
-  return columns;
-}
-
-void check_parts(const std::vector<std::vector<size_t>>& parts, const DataOptions& data,
-                 size_t rows) {
+void check_parts(const TableSplit& split, const DataOptions& data, size_t rows) {
   if (rows < kLeastRows) {
     fail(data.data, ": ", rows, " rows with a target, expected at least ", kLeastRows);
   }
-  for (const std::vector<size_t>& part : parts) {
-    if (part.size() < 2) {
-      fail(data.data, ": ", parts[0].size(), " rows to train, ", parts[1].size(),
-           " to calibrate and ", parts[2].size(), " to test, expected at least 2 of each");
-    }
+  if (std::min({split.training.size(), split.calibration.size(), split.test.size()}) < 2) {
+    fail(data.data, ": ", split.training.size(), " rows to train, ", split.calibration.size(),
+         " to calibrate and ", split.test.size(), " to test, expected at least 2 of each");
   }
 }
 
@@ -166,7 +142,8 @@ bool asks_for_ends(const MethodRequest& method) {
 // Whether the rows that train calibrate as well; classes: 0 of numbers.
 bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t rows) {
   constexpr size_t kFewRows = 1000;
-  const bool apart = !options.group.empty() || !options.time.empty();
+  const bool apart =
+      !options.keep_together.empty() || !options.time.empty() || !options.cover_each.empty();
   if (options.calibration == FitCalibration::kCross) {
     if (targets != 1) {
       fail_option("calibration", "cross takes one target, found ", targets, "; take split");
@@ -179,9 +156,13 @@ bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t r
                   " rows is too large, expected a product of at most ", kMostComparisons,
                   "; take split");
     }
+    if (!options.cover_each.empty()) {
+      fail_option("calibration", "cross has one guarantee for all rows, not one for each ",
+                  options.cover_each == kByLabel ? "class" : "group", "; take split");
+    }
     if (apart) {
       fail_option("calibration", "cross deals rows into folds at random, not by ",
-                  options.group.empty() ? "time" : "group", "; take split");
+                  !options.keep_together.empty() ? "group" : "time", "; take split");
     }
     if (options.method.score != kAutoScore) {
       fail_option("calibration", "cross has a score of its own, which the score ",
@@ -231,30 +212,75 @@ void join_parts(std::vector<size_t>& all, const std::vector<size_t>& more) {
   std::sort(all.begin(), all.end());
 }
 
-void train_and_calibrate(RowSource& training, RowSource& calibration, const TabularOptions& train,
-                         const DataOptions& data, const FitRequest& options, const Context& context,
-                         FitOutcome& result) {
+// The column that tells for which groups coverage is to hold; empty where none does.
+std::string group_column(const FitRequest& options) {
+  const bool by_column = GroupedOptions{options.cover_each}.by_column();
+  return by_column ? options.cover_each : "";
+}
+
+std::string periods_text(const TableSplit& split) {
+  return concat("trained on ", period_text(split, split.training), ", calibrated on ",
+                period_text(split, split.calibration), ", tested on ",
+                period_text(split, split.test));
+}
+
+// What a predictor is made of.
+struct MadeFrom {
+  const RowSource& source;
+  const Rows& all;
+  const RowFacts& facts;  // of all rows
+  const TableSplit& split;
+};
+
+// The score, and what coverage is to hold for.
+MethodRequest method_of(const FitRequest& options) {
+  MethodRequest method = options.method;
+  const bool rectified = options.calibration == FitCalibration::kEvened;
+  if (rectified && !options.cover_each.empty()) {
+    fail_option("calibration",
+                "rectified has one radius for all rows, and cover_each one for each "
+                "group; take one of the two");
+  }
+  if (rectified) method.calibration = kRectified;
+  if (!options.cover_each.empty()) {
+    method.calibration = GroupedOptions::kName;
+    method.set("group", options.cover_each);
+  }
+  return method;
+}
+
+MadeRows train_and_calibrate(const MadeFrom& from, TabularOptions train, const DataOptions& data,
+                             const FitRequest& options, const Context& context,
+                             FitOutcome& result) {
+  const TableSplit& split = from.split;
+  TableRows training(from.source, from.all, split.training),
+      calibration(from.source, from.all, split.calibration);
+  train.groups = take_groups(split.groups, split.training);
   const TabularResult trained = train_table(training, train, /*heads=*/true, context);
   result.holdout = trained.error;
   CalibrateSettings settings;
-  settings.method = options.method;
+  settings.method = method_of(options);
   settings.level = options.level;
+  settings.facts = take_facts(from.facts, split.calibration);
+  settings.keep_together = take_groups(split.groups, split.calibration);
   settings.data_name = data.data;
   settings.provenance = {
       {"network", "trained by fcp fit"},
       {"ensemble", ensemble_text(train.members, trained.tree_share, trained.log_target)},
       {"calibration data", data_file_names(data)},
-      {"training rows", std::to_string(result.training_rows)}};
+      {"rows split", split.text},
+      {kUsualLevel, options.level.text()},
+      {"training rows", std::to_string(split.training.size())}};
   result.calibrated =
       begin_calibration(trained.graph, calibration, settings, context, {.known_apart = true})
           .result;
-  const size_t part = result.calibration_rows;
-  result.calibration_rows = result.calibrated.artifact.rows.count();
-  result.selection_rows = part - result.calibration_rows;
+  const size_t kept = result.calibrated.artifact.rows.count();
+  return {split.training.size(), kept, split.calibration.size() - kept};
 }
 
-void calibrate_crossed(RowSource& training, const TabularOptions& train, const DataOptions& data,
+void calibrate_crossed(const MadeFrom& from, const TabularOptions& train, const DataOptions& data,
                        const FitRequest& options, const Context& context, FitOutcome& result) {
+  TableRows training(from.source, from.all, from.split.training);
   const CrossFit trained = train_crossed_table(training, train, kFolds, context);
   result.holdout = trained.error;
   CalibrationArtifact& artifact = result.calibrated.artifact;
@@ -267,19 +293,21 @@ void calibrate_crossed(RowSource& training, const TabularOptions& train, const D
   }
   artifact.method.calibration = CrossFoldOptions{.folds = kFolds};
   artifact.outputs = 1;
-  result.calibration_rows = trained.calibrating.size();
-  for (size_t rank = 1; rank <= result.calibration_rows; ++rank) {
+  result.rows = {result.split.training.size(), trained.calibrating.size()};
+  for (size_t rank = 1; rank <= result.rows.calibration; ++rank) {
     artifact.rows.scores.push_back(static_cast<double>(rank));
   }
   artifact.provenance = {{"fcp", FCP_VERSION},
+                         {kUsualLevel, options.level.text()},
                          {"score", artifact.method.score.name()},
                          {"calibration", artifact.method.calibration.name()},
                          {"network", "trained by fcp fit"},
                          {"ensemble", ensemble_text(train.members * static_cast<int64_t>(kFolds),
                                                     trained.tree_share, trained.log_target)},
                          {"calibration data", data_file_names(data)},
-                         {"training rows", std::to_string(result.training_rows)},
-                         {"calibration rows", std::to_string(result.calibration_rows)},
+                         {"rows split", result.split.text},
+                         {"training rows", std::to_string(result.split.training.size())},
+                         {"calibration rows", std::to_string(result.rows.calibration)},
                          {"folds", std::to_string(kFolds)},
                          {"guarantee", "1 - 2 alpha, less a little for the folds (CV+)"},
                          {"seed", std::to_string(context.seed)},
@@ -293,7 +321,8 @@ FitCalibration fit_calibration_named(const std::string& name) {
   if (name == "auto") return FitCalibration::kAuto;
   if (name == SplitOptions::kName) return FitCalibration::kSplit;
   if (name == CrossFoldOptions::kName) return FitCalibration::kCross;
-  fail_option("calibration", "found '", name, "', expected split, cross or auto");
+  if (name == kRectified) return FitCalibration::kEvened;
+  fail_option("calibration", "found '", name, "', expected split, cross, rectified or auto");
 }
 
 Task task_named(const std::string& name) {
@@ -315,54 +344,128 @@ std::vector<double> usual_shares(size_t rows, const Level& level) {
   return {0.8 - calibration, calibration, 0.2};
 }
 
+namespace {
+
+std::vector<ColumnUse> column_uses(const TableSchema& schema) {
+  std::vector<ColumnUse> uses;
+  for (const TableColumn& column : schema.columns) {
+    const bool read = is_read(column.format.kind);
+    uses.push_back({column.name, format_text(column.format),
+                    column.target    ? "target"
+                    : column.dropped ? "left out: dropped"
+                    : read           ? "feature"
+                                     : concat("left out: ", column.why),
+                    column.missing});
+  }
+  return uses;
+}
+
+ColumnCheck column_check(const FitRequest& options, Task task) {
+  const bool random = options.keep_together.empty() && options.time.empty();
+  return {.groups = random, .time = random, .classes = task == Task::kClasses};
+}
+
+// Which rows are looked at, and by which parts coverage is shown besides.
+EvaluateOptions evaluation_of(const FitRequest& options, const MadeFrom& from) {
+  EvaluateOptions evaluation{.level = options.level, .all_levels = options.all_levels};
+  evaluation.facts = take_facts(from.facts, from.split.test);
+  evaluation.periods = test_periods(from.split);
+  evaluation.together = take_groups(from.split.groups, from.split.test);
+  evaluation.origin = !from.split.times.empty()    ? RowsOrigin::kLater
+                      : !from.split.groups.empty() ? RowsOrigin::kNewGroups
+                                                   : RowsOrigin::kRandomSplit;
+  return evaluation;
+}
+
+// After the newest rows have told how a predictor does that is made on earlier ones: the predictor
+// made again, so that the recent past counts.
+void refit_by_time(const DataOptions& data, const FitRequest& options, const TabularOptions& train,
+                   const Context& context, FitOutcome& result) {
+  TableSplit split = refit_split(result.split);
+  const auto source = open_learned(data, split.training, split.times.size(), *silent_observer());
+  const Rows all = read_all(*source);
+  const RowFacts facts = read_facts(data, {.group = group_column(options), .weights = {}});
+  split.text = concat("by '", options.time, "': trained on ", period_text(split, split.training),
+                      ", calibrated on ", period_text(split, split.calibration),
+                      "; evaluated before by another predictor, ", periods_text(result.split));
+  context.observer->note("training again on all rows but the newest, which calibrate");
+  const HoldoutError holdout = result.holdout;
+  std::vector<std::string> warnings = std::move(result.calibrated.warnings);
+  TabularOptions again = train;
+  if (again.loss == Loss::kCrossEntropy && !source->class_names().empty()) {
+    again.classes = static_cast<int64_t>(source->class_names().size());
+  }
+  result.refit =
+      train_and_calibrate({*source, all, facts, split}, again, data, options, context, result);
+  result.holdout = holdout;
+  for (std::string& warning : result.calibrated.warnings) {
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) {
+      warnings.push_back(std::move(warning));
+    }
+  }
+  result.calibrated.warnings = std::move(warnings);
+}
+
+}  // namespace
+
 FitOutcome fit_table(const FitRequest& options, const Context& context) {
   FitOutcome result;
   const DataOptions data = fit_data(options);
   if (data.target.empty()) fail_option("target", "is required");
-  if (!options.group.empty() && !options.time.empty()) {
-    fail_option("time", "and group cannot both split the rows");
+  if (!options.keep_together.empty() && !options.time.empty()) {
+    fail_option("time", "and keep_together cannot both split the rows");
   }
   const size_t rows = settle_rows(data, context, result);
+  result.refused_rows = data.refused;
   // Which task it is decides how rows are split, and the split decides what is learned.
   const auto whole = open_rows(data.data, data.target, data.csv);
   const bool classes = !whole->class_names().empty();
   const std::vector<double> shares =
       options.shares.empty() ? usual_shares(rows, options.level) : options.shares;
   if (shares.size() != 3) fail_option("shares", "found ", shares.size(), ", expected 3");
-  auto parts = split_rows(rows, shares, context.seed, split_columns(options, data));
-  check_parts(parts, data, rows);
+  TableSplit& split = result.split;
+  split = split_table(data, {options.keep_together, options.time}, rows, shares, context.seed);
+  check_parts(split, data, rows);
   const size_t known =
       options.task == Task::kClasses && !classes ? kUnknownClasses : whole->class_names().size();
-  result.crossed =
-      crosses(options, whole->target_count(), known, parts[0].size() + parts[1].size());
-  if (result.crossed) join_parts(parts[0], parts[1]);
-  const auto source = open_learned(data, parts[0], rows, *context.observer);
+  result.crossed = crosses(options, whole->target_count(), known,
+                           split.training.size() + split.calibration.size());
+  if (result.crossed) join_parts(split.training, split.calibration);
+  const auto source = open_learned(data, split.training, rows, *context.observer);
   if (options.task == Task::kAuto) result.reason = reason_of(*whole, data);
   Rows all = read_all(*source);
   const bool numbered = options.task == Task::kClasses && !classes;
-  const int64_t labels = numbered ? mark_unknown_labels(all.y, parts[0]) : 0;
-  TableRows training(*source, all, parts[0]), calibration(*source, all, parts[1]),
-      test(*source, all, parts[2]);
+  const int64_t labels = numbered ? mark_unknown_labels(all.y, split.training) : 0;
   TabularOptions train = training_options(options, *source, context);
   if (numbered) train.classes = labels;
   train.may_be_constant = varies(all.y);
   result.task = train.loss == Loss::kCrossEntropy ? Task::kClasses : Task::kNumbers;
-  result.training_rows = parts[0].size();
-  result.calibration_rows = parts[1].size();
-  result.test_rows = parts[2].size();
+  result.test_rows = split.test.size();
+  const RowFacts facts = read_facts(data, {.group = group_column(options), .weights = {}});
+  const MadeFrom from{*source, all, facts, split};
+  if (!split.times.empty()) split.text += concat(": ", periods_text(split));
   if (result.task == Task::kNumbers && source->target_count() == 1) {
-    suggest_support(training, options, context);
+    suggest_support(TableRows(*source, all, split.training), options, context);
   }
   if (result.crossed) {
-    calibrate_crossed(training, train, data, options, context, result);
+    calibrate_crossed(from, train, data, options, context, result);
   } else {
-    train_and_calibrate(training, calibration, train, data, options, context, result);
+    result.rows = train_and_calibrate(from, train, data, options, context, result);
   }
-  result.report = evaluate(result.calibrated.artifact, test,
-                           {.level = options.level, .all_levels = options.all_levels}, context);
+  TableRows test(*source, all, split.test);
+  result.report = evaluate(result.calibrated.artifact, test, evaluation_of(options, from), context);
   result.report.provenance.emplace_back("test data", data_file_names(data));
-  if (result.task == Task::kClasses) warn_of_unknown(calibration, test, result);
+  if (result.task == Task::kClasses) {
+    warn_of_unknown(TableRows(*source, all, split.calibration), test, result);
+  }
   result.report.title = concat(data_file_names(data), ": ", data.target);
+  for (std::string& warning :
+       column_warnings(data, source->schema(), all.y, column_check(options, result.task))) {
+    result.report.notes.push_back(std::move(warning));
+  }
+  result.report.split = split.text;
+  if (source->schema() != nullptr) result.report.columns = column_uses(*source->schema());
+  if (!split.times.empty()) refit_by_time(data, options, train, context, result);
   return result;
 }
 

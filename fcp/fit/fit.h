@@ -11,20 +11,27 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fcp/calibrate/calibrate.h"
 #include "fcp/evaluate/measures/evaluation_report.h"
+#include "fcp/fit/table_split.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/training/holdout_error.h"
 #include "fcp/training/tabular.h"
 
 namespace fcp {
 
+// In the provenance: the level that was asked for, which later commands take where none is said.
+inline constexpr char kUsualLevel[] = "alpha";
+
 // How rows calibrate: apart from those that train, or by cross-fitting, where all rows but those of
 // the test do both (fcp/training/cross_fit.h). kAuto crosses one target below 1,000 such rows.
-enum class FitCalibration { kAuto, kSplit, kCross };
+// kEvened: apart, by a score that a learned quantile of itself evens out (scores/rectified.h).
+enum class FitCalibration { kAuto, kSplit, kCross, kEvened };
 
 enum class Task { kAuto, kNumbers, kClasses };
 
@@ -39,8 +46,15 @@ struct FitRequest {
   DataOptions data;  // CSV files, or arrays; the types of columns are found out
   Task task = Task::kAuto;
   std::vector<double> shares{};  // training, calibration, test; empty: by the number of rows
-  std::string group{};           // a column whose groups stay together
-  std::string time{};            // a column by which training comes first and test last
+  // A column whose groups stay together: in the parts, in the folds of training, in the rows of
+  // heads and of choices. It is no feature, unless the types of columns or `categorical` name it.
+  std::string keep_together{};
+  // A column by which training comes first and test last. Afterwards the predictor is made again:
+  // on all rows but the newest, which calibrate it.
+  std::string time{};
+  // Coverage holds for each group of this column, or for each class: `label` (grouped
+  // calibration).
+  std::string cover_each{};
   TabularOptions training{.target_scale = TargetScale::kAuto,
                           .trees = true};  // its loss, classes and seed are settled here
   MethodRequest method{};                  // the score `auto`, unless it names another
@@ -49,12 +63,21 @@ struct FitRequest {
   bool all_levels = false;  // of the evaluation; see evaluate.h
 };
 
+// How many rows made a predictor.
+struct MadeRows {
+  size_t training = 0, calibration = 0;
+  size_t selection = 0;  // of the calibration part, held out for choices and heads
+};
+
 struct FitOutcome {
   Task task = Task::kNumbers;
   std::string reason{};  // why this task, where it was found out
-  size_t training_rows = 0, calibration_rows = 0, test_rows = 0;
-  size_t selection_rows = 0;  // of the calibration part, held out for choices and heads
-  size_t without_target = 0, refused = 0;  // rows that were left out
+  TableSplit split;      // of the rows that are read
+  MadeRows rows;         // of the predictor that the report is about
+  size_t test_rows = 0;
+  std::optional<MadeRows> refit{};                    // by time: of the predictor in `calibrated`
+  size_t without_target = 0, refused = 0;             // rows that were left out
+  std::shared_ptr<const RefusedRows> refused_rows{};  // which ones
   HoldoutError holdout{};  // of the training rows, each predicted by a network that did not see it;
                            // the error on the test rows is in the report
   bool crossed = false;    // rows that train calibrate too

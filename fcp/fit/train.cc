@@ -128,7 +128,7 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
   stage.reset();
   if (own.heads) {
     const Stage fitting(context, "heads", 0);
-    add_heads(rows.y, options.seed, result);
+    add_heads(rows.y, options.seed, options.groups, result);
   }
   for (const std::string& warning : result.warnings) context.observer->warning(warning);
   describe_training(source, rows, result.graph);

@@ -174,6 +174,7 @@ torch::Tensor label_residuals(const torch::Tensor& answers, const torch::Tensor&
 void check_crossed(const Array& x, const Array& y, const TabularOptions& options, int64_t folds) {
   if (options.loss == Loss::kQuantile)
     fail("cross-fitting takes numbers or classes, not quantiles");
+  if (!options.groups.empty()) fail("cross-fitting deals single rows into folds, not groups");
   if (y.row_size() != 1) fail(y.row_size(), " targets, expected one: cross-fitting takes one");
   if (folds < 2 || static_cast<size_t>(folds) > x.rows()) {
     fail(folds, " folds of ", x.rows(), " rows, expected at least 2 and at most one per row");

@@ -51,7 +51,8 @@ std::vector<PerceptronRows> rows_of_members(const std::vector<HeadMember>& membe
       const int64_t kept = columns.numel() / count;
       features = features.index_select(1, columns.narrow(0, e * kept, kept) - e * features.size(1));
     }
-    rows.push_back({features, float_matrix(member.prediction), float_matrix(member.residual)});
+    rows.push_back(
+        {features, float_matrix(member.prediction), float_matrix(member.residual), member.groups});
   }
   return rows;
 }

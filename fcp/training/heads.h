@@ -38,15 +38,17 @@ namespace fcp {
 
 // Rows that one member did not see.
 struct HeadMember {
-  torch::Tensor features;    // [n, …]
-  torch::Tensor prediction;  // [n, K], the member's own
-  torch::Tensor residual;    // [n, K]: y − prediction; of a rectifier [n, S]: the scores
+  torch::Tensor features;         // [n, …]
+  torch::Tensor prediction;       // [n, K], the member's own
+  torch::Tensor residual;         // [n, K]: y − prediction; of a rectifier [n, S]: the scores
+  std::vector<int64_t> groups{};  // [n]: see PerceptronRows
 };
 
 struct HeadOptions {
-  int64_t quantiles = 49;       // Q, odd
-  int64_t most_columns = 2048;  // of each member
-  bool missing = false;         // rectifier: numbers of a feature may be missing (NaN)
+  int64_t quantiles = 49;         // Q, odd
+  int64_t most_columns = 2048;    // of each member
+  bool missing = false;           // rectifier: numbers of a feature may be missing (NaN)
+  std::vector<int64_t> groups{};  // of the rows, where a caller makes the one member of them
   PerceptronFit fit{};
 };
 

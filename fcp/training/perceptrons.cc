@@ -11,6 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
+#include "fcp/data/folds.h"
 #include "fcp/nn/runtime/single_thread.h"
 
 namespace fcp {
@@ -89,21 +90,34 @@ torch::Tensor index_of(const std::vector<size_t>& order) {
   return torch::tensor(signed_order, torch::kLong);
 }
 
+// The order of a member's rows. Where they have groups, the number of those that are fitted is
+// moved to the end of the group in which it falls.
+std::vector<size_t> shuffled_rows(const PerceptronRows& member, Random& random, int64_t& training) {
+  const auto count = static_cast<size_t>(member.features.size(0));
+  if (member.groups.empty()) return random.permutation(count);
+  GroupedOrder order = grouped_order(member.groups, random.bits());
+  auto end = static_cast<size_t>(training);
+  while (end < count && order.first[end] != end) ++end;
+  training = static_cast<int64_t>(end);
+  return std::move(order.rows);
+}
+
 ShuffledRows shuffled(const std::vector<PerceptronRows>& members, const Perceptrons& made,
                       double holdout, Random& random) {
   ShuffledRows rows;
   for (size_t e = 0; e < members.size(); ++e) {
     const auto at = static_cast<int64_t>(e);
     const int64_t count = members[e].features.size(0);
-    const torch::Tensor order = index_of(random.permutation(static_cast<size_t>(count)));
+    const auto held = static_cast<int64_t>(std::ceil(holdout * static_cast<double>(count)));
+    int64_t training = std::max<int64_t>(1, count - held);
+    const torch::Tensor order = index_of(shuffled_rows(members[e], random, training));
     rows.features.push_back(standardised(members[e].features.index_select(0, order),
                                          made.feature_mean[at], made.feature_deviation[at]));
     rows.prediction.push_back(standardised(members[e].prediction.index_select(0, order),
                                            made.prediction_mean[at],
                                            made.prediction_deviation[at]));
     rows.target.push_back(members[e].target.index_select(0, order));
-    const auto held = static_cast<int64_t>(std::ceil(holdout * static_cast<double>(count)));
-    rows.training.push_back(std::max<int64_t>(1, count - held));
+    rows.training.push_back(training);
   }
   return rows;
 }

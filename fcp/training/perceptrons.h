@@ -43,9 +43,10 @@ struct Perceptrons {
 inline constexpr double kFeatureClip = 8;
 
 struct PerceptronRows {
-  torch::Tensor features;    // [n, D] float
-  torch::Tensor prediction;  // [n, K] float
-  torch::Tensor target;      // [n, …] float
+  torch::Tensor features;         // [n, D] float
+  torch::Tensor prediction;       // [n, K] float
+  torch::Tensor target;           // [n, …] float
+  std::vector<int64_t> groups{};  // [n]: rows of one are held out together; empty: each is its own
 };
 
 struct PerceptronFit {

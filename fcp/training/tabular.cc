@@ -12,6 +12,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/data/folds.h"
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/training/ensemble_export.h"
@@ -299,6 +300,42 @@ void keep_unseen(const EnsembleFit& fit, const std::vector<int64_t>& networks,
   }
 }
 
+size_t fewest_rows(const std::vector<std::vector<int64_t>>& parts) {
+  const auto least = std::min_element(
+      parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  return static_cast<size_t>(least - parts.begin());
+}
+
+// Each group, in random order, goes to the fold that has the fewest rows so far; those of a single
+// member to the rows that it does not see, until they are enough.
+std::vector<FitRows> deal_groups(std::span<const int64_t> groups, int64_t members, double holdout,
+                                 uint64_t seed) {
+  const GroupedOrder order = grouped_order(groups, seed);
+  const auto folds = static_cast<size_t>(std::max<int64_t>(members, 2));
+  const auto aside = static_cast<size_t>(std::ceil(holdout * static_cast<double>(groups.size())));
+  std::vector<std::vector<int64_t>> parts(folds);
+  size_t part = 0, count = 0;
+  for (size_t i = 0; i < order.rows.size(); ++i) {
+    if (order.first[i] == i) {
+      ++count;
+      part = members == 1 ? (parts[0].size() < aside ? 0 : 1) : fewest_rows(parts);
+    }
+    parts[part].push_back(static_cast<int64_t>(order.rows[i]));
+  }
+  if (count < folds || parts[1].empty()) {
+    fail("found ", count, " groups of rows to train ", members, " members on, expected at least ",
+         folds, ", because the rows of a group stay together");
+  }
+  std::vector<FitRows> dealt(static_cast<size_t>(members));
+  for (size_t e = 0; e < dealt.size(); ++e) {
+    for (size_t fold = 0; fold < folds; ++fold) {
+      std::vector<int64_t>& own = fold == e ? dealt[e].holdout : dealt[e].training;
+      own.insert(own.end(), parts[fold].begin(), parts[fold].end());
+    }
+  }
+  return dealt;
+}
+
 void judge(const Array& y, const TabularOptions& options, TabularResult& result) {
   std::vector<int64_t> rows;
   for (const UnseenRows& member : result.members) {
@@ -314,7 +351,9 @@ void judge(const Array& y, const TabularOptions& options, TabularResult& result)
 
 }  // namespace
 
-std::vector<FitRows> deal_rows(int64_t rows, int64_t members, double holdout, uint64_t seed) {
+std::vector<FitRows> deal_rows(int64_t rows, int64_t members, double holdout, uint64_t seed,
+                               std::span<const int64_t> groups) {
+  if (!groups.empty()) return deal_groups(groups, members, holdout, seed);
   if (members > 1 && rows < 2 * members) {
     fail("found ", rows, " rows to train ", members, " members on, expected at least ",
          2 * members);
@@ -340,9 +379,12 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   check_tabular_options(options);
   check_tabular_loss(options);
   check_training_rows(x, y, options.loss, /*missing=*/true, options.may_be_constant);
+  if (!options.groups.empty() && options.groups.size() != x.rows()) {
+    fail(options.groups.size(), " groups of ", x.rows(), " rows, expected one for each");
+  }
   Random seeds(options.seed);
-  const std::vector<FitRows> rows =
-      deal_rows(static_cast<int64_t>(x.rows()), options.members, options.holdout, seeds.bits());
+  const std::vector<FitRows> rows = deal_rows(static_cast<int64_t>(x.rows()), options.members,
+                                              options.holdout, seeds.bits(), options.groups);
   InputEncoding encoding = fit_input_encoding(x, options.dates);
   encoding.fill = encoding.fill || options.fill_missing;
   const TabularData data = prepare_tabular(encoding, x, y, options);

@@ -28,6 +28,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,10 @@ struct TabularOptions {
   bool trees = false;  // boosted members beside the networks, where XGBoost is built in
   std::vector<CategoryColumns> categories{};  // one-hot columns that trees read as one
   std::vector<int64_t> dates{};               // columns of days, which gain a calendar
-  bool heads = false;            // will read the features: trees tell of the spread too
+  bool heads = false;  // will read the features: trees tell of the spread too
+  // The group of each row: rows of one group are in one fold, so that no member is judged by rows
+  // whose group it learned from. Empty: each row is a group of its own.
+  std::vector<int64_t> groups{};
   bool may_be_constant = false;  // a target that does not vary is no error: other rows' may
   torch::Device device = torch::kCPU;
 };
@@ -102,7 +106,9 @@ struct TabularResult {
 TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions& options = {},
                             const EnsembleProgress& progress = {});
 
-// Rows that each member learns from and those it does not see.
-std::vector<FitRows> deal_rows(int64_t rows, int64_t members, double holdout, uint64_t seed);
+// Rows that each member learns from and those it does not see. An Error where there are fewer
+// groups than folds.
+std::vector<FitRows> deal_rows(int64_t rows, int64_t members, double holdout, uint64_t seed,
+                               std::span<const int64_t> groups = {});
 
 }  // namespace fcp

@@ -8,7 +8,8 @@
 
 namespace fcp {
 
-bool add_heads(const Array& y, uint64_t seed, TabularResult& trained) {
+bool add_heads(const Array& y, uint64_t seed, std::span<const int64_t> groups,
+               TabularResult& trained) {
   constexpr size_t kLeastRows = 30;  // of each member
   const auto enough = [](const UnseenRows& member) { return member.rows.size() >= kLeastRows; };
   if (!std::all_of(trained.members.begin(), trained.members.end(), enough)) return false;
@@ -22,6 +23,9 @@ bool add_heads(const Array& y, uint64_t seed, TabularResult& trained) {
   for (const UnseenRows& member : trained.members) {
     const torch::Tensor own = truth.index_select(0, torch::tensor(member.rows, torch::kLong));
     members.push_back({member.features, member.predictions, own - member.predictions});
+    for (const int64_t row : member.rows) {
+      if (!groups.empty()) members.back().groups.push_back(groups[static_cast<size_t>(row)]);
+    }
   }
   HeadOptions options;
   options.fit.seed = seed;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "fcp/data/array.h"
 #include "fcp/training/tabular.h"
@@ -13,6 +14,8 @@ namespace fcp {
 
 // Adds the heads to the graph of `trained`, a regression on rows with the answers y [N, K]. False,
 // and nothing is added, where a member has too few unseen rows to learn from.
-bool add_heads(const Array& y, uint64_t seed, TabularResult& trained);
+// `groups` are those of TabularOptions.
+bool add_heads(const Array& y, uint64_t seed, std::span<const int64_t> groups,
+               TabularResult& trained);
 
 }  // namespace fcp

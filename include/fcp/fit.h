@@ -20,15 +20,20 @@
 namespace fcp {
 
 struct FitOptions {
-  std::string task = "auto";         // "regression", "classification" or "auto": by the target
-  std::string score = "auto";        // as of CalibrateOptions
-  std::string calibration = "auto";  // "split", "cross" (CV+), or "auto": by the number of rows
-  std::string group = "";            // a column whose groups the split keeps together
-  std::string time = "";             // a column: train on the oldest rows, evaluate on the newest
-  std::vector<double> shares = {};   // training, calibration, test; empty: by the number of rows
-  Level level = Level(0.1);          // of the evaluation, and of choices
-  int64_t members = 5;               // networks of the ensemble
-  int64_t epochs = 0;                // at most; 0: by the number of rows
+  std::string task = "auto";   // "regression", "classification" or "auto": by the target
+  std::string score = "auto";  // as of CalibrateOptions
+  // "split", "rectified", "cross" (CV+), or "auto": by the number of rows
+  std::string calibration = "auto";
+  // A column whose groups stay together, in the split and in all that is learned; it is no feature.
+  std::string keep_together = "";
+  std::string group = "";  // its old name
+  // A column: evaluate on the newest rows, then train on all but the newest, which calibrate.
+  std::string time = "";
+  std::string cover_each = "";      // coverage for each group of this column; "label": each class
+  std::vector<double> shares = {};  // training, calibration, test; empty: by the number of rows
+  Level level = Level(0.1);         // of the evaluation, and of choices
+  int64_t members = 5;              // networks of the ensemble
+  int64_t epochs = 0;               // at most; 0: by the number of rows
   bool trees = true;  // boosted trees beside the networks, where the build has XGBoost
   std::map<std::string, std::string> more = {};  // as of CalibrateOptions
   uint64_t seed = 0;
@@ -38,8 +43,8 @@ struct FitOptions {
 
 struct FitResult {
   Predictor predictor;
-  EvaluationResult evaluation;  // on the test rows
-  size_t training_rows = 0, calibration_rows = 0, test_rows = 0;
+  EvaluationResult evaluation;                                    // on the test rows
+  size_t training_rows = 0, calibration_rows = 0, test_rows = 0;  // of the evaluation
   std::vector<std::string> warnings = {};
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fcp/base/shell_word.h"
+
 namespace fcp {
 namespace {
 
@@ -13,6 +15,13 @@ TEST(Printable, ShowsControlCharactersAsText) {
                       "2J"),
             "csi\\x9b2J");  // C1 in UTF-8
   EXPECT_EQ(printable("\xc2\xa0\xc2"), "\xc2\xa0\xc2");
+}
+
+TEST(ShellWord, QuotesWhatAShellWouldRead) {
+  EXPECT_EQ(shell_word("price_2"), "price_2");
+  EXPECT_EQ(shell_word("my price"), "'my price'");
+  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_word(""), "''");
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 """One command from a table to intervals: fcp fit, fcp split, and tables as people have them."""
 import csv
+import html
 import json
 import os
 import random
+import re
+import shlex
 import subprocess
 import unittest
 
@@ -41,9 +44,11 @@ class Fit(program.Case):
                                 "--report", "r.html", *FAST)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
+        lines = [line for line in lines if not line.startswith("watch: ")]
         self.assertEqual(len(lines), 3, done.stdout)
         self.assertRegex(lines[0], r"^coverage [\d.]+ % on 80 test rows, .*90 %; mean length [\d,.]+; "
-                                   r"RMSE [\d,.]+, MAE [\d,.]+, target SD [\d,.]+$")
+                                   r"RMSE [\d,.]+, MAE [\d,.]+, target SD [\d,.]+; lowest coverage: "
+                                   r"\w+ third of price, [\d.]+ % of \d+ rows$")
         self.assertIn("m.onnx: trained on 240 rows, calibrated on 80", lines[1])
         self.assertTrue(lines[2].startswith("next: fcp predict m.onnx --data"), lines[2])
         self.assertIn("has no name and counts the rows: left out", done.stderr)
@@ -225,7 +230,7 @@ class Fit(program.Case):
     def test_splits_by_group_and_time(self):
         rows = messy_rows(200)
         self.write("homes.csv", text_of(rows))
-        for option in (("--group", "kind"), ("--time", "sold")):
+        for option in (("--keep-together", "sold"), ("--time", "sold")):
             shares = ("--shares", "1:1:1")
             result = json.loads(self.fcp("fit", "homes.csv", "--target", "price", "--out", "m.onnx",
                                          "--json", *option, *shares, *FAST))
@@ -242,8 +247,11 @@ class Fit(program.Case):
             seen += [row[""] for row in rows]
         self.assertEqual(counts, [30, 10, 10])
         self.assertEqual(sorted(map(int, seen)), list(range(50)))
-        done = self.run_program("split", "homes.csv", "--group", "kind", "--time", "sold")
+        done = self.run_program("split", "homes.csv", "--keep-together", "kind", "--time", "sold")
         self.assertEqual(done.returncode, 2)
+        done = self.run_program("split", "homes.csv", "--group", "sold", "--out", "1.csv,2.csv,3.csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("note: --group is called --keep-together now", done.stderr)
 
     def test_thirty_rows(self):
         self.write("few.csv", text_of(messy_rows(30)))
@@ -330,12 +338,258 @@ class Fit(program.Case):
     def test_cross_says_what_contradicts_it(self):
         self.write("few.csv", text_of(messy_rows(60)))
         fit = ("fit", "few.csv", "--target", "price", "--out", "m.onnx", *CROSS)
-        for more, what in ((("--time", "sold"), "not by time"), (("--group", "kind"), "not by group"),
+        for more, what in ((("--time", "sold"), "not by time"), (("--keep-together", "kind"), "not by group"),
+                           (("--cover-each", "kind"), "not one for each group"),
                            (("--score", "residual"), "which the score residual contradicts")):
             done = self.run_program(*fit, *more)
             self.assertEqual(done.returncode, 2)
             self.assertIn("--calibration: cross", done.stderr)
             self.assertIn(what, done.stderr)
+
+
+def patient_table(groups, each=20, seed=1, first=0):
+    """Days in hospital: an effect of each patient, which nothing tells but who he is."""
+    chance = random.Random(seed)
+    lines = ["patient,age,height,weight,dose,days"]
+    for group in range(first, first + groups):
+        effect, age = chance.gauss(0, 5), chance.randint(20, 80)
+        height, weight = chance.gauss(170, 10), chance.gauss(75, 12)
+        for _ in range(each):
+            dose = chance.uniform(0, 10)
+            days = 20 + 0.5 * dose + effect + chance.gauss(0, 1)
+            lines.append(f"p{group},{age},{height:.1f},{weight:.1f},{dose:.2f},{days:.2f}")
+    return "\n".join(lines) + "\n"
+
+
+def class_table(rows, seed=2):
+    """Three classes of which one has 5 % of the rows and hides among the others."""
+    chance = random.Random(seed)
+    lines = ["a,b,region,kind"]
+    for _ in range(rows):
+        share = chance.random()
+        kind, shift = (("common", 0) if share < 0.8 else ("less", 1.5) if share < 0.95 else ("rare", 1))
+        lines.append(f"{chance.gauss(shift, 1):.3f},{chance.gauss(-shift, 1):.3f},"
+                     f"{chance.choice(['north', 'south'])},{kind}")
+    return "\n".join(lines) + "\n"
+
+
+def leaky_table(rows, seed=3):
+    chance = random.Random(seed)
+    lines = ["a,leak,y"]
+    for _ in range(rows):
+        a = chance.gauss(0, 1)
+        y = a + chance.gauss(0, 1)
+        lines.append(f"{a:.3f},{2 * y + 1:.4f},{y:.4f}")
+    return "\n".join(lines) + "\n"
+
+
+def dated_table(rows, seed=4):
+    """A level that rises with time."""
+    chance = random.Random(seed)
+    lines = ["day,a,y"]
+    for i in range(rows):
+        a = chance.gauss(0, 1)
+        lines.append(f"{2001 + i // 336}-{1 + i % 336 // 28:02d}-{1 + i % 28:02d},{a:.3f},"
+                     f"{a + 0.01 * i + 0.3 * chance.gauss(0, 1):.3f}")
+    return "\n".join(lines) + "\n"
+
+
+class Honest(program.Case):
+    """What the first screen, the JSON and the report say is what is true, and it is the same."""
+
+    @classmethod
+    def setUpClass(cls):
+        pass
+
+    def fit(self, table, target, *options):
+        """What the console, the JSON and the report say of one command."""
+        command = ("fit", table, "--target", target, "--out", "m.onnx", "--report", "r.html",
+                   "--members", 2, "--epochs", 8, *options)
+        done = self.run_program(*command)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(self.fcp(*command, "--json"))
+        with open(self.path("r.html"), encoding="utf-8") as file:
+            page = file.read()
+        return done, found, html.unescape(page).replace("\u00a0", " ")
+
+    def covered(self, table, target):
+        return json.loads(self.fcp("evaluate", "m.onnx", "--data", table, "--target", target,
+                                   "--json"))["coverage"]
+
+    def test_console_json_and_report_agree(self):
+        """On every number of the first screen, of twelve tables."""
+        tables = [("patients.csv", patient_table(40), "days", ("--calibration", "split")),
+                  ("patients.csv", patient_table(40), "days", ("--keep-together", "patient")),
+                  ("patients.csv", patient_table(20), "days", ("--calibration", "cross")),
+                  ("leak.csv", leaky_table(400), "y", ("--calibration", "split")),
+                  ("leak.csv", leaky_table(300), "y", ("--alpha", "0.2")),
+                  ("dated.csv", dated_table(400), "y", ("--time", "day")),
+                  ("homes.csv", text_of(messy_rows(300)), "price", ("--calibration", "rectified")),
+                  ("homes.csv", text_of(messy_rows(300)), "price", ("--cover-each", "lift")),
+                  ("kinds.csv", class_table(600), "kind", ("--calibration", "split")),
+                  ("kinds.csv", class_table(600), "kind", ("--cover-each", "label")),
+                  ("kinds.csv", class_table(600), "kind", ("--cover-each", "region")),
+                  ("kinds.csv", class_table(200), "kind", ("--calibration", "cross"))]
+        for name, text, target, options in tables:
+            with self.subTest(name=name, options=options):
+                self.write(name, text)
+                done, found, page = self.fit(name, target, *options)
+                self.check_agreement(done.stdout, found, page)
+
+    def check_agreement(self, console, found, page):
+        evaluation, first = found["evaluation"], console.splitlines()[0]
+
+        def number(pattern, text=first):
+            match = re.search(pattern, text)
+            self.assertTrue(match, (pattern, text))
+            return match[1].replace(",", "")
+
+        def same(shown, exact, scale=1):
+            digits = len(shown.split(".")[1]) if "." in shown else 0
+            self.assertAlmostEqual(float(shown), exact * scale, delta=0.51 * 10 ** -digits, msg=first)
+
+        same(number(r"^coverage ([\d.]+) %"), evaluation["coverage"], 100)
+        self.assertIn(number(r"^coverage ([\d.]+ %)"), page)
+        self.assertEqual(int(number(r"on ([\d,]+) test row")), evaluation["rows"])
+        self.assertEqual(found["test_rows"], evaluation["rows"])
+        self.assertEqual(found["calibration_rows"], evaluation["calibration_rows"])
+        self.assertIn(f"calibrated on {found['calibration_rows']:,}", page)
+        self.assertEqual(found["verdict"], evaluation["verdict"])
+        self.assertIn(evaluation["headline"], page)
+        if found["task"] == "numbers":
+            for word, key in (("mean length", "length"), ("RMSE", "rmse"), ("MAE", "mae"),
+                              ("target SD", "deviation")):
+                shown = number(word + r" ([\d,.]+\d)")
+                same(shown, evaluation[key])
+                self.assertIn(re.search(word + r" ([\d,.]+\d)", first)[1], page)
+                self.assertEqual(found.get(key, evaluation[key]), evaluation[key])
+            lowest = evaluation.get("worst_group") or evaluation["worst_third"]
+        else:
+            same(number(r"mean set size ([\d.]+)"), evaluation["size"])
+            same(number(r"accuracy ([\d.]+) %"), found["accuracy"], 100)
+            self.assertAlmostEqual(found["accuracy"], evaluation["top1"])
+            self.assertIn(number(r"accuracy ([\d.]+ %)"), page)
+            lowest = evaluation["worst_class"]
+        self.assertIn(lowest["name"], first)
+        same(number(r"lowest coverage: .*, ([\d.]+) %"), lowest["coverage"], 100)
+        self.assertEqual(int(number(r"lowest coverage: .* of ([\d,]+) row")), lowest["rows"])
+        for line in console.splitlines():
+            if line.startswith("watch: "):
+                self.assertIn(evaluation["watch"][0]["what"], line)
+                self.assertIn(evaluation["watch"][0]["what"], page)
+        rows = re.search(r"trained on ([\d,]+) rows.*?calibrated on ([\d,]+|the same)", console)
+        made = found.get("refit", found)
+        self.assertEqual(int(rows[1].replace(",", "")), made["training_rows"])
+        if rows[2] != "the same":
+            self.assertEqual(int(rows[2].replace(",", "")), made["calibration_rows"])
+        if "guaranteed_coverage" in found:
+            share = f"at least {100 * found['guaranteed_coverage']:.1f} %"
+            self.assertIn(share, first)
+            self.assertIn(share, page)
+
+    def test_new_patients(self):
+        """What is seen on the test rows holds for new patients, or a warning says that it does not.
+        Coverage of 100 new patients of 20 rows lies below 0.6 or above 0.65 with a chance of less than
+        1e-6 on either side: they are alike within a patient, with a deviation of 0.03 at most."""
+        self.write("patients.csv", patient_table(300))
+        self.write("new.csv", patient_table(100, seed=2, first=1000))
+        options = ("--members", 2, "--epochs", 30, "--score", "residual")
+        fit = ("fit", "patients.csv", "--target", "days", "--out", "m.onnx", *options)
+        done = self.run_program(*fit)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("rows of one 'patient' look alike", done.stderr)
+        self.assertIn("--keep-together patient", done.stderr)
+        self.assertLess(self.covered("new.csv", "days"), 0.6)
+        done = self.run_program(*fit, "--keep-together", "patient")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("look alike", done.stderr)
+        self.assertGreater(self.covered("new.csv", "days"), 0.65)
+        shown = json.loads(self.fcp("show", "m.onnx", "--json"))
+        self.assertNotIn("patient", shown["columns"])
+        self.assertIn("the 300 values of 'patient' together", shown["provenance"]["rows split"])
+
+    def test_a_leak_is_named(self):
+        self.write("leak.csv", leaky_table(400))
+        done, found, page = self.fit("leak.csv", "y", "--calibration", "split")
+        self.assertIn("column 'leak' alone tells 'y'", done.stderr)
+        self.assertIn("--drop leak", done.stderr)
+        self.assertIn("column 'leak' alone tells", page)
+        self.assertTrue([note for note in found["evaluation"]["notes"] if "'leak'" in note])
+        done = self.fit("leak.csv", "y", "--calibration", "split", "--drop", "leak")[0]
+        self.assertNotIn("leak", done.stderr)
+
+    def test_advice_works_as_printed(self):
+        self.write("kinds.csv", class_table(2000))
+        done, found, page = self.fit("kinds.csv", "kind", "--score", "lac")
+        watch = found["evaluation"]["watch"]
+        rare = [one for one in watch if one["what"].startswith("class rare")]
+        self.assertTrue(rare, watch)
+        command = rare[0]["cure"].split(": ", 1)[1]
+        self.assertTrue(command.endswith("--cover-each label"), command)
+        self.assertIn(command, page)
+        self.assertIn(command, done.stdout)
+        again = self.run_program(*shlex.split(command)[1:], threads=None)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        shown = json.loads(self.fcp("show", "m.onnx", "--json"))
+        self.assertEqual((shown["calibration"], sorted(shown["groups"])), ("grouped", ["0", "1", "2"]))
+
+    def test_parts_and_level_go_on(self):
+        self.write("kinds.csv", class_table(900))
+        done, found, _ = self.fit("kinds.csv", "kind", "--calibration", "split", "--keep-parts",
+                                  "parts", "--alpha", "0.2")
+        files = {name: f"parts/kinds.{name}.csv" for name in ("training", "calibration", "test")}
+        rows = {}
+        for name, path in files.items():
+            with open(self.path(path), encoding="utf-8") as file:
+                rows[name] = len(list(csv.DictReader(file)))
+        self.assertEqual(rows["training"], found["training_rows"])
+        self.assertEqual(rows["calibration"], found["calibration_rows"] + found["selection_rows"])
+        self.assertEqual(rows["test"], found["test_rows"])
+        again = json.loads(self.fcp("evaluate", "m.onnx", "--data", files["test"], "--target", "kind",
+                                    "--json"))
+        self.assertEqual(again["alpha"], 0.2, "the level that fit was asked for")
+        self.assertEqual(again["covered"], found["evaluation"]["covered"])
+        self.assertEqual(again["rows_are"], "unknown")
+        known = json.loads(self.fcp("evaluate", "m.onnx", "--data", files["training"], "--target",
+                                    "kind", "--json"))
+        self.assertEqual((known["rows_are"], known["verdict"]), ("training rows", "unknown"))
+        self.assertIn("trained on some of these rows", known["headline"])
+        self.fcp("calibrate", "m.onnx", "--data", files["calibration"], "--target", "kind", "--score",
+                 "lac", "--out", "c.onnx")
+        same = json.loads(self.fcp("evaluate", "c.onnx", "--data", files["calibration"], "--target",
+                                   "kind", "--json"))
+        self.assertEqual(same["rows_are"], "calibration rows")
+        self.assertIn("calibrated the predictor", same["headline"])
+
+    def test_order_of_time_is_seen_and_told(self):
+        self.write("dated.csv", dated_table(500))
+        done = self.fit("dated.csv", "y", "--calibration", "split")[0]
+        self.assertIn("--time day", done.stderr)
+        done, found, page = self.fit("dated.csv", "y", "--time", "day")
+        self.assertNotIn("use --time", done.stderr)
+        self.assertEqual(found["evaluation"]["rows_are"], "later rows")
+        self.assertEqual(sum(part["rows"] for part in found["evaluation"]["over_time"]), 100)
+        self.assertIn("Over time", page)
+        self.assertEqual(found["refit"]["training_rows"], 500 - sum(
+            found["refit"][part] for part in ("calibration_rows", "selection_rows")))
+        shown = self.fcp("show", "m.onnx")
+        self.assertRegex(shown, r"rows split +by 'day': trained on 2001-01-01 to 2002-\d\d-\d\d, "
+                                r"calibrated on 2002-\d\d-\d\d to 2002-06-24; evaluated before")
+
+    def test_the_report_tells_columns_and_answers(self):
+        self.write("homes.csv", text_of(messy_rows(300)))
+        _, found, page = self.fit("homes.csv", "price", "--calibration", "split")
+        uses = {one["name"]: one["use"] for one in found["evaluation"]["columns"]}
+        self.assertEqual((uses["price"], uses["kind"]), ("target", "feature"))
+        self.assertIn("counts the rows", uses["column 0"])
+        for text in ("Rows were split at random", "Used as", "counts the rows", "Predicted against true"):
+            self.assertIn(text, page)
+        self.write("kinds.csv", class_table(600))
+        _, found, page = self.fit("kinds.csv", "kind", "--calibration", "split")
+        answers = found["evaluation"]["answers"]
+        self.assertEqual(sum(one["rows"] for one in answers), found["test_rows"])
+        self.assertEqual(sum(one["predicted"] for one in answers), found["test_rows"])
+        self.assertIn("Precision", page)
 
 
 class Predict(program.Case):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -68,6 +69,22 @@ TEST(RandomFolds, AreDisjointAndUseAllRows) {
   EXPECT_EQ(part[1].size(), 0u);
   EXPECT_EQ(part[2].size(), 50u);
   EXPECT_TRUE(distinct_below(joined(part), 100));
+}
+
+TEST(GroupedOrder, KeepsGroupsTogether) {
+  const std::vector<int64_t> groups = {5, 1, 5, 2, 1, 5};
+  std::set<std::vector<size_t>> orders;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const GroupedOrder order = grouped_order(groups, seed);
+    EXPECT_TRUE(distinct_below(order.rows, 6));
+    for (size_t i = 0; i < order.rows.size(); ++i) {
+      const bool begins = i == 0 || groups[order.rows[i]] != groups[order.rows[i - 1]];
+      EXPECT_EQ(order.first[i], begins ? i : order.first[i - 1]);
+    }
+    orders.insert(order.rows);
+  }
+  EXPECT_EQ(orders.size(), 6u) << "all orders of three groups; one is missing in 200 draws with a "
+                                  "chance below 1e-14";
 }
 
 TEST(RandomFolds, RefuseFractionsThatCannotBe) {

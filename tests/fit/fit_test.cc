@@ -1,7 +1,9 @@
 #include "fcp/fit/fit.h"
 
 #include <cmath>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,15 +66,15 @@ TEST(Fit, NumbersBecomeIntervals) {
   options.training.rate = 0.02;
   const FitOutcome result = fit_table(options, {});
   EXPECT_EQ(result.task, Task::kNumbers);
-  EXPECT_EQ(result.training_rows, 180u);
-  EXPECT_EQ(result.calibration_rows, 60u);
+  EXPECT_EQ(result.rows.training, 180u);
+  EXPECT_EQ(result.rows.calibration, 60u);
   EXPECT_EQ(result.test_rows, 60u);
   EXPECT_EQ(result.report.methods.front().intervals().rows, 60u);
   const PointError& error = result.report.methods.front().intervals().output_error.at(0);
   EXPECT_NEAR(error.deviation, 3, 1.2);
   EXPECT_LT(error.rmse, 0.7 * error.deviation) << "it has learned something";
   EXPECT_LT(result.holdout.rmse.at(0), 0.7 * error.deviation);
-  EXPECT_EQ(result.selection_rows, 0u) << "the score was given";
+  EXPECT_EQ(result.rows.selection, 0u) << "the score was given";
   EXPECT_THAT(result.reason, HasSubstr("holds numbers"));
 }
 
@@ -127,14 +129,16 @@ TEST(Fit, LearnsColumnsFromTrainingRowsAlone) {
   const Folder folder;
   std::string text = "t,kind,y\n";
   for (int i = 0; i < 100; ++i) {
-    text += std::to_string(i * i) + (i < 60 ? i % 2 ? ",a," : ",b," : i % 2 ? ",c," : ",b,");
+    text += std::to_string(i * i) + (i < 80 ? i % 2 ? ",a," : ",b," : i % 2 ? ",c," : ",b,");
     text += std::to_string(i * 0.5) + "\n";
   }
   FitRequest options = quick(folder.write("t.csv", text));
   options.time = "t";
   options.shares = {3, 1, 1};
   const FitOutcome result = fit_table(options, {});
-  EXPECT_EQ(result.training_rows, 60u);
+  EXPECT_EQ(result.rows.training, 60u);
+  ASSERT_TRUE(result.refit.has_value());
+  EXPECT_EQ(result.refit->training, 80u) << "all but the newest, which calibrate";
   const std::string columns = result.calibrated.artifact.network.metadata.at("fcp.columns");
   EXPECT_THAT(columns, HasSubstr(R"(["b","a"])"));
   EXPECT_THAT(columns, ::testing::Not(HasSubstr(R"("c")")));
@@ -147,8 +151,8 @@ TEST(Fit, CrossesFewRows) {
   options.method.score = kAutoScore;
   const FitOutcome result = fit_table(options, {});
   EXPECT_TRUE(result.crossed);
-  EXPECT_EQ(result.training_rows, 80u);
-  EXPECT_EQ(result.calibration_rows, 80u);
+  EXPECT_EQ(result.rows.training, 80u);
+  EXPECT_EQ(result.rows.calibration, 80u);
   EXPECT_EQ(result.calibrated.artifact.rows.count(), 80u);
   EXPECT_EQ(result.calibrated.artifact.method.calibration.value(field::folds), 10u);
   EXPECT_EQ(result.report.folds, 10u);
@@ -166,8 +170,8 @@ TEST(Fit, CrossLeavesRowsOverThatTrainAlone) {
   FitRequest options = quick(folder.write("t.csv", line_table(60)));
   options.method.score = kAutoScore;
   const FitOutcome result = fit_table(options, {});
-  EXPECT_EQ(result.training_rows, 48u);
-  EXPECT_EQ(result.calibration_rows, 40u);
+  EXPECT_EQ(result.rows.training, 48u);
+  EXPECT_EQ(result.rows.calibration, 40u);
   EXPECT_EQ(result.calibrated.artifact.rows.count(), 40u);
 }
 
@@ -191,6 +195,117 @@ TEST(Fit, FewRowsLeaveEnoughToCalibrate) {
   EXPECT_EQ(
       message_of(folder, [&] { fit_table(quick(folder.write("t.csv", line_table(12))), {}); }),
       "t.csv: 12 rows with a target, expected at least 20");
+}
+
+// Rows of one group have one effect, which `code` tells and nothing else: 40 groups of 10 rows.
+std::string group_table() {
+  Random random(5);
+  std::string text = "patient,code,x,y\n";
+  for (int group = 0; group < 40; ++group) {
+    const double effect = 5 * random.normal(), code = random.normal();
+    for (int row = 0; row < 10; ++row) {
+      const double x = random.normal();
+      text += "p" + std::to_string(group) + "," + number_text(static_cast<float>(code)) + "," +
+              number_text(static_cast<float>(x)) + "," +
+              number_text(static_cast<float>(x + effect + 0.3 * random.normal())) + "\n";
+    }
+  }
+  return text;
+}
+
+TEST(Fit, KeepsGroupsTogether) {
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", group_table()));
+  options.keep_together = "patient";
+  const FitOutcome result = fit_table(options, {});
+  const TableSplit& split = result.split;
+  EXPECT_THAT(split.text, HasSubstr("40 values of 'patient' together"));
+  std::vector<std::set<int64_t>> parts;
+  for (const auto* rows : {&split.training, &split.calibration, &split.test}) {
+    const std::vector<int64_t> groups = take_groups(split.groups, *rows);
+    parts.emplace_back(groups.begin(), groups.end());
+    EXPECT_EQ(parts.back().size() * 10, rows->size()) << "a group is parted";
+  }
+  EXPECT_EQ(parts[0].size() + parts[1].size() + parts[2].size(), 40u);
+  const auto& metadata = result.calibrated.artifact.network.metadata;
+  EXPECT_THAT(metadata.at("fcp.columns"), ::testing::Not(HasSubstr("patient"))) << "no feature";
+  EXPECT_EQ(result.report.origin, RowsOrigin::kNewGroups);
+  EXPECT_GT(result.report.rows_alike, 1) << "rows of a group are covered alike";
+  EXPECT_THAT(result.report.notes, ::testing::Not(::testing::Contains(HasSubstr("look alike"))));
+  EXPECT_EQ(result.calibrated.artifact.provenance.at("rows split"), split.text);
+  // Each member is judged by groups that it has not seen, which it can know nothing of.
+  EXPECT_GT(result.holdout.rmse.at(0), 4);
+}
+
+TEST(Fit, WarnsOfGroupsThatNothingKeepsTogether) {
+  const Folder folder;
+  const FitOutcome result = fit_table(quick(folder.write("t.csv", group_table())), {});
+  EXPECT_THAT(result.report.notes,
+              ::testing::Contains(::testing::AllOf(HasSubstr("rows of one 'patient' look alike"),
+                                                   HasSubstr("--keep-together patient"))));
+  EXPECT_EQ(result.report.origin, RowsOrigin::kRandomSplit);
+  FitRequest asked = quick(folder.write("t.csv", group_table()));
+  asked.keep_together = "patient";
+  asked.data.csv.types["patient"] = "category";
+  EXPECT_THAT(fit_table(asked, {}).calibrated.artifact.network.metadata.at("fcp.columns"),
+              HasSubstr("patient"))
+      << "a feature, where it is asked for";
+}
+
+TEST(Fit, CoversEachGroupOrClass) {
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", line_table(300)));
+  options.cover_each = "kind";
+  FitOutcome result = fit_table(options, {});
+  EXPECT_EQ(std::string(result.calibrated.artifact.method.calibration.name()), "grouped");
+  EXPECT_THAT(result.calibrated.artifact.rows.group_names,
+              ::testing::UnorderedElementsAre("a", "b"));
+  EXPECT_EQ(result.report.guaranteed_groups.size(), 2u);
+  EXPECT_TRUE(result.report.guaranteed_groups[0].coverage.has_value());
+  options = quick(folder.write("t.csv", line_table(300, true)));
+  options.method.score = "lac";
+  options.cover_each = "label";
+  result = fit_table(options, {});
+  EXPECT_TRUE(result.report.guaranteed_classes);
+  options.calibration = FitCalibration::kEvened;
+  EXPECT_THAT([&] { fit_table(options, {}); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("take one of the two")));
+}
+
+TEST(Fit, EvensCoverageOut) {
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", line_table(600)));
+  options.calibration = FitCalibration::kEvened;
+  const FitOutcome result = fit_table(options, {});
+  EXPECT_FALSE(result.calibrated.artifact.method.score.rectifier.empty());
+}
+
+// A target that drifts: what is made at the end calibrates on the newest rows, and the newest rows
+// that test are told in periods.
+TEST(Fit, ByTimeTheNewestRowsCalibrate) {
+  const Folder folder;
+  Random random(9);
+  std::string text = "day,x,y\n";
+  for (int i = 0; i < 400; ++i) {
+    const double x = random.normal();
+    text += std::to_string(1000 + i) + "," + number_text(static_cast<float>(x)) + "," +
+            number_text(static_cast<float>(x + 0.02 * i)) + "\n";
+  }
+  FitRequest options = quick(folder.write("t.csv", text));
+  options.time = "day";
+  options.shares = {3, 1, 1};
+  const FitOutcome result = fit_table(options, {});
+  EXPECT_EQ(result.rows.training, 240u);
+  EXPECT_EQ(result.test_rows, 80u);
+  ASSERT_TRUE(result.refit.has_value());
+  EXPECT_EQ(result.refit->training, 320u);
+  EXPECT_EQ(result.refit->calibration, 80u);
+  EXPECT_EQ(result.report.over_time.size(), 3u);
+  EXPECT_THAT(result.report.over_time[0].name, HasSubstr("1320 to "));
+  EXPECT_THAT(result.calibrated.artifact.provenance.at("rows split"),
+              HasSubstr("trained on 1000 to 1319, calibrated on 1320 to 1399"));
+  EXPECT_THAT(result.split.text, HasSubstr("tested on 1320 to 1399"));
+  EXPECT_EQ(result.report.calibration_rows, 80u);
 }
 
 TEST(TableRows, AreTheChosenOnes) {

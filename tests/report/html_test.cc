@@ -53,7 +53,7 @@ TEST(IntervalPage, HasAllSectionsAndCharts) {
     EXPECT_THAT(html, HasSubstr(std::string("<section id=\"") + id + "\">"));
   }
   const std::vector<std::string> charts = charts_of(html);
-  EXPECT_EQ(charts.size(), 7u);
+  EXPECT_EQ(charts.size(), 8u);
   for (const std::string& chart : charts) testing::expect_drawable(chart);
   EXPECT_THAT(html, HasSubstr("Beta(451, 50)"));
   EXPECT_THAT(html, Not(HasSubstr("role=\"alert\"")));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/evaluate/measures/coverage.h"
@@ -17,6 +18,7 @@
 
 namespace fcp::testing {
 
+using fcp::kInfinity;
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // y = x + s(x) · noise, scores |y − x| / width(x): `scaled` knows s(x), the other one does not.

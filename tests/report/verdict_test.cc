@@ -52,7 +52,7 @@ TEST(ReportVerdict, NamesThePartToWatchAndTheCure) {
   EXPECT_EQ(verdict.tone, Tone::kWatch);
   ASSERT_EQ(verdict.watched.size(), 2u);
   EXPECT_EQ(verdict.watched[0].what, "group <north>: 60.0 % of 100 rows covered, 90 % asked for");
-  EXPECT_THAT(verdict.watched[0].cure, HasSubstr("--calibration grouped --group"));
+  EXPECT_THAT(verdict.watched[0].cure, HasSubstr("--cover-each COLUMN"));
   EXPECT_THAT(verdict.watched[1].what, HasSubstr("intervals of length 2.00–3.00: 80.0 %"));
   EXPECT_THAT(verdict.watched[1].cure, HasSubstr("rectified"));
   EXPECT_THAT(verdict_html(verdict), HasSubstr("group &lt;north&gt;: 60.0&nbsp;% of 100 rows"));
@@ -67,7 +67,7 @@ TEST(ReportVerdict, NamesTheClassOfLabelSets) {
   const ReportVerdict verdict = verdict_on(report);
   ASSERT_EQ(verdict.watched.size(), 2u);
   EXPECT_THAT(verdict.watched[0].what, HasSubstr("class dog"));
-  EXPECT_THAT(verdict.watched[0].cure, HasSubstr("--group label"));
+  EXPECT_THAT(verdict.watched[0].cure, HasSubstr("--cover-each label"));
   EXPECT_THAT(verdict.watched[1].what, HasSubstr("empty sets: 0.0 %"));
 }
 
@@ -84,6 +84,77 @@ TEST(ReportVerdict, IsLoudWhereThePromiseIsBroken) {
   EXPECT_EQ(verdict_on(report).tone, Tone::kBroken);
   std::get<IntervalEvaluation>(report.methods[0].evaluation).coverage = coverage_of(895, 1000);
   EXPECT_EQ(verdict_on(report).tone, Tone::kKept);
+}
+
+// After a split at random coverage that is too low is chance, and nothing is broken.
+TEST(ReportVerdict, OfARandomSplitIsChance) {
+  EvaluationReport report = even_report();
+  report.origin = RowsOrigin::kRandomSplit;
+  std::get<IntervalEvaluation>(report.methods[0].evaluation).coverage = coverage_of(840, 1000);
+  const ReportVerdict verdict = verdict_on(report);
+  EXPECT_EQ(verdict.tone, Tone::kWatch);
+  EXPECT_THAT(verdict.headline, HasSubstr("lower than chance usually makes it: 84.0 %"));
+  EXPECT_THAT(verdict.cure, HasSubstr("dealt at random"));
+  for (const std::string& text : {verdict.headline, verdict.cure, verdict_text(claim_of(report)),
+                                  alarm_text(claim_of(report))}) {
+    EXPECT_THAT(text, Not(HasSubstr("not drawn as"))) << text;
+  }
+  EXPECT_THAT(verdict_text(claim_of(report)), HasSubstr("about one such split in"));
+}
+
+TEST(ReportVerdict, OfRowsThatMadeThePredictorSaysSo) {
+  EvaluationReport report = even_report();
+  report.origin = RowsOrigin::kCalibrationRows;
+  EXPECT_THAT(verdict_on(report).headline, HasSubstr("rows that calibrated the predictor"));
+  report.origin = RowsOrigin::kTrainingRows;
+  std::get<IntervalEvaluation>(report.methods[0].evaluation).coverage = coverage_of(999, 1000);
+  EXPECT_THAT(verdict_on(report).headline, HasSubstr("trained on some of these rows"));
+  EXPECT_EQ(coverage_verdict(claim_of(report)), Verdict::kUnknown);
+  EXPECT_EQ(alarm_text(claim_of(report)), "");
+  EXPECT_FALSE(coverage_p_value(report).has_value());
+}
+
+TEST(ReportVerdict, OfCrossSaysWhichGuaranteeStands) {
+  EvaluationReport report = even_report();
+  report.methods[0].radius = std::nullopt;
+  report.calibration_rows = 600;
+  report.folds = 10;
+  EXPECT_THAT(verdict_on(report).headline,
+              HasSubstr("at least 77.0 % is guaranteed (cross), near 90 % is usual"));
+  EXPECT_EQ(coverage_verdict(claim_of(report)), Verdict::kAsExpected);
+  Coverage& coverage = std::get<IntervalEvaluation>(report.methods[0].evaluation).coverage;
+  coverage = coverage_of(840, 1000);
+  EXPECT_EQ(verdict_on(report).tone, Tone::kWatch) << "below 90 %, above the guarantee";
+  EXPECT_THAT(verdict_on(report).cure, HasSubstr("--calibration split"));
+  coverage = coverage_of(700, 1000);
+  EXPECT_EQ(verdict_on(report).tone, Tone::kBroken);
+  EXPECT_EQ(coverage_verdict(claim_of(report)), Verdict::kTooLow);
+}
+
+// What fit advises is its own command with one more option.
+TEST(ReportVerdict, AdvisesTheCommandThatWasGiven) {
+  EvaluationReport report = even_report();
+  report.command = "fcp fit d.csv --target y --out m.onnx";
+  report.by_column = {{"the kind", {{"a", coverage_of(60, 100)}, {"b", coverage_of(90, 100)}}}};
+  const ReportVerdict verdict = verdict_on(report);
+  ASSERT_EQ(verdict.watched.size(), 1u);
+  EXPECT_EQ(verdict.watched[0].what, "the kind = a: 60.0 % of 100 rows covered, 90 % asked for");
+  EXPECT_THAT(verdict.watched[0].cure,
+              HasSubstr("fcp fit d.csv --target y --out m.onnx --cover-each 'the kind'"));
+}
+
+// 50 groups of 20 rows that are covered together: 1,000 rows that tell as much as 50.
+TEST(ReportVerdict, RowsThatAreAlikeCountForLess) {
+  EvaluationReport report = even_report();
+  std::get<IntervalEvaluation>(report.methods[0].evaluation).coverage = coverage_of(840, 1000);
+  EXPECT_EQ(coverage_verdict(claim_of(report)), Verdict::kTooLow);
+  const double alone = *coverage_p_value(report);
+  report.rows_alike = 20;
+  const Coverage fewer = worth(report.methods[0].coverage(), 20);
+  EXPECT_EQ(fewer.rows, 50u);
+  EXPECT_EQ(fewer.covered, 42u);
+  EXPECT_GT(*coverage_p_value(report), 100 * alone);
+  EXPECT_GT(*coverage_p_value(report), 0.05);
 }
 
 TEST(ReportVerdict, NothingIsPromisedOrNothingIsSaid) {

@@ -89,6 +89,31 @@ TEST(TabularTest, NoMemberSeesItsOwnFold) {
   EXPECT_EQ(single[0].training.size(), 8u);
 }
 
+// Groups of 1 to 7 rows: none is on both sides of a member, and each row is held out once.
+TEST(TabularTest, GroupsAreInOneFold) {
+  std::vector<int64_t> groups;
+  for (int64_t group = 0; group < 20; ++group) groups.insert(groups.end(), 1 + group % 7, group);
+  const auto rows = static_cast<int64_t>(groups.size());
+  for (const int64_t members : {1, 3}) {
+    std::vector<int64_t> seen;
+    for (const FitRows& member : deal_rows(rows, members, 0.2, 1, groups)) {
+      seen.insert(seen.end(), member.holdout.begin(), member.holdout.end());
+      EXPECT_EQ(member.training.size() + member.holdout.size(), groups.size());
+      EXPECT_GE(member.holdout.size(), groups.size() / 5);
+      for (const int64_t held : member.holdout) {
+        for (const int64_t learned : member.training) {
+          EXPECT_NE(groups[static_cast<size_t>(held)], groups[static_cast<size_t>(learned)]);
+        }
+      }
+    }
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
+    if (members > 1) EXPECT_EQ(seen.size(), groups.size());
+  }
+  const std::vector<int64_t> two = {0, 0, 0, 1, 1, 1};
+  EXPECT_THROW(deal_rows(6, 3, 0.2, 1, two), Error);
+}
+
 TEST(TabularTest, TheMeanOfMembersIsThePrediction) {
   const torch::NoGradGuard no_gradients;
   const Array x = normal_array(60, 2, 1);

@@ -59,18 +59,32 @@ std::optional<double> coverage_p_value(const Level& level, size_t calibration_ro
                            static_cast<double>(calibration_rows + 1 - rank));
 }
 
+size_t worth(size_t rows, double rows_alike) {
+  return static_cast<size_t>(std::llround(static_cast<double>(rows) / rows_alike));
+}
+
+Coverage worth(const Coverage& coverage, double rows_alike) {
+  if (rows_alike == 1) return coverage;
+  const size_t rows = std::max<size_t>(1, worth(coverage.rows, rows_alike));
+  return coverage_of(std::min(rows, worth(coverage.covered, rows_alike)), rows);
+}
+
 std::optional<double> coverage_p_value(const EvaluationReport& report) {
   const MethodResult& main = report.methods.at(0);
-  if (!main.guaranteed) return std::nullopt;
+  const bool known =
+      report.origin == RowsOrigin::kCalibrationRows || report.origin == RowsOrigin::kTrainingRows;
+  if (!main.guaranteed || known) return std::nullopt;
   if (main.radius) {
     if (std::isinf(*main.radius)) return std::nullopt;
-    return coverage_p_value(report.level, report.calibration_rows, main.coverage());
+    return coverage_p_value(report.level, worth(report.calibration_rows, report.rows_alike),
+                            worth(main.coverage(), report.rows_alike));
   }
   std::optional<double> least;
   size_t groups = 0;
   for (const GuaranteedGroup& group : report.guaranteed_groups) {
     if (!group.coverage) continue;
-    const auto p = coverage_p_value(report.level, group.calibration_rows, *group.coverage);
+    const auto p = coverage_p_value(report.level, worth(group.calibration_rows, report.rows_alike),
+                                    worth(*group.coverage, report.rows_alike));
     if (!p) continue;
     ++groups;
     least = std::min(least.value_or(1), *p);

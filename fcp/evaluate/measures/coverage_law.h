@@ -41,8 +41,14 @@ double beta_binomial_cdf(size_t x, size_t m, double a, double b);
 std::optional<double> coverage_p_value(const Level& level, size_t calibration_rows,
                                        const Coverage& observed);
 
-// The same of the main method of a report. None where no law holds: regions that promise nothing,
-// radii that differ from row to row other than by group, or infinite ones.
+// Rows of groups, of which so many tell as much as one independent row (the design effect), as that
+// many independent rows.
+size_t worth(size_t rows, double rows_alike);
+Coverage worth(const Coverage& coverage, double rows_alike);
+
+// The same of the main method of a report, rows counted for what they are worth. None where no law holds: regions that promise nothing,
+// radii that differ from row to row other than by group, infinite ones, and rows that trained or
+// calibrated the predictor.
 std::optional<double> coverage_p_value(const EvaluationReport& report);
 
 }  // namespace fcp

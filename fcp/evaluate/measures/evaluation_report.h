@@ -119,6 +119,29 @@ struct GuaranteedGroup {
   std::optional<Coverage> coverage = {};  // of the test rows, where they were told apart
 };
 
+// Coverage by what a column holds.
+struct ColumnCoverage {
+  std::string column;
+  std::vector<GroupCoverage> parts = {};
+};
+
+// A column of the table and what became of it.
+struct ColumnUse {
+  std::string name, type;  // "number", "category", "date:dmy"
+  std::string use;         // "feature", "target", or why it is left out
+  size_t missing = 0;      // cells
+};
+
+// Where the test rows come from, as far as it is known: it decides what a surprising coverage means.
+enum class RowsOrigin {
+  kUnknown,
+  kRandomSplit,      // dealt at random together with the calibration rows, by `fit` itself
+  kNewGroups,        // likewise, but whole groups of rows
+  kLater,            // the newest rows of a table in order of time
+  kCalibrationRows,  // the very rows that calibrated
+  kTrainingRows,     // rows that the network was trained on are among them
+};
+
 // A score that `auto` tried, with the mean interval score, length or size by which it was judged.
 struct CandidateScore {
   std::string name;
@@ -127,8 +150,10 @@ struct CandidateScore {
 };
 
 struct EvaluationReport {
-  std::string title = {};      // empty: by the kind of the regions
-  std::string model = {};      // the file name of the predictor, where it has one
+  std::string title = {};  // empty: by the kind of the regions
+  std::string model = {};  // the file name of the predictor, where it has one
+  // How the predictor was made, as a command to which options can be added; empty: it is not known.
+  std::string command = {};
   std::string response = "y";  // intervals: the name of what is predicted
   Level level = Level(0.1);
   double confidence = 0.95;  // of the confidence intervals in the evaluations
@@ -141,6 +166,15 @@ struct EvaluationReport {
   std::vector<std::string> class_names = {};  // of class 0, 1, …
   std::vector<CandidateScore> candidates = {};
   bool candidates_scored = false;  // judged by the interval score
+  RowsOrigin origin = RowsOrigin::kUnknown;
+  std::string split = {};               // how rows were split; empty: it is not known
+  std::vector<ColumnUse> columns = {};  // of the table, where it was read for the first time
+  std::vector<ColumnCoverage> by_column =
+      {};  // of the most uneven columns of categories, worst first
+  std::vector<GroupCoverage> over_time = {};  // where rows are in order of time: by period
+  // How many rows of groups that are kept together tell as much as one independent row, by how alike
+  // their coverage is (the design effect); 1: rows are independent.
+  double rows_alike = 1;
   std::vector<std::pair<std::string, std::string>> provenance = {};
   std::vector<std::string> notes = {};
 };

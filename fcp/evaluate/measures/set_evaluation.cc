@@ -75,6 +75,11 @@ void SetEvaluator::add(const LabelSetBatch& batch) {
     size_covered_[size] += covered;
     if (!unknown) class_counts_.add(label, covered);
     if (grouped_) groups_.add(batch.groups[row], covered);
+    if (!batch.prediction.empty()) {
+      ++answers_[batch.prediction[row]].predicted;
+      if (!unknown) ++answers_[label].rows;
+      if (!unknown && batch.prediction[row] == label) ++answers_[label].right;
+    }
     if (unknown || batch.prediction.empty() || batch.prediction[row] == label) continue;
     GroupCounts::Count& confused = confused_[{label, batch.prediction[row]}];
     ++confused.rows;
@@ -120,6 +125,12 @@ SetEvaluation SetEvaluator::finish() const {
   }
   result.size_strata = strata_of(size_rows_, size_covered_, rows_, options_.strata, confidence);
   result.confusions = confusions();
+  for (const auto& [label, answers] : answers_) {
+    result.answers.push_back(answers);
+    const auto at = static_cast<size_t>(label);
+    result.answers.back().name =
+        at < options_.class_names.size() ? options_.class_names[at] : std::to_string(label);
+  }
   for (const auto& [pair, count] : confused_) result.confused_rows += count.rows;
   return result;
 }

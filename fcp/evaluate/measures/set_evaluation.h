@@ -38,6 +38,15 @@ struct Confusion {
   size_t covered = 0;
 };
 
+// How the network's answers do for one class: right / predicted is the precision, right / rows the
+// recall.
+struct ClassAnswers {
+  std::string name;
+  size_t rows = 0;       // of the class
+  size_t predicted = 0;  // rows that the network answers by it
+  size_t right = 0;      // both
+};
+
 struct SetEvaluationOptions {
   double confidence = 0.95;  // of the confidence intervals of coverage
   uint32_t strata = 4;       // of coverage by set size
@@ -67,6 +76,7 @@ struct SetEvaluation {
   // Where predictions are given: the most frequent ones, and how many rows there are in all.
   std::vector<Confusion> confusions;
   size_t confused_rows = 0;
+  std::vector<ClassAnswers> answers{};  // where predictions are given: of classes that occur
 };
 
 class SetEvaluator {
@@ -92,6 +102,7 @@ class SetEvaluator {
   GroupCounts class_counts_;
   GroupCounts groups_;
   std::map<std::pair<int64_t, int64_t>, GroupCounts::Count> confused_;  // truth, prediction
+  std::map<int64_t, ClassAnswers> answers_;
 };
 
 // All rows at once.

@@ -1,0 +1,142 @@
+#include "fcp/fit/table_split.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/data/csv_column.h"
+#include "fcp/data/split.h"
+
+namespace fcp {
+namespace {
+
+template <typename Cell, typename Read>
+std::vector<Cell> column_of_files(const DataOptions& data, const Read& read) {
+  std::vector<Cell> cells;
+  for (const std::string& file : file_list(data.data)) {
+    for (Cell& cell : read(file)) cells.push_back(std::move(cell));
+  }
+  return cells;
+}
+
+std::vector<std::string> text_column(const DataOptions& data, const std::string& name) {
+  return column_of_files<std::string>(
+      data, [&](const std::string& file) { return read_csv_column(file, name, data.csv); });
+}
+
+std::vector<int64_t> numbered(const std::vector<std::string>& names) {
+  std::map<std::string, int64_t> known;
+  std::vector<int64_t> ids;
+  for (const std::string& name : names) {
+    ids.push_back(known.emplace(name, static_cast<int64_t>(known.size())).first->second);
+  }
+  return ids;
+}
+
+size_t count_groups(const std::vector<int64_t>& groups) {
+  return groups.empty() ? 0
+                        : static_cast<size_t>(*std::max_element(groups.begin(), groups.end())) + 1;
+}
+
+std::vector<size_t> by_time(const TableSplit& split, std::vector<size_t> rows) {
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](size_t a, size_t b) { return split.times[a] < split.times[b]; });
+  return rows;
+}
+
+}  // namespace
+
+// Classes are no strata: where a row goes must not depend on how many others have its class, or the
+// calibration rows would not be like new ones.
+TableSplit split_table(const DataOptions& data, const SplitBy& by, size_t rows,
+                       const std::vector<double>& shares, uint64_t seed) {
+  TableSplit split;
+  SplitColumns columns;
+  split.text = "at random";
+  if (!by.keep_together.empty()) {
+    columns.groups = text_column(data, by.keep_together);
+    split.groups = numbered(columns.groups);
+    split.text = concat("at random, the rows of each of the ", count_groups(split.groups),
+                        " values of '", by.keep_together, "' together");
+  } else if (!by.time.empty()) {
+    columns.times = column_of_files<double>(
+        data, [&](const std::string& file) { return read_time_column(file, by.time, data.csv); });
+    split.times = columns.times;
+    split.moments = text_column(data, by.time);
+    split.text = concat("by '", by.time, "'");
+  }
+  auto parts = split_rows(rows, shares, seed, columns);
+  split.training = std::move(parts.at(0));
+  split.calibration = std::move(parts.at(1));
+  split.test = std::move(parts.at(2));
+  return split;
+}
+
+TableSplit refit_split(const TableSplit& split) {
+  TableSplit refit = split;
+  std::vector<size_t> all(split.times.size());
+  for (size_t row = 0; row < all.size(); ++row) all[row] = row;
+  all = by_time(split, std::move(all));
+  const auto window = all.end() - static_cast<std::ptrdiff_t>(split.calibration.size());
+  refit.training.assign(all.begin(), window);
+  refit.calibration.assign(window, all.end());
+  std::sort(refit.training.begin(), refit.training.end());
+  std::sort(refit.calibration.begin(), refit.calibration.end());
+  refit.test.clear();
+  return refit;
+}
+
+std::string period_text(const TableSplit& split, const std::vector<size_t>& rows) {
+  if (rows.empty()) return "";
+  const auto [first, last] = std::minmax_element(rows.begin(), rows.end(), [&](size_t a, size_t b) {
+    return split.times[a] < split.times[b];
+  });
+  const std::string &from = split.moments[*first], &to = split.moments[*last];
+  return from == to ? from : concat(from, " to ", to);
+}
+
+std::vector<int64_t> take_groups(const std::vector<int64_t>& groups,
+                                 const std::vector<size_t>& which) {
+  std::vector<int64_t> some;
+  for (const size_t row : which) {
+    if (!groups.empty()) some.push_back(groups.at(row));
+  }
+  return some;
+}
+
+RowFacts take_facts(const RowFacts& facts, const std::vector<size_t>& which) {
+  RowFacts some;
+  some.groups = {take_groups(facts.groups.ids, which), facts.groups.names};
+  some.shown = {take_groups(facts.shown.ids, which), facts.shown.names};
+  return some;
+}
+
+RowGroups test_periods(const TableSplit& split) {
+  constexpr size_t kMostPeriods = 12, kLeastRows = 25;
+  RowGroups periods;
+  if (split.times.empty()) return periods;
+  const size_t rows = split.test.size();
+  const size_t count = std::clamp<size_t>(rows / kLeastRows, 1, kMostPeriods);
+  std::vector<size_t> places(rows);  // in split.test
+  for (size_t i = 0; i < rows; ++i) places[i] = i;
+  const auto time = [&](size_t place) { return split.times[split.test[place]]; };
+  std::stable_sort(places.begin(), places.end(),
+                   [&](size_t a, size_t b) { return time(a) < time(b); });
+  periods.ids.resize(rows);
+  std::vector<std::vector<size_t>> members;
+  for (size_t i = 0; i < rows; ++i) {
+    // Rows of one moment are of one period.
+    const bool begins = i * count / rows >= members.size();
+    if (members.empty() || (begins && time(places[i]) > time(places[i - 1])))
+      members.emplace_back();
+    members.back().push_back(split.test[places[i]]);
+    periods.ids[places[i]] = static_cast<int64_t>(members.size()) - 1;
+  }
+  for (const std::vector<size_t>& period : members) {
+    periods.names.push_back(period_text(split, period));
+  }
+  return periods;
+}
+
+}  // namespace fcp

@@ -1,0 +1,51 @@
+// Which rows of a table train, calibrate and test, and what is kept together or in order.
+//
+// By time the newest rows test. What is written afterwards is made on other parts: all rows but the
+// newest train it, and the newest calibrate it, so that the recent past counts (refit_split).
+//
+// Tested by tests/fit/fit_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fcp/evaluate/evaluate.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/predictor/row_facts.h"
+
+namespace fcp {
+
+struct TableSplit {
+  std::vector<size_t> training, calibration, test;  // row numbers, ascending
+  std::vector<int64_t> groups{};                    // of all rows, where groups are kept together
+  std::vector<double> times{};                      // of all rows, where time splits them
+  std::vector<std::string> moments{};               // the cells that say these times
+  std::string text{};                               // "at random", for people
+};
+
+// The columns by which rows are split; at most one is not empty.
+struct SplitBy {
+  std::string keep_together{}, time{};
+};
+
+TableSplit split_table(const DataOptions& data, const SplitBy& by, size_t rows,
+                       const std::vector<double>& shares, uint64_t seed);
+
+// Of a split by time: as many of the newest rows calibrate as did before, all others train, and
+// none is left to test.
+TableSplit refit_split(const TableSplit& split);
+
+// From the first to the last moment of these rows: "2001-01-22 to 2014-08-28".
+std::string period_text(const TableSplit& split, const std::vector<size_t>& rows);
+
+// The rows `which` of a column of numbers, or of the facts of all rows.
+std::vector<int64_t> take_groups(const std::vector<int64_t>& groups,
+                                 const std::vector<size_t>& which);
+RowFacts take_facts(const RowFacts& facts, const std::vector<size_t>& which);
+
+// The test rows in about a dozen periods of as many rows each: for coverage over time.
+RowGroups test_periods(const TableSplit& split);
+
+}  // namespace fcp

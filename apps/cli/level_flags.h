@@ -25,7 +25,8 @@ void add_levels(CLI::App& verb, LevelFlags& flags, bool several = false);
 // The levels in the order given, none twice.
 std::vector<Level> levels_of(const LevelFlags& flags);
 
-// The predictor of a file, with the levels of the flags or else the one for which `fcp fit` made it.
+// The predictor of a file, with the levels of the flags or else the one for which `fcp fit` made
+// it.
 CalibrationArtifact read_artifact_at(const std::string& path, const LevelFlags& flags,
                                      std::vector<Level>& levels);
 

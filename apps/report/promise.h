@@ -53,9 +53,9 @@ Claim claim_of(const EvaluationReport& report);
 enum class Verdict { kAsExpected, kTooLow, kTooHigh, kUnknown };
 
 // Whether the confidence interval of the observed coverage meets the expected range; where groups
-// have radii of their own, whether the p-value over all of them is at least 0.001; of cross, whether
-// it reaches what is guaranteed. Unknown where no law of coverage is known, and of rows that trained
-// or calibrated.
+// have radii of their own, whether the p-value over all of them is at least 0.001; of cross,
+// whether it reaches what is guaranteed. Unknown where no law of coverage is known, and of rows
+// that trained or calibrated.
 Verdict coverage_verdict(const Claim& claim);
 // Whether every set is the network's single answer, which covers as often as it is right.
 bool single_answers(const Claim& claim);

@@ -27,8 +27,8 @@ struct CalibrateSettings {
   std::string data_name{};  // of the rows, for messages
   MethodRequest method{};
   RowFacts facts{};  // of all rows: groups, or likelihood ratios
-  // Of all rows: those of one number stay together when rows are held out for choices and heads, and
-  // when choices halve them. Empty: each row is by itself.
+  // Of all rows: those of one number stay together when rows are held out for choices and heads,
+  // and when choices halve them. Empty: each row is by itself.
   std::vector<int64_t> keep_together{};
   // Rows of the network's training distribution that heads on features are fitted on; null: a share
   // of the calibration rows is, which is then left out.

@@ -84,10 +84,10 @@ size_t provenance_count(const CalibrationArtifact& artifact, const std::string& 
   return count;
 }
 
-// Whether the rows that are evaluated are among those that the network was trained on, by its filter
-// (row_digest.h), or the very rows that were calibrated on, by the hash that a
-// calibrated predictor carries of them. Then coverage says nothing: it is 1 − α by construction.
-// The hash is one of batches, so rows in other batches (--batch) are not recognised.
+// Whether the rows that are evaluated are among those that the network was trained on, by its
+// filter (row_digest.h), or the very rows that were calibrated on, by the hash that a calibrated
+// predictor carries of them. Then coverage says nothing: it is 1 − α by construction. The hash is
+// one of batches, so rows in other batches (--batch) are not recognised.
 class SameRowsCheck {
  public:
   // Where the source says that it has another number of rows, nothing is hashed.

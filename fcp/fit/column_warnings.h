@@ -1,14 +1,15 @@
-// What the columns of a table say against an honest evaluation: a column that tells the target alone
-// (a leak), rows that are alike where a column has the same value (a random split then tests on
-// patients it has learned), rows in order of time.
+// What the columns of a table say against an honest evaluation: a column that tells the target
+// alone (a leak), rows that are alike where a column has the same value (a random split then tests
+// on patients it has learned), rows in order of time.
 //
-// Skill is the share of the target's spread that is explained, each row by other rows alone: by those
-// of the same value, or by the four next to it in the order of a column of numbers. The target is
-// taken by ranks, of classes as one 0 or 1 each. A column looks like a group where its own value
-// explains a tenth more than the values next to it do: age is a number, a patient's number is not.
+// Skill is the share of the target's spread that is explained, each row by other rows alone: by
+// those of the same value, or by the four next to it in the order of a column of numbers. The
+// target is taken by ranks, of classes as one 0 or 1 each. A column looks like a group where its
+// own value explains a tenth more than the values next to it do: age is a number, a patient's
+// number is not.
 //
-// A warning chooses nothing, so all rows are looked at; the first 50,000. Cost: a sort of each column.
-// Tested by tests/fit/column_warnings_test.cc.
+// A warning chooses nothing, so all rows are looked at; the first 50,000. Cost: a sort of each
+// column. Tested by tests/fit/column_warnings_test.cc.
 #pragma once
 
 #include <string>

@@ -46,9 +46,9 @@ std::optional<double> coverage_p_value(const Level& level, size_t calibration_ro
 size_t worth(size_t rows, double rows_alike);
 Coverage worth(const Coverage& coverage, double rows_alike);
 
-// The same of the main method of a report, rows counted for what they are worth. None where no law holds: regions that promise nothing,
-// radii that differ from row to row other than by group, infinite ones, and rows that trained or
-// calibrated the predictor.
+// The same of the main method of a report, rows counted for what they are worth. None where no law
+// holds: regions that promise nothing, radii that differ from row to row other than by group,
+// infinite ones, and rows that trained or calibrated the predictor.
 std::optional<double> coverage_p_value(const EvaluationReport& report);
 
 }  // namespace fcp

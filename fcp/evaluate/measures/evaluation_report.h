@@ -132,7 +132,8 @@ struct ColumnUse {
   size_t missing = 0;      // cells
 };
 
-// Where the test rows come from, as far as it is known: it decides what a surprising coverage means.
+// Where the test rows come from, as far as it is known: it decides what a surprising coverage
+// means.
 enum class RowsOrigin {
   kUnknown,
   kRandomSplit,      // dealt at random together with the calibration rows, by `fit` itself
@@ -172,8 +173,8 @@ struct EvaluationReport {
   std::vector<ColumnCoverage> by_column =
       {};  // of the most uneven columns of categories, worst first
   std::vector<GroupCoverage> over_time = {};  // where rows are in order of time: by period
-  // How many rows of groups that are kept together tell as much as one independent row, by how alike
-  // their coverage is (the design effect); 1: rows are independent.
+  // How many rows of groups that are kept together tell as much as one independent row, by how
+  // alike their coverage is (the design effect); 1: rows are independent.
   double rows_alike = 1;
   std::vector<std::pair<std::string, std::string>> provenance = {};
   std::vector<std::string> notes = {};

@@ -39,7 +39,7 @@ void add_images(CLI::App& verb, DataFlags& flags) {
 void add_table_flags(CLI::App& verb, DataFlags& flags) {
   verb.add_option("--schema", flags.schema,
                   flags.may_show
-                      ? "CSV column types: 'show' prints those found out and ends; COLUMN=TYPE,… "
+                      ? "CSV column types: 'show' prints those inferred and ends; COLUMN=TYPE,… "
                         "overrides them: number, number:comma, category, date, date:dmy, boolean, "
                         "identifier, text, drop"
                       : "CSV column types, for a network that brings none: COLUMN=TYPE,… with "
@@ -62,7 +62,7 @@ void add_data(CLI::App& verb, DataFlags& flags, bool needs_target, TakesImages i
                     "file; folders of images name it themselves");
   }
   verb.add_option("--separator", flags.separator,
-                  "CSV separator: a character or 'tab'; found out when absent");
+                  "CSV separator: a character or 'tab'; inferred when absent");
   verb.add_option("--header", flags.header, "Whether the CSV has a header: auto, yes or no")
       ->check(CLI::IsMember({"auto", "yes", "no"}))
       ->capture_default_str();

@@ -43,7 +43,7 @@ void add_data(CLI::App& verb, DataFlags& flags, bool needs_target,
 // --group and --weights.
 void add_facts(CLI::App& verb, FactOptions& options);
 
-// What --separator stands for: a character, or 0 where it is to be found out.
+// What --separator stands for: a character, or 0 where it is to be inferred.
 char separator_of(const std::string& text);
 
 // As typed, made ready for open_data.

@@ -99,7 +99,7 @@ void add_split(CLI::App& app) {
   verb->add_option("--group", flags->group, "The old name of --keep-together")->excludes(together);
   verb->add_option("--time", flags->time, "Column of dates or numbers: the oldest rows first");
   verb->add_option("--separator", flags->separator,
-                   "CSV separator: a character or 'tab'; found out when absent");
+                   "CSV separator: a character or 'tab'; inferred when absent");
   add_common(*verb, flags->common, kTakesJson | kTakesSeed);
   verb->callback([flags] {
     if (!flags->group.empty()) {

@@ -319,10 +319,9 @@ void add_train(CLI::App& app) {
       "  fcp train data.csv --target y --out model.onnx\n"
       "  fcp train data.csv --target y --loss quantile --out quantiles.onnx\n"
       "  fcp train data.csv --target y --schema show\n"
-      "The network takes the raw columns and answers in the target's unit. What the columns of a "
-      "CSV\n"
-      "file are is found out: numbers, categories, dates, true and false; --schema shows and "
-      "overrides\n"
+      "The network takes the raw columns and answers in the target's unit. Column types are "
+      "inferred:\n"
+      "numbers, categories, dates, true and false; --schema shows and overrides\n"
       "it. An empty cell is a missing value, which the network learns to read.");
   verb->add_option("data", options->data.data, "Rows: CSV, .npy or .npz:entry")->required();
   verb->add_option("--out", options->out, "ONNX file to write");

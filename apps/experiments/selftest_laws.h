@@ -27,7 +27,7 @@ double chance_not_uniform(std::vector<double> values);
 double chance_too_low(std::vector<double> values);
 
 // Bets on numbers whose mean given the past is at most 0. The stake is a mixture of shares of the
-// wealth, so that small and large means are both found out.
+// wealth, so that small and large means are both detected.
 class Gambler {
  public:
   enum Side {

@@ -1,4 +1,4 @@
-// What calibration chose and found out, as notes for people to read.
+// What calibration chose and detected, as notes for people to read.
 //
 // Tested by tests/report/choices_text_test.cc.
 #pragma once

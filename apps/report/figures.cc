@@ -16,7 +16,7 @@ std::string scores_remark(const Claim& claim) {
   const size_t k = conformal_rank(claim.level, n);
   if (!claim.radius) return "Each row has its own radius, so none is drawn.";
   if (k > n) return "There are too few scores for this α: the radius lies beyond all of them.";
-  return concat("A score says how strange the ", words_for(claim.kind).truth,
+  return concat("A score says how unusual the ", words_for(claim.kind).truth,
                 " is for the network. The radius is the score of rank k = ⌈(1 − α)(n + 1)⌉ = ",
                 format_count(k), " among n = ", format_count(n),
                 "; rows beyond it (outlined) would not be covered.");

@@ -47,7 +47,7 @@ class HeadBounds {
   virtual ~HeadBounds() = default;
 
   // One Range (see op.h) for each output of the head, shaped as the output. Rows, and numbers on
-  // their way back, go in pieces that fit the memory allowed; an Error where not even one does.
+  // their backward pass, go in pieces that fit the memory; an Error where not even one does.
   std::vector<Range> ranges(const Ball& ball) const { return around(ball)(ball.radius); }
 
   // The same for many radii [N] around the same centers: what does not depend on the radius, the

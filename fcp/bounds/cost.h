@@ -19,7 +19,7 @@ namespace fcp {
 struct WalkCost {
   double forward = 0;  // at most at once, while ranges go forwards
   double kept = 0;     // by linear bounds: the ranges of all tensors, and the lines
-  double number = 0;   // at most at once, for each bounded number on its way back
+  double number = 0;   // at most at once, for each bounded number in its backward pass
 
   double least(bool linear) const { return linear ? kept + number : forward; }
 };

@@ -35,7 +35,7 @@ struct Coefficients {
   Coefficients& operator+=(const Coefficients& other);
 };
 
-// [S, N]: the constants that gather on the way back.
+// [S, N]: the constants that gather in the backward pass.
 struct Biases {
   torch::Tensor lower, upper;
 };

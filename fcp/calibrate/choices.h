@@ -1,5 +1,5 @@
 // What was chosen for a calibration and why, as plain values: every candidate with the figures by
-// which it was judged; and what was found out on the way. All of it was judged on a slice of the
+// which it was judged; and what was detected meanwhile. All of it was judged on a slice of the
 // rows that is then left out of calibration.
 #pragma once
 
@@ -55,7 +55,7 @@ struct Choices {
   std::optional<size_t> shifted_rows{};  // with which the slice was compared for the ratio
 };
 
-// What calibration found out about its rows besides their scores.
+// What calibration detected about its rows besides their scores.
 struct CalibrationFindings {
   size_t seen = 0;                         // rows, those left out included
   size_t kept = 0;                         // rows that are calibrated on

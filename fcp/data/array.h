@@ -1,5 +1,5 @@
 // A block of float32 numbers with a shape, row-major; the first axis counts the rows (samples).
-// Everything the data room reads becomes one of these: networks compute in float32, so integers and
+// Everything this module reads becomes one of these: networks compute in float32, so integers and
 // doubles in files are converted when read. For the inputs of networks that are integers or doubles
 // themselves the numbers are kept as doubles beside.
 #pragma once

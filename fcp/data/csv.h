@@ -2,7 +2,7 @@
 //
 // Columns are numbers, unless options say otherwise: text columns named `categorical` become
 // one-hot columns, missing values are refused or replaced by the column's mean. With `find_types`
-// what each column is is found out (fcp/data/table_schema.h) and nothing needs to be said. What was
+// column types are inferred (fcp/data/table_schema.h) and nothing needs to be said. What was
 // learned from the training file is a CsvEncoding, which applied to another file gives the same
 // columns in the same order.
 //
@@ -116,7 +116,7 @@ struct CsvOptions {
   // order, and others are ignored; without, a row must have as many cells as the training file or
   // as there are feature columns.
   std::optional<CsvEncoding> encoding = {};
-  bool find_types = false;                          // what the columns are is found out
+  bool find_types = false;                          // column types are inferred
   std::map<std::string, std::string> types = {};    // … but for these (table_schema.h)
   CsvLabels labels = CsvLabels::kNumbers;           // find_types: of the target
   std::shared_ptr<const RefusedRows> refused = {};  // null: none
@@ -134,7 +134,7 @@ class CsvReader {
  public:
   // target: a column, or several with commas between; empty for none. Missing targets are refused
   // always. Reads the file once beforehand where categories or means must be learned, and once more
-  // where types must be found out.
+  // where types must be inferred.
   CsvReader(const std::string& path, const std::string& target, const CsvOptions& options = {});
 
   // The next rows, at most `count`: x [n, features], y [n, targets] (empty without target). False
@@ -152,7 +152,7 @@ class CsvReader {
   // Rows of data; known when the file was read beforehand or has been read to its end.
   std::optional<size_t> size() const { return size_; }
 
-  // What the columns are; null unless that was found out here.
+  // What the columns are; null unless it was inferred here.
   const TableSchema* schema() const { return schema_ ? &*schema_ : nullptr; }
   // What was left out, and since the last rewind: rows with what no training row had, and labels
   // of no class.

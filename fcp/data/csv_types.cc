@@ -1,4 +1,4 @@
-// The part of CsvReader that learns from a file whose column types were found out: which columns
+// The part of CsvReader that learns from a file whose column types were inferred: which columns
 // are features, their categories and means, and the classes of the target.
 //
 // A category that few rows have teaches nothing: those of fewer than 3 rows (2 in files of fewer

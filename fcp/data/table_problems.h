@@ -37,7 +37,7 @@ class TableError : public Error {
   TableError(const std::string& message, std::vector<std::string> columns)
       : Error(message), text_columns_(std::move(columns)) {}
 
-  // Columns of the types that were found out here in which other texts stand.
+  // Columns of the types that were inferred here in which other texts stand.
   const std::vector<std::string>& text_columns() const { return text_columns_; }
 
  private:

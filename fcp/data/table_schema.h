@@ -1,4 +1,4 @@
-// What the columns of a CSV file are: found out in one pass over it, and told to whoever asks.
+// What the columns of a CSV file are: inferred in one pass over it.
 // The rules are those of fcp/data/column_summary.h.
 //
 // Tested by tests/data/table_schema_test.cc.
@@ -38,7 +38,7 @@ struct SchemaOptions {
   CsvHeader header = CsvHeader::kAuto;
   std::vector<std::string> drop{};
   std::vector<std::string> categorical{};
-  std::map<std::string, std::string> types{};  // a column's format by its name: it is not found out
+  std::map<std::string, std::string> types{};  // a column's format by its name: it is not inferred
   std::vector<std::string> missing{};          // cells that stand for no value besides the usual
   TextEncoding text_encoding = TextEncoding::kUtf8;
 };

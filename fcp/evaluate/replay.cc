@@ -69,7 +69,7 @@ std::optional<Drift> start_drift(const RowSource& source, const ReplayOptions& o
 }
 
 // Where groups are the labels themselves, a row's group is its truth; one that is none of the
-// classes is infinitely strange in any of them.
+// classes is infinitely unusual in any of them.
 int64_t group_of(const CalibrationArtifact& artifact, const JudgedRows& judged, size_t i) {
   if (!artifact.method.calibration.traits().by_group) return 0;
   if (artifact.method.calibration.value(field::group) == kByLabel) {

@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kLeastRows = 20;
 
-// How the files are read: types found out, rows without a target passed over.
+// How the files are read: types inferred, rows without a target passed over.
 DataOptions fit_data(const FitRequest& options) {
   DataOptions data = options.data;
   data.needs_target = true;

@@ -43,7 +43,7 @@ Task task_named(const std::string& name);
 CsvLabels target_labels(Task task);
 
 struct FitRequest {
-  DataOptions data;  // CSV files, or arrays; the types of columns are found out
+  DataOptions data;  // CSV files, or arrays; the types of columns are inferred
   Task task = Task::kAuto;
   std::vector<double> shares{};  // training, calibration, test; empty: by the number of rows
   // A column whose groups stay together: in the parts, in the folds of training, in the rows of
@@ -71,7 +71,7 @@ struct MadeRows {
 
 struct FitOutcome {
   Task task = Task::kNumbers;
-  std::string reason{};  // why this task, where it was found out
+  std::string reason{};  // why this task, where it was inferred
   TableSplit split;      // of the rows that are read
   MadeRows rows;         // of the predictor that the report is about
   size_t test_rows = 0;

@@ -59,7 +59,7 @@ std::vector<Option> naming_options() {
   return {
       whole_part(
           {.name = "score",
-           .help = "How strange an answer is; 'auto' takes the one with the least interval "
+           .help = "How unusual an answer is; 'auto' takes the one with the least interval "
                    "score, or the smallest sets, on a slice of the rows",
            .choices = joined(score_names(), kAutoScore),
            .only_made = made_by_fit<AnyScore>()},

@@ -55,7 +55,7 @@ double log_mean_capital(std::span<const Jumper> jumpers);
 // ln of the mean of exp, without overflow.
 double log_mean_exp(std::span<const double> logs);
 
-// The rates J over which the tests of this room take their mean: from patient to quick.
+// The rates J over which the tests of this module take their mean: from patient to quick.
 inline constexpr double kJumpRates[] = {1e-4, 1e-3, 1e-2};
 
 }  // namespace fcp

@@ -136,7 +136,7 @@ torch::Tensor tensor_on(const std::vector<Number>& numbers, int64_t columns = 0)
 }
 
 // The artifact, whose lists are those of `calibrated` itself: scores may be many.
-Graph artefact_on(const CalibrationArtifact& artifact) {
+Graph graph_with_calibration(const CalibrationArtifact& artifact) {
   Graph graph = unpack_inputs(artifact.network);
   const CalibrationScores& rows = artifact.rows;
   auto& tensors = graph.initializers;
@@ -182,7 +182,7 @@ std::map<std::string, std::string> CalibrationArtifact::facts() const {
 }
 
 Graph artifact_graph(const CalibrationArtifact& artifact) {
-  Graph graph = artefact_on(artifact);
+  Graph graph = graph_with_calibration(artifact);
   for (const char* name : {kScores, kBaseline, kGroups, kWeights, kScale}) {
     const auto found = graph.initializers.find(name);
     if (found != graph.initializers.end()) found->second = found->second.clone();
@@ -190,9 +190,9 @@ Graph artifact_graph(const CalibrationArtifact& artifact) {
   return graph;
 }
 
-CalibrationArtifact artifact_from_graph(Graph artefact, const std::string& name) {
+CalibrationArtifact artifact_from_graph(Graph graph, const std::string& name) {
   CalibrationArtifact artifact;
-  artifact.network = std::move(artefact);
+  artifact.network = std::move(graph);
   auto& metadata = artifact.network.metadata;
   if (!metadata.contains(kSettings)) {
     fail(name, ": is a network without calibration; run `fcp calibrate` on it first");
@@ -235,7 +235,7 @@ CalibrationArtifact read_artifact(const std::string& path) {
 }
 
 void write_artifact(const CalibrationArtifact& artifact, const std::string& path) {
-  write_onnx(artefact_on(artifact), path);
+  write_onnx(graph_with_calibration(artifact), path);
 }
 
 }  // namespace fcp

@@ -43,7 +43,7 @@ struct CalibrationArtifact {
 // The ONNX form and back. Errors, among them that of a network that was never calibrated, name the
 // file: artifact_from_graph by `name`.
 Graph artifact_graph(const CalibrationArtifact& artifact);
-CalibrationArtifact artifact_from_graph(Graph artefact, const std::string& name);
+CalibrationArtifact artifact_from_graph(Graph graph, const std::string& name);
 CalibrationArtifact read_artifact(const std::string& path);
 
 // Whether the network carries a calibration.

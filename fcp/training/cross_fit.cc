@@ -114,7 +114,7 @@ std::string append_surprise(Graph& graph, const std::string& logits, const std::
 }
 
 // In the place of −log p of a class that the ensemble has never seen: more than any other, whatever
-// the network answers, so that a row of such a class is as strange as a new row of one.
+// the network answers, so that a row of such a class is as unusual as a new row of one.
 constexpr float kNeverSeen = 1e30f;
 
 // Which classes the rows beside each fold have, [folds, C] bool.

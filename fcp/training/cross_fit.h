@@ -7,7 +7,7 @@
 // The graph holds them all: it answers their mean, and with it, for each row of a fold, what the
 // ensemble that did not see it says, compared with the row's own residual:
 // fcp/methods/scores/cross.h, and for classes fcp/methods/scores/cross.h. A class that an ensemble
-// has never seen is stranger to it than any other, of its own fold's rows as of new ones.
+// has never seen is more unusual to it than any other, of its own fold's rows as of new ones.
 //
 // Cost: as many trainings as there are folds. Tested by tests/training/cross_fit_test.cc.
 #pragma once

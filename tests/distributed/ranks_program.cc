@@ -99,10 +99,10 @@ int die_of_signal(Communicator& ranks, int which) {
   ranks.barrier();
   if (ranks.rank() == which) std::raise(SIGKILL);
   if (ranks.rank() != 0) ranks.barrier();
-  OutputFile artefact("artifact");
-  artefact.write("half of it");
+  OutputFile artifact("artifact");
+  artifact.write("half of it");
   ranks.receive(bytes, which);
-  artefact.commit();
+  artifact.commit();
   return 0;
 }
 

@@ -96,7 +96,7 @@ TEST(CrossFit, ClassesThatAFoldHasNotSeenAreStrangest) {
                  own.narrow(1, 0, 2).max().item<float>() < -1e29;
   }
   EXPECT_EQ(strangest, 1);
-  // The six rows of its fold find the class stranger than their own; the others have met it.
+  // The six rows of its fold find the class more unusual than their own; the others have met it.
   const torch::Tensor strange = margins.select(2, 2) > 1e29;
   EXPECT_EQ(strange[0].sum().item<int64_t>(), 5);
   EXPECT_EQ(margins.narrow(2, 0, 2).max().item<float>() > 1e29, false);

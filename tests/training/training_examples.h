@@ -1,4 +1,4 @@
-// Random data for the tests of this room.
+// Random data for the tests of this module.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,7 @@
 //
 // An output [N, C, H, W] has P = H·W pixels of C channels; an output [N, K] has K pixels of one
 // channel each. A pixel is in a region where all its channels are. Where the share q of the pixels
-// is asked for, an image is no stranger than r when at least ⌈q P⌉ of its pixels are in the region
+// is asked for, an image is within radius r when at least ⌈q P⌉ of its pixels are in the region
 // of radius r:
 //
 //   score(v, y) = the ⌈q P⌉-th smallest over pixels of the largest score over channels

@@ -1,4 +1,4 @@
-// A Score says how strange a truth y is for a feature v, and which y are no stranger than a radius.
+// A Score says how unusual a truth y is for a feature v, and which y lie within a radius.
 //
 //   score(v, y)    number          one per row
 //   region(v, r)   intervals or labels: all y with score(v, y) ≤ r

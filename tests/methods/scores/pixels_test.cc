@@ -33,7 +33,7 @@ TEST(Pixels, ShapeOfAnOutput) {
   EXPECT_EQ(pixel_shape(torch::zeros({2, 7})).count, 7);
 }
 
-// Two channels of four pixels: pixels are as strange as their stranger channel.
+// Two channels of four pixels: a pixel is as unusual as its more unusual channel.
 TEST(Pixels, QuantileByHand) {
   const torch::Tensor scores =
       torch::tensor({1.0, 9.0, 3.0, 2.0, 5.0, 1.0, 2.0, 2.5}, torch::kDouble).reshape({1, 8});

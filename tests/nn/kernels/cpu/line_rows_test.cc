@@ -113,7 +113,7 @@ TEST(LineRows, ConvolutionsGoBackOnACudaDevice) {
         const torch::Tensor a = given.clone().requires_grad_();
         const torch::Tensor found = conv_back_cuda(a, w, plan, 11, 12);
         EXPECT_TRUE(torch::allclose(found.detach(), expected)) << groups << stride << pad;
-        // The way back of the way back is the convolution.
+        // The gradient of the gradient is the convolution.
         const torch::Tensor back = torch::autograd::grad({found}, {a}, {x.detach()})[0];
         EXPECT_TRUE(torch::allclose(back, y.detach())) << groups << stride << pad;
       }

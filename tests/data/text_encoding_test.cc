@@ -18,7 +18,9 @@ std::string read_text(const std::string& path, TextEncoding encoding) {
   text.resize(bytes->read(text.data(), text.size()));
   bytes->rewind();
   std::string again(1, '\0');
-  if (bytes->read(again.data(), 1) == 1) EXPECT_EQ(again[0], text[0]) << "from the beginning";
+  if (bytes->read(again.data(), 1) == 1) {
+    EXPECT_EQ(again[0], text[0]) << "from the beginning";
+  }
   return text;
 }
 

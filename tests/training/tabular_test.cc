@@ -108,7 +108,9 @@ TEST(TabularTest, GroupsAreInOneFold) {
     }
     std::sort(seen.begin(), seen.end());
     EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
-    if (members > 1) EXPECT_EQ(seen.size(), groups.size());
+    if (members > 1) {
+      EXPECT_EQ(seen.size(), groups.size());
+    }
   }
   const std::vector<int64_t> two = {0, 0, 0, 1, 1, 1};
   EXPECT_THROW(deal_rows(6, 3, 0.2, 1, two), Error);

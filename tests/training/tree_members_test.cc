@@ -131,7 +131,7 @@ TEST_F(TreeMembersTest, FeaturesSeparateTheGraphAndTheAnswerIsAffineInThem) {
     EXPECT_TRUE((member.features.narrow(1, 12, 2) >= 0).all().item<bool>()) << "disagreement";
     EXPECT_GT(networks.abs().max().item<float>(), 0);
   }
-  ASSERT_TRUE(add_heads(y, 5, trained));
+  ASSERT_TRUE(add_heads(y, 5, {}, trained));
   EXPECT_EQ(Network(trained.graph).outputs().size(), 3u);
 }
 

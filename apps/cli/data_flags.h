@@ -15,6 +15,7 @@ namespace fcp::cli {
 
 struct DataFlags {
   std::string data;
+  std::string state;  // of a server, instead of data
   std::string target;
   bool needs_target = false;
   std::string separator;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fcp/base/error.h"
@@ -16,6 +17,7 @@
 #include "apps/cli/evaluate_online.h"
 #include "apps/cli/level_flags.h"
 #include "apps/cli/print_report.h"
+#include "apps/cli/truths.h"
 #include "apps/cli/verbs.h"
 
 namespace fcp::cli {
@@ -33,10 +35,11 @@ struct EvaluateFlags {
 };
 
 // The file, and what is predicted where it has a name.
-std::string evaluation_title(const EvaluationReport& report, const DataOptions& data) {
+std::string evaluation_title(const EvaluationReport& report, const std::string& name,
+                             const DataOptions& data) {
   const bool file = data.target.find(".np") != std::string::npos;
   const std::string target = report.response != "y" ? report.response : file ? "" : data.target;
-  return concat(data_file_names(data), target.empty() ? "" : concat(": ", target));
+  return concat(name, target.empty() ? "" : concat(": ", target));
 }
 
 void check_online(const EvaluateFlags& flags, const Context& context) {
@@ -58,26 +61,28 @@ void run_evaluate(const EvaluateFlags& flags) {
   if (context.ranks->size() > 1) {
     check_same_bytes(*context.ranks, flags.model, serialize_onnx(artifact_graph(artifact)));
   }
-  take_target(artifact, data);
-  const auto source = open_data(data, &artifact.network, *context.observer);
-  choose_device(artifact.network, *source, context);
+  if (!flags.data.data.empty()) take_target(artifact, data);
+  if (!flags.data.state.empty() && context.ranks->size() > 1) {
+    throw UsageError("--state takes one process");
+  }
+  Truths truths = open_truths(flags.data, data, flags.facts, "", flags.model, artifact, context);
+  choose_device(artifact.network, *truths.rows, context);
   if (!flags.online.calibration.empty()) {
     check_online(flags, context);
-    return evaluate_online(artifact, *source, level,
-                           read_facts_for(artifact, data, flags.facts, *context.observer),
-                           flags.online, flags.common, context);
+    return evaluate_online(artifact, *truths.rows, level, truths.facts, flags.online, flags.common,
+                           context);
   }
-  EvaluateOptions options{.level = level,
-                          .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
+  EvaluateOptions options{.level = level, .facts = std::move(truths.facts)};
   std::vector<CalibrationArtifact> refits;
   for (const std::string& path : flags.refits)
     refits.push_back(read_artifact_for(path, {&level, 1}));
   for (const CalibrationArtifact& refit : refits) options.refits.push_back(&refit);
   options.all_levels = !flags.report.html.empty();
-  if (are_images(data)) options.images = transform_for(data, &artifact.network);
-  EvaluationReport report = evaluate(artifact, *source, options, context);
-  report.provenance.emplace_back("test data", data_file_names(data));
-  report.title = evaluation_title(report, data);
+  const bool images = flags.data.state.empty() && are_images(data);
+  if (images) options.images = transform_for(data, &artifact.network);
+  EvaluationReport report = evaluate(artifact, *truths.rows, options, context);
+  report.provenance.emplace_back("test data", truths.name);
+  report.title = evaluation_title(report, truths.name, data);
   report.model = file_name_of(flags.model);
   tell_report(report, flags.report, flags.common);
 }
@@ -96,8 +101,7 @@ void add_evaluate(CLI::App& app) {
       "  fcp evaluate seed0.onnx --data test.csv --target y --refit seed1.onnx,seed2.onnx\n"
       "  mpirun -n 4 fcp evaluate calibrated.onnx --data x.npy --target y.npy --threads 1");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
-  verb->add_option("--data", flags->data.data, "Rows: CSV, .npy, .npz:entry, or a folder of images")
-      ->required();
+  add_truths(*verb, flags->data, "Rows: CSV, .npy, .npz:entry, or a folder of images");
   add_levels(*verb, flags->levels);
   add_facts(*verb, flags->facts);
   verb->add_option("--refit", flags->refits,

@@ -1,6 +1,7 @@
 // fcp monitor: a log of rows with truths, replayed in the order of time. Alarms end it with code 3.
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,7 @@
 #include "apps/cli/common.h"
 #include "apps/cli/data_flags.h"
 #include "apps/cli/level_flags.h"
+#include "apps/cli/truths.h"
 #include "apps/cli/verbs.h"
 #include "apps/report/json.h"
 #include "apps/report/monitor_report.h"
@@ -44,12 +46,11 @@ std::vector<std::string> columns_but(std::vector<std::string> names, const std::
   return removed > 0 ? names : std::vector<std::string>();
 }
 
-ReplayOptions replay_options(const MonitorFlags& flags, const DataOptions& data,
-                             const CalibrationArtifact& artifact, const Context& context) {
+ReplayOptions replay_options(const MonitorFlags& flags, Truths& truths) {
   ReplayOptions options = flags.replay;
   options.monitor.seed = flags.common.seed;
-  options.facts = read_facts_for(artifact, data, flags.facts, *context.observer);
-  if (!flags.time.empty()) options.times = read_times(data, flags.time);
+  options.facts = std::move(truths.facts);
+  options.times = std::move(truths.times);
   options.watch_inputs = flags.watch != std::vector<std::string>{"none"};
   if (options.watch_inputs) options.watched = flags.watch;
   if (!flags.adapt.empty()) options.adapt = AdaptOptions{flags.adapt, flags.step};
@@ -59,9 +60,8 @@ ReplayOptions replay_options(const MonitorFlags& flags, const DataOptions& data,
   return options;
 }
 
-void tell_monitor(const MonitorFlags& flags, const MonitorReport& report) {
+void tell_monitor(const MonitorFlags& flags, const std::string& log, const MonitorReport& report) {
   if (!flags.report.empty()) {
-    const std::string log = data_file_names(data_options(flags.data));
     write_file(flags.report, monitor_html(report, {{"predictor", flags.model}, {"log", log}}));
   }
   if (flags.common.json) {
@@ -81,11 +81,12 @@ void run_monitor(MonitorFlags& flags) {
   say_lax_level(flags.common, flags.replay.monitor.level);
   const CalibrationArtifact artifact =
       read_artifact_for(flags.model, {&flags.replay.monitor.level, 1});
-  take_target(artifact, data);
-  const auto source = open_data(data, &artifact.network, *context.observer);
-  ReplayOptions options = replay_options(flags, data, artifact, context);
+  if (!flags.data.data.empty()) take_target(artifact, data);
+  Truths truths =
+      open_truths(flags.data, data, flags.facts, flags.time, flags.model, artifact, context);
+  ReplayOptions options = replay_options(flags, truths);
   if (options.watch_inputs && flags.watch.empty()) {
-    options.watched = columns_but(source->column_names(), flags.time);
+    options.watched = columns_but(truths.rows->column_names(), flags.time);
   }
   std::unique_ptr<RowSource> reference;
   if (!flags.reference.empty()) {
@@ -96,7 +97,7 @@ void run_monitor(MonitorFlags& flags) {
     reference = open_data(before, &artifact.network);
     options.reference = reference.get();
   }
-  tell_monitor(flags, replay(artifact, *source, options, context));
+  tell_monitor(flags, truths.name, replay(artifact, *truths.rows, options, context));
 }
 
 void add_watching(CLI::App& verb, MonitorFlags& flags) {
@@ -143,9 +144,10 @@ void add_monitor(CLI::App& app) {
       "  fcp monitor calibrated.onnx --data log.csv --target y --time t --period month\n"
       "  fcp monitor calibrated.onnx --data log.csv --target y --report timeline.html\n"
       "  fcp monitor calibrated.onnx --data log.csv --target y --adapt dtaci --window 1000\n"
+      "  fcp monitor calibrated.onnx --state state/ --period day\n"
       "The rows must be in the order of time. Exit code 3: at least one alarm.");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
-  verb->add_option("--data", flags->data.data, "The log: CSV, .npy or .npz:entry")->required();
+  add_truths(*verb, flags->data, "The log: CSV, .npy or .npz:entry");
   add_levels(*verb, flags->levels);
   add_watching(*verb, *flags);
   add_adapting(*verb, *flags);

@@ -130,11 +130,11 @@ void check_verb(const CLI::App& app, const std::string& verb) {
 }
 
 void add_verbs(CLI::App& app) {
-  for (const auto add :
-       {add_fit,       add_demo,     add_split,   add_train,    add_inspect,    add_run,
-        add_calibrate, add_check,    add_predict, add_evaluate, add_explain,    add_show,
-        add_compare,   add_update,   add_monitor, add_serve,    add_export,     add_segment,
-        add_reproduce, add_selftest, add_doctor,  add_help,     add_completion, add_man}) {
+  for (const auto add : {add_fit,      add_demo,      add_split,   add_train,      add_inspect,
+                         add_run,      add_calibrate, add_check,   add_predict,    add_evaluate,
+                         add_explain,  add_show,      add_compare, add_update,     add_monitor,
+                         add_serve,    add_state,     add_export,  add_segment,    add_reproduce,
+                         add_selftest, add_doctor,    add_help,    add_completion, add_man}) {
     add(app);
   }
 }

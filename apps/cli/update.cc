@@ -3,17 +3,18 @@
 
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/evaluate/replay.h"
 #include "fcp/predictor/artifact_facts.h"
 #include "fcp/predictor/device_choice.h"
 
 #include "apps/cli/common.h"
 #include "apps/cli/data_flags.h"
 #include "apps/cli/print_report.h"
+#include "apps/cli/truths.h"
 #include "apps/cli/verbs.h"
 #include "apps/report/format.h"
 
@@ -49,19 +50,20 @@ void print_updated(const CalibrationArtifact& artifact, const UpdateFlags& flags
 void run_update(UpdateFlags& flags) {
   Context context = start(flags.common);
   context.batch = flags.data.batch;
-  if (flags.update.since.empty() != flags.time.empty()) {
+  if (flags.data.state.empty() && flags.update.since.empty() != flags.time.empty()) {
     throw UsageError("--since takes --time, the column of the times, and --time takes --since");
   }
   const DataOptions data = data_options(flags.data);
   const CalibrationArtifact artifact = read_artifact(flags.model);
-  const auto source = open_data(data, &artifact.network, *context.observer);
-  choose_device(artifact.network, *source, context);
+  Truths truths =
+      open_truths(flags.data, data, flags.facts, flags.time, flags.model, artifact, context);
+  choose_device(artifact.network, *truths.rows, context);
   UpdateOptions options = flags.update;
-  options.facts = read_facts_for(artifact, data, flags.facts, *context.observer);
-  if (!flags.time.empty()) options.times = read_times(data, flags.time);
-  options.data_name = data_file_names(data);
+  options.facts = std::move(truths.facts);
+  if (!options.since.empty()) options.times = std::move(truths.times);
+  options.data_name = truths.name;
   options.file_sha256 = file_sha256(flags.model);
-  const CalibrateResult result = update(artifact, *source, options, context);
+  const CalibrateResult result = update(artifact, *truths.rows, options, context);
   write_artifact(result.artifact, flags.out);
   for (const std::string& warning : result.warnings) say(flags.common, "warning: " + warning);
   print_updated(result.artifact, flags);
@@ -79,9 +81,10 @@ void add_update(CLI::App& app) {
       "  fcp update calibrated.onnx --data log.csv --target y --window 5000 --out next.onnx\n"
       "  fcp update calibrated.onnx --data log.csv --target y --time t --since 2026-10-01 --out "
       "next.onnx\n"
+      "  fcp update calibrated.onnx --state state/ --since 2026-10-01 --out next.onnx\n"
       "Without --window and --since all new rows are merged with those of the file.");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
-  verb->add_option("--data", flags->data.data, "New rows: CSV, .npy or .npz:entry")->required();
+  add_truths(*verb, flags->data, "New rows: CSV, .npy or .npz:entry");
   verb->add_option("--out", flags->out, "Calibrated predictor to write")->required();
   auto* window = verb->add_option("--window", flags->update.window,
                                   "Calibrate on the newest so many rows; old scores fill up");

@@ -26,6 +26,7 @@ void add_update(CLI::App& app);
 void add_monitor(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_export(CLI::App& app);
+void add_state(CLI::App& app);
 void add_segment(CLI::App& app);
 void add_reproduce(CLI::App& app);
 void add_selftest(CLI::App& app);

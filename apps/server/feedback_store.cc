@@ -115,6 +115,22 @@ class SqlFeedbackStore : public FeedbackStore {
     found.end();
   }
 
+  std::vector<std::pair<std::string, std::string>> files() override {
+    std::vector<std::pair<std::string, std::string>> files;
+    SqlStatement& found = files_->start();
+    while (found.step()) files.emplace_back(found.text(0), found.text(1));
+    found.end();
+    return files;
+  }
+
+  std::vector<std::string> models_of(const std::string& sha256) override {
+    std::vector<std::string> models;
+    for (auto& [model, hash] : files()) {
+      if (hash == sha256) models.push_back(std::move(model));
+    }
+    return models;
+  }
+
   std::optional<StoredLevel> find_level(const LevelKey& key) override {
     SqlStatement& found = find_level_->start();
     found.put(key.model).put(key.sha256).put(key.method).put(key.target);
@@ -188,6 +204,8 @@ class SqlFeedbackStore : public FeedbackStore {
         "SELECT id, line, asked, part, x, level, time, truth, scores, p_value, covered, size, "
         "adapted_size, alpha, seq, place, answer FROM fcp_truths WHERE model = $1 AND sha256 = $2 "
         "AND seq > $3 ORDER BY seq");
+    files_ =
+        database_->prepare("SELECT DISTINCT model, sha256 FROM fcp_truths ORDER BY model, sha256");
     count_truths_ = database_->prepare("SELECT COUNT(*) FROM fcp_truths");
   }
 
@@ -247,7 +265,7 @@ class SqlFeedbackStore : public FeedbackStore {
   StoreLimits limits_;
   std::unique_ptr<SqlDatabase> database_;  // outlives its statements
   StatementPointer add_waiting_, find_waiting_, find_request_, end_waiting_, count_waiting_;
-  StatementPointer has_truth_, add_truth_, each_truth_, count_truths_;
+  StatementPointer has_truth_, add_truth_, each_truth_, files_, count_truths_;
   StatementPointer find_level_, put_level_, levels_of_;
   StatementPointer find_monitor_, put_monitor_, forget_monitors_;
 };

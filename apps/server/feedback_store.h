@@ -112,6 +112,11 @@ class FeedbackStore {
   // changes nothing.
   virtual void put_monitor(const MonitorKey& key, const StoredMonitor& monitor) = 0;
 
+  // The names under which a file has predicted what has its truth now, in their order.
+  virtual std::vector<std::string> models_of(const std::string& sha256) = 0;
+  // All files whose predictions have a truth: model and hash.
+  virtual std::vector<std::pair<std::string, std::string>> files() = 0;
+
   virtual size_t most_truths() const = 0;  // that are kept
   virtual size_t waiting() = 0;
   virtual size_t truths() = 0;

@@ -1,4 +1,5 @@
 """fcp serve --state: feedback, duplicates, alarms, and that what was acknowledged survives kill -9."""
+import csv
 import http.client
 import itertools
 import json
@@ -8,6 +9,7 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -218,6 +220,62 @@ class State(ServeCase):
                                    "none.onnx")
         self.assertEqual(missing.returncode, 1)
         self.assertIn("no adapted level of this file for 0.2", missing.stderr)
+
+    def test_the_loop_is_closed(self):
+        """update, monitor and evaluate take what the server stored as they take a file of the same
+        rows, and refuse rows that were used; export writes it as CSV."""
+        count = 120
+        truth = self.truth()[:count]
+        with open(self.made("test.csv"), encoding="utf-8") as file:
+            self.write("log.csv", "".join(file.readlines()[:count + 1]))
+        model = self.made("calibrated.onnx")
+        server = self.serve("--state", "state")
+        self.assertEqual(self.infer(server, range(count), "all")[0], 200)
+        self.tell(server, [{"id": "all", "row": i, "truth": y} for i, y in enumerate(truth)])
+        by_file = ("--data", "log.csv", "--target", TARGET)
+        by_state = ("--state", "state")
+
+        def run(verb, *arguments, file=model):
+            done = self.run_program(verb, file, *arguments, "--json")
+            self.assertIn(done.returncode, (0, 3), done.stderr)
+            return json.loads(done.stdout)
+
+        stored, plain = run("evaluate", *by_state), run("evaluate", *by_file)
+        for name in ("rows", "covered", "coverage", "length", "interval_score"):
+            self.assertEqual(stored[name], plain[name], name)
+        coverage = stored["coverage"]
+        stored, plain = run("monitor", *by_state), run("monitor", *by_file)
+        for name in ("rows", "coverage", "log10_exchangeability"):
+            self.assertEqual(stored[name], plain[name], name)
+        stored = run("update", *by_state, "--out", "next.onnx")
+        plain = run("update", *by_file, "--out", "plain.onnx")
+        self.assertEqual((stored["rows"], stored["radius"]), (plain["rows"], plain["radius"]))
+        self.assertEqual(stored["version"], 2)
+        recent = run("update", *by_state, "--since", "2020-01-01", "--out", "recent.onnx")
+        self.assertEqual(recent["rows"], count)
+        done = self.run_program("update", model, *by_state, "--since", "2999-01-01", "--out",
+                                "none.onnx")
+        self.assertEqual(done.returncode, 1)
+        again = self.run_program("update", "next.onnx", *by_file, "--out", "third.onnx")
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("calibrated on these rows already", again.stderr)
+        other = self.run_program("update", "next.onnx", *by_state, "--out", "third.onnx")
+        self.assertEqual(other.returncode, 1)
+        self.assertIn("state: has no truths of predictions of next.onnx", other.stderr)
+        for wrong in ((), (*by_state, *by_file), (*by_state, "--target", TARGET)):
+            self.assertEqual(self.run_program("update", model, *wrong, "--out", "x").returncode, 2)
+        told = json.loads(self.fcp("state", "export", "state", "--out", "truths.csv", "--json"))
+        self.assertEqual(told["rows"], count)
+        with open(self.path("truths.csv"), encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([float(row["truth"]) for row in rows],
+                         [struct.unpack("f", struct.pack("f", y))[0] for y in truth])
+        self.assertEqual({row["model"] for row in rows}, {"calibrated"})
+        self.assertEqual([int(row["row"]) for row in rows], list(range(count)))
+        self.assertAlmostEqual(sum(int(row["covered"]) for row in rows) / count,
+                               coverage, places=9)
+        done = self.run_program("state", "export", "state", "--model", "nobody", "--out", "x.csv")
+        self.assertEqual((done.returncode, os.path.exists(self.path("x.csv"))), (1, False))
 
     def test_an_alarm_is_logged(self):
         server = self.serve("--state", "state")

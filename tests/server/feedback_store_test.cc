@@ -137,6 +137,26 @@ TEST_P(FeedbackStoreTest, ForgetsTheOldest) {
   EXPECT_FALSE(store->has_truth("m", "c", 0));
 }
 
+TEST_P(FeedbackStoreTest, ListsTheFilesWithTruths) {
+  const auto store = open_feedback_store(state_, {});
+  store->begin();
+  store->touch();
+  for (const char* sha : {"b", "a", "b"}) {
+    for (const char* model : {"m", "n"}) {
+      WaitingPrediction asked = waiting(concat(sha, model, store->truths()));
+      asked.sha256 = sha;
+      asked.model = model;
+      store->add_truth(truth_of(asked, 0.5));
+    }
+  }
+  store->commit();
+  using Files = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(read_feedback_store(state_)->files(),
+            (Files{{"m", "a"}, {"m", "b"}, {"n", "a"}, {"n", "b"}}));
+  EXPECT_THAT(store->models_of("b"), ElementsAre("m", "n"));
+  EXPECT_TRUE(store->models_of("c").empty());
+}
+
 TEST_P(FeedbackStoreTest, KeepsLevels) {
   const LevelKey key{"m", concat("sha of ", GetParam()), "dtaci", 0.1};
   LevelKey other = key;

@@ -2,6 +2,7 @@
 #include "apps/server/serve.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -44,6 +45,20 @@ bool signal_came() {
   }
 }
 
+volatile std::sig_atomic_t hangup = 0;
+
+bool hangup_came() {
+  const bool came = hangup != 0;
+  hangup = 0;
+  return came;
+}
+
+// SIGHUP reads files again. A client, or a reader of the log, that goes away ends nothing.
+void set_signals() {
+  std::signal(SIGHUP, [](int) { hangup = 1; });
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
 // One line per event on stderr, with the time in front.
 void log_line(const std::string& line) {
   static std::mutex mutex;
@@ -52,6 +67,7 @@ void log_line(const std::string& line) {
   char time[32];
   std::snprintf(time, sizeof time, "%.3f", seconds);
   const std::lock_guard lock(mutex);
+  std::cerr.clear();  // a line that could not be written is lost, later ones are not
   std::cerr << concat("{\"time\":", time, ",", line.substr(1), "\n") << std::flush;
 }
 
@@ -64,6 +80,11 @@ void run_serve(ServeFlags& flags) {
     options.live.adapt = flags.adapt;
   }
   options.api.token = read_token(flags.token_file);
+  if (!flags.token_file.empty()) {
+    options.read_token = [file = flags.token_file] { return read_token(file); };
+  }
+  options.reload_asked = hangup_came;
+  set_signals();
   options.live.monitor.seed = flags.common.seed;
   if (options.live.optional && options.state.empty()) {
     throw UsageError("--state-optional needs --state");
@@ -76,7 +97,7 @@ void run_serve(ServeFlags& flags) {
   });
 }
 
-void add_state(CLI::App& verb, ServeFlags& flags) {
+void add_state_flags(CLI::App& verb, ServeFlags& flags) {
   ServeOptions& options = flags.serve;
   verb.add_option("--state", options.state,
                   "Folder, or postgresql://…, that keeps predictions and truths: allows feedback "
@@ -157,7 +178,7 @@ void add_serve(CLI::App& app) {
       "  fcp serve calibrated.onnx --state postgresql:///fcp --adapt dtaci\n"
       "  curl localhost:8080/v2/models/calibrated\n"
       "SIGTERM and SIGINT end it after all requests in work are answered. A file that is replaced\n"
-      "is loaded without dropping a request.");
+      "is loaded without dropping a request; SIGHUP reads models, certificate and token at once.");
   ServeOptions& options = flags->serve;
   verb->add_option("models", options.models, "Calibrated predictors: FILE or NAME=FILE")
       ->required();
@@ -165,7 +186,7 @@ void add_serve(CLI::App& app) {
   verb->add_option("--port", options.http.port, "Port; 0: any that is free")->capture_default_str();
   verb->add_option("--alpha", flags->alpha, "Level where a request does not say")
       ->capture_default_str();
-  add_state(*verb, *flags);
+  add_state_flags(*verb, *flags);
   verb->add_option("--token-file", flags->token_file,
                    "File whose first line clients must send as Authorization: Bearer …");
   auto* certificate = verb->add_option("--tls-cert", options.http.certificate,
@@ -174,7 +195,7 @@ void add_serve(CLI::App& app) {
   certificate->needs(key);
   key->needs(certificate);
   verb->add_option("--reload-seconds", options.reload_seconds,
-                   "Time between looks at the files; 0: never")
+                   "Time between looks at the files; 0: only at SIGHUP")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   verb->add_flag("--log-requests", options.api.log_requests, "A line per request on stderr");

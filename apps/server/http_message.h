@@ -31,6 +31,7 @@ struct HttpRequest {
   std::map<std::string, std::string> headers;  // names in lower case; several as one list
   std::string body;
   bool keep_alive = true;
+  std::string client{};                  // its address; given by the server
   std::shared_ptr<Deadline> deadline{};  // of its answer; given by the server
 
   // The value of a header, by its name in lower case; "" where there is none.

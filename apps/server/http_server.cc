@@ -52,6 +52,10 @@ void HttpServer::epoll_set(int what, int socket, uint64_t id, uint32_t events) c
   epoll_ctl(epoll_, what, socket, &event);
 }
 
+void HttpServer::read_certificate() {
+  if (tls_ != nullptr) tls_ = open_tls(options_.certificate, options_.key);
+}
+
 void HttpServer::drain() {
   draining_ = true;
   answers_->wake();
@@ -96,7 +100,8 @@ bool HttpServer::is_busy() const {
 }
 
 // Best effort: who has no connection must not make others wait.
-void HttpServer::refuse(int socket, const std::string& why) const {
+void HttpServer::refuse(int socket, const std::string& client, const std::string& why) const {
+  if (options_.refused) options_.refused(503, why, client);
   if (tls_ == nullptr) {
     const HttpResponse response = error_response(503, why);
     const std::string text = http_head(response, false, std::time(nullptr)) + response.body;
@@ -135,7 +140,7 @@ void HttpServer::accept_all() {
     if (socket < 0) return;
     std::string client = client_of(address);
     if (!has_room(client)) {
-      refuse(socket, "too many connections");
+      refuse(socket, address_text(address), "too many connections");
       continue;
     }
     const int yes = 1;
@@ -146,6 +151,7 @@ void HttpServer::accept_all() {
             .first->second;
     ++by_client_[client];
     one.client = std::move(client);
+    one.address = address_text(address);
     if (tls_ != nullptr) one.tls = tls_->accept(socket);
     open_ = all_.size();
     set_deadline(one);
@@ -184,6 +190,12 @@ void HttpServer::end(uint64_t id, Connection& one) {
 }
 
 // Those who work on them find their deadlines over; what they still answer is not sent.
+void HttpServer::answer_refusal(uint64_t id, const Connection& one, int status,
+                                const std::string& why) {
+  if (options_.refused) options_.refused(status, why, one.address);
+  answer(id, error_response(status, why));
+}
+
 void HttpServer::answer_late() {
   std::vector<uint64_t> late;
   for (const auto& [id, one] : all_) {
@@ -191,7 +203,7 @@ void HttpServer::answer_late() {
   }
   for (const uint64_t id : late) {
     all_.at(id).asked->cancel();
-    answer(id, error_response(503, "the answer took longer than the request's timeout"));
+    answer_refusal(id, all_.at(id), 503, "the answer took longer than the request's timeout");
   }
 }
 

@@ -44,6 +44,9 @@ struct HttpOptions {
   std::string certificate{};          // with key: TLS, from files in PEM
   std::string key{};
   HttpLimits limits{};
+  // Hears of what is answered without the handler: a message that is no request, too many of them,
+  // and an answer that came too late. From the server's thread.
+  std::function<void(int status, const std::string& why, const std::string& client)> refused{};
 };
 
 class HttpServer {
@@ -66,6 +69,10 @@ class HttpServer {
   // ten times a second, from this thread.
   void run(const std::function<void()>& tick);
 
+  // Reads certificate and key again, for new connections. An Error changes nothing. From the thread
+  // of run().
+  void read_certificate();
+
   // No new connections; hears out requests that have begun to come, answers what is in work, then
   // ends. From any thread.
   void drain();
@@ -77,6 +84,7 @@ class HttpServer {
     int socket = -1;
     HttpReader reader;
     std::string client{};
+    std::string address{};              // of the client, as text
     std::unique_ptr<TlsSession> tls{};  // none: plain
     std::string out{};                  // the head of an answer, or all of a small one
     std::string body{};                 // the body of a large one
@@ -98,7 +106,8 @@ class HttpServer {
   bool is_busy() const;
   void epoll_set(int what, int socket, uint64_t id, uint32_t events) const;
   bool has_room(const std::string& client);
-  void refuse(int socket, const std::string& why) const;
+  void refuse(int socket, const std::string& client, const std::string& why) const;
+  void answer_refusal(uint64_t id, const Connection& one, int status, const std::string& why);
   void serve(uint64_t id, uint32_t events);
   bool read_from(uint64_t id, Connection& one);
   void go_on(uint64_t id, Connection& one, HttpReader::State state);

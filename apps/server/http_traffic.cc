@@ -53,7 +53,7 @@ bool HttpServer::read_from(uint64_t id, Connection& one) {
   if (buffered_ + static_cast<size_t>(count) > options_.memory) {
     one.keep_alive = false;
     one.refused = true;
-    answer(id, error_response(503, "too many requests are on their way; try again later"));
+    answer_refusal(id, one, 503, "too many requests are on their way; try again later");
     return true;
   }
   const auto state = one.reader.feed({block.data(), static_cast<size_t>(count)});
@@ -73,7 +73,7 @@ void HttpServer::go_on(uint64_t id, Connection& one, HttpReader::State state) {
   if (state == HttpReader::State::kWrong) {
     one.keep_alive = false;
     one.refused = true;
-    return answer(id, error_response(one.reader.status(), one.reader.complaint()));
+    return answer_refusal(id, one, one.reader.status(), one.reader.complaint());
   }
   begin_work(id, one, one.reader.take());
 }
@@ -81,6 +81,7 @@ void HttpServer::go_on(uint64_t id, Connection& one, HttpReader::State state) {
 void HttpServer::begin_work(uint64_t id, Connection& one, HttpRequest request) {
   one.keep_alive = request.keep_alive && !draining_;
   one.head_only = request.method == "HEAD";
+  request.client = one.address;
   one.asked = request.deadline =
       std::make_shared<Deadline>(std::chrono::duration<double>(options_.answer_seconds));
   one.in_work = request.body.size();  // counted in buffered_ since it came

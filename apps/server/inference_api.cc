@@ -106,6 +106,14 @@ std::variant<double, std::string> level_of(const std::vector<Level>& levels) {
   return all;
 }
 
+// W3C's trace context, "" where it is none: what a client sends must not fill the log.
+std::string trace_of(const HttpRequest& request) {
+  constexpr size_t kSize = 55;
+  const std::string text = request.header("traceparent");
+  const bool plain = text.find_first_not_of("0123456789abcdef-") == std::string::npos;
+  return text.size() == kSize && plain ? text : "";
+}
+
 HttpResponse not_allowed(const std::string& methods) {
   HttpResponse response = error_response(405, concat("expected ", methods));
   response.headers["Allow"] = methods;
@@ -129,8 +137,8 @@ std::optional<HttpResponse> foreign_page_response(const HttpRequest& request) {
 }  // namespace
 
 InferenceApi::InferenceApi(const ApiOptions& options, ModelStore& models, LiveState* state,
-                           Metrics& metrics, std::function<void(const std::string&)> log)
-    : options_(options), models_(models), state_(state), metrics_(metrics), log_(std::move(log)) {
+                           Metrics& metrics, ServerLog& log)
+    : options_(options), models_(models), state_(state), metrics_(metrics), log_(log) {
   metrics_.set("fcp_build_info", label("version", FCP_VERSION), 1);
 }
 
@@ -139,16 +147,32 @@ void InferenceApi::finish(const Call& call, HttpResponse response) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - call.start).count();
   const size_t rows = response.status == 200 ? call.rows : 0;
   metrics_.count(call.model, call.what, response.status, rows, seconds);
-  if (options_.log_requests || response.status >= 500) {
-    Json line = {{"event", "request"},
-                 {"path", call.path.substr(0, 200)},
-                 {"status", response.status},
-                 {"rows", rows},
-                 {"ms", std::round(seconds * 1e5) / 100}};
-    if (response.status >= 400) line["answer"] = response.body.substr(0, 300);
-    log_(compact(line));
-  }
+  log_call(call, response, rows, seconds);
   call.respond(std::move(response));
+}
+
+// All requests where that is asked for, and those that fail.
+void InferenceApi::log_call(const Call& call, const HttpResponse& response, size_t rows,
+                            double seconds) {
+  if (!options_.log_requests && response.status < 500) return;
+  Json line = {{"method", call.method}, {"path", call.path.substr(0, 200)}};
+  for (const auto& [name, value] : {std::pair<const char*, const std::string&>{"model", call.model},
+                                    {"id", call.id},
+                                    {"client", call.client},
+                                    {"traceparent", call.trace}}) {
+    if (!value.empty()) line[name] = value;
+  }
+  line.update({{"status", response.status},
+               {"rows", rows},
+               {"bytes", call.bytes},
+               {"answer_bytes", response.body.size()},
+               {"ms", std::round(seconds * 1e5) / 100}});
+  if (response.status >= 400) line["answer"] = response.body.substr(0, 300);
+  const Severity severity = response.status >= 500   ? Severity::kError
+                            : response.status >= 400 ? Severity::kWarning
+                                                     : Severity::kInfo;
+  if (options_.log_requests) return log_.write_always(severity, "request", line);
+  log_.write(severity, "request", line);
 }
 
 // In a time that does not depend on where the tokens differ.
@@ -161,9 +185,16 @@ bool InferenceApi::is_allowed(const HttpRequest& request) const {
 
 void InferenceApi::handle(HttpRequest request, HttpServer::Respond respond) {
   constexpr size_t kSmall = 65'536;  // bytes, read in a millisecond
-  const auto call =
-      std::make_shared<Call>(Call{std::move(respond), request.path, "", "other", 0,
-                                  std::chrono::steady_clock::now(), request.deadline});
+  const auto call = std::make_shared<Call>(Call{.respond = std::move(respond),
+                                                .path = request.path,
+                                                .method = request.method,
+                                                .client = request.client,
+                                                .trace = trace_of(request),
+                                                .bytes = request.body.size(),
+                                                .model = "",
+                                                .what = "other",
+                                                .start = std::chrono::steady_clock::now(),
+                                                .deadline = request.deadline});
   if (!is_allowed(request)) {
     HttpResponse response = error_response(401, "a bearer token is needed");
     response.headers["WWW-Authenticate"] = "Bearer";
@@ -299,6 +330,7 @@ void InferenceApi::infer(const HttpRequest& request, Batcher& batcher, const Cal
   call->rows = rows.rows();
   if (state_ != nullptr) model->check_kept(rows);
   if (state_ != nullptr && asked->id.empty()) asked->id = fresh_id();
+  call->id = asked->id;
   const auto give = [this, asked, model, levels, adapted, rows,
                      call](const internal::AnswerData& answer) {
     const auto given = std::make_shared<const GivenAnswer>(GivenAnswer{

@@ -28,6 +28,7 @@
 #include "apps/server/metrics.h"
 #include "apps/server/model_store.h"
 #include "apps/server/repeated_request.h"
+#include "apps/server/server_log.h"
 #include "apps/server/workers.h"
 
 namespace fcp {
@@ -43,13 +44,16 @@ struct ApiOptions {
 
 class InferenceApi {
  public:
-  // state: null without feedback. All must outlive this. `log` takes lines of JSON.
+  // state: null without feedback. All must outlive this.
   InferenceApi(const ApiOptions& options, ModelStore& models, LiveState* state, Metrics& metrics,
-               std::function<void(const std::string&)> log);
+               ServerLog& log);
 
   void handle(HttpRequest request, HttpServer::Respond respond);
 
   void set_ready(bool ready) { ready_ = ready; }
+
+  // From the thread that calls handle().
+  void set_token(std::string token) { options_.token = std::move(token); }
 
   // Gives memory back to the system, some time after a large request. To be called now and then.
   void trim_memory();
@@ -62,6 +66,9 @@ class InferenceApi {
   struct Call {
     HttpServer::Respond respond;
     std::string path;
+    std::string method, client, trace;  // for the log
+    size_t bytes = 0;                   // of the request's body
+    std::string id{};
     std::string model;
     std::string what;
     size_t rows = 0;
@@ -71,6 +78,7 @@ class InferenceApi {
   using CallPointer = std::shared_ptr<Call>;
 
   void finish(const Call& call, HttpResponse response);
+  void log_call(const Call& call, const HttpResponse& response, size_t rows, double seconds);
   void work_on(HttpRequest& request, const CallPointer& call);
   bool is_allowed(const HttpRequest& request) const;
   void route(const HttpRequest& request, const CallPointer& call);
@@ -106,7 +114,7 @@ class InferenceApi {
   ModelStore& models_;
   LiveState* state_;
   Metrics& metrics_;
-  std::function<void(const std::string&)> log_;
+  ServerLog& log_;
   std::atomic<bool> ready_ = true;
   mutable std::mutex measuring_;     // one page at a time
   std::atomic<bool> large_ = false;  // a request was, and its memory has not been given back

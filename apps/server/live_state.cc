@@ -171,7 +171,7 @@ void LiveState::note_trouble(const std::string& error) {
   troubled_ = !error.empty();
   if (error.empty() == trouble_.empty()) return;
   trouble_ = error;
-  heard_(error.empty() ? "state: works again" : concat("state: ", error));
+  heard_(error.empty() ? kWorksAgain : concat("state: ", error));
 }
 
 // Truths of this transaction and of other servers; the levels that follow from them are kept.

@@ -68,6 +68,8 @@ double now_seconds();
 
 class LiveState {
  public:
+  static constexpr const char* kWorksAgain = "state: works again";  // as it is heard
+
   using OpenStore = std::function<std::unique_ptr<FeedbackStore>()>;
 
   // `heard`: of alarms and of trouble with the store, in one line each, from the state's thread.

@@ -22,7 +22,7 @@ struct Family {
 constexpr Family kFamilies[] = {
     {"fcp_requests_total", "counter", "Requests answered."},
     {"fcp_requests_limited_total", "counter", "Requests of clients that asked too often, 429."},
-    {"fcp_http_refused_total", "counter", "Messages that are no request the server understands."},
+    {"fcp_http_refused_total", "counter", "Messages refused, and answers that came too late."},
     {"fcp_request_seconds", "histogram", "Seconds from a whole request to its answer.", kSeconds},
     {"fcp_rows_total", "counter", "Rows predicted."},
     {"fcp_cells_missing_total", "counter", "Cells that were empty or null, by column."},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 
 namespace fcp {
@@ -51,6 +52,17 @@ std::string client_of(const sockaddr_storage& address) {
   const auto* bytes = reinterpret_cast<const char*>(&found);
   const bool mapped = IN6_IS_ADDR_V4MAPPED(&found);
   return mapped ? std::string(bytes + 12, 4) : std::string(bytes, 8);
+}
+
+std::string address_text(const sockaddr_storage& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text, sizeof text);
+  } else if (address.ss_family == AF_INET6) {
+    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, text,
+              sizeof text);
+  }
+  return text;
 }
 
 }  // namespace fcp

@@ -43,5 +43,7 @@ class RateLimit {
 // Who a client is: its address, of IPv6 the first half, which is one customer's. "" where it is of
 // another kind.
 std::string client_of(const sockaddr_storage& address);
+// The address as text, for logs: "127.0.0.1", "::1".
+std::string address_text(const sockaddr_storage& address);
 
 }  // namespace fcp

@@ -23,13 +23,16 @@ struct ServeOptions {
   ApiOptions api{};
   Batcher::Options batches{};
   LiveOptions live{};
-  double reload_seconds = 1;  // between looks at the files; 0: never
+  double reload_seconds = 1;  // between looks at the files; 0: only when it is asked for
+  // Whether models, certificate and token are to be read again; asked ten times a second. none: no.
+  std::function<bool()> reload_asked{};
+  std::function<std::string()> read_token{};  // none: there is no token
   torch::Device device = torch::kCPU;
 };
 
-// Serves until `ended` says so, then answers what is in work and returns. `log` takes lines of JSON
-// from any thread. An Error where a file cannot be served or the port cannot be had.
+// Serves until `ended` says so, then answers what is in work and returns. `sink` takes log lines of
+// JSON from any thread. An Error where a file cannot be served or the port cannot be had.
 void serve(const ServeOptions& options, const std::function<bool()>& ended,
-           const std::function<void(const std::string&)>& log);
+           const std::function<void(const std::string&)>& sink);
 
 }  // namespace fcp

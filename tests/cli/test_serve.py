@@ -303,6 +303,112 @@ class Serve(ServeCase):
         self.assertEqual(server.ask("GET", "/v2", headers={"Authorization": "Bearer secreT"})[0], 401)
         self.assertEqual(server.ask("GET", "/v2", headers={"Authorization": "Bearer secret"})[0], 200)
 
+    def test_logs(self):
+        """One line of JSON per request, with what is needed to find it elsewhere."""
+        server = self.serve("--log-requests")
+        trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        body = json.dumps({"id": "order", "inputs": self.columns(3)})
+        status, answer, _ = server.ask("POST", "/v2/models/calibrated/infer", body,
+                                       {"traceparent": trace})
+        self.assertEqual(status, 200)
+        line = server.event("request")
+        self.assertEqual({name: line[name] for name in (
+            "severity", "method", "path", "model", "id", "client", "traceparent", "status", "rows",
+            "bytes", "answer_bytes")}, {
+                "severity": "INFO", "method": "POST", "path": "/v2/models/calibrated/infer",
+                "model": "calibrated", "id": "order", "client": "127.0.0.1", "traceparent": trace,
+                "status": 200, "rows": 3, "bytes": len(body), "answer_bytes": len(answer)})
+        self.assertLess(abs(line["time"] - time.time()), 600)
+        self.assertEqual(server.ask("GET", "/nothing", headers={"traceparent": "x" * 55})[0], 404)
+        line = server.event("request")
+        self.assertEqual(line["severity"], "WARNING")
+        self.assertNotIn("traceparent", line)
+
+    def test_what_is_no_request_is_counted_and_logged(self):
+        """All are counted; of many of a kind some are logged, which say how many were not."""
+        server = self.serve()
+        count = 200
+        for _ in range(count):
+            with socket.create_connection(("127.0.0.1", server.port), program.LONGEST) as client:
+                client.sendall(b"nonsense\r\n\r\n")
+                self.assertTrue(client.recv(64).startswith(b"HTTP/1.1 400 "))
+        text = server.ask("GET", "/metrics")[1].decode()
+        self.assertIn(f'fcp_http_refused_total{{status="400"}} {count}\n', text)
+        server.process.send_signal(signal.SIGTERM)
+        lines = [json.loads(line) for line in server.process.stderr]
+        refused = [line for line in lines if line["event"] == "refused"]
+        self.assertGreater(len(refused), 5)
+        self.assertEqual(refused[0]["client"], "127.0.0.1")
+        self.assertEqual((refused[0]["severity"], refused[0]["status"]), ("WARNING", 400))
+        self.assertLessEqual(len(refused) + sum(line.get("dropped", 0) for line in refused), count)
+        self.assertEqual(lines[-1]["event"], "ended")
+
+    def test_a_log_that_nobody_reads(self):
+        """Its reader goes away; the server does not."""
+        server = self.serve("--log-requests")
+        server.process.stderr.close()
+        for _ in range(3):
+            self.assertEqual(server.json("POST", "/v2/models/calibrated/infer",
+                                         {"inputs": self.columns(2)})[0], 200)
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.process.wait(program.LONGEST), 0)
+
+    def test_sighup_reads_models_token_and_certificate(self):
+        if shutil.which("openssl") is None:
+            self.skipTest("openssl is not installed")
+
+        def certificate(name):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                            "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                            "/CN=" + name, "-keyout", "key.pem", "-out", "cert.pem"],
+                           cwd=self.folder, check=True, capture_output=True)
+
+        def name_now():
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            with socket.create_connection(("127.0.0.1", server.port), program.LONGEST) as plain:
+                with context.wrap_socket(plain) as client:
+                    found = client.getpeercert(binary_form=True)
+            return next(name for name in ("first", "second") if name.encode() in found)
+
+        def status(token):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            client = http.client.HTTPSConnection("127.0.0.1", server.port, context=context,
+                                                 timeout=program.LONGEST)
+            try:
+                client.request("GET", "/v2", headers={"Authorization": "Bearer " + token})
+                return client.getresponse().status
+            finally:
+                client.close()
+
+        certificate("first")
+        wrong = self.run_program("serve", self.made("calibrated.onnx"), "--tls-cert", "cert.pem",
+                                 "--tls-key", "no.pem")
+        if "without TLS" in wrong.stderr:
+            self.skipTest("built without TLS")
+        self.write("token", "one\n")
+        shutil.copy(self.made("calibrated.onnx"), self.path("live.onnx"))
+        server = self.serve("--tls-cert", "cert.pem", "--tls-key", "key.pem", "--token-file", "token",
+                            "--reload-seconds", "0", models=["live.onnx"])
+        self.assertEqual(server.event("loaded")["version"], "1")
+        self.assertEqual((name_now(), status("one"), status("two")), ("first", 200, 401))
+        certificate("second")
+        self.write("token", "two\n")
+        self.fcp("update", "live.onnx", "--data", self.made("test.csv"), "--target", TARGET,
+                 "--out", "next.onnx")
+        os.replace(self.path("next.onnx"), self.path("live.onnx"))
+        self.assertEqual(name_now(), "first")
+        server.process.send_signal(signal.SIGHUP)
+        self.assertEqual(server.event("loaded")["version"], "2")
+        self.assertEqual((name_now(), status("one"), status("two")), ("second", 401, 200))
+        self.write("token", "")
+        self.write("cert.pem", "nothing")
+        server.process.send_signal(signal.SIGHUP)
+        self.assertEqual({server.event("not loaded")["what"] for _ in range(2)},
+                         {"certificate", "token"})
+        self.assertEqual((name_now(), status("two")), ("second", 200))
+
     def test_several_models(self):
         self.calibrate("plain.onnx", "--score", "residual")
         server = self.serve(models=["plain.onnx", "best=" + self.made("calibrated.onnx")])

@@ -4,10 +4,14 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 
+#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
+
+#include "fcp/base/error.h"
 
 #include "tests/server/served_files.h"
 
@@ -171,6 +175,22 @@ TEST(Batcher, DropsWhatNobodyWaitsFor) {
   EXPECT_EQ(held.errors_["late"], "nobody waits for the answer any more");
   EXPECT_EQ(held.errors_["other"], "");
   EXPECT_FALSE(held.answers_.contains("gone"));
+}
+
+// What clients are told as 503, because nothing is wrong with their rows.
+TEST(Batcher, TellsOutOfMemoryFromOtherErrors) {
+  EXPECT_TRUE(ran_out_of_memory(std::bad_alloc()));
+  EXPECT_FALSE(ran_out_of_memory(Error("input 'x': is missing")));
+  const auto of_libtorch = [](const char* text) {
+    try {
+      TORCH_CHECK(false, text);
+    } catch (const std::exception& error) {
+      return ran_out_of_memory(error);
+    }
+    return false;
+  };
+  EXPECT_TRUE(of_libtorch("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8"));
+  EXPECT_FALSE(of_libtorch("expected a matrix"));
 }
 
 }  // namespace

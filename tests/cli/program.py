@@ -55,7 +55,7 @@ class Case(unittest.TestCase):
         return os.path.join(self.demo, name)
 
     def run_program(self, *arguments, threads=1, stdout=subprocess.PIPE):
-        if threads is not None and arguments[0] not in ("show", "split"):  # these take none
+        if threads is not None and arguments[0] not in ("show", "split", "state"):  # they take none
             arguments += ("--threads", threads)
         return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, env=ENVIRONMENT,
                               stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=LONGEST)

@@ -144,7 +144,7 @@ class Options(Case):
     def test_manual_page_and_help_have_every_option(self):
         page = run("man").stdout.replace("\\-", "-")
         verb = page.split(".SS fcp calibrate", 1)[1].split(".SS", 1)[0]
-        shown = re.sub(r"\s+", " ", run("calibrate", "--help").stdout)
+        shown = re.sub(r"\s+", " ", run("calibrate", "--help-all").stdout)
         for option in ASKED:
             self.assertIn(f"\\fB{flag_of(option)}\\fR", verb)
             self.assertIn(option["help"], verb)

@@ -38,7 +38,7 @@ BELOW = {
                          "distributed", "evaluate/measures", "export", "apps/report"],
     "apps/server": ["fit", "evaluate", "calibrate", "predictor", "methods", "conformal", "nn",
                     "data", "evaluate/measures", "monitoring", "apps/report"],
-    "apps/cli": ["fit", "evaluate", "calibrate", "predictor", "methods", "conformal", "bounds",
+    "apps/cli": ["api", "fit", "evaluate", "calibrate", "predictor", "methods", "conformal", "bounds",
                  "search", "nn", "data", "data/images", "training", "distributed", "export",
                  "evaluate/measures", "monitoring", "apps/report", "apps/experiments",
                  "apps/server"],

@@ -20,6 +20,7 @@ namespace fcp::cli {
 namespace {
 
 constexpr const char* kCommon = "Options";
+constexpr const char* kLimits = "Limits";
 
 // The topics of options that are not made from the option table. Whatever is not here is common.
 const std::map<std::string, std::vector<std::string>>& topics() {
@@ -32,7 +33,7 @@ const std::map<std::string, std::vector<std::string>>& topics() {
       {"Running",
        {"quiet", "seed", "threads", "device", "memory", "force", "checkpoint",
         "checkpoint-seconds"}},
-      {"Limits",
+      {kLimits,
        {"max-body", "max-rows", "max-connections", "max-per-client", "rate", "max-queue",
         "request-seconds", "idle-seconds"}}};
   return all;
@@ -55,8 +56,9 @@ bool is_common_method_option(const CLI::Option& option) {
                      [&](const std::string& name) { return option.check_lname(name); });
 }
 
-std::string topic_of(const CLI::Option& option) {
+std::string topic_of(const CLI::App& verb, const CLI::Option& option) {
   for (const auto& [topic, names] : topics()) {
+    if (topic == kLimits && verb.get_name() != "serve") continue;  // --rate is another elsewhere
     for (const std::string& name : names) {
       if (option.check_lname(name)) return topic;
     }
@@ -71,7 +73,9 @@ class TopicFormatter : public CLI::Formatter {
     const bool many = app->get_options().size() > kMany;
     hides_ = mode == CLI::AppFormatMode::Normal && many;
     hidden_.clear();
-    return CLI::Formatter::make_help(app, name, mode);
+    std::string text = CLI::Formatter::make_help(app, name, mode);
+    for (size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
+    return text;
   }
 
   std::string make_group(std::string group, bool is_positional,
@@ -127,7 +131,7 @@ void format_help(CLI::App& app) {
 
 void group_options(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
-    if (!option->get_positional()) option->group(topic_of(*option));
+    if (!option->get_positional()) option->group(topic_of(app, *option));
   }
   for (CLI::App* verb : app.get_subcommands(nullptr)) group_options(*verb);
 }

@@ -1,8 +1,10 @@
 #include "fcp/training/boosting.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -85,14 +87,13 @@ double parse_metric(const std::string& line) {
   return std::strtod(line.c_str() + line.rfind(':') + 1, nullptr);
 }
 
-// The sums of the trees of the first `rounds`, of all where that is 0: [n · outputs].
-std::vector<float> sums_of_trees(BoosterHandle booster, DMatrixHandle matrix, int64_t rounds,
-                                 bool training) {
+// The sums of all trees while the booster is trained: [n · outputs].
+std::vector<float> sums_of_trees(BoosterHandle booster, DMatrixHandle matrix) {
   const std::string config = nlohmann::json{
       {"type", 1},
-      {"training", training},
+      {"training", true},
       {"iteration_begin", 0},
-      {"iteration_end", rounds},
+      {"iteration_end", 0},
       {"strict_shape", true}}.dump();
   const bst_ulong* shape = nullptr;
   bst_ulong dimensions = 0;
@@ -131,12 +132,68 @@ std::vector<Tree> read_trees(BoosterHandle booster, int64_t count) {
   return trees;
 }
 
+constexpr float kGoldenSection = 0.618034f;
+
+// The numbers of a column in ascending order, each once.
+std::vector<float> sorted_numbers(const BoostRows& rows, int32_t column) {
+  std::vector<float> numbers;
+  numbers.reserve(rows.y.size());
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    const float number = rows.x[static_cast<size_t>(i * rows.columns + column)];
+    if (!std::isnan(number)) numbers.push_back(number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+// XGBoost splits at a number of the training rows. Between it and the one below, the rounding of a
+// number that the graph computes sends no row to the other side; by the golden section rather than
+// halfway, where other numbers of an even grid, as of dates, would lie.
+void separate_thresholds(std::vector<Tree>& trees, const BoostRows& rows) {
+  std::map<int32_t, std::vector<float>> columns;
+  for (Tree& tree : trees) {
+    for (TreeNode& node : tree) {
+      if (node.feature < 0) continue;
+      auto [column, fresh] = columns.try_emplace(node.feature);
+      if (fresh) column->second = sorted_numbers(rows, node.feature);
+      const std::vector<float>& numbers = column->second;
+      const auto above = std::lower_bound(numbers.begin(), numbers.end(), node.number);
+      if (above == numbers.begin() || above == numbers.end()) continue;
+      const float below = *(above - 1), between = below + (*above - below) * kGoldenSection;
+      if (std::isfinite(between) && between > below) node.number = between;
+    }
+  }
+}
+
+float leaf_of(const Tree& tree, const float* x) {
+  const TreeNode* node = tree.data();
+  while (node->feature >= 0) {
+    const float number = x[node->feature];
+    const bool less = std::isnan(number) ? node->missing_is_less : number < node->number;
+    node = &tree[static_cast<size_t>(less ? node->less : node->other)];
+  }
+  return node->number;
+}
+
+std::vector<float> sums_of_leaves(const BoostedTrees& fitted, const BoostRows& rows) {
+  const auto outputs = static_cast<size_t>(fitted.outputs);
+  std::vector<float> sums(rows.y.size() * outputs, 0.0f);
+  for (size_t i = 0; i < rows.y.size(); ++i) {
+    const float* x = rows.x.data() + i * static_cast<size_t>(rows.columns);
+    for (size_t t = 0; t < fitted.trees.size(); ++t) {
+      sums[i * outputs + t % outputs] += leaf_of(fitted.trees[t], x);
+    }
+  }
+  return sums;
+}
+
 // One round towards medians. XGBoost's own absolute error moves leaves to the medians of their rows
 // without the rate and on threads of its own; here |r| is majorised by r² / 2w + w / 2 with
 // w = √(r² + ε²), so that a leaf moves towards a mean weighted by 1 / w.
 void boost_medians(BoosterHandle booster, DMatrixHandle matrix, const BoostRows& rows) {
   constexpr double kSoft = 0.05;  // ε, of the mean |r|
-  std::vector<float> slope = sums_of_trees(booster, matrix, 0, /*training=*/true);
+  std::vector<float> slope = sums_of_trees(booster, matrix);
   std::vector<float> curve(slope.size());
   double mean = 0;
   for (size_t i = 0; i < slope.size(); ++i) {
@@ -201,7 +258,8 @@ BoostedTrees boost(const BoostRows& training, const BoostRows& holdout,
   fitted.outputs = boost_outputs(options);
   const int64_t rounds = run_rounds(handle, train.get(), training, judge.get(), options);
   fitted.trees = read_trees(handle, rounds * fitted.outputs);
-  fitted.holdout = sums_of_trees(handle, judge.get(), rounds, /*training=*/false);
+  separate_thresholds(fitted.trees, training);
+  fitted.holdout = sums_of_leaves(fitted, holdout);
   return fitted;
 }
 

@@ -62,10 +62,10 @@ class Console(program.Case):
     def test_help_of_every_verb_has_an_example(self):
         for verb in VERBS:
             with self.subTest(verb):
-                done = self.run_program(verb, "--help", threads=None)
+                done = self.run_program(verb, "--help-all", threads=None)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertRegex(done.stdout, rf"Examples?:\n  fcp {verb}\b")
-                for option in ("--json", "--quiet", "--seed", "--threads"):
+                for option in ("--json", "--quiet", "--threads"):
                     self.assertIn(option, done.stdout)
 
     def test_help_lists_the_verbs(self):

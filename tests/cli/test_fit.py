@@ -60,7 +60,8 @@ class Fit(program.Case):
         self.write("new.csv", text_of(new, ("", "sold", "kind", "size", "lift")))
         done = self.run_program("predict", "m.onnx", "--data", "new.csv")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("'castle', are none of the categories", done.stderr)
+        self.assertIn("new.csv: 2 of 20 rows have what no training row had (missing: size in 1; "
+                      "unseen: kind in 1)", done.stderr)
         self.assertEqual(len(done.stdout.splitlines()), 21)
 
     def test_scale_of_the_target(self):

@@ -62,7 +62,7 @@ TEST(CsvRecords, RefusesBrokenQuotes) {
   EXPECT_EQ(reading(std::string("\xff\xfe"
                                 "a\0",
                                 4)),
-            "t: is UTF-16 text, expected UTF-8");
+            "t: is UTF-16 text, expected UTF-8; say encoding utf-16 (--encoding utf-16)");
 }
 
 // UTF-16 without a mark, binary files and damaged headers.

@@ -56,7 +56,7 @@ TEST(Fit, TasksAndCalibrationsGoByTheirNames) {
   EXPECT_EQ(fit_calibration_named("split"), FitCalibration::kSplit);
   EXPECT_THAT([] { task_named("ranking"); }, ::testing::ThrowsMessage<Error>(HasSubstr("ranking")));
   EXPECT_THAT([] { fit_calibration_named("grouped"); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("expected split, cross or auto")));
+              ::testing::ThrowsMessage<Error>(HasSubstr("expected split, cross, rectified or auto")));
 }
 
 TEST(Fit, NumbersBecomeIntervals) {

@@ -119,7 +119,7 @@ def write_all(folder):
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: make_op_cases.py FOLDER")
-    scripts = [HERE / "make_op_cases.py", HERE / "opset_cases.py", REGISTRY]
+    scripts = [HERE / "make_op_cases.py", HERE / "opset_cases.py", OPERATORS]
     references.make_once(pathlib.Path(sys.argv[1]), scripts, onnx.__version__, write_all)
 
 

@@ -488,6 +488,7 @@ NOT_OURS = {
 NOT_OURS_OF_LABELS = {
     "check_classifiers_one_label": "fit does not train: y does not change what the network answers",
     "check_classifiers_classes": "the network has its number of classes, whatever y holds",
+    "check_classifiers_train": "predict_proba has the network's number of classes",
     "check_classifiers_regression_target": "the message names row and label instead of the type",
 }
 NOT_OURS_OF_WRAPPED = {

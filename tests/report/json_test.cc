@@ -117,7 +117,7 @@ TEST(Json, Distributions) {
   report.methods[0].distribution = DistributionEvaluation{.rows = 20,
                                                           .crps = 0.5,
                                                           .pit = {20},
-                                                          .pit_low = 0.25,
+                                                          .pit_low = 0,
                                                           .pit_high = 4,
                                                           .thresholds = {{3, 0.4, 0.5}}};
   const Json json = report_json(report)["distribution"];

@@ -142,7 +142,7 @@ TEST(Verdict, OfGroupsNamesTheWorst) {
   EXPECT_EQ(alarm_text(claim_of(grouped_report(361))), "");
   const Claim claim = claim_of(grouped_report(300));
   EXPECT_EQ(coverage_verdict(claim), Verdict::kTooLow);
-  EXPECT_THAT(alarm_text(claim), HasSubstr("coverage is too low. In group red, with 400"));
+  EXPECT_THAT(alarm_text(claim), HasSubstr("Coverage is too low in group red, with 400"));
 }
 
 TEST(Alarm, IsSilentWhereCoverageIsAsExpected) {

@@ -164,6 +164,30 @@ TEST_F(Boosting, LeavesNoThreadsBehind) {
   EXPECT_EQ(threads_of_the_process(), before);
 }
 
+// A threshold on a number of the training rows would send a row either way by the last bit of a
+// number that a graph computes.
+TEST_F(Boosting, ThresholdsLieBetweenTheNumbersOfAGrid) {
+  Random random(5);
+  BoostRows training{.columns = 1}, holdout{.columns = 1};
+  for (int i = 0; i < 900; ++i) {
+    BoostRows& rows = i % 3 == 0 ? holdout : training;
+    const float hour = static_cast<float>(random.below(24)) / 24;
+    rows.x.push_back(hour);
+    rows.y.push_back(std::sin(20 * hour));
+  }
+  const BoostedTrees fitted = boost(training, holdout, {.rounds = 60});
+  size_t splits = 0;
+  for (const Tree& tree : fitted.trees) {
+    for (const TreeNode& node : tree) {
+      if (node.feature < 0) continue;
+      ++splits;
+      const float place = node.number * 24;
+      EXPECT_GT(std::abs(place - std::round(place)), 0.05f) << node.number;
+    }
+  }
+  EXPECT_GT(splits, 50u);
+}
+
 TEST(BoostingWithout, IsAnError) {
   const auto try_it = [] { boost(steps(100, 1), steps(50, 2), {.rounds = 2}); };
   if (can_boost()) {

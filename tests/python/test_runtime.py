@@ -206,7 +206,7 @@ class Runtime(networks.Case):
                     except runtime.Error as error:
                         found = str(error).split(": ", 1)[1]
                 try:
-                    expected = _fcp.encode_cells(network, place, [text], [0])[0].tolist()
+                    expected = _fcp.encode_cells(network, place, [text], [0])[0][0].tolist()
                     read += 1
                 except fcp.Error as error:
                     expected = str(error).removeprefix("X: ").split(": ", 1)[1]

@@ -119,6 +119,10 @@ class _Scanner:
     def letters(self) -> str:
         return self._match("[A-Za-z]*").lower()
 
+    def take_quarter(self) -> bool:
+        """ "Q", " Q" or "-Q"."""
+        return bool(self._match("(?:[ -]?[Qq])?"))
+
 
 def _month(word: str) -> int:
     for i, name in enumerate(MONTHS):
@@ -133,18 +137,45 @@ def _full_year(year: int, digits: int) -> int:
     return 2000 + year if year < 70 else 1900 + year
 
 
+def _first_of_quarter(scan: _Scanner, year: int) -> Optional[Tuple[int, int, int]]:
+    quarter = scan.number(1)[0]
+    return (year, 3 * quarter - 2, 1) if 1 <= quarter <= 4 else None
+
+
+def _name_first(scan: _Scanner) -> Optional[Tuple[int, int, int]]:
+    """ "Mar 31, 2024", "Mar-2024", "Q3 1979"."""
+    if scan.take_quarter():
+        date = _first_of_quarter(scan, 0)
+        if not scan.take("-"):
+            scan.skip_spaces()
+        year, digits = scan.number(4)
+        return None if date is None or digits != 4 else (year, *date[1:])
+    month = _month(scan.letters())
+    scan.take(".")
+    joined = scan.take("-")
+    scan.skip_spaces()
+    number, digits = scan.number(4)
+    if digits == 4:
+        return number, month, 1
+    if joined or digits > 2:
+        return None
+    scan.take(",")
+    scan.skip_spaces()
+    return _full_year(*scan.number(4)), month, number
+
+
 def _civil_date(scan: _Scanner, day_first: bool) -> Optional[Tuple[int, int, int]]:
     """Year, month and day."""
-    if scan.text[0] not in "0123456789":  # "Mar 31, 2024"
-        month = _month(scan.letters())
-        scan.take(".")
-        scan.skip_spaces()
-        day = scan.number(2)[0]
-        scan.take(",")
-        scan.skip_spaces()
-        return _full_year(*scan.number(4)), month, day
-    # "2024-03-31", "31.3.2024", "3/31/24", "31 Mar 2024", "31-Mar-2024"
+    if scan.text[0] not in "0123456789":
+        return _name_first(scan)
+    # "2024-03-31", "31.3.2024", "3/31/24", "31 Mar 2024", "31-Mar-2024", "20240331", "1979 Q3"
     first, digits = scan.number(4)
+    if digits == 4 and scan.text[:1] in tuple("0123456789"):
+        month = scan.number(2)[0]
+        day, more = scan.number(2)
+        return (first, month, day) if more == 2 else None
+    if digits == 4 and scan.take_quarter():
+        return _first_of_quarter(scan, first)
     mark = scan.text[:1]
     if mark not in ("-", "/", ".", " "):
         return None
@@ -219,9 +250,15 @@ def _days(year: int, month: int, day: int) -> Optional[int]:
 
 def _date(text: str, day_first: bool) -> Optional[float]:
     text = text.strip(" \t")
-    if not 6 <= len(text.encode()) <= LONGEST:
+    size = len(text.encode())
+    if not 4 <= size <= LONGEST:
         return None
     scan = _Scanner(text)
+    if ":" in text[1:3]:  # a time alone
+        time = _time_of_day(scan)
+        return None if scan.text else time
+    if size < 6:
+        return None
     date = _civil_date(scan, day_first)
     days = None if date is None else _days(*date)
     if days is None or not scan.text:

@@ -66,8 +66,9 @@ void run_demo(const DemoOptions& options) {
   write_rows(options, file);
 
   const std::string alpha = level.text() == "0.1" ? "" : concat(" --alpha ", level.text());
-  tell(concat("$ fcp fit ", file("deliveries.csv"), " --target minutes --out ", file("model.onnx"),
-              " --report ", file("report.html"), alpha));
+  const std::string command = concat("fcp fit ", file("deliveries.csv"), " --target minutes --out ",
+                                     file("model.onnx"), " --report ", file("report.html"), alpha);
+  tell("$ " + command);
   FitRequest fitting;
   fitting.data.data = file("deliveries.csv");
   fitting.data.target = "minutes";
@@ -76,6 +77,7 @@ void run_demo(const DemoOptions& options) {
   fitting.method.set("seed", options.common.seed);
   FitOutcome result = fit_table(fitting, context);
   result.report.model = "model.onnx";
+  result.report.command = command;
   const CalibrationArtifact& artifact = result.calibrated.artifact;
   write_artifact(artifact, file("model.onnx"));
   write_file(file("report.html"), report_html(result.report));

@@ -100,7 +100,7 @@ std::string made_line(const FitOutcome& result) {
   if (result.crossed) {
     return concat("trained on ", format_count(result.rows.training),
                   " rows and calibrated on the same in ", result.report.folds,
-                  " folds (cross: ", cross_words(claim_of(result.report)), ")");
+                  " folds: ", cross_words(claim_of(result.report)));
   }
   const std::string score = result.calibrated.artifact.method.score.name();
   if (!result.refit) return made_words(result.rows, score);

@@ -36,9 +36,12 @@ std::string even_cure(const EvaluationReport& report) {
 }
 
 std::string group_cure(const EvaluationReport& report, const std::string& column) {
-  return concat("For a radius and a promise of its own in every ",
-                column == "label" ? "class" : "group", ": ",
-                command_with(report, concat("--cover-each ", column)));
+  return concat(
+      "For a radius and a promise of its own in every ", column == "label" ? "class" : "group",
+      ": ",
+      command_with(report, concat(report.command.empty() ? "--calibration grouped --group "
+                                                         : "--cover-each ",
+                                  column)));
 }
 
 // P(X ≤ covered) of X ~ Binomial(rows, 1 − α).

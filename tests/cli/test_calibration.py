@@ -248,7 +248,8 @@ class Calibration(program.Case):
                 (("--weights", "ratio"), "takes one of --weights and --shifted"),
                 (("--calibration", "weighted", "--weights", "ratio", "--shifted", "x.csv"),
                  "takes one of --weights and --shifted"),
-                (("--asymmetric",), "--asymmetric: applies only to cqr and feature_cqr"),
+                (("--asymmetric",), "--asymmetric: applies only to residual, cqr, spread, quantiles and "
+                 "feature_cqr"),
                 (("--low", "y"), "--low: applies only to cqr, feature_cqr and auto"),
                 (("--score", "cqr", "--paper"), "--paper: applies only to"),
                 (("--score", "cqr", "--floor", "1"), "--floor: applies only to"),

@@ -164,7 +164,7 @@ class Perceptron(Export):
             for score in ("nested", "linearized"):
                 with self.subTest(opset=opset, score=score):
                     self.fcp("calibrate", "m.onnx", "--data", self.made("calibration.csv"),
-                             "--target", TARGET, "--out", "c.onnx", "--score", *options)
+                             "--target", TARGET, "--out", "c.onnx", "--score", score)
                     self.expect_intervals(self.path("m.onnx"), "c.onnx")
 
     def test_infinite_radius(self):

@@ -266,8 +266,8 @@ class Fit(program.Case):
         done = self.run_program("fit", "few.csv", "--target", "price", "--out", "m.onnx", "--report",
                                 "r.html", *FAST[:-2])
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("trained on 48 rows and calibrated on the same in 10 folds (cross: at least "
-                      "73.2 % is guaranteed, near 90 % is usual)", done.stdout)
+        self.assertIn("trained on 48 rows and calibrated on the same in 10 folds: at least 73.2 % is "
+                      "guaranteed (cross), near 90 % is usual", done.stdout)
         with open(self.path("r.html"), encoding="utf-8") as file:
             self.assertTrue("with probability at least 73.2&nbsp;%" in file.read())
         shown = json.loads(self.fcp("show", "m.onnx", "--json"))

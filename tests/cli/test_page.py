@@ -118,7 +118,7 @@ class Page(program.Case):
         self.assertEqual(seen["down"], seen["up"][::-1])
         self.assertEqual((seen["sorted"], seen["kept"]), ("ascending", "descending"))
         self.assertTrue(seen["focused"])
-        self.assertRegex(seen["tip"], r"^row \d+: prediction .*, interval .* to .*, truth .*, ")
+        self.assertRegex(seen["tip"], r"^line \d+: prediction .*, interval .* to .*, truth .*, ")
         self.assertEqual(seen["titles"], 0)
 
     def test_a_phone_scrolls_tables_and_not_the_page(self):

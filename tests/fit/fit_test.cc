@@ -55,8 +55,9 @@ TEST(Fit, TasksAndCalibrationsGoByTheirNames) {
   EXPECT_EQ(fit_calibration_named("cross"), FitCalibration::kCross);
   EXPECT_EQ(fit_calibration_named("split"), FitCalibration::kSplit);
   EXPECT_THAT([] { task_named("ranking"); }, ::testing::ThrowsMessage<Error>(HasSubstr("ranking")));
-  EXPECT_THAT([] { fit_calibration_named("grouped"); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("expected split, cross, rectified or auto")));
+  EXPECT_THAT(
+      [] { fit_calibration_named("grouped"); },
+      ::testing::ThrowsMessage<Error>(HasSubstr("expected split, cross, rectified or auto")));
 }
 
 TEST(Fit, NumbersBecomeIntervals) {

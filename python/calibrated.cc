@@ -66,7 +66,8 @@ std::map<std::string, bool> traits_by_name(const std::string& name) {
   const CalibrationTraits traits = known ? calibration_traits(name) : CalibrationTraits();
   return {{"by_group", traits.by_group},
           {"by_weight", traits.by_weight},
-          {"by_feature", traits.by_feature}};
+          {"by_feature", traits.by_feature},
+          {"rectifies", name == kRectified}};
 }
 
 void bind_facts(PredictorClass& predictor) {

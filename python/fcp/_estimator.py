@@ -188,7 +188,7 @@ class Estimator(Parameters):
         if self.method == AUTO or _uses_features(self.method) or _reads_heads(self.method):
             return True
         traits = _traits(self.calibration)
-        return traits["by_feature"] or traits["by_weight"]
+        return traits["by_feature"] or traits["by_weight"] or traits["rectifies"]
 
     def _check_kind(self, score: str, labels: bool) -> None:
         if labels != self._labels:

@@ -82,8 +82,11 @@ def fit(
         for warning in said:
             warnings.warn(warning, stacklevel=2)
         labels = _fcp.Predictor.read(out, device).labels
-        made = FeatureConformalClassifier if labels else FeatureConformalRegressor
-        fitted: Fitted = made.load(out, device)
+        fitted: Fitted = (
+            FeatureConformalClassifier.load(out, device)
+            if labels
+            else FeatureConformalRegressor.load(out, device)
+        )
     fitted.evaluation_ = json.loads(text)
     return fitted
 

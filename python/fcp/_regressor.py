@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -75,12 +75,16 @@ class FeatureConformalRegressor(Estimator):
         The band is 1 / (n + 1) wide: n calibration rows cannot say more. Of estimators as in
         `predict_quantiles`.
         """
-        asked = [(above, (above, np.inf)), (below, (-np.inf, below)), (between, between)]
-        events = [event for given, event in asked if given is not None]
+        events: List[Tuple[float, float]] = []
+        if above is not None:
+            events.append((float(above), np.inf))
+        if below is not None:
+            events.append((-np.inf, float(below)))
+        if between is not None:
+            events.append((float(between[0]), float(between[1])))
         if len(events) != 1:
             raise _fcp.Error("probability takes one of above, below and between")
-        pair = (float(events[0][0]), float(events[0][1]))
-        return self._distribution(X, [], [pair], groups, weights)[1][:, 0]
+        return self._distribution(X, [], events, groups, weights)[1][:, 0]
 
     def _distribution(
         self, X: Any, probabilities: Sequence[Alpha], events: Sequence[Tuple[float, float]],

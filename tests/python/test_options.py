@@ -56,7 +56,7 @@ def stranger(option):
     for score in SCORES:
         if score not in names and _fcp.predicts_labels(score) == labels:
             return score
-    raise AssertionError(option)
+    return None  # all scores of its kind do
 
 
 class Case(unittest.TestCase):
@@ -96,6 +96,8 @@ class Case(unittest.TestCase):
             given = [flag_of(option)] + ([] if option["kind"] == "flag" else [text_of(value)])
             if option["scores"]:
                 score = stranger(option)
+                if score is None:
+                    continue
                 said = self.refusal(option, "--score", score, *given)
                 self.assertTrue(said.endswith(f"; the score is {score}"), said)
                 self.assertEqual(self.complaint(method=score, **{option["name"]: value}), said)

@@ -52,7 +52,7 @@ TEST(ReportVerdict, NamesThePartToWatchAndTheCure) {
   EXPECT_EQ(verdict.tone, Tone::kWatch);
   ASSERT_EQ(verdict.watched.size(), 2u);
   EXPECT_EQ(verdict.watched[0].what, "group <north>: 60.0 % of 100 rows covered, 90 % asked for");
-  EXPECT_THAT(verdict.watched[0].cure, HasSubstr("--cover-each COLUMN"));
+  EXPECT_THAT(verdict.watched[0].cure, HasSubstr("--calibration grouped --group COLUMN"));
   EXPECT_THAT(verdict.watched[1].what, HasSubstr("intervals of length 2.00–3.00: 80.0 %"));
   EXPECT_THAT(verdict.watched[1].cure, HasSubstr("rectified"));
   EXPECT_THAT(verdict_html(verdict), HasSubstr("group &lt;north&gt;: 60.0&nbsp;% of 100 rows"));
@@ -67,7 +67,7 @@ TEST(ReportVerdict, NamesTheClassOfLabelSets) {
   const ReportVerdict verdict = verdict_on(report);
   ASSERT_EQ(verdict.watched.size(), 2u);
   EXPECT_THAT(verdict.watched[0].what, HasSubstr("class dog"));
-  EXPECT_THAT(verdict.watched[0].cure, HasSubstr("--cover-each label"));
+  EXPECT_THAT(verdict.watched[0].cure, HasSubstr("--calibration grouped --group label"));
   EXPECT_THAT(verdict.watched[1].what, HasSubstr("empty sets: 0.0 %"));
 }
 

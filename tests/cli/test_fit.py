@@ -317,7 +317,7 @@ class Fit(program.Case):
         self.write("few.csv", text_of(messy_rows(60)))
         done = self.run_program("fit", "few.csv", "--target", "kind", "--out", "m.onnx", *FAST[:-2])
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("10 folds (cross: at least 73.2 % is guaranteed", done.stdout)
+        self.assertIn("10 folds: at least 73.2 % is guaranteed (cross)", done.stdout)
         test = ("m.onnx", "--data", "few.csv")
         small, large = (self.fcp("predict", *test, "--alpha", alpha).splitlines()
                         for alpha in ("0.5", "0.1"))

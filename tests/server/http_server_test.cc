@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -25,7 +26,11 @@ class Running {
   explicit Running(const HttpOptions& options, std::chrono::milliseconds late = kSoon)
       : running_(options, [this, late](HttpRequest request, auto respond) {
           if (request.path != "/later") return testing::echo(std::move(request), respond);
-          deadline_ = request.deadline;
+          {
+            const std::lock_guard lock(mutex_);
+            deadline_ = request.deadline;
+          }
+          known_.notify_all();
           late_.emplace_back([this, respond, late] {
             for (const auto start = Clock::now(); Clock::now() < start + late && !ending_;) {
               std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -41,13 +46,20 @@ class Running {
     late_.clear();
   }
   HttpServer& server() { return running_.server(); }
-  const Deadline& deadline() const { return *deadline_; }  // of the last that is answered later
+  // Of the last that is answered later; waits for the first.
+  const Deadline& deadline() {
+    std::unique_lock lock(mutex_);
+    known_.wait(lock, [this] { return deadline_ != nullptr; });
+    return *deadline_;
+  }
 
   static constexpr std::chrono::milliseconds kSoon{200};
 
  private:
   using Clock = std::chrono::steady_clock;
   std::atomic<bool> ending_ = false;
+  std::mutex mutex_;
+  std::condition_variable known_;
   std::shared_ptr<Deadline> deadline_;
   std::vector<std::thread> late_;
   testing::RunningServer running_;

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
+#include <mutex>
 #include <thread>
 
 #include <gmock/gmock.h>

@@ -6,7 +6,8 @@ import shlex
 
 # Flags whose value names files that a command writes.
 WRITING = ("--out", "--report", "--refused", "--scores")
-WITHOUT_THREADS = ("doctor", "completion", "man", "help", "--version", "--help", "nonsense")
+WITHOUT_THREADS = ("doctor", "completion", "man", "help", "show", "split", "--version", "--help",
+                   "nonsense")
 
 
 @dataclasses.dataclass(frozen=True)

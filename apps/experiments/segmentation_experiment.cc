@@ -266,7 +266,7 @@ Experiment segmentation_experiment(torch::Device device) {
       "Detection is near 90 % while not one image lies in the band of the paper's recipe: ten "
       "small "
       "steps hardly move the output, so the score is a gradient's length, not a distance to the "
-      "label. docs/segmentation.md explains it, and how the length depends on the unit of the "
+      "label. docs/images.md explains it, and how the length depends on the unit of the "
       "features.",
       "Over all pixels at once `nested` is longer than vanilla CP, because its ball must grow "
       "until "

@@ -1,4 +1,4 @@
-"""Runs docs/guide.md from top to bottom in one folder: commands by the shell, Python in one
+"""Runs docs/tables.md from top to bottom in one folder: commands by the shell, Python in one
 session, and the C++ program, which CMake has compiled from the page."""
 
 import contextlib
@@ -12,7 +12,7 @@ import numpy as np
 import networks
 from code_blocks import code_blocks
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide.md"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "tables.md"
 COMPILED = os.environ.get("FCP_GUIDE_PROGRAM", "")
 
 

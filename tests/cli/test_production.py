@@ -1,4 +1,4 @@
-"""The commands of docs/production.md, as they stand there, but on a free port, and of many_rows.md."""
+"""The commands of docs/production.md, as they stand there, but on a free port, and of scale.md."""
 import gzip
 import json
 import os
@@ -13,7 +13,7 @@ import program
 
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
 PAGE = os.path.join(DOCS, "production.md")
-MANY_ROWS = os.path.join(DOCS, "many_rows.md")
+SCALE = os.path.join(DOCS, "scale.md")
 
 
 class Production(program.Case):
@@ -64,8 +64,8 @@ class Production(program.Case):
 
 
     def test_shards(self):
-        """The commands of docs/many_rows.md: shards, pipes and tasks have the answers of the whole."""
-        with open(MANY_ROWS, encoding="utf-8") as page:
+        """The commands of docs/scale.md: shards, pipes and tasks have the answers of the whole."""
+        with open(SCALE, encoding="utf-8") as page:
             blocks = re.findall(r"```sh\n(.*?)```", page.read(), re.S)
         self.assertEqual(len(blocks), 4)
         os.symlink(program.PROGRAM, self.path("fcp"))

@@ -263,12 +263,12 @@ class Runtime(networks.Case):
 @unittest.skipUnless(importlib.util.find_spec("pyspark"), "pyspark is not installed")
 @unittest.skipUnless(importlib.util.find_spec("pyarrow"), "pyarrow is not installed")
 class Spark(networks.Case):
-    def test_the_recipe_of_many_rows(self):
-        """The function of docs/many_rows.md in Spark's local mode: the answers of one predictor."""
+    def test_the_recipe_of_spark(self):
+        """The function of docs/scale.md in Spark's local mode: the answers of one predictor."""
         import pandas as pd
         from pyspark.sql import SparkSession
 
-        page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "many_rows.md"
+        page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "scale.md"
         text = page.read_text(encoding="utf-8")
         recipe = next(block for block in re.findall(r"```python\n(.*?)```", text, re.S)
                       if "pandas_udf" in block)

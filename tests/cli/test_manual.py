@@ -2,7 +2,9 @@
 page are held against --help, verb by verb and option by option."""
 import json
 import os
+import pathlib
 import re
+import runpy
 import shutil
 import subprocess
 import unittest
@@ -98,6 +100,14 @@ class Manual(program.Case):
                     if verb and option.startswith("--help"):
                         continue  # told once
                     self.assertRegex(sections[verb], rf"\n\.TP\n[^\n]*\\fB{option}\\fR")
+
+    def test_page_of_commands_is_fresh(self):
+        """docs/commands.md is what scripts/commands-page.py makes of this program."""
+        root = pathlib.Path(__file__).resolve().parents[2]
+        script = runpy.run_path(str(root / "scripts/commands-page.py"))
+        self.assertEqual(len(script["verbs"](program.PROGRAM)), len(self.help) - 1)
+        self.assertEqual(script["page"](program.PROGRAM),
+                         (root / "docs/commands.md").read_text(encoding="utf-8"))
 
     def test_manual_page_is_sound(self):
         if shutil.which("groff") is None:

@@ -71,9 +71,8 @@ void PartCoverage::measure(const Rows& rows, const Regions& regions, Packer& pac
   const bool wanted =
       !columns_.empty() || !options_.periods.ids.empty() || !options_.together.empty();
   if (wanted) {
-    for (const double in : numbers(host_doubles(covered_rows(regions, view(rows.y))))) {
-      covered.push_back(in > 0.5);
-    }
+    const torch::Tensor inside = host_doubles(covered_rows(regions, view(rows.y)));
+    for (const double in : numbers(inside)) covered.push_back(in > 0.5);
   }
   if (rows.x.row_size() == width_) {
     for (size_t i = 0; i < covered.size(); ++i) {

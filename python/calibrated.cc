@@ -138,6 +138,7 @@ void bind_calibrated(py::module_& module) {
            py::arg("facts"))
       .def("distribution", &LoadedPredictor::distribution, py::arg("x"), py::arg("probabilities"),
            py::arg("events"), py::arg("facts"))
+      .def("below", &LoadedPredictor::below, py::arg("x"), py::arg("thresholds"), py::arg("facts"))
       .def("evaluate", &LoadedPredictor::evaluate, py::arg("x"), py::arg("y"), py::arg("alpha"),
            py::arg("facts"), py::arg("report"), py::arg("verbose"));
   bind_files(predictor);

@@ -8,8 +8,8 @@
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
 #include "fcp/methods/options.h"
+#include "fcp/predictor/class_probabilities.h"
 #include "fcp/predictor/device_choice.h"
-#include "fcp/predictor/predict.h"
 
 #include "apps/report/html.h"
 #include "apps/report/json.h"
@@ -66,17 +66,19 @@ py::tuple fit_file(const std::string& data, const std::string& target, const py:
   return py::make_tuple(json, warnings);
 }
 
-// The probabilities of the classes for rows as the network takes them: [N, C].
-py::object class_probabilities(const LoadedPredictor& predictor, const py::object& array) {
+// The probabilities of the classes for rows as the network takes them, [N, C], and the pair p0, p1
+// or twice None.
+py::tuple class_probabilities(const LoadedPredictor& predictor, const py::object& array) {
   const torch::Tensor x = as_rows(tensor_of(array, "X"), "X");
   const internal::PredictorCore& core = predictor.core();
-  torch::Tensor found;
+  ClassChances found;
   {
     py::gil_scoped_release unlocked;
     const internal::BatchData batch = core.schema().encode(x, {});
-    found = ClassProbabilities(core.tensors(), core.artifact().method.score).of(batch.x);
+    found = ClassProbabilities(core.tensors().predictor(), core.artifact()).of(batch.x);
   }
-  return array_of(found);
+  if (!found.calibrated()) return py::make_tuple(array_of(found.merged), py::none(), py::none());
+  return py::make_tuple(array_of(found.merged), array_of(found.p0), array_of(found.p1));
 }
 
 // Of rows by their flags: each text, and how many rows have it.

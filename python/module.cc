@@ -37,4 +37,5 @@ PYBIND11_MODULE(_fcp, module) {
   fcp::bind_options(module);
   fcp::bind_calibrated(module);
   fcp::bind_fit(module);
+  fcp::bind_outliers(module);
 }

@@ -35,5 +35,6 @@ void bind_network(pybind11::module_& module);
 void bind_names(pybind11::module_& module);
 void bind_calibrated(pybind11::module_& module);
 void bind_fit(pybind11::module_& module);
+void bind_outliers(pybind11::module_& module);
 
 }  // namespace fcp

@@ -1,8 +1,10 @@
 #include "python/predictor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <optional>
+#include <span>
 
 #include <nlohmann/json.hpp>
 #include <pybind11/stl.h>
@@ -283,6 +285,36 @@ py::tuple LoadedPredictor::distribution(const py::object& array, const py::list&
     if (quantiles.empty()) fail("X: has no rows");
   }
   return py::make_tuple(array_of(torch::cat(quantiles)), array_of(torch::cat(bands)));
+}
+
+py::object LoadedPredictor::below(const py::object& array, const py::object& thresholds,
+                                  const py::dict& given) const {
+  TensorRows rows(tensor_of(array, "X"), {}, core_.schema());
+  const RowFacts facts = facts_of(given);
+  const torch::Tensor all = tensor_of(thresholds, "thresholds").to(torch::kDouble).contiguous();
+  if (all.dim() != 1 || all.size(0) != static_cast<int64_t>(*rows.size())) {
+    fail("found ", all.numel(), " thresholds, X has ", *rows.size(), " rows");
+  }
+  torch::Tensor ends = torch::empty({all.size(0), 2}, torch::kDouble);
+  {
+    py::gil_scoped_release unlocked;
+    const auto distribution = distributions();
+    double* out = ends.data_ptr<double>();
+    each_batch(rows, facts, 1, [&](const internal::BatchData& batch, int64_t first) {
+      core_.schema().check_known(batch);
+      const TestInputs inputs = distribution->describe(batch.x, batch.known);
+      const std::span own(all.data_ptr<double>() + first, batch.rows());
+      for (const double threshold : own) {
+        if (!std::isfinite(threshold))
+          fail("found the threshold ", threshold, ", expected a number");
+      }
+      for (const ProbabilityBand& band : distribution->below(inputs, own)) {
+        *out++ = band.lower;
+        *out++ = band.upper;
+      }
+    });
+  }
+  return array_of(ends);
 }
 
 std::string LoadedPredictor::evaluate(const py::object& array, const py::object& answers,

@@ -95,6 +95,10 @@ class LoadedPredictor {
                                const std::vector<std::pair<double, double>>& events,
                                const pybind11::dict& given) const;
 
+  // Between which numbers F at a threshold for each row lies, [N, 2].
+  pybind11::object below(const pybind11::object& array, const pybind11::object& thresholds,
+                         const pybind11::dict& given) const;
+
   // The text of the JSON that `fcp evaluate --json` prints; and its HTML page, where asked for.
   std::string evaluate(const pybind11::object& array, const pybind11::object& answers,
                        const pybind11::object& alpha, const pybind11::dict& given,

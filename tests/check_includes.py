@@ -46,9 +46,9 @@ BELOW = {
 # The public headers, include/fcp/*.h, each with the module that defines what it declares: a module may
 # include those of the modules below it. They include each other alone, and one of them libtorch.
 PUBLIC = {"error.h": "base", "version.h": "base", "level.h": "conformal", "interval.h": "conformal",
-          "predictor.h": "predictor", "tensors.h": "predictor", "export.h": "export",
+          "discoveries.h": "conformal", "predictor.h": "predictor", "tensors.h": "predictor", "export.h": "export",
           "calibrate.h": "api", "evaluate.h": "api", "fit.h": "api", "c_api.h": "api",
-          "distribution.h": "api",
+          "distribution.h": "api", "probabilities.h": "api", "outliers.h": "predictor",
           "deprecated.h": "api", "fcp.h": "api"}
 PUBLIC_WITH_TORCH = {"tensors.h"}
 NO_TORCH = {"base", "conformal", "evaluate/measures", "monitoring", "data", "data/images",

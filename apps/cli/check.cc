@@ -1,4 +1,5 @@
-// fcp check: band detection. For rows with answers: the score, its p-value, and whether it is in.
+// fcp check: for rows with answers the score, its p-value, and whether it is in; and which rows are
+// outliers, with answers or without.
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -8,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/false_discovery.h"
 #include "fcp/data/csv_writer.h"
+#include "fcp/discoveries.h"
 #include "fcp/evaluate/judge.h"
 #include "fcp/predictor/device_choice.h"
 #include "fcp/predictor/levels.h"
@@ -18,6 +19,7 @@
 #include "apps/cli/common.h"
 #include "apps/cli/data_flags.h"
 #include "apps/cli/level_flags.h"
+#include "apps/cli/outliers.h"
 #include "apps/cli/verbs.h"
 
 namespace fcp::cli {
@@ -31,6 +33,8 @@ struct CheckFlags {
   std::string alpha = "0.1";
   bool outliers = false;
   std::string rate;
+  ReferenceFlags reference;
+  std::string keep;
   std::string out = "-";
 };
 
@@ -57,32 +61,52 @@ std::optional<Level> outlier_rate(const CheckFlags& flags) {
   }
 }
 
+// What is of use to rows without answers alone, and the other way round.
+void check_usage(const CheckFlags& flags) {
+  const bool unlabelled = !flags.reference.rows.empty();
+  if (flags.common.json && flags.out == "-") {
+    throw UsageError("--json needs --out FILE, because the rows themselves go to stdout");
+  }
+  if (!unlabelled && flags.reference.any()) {
+    throw UsageError(
+        "--outlier-score, --neighbours, --cut and --reference-weights: apply only to --reference");
+  }
+  if (!unlabelled && flags.common.seed != 0)
+    throw UsageError("--seed: applies only to --reference");
+  if (!unlabelled && !flags.keep.empty()) throw UsageError("--keep: applies only to --reference");
+  if (!unlabelled) return;
+  if (!flags.outliers) throw UsageError("--reference: applies only to --outliers");
+  if (!flags.data.target.empty()) {
+    throw UsageError("--target: rows with answers are judged by them; leave out --reference");
+  }
+  if (!flags.facts.group.empty()) throw UsageError("--group: does not apply to --reference");
+}
+
 // Which rows are outliers is known when all are: they are kept until then.
 class CheckedRows {
  public:
-  CheckedRows(const std::string& out, int64_t sides, std::optional<Level> rate)
+  CheckedRows(const std::string& out, int64_t sides, std::optional<OutlierRate> rate)
       : writer_(out, check_columns(sides, rate.has_value())), rate_(std::move(rate)) {}
 
   void take(const CheckedRow& row) {
     if (!rate_) return write(row);
-    scores_.insert(scores_.end(), row.scores.begin(), row.scores.end());
+    rows_.push_back({row.row, {row.scores.begin(), row.scores.end()}, row.p_value});
     p_values_.push_back(row.p_value);
     in_.push_back(row.in);
   }
 
-  // The numbers of the rows that are outliers.
-  std::vector<size_t> close() {
-    std::vector<size_t> outliers;
+  // The rows that are outliers.
+  std::vector<FlaggedRow> close() {
+    std::vector<FlaggedRow> flagged;
     if (rate_) {
-      const std::vector<bool> found = discoveries(p_values_, *rate_);
-      const size_t sides = p_values_.empty() ? 1 : scores_.size() / p_values_.size();
+      const std::vector<bool> found = discoveries(p_values_, rate_->rate, rate_->dependence);
       for (size_t i = 0; i < found.size(); ++i) {
-        if (found[i]) outliers.push_back(i);
-        write({i, std::span(scores_).subspan(i * sides, sides), p_values_[i], in_[i]}, found[i]);
+        if (found[i]) flagged.push_back(rows_[i]);
+        write({i, rows_[i].scores, p_values_[i], in_[i]}, found[i]);
       }
     }
     writer_.close();
-    return outliers;
+    return flagged;
   }
 
  private:
@@ -95,32 +119,37 @@ class CheckedRows {
   }
 
   CsvWriter writer_;
-  std::optional<Level> rate_;
-  std::vector<double> scores_, p_values_;
+  std::optional<OutlierRate> rate_;
+  std::vector<FlaggedRow> rows_;
+  std::vector<double> p_values_;
   std::vector<bool> in_;
 };
 
 void print_checked(const CheckFlags& flags, const CheckResult& result, const Level& level,
-                   const std::optional<Level>& rate, const std::vector<size_t>& outliers) {
+                   const std::optional<OutlierRate>& rate, std::vector<FlaggedRow> flagged) {
   if (flags.common.json) {
     nlohmann::ordered_json json = {
         {"rows", result.rows}, {"in", result.in}, {"alpha", level.value()}};
-    if (rate) {
-      json["fdr"] = rate->value();
-      json["outliers"] = outliers;
-    }
+    if (rate) add_outliers(json, *rate, flagged);
     std::cout << json.dump(2) << '\n';
     return;
   }
   say(flags.common, concat(result.in, " of ", result.rows, " rows are in at alpha ", level.text()));
-  if (!rate) return;
-  say(flags.common,
-      concat(outliers.size(), " of them are outliers at a false discovery rate of ", rate->text()));
+  if (rate) say_outliers(flags.common, *rate, std::move(flagged), result.rows);
 }
 
 void run_check(const CheckFlags& flags) {
-  if (flags.common.json && flags.out == "-") {
-    throw UsageError("--json needs --out FILE, because the rows themselves go to stdout");
+  check_usage(flags);
+  const std::optional<Level> asked = outlier_rate(flags);
+  if (!flags.reference.rows.empty()) {
+    return check_features({.common = flags.common,
+                           .data = flags.data,
+                           .reference = flags.reference,
+                           .model = flags.model,
+                           .weights = flags.facts.weights,
+                           .keep = flags.keep,
+                           .out = flags.out,
+                           .rate = *asked});
   }
   Context context = start(flags.common);
   context.batch = flags.data.batch;
@@ -133,7 +162,8 @@ void run_check(const CheckFlags& flags) {
   choose_device(artifact.network, *source, context);
   const CheckOptions options{
       .level = level, .facts = read_facts_for(artifact, data, flags.facts, *context.observer)};
-  const std::optional<Level> rate = outlier_rate(flags);
+  std::optional<OutlierRate> rate;
+  if (asked) rate = {*asked, p_value_dependence(artifact)};
   if (const auto why = rate ? no_discoveries(artifact) : std::nullopt) {
     fail(flags.model, ": ", *why);
   }
@@ -148,22 +178,32 @@ void run_check(const CheckFlags& flags) {
 
 void add_check(CLI::App& app) {
   auto flags = std::make_shared<CheckFlags>();
-  CLI::App* verb = app.add_subcommand("check", "Score, p-value, in or out, for rows with answers");
+  CLI::App* verb = app.add_subcommand("check", "Score, p-value, in or out, and outliers");
   verb->footer(
       "Examples:\n"
       "  fcp check calibrated.onnx --data rows.csv --target y --out checked.csv\n"
-      "  fcp check calibrated.onnx --data rows.csv --target y --outliers --fdr 0.1 --out o.csv");
+      "  fcp check calibrated.onnx --data rows.csv --target y --outliers --fdr 0.1 --out o.csv\n"
+      "  fcp check calibrated.onnx --data new.csv --outliers --reference usual.csv --keep all "
+      "--out "
+      "o.csv\n"
+      "The last one needs no answers: rows are compared with usual rows that did not train the "
+      "network.");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
   verb->add_option("--data", flags->data.data, "Rows: CSV, .npy or .npz:entry")->required();
   verb->add_option("--alpha", flags->alpha, "Level at which a row is in")->capture_default_str();
-  verb->add_flag("--outliers", flags->outliers,
-                 "Tells the rows whose answers are outliers, all rows considered together");
+  verb->add_flag(
+      "--outliers", flags->outliers,
+      "Tells the rows that are outliers, all rows considered together: by their answers, "
+      "or with --reference by their features");
   verb->add_option("--fdr", flags->rate,
                    "Share of them that may be false, on average; by default 0.1");
+  add_reference(*verb, flags->reference);
+  verb->add_option("--keep", flags->keep,
+                   "With --reference: CSV columns to write before the score, as id,name; 'all'");
   verb->add_option("--out", flags->out, "CSV file; - is standard output")->capture_default_str();
   add_facts(*verb, flags->facts);
   add_data(*verb, flags->data, /*needs_target=*/true);
-  add_common(*verb, flags->common, kTakesJson | kTakesThreads | kTakesDevice);
+  add_common(*verb, flags->common, kTakesAll);
   verb->callback([flags] { run_check(*flags); });
 }
 

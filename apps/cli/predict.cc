@@ -10,6 +10,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/encoding_text.h"
+#include "fcp/data/number.h"
 #include "fcp/predictor/device_choice.h"
 #include "fcp/predictor/levels.h"
 
@@ -47,14 +48,27 @@ void check_flags_column(const PredictFlags& flags, const Graph& network, const D
                   : "this one does not say what it was trained on");
 }
 
+// Thresholds that are columns of the table.
+DistributionRequest with_columns(DistributionRequest request, const DataOptions& data) {
+  for (const auto* thresholds : {&request.above, &request.below}) {
+    for (const std::string& text : *thresholds) {
+      double number = 0;
+      if (parse_number(text, number)) continue;
+      if (auto column = read_number_column(data, text)) request.columns[text] = std::move(*column);
+    }
+  }
+  return request;
+}
+
 void add_distribution(CLI::App& verb, DistributionRequest& request) {
   const auto list = [&](const char* flag, std::vector<std::string>& values, const char* help) {
     verb.add_option(flag, values, help)->delimiter(',')->allow_extra_args(false);
   };
   list("--quantiles", request.quantiles,
        "Quantiles of each row's predictive distribution to add, as 0.05,0.5,0.95");
-  list("--above", request.above, "Adds the probability to exceed a number: its bounds");
-  list("--below", request.below, "Adds the probability of at most a number");
+  list("--above", request.above,
+       "Adds the probability to exceed a number, or the row's number in a CSV column: its bounds");
+  list("--below", request.below, "Adds the probability of at most a number, or a column's");
   list("--between", request.between, "Adds the probability above FROM and up to TO, as 10:30");
   verb.add_option("--point", request.point,
                   "The prediction: mean, median or a quantile as 0.3 of the distribution; by "
@@ -112,7 +126,8 @@ void run_predict(const PredictFlags& flags) {
                          .flags = flags.flags};
   std::optional<DistributionColumns> distribution;
   if (!flags.distribution.empty()) {
-    distribution.emplace(predictor.artifact(), flags.distribution, context.device);
+    distribution.emplace(predictor.artifact(), with_columns(flags.distribution, data),
+                         context.device);
     options.distribution = &*distribution;
     file.added = distribution->names();
   }
@@ -154,8 +169,11 @@ void add_predict(CLI::App& app) {
       "--flags", flags->flags,
       "Tables: a column of what no training row had and the guarantee does not extend to: "
       "missing:COLUMN, unseen:COLUMN (a category), range:COLUMN (far outside)");
-  verb->add_flag("--probabilities", flags->probabilities,
-                 "Labels: a column p_CLASS for each class, by the softmax that the score takes");
+  verb->add_flag(
+      "--probabilities", flags->probabilities,
+      "Labels: a column p_CLASS for each class, by the softmax that the score takes; of a "
+      "predictor calibrated with --probabilities venn-abers the calibrated ones, and "
+      "beside them the pair: p0_CLASS, p1_CLASS");
   add_distribution(*verb, flags->distribution);
   add_facts(*verb, flags->facts);
   add_data(*verb, flags->data, /*needs_target=*/false);

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
 #include "fcp/predictor/artifact_facts.h"
 
@@ -29,6 +30,10 @@ Json shown_json(const ArtifactFacts& facts, const std::string& sha256) {
                {"outputs", facts.outputs}, {"heads", facts.heads},
                {"groups", facts.groups},   {"columns", facts.columns}};
   if (!facts.kept_levels.empty()) json["levels"] = facts.kept_levels;
+  if (!facts.probabilities.empty()) {
+    json["probabilities"] = {{"method", facts.probabilities}};
+    if (!facts.probability_steps.empty()) json["probabilities"]["steps"] = facts.probability_steps;
+  }
   for (const auto& [level, radius] : facts.radii) {
     Json sides = Json::array();
     for (const double side : radius) sides.push_back(json_number(side));
@@ -70,6 +75,13 @@ std::string guarantee_line(const ArtifactFacts& facts) {
   return line;
 }
 
+std::string probability_line(const ArtifactFacts& facts) {
+  size_t steps = 0;
+  for (const size_t one : facts.probability_steps) steps += one;
+  return steps == 0 ? facts.probabilities
+                    : concat(facts.probabilities, ", ", format_count(steps), " steps");
+}
+
 void print_shown(const ArtifactFacts& facts, const std::string& sha256) {
   Table table({"", ""});
   const auto add = [&](const std::string& name, const std::string& text) {
@@ -82,6 +94,7 @@ void print_shown(const ArtifactFacts& facts, const std::string& sha256) {
   add("version", std::to_string(facts.version));
   add("radius", radius_line(facts));
   add("guaranteed", guarantee_line(facts));
+  add("probabilities", probability_line(facts));
   add("groups", joined(facts.groups));
   add("inputs", joined(facts.inputs));
   add("outputs", joined(facts.outputs));

@@ -215,6 +215,24 @@ void print_distribution(std::ostream& out, const DistributionEvaluation& found) 
   headline.print(out);
 }
 
+void print_probabilities(std::ostream& out, const ProbabilityEvaluation& found) {
+  const auto beside = [&](double ProbabilityFigures::*figure) {
+    return found.softmax ? concat("the network's own: ", format_number((*found.softmax).*figure, 3))
+                         : std::string();
+  };
+  Headline headline;
+  const ProbabilityFigures& all = found.figures;
+  headline.add("log loss", format_number(all.log_loss, 3), beside(&ProbabilityFigures::log_loss));
+  headline.add("Brier", format_number(all.brier, 3), beside(&ProbabilityFigures::brier));
+  headline.add("ECE", format_number(all.ece, 3), beside(&ProbabilityFigures::ece));
+  if (found.mean_gap) {
+    headline.add("p1 - p0", format_number(*found.mean_gap, 3),
+                 "mean: how much the calibration rows leave open");
+  }
+  out << '\n';
+  headline.print(out);
+}
+
 void print_method(std::ostream& out, const MethodResult& method, const PrintOptions& options) {
   const bool sets = std::holds_alternative<SetEvaluation>(method.evaluation);
   out << method.name << '\n';
@@ -238,6 +256,7 @@ void print_method(std::ostream& out, const MethodResult& method, const PrintOpti
   }
   if (method.conditional) print_conditional(out, *method.conditional, options);
   if (method.distribution) print_distribution(out, *method.distribution);
+  if (method.probabilities) print_probabilities(out, *method.probabilities);
 }
 
 }  // namespace

@@ -99,6 +99,29 @@ Json distribution_json(const DistributionEvaluation& found) {
   return json;
 }
 
+void add_figures(Json& object, const ProbabilityFigures& figures) {
+  object["log_loss"] = json_number(figures.log_loss);
+  object["brier"] = json_number(figures.brier);
+  object["ece"] = json_number(figures.ece);
+}
+
+Json probabilities_json(const ProbabilityEvaluation& found) {
+  Json json = {{"method", found.method}, {"rows", found.rows}, {"of", found.of}};
+  add_figures(json, found.figures);
+  for (const ReliabilityBin& bin : found.reliability) {
+    json["reliability"].push_back({{"from", bin.from},
+                                   {"to", bin.to},
+                                   {"rows", bin.rows},
+                                   {"predicted", json_number(bin.predicted)},
+                                   {"observed", json_number(bin.observed)},
+                                   {"low", json_number(bin.low)},
+                                   {"high", json_number(bin.high)}});
+  }
+  if (found.mean_gap) json["mean_gap"] = json_number(*found.mean_gap);
+  if (found.softmax) add_figures(json["softmax"], *found.softmax);
+  return json;
+}
+
 Json conditional_json(const ConditionalCoverage& found) {
   Json object = {{"rows", found.rows}};
   Json slab;
@@ -137,6 +160,7 @@ Json row_method_json(const MethodResult& method, const Level& level) {
   if (!method.curve.empty()) object["curve"] = curve_json(method.curve);
   if (method.top1) object["top1"] = json_number(*method.top1);
   if (method.top5) object["top5"] = json_number(*method.top5);
+  if (method.probabilities) object["probabilities"] = probabilities_json(*method.probabilities);
   return object;
 }
 

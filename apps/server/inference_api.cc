@@ -323,6 +323,7 @@ void InferenceApi::infer(const HttpRequest& request, Batcher& batcher, const Cal
   if (state_ != nullptr && asked->alpha.empty()) adapted = state_->adapted_level(*model);
   const std::vector<Level> levels =
       adapted ? std::vector<Level>{*adapted} : model->levels(asked->alpha, options_.level);
+  model->added(*asked, {});  // what cannot be had is refused before anything is computed
   internal::BatchData rows = model->rows_of(*asked);
   count_cells(*model, *asked);
   asked->inputs = {};  // they stand in the rows now
@@ -336,6 +337,7 @@ void InferenceApi::infer(const HttpRequest& request, Batcher& batcher, const Cal
     const auto given = std::make_shared<const GivenAnswer>(GivenAnswer{
         model->tensors(answer), levels, adapted, static_cast<int64_t>(model->facts().version)});
     count_regions(*given, *call);
+    call->added = model->added(*asked, rows);
     if (state_ == nullptr) return answer_infer(asked, given, call);
     remember(asked, model, rows, given, call);
   };
@@ -407,9 +409,10 @@ void InferenceApi::answer_infer(const RequestPointer& asked, const GivenPointer&
 
 void InferenceApi::write_answer(const TensorRequest& asked, const GivenAnswer& given,
                                 const Call& call) {
-  TensorText text =
-      tensor_response_text({call.model, std::to_string(given.version), asked.id,
-                            asked_tensors(given.tensors, asked), level_of(given.levels)});
+  std::vector<ResponseTensor> all = given.tensors;
+  all.insert(all.end(), call.added.begin(), call.added.end());
+  TensorText text = tensor_response_text({call.model, std::to_string(given.version), asked.id,
+                                          asked_tensors(all, asked), level_of(given.levels)});
   HttpResponse response = plain(text.header_size ? "application/octet-stream" : "application/json",
                                 std::move(text.body));
   if (text.header_size) {

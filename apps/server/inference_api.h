@@ -72,6 +72,7 @@ class InferenceApi {
     std::string model;
     std::string what;
     size_t rows = 0;
+    std::vector<ResponseTensor> added{};  // to the regions of the answer
     std::chrono::steady_clock::time_point start;
     std::shared_ptr<Deadline> deadline;
   };

@@ -10,6 +10,8 @@
 #include "fcp/base/error.h"
 #include "fcp/data/number.h"
 #include "fcp/data/record.h"
+#include "fcp/predictor/class_probabilities.h"
+#include "fcp/predictor/distribution_columns.h"
 #include "fcp/predictor/region_tensors.h"
 
 namespace fcp {
@@ -192,6 +194,43 @@ std::vector<ServedTruth> ServedModel::judge(const BatchData& rows, std::span<con
     if (answered) one.answered_size = sizes.at(1).at(i);
     if (grouped) one.group = by_label ? static_cast<int64_t>(truth[i]) : regions.groups.at(i);
     all.push_back(std::move(one));
+  }
+  return all;
+}
+
+std::shared_ptr<const PredictiveDistribution> ServedModel::distribution() const {
+  const std::lock_guard lock(making_);
+  if (!distribution_) {
+    distribution_ = std::make_shared<const PredictiveDistribution>(artifact(), core_.device());
+  }
+  return distribution_;
+}
+
+std::vector<ResponseTensor> ServedModel::added(const TensorRequest& request,
+                                               const BatchData& rows) const {
+  const torch::NoGradGuard no_grad;
+  std::vector<ResponseTensor> all;
+  const DistributionRequest wanted{.quantiles = request.quantiles,
+                                   .above = request.above,
+                                   .below = request.below,
+                                   .between = request.between};
+  if (!wanted.empty()) {
+    DistributionColumns columns(distribution(), wanted);
+    if (rows.rows() > 0) {
+      const torch::Tensor found = columns.columns(columns.describe(rows.x, rows.known));
+      for (size_t i = 0; i < columns.names().size(); ++i) {
+        all.push_back(float_tensor(columns.names()[i], found.select(1, static_cast<int64_t>(i))));
+      }
+    }
+  }
+  if (request.probabilities) {
+    const ClassProbabilities probabilities(core_.tensors().predictor(), artifact());
+    if (rows.rows() == 0) return all;
+    const ClassChances found = probabilities.of(rows.x);
+    all.push_back(float_tensor("probability", found.merged));
+    if (!found.calibrated()) return all;
+    all.push_back(float_tensor("p0", found.p0));
+    all.push_back(float_tensor("p1", found.p1));
   }
   return all;
 }

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +15,7 @@
 
 #include "fcp/level.h"
 #include "fcp/predictor/artifact_facts.h"
+#include "fcp/predictor/distribution.h"
 #include "fcp/predictor/predictor_core.h"
 
 #include "apps/server/tensor_message.h"
@@ -93,12 +96,23 @@ class ServedModel {
   // several levels lower_0.05 and so on.
   std::vector<ResponseTensor> tensors(const internal::AnswerData& answer) const;
 
+  // What a request asks for beside the regions, one tensor [N] for each column that `fcp predict`
+  // would write of distributions, and `probability`, `p0` and `p1` [N, classes]. The network runs
+  // once more for it. An OptionError names the parameter that cannot be had; with no rows that is
+  // all that is found out.
+  std::vector<ResponseTensor> added(const TensorRequest& request,
+                                    const internal::BatchData& rows) const;
+
  private:
+  std::shared_ptr<const PredictiveDistribution> distribution() const;
+
   std::string name_;
   std::string sha256_;
   internal::PredictorCore core_;
   ArtifactFacts facts_;
   std::vector<Input> inputs_;
+  mutable std::mutex making_;
+  mutable std::shared_ptr<const PredictiveDistribution> distribution_;  // when somebody asks
 };
 
 }  // namespace fcp

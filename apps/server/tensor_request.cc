@@ -148,16 +148,30 @@ std::vector<RequestedOutput> read_outputs(const Json& json, bool binary) {
   return outputs;
 }
 
-std::string levels_in(const Json& json) {
+// A number, or text with commas between numbers; "" where there is none.
+std::string numbers_in(const Json& json, const char* name) {
   const Json* parameters = member(json, "parameters");
   if (parameters == nullptr) return "";
   if (!parameters->is_object()) fail("'parameters' is not an object");
-  const Json* alpha = member(*parameters, "alpha");
-  if (alpha == nullptr) return "";
-  if (alpha->is_string()) return alpha->get<std::string>();
-  if (alpha->is_number()) return alpha->dump();
-  fail("the parameter 'alpha' is ", alpha->dump().substr(0, 40),
+  const Json* found = member(*parameters, name);
+  if (found == nullptr) return "";
+  if (found->is_string()) return found->get<std::string>();
+  if (found->is_number()) return found->dump();
+  fail("the parameter '", name, "' is ", found->dump().substr(0, 40),
        ", expected a number, or text with commas between numbers");
+}
+
+std::vector<std::string> texts_in(const Json& json, const char* name) {
+  constexpr size_t kMost = 100;
+  const std::string text = numbers_in(json, name);
+  std::vector<std::string> found;
+  for (size_t from = 0; !text.empty() && from <= text.size();) {
+    const size_t to = std::min(text.find(',', from), text.size());
+    found.push_back(text.substr(from, to - from));
+    if (found.size() > kMost) fail("the parameter '", name, "' has more than ", kMost, " numbers");
+    from = to + 1;
+  }
+  return found;
 }
 
 // Seconds, from Triton's microseconds.
@@ -194,8 +208,14 @@ TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> 
     request.id = id->get<std::string>();
     check_id(request.id);
   }
-  check_parameters(json, {"alpha", "binary_data_output", "timeout"});
-  request.alpha = levels_in(json);
+  check_parameters(json, {"alpha", "binary_data_output", "timeout", "quantiles", "above", "below",
+                          "between", "probabilities"});
+  request.alpha = numbers_in(json, "alpha");
+  request.quantiles = texts_in(json, "quantiles");
+  request.above = texts_in(json, "above");
+  request.below = texts_in(json, "below");
+  request.between = texts_in(json, "between");
+  request.probabilities = flag_parameter(json, "probabilities", false);
   request.timeout = timeout_in(json);
   request.binary_outputs = flag_parameter(json, "binary_data_output", false);
   const Json* inputs = member(json, "inputs");

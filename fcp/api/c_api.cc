@@ -3,17 +3,34 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <new>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/distribution.h"
+#include "fcp/outliers.h"
 #include "fcp/predictor.h"
+#include "fcp/probabilities.h"
 #include "fcp/version.h"
 
 struct fcp_predictor {
+  explicit fcp_predictor(fcp::Predictor loaded) : value(std::move(loaded)) {}
+
+  // Made when somebody asks; an Error where there is none.
+  const fcp::Distribution& distribution() const {
+    const std::lock_guard lock(making);
+    if (!made) made.emplace(value);
+    return *made;
+  }
+
   fcp::Predictor value;
+  mutable std::mutex making;
+  mutable std::optional<fcp::Distribution> made;
 };
 
 namespace {
@@ -101,7 +118,7 @@ const char* fcp_last_error(void) { return last_error.c_str(); }
 
 fcp_predictor* fcp_load(const char* path, const char* device) {
   return guarded<fcp_predictor*>(nullptr, [&] {
-    return new fcp_predictor{fcp::Predictor::load(given(path, "path"), given(device, "device"))};
+    return new fcp_predictor(fcp::Predictor::load(given(path, "path"), given(device, "device")));
   });
 }
 
@@ -197,6 +214,61 @@ int fcp_p_values(const fcp_predictor* predictor, const fcp_rows* rows, const flo
     const size_t count = batch.rows() * used.outputs();
     std::ranges::copy(used.p_values(batch, std::span(given(y, "y"), count)),
                       given(p_values, "p_values"));
+    return 0;
+  });
+}
+
+int fcp_quantiles(const fcp_predictor* predictor, const fcp_rows* rows,
+                  const char* const* probabilities, long long probability_count,
+                  double* quantiles) {
+  return guarded(-1, [&] {
+    const fcp::Distribution& used = given(predictor, "predictor")->distribution();
+    const std::vector<fcp::Level> asked = levels_of(probabilities, probability_count);
+    std::ranges::copy(used.quantiles(batch_of(used.predictor(), rows), asked),
+                      given(quantiles, "quantiles"));
+    return 0;
+  });
+}
+
+int fcp_probability(const fcp_predictor* predictor, const fcp_rows* rows, double from, double to,
+                    double* lower, double* upper) {
+  return guarded(-1, [&] {
+    const fcp::Distribution& used = given(predictor, "predictor")->distribution();
+    given(lower, "lower");
+    given(upper, "upper");
+    for (const fcp::Interval& band : used.between(batch_of(used.predictor(), rows), from, to)) {
+      *lower++ = band.lower;
+      *upper++ = band.upper;
+    }
+    return 0;
+  });
+}
+
+int fcp_class_probabilities(const fcp_predictor* predictor, const fcp_rows* rows, double* merged,
+                            double* p0, double* p1) {
+  return guarded(-1, [&] {
+    const fcp::Probabilities used(given(predictor, "predictor")->value);
+    const fcp::RowProbabilities found = used.of(batch_of(used.predictor(), rows));
+    if (!used.calibrated() && (p0 != nullptr || p1 != nullptr)) {
+      fcp::fail("p0, p1: the predictor was not calibrated with venn-abers");
+    }
+    std::ranges::copy(found.merged, given(merged, "merged"));
+    if (p0 != nullptr) std::ranges::copy(found.p0, p0);
+    if (p1 != nullptr) std::ranges::copy(found.p1, p1);
+    return 0;
+  });
+}
+
+int fcp_discoveries(const double* p_values, long long count, const char* rate,
+                    unsigned char* discoveries) {
+  return guarded(-1, [&] {
+    if (count < 0) fcp::fail("count: found ", count, ", expected at least 0");
+    const std::span all(count == 0 ? p_values : given(p_values, "p_values"),
+                        static_cast<size_t>(count));
+    if (count > 0) given(discoveries, "discoveries");
+    for (const bool one : fcp::discoveries(all, fcp::Level::parse(given(rate, "rate")))) {
+      *discoveries++ = one ? 1 : 0;
+    }
     return 0;
   });
 }

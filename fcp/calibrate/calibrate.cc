@@ -25,6 +25,7 @@
 #include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/nn/runtime/rows_apart.h"
+#include "fcp/predictor/class_probabilities.h"
 #include "fcp/predictor/levels.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/shared_batches.h"
@@ -54,6 +55,13 @@ void check_groups(const CalibrationOptions& calibration, const ScoredNetwork& pr
     fail_option("group", "'", grouped->group,
                 "' applies only to scores of labels; the network predicts intervals");
   }
+}
+
+// Of a score that was chosen: whether it has probabilities to calibrate is known only now.
+void check_probabilities(const ScoreOptions& score) {
+  if (score.probabilities != kVennAbers || (score.traits().labels && score.pixels == 0)) return;
+  fail_option("probabilities", "applies only to labels of rows; the network predicts ",
+              score.traits().labels ? "labels of pixels" : "intervals");
 }
 
 // Everything that decides what is kept of a batch, but for its rows: the network and all settings
@@ -212,6 +220,9 @@ void add_rows(CollectedScores collected, const CalibrationPlan& plan, const RowS
   artifact.outputs = score.classes() > 0 ? 1 : source.target_count();
   artifact.rows.group_names = group_names(plan.method.calibration, settings.facts, score);
   artifact.baseline = std::move(collected.baseline);
+  if (plan.method.score.probabilities == kVennAbers) {
+    artifact.chances = fit_chances(collected.chances, collected.labels);
+  }
   made.first_scores = std::move(collected.first);
   artifact.tried = plan.choices.scores;
   artifact.provenance = provenance_of(artifact, result.findings, source, context.seed);
@@ -267,6 +278,7 @@ UnfinishedCalibration calibrate_plan(const CalibrationPlan& plan, RowSource& sou
   const auto network = std::make_shared<const ScoredNetwork>(plan.network, plan.method.score,
                                                              plan.method.cut, context.device);
   check_groups(plan.method.calibration, *network);
+  check_probabilities(plan.method.score);
   if (untried && network->cut().empty() && context.device.is_cpu()) {
     check_first_rows(*network->shared_head(), source);
   } else if (untried) {

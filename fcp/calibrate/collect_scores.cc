@@ -147,6 +147,8 @@ class Collector {
     extend(rows.groups, std::move(batch.groups));
     extend(rows.weights, std::move(batch.weights));
     extend(features_, std::move(batch.features));
+    extend(result_.chances, std::move(batch.chances));
+    extend(result_.labels, std::move(batch.labels));
     hashes_ += batch.sha256;
     result_.seen += batch.seen;
     result_.reached += batch.reached;

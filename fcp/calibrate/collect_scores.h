@@ -37,6 +37,8 @@ struct CollectedScores {
   CalibrationScores rows{};        // in the order of the rows; with levels those of the levels
   std::vector<double> baseline{};  // likewise
   std::vector<double> first{};     // at most 1,024 of the first batch, whatever the levels
+  std::vector<double> chances{};   // see ScoredBatch
+  std::vector<int64_t> labels{};   // likewise
   size_t seen = 0;                 // rows, those left out included
   size_t reached = 0;              // see ScoredBatch
   std::string sha256{};            // of the hashes of all batches

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include <torch/utils.h>
@@ -43,6 +44,8 @@ std::string ScoredBatch::pack() const {
   packer.add(groups);
   packer.add(weights);
   packer.add(features);
+  packer.add(chances);
+  packer.add(labels);
   packer.add(reached);
   packer.add(trained);
   return packer.take();
@@ -58,6 +61,8 @@ ScoredBatch ScoredBatch::unpack(std::string_view bytes) {
   batch.groups = unpacker.numbers<int64_t>();
   batch.weights = unpacker.numbers<double>();
   batch.features = unpacker.numbers<float>();
+  batch.chances = unpacker.numbers<double>();
+  batch.labels = unpacker.numbers<int64_t>();
   batch.reached = unpacker.number();
   batch.trained = unpacker.numbers<uint64_t>();
   return batch;
@@ -72,6 +77,7 @@ BatchScorer::BatchScorer(const ScoredNetwork& predictor, const CalibrationPlan& 
       check_search_(check_search) {
   const std::optional<ScoreOptions> plain = baseline_of(plan.method.score);
   if (plain) baseline_ = make_score(*plain, predictor.shared_head());
+  if (plan.method.score.probabilities == kVennAbers) shares_.emplace(predictor, plan.method.score);
 }
 
 ScoredBatch BatchScorer::score(const Rows& batch, const torch::Tensor& x) const {
@@ -103,6 +109,7 @@ void BatchScorer::score_rows_of(const Rows& batch, const torch::Tensor& x, Score
     check_numbers(plain, 1, batch);
     out.baseline = kept_scores(std::move(plain), 1, batch);
   }
+  if (shares_) add_chances(batch, features, out);
   if (!plan_.method.calibration.traits().one_radius) add_facts(batch, features, out);
   if (check_search_ && plan_.method.score.as<SurrogateOptions>()) {
     out.reached = count_reached(predictor_, plan_.method.score, features, y);
@@ -163,6 +170,22 @@ std::vector<double> BatchScorer::kept_scores(std::vector<double> all, int64_t si
     scores.insert(scores.end(), first, first + sides);
   }
   return scores;
+}
+
+void BatchScorer::add_chances(const Rows& batch, const torch::Tensor& features,
+                              ScoredBatch& out) const {
+  const torch::Tensor all = shares_->scores(features);
+  const auto width = static_cast<size_t>(all.size(1));
+  for (const int64_t row : kept_rows(batch)) {
+    const auto at = static_cast<size_t>(row);
+    if (std::isinf(batch.y.values[at])) continue;
+    const std::span own(all.data_ptr<double>() + at * width, width);
+    if (any_nan(own.data(), own.size())) {
+      fail(batch.place(at), " has infinite logits, which have no probabilities");
+    }
+    out.chances.insert(out.chances.end(), own.begin(), own.end());
+    out.labels.push_back(static_cast<int64_t>(batch.y.values[at]));
+  }
 }
 
 void BatchScorer::add_facts(const Rows& batch, const torch::Tensor& features,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "fcp/calibrate/choose.h"
 #include "fcp/data/rows.h"
 #include "fcp/methods/scores/support.h"
+#include "fcp/predictor/class_probabilities.h"
 #include "fcp/predictor/row_facts.h"
 #include "fcp/predictor/scored_network.h"
 
@@ -26,6 +28,10 @@ struct ScoredBatch {
   std::vector<int64_t> groups{};
   std::vector<double> weights{};
   std::vector<float> features{};
+  // For calibrated probabilities, of the rows whose label is one of the classes: what LogitShares
+  // scores them by, and their labels.
+  std::vector<double> chances{};
+  std::vector<int64_t> labels{};
   uint64_t reached = 0;             // surrogate: rows whose search came within 1 % of the truth
   std::vector<uint64_t> trained{};  // TrainingRows::codes (row_digest.h)
 
@@ -57,6 +63,7 @@ class BatchScorer {
   bool calibrates_by_label() const;
   std::vector<int64_t> kept_rows(const Rows& batch) const;
   std::vector<double> kept_scores(std::vector<double> all, int64_t sides, const Rows& batch) const;
+  void add_chances(const Rows& batch, const torch::Tensor& features, ScoredBatch& out) const;
   void add_facts(const Rows& batch, const torch::Tensor& features, ScoredBatch& out) const;
   std::vector<int64_t> groups_for(const Rows& batch, const torch::Tensor& features) const;
 
@@ -64,6 +71,7 @@ class BatchScorer {
   const CalibrationPlan& plan_;
   const RowFacts& facts_;
   std::unique_ptr<Score> baseline_;
+  std::optional<LogitShares> shares_;  // where probabilities are calibrated
   Support support_;
   bool check_search_;
 };

@@ -203,6 +203,11 @@ CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
     fail_option("since", "the file keeps the scores of some levels alone, with which new ones ",
                 "cannot be merged; only since replaces them");
   }
+  if (!artifact.chances.empty() && keeps) {
+    fail_option("since",
+                "the file keeps of its calibrated probabilities the steps alone, which new ",
+                "rows cannot join; only since replaces them, or run fcp calibrate on all rows");
+  }
   CalibrationPlan plan = plan_of(artifact);
   plan.left_out = old_rows(source, options, context.batch_for(source));
   CalibrateSettings settings;

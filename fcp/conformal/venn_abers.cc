@@ -97,8 +97,7 @@ VennAbers::VennAbers(std::span<const double> scores, const std::vector<bool>& of
     const RowSum miss = with_miss[count - i];
     const Step step{i == 0 ? -kInfinity : distinct[i - 1],
                     share_of({miss.rows, miss.rows - miss.hits}), share_of(with_hit[i])};
-    const bool same =
-        !steps_.empty() && steps_.back().p0 == step.p0 && steps_.back().p1 == step.p1;
+    const bool same = !steps_.empty() && steps_.back().p0 == step.p0 && steps_.back().p1 == step.p1;
     if (!same) steps_.push_back(step);
   }
 }

@@ -18,6 +18,7 @@
 #include "fcp/evaluate/measures/coverage_law.h"
 #include "fcp/evaluate/method_evaluator.h"
 #include "fcp/evaluate/part_coverage.h"
+#include "fcp/evaluate/probability_sample.h"
 #include "fcp/evaluate/report_sample.h"
 #include "fcp/predictor/levels.h"
 #include "fcp/predictor/open_data.h"
@@ -173,6 +174,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
                       task != nullptr, context.seed);
   ConditionalSample conditional(artifact, source, options, context);
   DistributionSample distribution(artifact, source, options, context);
+  ProbabilitySample probabilities(judge, report.class_names);
   PartCoverage parts(source, options);
   SameRowsCheck same(artifact, source, options.origin != RowsOrigin::kUnknown);
   size_t done = 0;
@@ -189,6 +191,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
       if (task == nullptr) parts.measure(rows, measured.regions, packer);
     }
     distribution.measure(rows, packer);
+    probabilities.measure(judged, packer);
     same.measure(rows, packer);
     return packer.take();
   };
@@ -204,6 +207,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
       if (task == nullptr) parts.take(unpacker);
     }
     distribution.take(unpacker);
+    probabilities.take(unpacker);
     same.take(unpacker);
     done += count;
     stage.advance(count);
@@ -219,6 +223,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   main.lengths = std::move(sample.lengths);
   main.conditional = conditional.finish();
   main.distribution = distribution.finish();
+  main.probabilities = probabilities.finish();
   parts.finish(report);
   widen_intervals(report);
   report.origin = options.origin;

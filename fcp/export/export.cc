@@ -171,10 +171,11 @@ TensorInfo info_like(TensorInfo info, const std::string& name) {
   return info;
 }
 
-TensorInfo set_info(const std::string& name, const TensorInfo& input, int64_t classes) {
+TensorInfo class_info(const std::string& name, const TensorInfo& input, int64_t classes,
+                      torch::ScalarType type) {
   TensorInfo info;
   info.name = name;
-  info.type = torch::kBool;
+  info.type = type;
   const bool rows_known = input.known_rank && !input.shape.empty();
   info.shape = {rows_known ? input.shape[0] : kDynamic, classes};
   info.dimension_names = {
@@ -204,6 +205,13 @@ nlohmann::ordered_json missing_numbers(const Graph& network) {
   return !columns.empty() && places.size() == columns.size() ? "all" : places;
 }
 
+// The outputs of calibrated probabilities: merged, p0 and p1; none where there are none.
+std::vector<std::string> chance_names(const CalibrationArtifact& artifact,
+                                      const ExportOptions& options) {
+  if (artifact.chances.empty()) return {};
+  return {options.prefix + "probability", options.prefix + "p0", options.prefix + "p1"};
+}
+
 std::string export_settings(const CalibrationArtifact& artifact, const ExportOptions& options,
                             const Network& head) {
   nlohmann::ordered_json alpha = nlohmann::ordered_json::array();
@@ -220,6 +228,7 @@ std::string export_settings(const CalibrationArtifact& artifact, const ExportOpt
                                        {"alpha", alpha},
                                        {"prediction", prediction_names(artifact, head)},
                                        {"regions", regions},
+                                       {"probabilities", chance_names(artifact, options)},
                                        {"missing", missing_numbers(artifact.network)},
                                        {"provenance", artifact.facts()}};
   return json.dump();
@@ -261,7 +270,12 @@ Graph export_artifact(const CalibrationArtifact& given, const ExportOptions& opt
     const LabelSets sets = write_label_sets(builder, artifact, head, options.levels);
     for (size_t i = 0; i < options.levels.size(); ++i) {
       const TensorInfo& input = artifact.network.inputs[0];
-      builder.output(sets.members[i], set_info(names(i)[0], input, sets.classes));
+      builder.output(sets.members[i], class_info(names(i)[0], input, sets.classes, torch::kBool));
+    }
+    const std::vector<std::string> chances = chance_names(artifact, options);
+    for (size_t i = 0; i < sets.chances.size(); ++i) {
+      builder.output(sets.chances[i], class_info(chances[i], artifact.network.inputs[0],
+                                                 sets.classes, torch::kFloat));
     }
   } else {
     const std::vector<Ends> ends = write_intervals(builder, artifact, head, options.levels);

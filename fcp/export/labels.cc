@@ -1,5 +1,6 @@
 #include "fcp/export/labels.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@ namespace {
 
 constexpr int64_t kOnnxDouble = 11;  // of TensorProto.DataType
 constexpr int64_t kOnnxFloat = 1;
+constexpr int64_t kOnnxInt64 = 7;
 constexpr int64_t kSortingOpset = 11;  // the first whose TopK, CumSum and ScatterElements all exist
 
 class LabelWriter {
@@ -78,7 +80,79 @@ class LabelWriter {
     return always.empty() ? in : builder_.add("Or", {in, always});
   }
 
+  // The calibrated probabilities and their pair: a share is looked up among the scores at which
+  // either changes.
+  std::vector<std::string> chances() {
+    const double* const own = score_.find(field::temperature);
+    std::string shares = probabilities(own == nullptr ? 1 : *own);
+    const bool two = artifact_.chances.size() == 1;
+    if (two) {
+      const std::string second = builder_.constant(torch::ones({1}, torch::kLong));
+      shares = builder_.add("Gather", {shares, second}, {{"axis", int64_t{1}}});
+    }
+    const StepTables tables = step_tables(artifact_.chances);
+    const auto classes = static_cast<int64_t>(artifact_.chances.size());
+    const std::string own_share = builder_.reshape_rows(shares, {classes, 1});
+    const std::string from = builder_.constant(tables.from);
+    const std::string behind = builder_.add("Less", {from, own_share});
+    const std::string reached = builder_.add("Not", {builder_.add("Less", {own_share, from})});
+    std::string p0 = looked_up(tables.p0, reached), p1 = looked_up(tables.p1, behind);
+    if (two) {
+      const auto both = [&](const std::string& other, const std::string& second) {
+        const std::string first = builder_.add("Sub", {doubles({1}), other});
+        return builder_.add("Concat", {first, second}, {{"axis", int64_t{1}}});
+      };
+      const std::string low = both(p1, p0), high = both(p0, p1);
+      p0 = low;
+      p1 = high;
+    }
+    const std::string rest = builder_.add("Sub", {doubles({1}), p0});
+    std::string merged = builder_.add("Div", {p1, builder_.add("Add", {rest, p1})});
+    if (!two) merged = builder_.add("Div", {merged, builder_.reduce("ReduceSum", merged, 1, true)});
+    std::vector<std::string> all;
+    for (const std::string& one : {merged, p0, p1}) {
+      all.push_back(builder_.add("Cast", {one}, {{"to", kOnnxFloat}}));
+    }
+    return all;
+  }
+
  private:
+  // Of each of S classes the scores at which its steps begin, [1, S, M], and their values after 0,
+  // 1, …, M of them, [S, M + 1]; behind the last one +∞.
+  struct StepTables {
+    torch::Tensor from, p0, p1;
+  };
+  static StepTables step_tables(const std::vector<VennAbers>& chances) {
+    size_t most = 2;
+    for (const VennAbers& one : chances) most = std::max(most, one.steps().size());
+    const auto classes = static_cast<int64_t>(chances.size()), width = static_cast<int64_t>(most);
+    StepTables tables{torch::full({1, classes, width - 1}, kInfinity, torch::kDouble),
+                      torch::zeros({classes, width}, torch::kDouble),
+                      torch::zeros({classes, width}, torch::kDouble)};
+    for (int64_t k = 0; k < classes; ++k) {
+      const std::vector<VennAbers::Step>& steps = chances[static_cast<size_t>(k)].steps();
+      for (size_t i = 0; i < most; ++i) {
+        const VennAbers::Step& step = steps[std::min(i, steps.size() - 1)];
+        const auto at = static_cast<int64_t>(i);
+        tables.p0[k][at] = step.p0;
+        tables.p1[k][at] = step.p1;
+        if (i > 0 && i < steps.size()) tables.from[0][k][at - 1] = step.from;
+      }
+    }
+    return tables;
+  }
+
+  // The value of each class's table [S, M + 1] after as many steps as are taken, [N, S, M] bool.
+  std::string looked_up(const torch::Tensor& table, const std::string& taken) {
+    const std::string counted = builder_.reduce(
+        "ReduceSum", builder_.add("Cast", {taken}, {{"to", kOnnxDouble}}), 2, false);
+    const torch::Tensor first = torch::arange(table.size(0), torch::kLong) * table.size(1);
+    const std::string place =
+        builder_.add("Add", {builder_.add("Cast", {counted}, {{"to", kOnnxInt64}}),
+                             builder_.constant(first.unsqueeze(0))});
+    return builder_.add("Gather", {builder_.constant(table.flatten().contiguous()), place});
+  }
+
   // Of each score, [N, C].
   template <typename Options>
   std::string scores_of(const Options& options, const torch::Tensor&) {
@@ -244,6 +318,7 @@ LabelSets write_label_sets(GraphBuilder& builder, const CalibrationArtifact& art
   LabelSets sets;
   sets.classes = writer.classes();
   for (const Level& level : levels) sets.members.push_back(writer.members(level));
+  if (!artifact.chances.empty()) sets.chances = writer.chances();
   return sets;
 }
 

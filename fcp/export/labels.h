@@ -15,6 +15,8 @@ constexpr int64_t kMostMarginClasses = 2048;
 struct LabelSets {
   int64_t classes = 0;
   std::vector<std::string> members;  // [N, classes] bool, one per level
+  // Calibrated probabilities and their pair, p0 and p1, [N, classes] float; empty: there are none.
+  std::vector<std::string> chances{};
 };
 
 LabelSets write_label_sets(GraphBuilder& builder, const CalibrationArtifact& artifact,

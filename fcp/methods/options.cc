@@ -227,6 +227,16 @@ Option allow_empty_option() {
 std::vector<Option> label_options() {
   return {
       allow_empty_option(),
+      score_option(
+          FCP_FIELD(probabilities),
+          {.name = "probabilities",
+           .scope = {.scores = joined(
+                         scores_with([](const ScoreTraits& traits) { return traits.labels; }),
+                         kAutoScore)},
+           .help = "Of the classes: those of the network, or a calibrated pair for each class "
+                   "beside the sets, by Venn-Abers prediction",
+           .choices = {"softmax", kVennAbers},
+           .storage = OptionStorage::kSet}),
       score_option(field::temperature,
                    {.name = "temperature",
                     .help = "Temperature of the softmax, or 'auto' to fit it on a slice",

@@ -33,6 +33,9 @@ using CutRequest = std::variant<DefaultCut, AutoCut, std::string>;
 inline constexpr char kByIntervalScore[] = "interval-score";
 inline constexpr char kByLength[] = "length";
 
+// As probabilities of labels (fcp/conformal/venn_abers.h).
+inline constexpr char kVennAbers[] = "venn-abers";
+
 // As a calibration: split, of a score that a learned quantile of itself evens out (rectified.h).
 inline constexpr char kRectified[] = "rectified";
 

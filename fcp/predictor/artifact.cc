@@ -27,6 +27,7 @@ constexpr char kWeights[] = "fcp.weights";
 constexpr char kFeatures[] = "fcp.features";
 constexpr char kRatio[] = "fcp.ratio";
 constexpr char kScale[] = "fcp.scale";
+constexpr char kChances[] = "fcp.probabilities";
 constexpr char kSettings[] = "fcp.calibration";
 constexpr char kProvenance[] = "fcp.provenance";
 constexpr char kRounding[] = "fcp.rounding";
@@ -98,6 +99,33 @@ std::vector<double> take_baseline(Graph& network, const CalibrationScores& rows)
   return values;
 }
 
+// A row for each step: which of the calibrated probabilities it is of, from which score on, p0, p1.
+torch::Tensor chances_matrix(const std::vector<VennAbers>& chances) {
+  std::vector<double> numbers;
+  for (size_t k = 0; k < chances.size(); ++k) {
+    for (const VennAbers::Step& step : chances[k].steps()) {
+      numbers.insert(numbers.end(), {static_cast<double>(k), step.from, step.p0, step.p1});
+    }
+  }
+  return torch::tensor(numbers, torch::kDouble).reshape({-1, 4});
+}
+
+std::vector<VennAbers> take_chances(Graph& network) {
+  const torch::Tensor matrix = take(network, kChances, torch::kDouble, 2);
+  if (!matrix.defined()) return {};
+  if (matrix.size(0) < 1 || matrix.size(1) != 4) fail("its probabilities are damaged");
+  std::vector<std::vector<VennAbers::Step>> steps;
+  const double* row = matrix.data_ptr<double>();
+  for (int64_t i = 0; i < matrix.size(0); ++i, row += 4) {
+    if (row[0] == static_cast<double>(steps.size())) steps.emplace_back();
+    if (row[0] != static_cast<double>(steps.size()) - 1) fail("its probabilities are not in order");
+    steps.back().push_back({row[1], row[2], row[3]});
+  }
+  std::vector<VennAbers> chances;
+  for (std::vector<VennAbers::Step>& one : steps) chances.emplace_back(std::move(one));
+  return chances;
+}
+
 // How far each number of a feature moves, or the unit of each output: null where the score has
 // neither.
 template <typename Options>
@@ -148,6 +176,7 @@ Graph graph_with_calibration(const CalibrationArtifact& artifact) {
   const std::vector<double>* scale = scale_of(artifact.method.score);
   if (scale != nullptr && !scale->empty()) tensors[kScale] = tensor_on(*scale);
   if (artifact.ratio.defined()) tensors[kRatio] = ratio_matrix(artifact.ratio);
+  if (!artifact.chances.empty()) tensors[kChances] = chances_matrix(artifact.chances);
   graph.metadata[kSettings] = settings_text(artifact);
   graph.metadata[kProvenance] = Json(artifact.provenance).dump();
   if (artifact.tried) graph.metadata[kTried] = scores_json(*artifact.tried);
@@ -204,6 +233,7 @@ CalibrationArtifact artifact_from_graph(Graph graph, const std::string& name) {
     artifact.ratio = take_ratio(artifact.network);
     const auto scales = numbers_of<double>(take(artifact.network, kScale, torch::kDouble, 1));
     if (auto* scale = scale_of(artifact.method.score)) *scale = scales;
+    artifact.chances = take_chances(artifact.network);
     artifact.baseline = take_baseline(artifact.network, artifact.rows);
     make_calibration(artifact.method.calibration, artifact.rows);  // complains of what does not fit
     if (const auto layout = layout_of(artifact.network)) {

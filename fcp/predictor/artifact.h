@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "fcp/conformal/venn_abers.h"
 #include "fcp/level.h"
 #include "fcp/methods/calibrations/density_ratio.h"
 #include "fcp/methods/method.h"
@@ -26,10 +27,11 @@ struct CalibrationArtifact {
   Graph network;
   Method method;
   CalibrationScores rows;
-  DensityRatio ratio;            // weighted: where the likelihood ratio was estimated
-  std::vector<double> baseline;  // scores of the score's baseline on the same rows, ascending
-  Rounding rounding;             // what export allows for
-  size_t outputs = 0;            // intervals per row, 1 for labels; 0: an older file does not say
+  DensityRatio ratio;                // weighted: where the likelihood ratio was estimated
+  std::vector<double> baseline;      // scores of the score's baseline on the same rows, ascending
+  std::vector<VennAbers> chances{};  // calibrated probabilities (class_probabilities.h); or empty
+  Rounding rounding;                 // what export allows for
+  size_t outputs = 0;  // intervals per row, 1 for labels; 0: an older file does not say
   std::map<std::string, std::string> provenance;  // what a reader of a report wants to know
   std::optional<ScoresTried> tried{};             // where `auto` chose the score
 

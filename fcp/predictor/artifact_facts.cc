@@ -41,6 +41,12 @@ ArtifactFacts artifact_facts(const CalibrationArtifact& artifact) {
   facts.cut = artifact.method.cut;
   facts.rows = artifact.rows.count();
   facts.groups = artifact.rows.group_names;
+  if (artifact.method.score.traits().labels && artifact.method.score.pixels == 0) {
+    facts.probabilities = artifact.method.score.probabilities;
+  }
+  for (const VennAbers& one : artifact.chances) {
+    facts.probability_steps.push_back(one.steps().size());
+  }
   facts.settings = settings_text(artifact);
   facts.provenance = artifact.facts();
   for (const TensorInfo& input : own_inputs(artifact.network)) {

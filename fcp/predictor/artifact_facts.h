@@ -22,6 +22,8 @@ struct ArtifactFacts {
   size_t version = 1;                                // 1, and one more for each update
   std::vector<std::string> heads;                    // learned outputs that the network carries
   std::vector<std::string> groups;                   // with a radius of their own
+  std::string probabilities;                         // of labels: softmax or venn-abers
+  std::vector<size_t> probability_steps;             // of each calibrated class
   std::vector<std::string> columns;                  // of the table that the network was trained on
   std::vector<std::string> inputs;                   // "x [?, 8]"
   std::vector<std::string> outputs;                  // likewise

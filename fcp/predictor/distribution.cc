@@ -153,6 +153,13 @@ std::vector<ProbabilityBand> PredictiveDistribution::below(
   return bands;
 }
 
+std::vector<ProbabilityBand> PredictiveDistribution::above(
+    const TestInputs& rows, std::span<const double> thresholds) const {
+  std::vector<ProbabilityBand> bands = below(rows, thresholds);
+  for (ProbabilityBand& band : bands) band = {1 - band.upper, 1 - band.lower};
+  return bands;
+}
+
 std::vector<ProbabilityBand> PredictiveDistribution::probability(const TestInputs& rows,
                                                                  const Event& event) const {
   const auto count = static_cast<size_t>(rows.features.size(0));

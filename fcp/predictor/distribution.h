@@ -72,8 +72,10 @@ class PredictiveDistribution {
 
   // Of each row the probability of the event.
   std::vector<ProbabilityBand> probability(const TestInputs& rows, const Event& event) const;
-  // F at a threshold for each row.
+  // With a threshold for each row: F there, and 1 − F.
   std::vector<ProbabilityBand> below(const TestInputs& rows,
+                                     std::span<const double> thresholds) const;
+  std::vector<ProbabilityBand> above(const TestInputs& rows,
                                      std::span<const double> thresholds) const;
 
  private:

@@ -5,6 +5,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/predictor/class_probabilities.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/shared_batches.h"
 
@@ -33,34 +34,17 @@ torch::Tensor added_columns(const internal::BatchData& batch, DistributionColumn
 
 }  // namespace
 
-ClassProbabilities::ClassProbabilities(const TensorPredictor& predictor, const ScoreOptions& score)
-    : predictor_(predictor) {
-  if (!score.traits().labels || score.pixels != 0) {
-    fail_option("probabilities", "are of classes; the score ", score.name(), " gives ",
-                score.traits().labels ? "sets for pixels" : "intervals");
-  }
-  head_ = logit_head(predictor.predictor().shared_head(), score.output);
-  const double* const own = score.find(field::temperature);
-  temperature_ = own == nullptr ? 1 : *own;
-}
-
-torch::Tensor ClassProbabilities::of(const torch::Tensor& x) const {
-  const torch::NoGradGuard no_grad;
-  const torch::Tensor logits = logits_of(head_, predictor_.features(x)).to(torch::kDouble);
-  return torch::softmax(logits / temperature_, 1);
-}
-
 size_t predict(const internal::PredictorCore& predictor, RowSource& source,
                const PredictOptions& options, const Context& context, RegionWriter& writer) {
   size_t first = 0;
   std::optional<ClassProbabilities> probabilities;
   if (options.probabilities) {
-    probabilities.emplace(predictor.tensors(), predictor.artifact().method.score);
+    probabilities.emplace(predictor.tensors().predictor(), predictor.artifact());
   }
   const size_t done = each_batch(source, context, "predict", [&](const Rows& rows) {
     const internal::BatchData batch = batch_at(rows, options.facts, predictor, first);
     std::vector<Regions> regions = predictor.predict(batch, options.levels).regions;
-    const torch::Tensor more = probabilities ? probabilities->of(batch.x)
+    const torch::Tensor more = probabilities ? probabilities->of(batch.x).columns()
                                              : added_columns(batch, options.distribution, regions);
     writer.append(rows, regions, more);
     first += rows.x.rows();
@@ -75,10 +59,15 @@ size_t predict(const internal::PredictorCore& predictor, RowSource& source,
 
 std::optional<std::string> no_discoveries(const CalibrationArtifact& artifact) {
   const CalibrationOptions& calibration = artifact.method.calibration;
-  const CalibrationTraits traits = calibration.traits();
-  if (traits.one_radius || (traits.by_group && !traits.by_feature)) return std::nullopt;
-  return concat("a rate of false outliers is known for split and grouped calibration; this one is ",
+  if (!calibration.traits().made_by_fit) return std::nullopt;
+  return concat("a rate of false outliers is known where rows of their own calibrate; this one is ",
                 calibration.name());
+}
+
+Dependence p_value_dependence(const CalibrationArtifact& artifact) {
+  const CalibrationTraits traits = artifact.method.calibration.traits();
+  const bool counts = traits.one_radius || (traits.by_group && !traits.by_feature);
+  return counts ? Dependence::kPositive : Dependence::kAny;
 }
 
 CheckResult check(const internal::PredictorCore& predictor, RowSource& source,

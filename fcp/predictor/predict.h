@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "fcp/data/rows.h"
+#include "fcp/discoveries.h"
 #include "fcp/level.h"
-#include "fcp/methods/scores/labels.h"
 #include "fcp/predictor/context.h"
 #include "fcp/predictor/distribution_columns.h"
 #include "fcp/predictor/predictor_core.h"
@@ -26,20 +26,6 @@ struct PredictOptions {
   RowFacts facts{};
   bool probabilities = false;                   // of the classes, beside sets of labels
   DistributionColumns* distribution = nullptr;  // whose columns are added to intervals
-};
-
-// The probabilities of the classes [N, C] for x [N, …]: the softmax of the logits at the
-// temperature of the score, 1 where it has none. An Error where the predictor gives intervals, or
-// sets for pixels.
-class ClassProbabilities {
- public:
-  explicit ClassProbabilities(const TensorPredictor& predictor, const ScoreOptions& score);
-  torch::Tensor of(const torch::Tensor& x) const;
-
- private:
-  const TensorPredictor& predictor_;
-  LogitHead head_;
-  double temperature_;
 };
 
 // Gives the regions of all rows to the writer, batch by batch, and closes it; returns the number of
@@ -65,8 +51,10 @@ struct CheckResult {
 };
 
 // What keeps the p-values of a predictor from being a test for outliers with a known rate of false
-// ones (conformal/false_discovery.h); nothing of split and grouped calibration.
+// ones (fcp/discoveries.h); nothing where rows of its own calibrate it.
 std::optional<std::string> no_discoveries(const CalibrationArtifact& artifact);
+// How these p-values depend on each other.
+Dependence p_value_dependence(const CalibrationArtifact& artifact);
 
 // Gives each row to `take`, in the order of the data. An Error names a row whose score is NaN; one
 // where the artifact keeps the scores of some levels alone, from which no p-value follows.

@@ -141,8 +141,12 @@ class RegionFile : public RegionWriter {
               : interval_columns(artifact_.network, static_cast<size_t>(width), unions, endings)) {
       columns.push_back(column);
     }
-    for (size_t k = 0; options_.probabilities && k < names_.size(); ++k) {
-      columns.push_back("p_" + names_[k]);
+    std::vector<const char*> kinds = {"p_"};
+    if (!artifact_.chances.empty()) kinds.insert(kinds.end(), {"p0_", "p1_"});
+    for (const char* kind : kinds) {
+      for (size_t k = 0; options_.probabilities && k < names_.size(); ++k) {
+        columns.push_back(kind + names_[k]);
+      }
     }
     columns.insert(columns.end(), options_.added.begin(), options_.added.end());
     if (options_.flags) columns.emplace_back("flags");
@@ -162,7 +166,7 @@ class RegionFile : public RegionWriter {
         text.cell(std::string_view(column.at(rows.first_row + row)));
       }
       write(row, text);
-      const size_t more = options_.probabilities ? names_.size() : options_.added.size();
+      const size_t more = more_.defined() ? static_cast<size_t>(more_.size(1)) : 0;
       for (size_t k = 0; k < more; ++k) text.cell(more_.data_ptr<float>()[row * more + k]);
       const bool said = options_.flags && row < rows.notes.flags.size();
       if (options_.flags) text.cell(std::string_view(said ? rows.notes.flags[row] : ""));

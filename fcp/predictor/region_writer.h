@@ -41,10 +41,12 @@ KeptColumns read_kept_columns(const DataOptions& data, const std::string& list);
 
 // What a file of regions has besides one region per row.
 struct RegionFileOptions {
-  std::vector<Level> levels{};       // more than one: columns end in _ and the level
-  KeptColumns kept{};                // come first, as they are
-  bool lines = false;                // a column `line`: where the row begins in its CSV file
-  bool probabilities = false;        // of labels: a column `p_CLASS` for each class
+  std::vector<Level> levels{};  // more than one: columns end in _ and the level
+  KeptColumns kept{};           // come first, as they are
+  bool lines = false;           // a column `line`: where the row begins in its CSV file
+  // Of labels: a column `p_CLASS` for each class, and where they are calibrated the pair, in
+  // columns `p0_CLASS` and `p1_CLASS`.
+  bool probabilities = false;
   std::vector<std::string> added{};  // of intervals: columns of numbers
   bool flags = false;                // a column `flags`: what no training row had (column_facts.h)
 };

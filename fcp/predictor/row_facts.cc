@@ -6,8 +6,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/csv_column.h"
+#include "fcp/data/csv_head.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/npy_column.h"
+#include "fcp/data/number.h"
 #include "fcp/predictor/input_schema.h"
 
 namespace fcp {
@@ -81,6 +83,24 @@ std::vector<double> read_weights(const DataOptions& data, const std::string& wei
 RowFacts read_facts(const DataOptions& data, const FactOptions& options) {
   const RowGroups groups = read_groups(data, options.group, {});
   return {groups, groups, read_weights(data, options.weights)};
+}
+
+std::optional<std::vector<double>> read_number_column(const DataOptions& data,
+                                                      const std::string& name) {
+  const std::vector<std::string> files = file_list(data.data);
+  if (are_images(data) || holds_array(files[0])) return std::nullopt;
+  CsvRecords records(open_text(files[0], data.csv.text_encoding), data.csv.separator);
+  if (!read_head(records, data.csv.header).has(name)) return std::nullopt;
+  std::vector<double> numbers;
+  for (const std::string& cell : read_column(data, name)) {
+    double value = 0;
+    if (!parse_number(cell, value) || !std::isfinite(value)) {
+      fail(data.data, ": row ", numbers.size(), " (from 0), column '", name, "': found '", cell,
+           "', expected a finite number");
+    }
+    numbers.push_back(value);
+  }
+  return numbers;
 }
 
 RowFacts read_facts_for(const CalibrationArtifact& artifact, const DataOptions& data,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,11 @@ SideInformation side_information(const RowFacts& facts, size_t known_groups, siz
 
 // The groups of these rows; empty where there are none.
 std::span<const int64_t> groups_of(const RowGroups& groups, size_t first, size_t count);
+
+// The numbers of a CSV column by name, one per row; nothing where the data is no table or has no
+// such column. An Error names the row of a cell that is no finite number.
+std::optional<std::vector<double>> read_number_column(const DataOptions& data,
+                                                      const std::string& name);
 
 // An Error where facts speak of more rows than the data has.
 void check_facts(const RowFacts& facts, size_t rows);

@@ -15,6 +15,7 @@
 
 #include "fcp/calibrate.h"
 #include "fcp/deprecated.h"
+#include "fcp/discoveries.h"
 #include "fcp/distribution.h"
 #include "fcp/error.h"
 #include "fcp/evaluate.h"
@@ -22,5 +23,7 @@
 #include "fcp/fit.h"
 #include "fcp/interval.h"
 #include "fcp/level.h"
+#include "fcp/outliers.h"
 #include "fcp/predictor.h"
+#include "fcp/probabilities.h"
 #include "fcp/version.h"

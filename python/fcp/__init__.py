@@ -30,7 +30,7 @@ from ._build import version as __version__
 if TYPE_CHECKING:
     from ._classifier import FeatureConformalClassifier
     from ._errors import NotFittedError
-    from ._estimator import Checked
+    from ._estimator import Checked, Outliers
     from ._fcp import Error
     from ._fit import fit
     from ._model import Model, from_torch, load
@@ -50,6 +50,7 @@ __all__ = [
     "FeatureConformalRegressor",
     "Model",
     "NotFittedError",
+    "Outliers",
     "fit",
     "from_torch",
     "load",
@@ -65,6 +66,7 @@ _HOMES = {
     "FeatureConformalRegressor": "_regressor",
     "Model": "_model",
     "NotFittedError": "_errors",
+    "Outliers": "_estimator",
     "fit": "_fit",
     "from_torch": "_model",
     "load": "_model",

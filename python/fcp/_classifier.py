@@ -103,13 +103,25 @@ class FeatureConformalClassifier(Estimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probabilities of the classes [N, classes], in the order of `classes_`: the softmax of
-        the logits at the temperature that the score takes. They are the network's own; the guarantee
-        is that of the sets."""
+        the logits at the temperature that the score takes; or with probabilities="venn-abers" the
+        merged ones of `predict_venn_abers`, divided by their sum. Neither promises anything by
+        itself; the guarantees are those of the sets and of the pair."""
+        return self._probabilities(X)[0]
+
+    def predict_venn_abers(self, X: Any) -> Tuple[np.ndarray, np.ndarray]:
+        """p0 and p1 of each class, each [N, classes]: what isotonic regression says of the class if
+        the row is not of it, and if it is. One of the two is calibrated, whatever the network is;
+        their distance says how little is known. Of estimators with probabilities="venn-abers"."""
+        _, p0, p1 = self._probabilities(X)
+        if p0 is None or p1 is None:
+            raise _fcp.Error('probabilities: calibrate with probabilities="venn-abers"')
+        return p0, p1
+
+    def _probabilities(self, X: Any) -> Any:
         predictor = self._fitted()
         batches = _batches.rows_alone(X, self.model_.several_inputs)
-        return np.concatenate(
-            [_fcp.class_probabilities(predictor, self.inputs_.rows(x)) for x in batches]
-        )
+        found = [_fcp.class_probabilities(predictor, self.inputs_.rows(x)) for x in batches]
+        return [None if part[0] is None else np.concatenate(part) for part in zip(*found)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of right labels, as of every classifier of scikit-learn. It is the same for all

@@ -42,6 +42,14 @@ class Checked(NamedTuple):
     inside: np.ndarray  # [N] bool: within its region at the level asked for
 
 
+class Outliers(NamedTuple):
+    """How unusual each row is, without an answer."""
+
+    score: np.ndarray  # [N], large ones are unusual
+    p_value: np.ndarray  # [N], small ones are unusual
+    outlier: np.ndarray  # [N] bool: all rows considered together
+
+
 class Estimator(Parameters):
     """A network with its calibration, in the words of scikit-learn and MAPIE.
 
@@ -324,6 +332,39 @@ class Estimator(Parameters):
         level = self._alpha(alpha, confidence_level)
         score, p_value, inside = self._fitted().check(rows, answers, level, facts)
         return Checked(score[:, 0] if score.shape[1] == 1 else score, p_value, inside)
+
+    def outliers(
+        self, X: Any, reference: Any, fdr: Alpha = 0.1, *, score: str = "neighbours",
+        neighbours: int = 10, cut: Optional[str] = None, seed: int = 0, weights: Any = None,
+        reference_weights: Any = None,
+    ) -> Outliers:  # fmt: skip
+        """Which rows of X are unlike the rows `reference`, which are usual and did not train the
+        network, by the network's features; no answers are needed. On average at most the share
+        `fdr` of those that are told is false.
+
+        score: the mean distance to the nearest of the usual rows, or "density", minus the logarithm
+        of a kernel density of them. cut: where features are; None: where the estimator has them.
+        weights, reference_weights: of a distribution that has moved, the likelihood ratio of each
+        row of X and of the usual ones.
+        """
+        predictor = self._fitted()
+        if (weights is None) != (reference_weights is None):
+            raise _fcp.Error("weights: expected with reference_weights, or neither")
+        options = {
+            "score": score,
+            "neighbours": neighbours,
+            "cut": cut or "",
+            "seed": seed,
+            "weights": [] if weights is None else np.asarray(weights, float).tolist(),
+            "reference_weights": (
+                [] if reference_weights is None else np.asarray(reference_weights, float).tolist()
+            ),
+        }
+        scores, p_values, any_dependence = _fcp.feature_outliers(
+            predictor, self.inputs_.rows(X), self.inputs_.rows(reference), options
+        )
+        told = _fcp.discoveries(p_values.tolist(), fdr, any_dependence)
+        return Outliers(scores, p_values, np.array(told, dtype=bool))
 
     def evaluate(
         self,

@@ -66,15 +66,24 @@ class FeatureConformalRegressor(Estimator):
         return self._distribution(X, list(probabilities), [], groups, weights)[0]
 
     def probability(
-        self, X: Any, *, above: Optional[float] = None, below: Optional[float] = None,
+        self, X: Any, *, above: Any = None, below: Any = None,
         between: Optional[Tuple[float, float]] = None, groups: Any = None, weights: Any = None,
     ) -> np.ndarray:  # fmt: skip
         """Between which numbers the probability of an event lies, [N, 2]: the answer is above a
-        number, at most a number (below), or above the first of two and at most the second.
+        number, at most a number (below), or above the first of two and at most the second. above and
+        below may be arrays: a number for each row.
 
         The band is 1 / (n + 1) wide: n calibration rows cannot say more. Of estimators as in
         `predict_quantiles`.
         """
+        if sum(event is not None for event in (above, below, between)) != 1:
+            raise _fcp.Error("probability takes one of above, below and between")
+        thresholds = below if above is None else above
+        if thresholds is not None and np.ndim(thresholds) > 0:
+            rows = self.inputs_.rows(X)
+            facts = self._facts_of_new(len(rows), groups, weights, shows=False)
+            band = self._fitted().below(rows, np.asarray(thresholds, dtype=np.float64), facts)
+            return band if above is None else 1 - band[:, ::-1]
         events: List[Tuple[float, float]] = []
         if above is not None:
             events.append((float(above), np.inf))
@@ -82,8 +91,6 @@ class FeatureConformalRegressor(Estimator):
             events.append((-np.inf, float(below)))
         if between is not None:
             events.append((float(between[0]), float(between[1])))
-        if len(events) != 1:
-            raise _fcp.Error("probability takes one of above, below and between")
         return self._distribution(X, [], events, groups, weights)[1][:, 0]
 
     def _distribution(

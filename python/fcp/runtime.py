@@ -466,6 +466,24 @@ class Predictor:
         labels = found[0].reshape(len(found[0]), -1).argmax(axis=1)
         return self.classes[labels], np.stack(found[1:], axis=2)
 
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The calibrated probabilities of the classes [N, classes], in the order of `classes`."""
+        return self._chances(X)[0]
+
+    def predict_venn_abers(self, X: Any) -> Tuple[np.ndarray, np.ndarray]:
+        """The pair p0, p1 of each class, each [N, classes], one of which is calibrated."""
+        _, p0, p1 = self._chances(X)
+        return p0, p1
+
+    def _chances(self, X: Any) -> List[np.ndarray]:
+        names = self.settings.get("probabilities", [])
+        if not names:
+            raise Error(
+                f"{self.path}: holds no probabilities; calibrate with --probabilities venn-abers "
+                "and export it again"
+            )
+        return self._run(X, names)
+
     def encode(self, X: Any) -> np.ndarray:
         """The numbers [N, features] that the network reads from a table: records (a list of dicts),
         columns (a dict of sequences), or a DataFrame."""

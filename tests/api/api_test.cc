@@ -432,6 +432,58 @@ TEST_F(ApiTest, DistributionsOfRowsInMemory) {
   EXPECT_THAT(message_of([&] { distribution.between(rows, 2, 1); }), HasSubstr("smaller number"));
 }
 
+// Labels by the sign of a column: the pair of each row against the softmax of the same network.
+TEST_F(ApiTest, ProbabilitiesOfRowsInMemory) {
+  Graph graph = make_mlp({3, 2});
+  graph.initializers["w1"] = torch::tensor({{0.0f, 0.0f, 0.0f}, {2.0f, 0.5f, 0.0f}});
+  graph.initializers["b1"] = torch::zeros({2});
+  write_onnx(graph, path("classes.onnx"));
+  std::vector<float> labels;
+  for (size_t i = 0; i < 300; ++i) {
+    labels.push_back(x_.values[3 * i] + x_.values[3 * i + 2] > 0 ? 1 : 0);
+  }
+  const auto made = [&](const std::map<std::string, std::string>& more) {
+    return Probabilities(
+        calibrate(path("classes.onnx"), x_.values, labels, {.score = "lac", .more = more}));
+  };
+  const Probabilities plain = made({}), fitted = made({{"probabilities", "venn-abers"}});
+  EXPECT_FALSE(plain.calibrated());
+  EXPECT_TRUE(fitted.calibrated());
+  const Batch rows = fitted.predictor().schema().encode(x_.values);
+  const RowProbabilities own = plain.of(plain.predictor().schema().encode(x_.values));
+  const RowProbabilities found = fitted.of(rows);
+  EXPECT_TRUE(own.p0.empty() && own.p1.empty());
+  for (size_t i = 0; i < 300; ++i) {
+    EXPECT_NEAR(own.merged[2 * i] + own.merged[2 * i + 1], 1, 1e-12);
+    EXPECT_LT(found.p0[2 * i + 1], found.p1[2 * i + 1]);
+    EXPECT_DOUBLE_EQ(found.p0[2 * i], 1 - found.p1[2 * i + 1]);
+    EXPECT_DOUBLE_EQ(found.merged[2 * i + 1],
+                     found.p1[2 * i + 1] / (1 - found.p0[2 * i + 1] + found.p1[2 * i + 1]));
+    for (size_t j = 0; j < i; ++j) {  // as the network ranks them
+      if (own.merged[2 * i + 1] < own.merged[2 * j + 1]) {
+        EXPECT_LE(found.p1[2 * i + 1], found.p1[2 * j + 1]);
+      }
+    }
+  }
+  EXPECT_THAT(message_of([&] { Probabilities{calibrated()}; }), HasSubstr("gives intervals"));
+}
+
+TEST_F(ApiTest, OutliersOfRowsInMemory) {
+  const Predictor predictor = calibrated({.score = "residual"});
+  std::vector<float> fresh(x_.values.begin(), x_.values.begin() + 60);
+  for (size_t k = 0; k < 12; ++k) fresh[k] += 50;
+  const OutlierDetector detector(predictor, predictor.schema().encode(x_.values), {.seed = 1});
+  EXPECT_EQ(detector.reference_rows() + detector.calibration_rows(), 300u);
+  const Batch rows = predictor.schema().encode(fresh);
+  const std::vector<double> p_values = detector.p_values(rows);
+  const std::vector<bool> told = discoveries(p_values, Level(0.1), detector.dependence());
+  for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(told[i]) << p_values[i];
+  EXPECT_LT(std::count(told.begin(), told.end(), true), 10);
+  EXPECT_EQ(detector.scores(rows).size(), 20u);
+  EXPECT_THAT(message_of([&] { detector.p_values(rows, std::vector<double>(20, 1)); }),
+              HasSubstr("weights"));
+}
+
 size_t threads_of_this_process() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));

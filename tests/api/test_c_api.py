@@ -44,6 +44,12 @@ def library():
                                              ctypes.POINTER(ctypes.c_ubyte)]
     fcp.fcp_p_values.argtypes = [ctypes.c_void_p, ctypes.POINTER(Rows),
                                  ctypes.POINTER(ctypes.c_float), DOUBLES]
+    fcp.fcp_quantiles.argtypes = several + [DOUBLES]
+    rows = several[:2]
+    fcp.fcp_probability.argtypes = rows + [ctypes.c_double] * 2 + [DOUBLES] * 2
+    fcp.fcp_class_probabilities.argtypes = rows + [DOUBLES] * 3
+    fcp.fcp_discoveries.argtypes = [DOUBLES, ctypes.c_longlong, ctypes.c_char_p,
+                                    ctypes.POINTER(ctypes.c_ubyte)]
     return fcp
 
 
@@ -141,6 +147,73 @@ class CApi(unittest.TestCase):
         _, lower, upper = self.intervals(predictor, rows, ["0.3"])
         for i, truth in enumerate(y):
             self.assertEqual(p[i] > 0.3, lower[i] <= truth <= upper[i])
+
+    def write_table(self, name):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            for row, truth in zip([self.columns, *self.rows], ["minutes", *self.truths]):
+                file.write(",".join([*row, str(truth)]) + "\n")
+        return self.path(name)
+
+    def test_distributions(self):
+        table = self.write_table("truths.csv")
+        self.run_fcp("calibrate", self.model, "--data", table, "--target", "minutes", "--score",
+                     "residual", "--side", "upper", "--out", self.path("promise.onnx"))
+        told = [dict(zip(*pair)) for pair in self.table_of(
+            "predict", self.path("promise.onnx"), "--data", table, "--quantiles", "0.25,0.9",
+            "--above", "30", "--between", "10:30")]
+        predictor = self.load(self.path("promise.onnx"))
+        count = len(self.rows)
+        quantiles, low, high = ((ctypes.c_double * (2 * count))() for _ in range(3))
+        rows = self.numbers(self.rows)
+        done = self.fcp.fcp_quantiles(predictor, rows, texts(["0.25", "0.9"]), 2, quantiles)
+        self.assertEqual(done, 0, self.fcp.fcp_last_error())
+        for name, begin, end in (("above_30", 30, math.inf), ("between_10:30", 10, 30)):
+            self.assertEqual(self.fcp.fcp_probability(predictor, rows, begin, end, low, high), 0)
+            for i, row in enumerate(told):
+                self.assertAlmostEqual(low[i], float(row[name + "_lower"]), places=6)
+                self.assertAlmostEqual(high[i], float(row[name + "_upper"]), places=6)
+        for i, row in enumerate(told):
+            for k, name in enumerate(("quantile_0.25", "quantile_0.9")):
+                self.assertAlmostEqual(quantiles[2 * i + k], float(row[name]), places=3)
+        self.assertEqual(self.fcp.fcp_probability(predictor, rows, 3, 2, low, high), -1)
+        self.assertIn(b"smaller number first", self.fcp.fcp_last_error())
+        self.assertEqual(self.fcp.fcp_quantiles(self.load(), rows, texts(["0.5"]), 1, quantiles), -1)
+        self.assertIn(b"needs the scores of one end", self.fcp.fcp_last_error())
+
+    def table_of(self, *arguments):
+        lines = [line.split(",") for line in self.run_fcp(*arguments).splitlines()]
+        return [(lines[0], line) for line in lines[1:]]
+
+    def test_probabilities_and_discoveries(self):
+        with open(self.path("pairs.csv"), "w", encoding="utf-8") as file:
+            file.write("a,b,kind\n" + "".join(
+                f"{i * 37 % 101},{i * 53 % 97},{(i * 37 % 101 + i % 7) // 54}\n"
+                for i in range(200)))
+        self.run_fcp("train", self.path("pairs.csv"), "--target", "kind", "--loss", "cross-entropy",
+                     "--recipe", "paper", "--epochs", "5", "--out", self.path("pairs.onnx"))
+        for name, options in (("plain", ()), ("va", ("--probabilities", "venn-abers"))):
+            self.run_fcp("calibrate", self.path("pairs.onnx"), "--data", self.path("pairs.csv"),
+                         "--target", "kind", "--allow-training-rows", "--score", "lac", "--out",
+                         self.path(name + ".onnx"), *options)
+        told = [dict(zip(*pair)) for pair in self.table_of(
+            "predict", self.path("va.onnx"), "--data", self.path("pairs.csv"), "--probabilities")]
+        rows = self.numbers([row[:2] for row in read_csv(self.path("pairs.csv"))[1]])
+        predictor = self.load(self.path("va.onnx"))
+        names = [self.fcp.fcp_class(predictor, k).decode() for k in range(2)]
+        found = [(ctypes.c_double * 400)() for _ in range(3)]
+        done = self.fcp.fcp_class_probabilities(predictor, rows, *found)
+        self.assertEqual(done, 0, self.fcp.fcp_last_error())
+        for i, row in enumerate(told):
+            for k, name in enumerate(names):
+                for kind, numbers in zip(("p_", "p0_", "p1_"), found):
+                    self.assertAlmostEqual(numbers[2 * i + k], float(row[kind + name]), places=6)
+        plain = self.load(self.path("plain.onnx"))
+        self.assertEqual(self.fcp.fcp_class_probabilities(plain, rows, *found), -1)
+        self.assertIn(b"was not calibrated with venn-abers", self.fcp.fcp_last_error())
+        self.assertEqual(self.fcp.fcp_class_probabilities(plain, rows, found[0], None, None), 0)
+        p_values, marks = (ctypes.c_double * 3)(0.5, 0.01, 0.9), (ctypes.c_ubyte * 3)()
+        self.assertEqual(self.fcp.fcp_discoveries(p_values, 3, b"0.1", marks), 0)
+        self.assertEqual(list(marks), [0, 1, 0])
 
     def test_sets_of_labels(self):
         table = self.path("kinds.csv")
@@ -246,8 +319,10 @@ class CApi(unittest.TestCase):
         names = [line.split(" ", 2)[2].split("@")[0] for line in listed.splitlines()]
         self.assertIn("fcp_intervals", names)
         public = (r"fcp_\w+|FCP_0|fcp::version\(|(typeinfo|typeinfo name|vtable) for fcp::Error|"
-                  r"fcp::(Level|Batch|InputSchema|Answer|Predictor)::|"
-                  r"fcp::(calibrate|fit|evaluate|export_onnx|encode|tensors|features|scores)\(")
+                  r"fcp::(Level|Batch|InputSchema|Answer|Predictor|Distribution|Probabilities|"
+                  r"OutlierDetector)::|"
+                  r"fcp::(calibrate|fit|evaluate|export_onnx|encode|tensors|features|scores|"
+                  r"discoveries)\(")
         self.assertEqual([name for name in names if not re.match(public, name)], [])
 
 

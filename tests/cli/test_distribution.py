@@ -65,6 +65,24 @@ class Distribution(program.Case):
             self.assertGreater(number["above_30_upper"], share - 0.011)
             self.assertGreater(1.001 - number["above_30_lower"], number["between_10:30_lower"])
 
+    def test_thresholds_are_a_column(self):
+        self.calibrate("c.onnx", "--score", "residual", "--side", "upper")
+        header, rows = program.read_csv(self.made("test.csv"))
+        stock = [(20, 30, 45)[i % 3] for i in range(len(rows))]
+        lines = [",".join([*header, "stock"])]
+        lines += [",".join(map(str, [*row, number])) for row, number in zip(rows, stock)]
+        self.write("shelves.csv", "\n".join(lines) + "\n")
+        text = self.fcp("predict", "c.onnx", "--data", "shelves.csv", "--above", "stock,20,30,45",
+                        "--below", "stock", "--batch", "64")
+        for row, number in zip(csv.DictReader(text.splitlines()), stock):
+            for end, other in (("lower", "upper"), ("upper", "lower")):
+                self.assertEqual(row[f"above_stock_{end}"], row[f"above_{number}_{end}"])
+                self.assertAlmostEqual(float(row[f"below_stock_{end}"]),
+                                       1 - float(row[f"above_{number}_{other}"]), places=6)
+        self.write("shelves.csv", "\n".join(lines[:2] + [lines[2].rsplit(",", 1)[0] + ","]) + "\n")
+        message = self.refused("predict", "c.onnx", "--data", "shelves.csv", "--above", "stock")
+        self.assertIn("row 1 (from 0), column 'stock': found '', expected a finite number", message)
+
     def test_what_has_no_distribution_says_so(self):
         self.calibrate("c.onnx", "--score", "residual")
         message = self.refused("predict", "c.onnx", "--data", self.made("test.csv"), "--above", "30")
@@ -90,9 +108,12 @@ class Distribution(program.Case):
         told = [i for i, row in enumerate(program.read_csv(self.path("o.csv"))[1]) if row[3] == 1]
         self.assertEqual(told, found["outliers"])
         self.assertIn("--fdr: applies only to --outliers", self.refused(*command, "--fdr", "0.1"))
+        # p-values of rows that are weighed may depend on each other in any way, which costs some.
         self.calibrate("l.onnx", "--score", "residual", "--calibration", "localized")
-        message = self.refused("check", "l.onnx", *command[2:], "--outliers")
-        self.assertIn("known for split and grouped calibration; this one is localized", message)
+        fewer = json.loads(self.fcp("check", "l.onnx", *command[2:], "--outliers", "--fdr", "0.2",
+                                    "--out", "o.csv", "--json"))
+        self.assertEqual((found["rule"], fewer["rule"]),
+                         ("benjamini-hochberg", "benjamini-yekutieli"))
 
 
 if __name__ == "__main__":

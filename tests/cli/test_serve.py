@@ -165,6 +165,27 @@ class Serve(ServeCase):
                                  {"inputs": self.columns(1), "parameters": parameters})[1]
             self.assertEqual(answer["parameters"], {"level": level})
 
+    def test_distributions_are_those_of_predict(self):
+        self.calibrate("promise.onnx", "--score", "residual", "--side", "upper")
+        server = self.serve(models=["promise.onnx"])
+        asked = {"quantiles": "0.05,0.9", "above": 30, "between": "10:30"}
+        status, answer = server.json("POST", "/v2/models/promise/infer",
+                                     {"inputs": self.columns(5), "parameters": asked})
+        self.assertEqual(status, 200, answer)
+        found = outputs_of(answer)
+        text = self.fcp("predict", "promise.onnx", "--data", self.made("test.csv"), "--quantiles",
+                        "0.05,0.9", "--above", "30", "--between", "10:30")
+        header, rows = program.parse_csv(text)
+        for k, name in enumerate(header[3:], start=3):
+            self.assertEqual([single(number) for number in found[name]],
+                             [single(row[k]) for row in rows[:5]])
+        for parameters, wanted in (({"above": "much"}, "above: found much, expected a number"),
+                                   ({"probabilities": True}, "gives intervals")):
+            status, answer = server.json("POST", "/v2/models/promise/infer",
+                                         {"inputs": self.columns(1), "parameters": parameters})
+            self.assertEqual(status, 400)
+            self.assertIn(wanted, answer["error"])
+
     def test_large_requests_are_sliced(self):
         """Every row of a large request is answered as a small one answers it."""
         server = self.serve()

@@ -15,6 +15,7 @@
 #include "fcp/conformal/quantile.h"
 #include "fcp/evaluate/measures/coverage_law.h"
 #include "fcp/evaluate/report_sample.h"
+#include "fcp/predictor/class_probabilities.h"
 #include "fcp/predictor/predict.h"
 #include "fcp/predictor/region_tensors.h"
 
@@ -130,6 +131,62 @@ TEST(Evaluate, LabelSetsAsCountedByHand) {
 
 // A label that is none of the classes is a miss at every level, and in the curve too: also where
 // the radius is infinite and every set holds all classes.
+// Of the network's own probabilities, and beside them where they are calibrated: four classes against
+// the rest, merged and divided by their sum.
+TEST(Evaluate, ProbabilitiesAsCountedByHand) {
+  const MemoryRows seen = class_rows(300, 1);
+  CalibrationArtifact artifact = class_artifact(seen);
+  MemoryRows rows = class_rows(150, 2);
+  const auto own = [](const MemoryRows& all, size_t i) {
+    std::vector<double> p;
+    for (size_t k = 0; k < 4; ++k) p.push_back(1 - class_score(all, i, k));
+    return p;
+  };
+  const auto label = [](const MemoryRows& all, size_t i) {
+    return static_cast<size_t>(all.y().values[i]);
+  };
+  ProbabilityEvaluator plain, calibrated;
+  for (size_t i = 0; i < 150; ++i) plain.add(judge_probabilities(own(rows, i), label(rows, i)));
+  const auto found = evaluate(artifact, rows, {}, small_batches()).methods[0].probabilities;
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->method, "softmax");
+  EXPECT_EQ(found->of, "answer");
+  EXPECT_EQ(found->rows, 150u);
+  EXPECT_NEAR(found->figures.log_loss, plain.figures().log_loss, 1e-9);
+  EXPECT_NEAR(found->figures.ece, plain.figures().ece, 1e-9);
+  EXPECT_FALSE(found->softmax || found->mean_gap);
+
+  std::vector<double> scores;
+  std::vector<int64_t> labels;
+  for (size_t i = 0; i < 300; ++i) {
+    for (const double p : own(seen, i)) scores.push_back(p);
+    labels.push_back(static_cast<int64_t>(label(seen, i)));
+  }
+  artifact.chances = fit_chances(scores, labels);
+  double gaps = 0;
+  for (size_t i = 0; i < 150; ++i) {
+    std::vector<VennAbersPair> pairs;
+    double sum = 0;
+    for (size_t k = 0; k < 4; ++k) {
+      pairs.push_back(artifact.chances[k].at(own(rows, i)[k]));
+      sum += pairs[k].merged();
+    }
+    std::vector<double> merged;
+    for (const VennAbersPair& pair : pairs) merged.push_back(pair.merged() / sum);
+    const JudgedProbabilities judged = judge_probabilities(merged, label(rows, i));
+    calibrated.add(judged);
+    gaps += pairs[judged.event_class].p1 - pairs[judged.event_class].p0;
+  }
+  const auto both = evaluate(artifact, rows, {}, small_batches()).methods[0].probabilities;
+  ASSERT_TRUE(both && both->softmax && both->mean_gap);
+  EXPECT_EQ(both->method, "venn-abers");
+  EXPECT_NEAR(both->softmax->brier, plain.figures().brier, 1e-9);
+  EXPECT_NEAR(both->figures.log_loss, calibrated.figures().log_loss, 1e-9);
+  EXPECT_NEAR(both->figures.brier, calibrated.figures().brier, 1e-9);
+  EXPECT_NEAR(*both->mean_gap, gaps / 150, 1e-9);
+  EXPECT_EQ(both->reliability.size(), calibrated.reliability().size());
+}
+
 TEST(Evaluate, LabelsOfNoClassAreMisses) {
   const float infinity = std::numeric_limits<float>::infinity();
   const MemoryRows drawn = class_rows(60, 2);

@@ -1,9 +1,14 @@
 // Label sets of exported graphs: all labels of TensorPredictor, and hardly one more.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include "fcp/export/export.h"
+#include "fcp/predictor/class_probabilities.h"
 
 #include "tests/export/artifacts.h"
 #include "tests/nn/graphs.h"
@@ -61,6 +66,49 @@ TEST(Export, RanksEqualLogitsAlike) {
   ScoreOptions score = exact_score("raps");
   score.set(field::rank_weight, 0.01);
   expect_same_sets(calibrated_on_labels(graph, score, ""));
+}
+
+// A share that rounding brings across a step is one step off: only rows that are near none are held
+// to the same numbers.
+TEST(Export, CalibratedProbabilitiesAreLookedUp) {
+  torch::manual_seed(16);
+  for (const int64_t classes : {2, 5}) {
+    const Graph graph = make_mlp({4, 8, classes});
+    CalibrationArtifact artifact = calibrated_on_labels(graph, exact_score("lac"), "");
+    const ScoredNetwork network(graph, artifact.method.score, "");
+    const ClassProbabilities plain(network, artifact);
+    const torch::Tensor seen = torch::randn({400, 4}), scores = plain.shares().scores(seen);
+    std::vector<int64_t> labels;
+    const torch::Tensor drawn = torch::multinomial(plain.of(seen).merged, 1);
+    for (int64_t i = 0; i < 400; ++i) labels.push_back(drawn[i][0].item<int64_t>());
+    artifact.chances =
+        fit_chances({scores.data_ptr<double>(), static_cast<size_t>(scores.numel())}, labels);
+    const Graph exported = export_artifact(artifact, {.levels = {Level(0.1)}, .prefix = "q_"});
+    const torch::Tensor x = torch::randn({200, 4});
+    const auto found = run_exported(exported, x);
+    const ClassProbabilities probabilities(network, artifact);
+    const ClassChances expected = probabilities.of(x);
+    const torch::Tensor shares = plain.shares().scores(x);
+    int64_t compared = 0;
+    for (int64_t i = 0; i < 200; ++i) {
+      double nearest = 1;
+      for (int64_t k = 0; k < shares.size(1); ++k) {
+        for (const VennAbers::Step& step : artifact.chances[static_cast<size_t>(k)].steps()) {
+          nearest = std::min(nearest, std::abs(step.from - shares[i][k].item<double>()));
+        }
+      }
+      if (nearest < 1e-6) continue;
+      ++compared;
+      for (const auto& [name, wanted] :
+           {std::pair("q_probability", expected.merged), std::pair("q_p0", expected.p0),
+            std::pair("q_p1", expected.p1)}) {
+        EXPECT_TRUE(found.at(name)[i].to(torch::kDouble).allclose(wanted[i], 1e-6, 1e-6))
+            << name << " of row " << i;
+      }
+    }
+    EXPECT_GT(compared, 190);
+    EXPECT_NE(exported.metadata.at("fcp.export").find("\"q_p0\""), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -500,6 +500,63 @@ class Files(Case):
             loaded = fcp.FeatureConformalClassifier.load(self.path("calibrated.onnx"))
             np.testing.assert_array_equal(loaded.predict_set(x[300:])[1][:, :, 0], program)
 
+    def test_probabilities_both_ways(self):
+        for classes in (2, 4):
+            x, y = label_rows(600, classes)
+            model = model_for(perceptron(3, classes))
+            model.save(self.path("model.onnx"))
+            self.save_rows(x[:400], y[:400])
+            np.save(self.path("new.npy"), x[400:])
+            options = dict(method="lac", probabilities="venn-abers")
+            classifier = fcp.FeatureConformalClassifier(model, **options)
+            classifier.conformalize(x[:400], y[:400])
+            self.program("calibrate", "model.onnx", "--data", "x.npy", "--target", "y.npy",
+                         "--out", "c.onnx", "--score", "lac",
+                         "--probabilities", "venn-abers")  # fmt: skip
+            self.program("predict", "c.onnx", "--data", "new.npy", "--probabilities",
+                         "--out", "out.csv")  # fmt: skip
+            table = np.genfromtxt(self.path("out.csv"), delimiter=",", skip_header=1)
+            columns = table[:, -3 * classes :]
+            p0, p1 = classifier.predict_venn_abers(x[400:])
+            wanted = np.concatenate([classifier.predict_proba(x[400:]), p0, p1], axis=1)
+            np.testing.assert_allclose(columns, wanted, atol=1e-6)
+            loaded = fcp.FeatureConformalClassifier.load(self.path("c.onnx"))
+            np.testing.assert_array_equal(loaded.predict_venn_abers(x[400:])[0], p0)
+            found = classifier.evaluate(x[400:], y[400:])["probabilities"]
+            self.assertEqual(found["method"], "venn-abers")
+            plain = fcp.FeatureConformalClassifier(model, method="lac").conformalize(x, y)
+            with self.assert_error('calibrate with probabilities="venn-abers"'):
+                plain.predict_venn_abers(x)
+
+    def test_outliers_both_ways(self):
+        x, y = regression_rows(500)
+        regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="residual")
+        regressor.conformalize(x[:200], y[:200]).save(self.path("c.onnx"))
+        fresh = x[400:].copy()
+        fresh[:8] += 25
+        np.save(self.path("usual.npy"), x[200:400])
+        np.save(self.path("new.npy"), fresh)
+        for score in ("neighbours", "density"):
+            found = regressor.outliers(fresh, x[200:400], 0.2, score=score, seed=3)
+            self.assertTrue(found.outlier[:8].all())
+            self.assertLess(found.outlier.sum(), 25)
+            self.program("check", "c.onnx", "--data", "new.npy", "--outliers", "--fdr", "0.2",
+                         "--reference", "usual.npy", "--outlier-score", score, "--seed", "3",
+                         "--out", "out.csv")  # fmt: skip
+            table = np.genfromtxt(self.path("out.csv"), delimiter=",", skip_header=1)
+            np.testing.assert_allclose(table[:, 0], found.score, rtol=1e-6)
+            np.testing.assert_allclose(table[:, 1], found.p_value, atol=1e-6)
+            np.testing.assert_array_equal(table[:, 2] == 1, found.outlier)
+        weighted = regressor.outliers(
+            fresh, x[200:400], weights=np.ones(100), reference_weights=np.ones(200)
+        )
+        np.testing.assert_allclose(weighted.p_value, regressor.outliers(fresh, x[200:400]).p_value)
+        self.assertLessEqual(weighted.outlier.sum(), found.outlier.sum())
+        with self.assert_error("weights: expected with reference_weights"):
+            regressor.outliers(fresh, x[200:400], weights=np.ones(100))
+        with self.assert_error("at least 4 usual rows"):
+            regressor.outliers(fresh, x[200:202])
+
     def test_evaluation_and_report(self):
         x, y = regression_rows(500)
         regressor = fcp.FeatureConformalRegressor(model_for(perceptron(3, 1)), method="nested")

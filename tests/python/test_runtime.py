@@ -135,6 +135,28 @@ class Runtime(networks.Case):
         with self.assertRaisesRegex(runtime.Error, "holds label sets; call predict_set"):
             predictor.predict_interval(table)
 
+    def test_probabilities(self):
+        random = np.random.default_rng(5)
+        x = random.normal(size=(700, 3)).astype(np.float32)
+        for classes in (2, 4):
+            y = (x[:, :2].sum(1) + random.normal(size=700) > 0).astype(int) * (classes - 1)
+            model = networks.model_for(networks.perceptron(3, classes))
+            classifier = fcp.FeatureConformalClassifier(
+                model, method="lac", probabilities="venn-abers"
+            )
+            classifier.conformalize(x[:400], y[:400]).export(self.path("plain.onnx"), alpha=0.1)
+            predictor = runtime.load(self.path("plain.onnx"), threads=1)
+            p0, p1 = classifier.predict_venn_abers(x[400:])
+            found = [predictor.predict_proba(x[400:]), *predictor.predict_venn_abers(x[400:])]
+            for own, wanted in zip(found, [classifier.predict_proba(x[400:]), p0, p1]):
+                same = np.isclose(own, wanted, atol=1e-6).all(1)
+                self.assertGreater(same.mean(), 0.98)  # rounding may carry a row across a step
+                self.assertLess(np.abs(own - wanted).max(), 0.5)
+        plain = fcp.FeatureConformalClassifier(model, method="lac").conformalize(x[:400], y[:400])
+        plain.export(self.path("none.onnx"), alpha=0.1)
+        with self.assertRaisesRegex(runtime.Error, "holds no probabilities; calibrate with"):
+            runtime.load(self.path("none.onnx")).predict_proba(x)
+
     def test_messages_are_those_of_the_program(self):
         self.fitted("minutes", rows=600)
         self.program("export", "model.onnx", "--alpha", "0.1", "--out", "plain.onnx")

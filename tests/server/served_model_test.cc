@@ -84,6 +84,40 @@ TEST(ServedModel, AnswersWithSets) {
               HasSubstr("found label 1e+06, expected one of 0 to"));
 }
 
+TEST(ServedModel, AddsProbabilitiesAndDistributions) {
+  const Folder folder;
+  const auto classes = served_classes(folder.path("classes.onnx"));
+  const internal::BatchData row = row_of({0.5f, 0.5f, 0.5f, 0.5f});
+  TensorRequest request;
+  EXPECT_TRUE(classes->added(request, row).empty());
+  request.probabilities = true;
+  const auto softmax = classes->added(request, row);
+  ASSERT_EQ(softmax.size(), 1u);
+  EXPECT_EQ(softmax[0].name, "probability");
+  EXPECT_THAT(std::get<std::vector<float>>(softmax[0].data),
+              ElementsAre(0.25f, 0.25f, 0.25f, 0.25f));
+  request.quantiles = {"0.5"};
+  EXPECT_THAT(served_complaint([&] { classes->added(request, {}); }), HasSubstr("answers labels"));
+
+  CalibrationArtifact promise = line_artifact(line_rows(99, 1));
+  promise.method.score.side = BoundSide::kUpper;
+  write_artifact(promise, folder.path("promise.onnx"));
+  const ServedModel line("promise", folder.path("promise.onnx"), torch::kCPU);
+  TensorRequest asked;
+  asked.quantiles = {"0.1", "0.9"};
+  asked.above = {"-1000"};
+  EXPECT_TRUE(line.added(asked, {}).empty());
+  const auto found = line.added(asked, line_row(1, 0));
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[1].name, "quantile_0.9");
+  EXPECT_NEAR(std::get<std::vector<float>>(found[1].data).at(0),
+              2 + line.artifact().radius(Level(0.1)).at(0), 1e-5);
+  EXPECT_EQ(found[2].name, "above_-1000_lower");
+  EXPECT_THAT(std::get<std::vector<float>>(found[3].data), ElementsAre(1));
+  asked.probabilities = true;
+  EXPECT_THAT(served_complaint([&] { line.added(asked, {}); }), HasSubstr("gives intervals"));
+}
+
 TEST(ServedModel, JudgesTruths) {
   const Folder folder;
   const auto model = served_line(folder.path("line.onnx"));

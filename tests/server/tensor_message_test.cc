@@ -49,6 +49,27 @@ TEST(TensorRequest, ReadsJson) {
   EXPECT_FALSE((*request.outputs)[1].binary);
 }
 
+TEST(TensorRequest, ReadsWhatIsAskedBesideRegions) {
+  const auto with = [](const std::string& parameters) {
+    return R"({"parameters": )" + parameters +
+           R"(, "inputs": [{"name": "x", "shape": [1], "datatype": "FP32", "data": [1]}]})";
+  };
+  const TensorRequest request = parse_tensor_request(
+      with(R"({"quantiles": "0.05,0.5", "above": 30, "between": "10:30", "probabilities": true})"),
+      {});
+  EXPECT_THAT(request.quantiles, ElementsAre("0.05", "0.5"));
+  EXPECT_THAT(request.above, ElementsAre("30"));
+  EXPECT_THAT(request.between, ElementsAre("10:30"));
+  EXPECT_TRUE(request.below.empty());
+  EXPECT_TRUE(request.probabilities);
+  EXPECT_THAT(request_complaint(with(R"({"quantiles": [0.5]})")),
+              HasSubstr("the parameter 'quantiles' is [0.5], expected a number, or text"));
+  EXPECT_THAT(request_complaint(with(R"({"probabilities": "yes"})")),
+              HasSubstr("'probabilities' is not true or false"));
+  EXPECT_THAT(request_complaint(with("{\"above\": \"" + std::string(200, ',') + "\"}")),
+              HasSubstr("more than 100 numbers"));
+}
+
 TEST(TensorRequest, ReadsBytes) {
   const std::string head =
       R"({"inputs": [{"name": "x", "shape": [1, 2], "datatype": "FP32", "parameters": )"

@@ -20,6 +20,7 @@
 #include "fcp/evaluate/measures/interval_evaluation.h"
 #include "fcp/evaluate/measures/level_result.h"
 #include "fcp/evaluate/measures/pixel_evaluation.h"
+#include "fcp/evaluate/measures/probability_evaluation.h"
 #include "fcp/evaluate/measures/set_evaluation.h"
 #include "fcp/interval.h"
 #include "fcp/level.h"
@@ -52,6 +53,7 @@ struct MethodResult {
 
   std::optional<ConditionalCoverage> conditional = {};
   std::optional<DistributionEvaluation> distribution = {};
+  std::optional<ProbabilityEvaluation> probabilities = {};  // of labels
 
   const IntervalEvaluation& intervals() const { return std::get<IntervalEvaluation>(evaluation); }
   const SetEvaluation& sets() const { return std::get<SetEvaluation>(evaluation); }

@@ -84,7 +84,9 @@ struct SharedOptions {
   BoundSide side = BoundSide::kBoth;  // one_sided.h: an interval, or one bound at all of alpha
   std::string support{};              // support.h: "0:", "0:100"; empty: all numbers
   bool integer = false;               // the support is of whole numbers
-  uint64_t seed = 0;                  // of everything random
+  // Of labels: the softmax of the network, or calibrated beside the sets (class_probabilities.h).
+  std::string probabilities = "softmax";
+  uint64_t seed = 0;  // of everything random
 
   bool operator==(const SharedOptions&) const = default;
 };

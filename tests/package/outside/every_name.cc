@@ -13,10 +13,13 @@ const void* address_of(Function function) {
 
 using fcp::Answer;
 using fcp::Batch;
+using fcp::Distribution;
 using fcp::InputSchema;
 using fcp::Level;
 using fcp::NamedValues;
+using fcp::OutlierDetector;
 using fcp::Predictor;
+using fcp::Probabilities;
 using fcp::Record;
 using fcp::RowInfo;
 using Text = const std::string&;
@@ -59,6 +62,18 @@ const void* every_name[] = {
     address_of(&Answer::upper),
     address_of(&Answer::labels),
     address_of(&Answer::in_set),
+    address_of(&Distribution::quantiles),
+    address_of(&Distribution::above),
+    address_of(&Distribution::below),
+    address_of(&Distribution::between),
+    address_of(&Probabilities::calibrated),
+    address_of(&Probabilities::of),
+    address_of(&OutlierDetector::reference_rows),
+    address_of(&OutlierDetector::calibration_rows),
+    address_of(&OutlierDetector::dependence),
+    address_of(&OutlierDetector::scores),
+    address_of(&OutlierDetector::p_values),
+    address_of(&fcp::discoveries),
     address_of(&Predictor::load),
     address_of(&Predictor::save),
     address_of(&Predictor::schema),

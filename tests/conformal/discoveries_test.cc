@@ -1,4 +1,4 @@
-#include "fcp/conformal/false_discovery.h"
+#include "fcp/discoveries.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,6 +26,15 @@ TEST(FalseDiscovery, ByHand) {
               ElementsAre(true, true, true));
   EXPECT_TRUE(discoveries({}, Level(0.1)).empty());
   EXPECT_THROW(discoveries(std::vector<double>{std::nan("")}, Level(0.1)), Error);
+}
+
+// Whatever the dependence: 0.2 / (1 + 1/2 + 1/3) of three is 0.1091, so 0.0364, 0.0727, 0.1091.
+TEST(FalseDiscovery, AnyDependenceTakesLess) {
+  const std::vector<double> p = {0.05, 0.12, 0.07};
+  EXPECT_THAT(discoveries(p, Level(0.2)), ElementsAre(true, true, true));
+  EXPECT_THAT(discoveries(p, Level(0.2), Dependence::kAny), ElementsAre(true, false, true));
+  EXPECT_THAT(discoveries(std::vector<double>{0.2}, Level(0.2), Dependence::kAny),
+              ElementsAre(true));
 }
 
 // The definition, for any k, in whole numbers: j / 40 ≤ 0.2 k / m.

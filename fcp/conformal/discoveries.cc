@@ -1,4 +1,4 @@
-#include "fcp/conformal/false_discovery.h"
+#include "fcp/discoveries.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,8 @@
 
 namespace fcp {
 
-std::vector<bool> discoveries(std::span<const double> p_values, const Level& rate) {
+std::vector<bool> discoveries(std::span<const double> p_values, const Level& rate,
+                              Dependence dependence) {
   std::vector<double> sorted(p_values.begin(), p_values.end());
   for (size_t i = 0; i < sorted.size(); ++i) {
     if (sorted[i] >= 0 && sorted[i] <= 1) continue;
@@ -18,8 +19,13 @@ std::vector<bool> discoveries(std::span<const double> p_values, const Level& rat
   // p-values are fractions, rounded, and equal to q k / m where both fractions are: a few units of
   // their last digit are less than fractions of counts of rows differ by.
   constexpr long double kRounding = 4 * std::numeric_limits<double>::epsilon();
+  long double harmonic = 1;
+  for (size_t k = 2; dependence == Dependence::kAny && k <= sorted.size(); ++k) {
+    harmonic += 1 / static_cast<long double>(k);
+  }
   const auto may_be_taken = [&](size_t k) {
-    const long double limit = static_cast<long double>(rate.value()) * static_cast<long double>(k);
+    const long double limit =
+        static_cast<long double>(rate.value()) * static_cast<long double>(k) / harmonic;
     return static_cast<long double>(sorted[k - 1]) * count <= limit * (1 + kRounding);
   };
   size_t taken = sorted.size();

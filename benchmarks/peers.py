@@ -1,11 +1,12 @@
-"""fcp beside MAPIE and TorchCP: the same rows and the same predictions, the intervals and sets of
-each, and the time each takes for calibration and prediction.
+"""fcp beside MAPIE, TorchCP, crepes, venn-abers and puncc: the same rows and the same predictions, the
+intervals, sets, distributions, probabilities and outliers of each, and the time each takes for
+calibration and prediction.
 
     PYTHONPATH=build/release/python python benchmarks/peers.py [--rows 20000] [--json out.json]
         [--rounds 15]
 
-needs mapie, scikit-learn and torchcp from PyPI beside torch. A peer that is not installed is left
-out. The predictions are plain arrays, made once: every library calls a "network" that hands them
+needs mapie, scikit-learn, torchcp, crepes, venn-abers and puncc from PyPI beside torch. A peer that
+is not installed is left out. The predictions are plain arrays, made once: every library calls a "network" that hands them
 on, so that what differs is the library alone. Times are medians of processor time over rounds in
 which fcp and the peer take turns. It fails where an end of an interval differs by more than 1e-6 of
 the largest, or a label set in a label whose score is not the radius up to rounding.
@@ -17,7 +18,6 @@ import importlib
 import json
 import math
 import sys
-import time
 import types
 import warnings
 
@@ -25,6 +25,8 @@ import numpy as np
 import torch
 
 import fcp
+import peer_distributions
+from peer_table import Table, Timed, compare_numbers
 
 ALPHA = 0.1
 EDGE = 1e-6  # scores nearer to the radius than this are in or out by rounding
@@ -95,27 +97,6 @@ def label_data(rows, classes=20):
 
 
 # Peers. Each function gives intervals [N, 2] or members [N, C], and the seconds it took.
-
-
-class Timed:
-    """What `work` gives, and the work itself, to be timed beside that of a peer."""
-
-    rounds = 15
-
-    def __init__(self, work, find=lambda result: result):
-        self.work = work
-        self.made = work()
-        self.result = find(self.made)
-
-    def beside(self, other):
-        """Median processor times of both, in turns: other load does not count."""
-        seconds = [], []
-        for _ in range(self.rounds):
-            for one, times in zip((self, other), seconds):
-                start = time.process_time()
-                one.work()
-                times.append(time.process_time() - start)
-        return [sorted(times)[len(times) // 2] for times in seconds]
 
 
 def fcp_intervals(predictions, y, new, **options):
@@ -237,28 +218,6 @@ def edge_of(classifier, logits):
 # The comparison.
 
 
-class Table:
-    def __init__(self):
-        self.rows = []
-
-    def add(self, method, peer, ours, theirs, difference, note=""):
-        row = dict(method=method, peer=peer, fcp_seconds=ours, peer_seconds=theirs,
-                   difference=difference, note=note)  # fmt: skip
-        self.rows.append(row)
-        print(
-            f"| {method} | {peer} | {difference} | {1e3 * ours:.2f} | {1e3 * theirs:.2f} | "
-            f"{theirs / ours:.1f} | {note} |",
-            flush=True,
-        )
-
-
-def compare_intervals(table, method, peer, ours, theirs, note=""):
-    gap = float(np.abs(ours.result - theirs.result).max() / np.abs(ours.result).max())
-    if not gap <= 1e-6:
-        sys.exit(f"{method}: fcp and {peer} differ by {gap} of the largest number")
-    table.add(method, peer, *ours.beside(theirs), f"{gap:.0e}", note)
-
-
 def compare_sets(table, method, peer, ours, theirs, edge, note=""):
     different = ours.result != theirs.result
     if (different & ~edge).any():
@@ -274,17 +233,17 @@ def regression(table, rows, has):
     symmetric = fcp_intervals(*data, method="cqr")
     each_side = fcp_intervals(*data, method="cqr", asymmetric=True)
     if "mapie" in has:
-        compare_intervals(table, "split", "MAPIE", split, mapie_split(*data))
-        compare_intervals(table, "CQR", "MAPIE", symmetric, mapie_cqr(*data, True))
-        compare_intervals(
+        compare_numbers(table, "split", "MAPIE", split, mapie_split(*data))
+        compare_numbers(table, "CQR", "MAPIE", symmetric, mapie_cqr(*data, True))
+        compare_numbers(
             table, "CQR, a radius per side", "MAPIE", each_side, mapie_cqr(*data, False)
         )
     if "torchcp" in has:
         from torchcp.regression.score import ABS, CQR
 
-        compare_intervals(table, "split", "TorchCP", split, torchcp_intervals(*data, ABS(), [2]))
+        compare_numbers(table, "split", "TorchCP", split, torchcp_intervals(*data, ABS(), [2]))
         found = torchcp_intervals(*data, CQR(), [0, 1])
-        compare_intervals(table, "CQR", "TorchCP", symmetric, found)
+        compare_numbers(table, "CQR", "TorchCP", symmetric, found)
 
 
 def labels(table, rows, has):
@@ -391,7 +350,7 @@ def odd_ranks():
 
 def available():
     found = []
-    for name in ("mapie", "torchcp"):
+    for name in ("mapie", "torchcp", "crepes", "venn_abers", "deel.puncc"):
         try:
             stand_in_for_parts() if name == "torchcp" else None
             found.append(importlib.import_module(name).__name__)
@@ -435,6 +394,7 @@ def main():
     table = Table()
     regression(table, options.rows, has)
     labels(table, options.rows // 4, has)
+    peer_distributions.compare(table, options.rows, has)
     if options.classes:
         Timed.rounds = min(Timed.rounds, 3)
         many_labels(table, options.rows // 4, has, options.classes)

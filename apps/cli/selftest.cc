@@ -40,18 +40,21 @@ void run_selftest_verb(const CommonOptions& common, SelftestOptions options) {
   if (common.json) {
     std::cout << selftest_json(checks, options).dump(2) << '\n';
   } else {
-    std::cout << selftest_text(checks) << "\nCoverage of " << options.replications
-              << " calibrations in each of three worlds; 90 % is promised. The chance is that of"
-              << "\nthis or worse where the promise holds. A check fails below "
-              << format_number(kSelftestFalseAlarm / static_cast<double>(checks.size()), 2)
-              << ": one false alarm in a million runs.\n";
+    std::cout
+        << selftest_text(checks) << "\nCoverage of " << options.replications
+        << " calibrations in each of three worlds; 90 % is promised, and of probabilities as many"
+        << "\nhits as were foretold. The chance is that of this or worse where the promise holds. "
+           "A check fails below "
+        << format_number(kSelftestFalseAlarm / static_cast<double>(checks.size()), 2)
+        << ": one false alarm in a million runs.\n";
   }
   const auto off = std::find_if(checks.begin(), checks.end(),
                                 [](const SelftestCheck& check) { return !check.passed; });
   if (off == checks.end()) return;
   fail("selftest: ", off->score, " with ", off->calibration, " calibration covers ",
-       format_percent(off->coverage), " in the world '", off->world,
-       "', where 90 % is promised; the chance of that is at most ", format_number(off->chance, 2));
+       format_percent(off->coverage), " in the world '", off->world, "', where ",
+       format_percent(off->promised, 0), " is promised; the chance of that is at most ",
+       format_number(off->chance, 2));
 }
 
 }  // namespace

@@ -11,9 +11,12 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
+#include "fcp/calibrate/outliers.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/methods/method.h"
+#include "fcp/methods/options.h"
 #include "fcp/methods/scores/head_outputs.h"
+#include "fcp/predictor/class_probabilities.h"
 #include "fcp/predictor/scored_network.h"
 
 #include "apps/experiments/selftest_laws.h"
@@ -30,12 +33,14 @@ constexpr char kRectifiedResidual[] = "rectified residual";
 constexpr char kUpperResidual[] = "residual --side upper";
 constexpr char kLowerSpread[] = "spread --side lower";
 constexpr char kUpperNested[] = "nested --side upper";
+constexpr char kFeatureScore[] = "check --reference";
 
 ScoreOptions score_options(const std::string& name) {
   if (name == kUnion) return DensityOptions{.level_set = true};
   if (name == kRectifiedResidual) return {ResidualOptions{}, {.rectifier = kRectifierOutput}};
   if (name == kUpperResidual) return {ResidualOptions{}, {.side = BoundSide::kUpper}};
   if (name == kLowerSpread) return {SpreadOptions{}, {.side = BoundSide::kLower}};
+  if (name == kFeatureScore) return ResidualOptions{};  // for its network
   if (name == kUpperNested) return {NestedOptions{}, {.side = BoundSide::kUpper}};
   ScoreOptions options(name);
   if (options.searches()) *options.find(field::steps) = 10;
@@ -60,10 +65,23 @@ struct Scored {
         truth(options.traits().labels ? world.labels : world.truth) {
     features = predictor.features(world.x);
     scores = predictor.score().score(features, truth);
+    if (name == kFeatureScore) judge_features(world);
     std::vector<double> sorted = scores;
     std::sort(sorted.begin(), sorted.end());
     ties = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
   }
+
+  // By the distances of features, without the truth.
+  void judge_features(const SelftestWorld& world) {
+    CalibrationArtifact artifact;
+    artifact.network = world.mean;
+    artifact.method.score = options;
+    OutlierFeatures source(artifact, "hidden1");
+    const torch::Tensor own = source.of(world.x);
+    scores = FeatureOutliers(std::move(source), own.narrow(0, 0, own.size(0) / 4), {}).scores(own);
+  }
+
+  bool has_regions() const { return options.obeys_law() && name != kFeatureScore; }
 
   std::string name;
   ScoreOptions options;
@@ -136,7 +154,7 @@ std::vector<bool> covered_rows(const Scored& scored, const SelftestWorld& world,
                          pick(world.weights, sample.fresh)};
   const torch::Tensor radii = made->radii(fresh, Level(kAlpha));
   torch::Tensor in;
-  if (!scored.options.obeys_law()) {
+  if (!scored.has_regions()) {
     in = torch::tensor(pick(scored.scores, sample.fresh), torch::kDouble) <= radii.select(1, 0);
   } else {
     const Regions regions = score.region(fresh.features, radii);
@@ -218,6 +236,50 @@ SelftestCheck check_one(const SelftestWorld& world, const Scored& scored, const 
   return check;
 }
 
+// Of each class in turn; see selftest.h.
+SelftestCheck check_chances(const SelftestWorld& world, const SelftestOptions& options,
+                            Random random) {
+  SelftestCheck check{
+      .world = world.name, .score = "probabilities", .calibration = kVennAbers, .promised = 1};
+  const ScoreOptions score = LacOptions{};
+  const ScoredNetwork network(world.logits, score, "");
+  const torch::Tensor shares = LogitShares(network, score).of(world.x);
+  const torch::Tensor labels = world.labels.to(torch::kLong).flatten();
+  std::vector<Gambler> gamblers(4, Gambler(Gambler::kTooHigh));
+  double hits = 0, foretold = 0;
+  for (uint64_t t = 0; t < options.replications; ++t) {
+    check_interrupted();
+    const auto label = static_cast<int64_t>(t) % shares.size(1);
+    const auto is_hit = [&](int64_t row) { return labels[row].item<int64_t>() == label; };
+    const auto share = [&](int64_t row) { return shares[row][label].item<double>(); };
+    const Sample sample = draw_distinct(world.groups.size(), options, random);
+    std::vector<double> scores;
+    std::vector<bool> seen;
+    for (const int64_t row : sample.kept) {
+      scores.push_back(share(row));
+      seen.push_back(seen.size() < options.spoil || is_hit(row));
+    }
+    const VennAbers fitted(scores, seen);
+    std::array<double, 2> gaps{};
+    for (const int64_t row : sample.fresh) {
+      const VennAbersPair pair = fitted.at(share(row));
+      const double p = is_hit(row) ? pair.p1 : pair.p0;
+      hits += is_hit(row) ? 1 : 0;
+      foretold += p;
+      gaps[p < 0.5 ? 0 : 1] +=
+          ((is_hit(row) ? 1 : 0) - p) / static_cast<double>(sample.fresh.size());
+    }
+    for (size_t i = 0; i < gamblers.size(); ++i) {
+      gamblers[i].bet((i % 2 == 0 ? 1 : -1) * gaps[i / 2]);
+    }
+  }
+  check.coverage = hits / foretold;
+  for (const Gambler& one : gamblers) {
+    check.chance = std::min(check.chance, static_cast<double>(gamblers.size()) * one.chance());
+  }
+  return check;
+}
+
 }  // namespace
 
 std::vector<SelftestCheck> run_selftest(const SelftestOptions& options) {
@@ -225,8 +287,8 @@ std::vector<SelftestCheck> run_selftest(const SelftestOptions& options) {
   if (options.population < options.rows + options.fresh) fail("the population is too small");
   std::vector<std::string> names = options.scores.empty() ? score_names() : options.scores;
   if (options.scores.empty()) {
-    names.insert(names.end(),
-                 {kUnion, kRectifiedResidual, kUpperResidual, kLowerSpread, kUpperNested});
+    names.insert(names.end(), {kUnion, kRectifiedResidual, kUpperResidual, kLowerSpread,
+                               kUpperNested, kFeatureScore});
   }
   const std::vector<SelftestWorld> worlds = selftest_worlds(options.population, options.seed);
   Random random(options.seed + 1);
@@ -238,6 +300,9 @@ std::vector<SelftestCheck> run_selftest(const SelftestOptions& options) {
     for (const char* calibration : kCalibrations) {
       checks.push_back(check_one(world, scored, calibration, options, Random(random.bits())));
     }
+  }
+  for (size_t i = 0; options.scores.empty() && i < worlds.size(); ++i) {
+    checks.push_back(check_chances(worlds[i], options, Random(random.bits())));
   }
   const double least = kSelftestFalseAlarm / static_cast<double>(checks.size());
   for (SelftestCheck& check : checks) check.passed = check.chance > least;

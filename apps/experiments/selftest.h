@@ -17,6 +17,10 @@
 //   weighted   replication on 1 − α − C being positive has a wealth W whose mean never grows, so
 //              P(W ≥ 1/δ) ≤ δ (Ville). For weighted also the other side: C exceeds 1 − α by no more
 //              than the largest share of the weight that one row of the population has.
+//   venn-abers Of each class in turn, the sum of Y − p_Y over the new rows whose p_Y is below one
+//              half, and over the others, has the mean 0: gamblers bet on either side of both.
+//
+// Rows unlike others by their features are a Score like the others, whose p-values are judged.
 //
 // Each check thus has a chance: an upper bound of the probability to see what was seen, or worse,
 // if the law holds. A check fails below 1e-6 divided by the number of checks: all together they
@@ -49,7 +53,10 @@ struct SelftestCheck {
   std::string world;
   std::string score;
   std::string calibration;
-  double coverage = 0;  // mean share of new rows that are covered
+  // Mean share of new rows that are covered; of probabilities how many hits there were for each one
+  // foretold.
+  double coverage = 0;
+  double promised = 0.9;
   bool exact = false;   // held against an exact law; otherwise against bounds
   double chance = 1;    // of this or worse, at most, if the law holds
   bool passed = true;
@@ -57,7 +64,8 @@ struct SelftestCheck {
 
 inline constexpr double kSelftestFalseAlarm = 1e-6;  // of all checks together
 
-// One check for each world, score and calibration, in this order.
+// One check for each world, score and calibration, in this order; without named scores one more for
+// the probabilities of each world.
 std::vector<SelftestCheck> run_selftest(const SelftestOptions& options);
 
 }  // namespace fcp

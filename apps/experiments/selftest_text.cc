@@ -24,6 +24,7 @@ nlohmann::ordered_json selftest_json(const std::vector<SelftestCheck>& checks,
                               {"score", check.score},
                               {"calibration", check.calibration},
                               {"coverage", check.coverage},
+                              {"promised", check.promised},
                               {"exact", check.exact},
                               {"chance", check.chance},
                               {"passed", check.passed}});

@@ -27,9 +27,8 @@ CalibrationArtifact input_artifact(int64_t columns) {
 }
 
 FeatureOutliers detector_of(const torch::Tensor& usual, const OutlierOptions& options) {
-  OutlierFeatures source(input_artifact(usual.size(1)), options.cut);
-  const torch::Tensor features = source.of(usual);
-  return {std::move(source), features, options};
+  const OutlierFeatures source(input_artifact(usual.size(1)), options.cut);
+  return {source, source.of(usual), options};
 }
 
 using Matrix = std::vector<std::vector<double>>;
@@ -127,14 +126,15 @@ TEST(Outliers, AsDefined) {
 // 0.16, by less than √(2 V L / n) + 7 L / (3 (n − 1)), L = ln(2 · 10⁶), but with a chance of 1e-6.
 TEST(Outliers, RateOfFalseOnesIsKept) {
   constexpr int kDraws = 1000;
+  const OutlierFeatures source(input_artifact(2), "");
   Random random(32);
   double sum = 0, squares = 0, power = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
     const torch::Tensor usual = random_normal(random, {120, 2});
     torch::Tensor fresh = random_normal(random, {40, 2});
     fresh.narrow(0, 0, 8).add_(6);
-    const FeatureOutliers found =
-        detector_of(usual, {.neighbours = 5, .seed = static_cast<uint64_t>(draw)});
+    const FeatureOutliers found(source, source.of(usual),
+                                {.neighbours = 5, .seed = static_cast<uint64_t>(draw)});
     const std::vector<double> p = found.p_values(found.scores(fresh.to(torch::kDouble)), {});
     const std::vector<bool> told = discoveries(p, Level(0.2), found.dependence());
     const auto right = static_cast<double>(std::count(told.begin(), told.begin() + 8, true));
@@ -158,6 +158,7 @@ TEST(Outliers, RateOfFalseOnesIsKept) {
 // draws the share is above 0.242 with a chance below 1e-6. Without weights it is far above.
 TEST(Outliers, WeightsKeepPValuesValidUnderShift) {
   constexpr int kDraws = 4000;
+  const OutlierFeatures source(input_artifact(1), "");
   Random random(33);
   const auto ratio = [](double x) { return std::exp(0.7 * x - 0.245); };
   double weighted = 0, plain = 0;
@@ -165,9 +166,11 @@ TEST(Outliers, WeightsKeepPValuesValidUnderShift) {
     const torch::Tensor usual = random_normal(random, {60, 1});
     const torch::Tensor fresh = random_normal(random, {1, 1}) + 0.7;
     OutlierOptions options{.neighbours = 5, .seed = static_cast<uint64_t>(draw)};
-    const FeatureOutliers unweighted = detector_of(usual, options);
-    for (int64_t i = 0; i < 60; ++i) options.weights.push_back(ratio(usual[i][0].item<double>()));
-    const FeatureOutliers found = detector_of(usual, options);
+    const torch::Tensor features = source.of(usual);
+    const FeatureOutliers unweighted(source, features, options);
+    const double* const x = features.data_ptr<double>();
+    for (int64_t i = 0; i < 60; ++i) options.weights.push_back(ratio(x[i]));
+    const FeatureOutliers found(source, features, options);
     EXPECT_EQ(found.dependence(), Dependence::kAny);
     const std::vector<double> scores = found.scores(fresh.to(torch::kDouble));
     const double own = ratio(fresh[0][0].item<double>());
@@ -213,8 +216,11 @@ TEST(Outliers, SaysWhatIsWrong) {
   const std::vector<double> weight = {1};
   EXPECT_THAT([&] { found.p_values(weight, weight); },
               ThrowsMessage<Error>(HasSubstr("have none")));
-  EXPECT_THAT([&] { found.scores(torch::zeros({1, 3}, torch::kDouble)); },
-              ThrowsMessage<Error>(HasSubstr("rows of 3 features")));
+  EXPECT_THAT(
+      [&] {
+        found.scores(torch::zeros({1, 3}, torch::kDouble));
+      },
+      ThrowsMessage<Error>(HasSubstr("rows of 3 features")));
 }
 
 }  // namespace

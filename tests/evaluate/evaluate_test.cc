@@ -177,6 +177,7 @@ TEST(Evaluate, ProbabilitiesAsCountedByHand) {
     calibrated.add(judged);
     gaps += pairs[judged.event_class].p1 - pairs[judged.event_class].p0;
   }
+  rows.rewind();
   const auto both = evaluate(artifact, rows, {}, small_batches()).methods[0].probabilities;
   ASSERT_TRUE(both && both->softmax && both->mean_gap);
   EXPECT_EQ(both->method, "venn-abers");

@@ -8,7 +8,8 @@
 // With Inference-Header-Content-Length the JSON is followed by the bytes of the inputs that have
 // `binary_data_size`, little-endian and in their order; BYTES are preceded by their length in four
 // bytes. Infinite numbers in JSON are the strings "inf" and "-inf". `timeout` is in microseconds,
-// as Triton has it. An unknown parameter is an Error.
+// as Triton has it; `flags` adds the tensor "flags", what no training row had. An unknown parameter
+// is an Error.
 //
 // Reference: github.com/kserve/open-inference-protocol, and Triton's binary data extension.
 // Tested by tests/server/tensor_message_test.cc and fuzz/fuzz_request.cc.
@@ -35,6 +36,7 @@ struct TensorRequest {
   std::string id;                                       // "" where there is none
   std::string alpha;                                    // levels as text, with commas; "": default
   std::optional<double> timeout{};                      // seconds
+  bool flags = false;                                   // of the rows are to be answered
   std::vector<NamedValues> inputs;                      // at least one; numbers become doubles
   std::optional<std::vector<RequestedOutput>> outputs;  // none: all
   bool binary_outputs = false;                          // of all that do not say otherwise

@@ -194,9 +194,10 @@ TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> 
     request.id = id->get<std::string>();
     check_id(request.id);
   }
-  check_parameters(json, {"alpha", "binary_data_output", "timeout"});
+  check_parameters(json, {"alpha", "binary_data_output", "flags", "timeout"});
   request.alpha = levels_in(json);
   request.timeout = timeout_in(json);
+  request.flags = flag_parameter(json, "flags", false);
   request.binary_outputs = flag_parameter(json, "binary_data_output", false);
   const Json* inputs = member(json, "inputs");
   if (inputs == nullptr || !inputs->is_array() || inputs->empty()) fail("there are no 'inputs'");

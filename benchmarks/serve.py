@@ -1,18 +1,17 @@
-"""fcp serve beside FastAPI on uvicorn with onnxruntime: one-row infer requests over loopback.
+"""fcp serve beside FastAPI on uvicorn with onnxruntime, and beside itself under load, over loopback.
 
-    python benchmarks/serve.py build/release/bin/fcp [--seconds 10] [--rounds 3] [--connections 16]
+    python benchmarks/serve.py build/release/bin/fcp [--seconds 10] [--rounds 3] [--connections 1,16,64]
 
 needs wrk, and fastapi, uvicorn and onnxruntime from PyPI; a peer that is not installed is left out.
-    python benchmarks/serve.py build/release/bin/fcp --beside [--before OTHER/fcp]
+Both serve the same calibrated network, fcp the file itself and onnxruntime what `fcp export` made of
+it, and get the same JSON of one row; their answers are compared first. They are measured in turns,
+each alone, so that what else the machine does hurts both. The median of the rounds is printed.
+
+    python benchmarks/serve.py build/release/bin/fcp --beside [--before OTHER/fcp] [--seconds 10]
 
 measures instead how long small requests take while another client asks for much: batches of 10,000
-rows, 65,536 rows at 16 levels, a body of 62 MiB, and 10,000 truths at once; with --before beside
-another build of the program, in turns.
-
-In the first form both serve the same calibrated network, fcp the file itself and onnxruntime what
-`fcp export` made of it, and get the same JSON; their answers are compared first. They are measured
-in turns, each alone, so that what else the machine does hurts both. The median of the rounds is
-printed.
+rows for so many seconds, 65,536 rows at 16 levels, a body of 62 MiB, and 10,000 truths at once; and
+what memory the server has kept a moment after. With --before beside another build of the program.
 """
 
 import argparse
@@ -130,9 +129,9 @@ def milliseconds(text):
     return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit]
 
 
-def load(folder, port, options):
+def load(folder, port, connections, options):
     text = subprocess.run(
-        ["wrk", "--threads", "1", "--connections", str(options.connections), "--duration",
+        ["wrk", "--threads", "1", "--connections", str(connections), "--duration",
          f"{options.seconds}s", "--latency", "--script", "post.lua",
          f"http://127.0.0.1:{port}{PATH}"],
         cwd=folder, check=True, capture_output=True, text=True).stdout
@@ -165,7 +164,7 @@ def measure(command, folder, options):
         if not os.path.exists(os.path.join(folder, "body.json")):
             write_body(folder, port)
         said = answer(folder, port)
-        return said, load(folder, port, options)
+        return said, {count: load(folder, port, count, options) for count in options.connections}
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -178,17 +177,20 @@ def body_of(rows, size, levels="0.1", name="", identity=None):
     return json.dumps({**body, **({"id": identity} if identity else {})}).encode()
 
 
-def post(port, path, body, repeats, done):
-    """Asks for much, in a process of its own; says when it has been answered."""
+def post(port, path, body, seconds, done, statuses):
+    """Asks for much until the time is over, in a process of its own; says when it has been answered."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
-    for _ in range(repeats):
+    until, found = time.monotonic() + seconds, []
+    while not found or time.monotonic() < until:
         connection.request("POST", path, body, {"Content-Type": "application/json"})
         answer = connection.getresponse()
         answer.read()
-    done.value = answer.status
+        found.append(answer.status)
+    statuses.put(found)
+    done.value = 1
 
 
-def probe(port, path, body, done, seconds):
+def probe(port, path, body, done, seconds=600):
     """The times of small requests, one after the other, until the other client is answered."""
     times, until = [], time.monotonic() + seconds
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
@@ -205,47 +207,63 @@ def probe(port, path, body, done, seconds):
     return sorted(times)
 
 
-def beside(port, small, path, body, repeats=1, seconds=60):
+def beside(port, small, path, body, seconds=0):
     """Times of the small request (path, body) while `body` is posted, and what became of that."""
-    done = multiprocessing.Value("i", 0)
-    process = multiprocessing.Process(target=post, args=(port, path, body, repeats, done))
+    done, statuses = multiprocessing.Value("i", 0), multiprocessing.Queue()
+    process = multiprocessing.Process(target=post,
+                                      args=(port, path, body, seconds, done, statuses))
     start = time.monotonic()
     process.start()
-    times = probe(port, *small, done, seconds)
+    times = probe(port, *small, done)
     took = time.monotonic() - start
-    process.kill()
+    found = statuses.get(timeout=60)
     process.join()
-    return {"p50_ms": statistics.median(times), "slowest_ms": times[-1],
-            "other": f"{done.value or 'not answered'} after {took:.1f} s"}
+    said = ", ".join(f"{found.count(status)} × {status}" for status in sorted(set(found)))
+    return {"p50_ms": statistics.median(times), "slowest_ms": times[-1], "small": len(times),
+            "other": f"{said} in {took:.1f} s"}
 
 
-def measure_beside(program, folder):
-    port, other = free_port(), free_port()
-    state = tempfile.mkdtemp(dir=folder)
-    process = subprocess.Popen(
-        [program, "serve", "calibrated.onnx", "--port", str(port), "--max-body", "64MB", "--state",
-         state], cwd=folder, stderr=subprocess.DEVNULL)
-    plain = subprocess.Popen(
-        [program, "serve", "calibrated.onnx", "--port", str(other), "--max-body", "64MB"],
-        cwd=folder, stderr=subprocess.DEVNULL)
+def resident_mib(process):
+    with open(f"/proc/{process.pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def serve_beside(program, folder, *arguments):
+    port = free_port()
+    return port, subprocess.Popen(
+        [program, "serve", "calibrated.onnx", "--port", str(port), "--max-body", "64MB",
+         "--timeout", "600", *arguments], cwd=folder, stderr=subprocess.DEVNULL)
+
+
+def measure_beside(program, folder, seconds):
+    """One server after the other, so that each has the machine for itself."""
+    port, process = serve_beside(program, folder)
     try:
         wait_for(port, process)
-        wait_for(other, plain)
         facts = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/models/calibrated"))
         name, size = facts["inputs"][0]["name"], facts["inputs"][0]["shape"][1]
         one = (PATH, body_of(1, size, name=name))
-        alone = probe(other, *one, multiprocessing.Value("i", 0), 5)
+        alone = probe(port, *one, multiprocessing.Value("i", 0), seconds)
         zeros = (b'{"inputs":[{"name":"x","datatype":"FP32","data":[0' + b",0" * (31 * 2**20) +
                  b"]}]}")
         levels = ",".join(f"{i / 100:.2f}" for i in range(1, 17))
+        before = resident_mib(process)
         found = {
             "one row, alone": {"p50_ms": statistics.median(alone), "slowest_ms": alone[-1],
-                               "other": ""},
+                               "small": len(alone), "other": ""},
             "one row beside batches of 10,000 rows": beside(
-                other, one, PATH, body_of(10_000, size, name=name), 4),
+                port, one, PATH, body_of(10_000, size, name=name), seconds),
             "one row beside 65,536 rows at 16 levels": beside(
-                other, one, PATH, body_of(65_536, size, levels, name)),
-            "health beside a body of 62 MiB": beside(other, ("/v2/health/live", None), PATH, zeros)}
+                port, one, PATH, body_of(65_536, size, levels, name)),
+            "health beside a body of 62 MiB": beside(port, ("/v2/health/live", None), PATH, zeros)}
+        time.sleep(5)
+        memory = f"{before:.0f} MiB before, {resident_mib(process):.0f} MiB 5 s after"
+    finally:
+        process.kill()
+        process.wait()
+    port, process = serve_beside(program, folder, "--state", tempfile.mkdtemp(dir=folder))
+    try:
+        wait_for(port, process)
         rows = 10_000
         bulk = body_of(rows, size, name=name, identity="bulk")
         beside(port, ("/v2/health/live", None), PATH, bulk)
@@ -253,23 +271,28 @@ def measure_beside(program, folder):
                                           for i in range(rows)]}).encode()
         found["one row beside 10,000 truths"] = beside(
             port, one, "/v2/models/calibrated/feedback", truths)
-        return found
     finally:
-        for each in (process, plain):
-            each.kill()
-            each.wait()
+        process.kill()
+        process.wait()
+    return found, memory
 
 
 def compare_beside(options, folder):
     programs = {"": os.path.abspath(options.program)}
     if options.before:
         programs = {"before: ": os.path.abspath(options.before), "now: ": programs[""]}
-    print("| | p50, ms | slowest, ms | the other client |\n|---|---|---|---|")
-    found = {prefix: measure_beside(program, folder) for prefix, program in programs.items()}
-    for name in found[list(found)[-1]]:
-        for prefix, one in found.items():
-            print(f"| {prefix}{name} | {one[name]['p50_ms']:.1f} | {one[name]['slowest_ms']:,.0f} "
-                  f"| {one[name]['other']} |")
+    found = {prefix: measure_beside(program, folder, options.seconds)
+             for prefix, program in programs.items()}
+    print("| | requests | p50, ms | slowest, ms | the other client |\n|---|---|---|---|---|")
+    for name in found[list(found)[-1]][0]:
+        for prefix, (times, _) in found.items():
+            one = times[name]
+            print(f"| {prefix}{name} | {one['small']:,} | {one['p50_ms']:.2f} | "
+                  f"{one['slowest_ms']:,.0f} | {one['other']} |")
+    for prefix, (times, memory) in found.items():
+        alone, batches = (times[name]["p50_ms"] for name in list(times)[:2])
+        print(f"\n{prefix}p50 beside batches is {batches / alone:.1f} times that alone; resident "
+              f"memory {memory}; load {os.getloadavg()[0]:.0f}")
 
 
 def main():
@@ -278,7 +301,8 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--connections", default="1,16,64",
+                        type=lambda text: [int(one) for one in text.split(",")])
     parser.add_argument("--beside", action="store_true")
     parser.add_argument("--before")
     options = parser.parse_args()
@@ -298,12 +322,14 @@ def main():
             for end, value in first.items():
                 if abs(value - other[end]) > 1e-4 * max(1, abs(value)):
                     sys.exit(f"{name} answers {other}, fcp serve {first}")
-    print(f"{options.connections} connections, {options.rounds} rounds of {options.seconds} s\n")
-    print("| | requests/s | p50, ms | p99, ms |\n|---|---|---|---|")
-    for name, rounds in found.items():
-        middle = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
-        print(f"| {name} | {middle['requests_per_second']:,.0f} | {middle['p50_ms']:.2f} | "
-              f"{middle['p99_ms']:.2f} |")
+    print(f"{options.rounds} rounds of {options.seconds} s, load {os.getloadavg()[0]:.0f}\n")
+    print("| connections | | requests/s | p50, ms | p99, ms |\n|---|---|---|---|---|")
+    for count in options.connections:
+        for name, rounds in found.items():
+            middle = {key: statistics.median(one[count][key] for one in rounds)
+                      for key in rounds[0][count]}
+            print(f"| {count} | {name} | {middle['requests_per_second']:,.0f} | "
+                  f"{middle['p50_ms']:.2f} | {middle['p99_ms']:.2f} |")
 
 
 if __name__ == "__main__":

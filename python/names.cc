@@ -8,9 +8,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
+#include "fcp/data/columns.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/images/image_text.h"
-#include "fcp/data/record.h"
 
 #include "python/arrays.h"
 #include "python/module.h"
@@ -27,14 +27,15 @@ std::optional<CsvEncoding> encoding_of(const LoadedNetwork& network) {
   return parse_encoding(found->second);
 }
 
-// The columns of a table that the network reads, with whether a cell of it is a plain number; empty
-// where the network does not know.
+// The columns of a table that the network reads, with whether any number in it is read as it is;
+// empty where the network does not know.
 std::vector<std::pair<std::string, bool>> columns_of(const LoadedNetwork& network) {
   std::vector<std::pair<std::string, bool>> columns;
   const std::optional<CsvEncoding> encoding = encoding_of(network);
   if (!encoding || !encoding->header) return columns;
   for (size_t i = 0; i < encoding->columns.size(); ++i) {
-    const bool number = !encoding->is_category(i) && encoding->format(i) == CellFormat{};
+    const bool number = !encoding->is_category(i) && encoding->format(i) == CellFormat{} &&
+                        encoding->missing.empty();  // -999 may stand for no value
     columns.emplace_back(encoding->columns[i], number);
   }
   return columns;
@@ -60,15 +61,13 @@ py::tuple encode_cells(const LoadedNetwork& network, size_t column,
   const CsvEncoding encoding = only_column(*all, column);
   const auto width = static_cast<int64_t>(encoding.feature_count());
   const torch::Tensor features = torch::empty({static_cast<int64_t>(cells.size()), width});
-  std::vector<std::string> flags(cells.size());
-  for (size_t i = 0; i < cells.size(); ++i) {
-    const std::vector<float> found =
-        encode_record(encoding, {{encoding.columns[0], cells[i]}},
-                      concat("X: row ", rows.at(i), " (from 0)"), &flags[i]);
-    std::copy(found.begin(), found.end(),
-              features.data_ptr<float>() + static_cast<int64_t>(i) * width);
-  }
-  return py::make_tuple(array_of(features), flags);
+  const std::vector<ColumnCells> column_cells = {
+      {.text = [&cells](size_t i) { return &cells[i]; }}};
+  const CellNotes notes = encode_columns(
+      encoding, column_cells, cells.size(),
+      [&rows](size_t i) { return concat("X: row ", rows.at(i), " (from 0)"); },
+      features.data_ptr<float>());
+  return py::make_tuple(array_of(features), notes.flags);
 }
 
 // The numbers of a column that are not far from those of the training rows.

@@ -105,6 +105,30 @@ class Deploy(unittest.TestCase):
         self.assertIn("/v2/health/ready", found["HEALTHCHECK"][0])
         self.assertIn("/fcp", found["ENTRYPOINT"][0])
 
+    def test_image_has_what_the_program_needs(self):
+        """Its build has the packages of scripts/install-deps.sh, and the image itself one for each
+        library that the program was linked with, but for what pip's torch and onnx bring (Debian's
+        libtorch and libonnx here) and what it is built without (MPI, XGBoost)."""
+        text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+        build, image = (set(re.search(r"--no-install-recommends ([^&\n]*)", stage)[1].split())
+                        for stage in text.split("\nFROM ")[1:])
+        script = (ROOT / "scripts/install-deps.sh").read_text(encoding="utf-8")
+        wanted = set(" ".join(re.findall(r"^(?:packages|optional)=\(([^)]*)\)", script,
+                                         re.MULTILINE)).split())
+        wanted -= {"libtorch-dev", "libonnx-dev", "libopenmpi-dev", "openmpi-bin", "libxgboost-dev"}
+        self.assertEqual(build, wanted)
+        if PROGRAM is None or not all(shutil.which(name) for name in ("readelf", "dpkg-query")):
+            self.skipTest("needs the program, readelf and dpkg-query")
+        libraries = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", PROGRAM + "-core").stdout)
+        self.assertGreater(len(libraries), 5)
+        always = {"libc6", "libc6-i386", "libgcc-s1", "libstdc++6"}
+        elsewhere = re.compile("libtorch|libonnx|libopenmpi|libxgboost")
+        for library in libraries:
+            owners = {line.split(":")[0] for line in
+                      run("dpkg-query", "--search", "*/" + library).stdout.splitlines()}
+            if owners and not any(elsewhere.match(owner) for owner in owners):
+                self.assertTrue(owners & (image | always), f"{library} is of {owners}")
+
     def test_kubernetes(self):
         try:
             import yaml

@@ -33,6 +33,7 @@ class Batcher {
  public:
   // What is wrong where memory has run out; nothing is wrong with the rows.
   static constexpr const char* kOutOfMemory = "out of memory";
+  static constexpr const char* kNobodyWaits = "nobody waits for the answer any more";
 
   // What becomes of a job: an answer, or else what is wrong.
   using Done = std::function<void(const internal::AnswerData*, const std::string& error)>;

@@ -8,13 +8,28 @@
 // Tested by tests/server/tensor_message_test.cc and fuzz/fuzz_request.cc.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "apps/server/truth.h"
-
 namespace fcp {
+
+struct TruthReport {
+  std::string id;
+  int64_t row = 0;
+  std::vector<float> truth;
+};
+
+struct TruthResult {
+  std::string status;      // "accepted", "duplicate", "unknown" or "wrong"
+  std::string error = {};  // more about it
+  // NaN where the version that predicted is served no longer: the answer tells only whether it
+  // covered the truth.
+  double p_value = std::numeric_limits<double>::quiet_NaN();
+  bool covered = false;
+};
 
 // An Error says what is wrong in one line; more than `most` truths are.
 std::vector<TruthReport> parse_feedback(std::string_view body,

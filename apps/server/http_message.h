@@ -20,6 +20,8 @@
 #include <string_view>
 #include <utility>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "apps/server/deadline.h"
 
 namespace fcp {
@@ -116,6 +118,8 @@ std::string http_head(const HttpResponse& response, bool keep_alive, std::time_t
 
 // "Sun, 06 Nov 1994 08:49:37 GMT"
 std::string http_date(std::time_t time);
+
+HttpResponse json_response(const nlohmann::ordered_json& json);
 
 // {"error": "…"}, as the Open Inference Protocol has it.
 HttpResponse error_response(int status, const std::string& message);

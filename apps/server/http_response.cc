@@ -75,10 +75,14 @@ std::string http_head(const HttpResponse& response, bool keep_alive, std::time_t
   return text + "\r\n";
 }
 
+HttpResponse json_response(const nlohmann::ordered_json& json) {
+  return {.body = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)};
+}
+
 HttpResponse error_response(int status, const std::string& message) {
-  const nlohmann::json json = {{"error", message}};
-  return {.status = status,
-          .body = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  HttpResponse response = json_response({{"error", message}});
+  response.status = status;
+  return response;
 }
 
 }  // namespace fcp

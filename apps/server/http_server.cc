@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <new>
 #include <utility>
 
 #include <netinet/in.h>
@@ -72,14 +73,16 @@ void HttpServer::run(const std::function<void()>& tick) {
       if (id == kListener) {
         accept_all();
       } else if (id != kAnswers) {
-        serve(id, events[static_cast<size_t>(i)].events);
+        do_for(id, [&] { serve(id, events[static_cast<size_t>(i)].events); });
       }
     }
     if (Clock::now() >= next_tick) {
       next_tick = Clock::now() + std::chrono::milliseconds(100);
-      answer_late();
-      close_late();
-      tick();
+      do_for(kListener, [&] {  // what is not done now is done at the next
+        answer_late();
+        close_late();
+        tick();
+      });
     }
     if (!draining_) continue;
     if (listener_ >= 0) {
@@ -88,6 +91,31 @@ void HttpServer::run(const std::function<void()>& tick) {
     } else if (count <= 0 && !is_busy()) {
       return;
     }
+  }
+}
+
+// What is done for one connection, whose memory is its own trouble.
+template <typename Work>
+void HttpServer::do_for(uint64_t id, const Work& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    give_up(id);
+  }
+}
+
+void HttpServer::give_up(uint64_t id) {
+  const auto found = all_.find(id);
+  if (found == all_.end()) return;
+  Connection& one = found->second;
+  try {
+    one.reader = HttpReader(options_.limits);  // its memory is needed for the answer
+    count_bytes(one);
+    one.keep_alive = false;
+    one.refused = true;
+    answer_refusal(id, one, 503, "out of memory");
+  } catch (const std::bad_alloc&) {
+    close(id);
   }
 }
 
@@ -143,20 +171,32 @@ void HttpServer::accept_all() {
       refuse(socket, address_text(address), "too many connections");
       continue;
     }
-    const int yes = 1;
-    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     const uint64_t id = next_++;
-    Connection& one =
-        all_.emplace(id, Connection{.socket = socket, .reader = HttpReader(options_.limits)})
-            .first->second;
-    ++by_client_[client];
-    one.client = std::move(client);
-    one.address = address_text(address);
-    if (tls_ != nullptr) one.tls = tls_->accept(socket);
-    open_ = all_.size();
-    set_deadline(one);
-    epoll_set(EPOLL_CTL_ADD, socket, id, EPOLLIN);
+    try {
+      add(id, socket, std::move(client), address_text(address));
+    } catch (const std::bad_alloc&) {
+      if (all_.contains(id)) {
+        close(id);
+      } else {
+        ::close(socket);
+      }
+    }
   }
+}
+
+void HttpServer::add(uint64_t id, int socket, std::string client, std::string address) {
+  const int yes = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  Connection& one =
+      all_.emplace(id, Connection{.socket = socket, .reader = HttpReader(options_.limits)})
+          .first->second;
+  ++by_client_[client];
+  one.client = std::move(client);
+  one.address = std::move(address);
+  if (tls_ != nullptr) one.tls = tls_->accept(socket);
+  open_ = all_.size();
+  set_deadline(one);
+  epoll_set(EPOLL_CTL_ADD, socket, id, EPOLLIN);
 }
 
 void HttpServer::set_deadline(Connection& one) {
@@ -170,11 +210,11 @@ void HttpServer::close(uint64_t id) {
   if (found == all_.end()) return;
   Connection& one = found->second;
   if (is_waiting(one)) one.asked->cancel();
-  buffered_ -= one.reader.buffered() + one.in_work;
+  buffered_ -= one.counted + one.in_work;
   one.tls.reset();
   ::close(one.socket);
-  const auto of_client = by_client_.find(one.client);
-  if (--of_client->second == 0) by_client_.erase(of_client);
+  const auto of_client = by_client_.find(one.client);  // none: it was not added to its end
+  if (of_client != by_client_.end() && --of_client->second == 0) by_client_.erase(of_client);
   all_.erase(found);
   open_ = all_.size();
 }

@@ -8,6 +8,7 @@
 // connections the one that has been idle for the longest makes room; where none is idle, new ones
 // are answered 503 and closed. A request whose answer is late is answered 503. A client that closes
 // its side of the connection before it is answered has gone: the request's deadline is cancelled.
+// Where memory runs out, the connection that needed it is answered 503 and closed.
 //
 // Tested by tests/server/http_server_test.cc and tests/cli/test_serve.py.
 #pragma once
@@ -92,6 +93,7 @@ class HttpServer {
     std::shared_ptr<Deadline> asked{};  // of the request in work; none: not waiting for an answer
     uint64_t number = 0;                // of the last request
     size_t in_work = 0;                 // bytes of it
+    size_t counted = 0;                 // bytes of its reader that are counted in buffered_
     bool head_only = false;             // as HEAD wants it
     bool keep_alive = true;
     bool refused = false;  // before all of it had come
@@ -102,7 +104,11 @@ class HttpServer {
   // Where answers from other threads come in; outlives the server for late ones.
   struct Answers;
 
+  template <typename Work>
+  void do_for(uint64_t id, const Work& work);
+  void give_up(uint64_t id);
   void accept_all();
+  void add(uint64_t id, int socket, std::string client, std::string address);
   bool is_busy() const;
   void epoll_set(int what, int socket, uint64_t id, uint32_t events) const;
   bool has_room(const std::string& client);
@@ -118,6 +124,7 @@ class HttpServer {
   }
   static bool is_waiting(const Connection& one) { return one.asked != nullptr; }
   void look_further(uint64_t id, Connection& one);
+  void count_bytes(Connection& one);
   bool write_to(Connection& one);
   static ssize_t receive(Connection& one, char* bytes, size_t size);
   static ssize_t transmit(Connection& one, std::string_view bytes);

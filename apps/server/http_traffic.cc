@@ -49,7 +49,6 @@ bool HttpServer::read_from(uint64_t id, Connection& one) {
   if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
   if (one.ending) return true;
   const bool began = one.reader.in_request();
-  const size_t before = one.reader.buffered();
   if (buffered_ + static_cast<size_t>(count) > options_.memory) {
     one.keep_alive = false;
     one.refused = true;
@@ -57,10 +56,16 @@ bool HttpServer::read_from(uint64_t id, Connection& one) {
     return true;
   }
   const auto state = one.reader.feed({block.data(), static_cast<size_t>(count)});
-  buffered_ += one.reader.buffered() - before;
+  count_bytes(one);
   if (!began) set_deadline(one);
   go_on(id, one, state);
   return true;
+}
+
+void HttpServer::count_bytes(Connection& one) {
+  buffered_ -= one.counted;
+  one.counted = one.reader.buffered();
+  buffered_ += one.counted;
 }
 
 void HttpServer::go_on(uint64_t id, Connection& one, HttpReader::State state) {
@@ -84,7 +89,9 @@ void HttpServer::begin_work(uint64_t id, Connection& one, HttpRequest request) {
   request.client = one.address;
   one.asked = request.deadline =
       std::make_shared<Deadline>(std::chrono::duration<double>(options_.answer_seconds));
-  one.in_work = request.body.size();  // counted in buffered_ since it came
+  one.in_work = request.body.size();
+  buffered_ += one.in_work;
+  count_bytes(one);
   ++in_work_;
   const Respond respond = [answers = answers_, id, number = ++one.number](HttpResponse response) {
     {
@@ -93,7 +100,14 @@ void HttpServer::begin_work(uint64_t id, Connection& one, HttpRequest request) {
     }
     answers->wake();
   };
-  if (rate_.allows(one.client, Clock::now())) return handler_(std::move(request), respond);
+  if (rate_.allows(one.client, Clock::now())) {
+    try {
+      return handler_(std::move(request), respond);
+    } catch (const std::bad_alloc&) {
+      --in_work_;
+      throw;
+    }
+  }
   ++limited_;
   HttpResponse response = error_response(429, "too many requests; try again in a second");
   response.headers["Retry-After"] = "1";
@@ -112,7 +126,8 @@ void HttpServer::take_answers() {
     --in_work_;
     const auto found = all_.find(one.id);
     if (found == all_.end() || found->second.number != one.number) continue;  // nobody waits
-    if (is_waiting(found->second)) answer(one.id, std::move(one.response));
+    if (!is_waiting(found->second)) continue;
+    do_for(one.id, [&] { answer(one.id, std::move(one.response)); });
   }
 }
 
@@ -136,9 +151,8 @@ void HttpServer::answer(uint64_t id, HttpResponse response) {
 
 // The next request may have come already.
 void HttpServer::look_further(uint64_t id, Connection& one) {
-  const size_t before = one.reader.buffered();
   const auto state = one.reader.take_next();
-  buffered_ += one.reader.buffered() - before;
+  count_bytes(one);
   if (state != HttpReader::State::kMore) go_on(id, one, state);
 }
 

@@ -11,8 +11,6 @@
 
 #include "fcp/base/error.h"
 
-#include "apps/report/json.h"
-#include "apps/report/monitor_report.h"
 #include "apps/server/feedback_message.h"
 #include "apps/server/status_page.h"
 
@@ -20,29 +18,6 @@ namespace fcp {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string compact(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-HttpResponse json_response(const Json& json) { return {.body = compact(json)}; }
-
-// What is wrong is logged: it may name files and databases.
-constexpr const char* kNobodyWaits = "nobody waits for the answer any more";
-constexpr const char* kStateDown = "the state is unavailable; try again later";
-
-// Metrics that say what truths have told.
-constexpr const char* kOfTheMonitor[] = {"fcp_level",
-                                         "fcp_coverage",
-                                         "fcp_coverage_low",
-                                         "fcp_coverage_high",
-                                         "fcp_adapted_coverage",
-                                         "fcp_adapted_mean_size",
-                                         "fcp_mean_size",
-                                         "fcp_alarms",
-                                         "fcp_exchangeability_log10",
-                                         "fcp_miscoverage_log10",
-                                         "fcp_drift_log10"};
 
 std::string fresh_id() {
   unsigned char bytes[12];
@@ -72,30 +47,6 @@ std::string next_part(std::string& path) {
   std::string part = path.substr(0, slash);
   path.erase(0, slash + 1);
   return part;
-}
-
-// A label by its name, where it has one.
-Json truth_json(const StoredTruth& one, const std::vector<std::string>& classes) {
-  Json truth = Json::array();
-  for (const float value : one.truth) {
-    const bool named = !classes.empty() && value >= 0 && value < static_cast<float>(classes.size());
-    if (named) {
-      truth.push_back(classes[static_cast<size_t>(value)]);
-    } else {
-      truth.push_back(json_number(value));
-    }
-  }
-  return {{"time", one.time},
-          {"id", one.prediction.id},
-          {"row", one.prediction.row},
-          {"truth", truth},
-          {"p_value", one.p_value},
-          {"covered", one.covered},
-          {"size", json_number(one.size)}};
-}
-
-HttpResponse plain(const std::string& type, std::string body) {
-  return {.type = type, .body = std::move(body)};
 }
 
 // One as a number, several as the request names them.
@@ -138,9 +89,12 @@ std::optional<HttpResponse> foreign_page_response(const HttpRequest& request) {
 
 InferenceApi::InferenceApi(const ApiOptions& options, ModelStore& models, LiveState* state,
                            Metrics& metrics, ServerLog& log)
-    : options_(options), models_(models), state_(state), metrics_(metrics), log_(log) {
-  metrics_.set("fcp_build_info", label("version", FCP_VERSION), 1);
-}
+    : options_(options),
+      models_(models),
+      state_(state),
+      metrics_(metrics),
+      log_(log),
+      facts_(options.level, models, state, options.state_optional, metrics) {}
 
 void InferenceApi::finish(const Call& call, HttpResponse response) {
   const double seconds =
@@ -175,9 +129,11 @@ void InferenceApi::log_call(const Call& call, const HttpResponse& response, size
   log_.write(severity, "request", line);
 }
 
-// In a time that does not depend on where the tokens differ.
+// In a time that does not depend on where the tokens differ. The page itself tells nothing: it asks
+// for the token, and the server for what it shows.
 bool InferenceApi::is_allowed(const HttpRequest& request) const {
-  if (options_.token.empty() || request.path.starts_with("/v2/health/")) return true;
+  const bool open = request.path == "/" || request.path.starts_with("/v2/health/");
+  if (options_.token.empty() || open) return true;
   const std::string expected = "Bearer " + options_.token, given = request.header("authorization");
   return given.size() == expected.size() &&
          CRYPTO_memcmp(given.data(), expected.data(), expected.size()) == 0;
@@ -219,7 +175,7 @@ void InferenceApi::work_on(HttpRequest& request, const CallPointer& call) {
 // Answers what goes wrong, and does nothing where nobody waits.
 void InferenceApi::try_to(const Call& call, const std::function<void()>& work) {
   try {
-    if (call.deadline->is_over()) return finish(call, error_response(503, kNobodyWaits));
+    if (call.deadline->is_over()) return finish(call, error_response(503, Batcher::kNobodyWaits));
     work();
   } catch (const Error& error) {
     finish(call, error_response(400, error.what()));
@@ -261,15 +217,13 @@ void InferenceApi::route(const HttpRequest& request, const CallPointer& call) {
   if (!known) return finish(*call, error_response(404, "there is nothing here; see /v2"));
   if (!request.reads()) return finish(*call, not_allowed("GET, HEAD"));
   if (path == "/v2/health/live") return finish(*call, json_response({{"live", true}}));
-  if (health) {
-    const std::string problem = trouble();
-    if (!problem.empty()) return finish(*call, error_response(503, problem));
-    return finish(*call, json_response({{"ready", true}}));
+  if (health) return finish(*call, facts_.health());
+  if (path == "/metrics") return finish(*call, facts_.metrics());
+  if (path == "/status") return finish(*call, facts_.status());
+  if (path == "/") {
+    return finish(*call, {.type = "text/html; charset=utf-8", .body = status_page()});
   }
-  if (path == "/metrics") return finish(*call, metrics_page());
-  if (path == "/status") return finish(*call, status());
-  if (path == "/") return finish(*call, plain("text/html; charset=utf-8", status_page()));
-  finish(*call, server_facts());
+  finish(*call, facts_.server());
 }
 
 void InferenceApi::route_model(const HttpRequest& request, std::string rest,
@@ -293,14 +247,15 @@ void InferenceApi::route_model(const HttpRequest& request, std::string rest,
   if (posts ? request.method != "POST" : !request.reads()) {
     return finish(*call, not_allowed(posts ? "POST" : "GET, HEAD"));
   }
-  if (what.empty()) return finish(*call, model_facts(*batcher->model()));
+  if (what.empty()) return finish(*call, facts_.model(*batcher->model()));
   if (what == "ready") return finish(*call, json_response({{"name", name}, {"ready", true}}));
   if (what == "infer") return infer(request, *batcher, call);
   feedback(request, batcher->model(), call);
 }
 
-void InferenceApi::count_cells(const ServedModel& model, const TensorRequest& asked) {
-  for (const CellCounts& one : model.count_cells(asked)) {
+void InferenceApi::count_cells(const ServedModel& model, const TensorRequest& asked,
+                               const internal::BatchData& rows) {
+  for (const CellCounts& one : model.count_cells(asked, rows)) {
     const std::string who = concat(label("model", model.name()), ",", label("column", one.column));
     if (one.missing > 0) {
       metrics_.add("fcp_cells_missing_total", who, static_cast<double>(one.missing));
@@ -325,7 +280,8 @@ void InferenceApi::infer(const HttpRequest& request, Batcher& batcher, const Cal
       adapted ? std::vector<Level>{*adapted} : model->levels(asked->alpha, options_.level);
   model->added(*asked, {});  // what cannot be had is refused before anything is computed
   internal::BatchData rows = model->rows_of(*asked);
-  count_cells(*model, *asked);
+  count_cells(*model, *asked, rows);
+  if (asked->flags) call->flags = ServedModel::flags(rows);
   asked->inputs = {};  // they stand in the rows now
   model->draw_places(rows);
   call->rows = rows.rows();
@@ -411,11 +367,16 @@ void InferenceApi::write_answer(const TensorRequest& asked, const GivenAnswer& g
                                 const Call& call) {
   std::vector<ResponseTensor> all = given.tensors;
   all.insert(all.end(), call.added.begin(), call.added.end());
+  std::vector<ResponseTensor> tensors = asked_tensors(all, asked);
+  if (call.flags) {
+    tensors.push_back(*call.flags);
+    tensors.back().binary = asked.binary_outputs;
+  }
   TensorText text = tensor_response_text({call.model, std::to_string(given.version), asked.id,
-                                          asked_tensors(all, asked), level_of(given.levels)});
-  HttpResponse response = plain(text.header_size ? "application/octet-stream" : "application/json",
-                                std::move(text.body));
+                                          std::move(tensors), level_of(given.levels)});
+  HttpResponse response{.body = std::move(text.body)};
   if (text.header_size) {
+    response.type = "application/octet-stream";
     response.headers["Inference-Header-Content-Length"] = std::to_string(*text.header_size);
   }
   finish(call, std::move(response));
@@ -449,141 +410,6 @@ void InferenceApi::count_truths(const std::vector<TruthResult>& results, const C
       metrics_.add("fcp_truths_refused_total", who + label("status", one.status));
     }
   }
-}
-
-// "" where requests can be answered, or what is in the way.
-std::string InferenceApi::trouble() const {
-  if (!ready_) return "the server is ending";
-  if (state_ != nullptr && !options_.state_optional && !state_->is_healthy()) return kStateDown;
-  for (const std::string& name : models_.names()) {
-    const auto batcher = models_.find(name);
-    if (batcher != nullptr && batcher->is_full()) return "too many rows wait; try again later";
-  }
-  return "";
-}
-
-HttpResponse InferenceApi::server_facts() const {
-  return json_response({{"name", "fcp"},
-                        {"version", FCP_VERSION},
-                        {"extensions", {"binary_tensor_data"}},
-                        {"models", models_.names()}});
-}
-
-HttpResponse InferenceApi::model_facts(const ServedModel& model) const {
-  const auto tensor = [](const std::string& name, const std::string& type,
-                         const std::vector<int64_t>& shape) {
-    return Json{{"name", name}, {"datatype", type}, {"shape", shape}};
-  };
-  Json json = {{"name", model.name()},
-               {"versions", models_.versions(model.name())},
-               {"platform", "fcp_onnx"}};
-  for (const ServedModel::Input& input : model.inputs()) {
-    json["inputs"].push_back(tensor(input.name, input.datatype, input.shape));
-  }
-  const auto outputs = static_cast<int64_t>(model.outputs());
-  if (model.classes() == 0) {
-    for (const char* name : {"prediction", "lower", "upper"}) {
-      json["outputs"].push_back(tensor(name, "FP32", {-1, outputs}));
-    }
-  } else {
-    json["outputs"] = {tensor("prediction", "INT64", {-1}),
-                       tensor("in_set", "BOOL", {-1, static_cast<int64_t>(model.classes())})};
-  }
-  json["parameters"] = {{"score", model.facts().score},
-                        {"calibration", model.facts().calibration},
-                        {"calibration_rows", model.facts().rows},
-                        {"version", model.version()},
-                        {"sha256", model.sha256()},
-                        {"columns", model.columns()},
-                        {"class_names", model.class_names()},
-                        {"alpha", options_.level.value()}};
-  return json_response(json);
-}
-
-HttpResponse InferenceApi::status() const {
-  Json json = {{"feedback", state_ != nullptr}, {"models", Json::array()}};
-  for (const std::string& name : models_.names()) {
-    const auto batcher = models_.find(name);
-    Json one = {{"name", name},
-                {"version", batcher->model()->version()},
-                {"columns", batcher->model()->columns()},
-                {"score", batcher->model()->facts().score},
-                {"alpha", options_.level.value()}};
-    const auto level =
-        state_ == nullptr ? std::optional<Level>() : state_->adapted_level(*batcher->model());
-    if (level) one["level"] = level->value();
-    const auto live = state_ == nullptr ? std::optional<LiveReport>() : state_->live_report(name);
-    if (live) {
-      one["monitor"] = monitor_json(live->monitor);
-      one["recent"] = Json::array();
-      for (const StoredTruth& truth : live->recent) {
-        one["recent"].push_back(truth_json(truth, batcher->model()->class_names()));
-      }
-    }
-    json["models"].push_back(std::move(one));
-  }
-  return json_response(json);
-}
-
-// What is asked for and not counted: it is as it is now.
-void InferenceApi::measure_models() const {
-  metrics_.clear("fcp_model_info");
-  metrics_.clear("fcp_queue_rows");
-  for (const std::string& name : models_.names()) {
-    for (const std::string& version : models_.versions(name)) {
-      const auto batcher = models_.find(name, version);
-      if (batcher == nullptr) continue;  // gone meanwhile
-      const ServedModel& model = *batcher->model();
-      const std::string who = concat(label("model", name), ",", label("version", version));
-      metrics_.set("fcp_queue_rows", who, static_cast<double>(batcher->queued()));
-      metrics_.set("fcp_model_info",
-                   concat(who, ",", label("sha256", model.sha256()), ",",
-                          label("task", task_of(model)), ",", label("score", model.facts().score)),
-                   1);
-    }
-  }
-}
-
-// Nothing is said of truths before there is one.
-void InferenceApi::measure_monitor(const std::string& name) const {
-  const std::string who = label("model", name);
-  const auto batcher = models_.find(name);
-  if (batcher == nullptr) return;
-  if (const auto level = state_->adapted_level(*batcher->model())) {
-    metrics_.set("fcp_level", who, level->value());
-  }
-  const auto report = state_->report(name);
-  if (!report || report->rows == 0) return;
-  if (report->adapted_covered.rows > 0) {
-    metrics_.set("fcp_adapted_coverage", who, report->adapted_covered.rate());
-  }
-  if (report->adapted_size.finite > 0) {
-    metrics_.set("fcp_adapted_mean_size", who, report->adapted_size.mean());
-  }
-  metrics_.set("fcp_coverage", who, report->covered.rate());
-  metrics_.set("fcp_coverage_low", who, report->sequence.lower);
-  metrics_.set("fcp_coverage_high", who, report->sequence.upper);
-  if (report->size.finite > 0) metrics_.set("fcp_mean_size", who, report->size.mean());
-  metrics_.set("fcp_alarms", who, static_cast<double>(report->alarms.size()));
-  metrics_.set("fcp_exchangeability_log10", who, report->log_exchangeability / std::log(10));
-  metrics_.set("fcp_miscoverage_log10", who, report->log_coverage / std::log(10));
-  metrics_.set("fcp_drift_log10", who, report->log_drift / std::log(10));
-}
-
-HttpResponse InferenceApi::metrics_page() const {
-  const std::lock_guard lock(measuring_);
-  measure_process(metrics_);
-  measure_models();
-  for (const char* name : kOfTheMonitor) metrics_.clear(name);  // a new version begins anew
-  metrics_.set("fcp_ready", "", trouble().empty() ? 1 : 0);
-  if (state_ != nullptr) {
-    metrics_.set("fcp_state_up", "", state_->is_healthy() ? 1 : 0);
-    metrics_.set("fcp_state_errors_total", "", static_cast<double>(state_->errors()));
-    metrics_.set("fcp_waiting_predictions", "", static_cast<double>(state_->waiting()));
-    metrics_.set("fcp_truths_stored", "", static_cast<double>(state_->truths()));
-    for (const std::string& name : models_.names()) measure_monitor(name);
-  }
-  return plain(Metrics::kType, metrics_.text());
 }
 
 }  // namespace fcp

@@ -8,7 +8,7 @@
 //
 // handle() is called by the event loop and only looks at path and token; bodies are read by
 // workers, large ones by workers of their own, so that they keep nobody waiting. Answers are given
-// later, from the thread that has them. No path of a file is ever taken from a request.
+// later, from the thread that has them. What the server says of itself is in server_facts.h. No path of a file is ever taken from a request.
 // Tested by tests/cli/test_serve.py.
 #pragma once
 
@@ -16,7 +16,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +27,7 @@
 #include "apps/server/metrics.h"
 #include "apps/server/model_store.h"
 #include "apps/server/repeated_request.h"
+#include "apps/server/server_facts.h"
 #include "apps/server/server_log.h"
 #include "apps/server/workers.h"
 
@@ -50,7 +50,8 @@ class InferenceApi {
 
   void handle(HttpRequest request, HttpServer::Respond respond);
 
-  void set_ready(bool ready) { ready_ = ready; }
+  // Not ready any more.
+  void begin_end() { facts_.end(); }
 
   // From the thread that calls handle().
   void set_token(std::string token) { options_.token = std::move(token); }
@@ -71,6 +72,7 @@ class InferenceApi {
     std::string id{};
     std::string model;
     std::string what;
+    std::optional<ResponseTensor> flags{};  // where they are asked for
     size_t rows = 0;
     std::vector<ResponseTensor> added{};  // to the regions of the answer
     std::chrono::steady_clock::time_point start;
@@ -87,7 +89,8 @@ class InferenceApi {
   void infer(const HttpRequest& request, Batcher& batcher, const CallPointer& call);
   using RequestPointer = std::shared_ptr<const TensorRequest>;
   using GivenPointer = std::shared_ptr<const GivenAnswer>;
-  void count_cells(const ServedModel& model, const TensorRequest& asked);
+  void count_cells(const ServedModel& model, const TensorRequest& asked,
+                   const internal::BatchData& rows);
   void remember(const RequestPointer& asked, const std::shared_ptr<const ServedModel>& model,
                 const internal::BatchData& rows, const GivenPointer& given,
                 const CallPointer& call);
@@ -101,23 +104,15 @@ class InferenceApi {
   void try_to(const Call& call, const std::function<void()>& work);
   void count_regions(const GivenAnswer& given, const Call& call);
   void count_truths(const std::vector<TruthResult>& results, const Call& call);
-  std::string trouble() const;
   void feedback(const HttpRequest& request, const std::shared_ptr<const ServedModel>& model,
                 const CallPointer& call);
-  HttpResponse server_facts() const;
-  HttpResponse model_facts(const ServedModel& model) const;
-  HttpResponse status() const;
-  void measure_models() const;
-  void measure_monitor(const std::string& name) const;
-  HttpResponse metrics_page() const;
 
   ApiOptions options_;
   ModelStore& models_;
   LiveState* state_;
   Metrics& metrics_;
   ServerLog& log_;
-  std::atomic<bool> ready_ = true;
-  mutable std::mutex measuring_;     // one page at a time
+  ServerFacts facts_;
   std::atomic<bool> large_ = false;  // a request was, and its memory has not been given back
   std::chrono::steady_clock::time_point trimmed_{};
   Workers quick_{2}, bulk_{1};  // for small bodies and for the others

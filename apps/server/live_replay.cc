@@ -1,6 +1,5 @@
 // What a LiveState knows of each model: as the store has it, and on from there.
 #include <charconv>
-#include <ctime>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -12,22 +11,14 @@ namespace fcp {
 namespace {
 
 constexpr size_t kShownTruths = 10;
-constexpr int64_t kLookBack = 200;  // numbers among which truths to show are looked for
+constexpr int64_t kShownMinutes = 120;
+constexpr size_t kHour = 13;          // letters of a time that name its hour: "2026-11-16T05"
+constexpr int64_t kLookBack = 2'000;  // numbers among which truths to show are looked for
 
 // The fewest digits that are read back as the same number.
 std::string shortest(double number) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
-}
-
-// "2026-11-16T05", in UTC.
-std::string hour_of(double seconds) {
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  gmtime_r(&time, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H", &parts);
-  return text;
 }
 
 }  // namespace
@@ -78,9 +69,21 @@ void LiveState::replay_monitor(Watched& watched) {
   });
 }
 
-void LiveState::show_truth(Watched& watched, const StoredTruth& truth) {
+// A truth that was judged at another level says nothing about coverage at this one.
+bool LiveState::is_watched(const StoredTruth& truth) const {
+  return !truth.scores.empty() && truth.alpha == options_.monitor.level.value();
+}
+
+void LiveState::show_truth(Watched& watched, const StoredTruth& truth) const {
   watched.recent.push_front(truth);
   if (watched.recent.size() > kShownTruths) watched.recent.pop_back();
+  if (!is_watched(truth)) return;
+  std::deque<MinuteOfTruths>& minutes = watched.minutes;
+  const auto minute = static_cast<int64_t>(truth.time / 60);
+  if (minutes.empty() || minutes.back().minute < minute) minutes.push_back({.minute = minute});
+  while (minutes.front().minute <= minute - kShownMinutes) minutes.pop_front();
+  minutes.back().covered.add(truth.covered);
+  minutes.back().size.add(truth.size);
 }
 
 MonitorKey LiveState::monitor_key(const ServedModel& model) const {
@@ -110,11 +113,10 @@ void LiveState::see_truth(const StoredTruth& truth, AdaptiveLevel& level) {
   if (!truth.scores.empty()) level.see(truth.p_value);
 }
 
-// A truth that was judged at another level says nothing about coverage at this one.
 void LiveState::watch_truth(Watched& watched, const StoredTruth& truth) const {
   watched.last = truth.number;
   show_truth(watched, truth);
-  if (truth.scores.empty() || truth.alpha != options_.monitor.level.value()) return;
+  if (!is_watched(truth)) return;
   ++watched.not_kept;
   const WaitingPrediction& asked = truth.prediction;
   const MonitoredRow row{.scores = truth.scores,
@@ -122,12 +124,13 @@ void LiveState::watch_truth(Watched& watched, const StoredTruth& truth) const {
                          .size = truth.size,
                          .group = asked.group,
                          .shown = {},
-                         .x = asked.x};
+                         .x = asked.x,
+                         .time = minute_text(static_cast<int64_t>(truth.time / 60))};
   std::optional<AdaptedRow> adapted;
   if (asked.level > 0) {
     adapted = AdaptedRow{asked.level, truth.p_value > asked.level, truth.adapted_size};
   }
-  watched.monitor->take(row, hour_of(truth.time), adapted);
+  watched.monitor->take(row, row.time.substr(0, kHour), adapted);
 }
 
 }  // namespace fcp

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <ctime>
 #include <exception>
 #include <utility>
 
@@ -20,6 +21,15 @@ constexpr size_t kTruthsBetween = 10'000;  // a monitor's state is kept and kept
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string minute_text(int64_t minute) {
+  const auto time = static_cast<std::time_t>(60 * minute);
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M", &parts);
+  return text;
 }
 
 LiveState::LiveState(OpenStore open, const ModelStore& models, const LiveOptions& options,
@@ -246,7 +256,9 @@ void LiveState::publish() {
   }
   std::map<std::string, LiveReport> reports;
   for (const auto& [name, found] : by_model_) {
-    reports[name] = {found.monitor->report(), {found.recent.begin(), found.recent.end()}};
+    reports[name] = {found.monitor->report(),
+                     {found.minutes.begin(), found.minutes.end()},
+                     {found.recent.begin(), found.recent.end()}};
   }
   const std::lock_guard lock(reports_mutex_);
   reports_ = std::move(reports);

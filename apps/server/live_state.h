@@ -36,9 +36,9 @@
 #include "fcp/monitoring/adaptive_level.h"
 #include "fcp/monitoring/monitor.h"
 
+#include "apps/server/feedback_message.h"
 #include "apps/server/feedback_store.h"
 #include "apps/server/model_store.h"
-#include "apps/server/truth.h"
 #include "apps/server/workers.h"
 
 namespace fcp {
@@ -58,13 +58,23 @@ struct AnsweredRequest {
   std::optional<Level> adapted{};      // the level it was answered at, where that is adapted
 };
 
+// Truths of a minute, which began `minute` minutes after 1970 did.
+struct MinuteOfTruths {
+  int64_t minute = 0;
+  RateCount covered{};
+  SizeCount size{};
+};
+
 struct LiveReport {
   MonitorReport monitor;
-  std::vector<StoredTruth> recent;  // the last few truths, the newest first
+  std::vector<MinuteOfTruths> minutes;  // the last two hours, the oldest first
+  std::vector<StoredTruth> recent;      // the last few truths, the newest first
 };
 
 // Since 1970.
 double now_seconds();
+// "2026-11-16T05:07", in UTC, of the minute that began so many minutes after 1970 did.
+std::string minute_text(int64_t minute);
 
 class LiveState {
  public:
@@ -116,6 +126,7 @@ class LiveState {
     int64_t last = 0;     // number of the last truth that was heard of
     size_t not_kept = 0;  // truths since the monitor was kept
     std::deque<StoredTruth> recent;
+    std::deque<MinuteOfTruths> minutes;
   };
   // Truths that a model's monitor has not heard of yet, and the level after them.
   struct Fresh {
@@ -168,7 +179,8 @@ class LiveState {
   Task write(const LessonPointer& lesson);
   void watch_truth(Watched& watched, const StoredTruth& truth) const;
   static void see_truth(const StoredTruth& truth, AdaptiveLevel& level);
-  static void show_truth(Watched& watched, const StoredTruth& truth);
+  bool is_watched(const StoredTruth& truth) const;
+  void show_truth(Watched& watched, const StoredTruth& truth) const;
 
   OpenStore open_;
   std::unique_ptr<FeedbackStore> store_;  // null: it could not be opened yet

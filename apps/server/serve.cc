@@ -163,7 +163,7 @@ void serve(const ServeOptions& options, const std::function<bool()>& ended,
     }
     if (draining || !ended()) return;
     draining = true;
-    api.set_ready(false);
+    api.begin_end();
     log.write(Severity::kInfo, "draining", {{"in_work", server.in_work()}});
     server.drain();
   });

@@ -8,8 +8,6 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/data/number.h"
-#include "fcp/data/record.h"
 #include "fcp/predictor/class_probabilities.h"
 #include "fcp/predictor/distribution_columns.h"
 #include "fcp/predictor/region_tensors.h"
@@ -102,32 +100,33 @@ BatchData ServedModel::rows_of(const TensorRequest& request) const {
   return rows;
 }
 
-std::vector<CellCounts> ServedModel::count_cells(const TensorRequest& request) const {
+std::vector<CellCounts> ServedModel::count_cells(const TensorRequest& request,
+                                                 const BatchData& rows) const {
   std::vector<CellCounts> found;
-  const std::optional<CsvEncoding>& encoding = core_.schema().encoding();
-  for (const NamedValues& column : request.inputs) {
-    const std::vector<std::string>* known = nullptr;  // categories
-    for (size_t i = 0; encoding && i < encoding->columns.size(); ++i) {
-      const bool category = encoding->columns[i] == column.name && encoding->is_category(i);
-      if (category) known = &encoding->categories[i];
+  if (rows.cells != nullptr) {
+    for (size_t i = 0; i < columns().size(); ++i) {
+      found.push_back({columns()[i], rows.cells->missing[i], rows.cells->unknown[i]});
     }
-    CellCounts counts{column.name};
-    if (const auto* numbers = std::get_if<std::vector<double>>(&column.values)) {
-      for (const double number : *numbers) counts.missing += std::isnan(number) ? 1 : 0;
-    } else {
-      for (const std::string& text : std::get<std::vector<std::string>>(column.values)) {
-        const std::string cell = trimmed_text(text);
-        if (is_missing(cell)) {
-          ++counts.missing;
-        } else if (known != nullptr &&
-                   std::find(known->begin(), known->end(), cell) == known->end()) {
-          ++counts.unknown;
-        }
-      }
+  } else {
+    for (const NamedValues& input : request.inputs) {
+      const auto* numbers = std::get_if<std::vector<double>>(&input.values);
+      if (numbers == nullptr) continue;
+      const auto missing = std::count_if(numbers->begin(), numbers->end(),
+                                         [](double number) { return std::isnan(number); });
+      found.push_back({input.name, static_cast<size_t>(missing)});
     }
-    if (counts.missing + counts.unknown > 0) found.push_back(std::move(counts));
   }
+  std::erase_if(found, [](const CellCounts& one) { return one.missing + one.unknown == 0; });
   return found;
+}
+
+ResponseTensor ServedModel::flags(const BatchData& rows) {
+  if (rows.cells == nullptr) {
+    fail(
+        "the parameter 'flags' takes rows by column, for a network that fcp trained on a table; "
+        "numbers do not say what training rows had");
+  }
+  return {"flags", {static_cast<int64_t>(rows.rows())}, rows.cells->flags};
 }
 
 void ServedModel::draw_places(BatchData& rows) const {

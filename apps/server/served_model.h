@@ -68,8 +68,12 @@ class ServedModel {
   // weights that the calibration asks for. An Error names the input, row and column.
   internal::BatchData rows_of(const TensorRequest& request) const;
 
-  // Of each column that has any.
-  std::vector<CellCounts> count_cells(const TensorRequest& request) const;
+  // Of each column, or input, of rows_of(request) that has any.
+  std::vector<CellCounts> count_cells(const TensorRequest& request,
+                                      const internal::BatchData& rows) const;
+
+  // What no training row had, row by row: the tensor "flags". An Error where it cannot be known.
+  static ResponseTensor flags(const internal::BatchData& rows);
 
   // Gives rows that are to be answered the places by which localized draws, each at random: a
   // truth must be judged at the place its row was answered at.

@@ -9,8 +9,8 @@
 // `binary_data_size`, little-endian and in their order; BYTES are preceded by their length in four
 // bytes. Infinite numbers in JSON are the strings "inf" and "-inf". `timeout` is in microseconds,
 // as Triton has it. "quantiles", "above", "below" and "between" are a number or texts with commas
-// between, as "0.05,0.95" and "10:30"; "probabilities" is true or false. An unknown parameter is an
-// Error.
+// between, as "0.05,0.95" and "10:30"; "probabilities" is true or false. `flags` adds the tensor
+// "flags", what no training row had. An unknown parameter is an Error.
 //
 // Reference: github.com/kserve/open-inference-protocol, and Triton's binary data extension.
 // Tested by tests/server/tensor_message_test.cc and fuzz/fuzz_request.cc.
@@ -38,9 +38,9 @@ struct TensorRequest {
   std::string alpha;                // levels as text, with commas; "": default
   std::optional<double> timeout{};  // seconds
   // What is answered beside the regions, as the program and Python name it: columns of predictive
-  // distributions, or the probabilities of the classes.
+  // distributions, the probabilities of the classes, or the flags of the rows.
   std::vector<std::string> quantiles{}, above{}, below{}, between{};
-  bool probabilities = false;
+  bool probabilities = false, flags = false;
   std::vector<NamedValues> inputs;                      // at least one; numbers become doubles
   std::optional<std::vector<RequestedOutput>> outputs;  // none: all
   bool binary_outputs = false;                          // of all that do not say otherwise

@@ -209,7 +209,7 @@ TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> 
     check_id(request.id);
   }
   check_parameters(json, {"alpha", "binary_data_output", "timeout", "quantiles", "above", "below",
-                          "between", "probabilities"});
+                          "between", "probabilities", "flags"});
   request.alpha = numbers_in(json, "alpha");
   request.quantiles = texts_in(json, "quantiles");
   request.above = texts_in(json, "above");
@@ -217,6 +217,7 @@ TensorRequest parse_tensor_request(std::string_view body, std::optional<size_t> 
   request.between = texts_in(json, "between");
   request.probabilities = flag_parameter(json, "probabilities", false);
   request.timeout = timeout_in(json);
+  request.flags = flag_parameter(json, "flags", false);
   request.binary_outputs = flag_parameter(json, "binary_data_output", false);
   const Json* inputs = member(json, "inputs");
   if (inputs == nullptr || !inputs->is_array() || inputs->empty()) fail("there are no 'inputs'");

@@ -1,5 +1,6 @@
 #include "apps/server/workers.h"
 
+#include <new>
 #include <utility>
 
 namespace fcp {
@@ -36,7 +37,10 @@ void Workers::work() {
       const std::function<void()> next = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
-      next();
+      try {
+        next();
+      } catch (const std::bad_alloc&) {  // who asked is told so when his time is over
+      }
     }  // what it holds is let go outside the lock
     lock.lock();
   }

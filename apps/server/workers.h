@@ -19,7 +19,7 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Work throws nothing.
+  // Work throws nothing but what memory that has run out throws, and is then given up.
   void put(std::function<void()> work);
   // Does what is waiting. What is put later is done at once, by the thread that puts it.
   void end();

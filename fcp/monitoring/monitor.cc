@@ -178,11 +178,25 @@ void Monitor::take(const MonitoredRow& row, const std::string& period,
   if (row.scores.size() != by_side_.size()) {
     fail("found ", row.scores.size(), " scores of a row, expected ", by_side_.size());
   }
+  const size_t raised = so_far_.alarms.size();
   watch_scores(row);
   watch_coverage(row);
   watch_inputs(row);
   count(row, period, adapted);
   ++so_far_.rows;
+  for (size_t i = raised; i < so_far_.alarms.size() && !row.time.empty(); ++i) {
+    so_far_.alarms[i].time = row.time;
+    so_far_.alarms[i].began = period_of(so_far_.alarms[i].since);
+  }
+}
+
+// Of rows before those that the timeline keeps, the first one's.
+std::string Monitor::period_of(size_t row) const {
+  const auto& timeline = so_far_.timeline;
+  const auto after =
+      std::find_if(timeline.begin(), timeline.end(),
+                   [&](const TimelinePoint& point) { return point.first_row > row; });
+  return after == timeline.begin() ? after->label : (after - 1)->label;
 }
 
 MonitorReport Monitor::report() const {

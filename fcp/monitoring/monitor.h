@@ -56,6 +56,7 @@ struct MonitoredRow {
   int64_t group = 0;         // of the calibration's; −1: one that it does not know
   std::string shown = {};    // the group to show coverage by; "": none
   std::span<const float> x;  // for drift; empty: not watched
+  std::string time = {};     // when it came, as its alarms say it; "": unknown
 };
 
 // What adapting did to the same row.
@@ -72,7 +73,7 @@ struct MonitorAlarm {
   size_t since = 0;        // about where it began
   double log10_odds = 0;   // of the capital when it was raised
   std::string time = {};   // of that row; "": unknown
-  std::string began = {};  // the time of row `since`
+  std::string began = {};  // the time of row `since`, or the period of the timeline it is in
 };
 
 struct RateCount {
@@ -157,6 +158,7 @@ class Monitor {
   void count(const MonitoredRow& row, const std::string& period,
              const std::optional<AdaptedRow>& adapted);
   void count_shown(const MonitoredRow& row);
+  std::string period_of(size_t row) const;
   void exchange(SavedState& state);
 
   MonitorOptions options_;

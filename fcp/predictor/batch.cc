@@ -110,4 +110,9 @@ namespace fcp {
 
 size_t Batch::rows() const { return data_->rows(); }
 
+const std::vector<std::string>& Batch::flags() const {
+  static const std::vector<std::string> none;
+  return data_->cells == nullptr ? none : data_->cells->flags;
+}
+
 }  // namespace fcp

@@ -10,6 +10,7 @@
 
 #include <torch/types.h>
 
+#include "fcp/data/columns.h"
 #include "fcp/data/rows.h"
 #include "fcp/methods/scores/score.h"
 #include "fcp/predictor.h"
@@ -26,6 +27,7 @@ struct BatchData {
   bool placed = false;      // `known` says at which places the rows stand
   std::string no_groups{};  // why there are no groups, where rows were to bring them
   RowNames row_name{};      // empty: "x: row 3 (from 0)"
+  std::shared_ptr<const CellNotes> cells{};  // of rows that came as cells of a table; else null
 
   size_t rows() const { return x.dim() == 0 ? 0 : static_cast<size_t>(x.size(0)); }
   std::string name_of(size_t row) const;

@@ -8,9 +8,9 @@
 
 #include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
+#include "fcp/data/columns.h"
 #include "fcp/data/encoding_text.h"
 #include "fcp/data/forwarded_rows.h"
-#include "fcp/data/record.h"
 #include "fcp/nn/graph/input_layout.h"
 #include "fcp/nn/graph/missing_values.h"
 #include "fcp/nn/ops/ml/text_inputs.h"

@@ -1,7 +1,6 @@
 #include "fcp/predictor/input_schema.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -9,7 +8,6 @@
 #include "fcp/base/error.h"
 #include "fcp/data/array.h"
 #include "fcp/data/encoding_text.h"
-#include "fcp/data/record.h"
 
 namespace fcp::internal {
 namespace {
@@ -54,14 +52,6 @@ void check_count(const char* name, size_t found, size_t expected) {
   if (found == expected) return;
   if (expected == 0) fail(name, ": found ", found, ", but the calibration uses none");
   fail(name, ": found ", found, " for ", expected, " rows; the calibration needs one per row");
-}
-
-// What the shortest text of a number is, which reads back as the same number.
-std::string cell_text(double value) {
-  if (std::isnan(value)) return "";
-  char text[32];
-  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
-  return {text, end};
 }
 
 size_t count_of(const NamedValues& values) {
@@ -138,8 +128,8 @@ std::string in_quotes(const std::vector<std::string>& names) {
 }
 
 // As in a file: a column that is not there is not one whose cells are empty.
-void check_columns(std::span<const NamedValues> values, std::vector<std::string> expected,
-                   const std::string& group_column) {
+void check_names(std::span<const NamedValues> values, std::vector<std::string> expected,
+                 const std::string& group_column) {
   const auto is_given = [&](const std::string& name) {
     return std::any_of(values.begin(), values.end(),
                        [&](const NamedValues& one) { return one.name == name; });
@@ -160,6 +150,26 @@ void check_columns(std::span<const NamedValues> values, std::vector<std::string>
   }
   if (unknown.empty()) return;
   fail("there is no column ", in_quotes(unknown), "; the columns are ", in_quotes(expected));
+}
+
+// The cells of a column by its name; without any where it is not among the values.
+ColumnCells cells_of(std::span<const NamedValues> values, const std::string& name) {
+  for (const NamedValues& one : values) {
+    if (one.name != name) continue;
+    if (const auto* numbers = std::get_if<std::vector<double>>(&one.values)) {
+      return {.numbers = *numbers};
+    }
+    const auto& texts = std::get<std::vector<std::string>>(one.values);
+    return {.text = [&texts](size_t row) { return &texts[row]; }};
+  }
+  return {.text = [](size_t) { return nullptr; }};
+}
+
+ColumnCells cells_of(std::span<const Record> rows, const std::string& name) {
+  return {.text = [rows, &name](size_t row) {
+    const auto found = rows[row].find(name);
+    return found == rows[row].end() ? nullptr : &found->second;
+  }};
 }
 
 }  // namespace
@@ -282,39 +292,49 @@ BatchData SchemaData::encode(std::span<const float> x, const RowInfo& info) cons
 BatchData SchemaData::encode(std::span<const Record> rows, const RowInfo& info) const {
   if (!encoding_) fail("the network does not say how its columns are called; pass numbers instead");
   if (rows.empty()) fail("there are no rows");
-  const std::vector<bool> may_be_missing = this->may_be_missing();
-  std::vector<float> x;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const std::vector<float> row = encode_record(*encoding_, rows[i], row_of(i));
-    for (size_t k = 0; k < row.size() && k < may_be_missing.size(); ++k) {
-      if (!std::isnan(row[k]) || may_be_missing[k]) continue;
-      fail(row_of(i), ", column '", encoding_->feature_names()[k],
-           "': is missing, expected a number");
-    }
-    x.insert(x.end(), row.begin(), row.end());
-  }
+  std::vector<ColumnCells> cells;
+  for (const std::string& name : encoding_->columns) cells.push_back(cells_of(rows, name));
+  return batch_of_columns(cells, cells_of(rows, group_column_), rows.size(), info);
+}
+
+// `groups`: the cells of the group column, where there is one.
+BatchData SchemaData::batch_of_columns(const std::vector<ColumnCells>& cells,
+                                       const ColumnCells& groups, size_t rows,
+                                       const RowInfo& info) const {
+  const std::vector<std::string> names = encoding_->feature_names();
+  const auto width = static_cast<int64_t>(names.size());
+  torch::Tensor x = torch::empty({static_cast<int64_t>(rows), width}, torch::kFloat);
+  auto notes = std::make_shared<const CellNotes>(
+      encode_columns(*encoding_, cells, rows, row_of, x.data_ptr<float>()));
   std::vector<int64_t> shape = row_shape_;
-  shape.insert(shape.begin(), static_cast<int64_t>(rows.size()));
-  const torch::Tensor values = torch::tensor(x).reshape(shape);
+  shape.insert(shape.begin(), static_cast<int64_t>(rows));
+  x = x.reshape(shape);
+  if (const auto found = missing_.find_refused(x)) {
+    fail(row_of(static_cast<size_t>(found->row)), ", column '",
+         names.at(static_cast<size_t>(found->column)), "': is missing, expected a number");
+  }
   check_input_numbers(
-      values, network_, [](int64_t row) { return row_of(static_cast<size_t>(row)); },
-      encoding_->feature_names());
-  BatchData batch = batch_of_rows(values.to(row_type()), info);
+      x, network_, [](int64_t row) { return row_of(static_cast<size_t>(row)); }, names);
+  BatchData batch = batch_of_rows(x.to(row_type()), info);
   batch.row_name = row_of;
-  if (info.groups.empty()) add_groups(rows, batch);
+  batch.cells = std::move(notes);
+  if (info.groups.empty() && !group_column_.empty()) add_groups(groups, batch);
   return batch;
 }
 
-void SchemaData::add_groups(std::span<const Record> rows, BatchData& batch) const {
-  if (group_column_.empty()) return;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const auto found = rows[i].find(group_column_);
-    if (found == rows[i].end()) {
+void SchemaData::add_groups(const ColumnCells& cells, BatchData& batch) const {
+  for (size_t i = 0; i < batch.rows(); ++i) {
+    if (!cells.text) {
+      batch.known.groups.push_back(group_number(cell_text(cells.numbers[i])));
+      continue;
+    }
+    const std::string* const text = cells.text(i);
+    if (text == nullptr) {
       batch.known.groups.clear();
       batch.no_groups = concat(row_of(i), ": has no column '", group_column_, "'; ", kNeedsGroups);
       return;
     }
-    batch.known.groups.push_back(group_number(found->second));
+    batch.known.groups.push_back(group_number(*text));
   }
 }
 
@@ -379,12 +399,13 @@ torch::Tensor SchemaData::inputs_side_by_side(std::span<const NamedValues> value
   return x.to(row_type()).reshape(shape);
 }
 
-std::vector<Record> SchemaData::records_of(std::span<const NamedValues> values) const {
+// All columns of the table and no others, each with one cell for each row.
+void SchemaData::check_columns(std::span<const NamedValues> values) const {
   if (!encoding_) {
     fail("found input '", values[0].name, "', expected '", inputs_[0].name,
          "'; the network does not say how its columns are called");
   }
-  check_columns(values, encoding_->columns, group_column_);
+  check_names(values, encoding_->columns, group_column_);
   const size_t rows = rows_in(values[0]);
   if (rows == 0) fail("there are no rows");
   for (const NamedValues& column : values) {
@@ -395,15 +416,6 @@ std::vector<Record> SchemaData::records_of(std::span<const NamedValues> values) 
            "] or [", rows, ", 1]");
     }
   }
-  std::vector<Record> records(rows);
-  for (const NamedValues& column : values) {
-    const auto* texts = std::get_if<std::vector<std::string>>(&column.values);
-    for (size_t i = 0; i < rows; ++i) {
-      records[i][column.name] =
-          texts ? (*texts)[i] : cell_text(std::get<std::vector<double>>(column.values)[i]);
-    }
-  }
-  return records;
 }
 
 // Groups and weights that come as values of their own; the other values, where there were some.
@@ -445,7 +457,12 @@ BatchData SchemaData::encode(std::span<const NamedValues> given, const RowInfo& 
   const std::span<const NamedValues> values = others ? std::span(*others) : given;
   if (values.empty()) fail("there are no inputs");
   row_shape();  // must be known
-  if (!names_inputs(values)) return encode(records_of(values), info);
+  if (!names_inputs(values)) {
+    check_columns(values);
+    std::vector<ColumnCells> cells;
+    for (const std::string& name : encoding_->columns) cells.push_back(cells_of(values, name));
+    return batch_of_columns(cells, cells_of(values, group_column_), rows_in(values[0]), info);
+  }
   BatchData batch = batch_of_rows(inputs_side_by_side(values), info);
   batch.row_name = row_of;
   if (!group_column_.empty()) {

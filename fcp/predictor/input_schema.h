@@ -13,7 +13,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/data/csv.h"
+#include "fcp/data/columns.h"
 #include "fcp/nn/graph/input_layout.h"
 #include "fcp/predictor/artifact.h"
 #include "fcp/predictor/batch.h"
@@ -68,12 +68,14 @@ class SchemaData {
 
  private:
   BatchData batch_of_rows(torch::Tensor x, const RowInfo& info) const;
-  void add_groups(std::span<const Record> rows, BatchData& batch) const;
+  BatchData batch_of_columns(const std::vector<ColumnCells>& cells, const ColumnCells& groups,
+                             size_t rows, const RowInfo& info) const;
+  void add_groups(const ColumnCells& cells, BatchData& batch) const;
   bool names_inputs(std::span<const NamedValues> values) const;
   std::optional<std::vector<NamedValues>> take_info(std::span<const NamedValues> values,
                                                     RowInfo& info) const;
   torch::Tensor inputs_side_by_side(std::span<const NamedValues> values) const;
-  std::vector<Record> records_of(std::span<const NamedValues> values) const;
+  void check_columns(std::span<const NamedValues> values) const;
   torch::ScalarType row_type() const { return exact_ ? torch::kDouble : torch::kFloat; }
 
   Graph network_;  // its inputs and metadata alone

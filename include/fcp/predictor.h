@@ -66,6 +66,11 @@ struct RowInfo {
 class Batch {
  public:
   size_t rows() const;
+  // Of each row that came as cells of a table that fcp trained on, what no training row had and the
+  // guarantee does not extend to, as `fcp predict --flags` writes it: "missing:COLUMN",
+  // "unseen:COLUMN" (a category) and "range:COLUMN" (far outside), with '|' between. Rows of
+  // numbers have no flags.
+  const std::vector<std::string>& flags() const;
 
  private:
   friend struct internal::Access;

@@ -1,10 +1,14 @@
 """fcp serve over HTTP: the Open Inference Protocol, levels, columns, limits, reload, the end.
 
 tritonclient (PyPI) is one of the clients where it is installed; otherwise that test is skipped."""
+import csv
 import gzip
 import http.client
+import http.server
 import json
 import os
+import re
+import resource
 import shutil
 import signal
 import socket
@@ -82,6 +86,61 @@ class ServeCase(program.Case):
 
     def expected(self, *arguments):
         return self.predict(self.made("calibrated.onnx"), *arguments)
+
+
+class PageBehindProxy:
+    """The server's page under /some/where/, as a headless browser shows it after it has run a
+    script there."""
+
+    def __init__(self, case, server):
+        self.browser = shutil.which("chromium") or shutil.which("google-chrome")
+        if not self.browser:
+            case.skipTest("no browser")
+        self.case, self.script = case, ""
+        outer = self
+
+        class Proxy(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                size = int(self.headers.get("Content-Length", 0))
+                kept = {name: self.headers[name] for name in ("Authorization", "Content-Type")
+                        if name in self.headers}
+                path = self.path.removeprefix("/some/where")
+                status, body, _ = server.ask(self.command, path, self.rfile.read(size), kept)
+                if path == "/":
+                    body = body.replace(b"</body>", outer.script.encode() + b"</body>")
+                self.send_response(404 if path == self.path else status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_POST = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        self.proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+        thread = threading.Thread(target=self.proxy.serve_forever)
+        thread.start()
+        case.addCleanup(self.proxy.server_close)
+        case.addCleanup(thread.join)
+        case.addCleanup(self.proxy.shutdown)
+
+    def seen(self, script=""):
+        """The page as text, once the script has run to its end."""
+        self.script = ("<script>const until = async (done) => { while (!done()) await new Promise("
+                       "(go) => setTimeout(go, 20)); }; (async () => {" + script + "})();</script>")
+        address = f"http://127.0.0.1:{self.proxy.server_address[1]}/some/where/"
+        done = subprocess.run(
+            [self.browser, "--headless", "--no-sandbox", "--disable-gpu",
+             "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom",
+             "--user-data-dir=" + self.case.path("profile"), address],
+            capture_output=True, text=True, timeout=program.LONGEST, check=False)
+        text = re.sub("<script>.*?</script>", "", done.stdout, flags=re.DOTALL)
+        self.case.assertNotIn("NaN", text)
+        errors = [line for line in done.stderr.splitlines()
+                  if "CONSOLE" in line and "401 (Unauthorized)" not in line]
+        self.case.assertEqual(errors, [])
+        return text
 
 
 def single(value):
@@ -296,6 +355,87 @@ class Serve(ServeCase):
             large = (gzip if coding == "gzip" else zlib).compress(bytes(2**21))
             self.assertEqual(server.ask("POST", infer, large, header)[0], 413)
 
+    def test_memory_runs_out_while_a_body_comes(self):
+        """That client is answered 503, or cut off; it is logged, and the server goes on."""
+        server = self.serve("--max-body", "400MB", "--request-seconds", 300)
+        infer, body = "/v2/models/calibrated/infer", {"inputs": self.columns(2)}
+        wanted = server.json("POST", infer, body)
+        self.assertEqual(wanted[0], 200)
+        with open(f"/proc/{server.process.pid}/statm", encoding="ascii") as file:
+            now = int(file.read().split()[0]) * resource.getpagesize()
+        most = now + 2**26
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (most, most))
+        size = 300 * 2**20
+        with socket.create_connection(("127.0.0.1", server.port), program.LONGEST) as client:
+            client.sendall(b"POST " + infer.encode() + b" HTTP/1.1\r\nHost: x\r\n"
+                           b"Content-Length: %d\r\n\r\n" % size)
+            try:
+                for _ in range(size // 2**20):
+                    client.sendall(b"0" * 2**20)
+                answer = client.recv(65536)
+            except OSError:
+                answer = None
+        refused = server.event("refused")
+        self.assertEqual((refused["status"], refused["why"]), (503, "out of memory"))
+        self.assertTrue(answer is None or answer.startswith(b"HTTP/1.1 503 "), answer)
+        self.assertEqual(server.json("POST", infer, body), wanted)
+
+    def test_memory_is_given_back(self):
+        """What large requests took is the system's again a moment later."""
+        server = self.serve("--max-body", "64MB")
+
+        def resident():
+            with open(f"/proc/{server.process.pid}/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * resource.getpagesize()
+
+        infer = "/v2/models/calibrated/infer"
+        many = [{**column, "shape": [65_536], "data": column["data"] * 65_536}
+                for column in self.columns(1)]
+        self.assertEqual(server.ask("POST", infer, {"inputs": self.columns(2)})[0], 200)
+        before, most = resident(), 0
+        for body in (json.dumps({"inputs": many}), "[" + "0," * 31 * 2**20 + "0]"):
+            status = server.ask("POST", infer, body)[0]
+            most = max(most, resident())
+            self.assertIn(status, (200, 400))
+        until = time.monotonic() + 60
+        while resident() > before + 2**25 and time.monotonic() < until:
+            time.sleep(0.1)
+        self.assertLess(resident(), before + 2**25, (before, most))
+
+    def test_flags_are_those_of_predict(self):
+        """The same rows as a file, by column, as texts: the same flags and numbers."""
+        self.write("table.csv", "".join(["a,b,y\n"] + [
+            f"{i % 7},{'xyz'[i % 3]},{i % 7 + i % 3 + i / 1000}\n" for i in range(600)]))
+        self.fcp("fit", "table.csv", "--target", "y", "--out", "fitted.onnx", "--epochs", 2, "--quiet")
+        rows = [("3", "x"), ("900", "new"), ("", "y"), ("-1e3", "z")]
+        self.write("new.csv", "a,b\n" + "".join(f"{a},{b}\n" for a, b in rows))
+        self.fcp("predict", "fitted.onnx", "--data", "new.csv", "--flags", "--out", "flags.csv")
+        with open(self.path("flags.csv"), encoding="utf-8", newline="") as file:
+            found = list(csv.DictReader(file))
+        wanted = [row["flags"] for row in found]
+        self.assertEqual(wanted, ["", "range:a|unseen:b", "missing:a", "range:a"])
+        server = self.serve(models=["fitted.onnx"])
+        infer = "/v2/models/fitted/infer"
+        texts = {"name": "b", "shape": [4], "datatype": "BYTES", "data": [b for _, b in rows]}
+        for kind, cells in (("FP64", [float(a) if a else None for a, _ in rows]),
+                            ("BYTES", [a for a, _ in rows])):
+            inputs = [{"name": "a", "shape": [4], "datatype": kind, "data": cells}, texts]
+            status, answer = server.json("POST", infer, {"inputs": inputs,
+                                                         "parameters": {"flags": True}})
+            self.assertEqual(status, 200, answer)
+            outputs = outputs_of(answer)
+            self.assertEqual(outputs["flags"], wanted)
+            self.assertEqual([single(float(row["lower"])) for row in found],
+                             list(map(single, outputs["lower"])))
+            self.assertNotIn("flags", outputs_of(server.json("POST", infer, {"inputs": inputs})[1]))
+        size = server.json("GET", "/v2/models/fitted")[1]["inputs"][0]
+        numbers = {"name": size["name"], "shape": [1, size["shape"][1]], "datatype": "FP64",
+                   "data": [0] * size["shape"][1]}
+        status, answer = server.json("POST", infer, {"inputs": [numbers],
+                                                     "parameters": {"flags": True}})
+        self.assertEqual(status, 400)
+        self.assertIn("the parameter 'flags' takes rows by column", answer["error"])
+
     def test_pages_of_other_sites_cannot_send(self):
         server = self.serve()
         infer, body = "/v2/models/calibrated/infer", {"inputs": self.columns(1)}
@@ -449,18 +589,26 @@ class Serve(ServeCase):
         self.assertIn("<title>fcp serve</title>", page)
         self.assertEqual(server.json("GET", "/status")[1]["models"][0]["name"], "calibrated")
 
-    def test_page_opens_in_a_browser(self):
-        browser = shutil.which("chromium") or shutil.which("google-chrome")
-        if not browser:
-            self.skipTest("no browser")
-        server = self.serve()
-        done = subprocess.run(
-            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000",
-             "--enable-logging=stderr", "--dump-dom", "--user-data-dir=" + self.path("profile"),
-             f"http://127.0.0.1:{server.port}/"], capture_output=True, text=True, timeout=120)
-        self.assertIn("calibrated, version 1", done.stdout)
-        self.assertIn("Try a row", done.stdout)
-        self.assertNotIn("CONSOLE", done.stderr)
+    def test_page_behind_a_prefix_with_a_token(self):
+        """In a browser, behind a proxy: it asks for the token, shows the model and answers a row."""
+        self.write("token", "secret\n")
+        server = self.serve("--token-file", "token")
+        self.assertEqual(server.ask("GET", "/")[0], 200)
+        self.assertEqual(server.ask("GET", "/status")[0], 401)
+        page = PageBehindProxy(self, server)
+        text = page.seen("""
+            await until(() => !byId("sign-in").hidden);
+            document.title = byId("note").textContent;
+            byId("token").value = "secret";
+            byId("sign-in").requestSubmit();
+            await until(() => document.querySelector("#models input"));
+            for (const one of document.querySelectorAll("#models input")) one.value = "3";
+            document.querySelector("#models form").requestSubmit();
+            const answer = document.querySelector("#models pre");
+            await until(() => answer.textContent);""")
+        for part in ("<title>The server asks for a token.</title>", "calibrated, version 1",
+                     "Try a row", "prediction: ", "upper: "):
+            self.assertIn(part, text)
 
     def test_a_new_version_takes_over_without_a_lost_request(self):
         shutil.copy(self.made("calibrated.onnx"), self.path("live.onnx"))

@@ -42,6 +42,7 @@ MonitorReport watch(const World& world, const MonitorOptions& options) {
     row.size = 2 * radius;
     row.shown = t % 2 == 0 ? "even" : "odd";
     row.x = {&x, 1};
+    row.time = "row " + std::to_string(t);
     monitor.take(row, t < world.rows / 2 ? "first" : "second");
   }
   return monitor.report();
@@ -68,6 +69,8 @@ TEST(Monitor, NamesWhatChangedAndWhen) {
     EXPECT_LT(alarm.row, 1200u);
     EXPECT_NEAR(static_cast<double>(alarm.since), 1000, 100);
     EXPECT_GT(alarm.log10_odds, 2);
+    EXPECT_EQ(alarm.time, "row " + std::to_string(alarm.row));
+    EXPECT_EQ(alarm.began, alarm.since < 1000 ? "first" : "second");
   }
   const MonitorReport moved = watch({.change = 1000, .rows = 2000, .input_shift = 3}, {});
   ASSERT_EQ(moved.alarms.size(), 1u);

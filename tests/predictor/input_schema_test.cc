@@ -65,6 +65,22 @@ TEST(InputSchema, RecordsAndColumnsAreOne) {
                     {}));
 }
 
+// As `fcp predict --flags` has them; numbers without a table have none.
+TEST(InputSchema, CellsAreFlagged) {
+  const SchemaData schema = table_schema();
+  const BatchData batch =
+      schema.encode(std::vector<NamedValues>{{"city", std::vector<std::string>{"Bonn", "Rome"}},
+                                             {"age", std::vector<double>{7, kNaN}},
+                                             {"km", std::vector<double>{0.1, 2}}},
+                    {});
+  ASSERT_NE(batch.cells, nullptr);
+  EXPECT_THAT(batch.cells->missing, ElementsAre(0, 1, 0));
+  EXPECT_THAT(batch.cells->unknown, ElementsAre(0, 0, 1));
+  EXPECT_THAT(Access::batch(batch).flags(), ElementsAre("", "unseen:city"));
+  const std::vector<float> numbers = {1, 2, 0, 1};
+  EXPECT_TRUE(Access::batch(schema.encode(numbers, {})).flags().empty());
+}
+
 // An empty cell is a missing value; a column that is not there is a mistake, as in a file.
 TEST(InputSchema, WholeColumnsAreAllThere) {
   const SchemaData schema = table_schema();

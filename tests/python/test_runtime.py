@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -284,6 +285,7 @@ class Runtime(networks.Case):
 @unittest.skipIf(runtime is None, "onnxruntime is not installed")
 @unittest.skipUnless(importlib.util.find_spec("pyspark"), "pyspark is not installed")
 @unittest.skipUnless(importlib.util.find_spec("pyarrow"), "pyarrow is not installed")
+@unittest.skipUnless(shutil.which("java"), "there is no java, which pyspark runs on")
 class Spark(networks.Case):
     def test_the_recipe_of_spark(self):
         """The function of docs/scale.md in Spark's local mode: the answers of one predictor."""

@@ -1,7 +1,8 @@
 #include "apps/server/http_message.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
+
+#include "tests/support/files.h"
 
 namespace fcp {
 namespace {
@@ -83,32 +84,18 @@ TEST(HttpReader, SkipsEmptyLines) {
   EXPECT_EQ(status_of(empty + empty), 400);
 }
 
-std::string zipped(const std::string& text, int format) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, format, 8, Z_DEFAULT_STRATEGY);
-  std::string out(text.size() + 100, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 TEST(UnpackBody, ReadsGzipAndDeflate) {
   const std::string text(300'000, 'a');
   for (const auto& [name, format] : {std::pair{"gzip", 31}, std::pair{"deflate", 15}}) {
     HttpRequest request;
     request.headers["content-encoding"] = name;
-    const std::string packed = zipped(text, format);
-    request.body = packed;
+    const std::string whole = packed(text, format);
+    request.body = whole;
     EXPECT_FALSE(unpack_body(request, text.size()));
     EXPECT_EQ(request.body, text);
-    request.body = packed;
+    request.body = whole;
     EXPECT_EQ(unpack_body(request, text.size() - 1)->status, 413);
-    for (const std::string& damaged : {packed.substr(0, packed.size() - 1), packed + "x",
+    for (const std::string& damaged : {whole.substr(0, whole.size() - 1), whole + "x",
                                        std::string("nothing"), std::string("\x1f\x8b")}) {
       request.body = damaged;
       EXPECT_EQ(unpack_body(request, text.size())->status, 400);
@@ -116,7 +103,7 @@ TEST(UnpackBody, ReadsGzipAndDeflate) {
   }
   HttpRequest two;
   two.headers["content-encoding"] = "gzip";
-  two.body = zipped("a", 31) + zipped("b", 31);
+  two.body = gzipped("a") + gzipped("b");
   EXPECT_FALSE(unpack_body(two, 10));
   EXPECT_EQ(two.body, "ab");
 }

@@ -1,0 +1,154 @@
+#include "fcp/data/columns.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "fcp/base/error.h"
+#include "fcp/data/number.h"
+
+namespace fcp {
+namespace {
+
+std::string_view without_spaces_around(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+// One column of the encoding, cell by cell.
+class ColumnEncoder {
+ public:
+  struct Found {
+    bool missing = false, unknown = false;
+    Novelty novelty = Novelty::kNone;
+  };
+
+  ColumnEncoder(const CsvEncoding& encoding, size_t column,
+                const std::function<std::string(size_t)>& row_name)
+      : encoding_(encoding),
+        column_(column),
+        row_name_(row_name),
+        format_(encoding.format(column)),
+        width_(encoding.width_of(column)) {
+    const std::vector<std::string>& categories = encoding.categories[column];
+    for (size_t i = 0; i < categories.size(); ++i) known_.emplace(categories[i], i);
+  }
+
+  size_t width() const { return width_; }
+
+  // `text`: null where the cell is not there. `out` is for width() features.
+  Found encode(size_t row, const std::string* text, float* out) const {
+    const std::string_view cell = text == nullptr ? "" : without_spaces_around(*text);
+    if (is_missing(cell) || is_mark(cell)) return encode_missing(row, text == nullptr, out);
+    if (encoding_.is_category(column_)) return encode_category(cell, out);
+    double value = 0;
+    if (!parse_cell(cell, format_, value)) {
+      fail(where(row), "expected ", expected_text(format_.kind), ", found '", cell, "'");
+    }
+    return encode_number(row, value, cell, out);
+  }
+
+  Found encode(size_t row, double value, float* out) const {
+    const bool plain = format_.kind == ColumnKind::kNumber && encoding_.missing.empty();
+    if (plain && !std::isnan(value)) return encode_number(row, value, {}, out);
+    const std::string text = cell_text(value);
+    // A mark such as -999 is no number; any other is itself, however the file writes its numbers.
+    const bool number = format_.kind == ColumnKind::kNumber && !text.empty() && !is_mark(text);
+    return number ? encode_number(row, value, {}, out) : encode(row, &text, out);
+  }
+
+ private:
+  std::string where(size_t row) const {
+    return concat(row_name_(row), ", column '", encoding_.columns[column_], "': ");
+  }
+
+  bool is_mark(std::string_view cell) const {
+    const std::vector<std::string>& marks = encoding_.missing;
+    return std::find(marks.begin(), marks.end(), cell) != marks.end();
+  }
+
+  Found encode_missing(size_t row, bool absent, float* out) const {
+    if (encoding_.means.empty()) {
+      fail(where(row), absent ? "is not there" : "is missing",
+           "; the network was trained without missing values");
+    }
+    if (encoding_.is_category(column_)) {
+      std::fill_n(out, width_, 0.f);
+    } else {
+      *out = encoding_.means[column_];
+    }
+    return {.missing = true, .novelty = encoding_.novelty_of_missing(column_)};
+  }
+
+  // `text`: as messages have it; empty: the number's own.
+  Found encode_number(size_t row, double value, std::string_view text, float* out) const {
+    *out = static_cast<float>(value);
+    if (std::isinf(*out)) {
+      fail(where(row), "found '", text.empty() ? cell_text(value) : std::string(text),
+           "', expected a finite float32");
+    }
+    return {.novelty = encoding_.novelty_of(column_, static_cast<double>(*out))};
+  }
+
+  Found encode_category(std::string_view cell, float* out) const {
+    std::fill_n(out, width_, 0.f);
+    const auto category = known_.find(cell);
+    if (category != known_.end()) {
+      out[category->second] = 1;
+      return {};
+    }
+    if (encoding_.has_other(column_)) out[width_ - 1] = 1;
+    return {.unknown = true, .novelty = encoding_.novelty_of(column_, cell)};
+  }
+
+  const CsvEncoding& encoding_;
+  size_t column_;
+  const std::function<std::string(size_t)>& row_name_;
+  CellFormat format_;
+  size_t width_;
+  std::unordered_map<std::string_view, size_t> known_;  // categories
+};
+
+}  // namespace
+
+CellNotes encode_columns(const CsvEncoding& encoding, std::span<const ColumnCells> cells,
+                         size_t rows, const std::function<std::string(size_t)>& row_name,
+                         float* features) {
+  const size_t columns = encoding.columns.size(), width = encoding.feature_count();
+  CellNotes notes{.flags = std::vector<std::string>(rows),
+                  .missing = std::vector<size_t>(columns),
+                  .unknown = std::vector<size_t>(columns)};
+  for (size_t i = 0, first = 0; i < columns; ++i) {
+    const ColumnEncoder column(encoding, i, row_name);
+    const ColumnCells& given = cells[i];
+    for (size_t row = 0; row < rows; ++row) {
+      float* const out = features + row * width + first;
+      const ColumnEncoder::Found found = given.text ? column.encode(row, given.text(row), out)
+                                                    : column.encode(row, given.numbers[row], out);
+      notes.missing[i] += found.missing ? 1 : 0;
+      notes.unknown[i] += found.unknown ? 1 : 0;
+      if (found.novelty == Novelty::kNone) continue;
+      add_flag(novelty_flag(found.novelty, encoding.columns[i]), notes.flags[row]);
+    }
+    first += column.width();
+  }
+  return notes;
+}
+
+std::string cell_text(double value) {
+  if (std::isnan(value)) return "";
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  return {text, end};
+}
+
+bool accepts_missing(const CsvEncoding& encoding) {
+  return std::any_of(encoding.means.begin(), encoding.means.end(),
+                     [](float mean) { return std::isnan(mean); });
+}
+
+}  // namespace fcp

@@ -24,7 +24,7 @@
 #include "apps/experiments/regression.h"
 #include "apps/experiments/result_rows.h"
 #include "apps/report/json.h"
-#include "apps/report/result_charts.h"
+#include "apps/report/charts.h"
 
 namespace fcp {
 namespace {

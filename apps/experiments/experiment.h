@@ -20,7 +20,7 @@
 #include "fcp/base/error.h"
 #include "fcp/level.h"
 
-#include "apps/report/result_section.h"
+#include "apps/report/results.h"
 
 namespace fcp {
 

@@ -18,7 +18,7 @@
 #include "apps/experiments/registry.h"
 #include "apps/experiments/result_rows.h"
 #include "apps/report/format.h"
-#include "apps/report/result_charts.h"
+#include "apps/report/charts.h"
 
 namespace fcp {
 namespace {

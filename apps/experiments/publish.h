@@ -11,7 +11,7 @@
 
 #include "apps/experiments/cell_runner.h"
 #include "apps/experiments/experiment.h"
-#include "apps/report/result_section.h"
+#include "apps/report/results.h"
 
 namespace fcp {
 

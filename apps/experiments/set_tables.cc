@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/experiments/result_rows.h"
-#include "apps/report/result_charts.h"
+#include "apps/report/charts.h"
 
 namespace fcp {
 

@@ -8,7 +8,7 @@
 #include "fcp/level.h"
 
 #include "apps/experiments/experiment.h"
-#include "apps/report/result_section.h"
+#include "apps/report/results.h"
 
 namespace fcp {
 

@@ -1,8 +1,9 @@
-// The charts of a report, each one <svg> element as svg.h describes it.
+// The data of the charts (charts.js draws them): what is counted, thinned or rounded before it goes
+// into the page. What a chart needs of the report's JSON, it takes from there.
 //
 // All of them take any data: none, one row, constant, infinite. What cannot be drawn (an infinite
-// length, values far out in a tail) is counted in the legend, never dropped in silence.
-// Tested by tests/report/charts_test.cc.
+// length, values far out in a tail) is counted, never dropped in silence.
+// Tested by tests/report/charts_test.cc, and in a browser by tests/report/browser_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -12,56 +13,86 @@
 #include <vector>
 
 #include "fcp/evaluate/measures/evaluation_report.h"
-#include "fcp/level.h"
+
+#include "apps/report/page.h"
 
 namespace fcp {
 
-// Empirical coverage minus 1 − α over α (the paper's Figure 4). The first series carries its
-// confidence band, the others are lines. In grey the range in which the coverage of a predictor
-// calibrated on so many rows lies nine times in ten: the 5 % and 95 % quantiles of Beta(k, n + 1 −
-// k); left out where calibration_rows = 0.
-struct CurveSeries {
-  std::string name;
-  std::span<const CurvePoint> points;
+struct AxisRange {
+  double low = 0;
+  double high = 1;
 };
-// A `cursor` marks the level of the report, and moves with the page's slider.
-std::string coverage_curve_chart(std::span<const CurveSeries> series, size_t calibration_rows,
-                                 std::optional<double> cursor = {});
 
-// Coverage of each part with its confidence interval, against the line 1 − α. Parts whose interval
-// lies wholly below the line are diamonds. Of more than `most` parts the worst are shown.
-struct CoverageParts {
-  std::string title;
-  std::vector<GroupCoverage> parts;
-  Level level = Level(0.1);
-  size_t most = 24;
-};
-std::string coverage_parts_chart(const CoverageParts& chart);
+// From the least to the greatest finite value, widened by this share on both sides, but without the
+// outermost values (below 1 %, above 99 %) where those would take up most of the range, as they do
+// with heavy tails. A single value gets room around it; no finite value at all gives [0, 1].
+AxisRange robust_range(std::span<const double> values, double padding = 0.05);
 
-// Lengths of the intervals of the main method, with a line at the mean of each method.
 struct MethodMean {
   std::string name;
   double mean = 0;  // of lengths: over the finite intervals
 };
-std::string length_chart(std::span<const double> lengths, std::span<const MethodMean> means);
 
-// The same for sizes of label sets, from the number of rows whose set has 0, 1, … labels.
-std::string size_chart(std::span<const size_t> histogram, std::span<const MethodMean> means);
+// Histograms {low, high, counts, beyond, infinite, x, y}: of the lengths of the intervals and of
+// the sizes of the sets (rows whose set has 0, 1, … labels), with `means` of the methods, and of
+// calibration scores, with the `radius`.
+ChartData length_chart(std::span<const double> lengths, std::span<const MethodMean> means);
+ChartData size_chart(std::span<const size_t> rows_of_size, std::span<const MethodMean> means);
+ChartData score_chart(std::span<const double> scores, std::optional<double> radius);
 
-// Calibration scores, those beyond the radius apart.
-std::string score_chart(std::span<const double> scores, std::optional<double> radius);
+// Test rows for the charts of rows, one entry for each output: {name, rows: [{row, prediction,
+// truth, covered, lower, upper}], interval_axis, truth_axis}. `covered`, `lower` and `upper` have
+// an entry for each level; numbers have six digits. In the order of the prediction; of more than
+// 300 rows, 300 evenly along that order. Rows with a NaN are left out.
+nlohmann::ordered_json sample_json(const EvaluationReport& report);
 
-// The rows that interval_chart draws, in the order of their prediction: of more than 300 rows, 300
-// evenly along that order. Rows with a NaN are left out.
-std::vector<Example> drawn_examples(std::span<const Example> rows);
+// At which of so many levels an example is covered, as a 1 or 0 for each.
+std::string covered_levels(const Example& example, size_t levels);
 
-// The truth of each row over its prediction, with the line on which the two are equal; misses are
-// crosses.
-std::string prediction_chart(std::span<const Example> drawn, const std::string& response);
+// ---- experiments ------------------------------------------------------------------------------
 
-// Intervals with the truth on them, misses marked by a cross, at the level of the report. The axis
-// has room for the intervals at the levels from number `first_level` on too.
-std::string interval_chart(std::span<const Example> drawn, const std::string& response,
-                           size_t first_level = 0);
+// Empirical coverage minus 1 − α over α (the paper's Figure 4), with the range that luck in drawing
+// so many calibration rows explains; left out where calibration_rows = 0.
+struct CurveSeries {
+  std::string name;
+  std::span<const CurvePoint> points;
+};
+ChartData coverage_curve_chart(std::span<const CurveSeries> series, size_t calibration_rows);
+
+// One line a name (a data set), one mark a series, with a whisker as long as its deviation.
+struct ComparisonSeries {
+  std::string name;
+  std::vector<double> values;      // one per row; NaN: none
+  std::vector<double> deviations;  // the same, or empty
+};
+
+struct Comparison {
+  std::string title;
+  std::string x_label;
+  std::vector<std::string> rows;
+  std::vector<ComparisonSeries> series;  // at most four are told apart
+  std::optional<double> reference;       // a dashed line
+};
+ChartData comparison_chart(const Comparison& comparison);
+
+struct PlotPoint {
+  double x = 0;
+  double y = 0;
+};
+
+struct CurveLine {
+  std::string name;
+  std::vector<PlotPoint> points;
+  bool joined = true;  // otherwise marks alone
+};
+
+struct CurveChart {
+  std::string title;
+  std::string x_label;
+  std::string y_label;
+  std::vector<CurveLine> lines;
+  bool logarithmic = false;  // both axes
+};
+ChartData curve_chart(const CurveChart& chart);
 
 }  // namespace fcp

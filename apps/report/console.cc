@@ -11,7 +11,6 @@
 #include "fcp/base/text_table.h"
 
 #include "apps/report/format.h"
-#include "apps/report/pixel_html.h"
 #include "apps/report/promise.h"
 #include "apps/report/verdict.h"
 

@@ -11,12 +11,11 @@
 #include "apps/report/json.h"
 #include "apps/report/page.h"
 #include "apps/report/sections.h"
-#include "apps/report/svg.h"
 
 namespace fcp {
 namespace {
 
-constexpr size_t kMostShown = 20;  // columns of the text and of the chart
+constexpr size_t kMostShown = 20;  // columns of the text
 
 std::string size_word(const Explanation& explanation) {
   return explanation.labels ? "size" : "length";
@@ -74,12 +73,16 @@ nlohmann::ordered_json explanation_json(const Explanation& explanation) {
   nlohmann::ordered_json json = {{"rows", explanation.rows}, {"alpha", explanation.level}};
   json["mean_" + size_word(explanation)] = json_number(explanation.mean_length);
   json["means"] = explanation.training ? "training" : "rows";
+  json["unit"] = explanation.labels   ? "answers changed"
+                 : explanation.scaled ? "standard deviations"
+                                      : "the target's unit";
   json["columns"] = nlohmann::ordered_json::array();
   for (const ColumnImportance& column : explanation.columns) {
     json["columns"].push_back({{"column", column.column},
                                {"prediction", json_number(column.prediction)},
                                {size_word(explanation), json_number(column.length)}});
   }
+  if (explanation.widest.empty()) return json;
   json["widest"] = nlohmann::ordered_json::array();
   for (const WidenedRow& row : explanation.widest) {
     nlohmann::ordered_json reasons = nlohmann::ordered_json::array();
@@ -93,44 +96,6 @@ nlohmann::ordered_json explanation_json(const Explanation& explanation) {
   return json;
 }
 
-std::string importance_chart(const Explanation& explanation) {
-  constexpr double kRowHeight = 34, kBar = 11;
-  const size_t shown = std::min(kMostShown, explanation.columns.size());
-  const std::string size = size_word(explanation);
-  double most_prediction = 0, most_length = 0;
-  for (const ColumnImportance& column : explanation.columns) {
-    most_prediction = std::max(most_prediction, column.prediction);
-    most_length = std::max(most_length, column.length);
-  }
-  ChartFrame frame{.title = "Importance of columns",
-                   .description = "How far prediction and " + size +
-                                  " change where a column is shuffled, as shares of the largest.",
-                   .left = 138,
-                   .right = 82};
-  frame.legend = {{Mark::kBand, "bar", "prediction"}, {Mark::kBand, "expected", size}};
-  frame.height = 68 + kRowHeight * static_cast<double>(std::max<size_t>(1, shown));
-  Chart chart(frame, {0, 1}, {0, 1});
-  double y = chart.top() + 5;
-  for (size_t i = 0; i < shown; ++i, y += kRowHeight) {
-    const ColumnImportance& column = explanation.columns[i];
-    const std::string value = prediction_value(explanation, column);
-    const std::string length = format_number(column.length);
-    const auto bar = [&](double top, double share, std::string_view style, const std::string& tip) {
-      chart.rectangle({chart.left(), top}, chart.x(share) - chart.x(0), kBar, style, tip);
-    };
-    std::string name = column.column;
-    if (name.size() > 20) name = name.substr(0, 18) + "…";
-    chart.text({chart.left() - 10, y + kBar + 3}, "end", "name", name, column.column);
-    bar(y, most_prediction > 0 ? column.prediction / most_prediction : 0, "bar",
-        concat(column.column, ": ", prediction_text(explanation), " ", value));
-    bar(y + kBar + 1, most_length > 0 ? column.length / most_length : 0, "expected",
-        concat(column.column, ": ", size, " changes by ", length));
-    chart.text({chart.right() + 8, y + kBar - 2}, "start", "value", value);
-    chart.text({chart.right() + 8, y + 2 * kBar}, "start", "value", length);
-  }
-  return chart.finish();
-}
-
 std::string explanation_html(const Explanation& explanation,
                              const std::vector<std::pair<std::string, std::string>>& provenance) {
   const std::string size = size_word(explanation);
@@ -139,7 +104,7 @@ std::string explanation_html(const Explanation& explanation,
        .remark = concat("How far the prediction and the ", size, " change where the values of a ",
                         "column are shuffled among the rows. Columns that depend on each other "
                         "share their importance, and none of it is a cause."),
-       .chart = importance_chart(explanation),
+       .chart = {"importance", ""},
        .wide = true}};
   std::vector<std::vector<std::string>> rows;
   for (const WidenedRow& row : explanation.widest) {
@@ -156,7 +121,8 @@ std::string explanation_html(const Explanation& explanation,
           "<div class=\"tiles\">\n", tiles, "</div>\n",
           html_section("columns", "Columns", html_figures(figures)),
           html_section("rows", concat("Rows with the largest ", size), html_table(headers, rows)),
-          provenance_section(provenance)));
+          provenance_section(provenance)),
+      explanation_json(explanation));
 }
 
 }  // namespace fcp

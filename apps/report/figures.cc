@@ -1,5 +1,4 @@
-#include "apps/report/figures.h"
-
+// Charts with the words around them: which chart is drawn from what, and how to read it.
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +6,7 @@
 #include "fcp/conformal/rank.h"
 
 #include "apps/report/format.h"
+#include "apps/report/sections.h"
 
 namespace fcp {
 namespace {
@@ -20,6 +20,15 @@ std::string scores_remark(const Claim& claim) {
                 " is for the network. The radius is the score of rank k = ⌈(1 − α)(n + 1)⌉ = ",
                 format_count(k), " among n = ", format_count(n),
                 "; rows beyond it (outlined) would not be covered.");
+}
+
+// The curves of all methods that have one, the main one first.
+std::vector<CurveSeries> curves_of(const std::vector<MethodResult>& methods) {
+  std::vector<CurveSeries> series;
+  for (const MethodResult& method : methods) {
+    if (!method.curve.empty()) series.push_back({method.name, method.curve});
+  }
+  return series;
 }
 
 std::string curve_table(const Claim& claim, std::span<const CurveSeries> series) {
@@ -56,18 +65,18 @@ std::string scores_table(const Claim& claim, std::span<const double> scores) {
   return html_table(headers, rows);
 }
 
-}  // namespace
-
-std::vector<CurveSeries> curves_of(const std::vector<MethodResult>& methods) {
-  std::vector<CurveSeries> series;
-  for (const MethodResult& method : methods) {
-    if (!method.curve.empty()) series.push_back({method.name, method.curve});
-  }
-  return series;
+// A member of an object as JSON pointers write it (RFC 6901).
+std::string pointer_token(const std::string& name) {
+  std::string token;
+  for (const char c : name) token += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return token;
 }
 
+}  // namespace
+
 void add_curve(std::vector<Figure>& figures, const Claim& claim,
-               std::span<const CurveSeries> series) {
+               const std::vector<MethodResult>& methods) {
+  const std::vector<CurveSeries> series = curves_of(methods);
   if (series.empty()) return;
   const bool beta_holds = claim.guaranteed && claim.radius.has_value();
   figures.push_back({.caption = "Coverage at every level",
@@ -75,8 +84,7 @@ void add_curve(std::vector<Figure>& figures, const Claim& claim,
                                    ? "Zero is the target. The grey band is what luck in drawing "
                                      "the calibration rows explains."
                                    : "Zero is the target.",
-                     .chart = coverage_curve_chart(series, beta_holds ? claim.calibration_rows : 0,
-                                                   claim.level.value()),
+                     .chart = {"curve", ""},
                      .html = curve_table(claim, series)});
 }
 
@@ -88,7 +96,18 @@ void add_scores(std::vector<Figure>& figures, const Claim& claim, std::span<cons
                      .html = scores_table(claim, scores)});
 }
 
-Figure parts_figure(const Claim& claim, PartsFigure figure) {
+void add_importance(std::vector<Figure>& figures, const EvaluationReport& report) {
+  if (!report.importance || report.importance->columns.empty()) return;
+  const char* size = report.importance->labels ? "size of the set" : "length of the interval";
+  figures.push_back({.caption = "Which columns matter",
+                     .remark = concat("How far the prediction and the ", size, " change where a ",
+                                      "column's values are shuffled among the rows. Columns that "
+                                      "tell the same share their importance; none of it is a "
+                                      "cause."),
+                     .chart = {"importance", "/importance"}});
+}
+
+Figure parts_figure(const Claim& claim, const PartsFigure& figure) {
   std::vector<std::vector<std::string>> rows;
   for (const GroupCoverage& part : figure.parts) {
     rows.push_back({part.name, format_count(part.coverage.rows), format_percent(part.coverage.rate),
@@ -97,12 +116,17 @@ Figure parts_figure(const Claim& claim, PartsFigure figure) {
   const std::vector<std::string> headers = {"Part", "Rows", "Coverage",
                                             format_confidence(claim.confidence)};
   return {.caption = figure.caption,
-          .remark = std::move(figure.remark),
-          .chart = coverage_parts_chart({.title = figure.caption,
-                                         .parts = std::move(figure.parts),
-                                         .level = claim.level,
-                                         .most = figure.most}),
+          .remark = figure.remark,
+          .chart = {figure.worst ? "worst_parts" : "parts", figure.at},
           .html = html_table(headers, rows)};
+}
+
+std::vector<GroupCoverage> strata_parts(std::span<const Stratum> strata, bool sizes) {
+  std::vector<GroupCoverage> parts;
+  for (const Stratum& stratum : strata) {
+    parts.push_back({format_stratum(stratum, sizes), stratum.coverage});
+  }
+  return parts;
 }
 
 void add_known_parts(std::vector<Figure>& figures, const Claim& claim,
@@ -112,14 +136,16 @@ void add_known_parts(std::vector<Figure>& figures, const Claim& claim,
         claim, {.caption = "Over time",
                 .remark = "The test rows in order of time. A coverage that falls says that later "
                           "rows are no longer like those that calibrate.",
-                .parts = report.over_time}));
+                .parts = report.over_time,
+                .at = "/over_time"}));
   }
   for (const ColumnCoverage& column : report.by_column) {
     figures.push_back(
         parts_figure(claim, {.caption = concat("By ", column.column),
                              .remark = "One of the columns in whose categories coverage differs "
                                        "most; some of it is luck.",
-                             .parts = column.parts}));
+                             .parts = column.parts,
+                             .at = "/by_column/" + pointer_token(column.column)}));
   }
 }
 
@@ -135,7 +161,120 @@ Figure groups_figure(const Claim& claim, const std::vector<GroupCoverage>& group
                                         promised && claim.guaranteed ? "holds for each group alone."
                                                                      : "does not hold group by "
                                                                        "group."),
-                       .parts = groups});
+                       .parts = groups,
+                       .at = "/groups"});
+}
+
+std::string conditional_section(const MethodResult& method, double confidence,
+                                const std::string& size) {
+  if (!method.conditional) return "";
+  const ConditionalCoverage& found = *method.conditional;
+  std::vector<std::vector<std::string>> rows = {
+      {"Worst slab of the table",
+       found.worst_slab
+           ? concat(format_percent(found.worst_slab->rate), " (", format_confidence(confidence),
+                    " ", format_percent_range(found.worst_slab->lower, found.worst_slab->upper),
+                    ")")
+           : not_computed(found.rows),
+       "the least coverage between two parallel planes that hold a tenth of the rows",
+       "Cauchois, Gupta, Duchi 2021"},
+      {"Can misses be foreseen? (excess risk)",
+       found.excess_risk ? concat(format_number(found.excess_risk->value, 2), " ± ",
+                                  format_number(found.excess_risk->standard_error, 2))
+                         : not_computed(found.rows),
+       "0: not at all from the columns", "Braun, Holzmüller, Jordan, Bach 2025"},
+      {concat("Correlation of ", size, " and miss"), format_number(found.correlation, 2),
+       concat("0: a miss is as likely whatever the ", size), "Feldman, Bates, Romano 2021"}};
+  if (found.stability) {
+    rows.push_back({"Stability", format_percent(*found.stability),
+                    concat("what two of the ", found.refits + 1, " predictors' intervals share"),
+                    "Jaccard's index"});
+  }
+  const std::vector<std::string> headers = {"", "Value", "Meaning", "Reference"};
+  return html_section("conditional", "How even coverage is",
+                      concat("<div class=\"card\">\n", html_table(headers, rows),
+                             html_paragraph(concat("On ", format_count(found.rows, "test row"),
+                                                   "; none of it is guaranteed."),
+                                            "remark"),
+                             "</div>\n"));
+}
+
+std::string distribution_section(const MethodResult& method) {
+  if (!method.distribution) return "";
+  const DistributionEvaluation& found = *method.distribution;
+  std::vector<std::vector<std::string>> bins, thresholds;
+  for (size_t i = 0; i < found.pit.size(); ++i) {
+    const auto rows = static_cast<double>(found.pit[i]);
+    const bool within = found.pit_low <= rows && rows <= found.pit_high;
+    bins.push_back({concat(format_number(static_cast<double>(i) / kPitBins), " to ",
+                           format_number(static_cast<double>(i + 1) / kPitBins)),
+                    format_count(found.pit[i]), within ? "" : "beyond chance"});
+  }
+  for (const ThresholdCalibration& one : found.thresholds) {
+    thresholds.push_back({"above " + format_number(one.threshold), format_percent(one.predicted),
+                          format_percent(one.observed)});
+  }
+  const std::vector<std::string> bin_headers = {"Place of the truth (PIT)", "Rows", ""};
+  const std::vector<std::string> event_headers = {"Event", "Predicted", "Observed"};
+  const std::vector<Figure> figures = {
+      {.caption = "Where the truth falls in its distribution",
+       .remark = "Even bars: the distributions are as wide as the truth is uncertain. Low bars at "
+                 "the ends: too wide; high ones: too narrow.",
+       .chart = {"pit", "/distribution"},
+       .html = html_table(bin_headers, bins)},
+      {.caption = "The chance to exceed a threshold",
+       .remark = "On the line it happens as often as was predicted.",
+       .chart = {"reliability", "/distribution/above"},
+       .html = html_table(event_headers, thresholds)}};
+  return html_section(
+      "distribution", "Predictive distributions",
+      html_paragraph(concat("CRPS ", format_number(found.crps), " on ",
+                            format_count(found.rows, "test row"),
+                            ": the mean error of the distributions, in the target's unit. Where "
+                            "they are calibrated, each of the ten bars lies between ",
+                            format_number(found.pit_low), " and ", format_number(found.pit_high),
+                            " rows nineteen times in twenty.")) +
+          html_figures(figures));
+}
+
+std::string probability_section(const MethodResult& method) {
+  if (!method.probabilities) return "";
+  const ProbabilityEvaluation& found = *method.probabilities;
+  const bool answer = found.of == "answer";
+  std::vector<std::vector<std::string>> rows;
+  for (const ReliabilityBin& bin : found.reliability) {
+    rows.push_back({concat(format_percent(bin.from, 0), " to ", format_percent(bin.to, 0)),
+                    format_count(bin.rows), format_percent(bin.predicted),
+                    format_percent(bin.observed), format_percent_range(bin.low, bin.high)});
+  }
+  const std::vector<std::string> headers = {"Probability", "Rows", "Predicted", "Observed",
+                                            "Chance (95 %)"};
+  const auto tiles = [](const std::string& of, const ProbabilityFigures& figures) {
+    return html_tile("Log loss" + of, format_number(figures.log_loss), "less is better") +
+           html_tile("Calibration error (ECE)" + of, format_percent(figures.ece, 2),
+                     "mean distance from the line");
+  };
+  std::string html = "<div class=\"tiles\">\n" + tiles("", found.figures);
+  if (found.softmax) html += tiles(" of the network", *found.softmax);
+  html += "</div>\n";
+  if (found.mean_gap) {
+    html += html_paragraph(concat("Venn-Abers gives two probabilities, one of which is calibrated; "
+                                  "they differ by ",
+                                  format_percent(*found.mean_gap, 2), " in the mean."),
+                           "verdict");
+  }
+  const std::vector<Figure> figures = {
+      {.caption = "Are the probabilities true?",
+       .remark = concat("Of the rows to which ", answer ? "the answer" : found.of,
+                        " is given this probability, how many ",
+                        answer ? "are answered rightly" : "are of this class",
+                        ". On the line the two are equal; whiskers show what chance explains."),
+       .chart = {"reliability", "/probabilities"},
+       .html = html_table(headers, rows)}};
+  return html_section(
+      "probabilities",
+      concat("Class probabilities (", found.method, ", ", format_count(found.rows, "row"), ")"),
+      html + "<div class=\"below\">" + html_figures(figures) + "</div>\n");
 }
 
 }  // namespace fcp

@@ -33,6 +33,11 @@ std::string format_sizes(const Stratum& stratum) {
                     format_count(static_cast<size_t>(stratum.high)));
 }
 
+std::string format_stratum(const Stratum& stratum, bool sizes) {
+  const bool one = stratum.low == 1 && stratum.high == 1;
+  return sizes ? format_sizes(stratum) + (one ? " label" : " labels") : format_lengths(stratum);
+}
+
 std::string escape_text(std::string_view text) {
   std::string escaped;
   for (char c : text) {

@@ -24,6 +24,9 @@ std::string format_confidence(double confidence);
 std::string format_lengths(const Stratum& stratum);
 std::string format_sizes(const Stratum& stratum);
 
+// The same as the name of a part: "0.512–1.75", or "2–5 labels".
+std::string format_stratum(const Stratum& stratum, bool sizes);
+
 // In the place of a figure: these test rows do not determine it.
 std::string not_computed(size_t rows);
 

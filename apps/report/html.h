@@ -3,8 +3,8 @@
 // What it says, in this order: the headline numbers and whether they are what the guarantee lets
 // one expect, the charts, the methods side by side, coverage by part, examples, what is promised
 // and what is not, and where it all comes from. Each kind of region has its own file
-// (interval_html.h, label_html.h, pixel_html.h); what they share stands in sections.h and
-// figures.h.
+// (interval_page.cc, label_page.cc, pixel_page.cc); what they share is in sections.h. The page
+// carries the report's JSON (json.h), from which its charts are drawn (charts.js).
 // Tested by tests/report/html_test.cc, label_html_test.cc and pixel_html_test.cc.
 #pragma once
 

@@ -9,8 +9,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fcp/base/error.h"
 #include "fcp/conformal/cross_guarantee.h"
 
+#include "apps/report/explanation_report.h"
+#include "apps/report/format.h"
 #include "apps/report/promise.h"
 #include "apps/report/verdict.h"
 
@@ -43,10 +46,12 @@ Json groups_json(std::span<const GroupCoverage> groups) {
   return list;
 }
 
-Json strata_json(std::span<const Stratum> strata) {
+Json strata_json(std::span<const Stratum> strata, bool sizes) {
   Json list = Json::array();
   for (const Stratum& stratum : strata) {
-    Json object = {{"low", json_number(stratum.low)}, {"high", json_number(stratum.high)}};
+    Json object = {{"name", format_stratum(stratum, sizes)},
+                   {"low", json_number(stratum.low)},
+                   {"high", json_number(stratum.high)}};
     add_coverage(object, stratum.coverage);
     list.push_back(std::move(object));
   }
@@ -67,10 +72,11 @@ void add_error(Json& object, const PointError& error) {
   object["deviation"] = json_number(error.deviation);
 }
 
-Json outputs_json(const IntervalEvaluation& evaluation) {
+Json outputs_json(const IntervalEvaluation& evaluation, const JsonNames& names) {
   Json list = Json::array();
   for (size_t k = 0; k < evaluation.outputs; ++k) {
-    Json object = {{"coverage", json_number(evaluation.output_coverage.at(k))}};
+    Json object = {{"name", k < names.outputs.size() ? names.outputs[k] : concat("output ", k)}};
+    add_coverage(object, output_coverage(evaluation, k, names.confidence));
     add_length(object, evaluation.output_length.at(k));
     if (!evaluation.output_error.empty()) add_error(object, evaluation.output_error.at(k));
     list.push_back(std::move(object));
@@ -99,15 +105,16 @@ Json distribution_json(const DistributionEvaluation& found) {
   return json;
 }
 
-void add_figures(Json& object, const ProbabilityFigures& figures) {
-  object["log_loss"] = json_number(figures.log_loss);
-  object["brier"] = json_number(figures.brier);
-  object["ece"] = json_number(figures.ece);
+Json figures_json(const ProbabilityFigures& figures) {
+  return {{"log_loss", json_number(figures.log_loss)},
+          {"brier", json_number(figures.brier)},
+          {"ece", json_number(figures.ece)}};
 }
 
-Json probabilities_json(const ProbabilityEvaluation& found) {
+Json probability_json(const ProbabilityEvaluation& found) {
   Json json = {{"method", found.method}, {"rows", found.rows}, {"of", found.of}};
-  add_figures(json, found.figures);
+  json.update(figures_json(found.figures));
+  json["reliability"] = Json::array();
   for (const ReliabilityBin& bin : found.reliability) {
     json["reliability"].push_back({{"from", bin.from},
                                    {"to", bin.to},
@@ -118,7 +125,7 @@ Json probabilities_json(const ProbabilityEvaluation& found) {
                                    {"high", json_number(bin.high)}});
   }
   if (found.mean_gap) json["mean_gap"] = json_number(*found.mean_gap);
-  if (found.softmax) add_figures(json["softmax"], *found.softmax);
+  if (found.softmax) json["softmax"] = figures_json(*found.softmax);
   return json;
 }
 
@@ -138,11 +145,19 @@ Json conditional_json(const ConditionalCoverage& found) {
   return object;
 }
 
-Json row_method_json(const MethodResult& method, const Level& level) {
+// Rows with which the law of coverage holds for one radius: 0 where it does not.
+size_t lawful_rows(const EvaluationReport& report) {
+  const MethodResult& main = report.methods.front();
+  return main.guaranteed && main.radius ? report.calibration_rows : 0;
+}
+
+Json row_method_json(const MethodResult& method, const EvaluationReport& report) {
   Json object = {{"method", method.name}, {"radius", json_number(method.radius)}};
+  const bool main = &method == &report.methods.front();
   object.update(std::holds_alternative<SetEvaluation>(method.evaluation)
-                    ? evaluation_json(method.sets(), level)
-                    : evaluation_json(method.intervals(), level));
+                    ? evaluation_json(method.sets(), report.level)
+                    : evaluation_json(method.intervals(), report.level,
+                                      {output_names(report), report.confidence}));
   object["guaranteed"] = method.guaranteed;
   if (method.detection) {
     object["detection_coverage"] = json_number(method.detection->rate);
@@ -151,16 +166,18 @@ Json row_method_json(const MethodResult& method, const Level& level) {
   }
   if (method.conditional) object["conditional"] = conditional_json(*method.conditional);
   if (method.distribution) object["distribution"] = distribution_json(*method.distribution);
+  if (method.probabilities) object["probabilities"] = probability_json(*method.probabilities);
   const char* size = std::holds_alternative<SetEvaluation>(method.evaluation) ? "size" : "length";
   for (const LevelResult& at : method.levels) {
     Json entry = {{"alpha", at.level.value()}, {size, json_number(at.size)}};
     add_coverage(entry, at.coverage);
     object["levels"].push_back(std::move(entry));
   }
-  if (!method.curve.empty()) object["curve"] = curve_json(method.curve);
+  if (!method.curve.empty()) {
+    object["curve"] = curve_json(method.curve, main ? lawful_rows(report) : 0);
+  }
   if (method.top1) object["top1"] = json_number(*method.top1);
   if (method.top5) object["top5"] = json_number(*method.top5);
-  if (method.probabilities) object["probabilities"] = probabilities_json(*method.probabilities);
   return object;
 }
 
@@ -189,10 +206,10 @@ Json pixel_method_json(const MethodResult& method) {
   return json;
 }
 
-Json method_json(const MethodResult& method, const Level& level) {
+Json method_json(const MethodResult& method, const EvaluationReport& report) {
   return std::holds_alternative<PixelEvaluation>(method.evaluation)
              ? pixel_method_json(method)
-             : row_method_json(method, level);
+             : row_method_json(method, report);
 }
 
 // What the law of coverage says of the main method.
@@ -226,6 +243,7 @@ void add_parts(Json& object, const EvaluationReport& report) {
     object["by_column"][column.column] = groups_json(column.parts);
   }
   if (!report.over_time.empty()) object["over_time"] = groups_json(report.over_time);
+  if (report.importance) object["importance"] = explanation_json(*report.importance);
   for (const ColumnUse& column : report.columns) {
     object["columns"].push_back({{"name", column.name},
                                  {"type", column.type},
@@ -251,7 +269,26 @@ std::string json_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-Json evaluation_json(const IntervalEvaluation& evaluation, const Level& level) {
+std::vector<std::string> output_names(const EvaluationReport& report) {
+  const size_t outputs = report.methods.front().intervals().outputs;
+  if (outputs < 2) return {report.response};
+  std::vector<std::string> names = report.responses;
+  for (size_t i = names.size(); i < outputs; ++i) names.push_back(concat("output ", i));
+  // Names that are numbers are those of unnamed outputs.
+  for (std::string& name : names) {
+    if (name.find_first_not_of("0123456789") == std::string::npos) name = "output " + name;
+  }
+  return names;
+}
+
+Coverage output_coverage(const IntervalEvaluation& evaluation, size_t output, double confidence) {
+  const double covered =
+      evaluation.output_coverage.at(output) * static_cast<double>(evaluation.rows);
+  return coverage_of(static_cast<size_t>(std::lround(covered)), evaluation.rows, confidence);
+}
+
+Json evaluation_json(const IntervalEvaluation& evaluation, const Level& level,
+                     const JsonNames& names) {
   Json object = {{"alpha", level.value()}};
   add_coverage(object, evaluation.coverage);
   object["outputs"] = evaluation.outputs;
@@ -266,8 +303,8 @@ Json evaluation_json(const IntervalEvaluation& evaluation, const Level& level) {
   object["thirds"] = groups_json(evaluation.response_thirds);
   object["worst_third"] = group_json(evaluation.worst_third);
   add_groups(object, evaluation.groups, evaluation.worst_group);
-  object["length_strata"] = strata_json(evaluation.length_strata);
-  if (evaluation.outputs > 1) object["by_output"] = outputs_json(evaluation);
+  object["length_strata"] = strata_json(evaluation.length_strata, false);
+  if (evaluation.outputs > 1) object["by_output"] = outputs_json(evaluation, names);
   return object;
 }
 
@@ -283,7 +320,7 @@ Json evaluation_json(const SetEvaluation& evaluation, const Level& level) {
   object["class_coverage"] = groups_json(evaluation.class_coverage);
   object["worst_class"] = group_json(evaluation.worst_class);
   add_groups(object, evaluation.groups, evaluation.worst_group);
-  object["size_strata"] = strata_json(evaluation.size_strata);
+  object["size_strata"] = strata_json(evaluation.size_strata, true);
   for (const ClassAnswers& one : evaluation.answers) {
     const auto share = [&](size_t whole) {
       return whole == 0 ? Json()
@@ -294,7 +331,10 @@ Json evaluation_json(const SetEvaluation& evaluation, const Level& level) {
                                  {"predicted", one.predicted},
                                  {"precision", share(one.predicted)},
                                  {"recall", share(one.rows)}});
+    if (one.auc) object["answers"].back()["auc"] = json_number(*one.auc);
   }
+  if (evaluation.auc) object["auc"] = json_number(*evaluation.auc);
+  if (evaluation.log_loss) object["log_loss"] = json_number(*evaluation.log_loss);
   for (const Confusion& one : evaluation.confusions) {
     object["confusions"].push_back({{"label", one.truth},
                                     {"prediction", one.prediction},
@@ -304,11 +344,19 @@ Json evaluation_json(const SetEvaluation& evaluation, const Level& level) {
   return object;
 }
 
-Json curve_json(std::span<const CurvePoint> curve) {
+Json curve_json(std::span<const CurvePoint> curve, size_t calibration_rows) {
   Json list = Json::array();
   for (const CurvePoint& point : curve) {
     Json object = {{"alpha", point.level.value()}, {"radius", json_number(point.radius)}};
     add_coverage(object, point.coverage);
+    if (calibration_rows > 0) {
+      // Where the rows are too few for the level, the radius is infinite and covers all.
+      const ExpectedCoverage all{1, 1};
+      const ExpectedCoverage expected =
+          expected_coverage(point.level, calibration_rows).value_or(all);
+      object["expected_low"] = json_number(expected.low);
+      object["expected_high"] = json_number(expected.high);
+    }
     list.push_back(std::move(object));
   }
   return list;
@@ -324,11 +372,11 @@ Json report_json(const EvaluationReport& report) {
               {"pixels", main.pixels().share},
               {"calibration_images", report.calibration_rows}};
   }
-  object.update(method_json(main, report.level));
+  object.update(method_json(main, report));
   if (!pixels) object["calibration_rows"] = report.calibration_rows;
   add_verdict(object, report);
   for (size_t i = 1; i < report.methods.size(); ++i) {
-    object["others"].push_back(method_json(report.methods[i], report.level));
+    object["others"].push_back(method_json(report.methods[i], report));
   }
   if (!pixels) add_parts(object, report);
   for (const auto& [key, value] : report.provenance) object["provenance"][key] = value;

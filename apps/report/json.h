@@ -9,6 +9,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -22,11 +23,25 @@ nlohmann::ordered_json json_number(double value);
 // The text, indented by two. Names that are not UTF-8 (a CSV file may be anything) do not fail.
 std::string json_text(const nlohmann::ordered_json& json);
 
-nlohmann::ordered_json evaluation_json(const IntervalEvaluation& evaluation, const Level& level);
+// What an evaluation does not know itself.
+struct JsonNames {
+  std::vector<std::string> outputs = {};  // empty: they are numbered
+  double confidence = 0.95;
+};
+nlohmann::ordered_json evaluation_json(const IntervalEvaluation& evaluation, const Level& level,
+                                       const JsonNames& names = {});
 nlohmann::ordered_json evaluation_json(const SetEvaluation& evaluation, const Level& level);
 
-// [{alpha, radius, rows, covered, coverage, coverage_low, coverage_high}, …]
-nlohmann::ordered_json curve_json(std::span<const CurvePoint> curve);
+// The names of the outputs: those of the report, otherwise "output 0", …
+std::vector<std::string> output_names(const EvaluationReport& report);
+
+// The coverage of one output alone, with its confidence interval.
+Coverage output_coverage(const IntervalEvaluation& evaluation, size_t output, double confidence);
+
+// [{alpha, radius, rows, covered, coverage, coverage_low, coverage_high}, …], and with calibration
+// rows `expected_low` and `expected_high`: the 5 % and 95 % quantiles of Beta(k, n + 1 − k), the
+// coverage of a predictor calibrated on so many.
+nlohmann::ordered_json curve_json(std::span<const CurvePoint> curve, size_t calibration_rows = 0);
 
 // The main method's numbers at the top, with `method` and `radius`; the other methods likewise in
 // `others`; calibration_rows, provenance and notes. Labels have `top1`, `top5` and `class_names`

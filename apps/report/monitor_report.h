@@ -28,9 +28,4 @@ std::string monitor_html(const MonitorReport& report,
 // "row 1200 (2011-03-01), since about row 1100 (2011-02-24)".
 std::string alarm_place(const MonitorAlarm& alarm);
 
-// The charts of the timeline, each one <svg> element.
-std::string coverage_timeline_chart(const MonitorReport& report);
-std::string capital_timeline_chart(const MonitorReport& report);
-std::string size_timeline_chart(const MonitorReport& report);
-
 }  // namespace fcp

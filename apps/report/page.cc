@@ -4,8 +4,8 @@
 
 #include "fcp/base/error.h"
 
+#include "apps/report/embedded.h"
 #include "apps/report/format.h"
-#include "apps/report/svg.h"
 
 namespace fcp {
 
@@ -17,14 +17,30 @@ std::string class_attribute(std::string_view css_class) {
   return css_class.empty() ? std::string() : concat(" class=\"", css_class, "\"");
 }
 
+// JSON as an element of the page. Nothing inside ends it.
+std::string data_element(const nlohmann::ordered_json& data, std::string_view attributes) {
+  std::string text = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  for (size_t at = 0; (at = text.find('<', at)) != std::string::npos;) {
+    text.replace(at, 1, "\\u003c");
+  }
+  return concat("<script type=\"application/json\"", attributes, ">", text, "</script>");
+}
+
+std::string html_chart(const Figure& figure) {
+  const nlohmann::ordered_json& data = figure.chart.data;
+  const std::string at =
+      data.is_string() ? concat(" data-at=\"", escape_text(data.get<std::string>()), "\"") : "";
+  return concat("<div class=\"plot\" data-chart=\"", figure.chart.kind, "\" data-title=\"",
+                escape_text(figure.caption), "\"", at, ">",
+                at.empty() ? data_element(data, "") : "", "</div>\n");
+}
+
 std::string html_figure(const Figure& figure, bool alone) {
   const char* css_class = figure.wide ? "card wide" : alone ? "card wide alone" : "card";
   std::string html = concat("<figure class=\"", css_class, "\"><figcaption><h3>",
                             html_text(figure.caption), "</h3>");
   if (!figure.remark.empty()) html += html_paragraph(figure.remark, "remark");
-  html += concat("</figcaption>\n<div class=\"scroll\"",
-                 figure.wide ? " tabindex=\"0\" role=\"region\" aria-label=\"chart\"" : "", ">",
-                 figure.chart, "</div>\n");
+  html += concat("</figcaption>\n", html_chart(figure));
   if (!figure.html.empty()) {
     html += alone ? concat("<div class=\"numbers\">", figure.html, "</div>\n")
                   : html_details("The numbers", figure.html);
@@ -123,17 +139,23 @@ std::string html_section(std::string_view id, std::string_view heading, std::str
                 "</section>\n");
 }
 
-std::string html_page(std::string_view title, std::string_view subtitle, std::string_view html) {
+std::string html_page(std::string_view title, std::string_view subtitle, std::string_view html,
+                      const nlohmann::ordered_json& data) {
   // The empty icon keeps the browser from asking a server for one.
-  return concat(
+  std::string page = concat(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n<title>",
-      escape_text(title), "</title>\n<style>\n", chart_style(), page_style(),
+      escape_text(title), "</title>\n<style>\n", kPageStyle,
       "</style>\n</head>\n<body>\n<main>\n<header>\n<h1>", html_text(title), "</h1>\n",
-      html_paragraph(subtitle, "subtitle"), "</header>\n", html, "</main>\n<script>", page_script(),
-      "</script>\n</body>\n</html>\n");
+      html_paragraph(subtitle, "subtitle"),
+      "<noscript><p class=\"note\">The charts need JavaScript; the tables hold their "
+      "numbers.</p></noscript>\n</header>\n",
+      html, "</main>\n", data.is_null() ? "" : data_element(data, " id=\"report-data\""),
+      "\n<script>");
+  for (const std::string_view part : kPageScript) page += part;
+  return page + "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace fcp

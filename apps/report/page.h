@@ -1,10 +1,12 @@
 // The frame of a one-page report, whatever it reports on: head, style, sections, tables.
 //
-// The page is one file: its style, its pictures and its script (page.js) are inside, and nothing is
-// fetched from elsewhere. Without the script everything can still be read; with it charts show
-// their values, tables are sorted by a click, and the level can be chosen. Set for laptop, phone
-// and paper, light and dark, pointer and keyboard. Functions named html_… take plain text and
-// escape it; arguments named `html` are markup already.
+// The page is one file: its style, its pictures, the report's JSON and the script are inside, and
+// nothing is fetched from elsewhere. The script draws the charts from the JSON (charts.js), lets
+// tables be sorted and the level be chosen (page.js); without it the words and tables are there.
+// Set for laptop, phone and paper, light and dark, pointer and keyboard. Text on its background has
+// a contrast of at least 4.5 in both schemes; what a colour says is also said by a shape, a dash or
+// a word. Functions named html_… take plain text and escape it; arguments named `html` are markup
+// already.
 // Tested by tests/report/html_test.cc.
 #pragma once
 
@@ -13,6 +15,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace fcp {
 
@@ -37,12 +41,19 @@ std::string html_pairs(std::span<const std::pair<std::string, std::string>> pair
 // The bytes of a PNG file as a picture inside the page.
 std::string html_png(std::string_view png, std::string_view description);
 
-// A chart with its caption. A `wide` one takes the full width of the page and scrolls on a
-// phone; what stands in `html` (a table) can be unfolded below the chart.
+// What charts.js draws: a kind of chart, and its data. A string is a JSON pointer to where the data
+// stands in the page's JSON; all else is the data itself.
+struct ChartData {
+  std::string kind;
+  nlohmann::ordered_json data;
+};
+
+// A chart with its caption. A `wide` one takes the full width of the page; what stands in `html` (a
+// table) can be unfolded below the chart.
 struct Figure {
   std::string caption;
   std::string remark = {};
-  std::string chart;
+  ChartData chart;
   bool wide = false;
   std::string html = {};
 };
@@ -57,11 +68,9 @@ std::string html_section(std::string_view id, std::string_view heading, std::str
 std::string html_details(std::string_view summary, std::string_view html,
                          std::string_view css_class = {});
 
-// The CSS of the page, besides that of its charts.
-std::string_view page_style();
-std::string_view page_script();
-
-// The whole page around the sections.
-std::string html_page(std::string_view title, std::string_view subtitle, std::string_view html);
+// The whole page around the sections, with the report's JSON for the charts; null: they have their
+// own data.
+std::string html_page(std::string_view title, std::string_view subtitle, std::string_view html,
+                      const nlohmann::ordered_json& data = {});
 
 }  // namespace fcp

@@ -1,6 +1,6 @@
-// What a page can do besides being read: show the values under the pointer, sort tables, choose the
-// level, show covered or missed rows alone. Every number was written by the program; here the rows
-// of the chart are only counted.
+// What a page can do besides being read: draw its charts (charts.js), show the values under the
+// pointer, sort tables, choose the level and the target, show covered or missed rows alone. Every
+// number is one of the report's JSON, which the page carries.
 (() => {
   "use strict";
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
@@ -18,16 +18,10 @@
     if (tip.textContent !== text) tip.textContent = text;
     tip.classList.add("on");
     const box = tip.getBoundingClientRect();
-    const left = Math.min(Math.max(8, x + 14), document.documentElement.clientWidth - box.width - 8);
+    const wide = document.documentElement.clientWidth;
+    const left = Math.min(Math.max(8, x + 14), wide - box.width - 8);
     const top = y + 18 + box.height > innerHeight ? y - box.height - 12 : y + 18;
     tip.style.transform = `translate(${Math.max(8, left)}px, ${Math.max(8, top)}px)`;
-  };
-  // The titles of marks become tips: a browser's own come late, and never by key.
-  const takeTips = (from) => {
-    for (const title of all("title", from)) {
-      title.parentNode.dataset.tip = title.textContent;
-      title.remove();
-    }
   };
   // Across comes before up and down: charts are read by columns.
   const nearest = (chart, x, y) => {
@@ -51,6 +45,8 @@
   const listen = (chart) => {
     if (!chart.querySelector("[data-tip]")) return;
     chart.setAttribute("tabindex", "0");
+    chart.setAttribute("role", "group");
+    chart.setAttribute("aria-label", chart.dataset.title);
     chart.setAttribute("aria-keyshortcuts", "ArrowLeft ArrowRight");
     chart.addEventListener("pointermove", (event) => {
       mark(nearest(chart, event.clientX, event.clientY));
@@ -72,17 +68,11 @@
       showTip(marked.dataset.tip, (box.left + box.right) / 2, (box.top + box.bottom) / 2);
     });
   };
-  for (const chart of all("svg.chart")) {
-    const texts = all(":scope > title, :scope > desc", chart);
-    chart.setAttribute("aria-label", texts.map((text) => text.textContent).join(". "));
-    for (const text of texts) text.remove();  // or it would be a tip of the whole chart
-    takeTips(chart);
-    listen(chart);
-  }
 
-  // ---- tables -------------------------------------------------------------------------------------
+  // ---- tables -----------------------------------------------------------------------------------
 
-  const plain = (text) => text.replace(/[\s\u00a0,]/g, "").replace("−", "-").replace("∞", "Infinity");
+  const plain = (text) =>
+    text.replace(/[\s\u00a0,]/g, "").replace("−", "-").replace("∞", "Infinity");
   const sortTable = (table, column, up) => {
     const body = table.tBodies[0];
     const rows = [...body.rows].map((row) => {
@@ -117,111 +107,99 @@
   };
   all("table").forEach(sortable);
 
-  // ---- the level, and which rows are shown ---------------------------------------------------
+  // ---- charts -----------------------------------------------------------------------------------
 
   const source = document.getElementById("report-data");
-  if (source) {
-    const data = JSON.parse(source.textContent);
-    const slider = document.getElementById("alpha");
-    const chart = document.getElementById("sample");
-    const curve = document.getElementById("curve");
-    const table = document.querySelector("table[data-rows]");
-    const escaped = document.createElement("i");
-    const safe = (text) => {
-      escaped.textContent = text;
-      return escaped.innerHTML.replace(/"/g, "&quot;");
-    };
-    let level = data.own, show = "all";
-    const wanted = (covered) => show === "all" || (show === "covered") === covered;
-    const plotOf = (svg) => {
-      const [left, right, top, bottom, x0, x1, y0, y1] = svg.dataset.plot.split(" ").map(Number);
-      const place = (value, from, to, start, end) =>
-        start + Math.min(1, Math.max(0, (value - from) / (to - from))) * (end - start);
-      return { x: (v) => place(v, x0, x1, left, right).toFixed(1),
-               y: (v) => place(v, y0, y1, bottom, top).toFixed(1), top, bottom };
-    };
-    // Of a row: its name, at which levels it is covered, and its numbers as they are shown.
-    const rowAt = ([name, covered, numbers]) => {
-      const [prediction, truth, ...ends] = numbers;
-      return { name, prediction, truth, lower: ends[2 * level], upper: ends[2 * level + 1],
-               covered: covered[level] === "1" };
-    };
-    const rows = (data.rows || []).map(([name, covered, numbers]) =>
-      [name, covered, numbers.split(" ")]);
+  const data = source ? JSON.parse(source.textContent) : {};
+  const slider = document.getElementById("alpha");
+  const target = document.getElementById("target");
+  const own = slider ? Number(slider.defaultValue) : 0;
+  const state = { own, level: own, show: "all" };
+  const plots = all(".plot");
+  // What a JSON pointer points to.
+  const find = (pointer) => pointer.split("/").slice(1)
+    .reduce((at, key) => at[key.replace(/~1/g, "/").replace(/~0/g, "~")], data);
+  // A chart from the data that its place holds, or points to, as wide as its place.
+  const draw = (place) => {
+    const own = place.querySelector("script");
+    if (own) place.values = JSON.parse(own.textContent);
+    place.drawn = place.clientWidth;
+    const plot = fcpCharts.kinds[place.dataset.chart](
+      { data: place.values ?? find(place.dataset.at), root: data, state,
+        width: Math.max(240, place.drawn || 420) });
+    plot.svg.setAttribute("aria-label", place.dataset.title);
+    place.replaceChildren(plot.svg);
+  };
+  const redraw = (wanted) => {
+    mark(null);
+    hideTip();
+    plots.filter(wanted).forEach(draw);
+  };
 
-    const drawRows = () => {
-      const plot = plotOf(chart);
-      let html = "";
-      rows.map(rowAt).forEach((row, i) => {
-        if (!wanted(row.covered)) return;
-        const x = plot.x(i + 1), y = plot.y(parseFloat(plain(row.truth)));
-        const text = safe(`${row.name}: prediction ${row.prediction}, interval ${row.lower} to ` +
-                          `${row.upper}, truth ${row.truth}, ${row.covered ? "covered" : "missed"}`);
-        html += `<line class="interval${row.covered ? "" : " missed"}" data-tip="${text}" x1="${x}" ` +
-                `x2="${x}" y1="${plot.y(parseFloat(plain(row.lower)))}" ` +
-                `y2="${plot.y(parseFloat(plain(row.upper)))}"/>`;
-        html += row.covered
-          ? `<circle class="truth" cx="${x}" cy="${y}" r="1.6"/>`
-          : `<path class="cross miss" d="M${x - 3} ${y - 3}l6 6m-6 0l6 -6"/>`;
-      });
-      chart.querySelector(".rows").innerHTML = html;
-      for (const text of all("text.own", chart)) {  // said of the report's own level alone
-        text.setAttribute("visibility", level === data.own ? "visible" : "hidden");
+  // ---- the level, the target, and which rows are shown ------------------------------------------
+
+  const table = document.querySelector("table[data-rows]");
+  const fields = all("[data-field]");
+  const levelRows = all("tr[data-level]");
+  const sampled = () => data.sample[target ? Number(target.value) : 0];
+  const fillTable = () => {
+    const { number, rowAt, wanted } = fcpCharts;
+    const rows = sampled().rows.map((row) => rowAt(row, state.level))
+      .filter((row) => wanted(row, state.show));
+    table.tBodies[0].replaceChildren(...rows.map((row) => {
+      const line = document.createElement("tr"), head = document.createElement("th");
+      head.scope = "row";
+      head.textContent = row.name;
+      line.append(head);
+      const numbers = [row.prediction, row.lower, row.upper, row.truth].map((v) => number(v));
+      for (const text of [...numbers, row.covered ? "covered" : "missed"]) {
+        line.insertCell().textContent = text;
       }
-      const missed = rows.filter((row) => row[1][level] !== "1").length;
-      chart.querySelector("text.missed").textContent =
-        `truth outside: ${missed} of ${rows.length} rows`;
-    };
-    const fillTable = () => {
-      table.tBodies[0].innerHTML = rows.map(rowAt).filter((row) => wanted(row.covered))
-        .map((row) => `<tr><th scope="row">${safe(row.name)}</th><td>${row.prediction}</td>` +
-                      `<td>${row.lower}</td><td>${row.upper}</td><td>${row.truth}</td>` +
-                      `<td>${row.covered ? "covered" : "missed"}</td></tr>`).join("");
-      if (table.sorted) sortTable(table, table.sorted.column, table.sorted.up);
-    };
-    const moveCursor = () => {
-      const plot = plotOf(curve);
-      const line = curve.querySelector(".cursor");
-      const x = plot.x(Number(data.levels[level][5]));
-      line.setAttribute("x1", x);
-      line.setAttribute("x2", x);
-    };
-    // A card of an example lists the labels of all levels' sets; those of this one are shown.
-    const fillExample = (card) => {
-      const labels = all("[data-last]", card);
-      for (const label of labels) label.hidden = level > Number(label.dataset.last);
-      const covered = card.dataset.covered[level] === "1";
-      card.classList.toggle("missed", !covered);
-      card.hidden = !wanted(covered);
-      card.querySelector(".mark").textContent = covered ? "✓ covered" : "✗ missed";
-      const none = card.querySelector(".none");
-      if (none) none.hidden = labels.some((label) => !label.hidden);
-      for (const more of all(".more", card)) more.hidden = level !== data.own;
-    };
-    const update = () => {
-      if (slider) slider.setAttribute("aria-valuetext", `α = ${data.levels[level][0]}`);
-      for (const field of all("[data-field]")) {
-        field.textContent = data.levels[level][Number(field.dataset.field)];
-      }
-      all("tr[data-level]").forEach((row) =>
-        row.classList.toggle("current", Number(row.dataset.level) === level));
-      if (chart && rows.length) drawRows();
-      if (table) fillTable();
-      if (curve && curve.querySelector(".cursor")) moveCursor();
-      all(".example[data-covered]").forEach(fillExample);
-    };
-    if (slider) {
-      slider.addEventListener("input", () => { level = Number(slider.value); update(); });
-    }
-    for (const button of all("input[name=show]")) {
-      button.addEventListener("change", () => { show = button.value; update(); });
-      if (button.checked) show = button.value;
-    }
-    if (slider) level = Number(slider.value);  // a browser may remember it
+      return line;
+    }));
+    if (table.sorted) sortTable(table, table.sorted.column, table.sorted.up);
+  };
+  // A card of an example lists the labels of all levels' sets; those of this one are shown.
+  const fillExample = (card) => {
+    const labels = all("[data-last]", card);
+    for (const label of labels) label.hidden = state.level > Number(label.dataset.last);
+    const covered = card.dataset.covered[state.level] === "1";
+    card.classList.toggle("missed", !covered);
+    card.hidden = !fcpCharts.wanted({ covered }, state.show);
+    card.querySelector(".mark").textContent = covered ? "✓ covered" : "✗ missed";
+    const none = card.querySelector(".none");
+    if (none) none.hidden = labels.some((label) => !label.hidden);
+    for (const more of all(".more", card)) more.hidden = state.level !== own;
+  };
+  // The texts of a level are those of its row in the table of all levels.
+  const update = () => {
+    const row = levelRows[state.level];
+    if (slider) slider.setAttribute("aria-valuetext", `α = ${row.cells[0].textContent}`);
+    for (const field of fields) field.textContent = row.cells[field.dataset.field].textContent;
+    levelRows.forEach((one) => one.classList.toggle("current", one === row));
+    if (target) all("[data-chart=sample]")[0].dataset.at = `/sample/${target.value}`;
+    if (table) fillTable();
+    all(".example[data-covered]").forEach(fillExample);
+  };
+  const change = () => {
     update();
+    redraw((plot) => ["sample", "scatter", "curve"].includes(plot.dataset.chart));
+  };
+  if (slider) {
+    slider.addEventListener("input", () => { state.level = Number(slider.value); change(); });
+    state.level = Number(slider.value);  // a browser may remember it
   }
+  if (target) target.addEventListener("change", change);
+  for (const button of all("input[name=show]")) {
+    button.addEventListener("change", () => { state.show = button.value; change(); });
+    if (button.checked) state.show = button.value;
+  }
+  update();
+  redraw(() => true);
+  plots.forEach(listen);
+  addEventListener("resize", () => redraw((plot) => plot.drawn !== plot.clientWidth));
 
-  // ---- on paper the numbers of all levels stand for the slider ---------------------------------
+  // ---- on paper the numbers of all levels stand for the slider ----------------------------------
 
   let folded = [];
   addEventListener("beforeprint", () => {

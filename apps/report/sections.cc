@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "fcp/base/error.h"
 
 #include "apps/report/format.h"
+#include "apps/report/html.h"
 #include "apps/report/verdict.h"
 
 namespace fcp {
@@ -21,7 +23,93 @@ std::string promise_card(const std::string& heading, const std::vector<std::stri
   return html + "</ul></div>\n";
 }
 
+// The levels of the main method; its own alone where no others were evaluated.
+std::vector<LevelResult> levels_of(const EvaluationReport& report) {
+  const MethodResult& main = report.methods.front();
+  if (!main.levels.empty()) return main.levels;
+  const auto* intervals = std::get_if<IntervalEvaluation>(&main.evaluation);
+  return {{report.level, main.coverage(),
+           intervals ? intervals->length.mean : main.sets().mean_size, 0}};
+}
+
+size_t own_level(const EvaluationReport& report, const std::vector<LevelResult>& levels) {
+  const auto own = std::find_if(levels.begin(), levels.end(),
+                                [&](const LevelResult& at) { return at.level == report.level; });
+  return static_cast<size_t>(own == levels.end() ? 0 : own - levels.begin());
+}
+
+// A level as people read it: the columns of its table, which the script puts into the fields.
+std::vector<std::string> level_fields(const LevelResult& at, const Claim& claim) {
+  const Coverage& coverage = at.coverage;
+  return {at.level.text(),
+          format_target(at.level),
+          format_percent(coverage.rate),
+          format_percent_range(coverage.lower, coverage.upper),
+          format_number(at.size),
+          concat(format_count(coverage.rows - coverage.covered), " of ",
+                 format_count(coverage.rows), " ", words_for(claim.kind).rows, " missed")};
+}
+
+// Field `i` of the level that is shown.
+std::string field_html(size_t i, const std::string& text) {
+  return concat("<b data-field=\"", i, "\">", html_text(text), "</b>");
+}
+
+std::string slider_html(const std::vector<LevelResult>& levels, size_t own, const Claim& claim) {
+  const std::vector<std::string> fields = level_fields(levels[own], claim);
+  const bool sets = claim.kind == RegionKind::kLabelSet;
+  return concat(
+      "<div class=\"control\"><label for=\"alpha\">α, the share of rows that may be missed: ",
+      field_html(0, fields[0]), "</label>\n<input type=\"range\" id=\"alpha\" min=\"0\" max=\"",
+      levels.size() - 1, "\" step=\"1\" value=\"", own,
+      "\" autocomplete=\"off\">\n<div class=\"ends\"><span>α = ",
+      html_text(levels.front().level.text()), sets ? ": larger sets" : ": longer intervals",
+      "</span><span>α = ", html_text(levels.back().level.text()),
+      sets ? ": smaller sets" : ": shorter intervals",
+      "</span></div></div>\n<p class=\"levels\" role=\"status\">At α = ", field_html(0, fields[0]),
+      " coverage is ", field_html(2, fields[2]), " (", format_confidence(claim.confidence), " ",
+      field_html(3, fields[3]), "), the mean ", sets ? "size " : "length ",
+      field_html(4, fields[4]), "; ", field_html(5, fields[5]), ".</p>\n");
+}
+
+std::string levels_table(const std::vector<LevelResult>& levels, size_t own, const Claim& claim) {
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> attributes;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    rows.push_back(level_fields(levels[i], claim));
+    attributes.push_back(concat("data-level=\"", i, "\"", i == own ? " class=\"current\"" : ""));
+  }
+  const std::vector<std::string> headers = {
+      "α",
+      "Target",
+      "Coverage",
+      format_confidence(claim.confidence),
+      claim.kind == RegionKind::kLabelSet ? "Mean size" : "Mean length",
+      "Missed"};
+  return html_details("The numbers at every level", html_table(headers, rows, attributes));
+}
+
+// Filled in by the script, at the level and with the rows that are chosen.
+std::string rows_table() {
+  return html_details("The rows, one by one",
+                      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"table\">"
+                      "<table data-rows=\"\"><thead><tr>"
+                      "<th scope=\"col\">Row</th><th scope=\"col\">Prediction</th>"
+                      "<th scope=\"col\">Lower</th><th scope=\"col\">Upper</th>"
+                      "<th scope=\"col\">Truth</th><th scope=\"col\">Covered</th></tr></thead>\n"
+                      "<tbody></tbody></table></div>\n",
+                      "scripted");
+}
+
 }  // namespace
+
+std::string report_html(const EvaluationReport& report) {
+  if (report.methods.empty()) throw std::invalid_argument("a report without a method");
+  const Evaluation& main = report.methods.front().evaluation;
+  if (std::holds_alternative<IntervalEvaluation>(main)) return interval_page(report);
+  if (std::holds_alternative<SetEvaluation>(main)) return label_page(report);
+  return pixel_page(report);
+}
 
 std::string coverage_tile(const Claim& claim) {
   const Coverage& coverage = claim.coverage;
@@ -63,73 +151,6 @@ std::string headline_section(const EvaluationReport& report, const Claim& claim,
 
 std::string charts_section(std::span<const Figure> figures) {
   return figures.empty() ? "" : html_section("charts", "Charts", html_figures(figures));
-}
-
-std::string conditional_section(const MethodResult& method, double confidence,
-                                const std::string& size) {
-  if (!method.conditional) return "";
-  const ConditionalCoverage& found = *method.conditional;
-  std::vector<std::vector<std::string>> rows = {
-      {"Worst slab",
-       found.worst_slab
-           ? concat(format_percent(found.worst_slab->rate), " (", format_confidence(confidence),
-                    " ", format_percent_range(found.worst_slab->lower, found.worst_slab->upper),
-                    ")")
-           : not_computed(found.rows),
-       "the least coverage between two parallel planes that hold a tenth of the rows",
-       "Cauchois, Gupta, Duchi 2021"},
-      {"Excess risk",
-       found.excess_risk ? concat(format_number(found.excess_risk->value, 2), " ± ",
-                                  format_number(found.excess_risk->standard_error, 2))
-                         : not_computed(found.rows),
-       "how well misses can be foreseen from the columns; 0: not at all",
-       "Braun, Holzmüller, Jordan, Bach 2025"},
-      {concat("Correlation of ", size, " and miss"), format_number(found.correlation, 2),
-       concat("0: a miss is as likely whatever the ", size), "Feldman, Bates, Romano 2021"}};
-  if (found.stability) {
-    rows.push_back({"Stability", format_percent(*found.stability),
-                    concat("what two of the ", found.refits + 1, " predictors' intervals share"),
-                    "Jaccard's index"});
-  }
-  const std::vector<std::string> headers = {"", "Value", "Meaning", "Reference"};
-  return html_section("conditional", "How even coverage is",
-                      concat("<div class=\"card\">\n", html_table(headers, rows),
-                             html_paragraph(concat("On ", format_count(found.rows, "test row"),
-                                                   "; none of it is guaranteed."),
-                                            "remark"),
-                             "</div>\n"));
-}
-
-std::string distribution_section(const MethodResult& method) {
-  if (!method.distribution) return "";
-  const DistributionEvaluation& found = *method.distribution;
-  std::vector<std::vector<std::string>> bins, thresholds;
-  for (size_t i = 0; i < found.pit.size(); ++i) {
-    const auto rows = static_cast<double>(found.pit[i]);
-    const bool within = found.pit_low <= rows && rows <= found.pit_high;
-    bins.push_back({concat(format_number(static_cast<double>(i) / kPitBins), " to ",
-                           format_number(static_cast<double>(i + 1) / kPitBins)),
-                    format_count(found.pit[i]), within ? "" : "beyond chance"});
-  }
-  for (const ThresholdCalibration& one : found.thresholds) {
-    thresholds.push_back({"above " + format_number(one.threshold), format_percent(one.predicted),
-                          format_percent(one.observed)});
-  }
-  const std::vector<std::string> bin_headers = {"Place of the truth (PIT)", "Rows", ""};
-  const std::vector<std::string> event_headers = {"Event", "Predicted", "Observed"};
-  return html_section(
-      "distribution", "Predictive distributions",
-      concat("<div class=\"card\">\n",
-             html_paragraph(concat("CRPS ", format_number(found.crps), " on ",
-                                   format_count(found.rows, "test row"),
-                                   ": the mean error of the distributions, in the target's unit."),
-                            "remark"),
-             html_table(bin_headers, bins),
-             html_paragraph(concat("Where distributions are calibrated, a count lies between ",
-                                   format_number(found.pit_low), " and ",
-                                   format_number(found.pit_high), " nineteen times in twenty."),
-                            "remark"),
-             html_table(event_headers, thresholds), "</div>\n"));
 }
 
 std::string promise_section(const Claim& claim) {
@@ -197,6 +218,46 @@ std::string candidates_html(const EvaluationReport& report, const std::string& s
                                       "selection, so the choice does not weaken the guarantee."),
                                "remark"),
                 "</div>\n");
+}
+
+std::string filter_html(std::span<const std::string> targets) {
+  std::string choice;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    choice += concat("<option value=\"", i, "\">", html_text(targets[i]), "</option>");
+  }
+  if (targets.size() > 1) {
+    choice = concat("<label>Target <select id=\"target\" autocomplete=\"off\">", choice,
+                    "</select></label>");
+  } else {
+    choice.clear();
+  }
+  return concat(
+      "<fieldset class=\"scripted show\"><legend>Show</legend>"
+      "<label><input type=\"radio\" name=\"show\" value=\"all\" checked=\"\" "
+      "autocomplete=\"off\"/> all rows</label>"
+      "<label><input type=\"radio\" name=\"show\" value=\"covered\" autocomplete=\"off\"/> "
+      "covered</label>"
+      "<label><input type=\"radio\" name=\"show\" value=\"missed\" autocomplete=\"off\"/> "
+      "missed</label>",
+      choice, "</fieldset>\n");
+}
+
+std::string level_section(const EvaluationReport& report, const Claim& claim,
+                          std::string_view html) {
+  const std::vector<LevelResult> levels = levels_of(report);
+  const size_t own = own_level(report, levels);
+  const bool slides = levels.size() > 1;
+  std::string content;
+  if (slides) {
+    content += concat("<div class=\"card\">\n", slider_html(levels, own, claim),
+                      levels_table(levels, own, claim), "</div>\n");
+  }
+  content += html;
+  if (claim.kind == RegionKind::kInterval && !report.examples.empty()) {
+    content += concat("<div class=\"card below scripted\">", rows_table(), "</div>\n");
+  }
+  if (content.empty()) return "";
+  return html_section("levels", slides ? "Choose the level" : "Test rows", content);
 }
 
 std::string difference_text(double size, double main) {

@@ -22,8 +22,9 @@ const slide = (level) => {
   one("#alpha").dispatchEvent(new Event("input", { bubbles: true }));
 };
 const show = (what) => one(`input[name=show][value=${what}]`).click();
-const fields = () => [0, 1, 2, 3, 4].map((i) => one(`.levels [data-field="${i}"]`,
-  document) ? one(`.levels [data-field="${i}"]`).textContent : null);
+const fields = () => [0, 2, 3, 4, 5].map((i) =>
+  one(`.levels [data-field="${i}"]`).textContent.replaceAll("\\u00a0", " "));
+const drawn = (kind) => one(`[data-chart=${kind}]`);
 """
 
 
@@ -55,10 +56,11 @@ class Page(program.Case):
           for (let level = 0; level <= Number(one("#alpha").max); ++level) {
             slide(level);
             steps.push({ fields: fields(), spoken: one("#alpha").getAttribute("aria-valuetext"),
-              cursor: Number(one("#curve .cursor").getAttribute("x1")),
-              intervals: all("#sample .rows .interval").length,
-              crosses: all("#sample .rows .cross").length,
-              legend: one("#sample text.missed").textContent,
+              cursor: Number(one(".cursor", drawn("curve")).getAttribute("x1")),
+              intervals: all(".rows .interval", drawn("sample")).length,
+              crosses: all(".rows .cross", drawn("sample")).length,
+              outside: all("path.cross", drawn("scatter")).length,
+              legend: drawn("sample").textContent,
               current: one("tr.current th").textContent });
           }
           return steps;
@@ -77,7 +79,8 @@ class Page(program.Case):
             self.assertEqual(step["spoken"], "α = " + step["fields"][0])
             self.assertEqual(step["current"], step["fields"][0])
             self.assertEqual(step["intervals"], 300)
-            self.assertIn(f"{step['crosses']} of 300", step["legend"])
+            self.assertIn(f"truth outside: {step['crosses']} of 300 rows", step["legend"])
+            self.assertEqual(step["outside"], step["crosses"] + 1)  # one is in the legend
         crosses = [step["crosses"] for step in seen]
         self.assertEqual(crosses, sorted(crosses))  # regions are nested
         self.assertLess(crosses[0], crosses[-1])
@@ -91,7 +94,7 @@ class Page(program.Case):
           const result = { all: rows().length };
           show("missed");
           result.missed = rows().map((row) => row.cells[5].textContent);
-          result.drawn = all("#sample .rows .interval").length;
+          result.drawn = all(".rows .interval", drawn("sample")).length;
           show("covered");
           result.covered = rows().length;
           const header = all("table[data-rows] thead button")[4];
@@ -103,7 +106,7 @@ class Page(program.Case):
           slide(0);
           result.kept = header.parentNode.getAttribute("aria-sort");
           show("all");
-          const chart = one("#sample");
+          const chart = drawn("sample");
           chart.focus();
           result.focused = document.activeElement === chart;
           chart.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));

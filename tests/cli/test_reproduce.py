@@ -84,7 +84,7 @@ class Reproduce(program.Case):
                 self.assertNotIn("CONSOLE", done.stderr)
                 found = json.loads(re.search("<title>([^<]*)</title>", done.stdout)[1])
                 self.assertEqual(found["sections"], [*QUICK, "provenance"])
-                self.assertEqual(found["charts"], page.count("<svg "))
+                self.assertEqual(found["charts"], page.count('class="plot"'))
                 self.assertTrue(found["tall"])
                 self.assertLessEqual(found["needed"], found["width"], "the page scrolls sideways")
                 backgrounds.add(found["background"])

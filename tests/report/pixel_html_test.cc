@@ -1,11 +1,12 @@
-#include "apps/report/pixel_html.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/report/console.h"
 #include "apps/report/html.h"
 #include "apps/report/json.h"
+#include "label_samples.h"
+#include "page_checks.h"
 
 namespace fcp {
 namespace {
@@ -100,6 +101,24 @@ TEST(PixelReport, SaysThatTheWorldHasShifted) {
   EXPECT_THAT(html, HasSubstr("With 200 calibration images"));
   EXPECT_THAT(html, HasSubstr("✗ missed: 50.00&nbsp;% of the pixels are in"));
   EXPECT_THAT(html, HasSubstr("<section id=\"promise\">"));
+}
+
+TEST(PixelReport, ShowsThePicturesOfEachImage) {
+  EvaluationReport report = paper_report();
+  report.class_names = {"unlabelled", "<road>"};
+  PixelExample pixels{.pixel_share = 0.5, .height = 1, .width = 2, .uncertainty = {0, 0.25F}};
+  pixels.truth = testing::one_pixel_png();
+  report.examples = {{"scene_\"2\"", testing::one_pixel_png(), false, pixels}};
+  const std::string html = report_html(report);
+  testing::expect_well_formed(html);
+  testing::expect_self_contained(html);
+  EXPECT_THAT(html, HasSubstr("<figure class=\"card strip missed\">"));
+  EXPECT_THAT(html, HasSubstr("alt=\"scene_&quot;2&quot;: truth\""));
+  EXPECT_THAT(html, HasSubstr("<span style=\"background:#000000\"></span>unlabelled"));
+  EXPECT_THAT(html, HasSubstr("&lt;road&gt;"));
+  EXPECT_THAT(html, HasSubstr("0.2500, the largest of all images shown"));
+  EXPECT_EQ(testing::count_of(html, "<img "), 4u);  // image, truth, uncertainty, and the scale
+  EXPECT_EQ(testing::page_json(html)["images"], 10);
 }
 
 }  // namespace

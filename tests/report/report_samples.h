@@ -75,4 +75,24 @@ inline EvaluationReport sample_report(size_t calibration = 500, size_t rows = 10
   return report;
 }
 
+// Three targets, of which the second has units of its own.
+inline EvaluationReport targets_report() {
+  const std::vector<double> lower(9, -1.0), upper(9, 1.0), truth = {0, 0, 2, 0, 0, 0, 1, 1, 5};
+  const std::vector<double> prediction(9, 0.0);
+  IntervalBatch rows;
+  rows.lower = lower;
+  rows.upper = upper;
+  rows.truth = truth;
+  rows.prediction = prediction;
+  EvaluationReport report = sample_report();
+  report.methods.resize(1);
+  report.methods[0].evaluation = evaluate_intervals(rows, 3);
+  report.responses = {"rentals", "<kg>", "2"};
+  for (Example& example : report.examples) {
+    example.others = {{.prediction = 1000, .lower = 900, .upper = 1100, .truth = 1200},
+                      {.prediction = 1, .lower = 0, .upper = 2, .truth = 1}};
+  }
+  return report;
+}
+
 }  // namespace fcp::testing

@@ -45,6 +45,7 @@ struct ClassAnswers {
   size_t rows = 0;       // of the class
   size_t predicted = 0;  // rows that the network answers by it
   size_t right = 0;      // both
+  std::optional<double> auc = {};  // against all other classes, where probabilities are given
 };
 
 struct SetEvaluationOptions {
@@ -77,6 +78,8 @@ struct SetEvaluation {
   std::vector<Confusion> confusions;
   size_t confused_rows = 0;
   std::vector<ClassAnswers> answers{};  // where predictions are given: of classes that occur
+  std::optional<double> log_loss{};     // where probabilities are given (class_skill.h)
+  std::optional<double> auc{};          // the mean over the classes that have one
 };
 
 class SetEvaluator {

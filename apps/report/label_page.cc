@@ -1,6 +1,6 @@
-#include "apps/report/label_html.h"
-
+// The page of a report on label sets; see html.h.
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -8,9 +8,7 @@
 #include "fcp/base/error.h"
 
 #include "apps/report/format.h"
-#include "apps/report/label_figures.h"
-#include "apps/report/level_section.h"
-#include "apps/report/page.h"
+#include "apps/report/json.h"
 #include "apps/report/sections.h"
 
 namespace fcp {
@@ -21,6 +19,8 @@ using Cells = std::vector<std::string>;
 constexpr size_t kMostExamples = 24;
 constexpr std::ptrdiff_t kMostMissed = 15;  // before covered ones
 constexpr size_t kMostMembers = 12;
+constexpr size_t kMostClasses = 15;
+constexpr size_t kMostAbsent = 8;
 
 double share_of_size(const SetEvaluation& result, size_t size) {
   if (size >= result.size_histogram.size() || result.rows == 0) return 0;
@@ -254,19 +254,122 @@ std::string answers_html(const SetEvaluation& result) {
   for (const ClassAnswers& one : result.answers) {
     rows.push_back({one.name, format_count(one.rows), format_count(one.predicted),
                     share_text(one.right, one.predicted), share_text(one.right, one.rows)});
+    if (result.auc) rows.back().push_back(one.auc ? format_number(*one.auc, 3) : "–");
   }
-  const Cells headers = {"Class", "Rows", "Predicted", "Precision", "Recall"};
-  return html_section(
-      "answers", "The single answers",
-      concat("<div class=\"card\">\n", html_table(headers, rows),
-             html_paragraph(
-                 concat("The most likely label of each row: ",
-                        share_text(result.rows - result.confused_rows - result.unknown_rows,
-                                   result.rows),
-                        " are right. Precision is the share of right ones among the rows that are "
-                        "predicted as the class, recall among the rows of the class."),
-                 "remark"),
-             "</div>\n"));
+  Cells headers = {"Class", "Rows", "Predicted", "Precision", "Recall"};
+  std::string remark = concat(
+      "The most likely label of each row: ",
+      share_text(result.rows - result.confused_rows - result.unknown_rows, result.rows),
+      " are right. Precision is the share of right ones among the rows that are predicted as the "
+      "class, recall among the rows of the class.");
+  if (result.auc) {
+    headers.emplace_back("AUC");
+    remark +=
+        concat(" AUC (", format_number(*result.auc, 3),
+               " in the mean) is how often a row of the class is given a higher probability of it "
+               "than a row of another class; 0.5 is guessing.");
+  }
+  if (result.log_loss) {
+    remark +=
+        concat(" The log loss of the probabilities is ", format_number(*result.log_loss), ".");
+  }
+  const std::vector<Figure> figures = {{.caption = "Precision and recall of the classes",
+                                        .remark = remark,
+                                        .chart = {"answers", "/answers"},
+                                        .wide = true,
+                                        .html = html_table(headers, rows)}};
+  return html_section("answers", "The single answers", html_figures(figures));
+}
+
+// ---- charts -------------------------------------------------------------------------------------
+
+std::string sizes_table(const SetEvaluation& result) {
+  std::vector<Cells> rows;
+  for (size_t size = 0; size < result.size_histogram.size(); ++size) {
+    if (result.size_histogram[size] == 0) continue;
+    rows.push_back({format_count(size), format_count(result.size_histogram[size])});
+  }
+  const Cells headers = {"Labels in the set", "Rows"};
+  return html_table(headers, rows);
+}
+
+Figure sizes_figure(const EvaluationReport& report) {
+  const MethodResult& main = report.methods.front();
+  std::vector<MethodMean> means;
+  for (const MethodResult& method : report.methods) {
+    means.push_back({method.name, method.sets().mean_size});
+  }
+  return {.caption = "Sizes of the sets",
+          .remark = concat("Sets of ", main.name, "; lines mark the mean of each method."),
+          .chart = size_chart(main.sets().size_histogram, means),
+          .html = sizes_table(main.sets())};
+}
+
+Figure strata_figure(const SetEvaluation& result, const Claim& claim) {
+  return parts_figure(claim, {.caption = "Coverage by size of the set",
+                              .remark = "From the smallest to the largest: is a small set as "
+                                        "trustworthy as a large one?",
+                              .parts = strata_parts(result.size_strata, true),
+                              .at = "/size_strata"});
+}
+
+// Classes without a test row: nothing is known of their coverage.
+std::string absent_text(const SetEvaluation& result, const std::vector<std::string>& class_names) {
+  const size_t absent = result.classes - std::min(result.classes, result.class_coverage.size());
+  if (absent == 0) return "";
+  std::set<std::string> seen;
+  for (const GroupCoverage& part : result.class_coverage) seen.insert(part.name);
+  std::string names;
+  size_t named = 0;
+  for (const std::string& name : class_names) {
+    if (seen.contains(name) || named++ >= kMostAbsent) continue;
+    names += concat(names.empty() ? ": " : ", ", name);
+  }
+  if (named != absent) names.clear();  // the evaluation was not given these names
+  if (!names.empty() && named > kMostAbsent) {
+    names += concat(" and ", format_count(named - kMostAbsent), " more");
+  }
+  return concat(" No test row belongs to ", format_count(absent), " of the ",
+                format_count(result.classes), " classes", names, ".");
+}
+
+Figure worst_classes_figure(const EvaluationReport& report, const Claim& claim) {
+  const SetEvaluation& result = report.methods.front().sets();
+  std::vector<GroupCoverage> classes = result.class_coverage;
+  // Of equal rates that of most rows first: its whole confidence interval is the lowest.
+  std::stable_sort(classes.begin(), classes.end(),
+                   [](const GroupCoverage& a, const GroupCoverage& b) {
+                     return std::pair(a.coverage.rate, a.coverage.upper) <
+                            std::pair(b.coverage.rate, b.coverage.upper);
+                   });
+  const std::string promised =
+      report.guaranteed_classes ? " The guarantee holds for each class alone." : "";
+  return parts_figure(
+      claim, {.caption = classes.size() > kMostClasses ? "The worst classes" : "By class",
+              .remark = "Coverage of the rows whose true label it is, the least first." + promised +
+                        " Of many classes some are low by luck: see whether the whole confidence "
+                        "interval is." +
+                        absent_text(result, report.class_names),
+              .parts = std::move(classes),
+              .at = "/class_coverage",
+              .worst = true});
+}
+
+std::vector<Figure> label_figures(const EvaluationReport& report, const Claim& claim) {
+  const MethodResult& main = report.methods.front();
+  std::vector<Figure> figures = {sizes_figure(report), strata_figure(main.sets(), claim)};
+  add_importance(figures, report);
+  add_curve(figures, claim, report.methods);
+  add_scores(figures, claim, main.scores);
+  return figures;
+}
+
+std::vector<Figure> class_figures(const EvaluationReport& report, const Claim& claim) {
+  const SetEvaluation& result = report.methods.front().sets();
+  std::vector<Figure> figures = {worst_classes_figure(report, claim)};
+  if (!result.groups.empty()) figures.push_back(groups_figure(claim, result.groups));
+  add_known_parts(figures, claim, report);
+  return figures;
 }
 
 }  // namespace
@@ -277,14 +380,16 @@ std::string label_page(const EvaluationReport& report) {
   const std::string subtitle =
       concat(format_target(report.level), " label sets among ", format_count(result.classes),
              " classes, score ", claim.method);
+  const MethodResult& main = report.methods.front();
   return html_page(
       page_title(report, "Label sets"), subtitle,
       concat(label_headline(report, claim), level_section(report, claim, ""), examples(report),
-             answers_html(result), confusions_html(result), charts_section(label_figures(report)),
-             html_section("parts", "Coverage by part", html_figures(class_figures(report))),
-             label_methods(report),
-             conditional_section(report.methods.front(), report.confidence, "size"),
-             promise_section(claim), table_section(report), provenance_section(report.provenance)));
+             answers_html(result), confusions_html(result), probability_section(main),
+             charts_section(label_figures(report, claim)),
+             html_section("parts", "Coverage by part", html_figures(class_figures(report, claim))),
+             label_methods(report), conditional_section(main, report.confidence, "size"),
+             promise_section(claim), table_section(report), provenance_section(report.provenance)),
+      report_json(report));
 }
 
 }  // namespace fcp

@@ -1,9 +1,9 @@
-#include "apps/report/result_section.h"
+#include "apps/report/results.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "apps/report/result_charts.h"
+#include "apps/report/charts.h"
 #include "page_checks.h"
 
 namespace fcp {
@@ -38,6 +38,7 @@ TEST(ResultSection, ThePageIsWhole) {
   EXPECT_THAT(html, ::testing::HasSubstr("<summary>Long one</summary>"));
   EXPECT_THAT(html, ::testing::HasSubstr("b is left out: no file"));
   EXPECT_THAT(html, ::testing::HasSubstr("The paper: shorter"));
+  EXPECT_EQ(testing::chart_data(html, "A chart")["series"][0]["values"], (nlohmann::json{1, 2}));
 }
 
 TEST(ResultSection, TheMarkdownHasItsTables) {
@@ -52,13 +53,6 @@ TEST(ResultSection, TheTerminalLeavesOutLongTables) {
   const std::string text = section_text(sample_page().sections[0]);
   EXPECT_THAT(text, ::testing::HasSubstr("a|b"));
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("Long one")));
-}
-
-TEST(ResultSection, OpensInABrowser) {
-  const std::string program = testing::browser();
-  if (program.empty()) GTEST_SKIP() << "no chromium here";
-  const char* const sections[] = {"one", "two", "provenance"};
-  testing::expect_opens(program, results_html(sample_page()), sections);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "apps/report/result_section.h"
+#include "apps/report/results.h"
 
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"

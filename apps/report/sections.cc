@@ -15,6 +15,10 @@ constexpr char kScoredRemark[] =
     "The interval score is the mean length plus 2/α times the distance of every miss: it rewards "
     "short intervals and punishes intervals that miss badly. ";
 
+constexpr char kSetScoreRemark[] =
+    "To the mean size 1/α is added for every label by which a missed truth lies beyond its set: "
+    "sets that grow where rows are hard beat small ones that miss there. ";
+
 std::string promise_card(const std::string& heading, const std::vector<std::string>& texts) {
   std::string html = concat("<div class=\"card\"><h3>", html_text(heading), "</h3><ul>\n");
   for (const std::string& text : texts) html += concat("<li>", html_text(text), "</li>\n");
@@ -84,6 +88,14 @@ std::string conditional_section(const MethodResult& method, double confidence,
                          : not_computed(found.rows),
        "how well misses can be foreseen from the columns; 0: not at all",
        "Braun, Holzmüller, Jordan, Bach 2025"},
+      {"Coverage gap", found.gap ? format_percent(found.gap->gap) : not_computed(found.rows),
+       "how far coverage is from its level in parts of alike rows, on average",
+       "Braun, Holzmüller, Jordan, Bach 2025"},
+      {"Squared error of coverage",
+       found.gap ? concat(format_number(found.gap->squared_error, 2), " (by chance ",
+                          format_number(found.gap->by_chance, 2), ")")
+                 : not_computed(found.rows),
+       "the mean square of these distances", "Chen, Li 2026"},
       {concat("Correlation of ", size, " and miss"), format_number(found.correlation, 2),
        concat("0: a miss is as likely whatever the ", size), "Feldman, Bates, Romano 2021"}};
   if (found.stability) {
@@ -188,11 +200,16 @@ std::string candidates_html(const EvaluationReport& report, const std::string& s
                     one.chosen ? "–" : difference_text(one.size, chosen)});
     attributes.push_back(one.chosen ? "class=\"current\"" : "");
   }
-  const std::string measure = report.candidates_scored ? "Interval score" : concat("Mean ", size);
+  const bool sets = size == "size";
+  const std::string measure = !report.candidates_scored ? concat("Mean ", size)
+                              : sets                    ? "Size + misses"
+                                                        : "Interval score";
   const std::vector<std::string> headers = {"Score", measure, "against the chosen"};
   return concat("<div class=\"card below\">\n<h3>What auto tried</h3>\n",
                 html_table(headers, rows, attributes),
-                html_paragraph(concat(report.candidates_scored ? kScoredRemark : "",
+                html_paragraph(concat(!report.candidates_scored ? ""
+                                      : sets                    ? kSetScoreRemark
+                                                                : kScoredRemark,
                                       "Measured on calibration rows that were held out for "
                                       "selection, so the choice does not weaken the guarantee."),
                                "remark"),

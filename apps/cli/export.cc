@@ -103,8 +103,8 @@ void add_export(CLI::App& app) {
       "  fcp export calibrated.onnx --state state/ --out adapted.onnx\n"
       "The new outputs are lower and upper, in the shape of the prediction, or for labels in_set, "
       "booleans\n[rows, classes]; with several levels lower_0.1, lower_0.05 and so on. Scores: "
-      "residual, cqr, nested and\nfeature_cqr with ibp, linearized for perceptrons, lac, aps and "
-      "raps not randomized, feature_margin.");
+      "residual, cqr, nested and\nfeature_cqr with ibp, linearized for perceptrons, lac, aps, raps "
+      "and saps not randomized, feature_margin.");
   verb->add_option("model", options->model, "Calibrated predictor")->required();
   verb->add_option("--alpha", options->alpha,
                    "Share of regions that may miss the truth; several: 0.1,0.05. A file of fcp fit "

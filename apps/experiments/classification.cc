@@ -12,6 +12,7 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
 #include "fcp/calibrate/label_options.h"
+#include "fcp/calibrate/rank_term.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/evaluate/measures/set_evaluation.h"
 
@@ -56,8 +57,9 @@ ScoreOptions chosen_options(const std::string& method, const ClassificationOptio
   if (score.find(field::temperature) != nullptr) {
     score = choose_temperature(score, head, selection);
   }
-  if (score.as<RapsOptions>() || method == "feature_margin+rank") {
-    score = choose_rank_term(score, head, selection, level);
+  if (score.as<RapsOptions>() || score.as<SapsOptions>() || method == "feature_margin+rank") {
+    const bool cooler = score.find(field::temperature) != nullptr;
+    score = choose_rank_term(score, head, selection, level, cooler);
   }
   if (score.as<FeatureSampledOptions>() && options.sampled.steps == 0) {
     score = choose_sampled_steps(score, head, selection, level);
@@ -72,7 +74,8 @@ std::string note_of(const ScoreOptions& score) {
   if (temperature != nullptr) note << "T = " << *temperature;
   if (temperature != nullptr && weight != nullptr) note << ", ";
   if (weight != nullptr) {
-    note << "rank weight " << *weight << ", free " << score.value(field::rank_free);
+    note << "rank weight " << *weight;
+    if (const int64_t* free = score.find(field::rank_free)) note << ", free " << *free;
   }
   if (const int* steps = score.find(field::steps)) note << "M = " << *steps;
   return note.str();
@@ -132,7 +135,7 @@ void fill_in(ClassificationCell& cell, const std::string& method, const HalvedRo
 
 const std::vector<std::string>& classification_methods() {
   static const std::vector<std::string> methods = {
-      "lac", "aps", "raps", "feature_sampled", "feature_margin", "feature_margin+rank"};
+      "lac", "aps", "raps", "saps", "feature_sampled", "feature_margin", "feature_margin+rank"};
   return methods;
 }
 

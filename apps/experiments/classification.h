@@ -21,9 +21,9 @@
 
 namespace fcp {
 
-// lac, aps, raps, feature_sampled, feature_margin and feature_margin+rank. The first three are over
-// a softmax of fitted temperature; aps and raps are randomised; raps, as its authors, and
-// feature_margin+rank choose their rank terms.
+// lac, aps, raps, saps, feature_sampled, feature_margin and feature_margin+rank. The first four are
+// over a softmax of fitted temperature, which raps and saps choose with their rank terms; they and
+// aps are randomised. feature_margin+rank chooses its rank term.
 const std::vector<std::string>& classification_methods();
 
 struct ClassificationOptions {

@@ -29,28 +29,23 @@ std::string cut_text(const ChosenFrom<CutCandidate>& cut, size_t rows) {
 
 std::string scores_text(const Choices& choices) {
   const ScoresTried& scores = *choices.scores;
-  const bool intervals = scores.by != ChosenBy::kSize;
-  Table table(intervals ? std::vector<std::string>{"score", "cut", "length", "interval score",
-                                                   "coverage", ""}
-                        : std::vector<std::string>{"score", "cut", "size", "coverage", ""});
+  const bool sets = scores.by == ChosenBy::kSize || scores.by == ChosenBy::kSetScore;
+  const char* const measure = sets ? "size + misses" : "interval score";
+  Table table({"score", "cut", sets ? "size" : "length", measure, "coverage", ""});
   for (size_t i = 0; i < scores.candidates.size(); ++i) {
     const ScoreTried& one = scores.candidates[i];
     if (!one.skipped.empty()) {
-      std::vector<std::string> row(intervals ? 6 : 5);
+      std::vector<std::string> row(6);
       row.front() = one.name;
       row.back() = "skipped: " + one.skipped;
       table.add_row(row);
       continue;
     }
-    std::vector<std::string> row = {one.name, one.cut, format_number(one.length)};
-    if (intervals) row.push_back(format_number(one.interval_score));
-    row.push_back(format_percent(one.coverage));
-    row.emplace_back(i == scores.chosen ? "chosen" : "");
-    table.add_row(row);
+    table.add_row({one.name, one.cut, format_number(one.length), format_number(one.interval_score),
+                   format_percent(one.coverage), i == scores.chosen ? "chosen" : ""});
   }
-  const char* objective = scores.by == ChosenBy::kIntervalScore ? "interval score"
-                          : intervals                           ? "length"
-                                                                : "size";
+  const bool by_size = scores.by == ChosenBy::kLength || scores.by == ChosenBy::kSize;
+  const char* const objective = !by_size ? measure : sets ? "size" : "length";
   return concat("Scores by ", objective, " on ", choices.rows, " selection rows", kLeftOut, ":\n",
                 table.text(2));
 }

@@ -182,6 +182,13 @@ void print_conditional(std::ostream& out, const ConditionalCoverage& found,
   } else {
     headline.add("excess risk", "—", not_computed(found.rows));
   }
+  if (found.gap) {
+    const std::string parts = concat(" over ", found.gap->parts.size(), " parts of the rows");
+    headline.add("coverage gap", format_percent(found.gap->gap), concat("the mean", parts));
+    headline.add("squared error", format_number(found.gap->squared_error, 2),
+                 concat("of coverage", parts, "; ", format_number(found.gap->by_chance, 2),
+                        " by chance alone"));
+  }
   headline.add("length and miss", format_number(found.correlation, 2),
                "correlation; 0: long ones miss as often as short ones");
   if (found.stability) {

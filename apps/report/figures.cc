@@ -183,6 +183,14 @@ std::string conditional_section(const MethodResult& method, double confidence,
                                   format_number(found.excess_risk->standard_error, 2))
                          : not_computed(found.rows),
        "0: not at all from the columns", "Braun, Holzmüller, Jordan, Bach 2025"},
+      {"Coverage gap", found.gap ? format_percent(found.gap->gap) : not_computed(found.rows),
+       "how far coverage is from its level in parts of alike rows, on average",
+       "Braun, Holzmüller, Jordan, Bach 2025"},
+      {"Squared error of coverage",
+       found.gap ? concat(format_number(found.gap->squared_error, 2), " (by chance ",
+                          format_number(found.gap->by_chance, 2), ")")
+                 : not_computed(found.rows),
+       "the mean square of these distances", "Chen, Li 2026"},
       {concat("Correlation of ", size, " and miss"), format_number(found.correlation, 2),
        concat("0: a miss is as likely whatever the ", size), "Feldman, Bates, Romano 2021"}};
   if (found.stability) {

@@ -137,6 +137,14 @@ Json conditional_json(const ConditionalCoverage& found) {
   const std::optional<ExcessRisk>& risk = found.excess_risk;
   object["excess_risk"] = risk ? json_number(risk->value) : Json();
   object["excess_risk_error"] = risk ? json_number(risk->standard_error) : Json();
+  if (found.gap) {
+    object["coverage_gap"] = json_number(found.gap->gap);
+    object["squared_error"] = json_number(found.gap->squared_error);
+    object["squared_error_by_chance"] = json_number(found.gap->by_chance);
+    for (const CoveragePart& part : found.gap->parts) {
+      object["parts"].push_back({{"rows", part.rows}, {"covered", part.covered}});
+    }
+  }
   object["length_miss_correlation"] = json_number(found.correlation);
   if (found.stability) {
     object["refits"] = found.refits;

@@ -17,6 +17,10 @@ constexpr char kScoredRemark[] =
     "The interval score is the mean length plus 2/α times the distance of every miss: it rewards "
     "short intervals and punishes intervals that miss badly. ";
 
+constexpr char kSetScoreRemark[] =
+    "To the mean size 1/α is added for every label by which a missed truth lies beyond its set: "
+    "sets that grow where rows are hard beat small ones that miss there. ";
+
 std::string promise_card(const std::string& heading, const std::vector<std::string>& texts) {
   std::string html = concat("<div class=\"card\"><h3>", html_text(heading), "</h3><ul>\n");
   for (const std::string& text : texts) html += concat("<li>", html_text(text), "</li>\n");
@@ -209,11 +213,16 @@ std::string candidates_html(const EvaluationReport& report, const std::string& s
                     one.chosen ? "–" : difference_text(one.size, chosen)});
     attributes.push_back(one.chosen ? "class=\"current\"" : "");
   }
-  const std::string measure = report.candidates_scored ? "Interval score" : concat("Mean ", size);
+  const bool sets = size == "size";
+  const std::string measure = !report.candidates_scored ? concat("Mean ", size)
+                              : sets                    ? "Size + misses"
+                                                        : "Interval score";
   const std::vector<std::string> headers = {"Score", measure, "against the chosen"};
   return concat("<div class=\"card below\">\n<h3>What auto tried</h3>\n",
                 html_table(headers, rows, attributes),
-                html_paragraph(concat(report.candidates_scored ? kScoredRemark : "",
+                html_paragraph(concat(!report.candidates_scored ? ""
+                                      : sets                    ? kSetScoreRemark
+                                                                : kScoredRemark,
                                       "Measured on calibration rows that were held out for "
                                       "selection, so the choice does not weaken the guarantee."),
                                "remark"),

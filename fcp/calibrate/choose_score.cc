@@ -16,6 +16,7 @@
 #include "fcp/calibrate/fit_heads.h"
 #include "fcp/calibrate/label_options.h"
 #include "fcp/calibrate/quick_cut.h"
+#include "fcp/calibrate/rank_term.h"
 #include "fcp/data/folds.h"
 #include "fcp/export/export.h"
 #include "fcp/methods/options.h"
@@ -35,7 +36,7 @@ constexpr int kHalvings = 4;
 constexpr double kPriceOfSimplicity = 0.02;  // of the least loss, at most
 constexpr std::array kIntervalScores = {"residual", "cqr",        "spread", "quantiles",
                                         "density",  "linearized", "nested"};
-constexpr std::array kLabelScores = {"lac", "raps", "aps", "feature_margin"};
+constexpr std::array kLabelScores = {"lac", "raps", "saps", "aps", "feature_margin"};
 
 template <size_t count>
 std::vector<std::string> wanted_scores(const std::array<const char*, count>& order,
@@ -274,7 +275,8 @@ HalfMeasures measure_labels(const ContestRows& rows, ScoreCandidate& entry) {
     entry.score = choose_temperature(entry.score, scored.shared_head(), labelled);
   }
   if (entry.score.find(field::rank_weight) != nullptr) {
-    entry.score = choose_rank_term(entry.score, scored.shared_head(), labelled, rows.options.level);
+    entry.score = choose_rank_term(entry.score, scored.shared_head(), labelled, rows.options.level,
+                                   !by_features);
   }
   const std::unique_ptr<Score> chosen = make_score(entry.score, scored.shared_head());
   return measure_halves(*chosen, labelled.features, rows.y, rows.options.level, rows.halvings);
@@ -388,9 +390,8 @@ ChoiceState choose_score(ChoiceState state, const ChoiceRows& rows) {
   ScoresTried& tried = plan.choices.scores.emplace();
   tried.candidates.assign(selection.candidates.begin(), selection.candidates.end());
   tried.chosen = selection.chosen;
-  tried.by = state.labels ? ChosenBy::kSize
-             : by_length  ? ChosenBy::kLength
-                          : ChosenBy::kIntervalScore;
+  tried.by = by_length ? (state.labels ? ChosenBy::kSize : ChosenBy::kLength)
+                       : (state.labels ? ChosenBy::kSetScore : ChosenBy::kIntervalScore);
   state.open = {.rectifier = state.open.rectifier,
                 .bandwidth = state.open.bandwidth,
                 .ratio = state.open.ratio};

@@ -1,5 +1,6 @@
-// Choosing the score: the one whose intervals have the least interval score, or whose sets are the
-// smallest, on rows that are then left out of the calibration.
+// Choosing the score: the one whose intervals, or sets of labels, have the least interval score on
+// rows that are then left out of the calibration. Of sets it is the size plus 1/α times the labels
+// that a missed truth is away (halves.h).
 //
 // The interval score (Winkler 1972; Gneiting, Raftery 2007, section 6.2) is the mean of
 // length + (2/α) · distance of the truth from its interval. It is proper: the true quantiles have
@@ -13,15 +14,15 @@
 // Chosen is the simplest candidate that is worse than the best by no more than the noise and by no
 // more than 2 % of the loss: scores differ in what can go wrong later, not only in loss.
 // Of such candidates those that can be exported come first; where none of them can, the simplest
-// that can and loses no more than 2 %. aps and raps take part without their
-// random share, with which no export has their sets.
+// that can and loses no more than 2 %. aps, raps and saps take part without their random share,
+// with which no export has their sets.
 //
 // nested and linearized are the best of many cuts and floors on these rows, so they look better
 // than they are: the noise of their difference to the best other score is added to theirs.
 //
 // From simple to elaborate: residual, cqr, spread, quantiles, density, linearized, nested; of label
-// scores lac, raps, aps, feature_margin. nested and linearized come with the cut and floor that
-// quick_cut.h finds (for bounds whose bands are not nested: select_cut, on 1,000 rows) and are
+// scores lac, raps, saps, aps, feature_margin. nested and linearized come with the cut and floor
+// that quick_cut.h finds (for bounds whose bands are not nested: select_cut, on 1,000 rows) and are
 // measured by its region ladder; scores over heads (head_outputs.h) take part where the network has
 // the heads.
 //

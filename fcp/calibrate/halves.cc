@@ -3,6 +3,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/methods/method.h"
+#include "fcp/methods/scores/labels.h"
 #include "fcp/methods/scores/outputs.h"
 
 namespace fcp {
@@ -22,12 +23,24 @@ CalibrationScores rows_at(const Score& score, const torch::Tensor& scores,
   return rows;
 }
 
+// needed [n]: the labels of a set that just holds the truth.
+void add_sets(const torch::Tensor& members, const torch::Tensor& needed, HalfMeasures& measures) {
+  const torch::Tensor sizes = members.sum(1);
+  measures.side = BoundSide::kUpper;
+  measures.lengths.push_back(sizes.to(torch::kDouble).mean().item<double>());
+  measures.distances.push_back(
+      (needed - sizes).clamp_min(0).to(torch::kDouble).mean().item<double>());
+}
+
+// How many labels have a score up to that of the truth [N]; of a truth that is no class, all.
+torch::Tensor needed_labels(const Score& score, const torch::Tensor& features,
+                            const std::vector<double>& own) {
+  const auto& labels = dynamic_cast<const LabelScore&>(score);
+  const torch::Tensor truth = torch::tensor(own, torch::kDouble).unsqueeze(1);
+  return (labels.label_scores(features) <= truth).sum(1);
+}
+
 void add_half(const Regions& regions, const torch::Tensor& truth, HalfMeasures& measures) {
-  if (regions.members.defined()) {
-    measures.lengths.push_back(regions.members.sum(1).to(torch::kDouble).mean().item<double>());
-    measures.distances.push_back(0);
-    return;
-  }
   const torch::Tensor y = truth_matrix(truth, regions.prediction);
   measures.side = regions.side;
   measures.lengths.push_back(region_costs(regions, y).mean().item<double>());
@@ -62,6 +75,8 @@ HalfMeasures measure_halves(const Score& score, const torch::Tensor& features,
   const torch::Tensor scores =
       torch::tensor(plain, torch::kDouble).reshape({features.size(0), score.sides()});
   if (scores.isnan().any().item<bool>()) fail("some of its scores are not numbers");
+  const bool labels = score.classes() > 0;
+  const torch::Tensor needed = labels ? needed_labels(score, features, plain) : torch::Tensor();
   const auto halves = static_cast<double>(2 * halvings.size());
   HalfMeasures measures;
   for (const Halving& halving : halvings) {
@@ -72,8 +87,12 @@ HalfMeasures measure_halves(const Score& score, const torch::Tensor& features,
           make_calibration({}, rows_at(score, scores, places_of(halving[side])));
       const TestInputs fresh{features.index_select(0, judged.to(features.device())), {}, {}};
       const torch::Tensor radii = calibration->radii(fresh, level);
-      add_half(score.region(fresh.features, radii),
-               truth.index_select(0, judged.to(truth.device())), measures);
+      const Regions regions = score.region(fresh.features, radii);
+      if (labels) {
+        add_sets(regions.members, needed.index_select(0, judged), measures);
+      } else {
+        add_half(regions, truth.index_select(0, judged.to(truth.device())), measures);
+      }
       measures.radius += radii.mean().item<double>() / halves;
       const torch::Tensor in = (scores.index_select(0, judged) <= radii.cpu()).all(1);
       measures.coverage += in.to(torch::kDouble).mean().item<double>() / halves;

@@ -1,6 +1,12 @@
 // What a choice is judged by: lengths, or sizes of sets, and misses at equal coverage. The radius
 // comes from one half of the rows, the measures from the other, both ways round.
 //
+// The distance of a missed label from its set is the number of labels that the set would have to
+// gain until it holds the truth: the rank of the truth by the row's scores, less the size of the
+// set. With it size + (1/α) · distance is the interval score of an upper bound of that rank. It is
+// proper: the 1 − α quantile of the rank given the row has the least, so that sets which are small
+// where rows are easy and large where they are hard are not beaten by sets that miss the hard ones.
+//
 // Tested by tests/calibrate/choose_cut_test.cc and fit_heads_test.cc.
 #pragma once
 
@@ -17,7 +23,8 @@ namespace fcp {
 
 // What a choice minimises on the selection rows.
 enum class Objective {
-  kIntervalScore,  // length + (2/α) · distance of a miss: proper, so it cannot be bought by missing
+  kIntervalScore,  // length + (2/α) · distance of a miss, or of sets of labels size + (1/α) ·
+                   // distance: proper, so it cannot be bought by missing
   kLength,
 };
 
@@ -27,7 +34,7 @@ using Halving = std::array<std::vector<size_t>, 2>;
 struct HalfMeasures {
   // One for each half of each halving; of one-sided bounds how far they lie beyond the truth.
   std::vector<double> lengths;
-  std::vector<double> distances;  // of the truth from its interval, the mean; 0 for sets
+  std::vector<double> distances;  // of the truth from its interval or set, the mean
   double coverage = 0;
   double radius = 0;  // the mean
   BoundSide side = BoundSide::kBoth;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include <torch/utils.h>
@@ -10,6 +9,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/calibrate/choose.h"
+#include "fcp/calibrate/rank_term.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/methods/scores/labels.h"
@@ -30,44 +30,6 @@ Slope cross_entropy_slope(const torch::Tensor& logits, const torch::Tensor& own,
   const torch::Tensor mean = (p * logits).sum(1, /*keepdim=*/true);
   const torch::Tensor variance = (p * (logits - mean).square()).sum(1);
   return {(mean - own).mean().item<double>(), variance.mean().item<double>()};
-}
-
-// What choosing a rank term needs of each row and label.
-struct RankedLabels {
-  torch::Tensor plain;  // [N, C] scores without the term
-  torch::Tensor ranks;  // [N, C]
-  torch::Tensor truth;  // [N, 1] labels
-  bool allow_empty = false;
-};
-
-std::vector<double> own_scores(const torch::Tensor& scores, const torch::Tensor& truth) {
-  return plain_scores(scores.gather(1, truth).squeeze(1));
-}
-
-// The labels in all sets together, at the radius of the rows themselves.
-int64_t labels_in_sets(const RankedLabels& rows, const RankTerm& term, const Level& level) {
-  torch::Tensor scores = rows.plain + rank_terms(rows.ranks, term);
-  if (!rows.allow_empty) scores = scores.masked_fill(rows.ranks == 1, 0);
-  const double radius = conformal_quantile(own_scores(scores, rows.truth), level);
-  return (scores <= radius).sum().item<int64_t>();
-}
-
-std::vector<RankTerm> rank_candidates(const ScoreOptions& score, const RankedLabels& rows,
-                                      const Level& level) {
-  const std::vector<double> ranks = own_scores(rows.ranks.to(torch::kDouble), rows.truth);
-  const auto most = static_cast<double>(rows.ranks.size(1));
-  const auto last = static_cast<int64_t>(std::min(conformal_quantile(ranks, level), most));
-  std::vector<RankTerm> candidates;
-  if (score.as<RapsOptions>()) {
-    for (const double weight : {0.001, 0.01, 0.1, 0.2, 0.5}) candidates.push_back({weight, last});
-    return candidates;
-  }
-  const double radius = conformal_quantile(own_scores(rows.plain, rows.truth), level);
-  const double unit = std::isfinite(radius) && radius > 0 ? radius : 1;
-  for (const double share : {0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3}) {
-    candidates.push_back({share * unit, last});
-  }
-  return candidates;
 }
 
 }  // namespace
@@ -94,32 +56,6 @@ ScoreOptions choose_temperature(ScoreOptions options, const std::shared_ptr<cons
   if (double* temperature = options.find(field::temperature)) {
     *temperature = best_temperature(logits_of(logits, rows.features),
                                     labels_of(rows.labels, count, logits.classes));
-  }
-  return options;
-}
-
-ScoreOptions choose_rank_term(ScoreOptions options, const std::shared_ptr<const Network>& head,
-                              const LabelledFeatures& rows, const Level& level) {
-  double* const weight = options.find(field::rank_weight);
-  if (weight == nullptr) {
-    fail(options.name(), " has no rank term to choose; raps and feature_margin have");
-  }
-  const torch::NoGradGuard no_gradients;
-  *weight = 0;
-  const std::unique_ptr<Score> score = make_score(options, head);
-  const auto& labels = dynamic_cast<const LabelScore&>(*score);
-  const torch::Tensor truth = labels_of(rows.labels, rows.features.size(0), labels.classes());
-  const torch::Tensor logits = logits_of(labels.head(), rows.features);
-  const RankedLabels ranked{labels.label_scores(rows.features, logits), label_ranks(logits),
-                            truth.unsqueeze(1), labels.allow_empty()};
-  int64_t least = std::numeric_limits<int64_t>::max();
-  for (const RankTerm& term : rank_candidates(options, ranked, level)) {
-    check_interrupted();
-    const int64_t labels_in = labels_in_sets(ranked, term, level);
-    if (labels_in >= least) continue;
-    least = labels_in;
-    *weight = term.weight;
-    *options.find(field::rank_free) = term.free;
   }
   return options;
 }
@@ -181,9 +117,10 @@ ChoiceState choose_label_options(ChoiceState state, const ChoiceRows& rows) {
     plan.choices.temperature = score.value(field::temperature);
   }
   if (open.rank_term) {
-    score = choose_rank_term(score, head, labelled, rows.settings.level);
+    score = choose_rank_term(score, head, labelled, rows.settings.level, open.temperature);
     plan.choices.rank_term =
         ChosenRankTerm{score.value(field::rank_weight), score.value(field::rank_free)};
+    if (open.temperature) plan.choices.temperature = score.value(field::temperature);
   }
   if (open.steps) {
     score = choose_sampled_steps(score, head, labelled, rows.settings.level);

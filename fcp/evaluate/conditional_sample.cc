@@ -129,6 +129,7 @@ std::optional<ConditionalCoverage> ConditionalSample::finish() const {
   ConditionalCoverage found{.rows = sample_.size()};
   found.worst_slab = worst_slab(x, columns, covered, {.seed = seed_});
   found.excess_risk = excess_risk(x, columns, covered, level_, seed_);
+  found.gap = coverage_gap(x, columns, covered, level_, seed_);
   found.correlation = length_miss_correlation(lengths, covered);
   if (refits_.empty()) return found;
   const size_t fits = refits_.size() + 1, outputs = (sample_[0].facts.size() - 2) / (2 * fits);

@@ -143,7 +143,8 @@ void widen_intervals(EvaluationReport& report) {
 }
 
 void add_candidates(const ScoresTried& tried, EvaluationReport& report) {
-  report.candidates_scored = tried.by == ChosenBy::kIntervalScore;
+  report.candidates_scored =
+      tried.by == ChosenBy::kIntervalScore || tried.by == ChosenBy::kSetScore;
   for (size_t i = 0; i < tried.candidates.size(); ++i) {
     const ScoreTried& one = tried.candidates[i];
     if (one.skipped.empty()) {

@@ -16,6 +16,7 @@
 //   cross            the ends of the rank among those of all calibration rows, sorted
 //   lac              1 − softmax(z / T) ≤ r
 //   aps, raps        the running sum of sorted probabilities (+ rank term) ≤ r; not randomized
+//   saps             the largest probability + rank term ≤ r; not randomized
 //   feature_margin   max_j (z_j − z_k) / ‖W_j − W_k‖ (+ rank term) ≤ r; head of one linear layer
 //   labels           unless sets may be empty, the scores of labels whose logit is within 2d of the
 //                    largest (below) are 0
@@ -35,6 +36,7 @@
 //                    the roundoff of its derivatives (gradients.h)
 //   lac, aps, raps   logits that differ by d = ε max|z| change a probability by a factor of at most
 //                    exp(2d/T): p, or the sum of those after the label, is taken exp(3d/T) times
+//   saps             the largest probability is taken exp(−3d/T) times
 //   feature_margin   every difference z_j − z_k is taken 2d smaller
 //
 // Outputs that are small differences of much larger numbers differ by more than that. Calibration
@@ -46,8 +48,8 @@
 //   density          every gap that may be taken before another is taken (quantile_nodes.h)
 //   labels           d grows by δ of the logits
 //
-// An export whose δ is not small beside the radius is refused. Ranks of labels (raps) and predicted
-// labels (of groups) whose logits are equal but for rounding may still change.
+// An export whose δ is not small beside the radius is refused. Ranks of labels (raps, saps) and
+// predicted labels (of groups) whose logits are equal but for rounding may still change.
 // Tested by tests/export/export_test.cc and, in ONNX Runtime, tests/cli/test_export.py.
 #pragma once
 

@@ -168,6 +168,13 @@ class LabelWriter {
   std::string scores_of(const RapsOptions& options, const torch::Tensor&) {
     return running_sums(options.temperature, terms(options.rank_weight, options.rank_free));
   }
+  // Not randomised, saps is the largest probability and a rank term with one free rank.
+  std::string scores_of(const SapsOptions& options, const torch::Tensor&) {
+    const double temperature = options.temperature;
+    const std::string largest = builder_.reduce("ReduceMax", probabilities(temperature), 1, true);
+    return builder_.add(
+        "Add", {with_slack(largest, temperature, -3), ranked_terms(terms(options.rank_weight, 1))});
+  }
   std::string scores_of(const FeatureMarginOptions& options, const torch::Tensor& feature) {
     return margins(options, feature);
   }
@@ -203,8 +210,8 @@ class LabelWriter {
     return builder_.add("Softmax", {cooled}, {{"axis", int64_t{1}}});
   }
 
-  // Shares of probability, [N, C], times exp(3 d / T): export.h says why.
-  std::string with_slack(const std::string& shares, double temperature) {
+  // Shares of probability, [N, C], times exp(3 d / T), or as often as asked: export.h says why.
+  std::string with_slack(const std::string& shares, double temperature, double times = 3) {
     const double most = kMostRounding * temperature;
     if (rounding_.of_logits() > most) {
       fail("rounding in single precision changes logits by ",
@@ -212,7 +219,8 @@ class LabelWriter {
            " and another runtime by another part of it, which is not small beside the temperature ",
            temperature, "; scale the inputs to export");
     }
-    const std::string part = builder_.add("Mul", {logit_rounding(), doubles({3 / temperature})});
+    const std::string part =
+        builder_.add("Mul", {logit_rounding(), doubles({times / temperature})});
     return builder_.add("Mul", {shares, builder_.add("Exp", {part})});
   }
 
@@ -251,6 +259,14 @@ class LabelWriter {
     return rank_terms(ranks, {weight, free}).unsqueeze(0);
   }
 
+  // The rank terms [1, C] of every label, [N, C].
+  std::string ranked_terms(const torch::Tensor& of_ranks) {
+    const std::string ranked = order();
+    const std::string shape = builder_.add("Shape", {ranked});
+    const std::string in_order = builder_.add("Expand", {builder_.constant(of_ranks), shape});
+    return builder_.add("ScatterElements", {wide_, ranked, in_order}, {{"axis", int64_t{1}}});
+  }
+
   // aps, raps: the probabilities of all labels up to this one: all less those after it; and where
   // they are defined, the rank terms.
   std::string running_sums(double temperature, const torch::Tensor& terms) {
@@ -286,12 +302,7 @@ class LabelWriter {
         builder_.reduce("ReduceMax", builder_.add("Mul", {least, inverse}), 2, false);
     const std::string margin = builder_.add("Cast", {largest}, {{"to", kOnnxDouble}});
     if (options.rank_weight == 0) return margin;
-    const std::string ranked = order();
-    const std::string shape = builder_.add("Shape", {ranked});
-    const torch::Tensor of_ranks = terms(options.rank_weight, options.rank_free);
-    const std::string in_order = builder_.add("Expand", {builder_.constant(of_ranks), shape});
-    const std::string of_label =
-        builder_.add("ScatterElements", {wide_, ranked, in_order}, {{"axis", int64_t{1}}});
+    const std::string of_label = ranked_terms(terms(options.rank_weight, options.rank_free));
     return builder_.add("Add", {margin, of_label});
   }
 

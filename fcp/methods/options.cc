@@ -59,8 +59,8 @@ std::vector<Option> naming_options() {
   return {
       whole_part(
           {.name = "score",
-           .help = "How unusual an answer is; 'auto' takes the one with the least interval "
-                   "score, or the smallest sets, on a slice of the rows",
+           .help = "How unusual an answer is; 'auto' takes the one whose intervals or sets have "
+                   "the least interval score on a slice of the rows",
            .choices = joined(score_names(), kAutoScore),
            .only_made = made_by_fit<AnyScore>()},
           std::string(kAutoScore), [](const Method& method) { return method.score.name(); },
@@ -245,8 +245,8 @@ std::vector<Option> label_options() {
                     .may_be_auto = true}),
       score_option(field::rank_weight,
                    {.name = "rank_weight",
-                    .help = "What each rank beyond the free ones costs (raps: its lambda), or "
-                            "'auto' to choose both numbers on a slice",
+                    .help = "What each rank beyond the free ones costs (raps, saps: lambda), or "
+                            "'auto' to choose it on a slice, with the free ranks",
                     .most = kAnyNumber,
                     .may_be_auto = true,
                     .auto_by_default = true}),
@@ -282,7 +282,8 @@ std::vector<Option> choosing_options() {
       of_request({.name = "objective",
                   .scope = {.scores = {kAutoScore}},
                   .help = "What 'auto' minimises: the interval score (length plus 2/alpha times "
-                          "the distance of every miss), or the mean length alone",
+                          "the distance of every miss; sets: size plus 1/alpha times the labels "
+                          "to the truth), or the mean length or size alone",
                   .choices = {kByIntervalScore, kByLength}},
                  OptionKind::kChoice, std::string(kByIntervalScore)),
   };

@@ -22,7 +22,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kComparedBy = {kByIntervalScore, kByLength, "size"};  // as in ChosenBy
+constexpr std::array kComparedBy = {kByIntervalScore, kByLength, "size",
+                                    "set-score"};  // as in ChosenBy
 
 // The numbers of `count` rows from `first` on.
 std::string_view bytes_of(const Array& rows, size_t first, size_t count) {

@@ -47,49 +47,6 @@ TEST(LabelSelection, TemperatureStaysInItsRange) {
   EXPECT_GT(wrong, 10);
 }
 
-double mean_size(const ScoreOptions& options, const std::shared_ptr<const Network>& head,
-                 const LabelledFeatures& rows, const Level& level) {
-  const auto score = make_score(options, head);
-  const double radius = conformal_quantile(score->score(rows.features, rows.labels), level);
-  return score->region(rows.features, radius)
-      .members.sum(1)
-      .to(torch::kDouble)
-      .mean()
-      .item<double>();
-}
-
-// Many labels of little probability: a rank term pays.
-TEST(LabelSelection, RankTermsGiveTheSmallestSetsOfTheGrid) {
-  Random random(2);
-  const torch::Tensor logits = random_normal(random, {600, 40}) * 1.5;
-  const LabelledFeatures rows{logits, drawn_labels(random, logits * 1.2)};
-  const auto head = logits_as_features(40);
-  const Level level(0.2);
-  for (const char* name : {"raps", "feature_margin"}) {
-    const ScoreOptions plain(name);
-    const ScoreOptions chosen = choose_rank_term(plain, head, rows, level);
-    EXPECT_GT(chosen.value(field::rank_free), 1) << name;
-    const double size = mean_size(chosen, head, rows, level);
-    EXPECT_LE(size, mean_size(plain, head, rows, level)) << name;
-    ScoreOptions other = chosen;
-    for (const double factor : {0.5, 2.0, 5.0}) {  // neighbours of the choice in one grid or both
-      other.set(field::rank_weight,
-                plain.as<RapsOptions>() ? 0.1 * factor : chosen.value(field::rank_weight));
-      EXPECT_LE(size, mean_size(other, head, rows, level)) << name << factor;
-    }
-  }
-}
-
-TEST(LabelSelection, RankOfTheTruthSaysHowManyRanksAreFree) {
-  // Ranks 1, …, 10 of the truth once each: at α = 0.2 the rank ⌈0.8 · 11⌉ = 9.
-  const torch::Tensor logits = -torch::arange(10, torch::kFloat).expand({10, 10});
-  const LabelledFeatures rows{logits.contiguous(), torch::arange(10).unsqueeze(1)};
-  const ScoreOptions chosen =
-      choose_rank_term(RapsOptions{}, logits_as_features(10), rows, Level(0.2));
-  EXPECT_EQ(chosen.value(field::rank_free), 9);
-  EXPECT_THROW(choose_rank_term(LacOptions{}, logits_as_features(10), rows, Level(0.2)), Error);
-}
-
 // The first number of steps whose sets cover, held against the score itself at that number and one
 // below.
 TEST(LabelSelection, SampledStepsAreTheFirstThatCover) {

@@ -143,13 +143,15 @@ class Calibration(program.Case):
         found = json.loads(self.fcp("evaluate", "c.onnx", *where, "--json", "--report", "r.html",
                                     "--refit", "c.onnx,other.onnx"))["conditional"]
         self.assertEqual(list(found), ["rows", "worst_slab", "excess_risk", "excess_risk_error",
-                                       "length_miss_correlation", "refits", "stability"])
+                                       "coverage_gap", "squared_error", "squared_error_by_chance",
+                                       "parts", "length_miss_correlation", "refits", "stability"])
+        self.assertEqual(sum(part["rows"] for part in found["parts"]), 400)
         self.assertEqual((found["rows"], found["refits"]), (400, 2))
         # Of the three pairs one is of equal intervals.
         self.assertTrue(1 / 3 < found["stability"] < 1, found)
         self.assertEqual(found["length_miss_correlation"], 0)  # all lengths are the same
         text = self.fcp("evaluate", "c.onnx", *where)
-        for line in ("worst slab", "excess risk", "length and miss"):
+        for line in ("worst slab", "excess risk", "coverage gap", "squared error", "length and miss"):
             self.assertIn("\n" + line, text)
         self.assertNotIn("stability", text)
         page = self.bytes_of("r.html").decode()

@@ -235,6 +235,7 @@ class RealNetworks(Export):
         x = self.normalised(numpy.load(os.path.join(folder, "images.npy"))[:1200])
         y = numpy.load(os.path.join(folder, "labels.npy"))[:1200].astype(numpy.float32)
         for score in (["lac"], ["aps", "--not-randomized"], ["raps", "--not-randomized"],
+                      ["saps", "--not-randomized"],
                       ["feature_margin", "--cut", "-1"],
                       ["lac", "--calibration", "grouped", "--group", "predicted"],
                       ["feature_margin", "--cut", "-1", "--calibration", "grouped", "--group",
@@ -248,7 +249,8 @@ class RealNetworks(Export):
         rows = numpy.random.default_rng(0).permutation(5000)[:1500]
         x = numpy.load(os.path.join(folder, "resnet50_features.npy"))[rows].astype(numpy.float32)
         y = numpy.load(os.path.join(folder, "labels.npy"))[rows].astype(numpy.float32)
-        for score in (["raps", "--not-randomized"], ["feature_margin", "--cut", "0"]):
+        for score in (["raps", "--not-randomized"], ["saps", "--not-randomized"],
+                      ["feature_margin", "--cut", "0"]):
             with self.subTest(score):
                 self.expect_sets(self.model("imagenet_resnet50_head.onnx"), ["--score", *score],
                                  x[:1050], y[:1050], 1000, "1,000 classes " + " ".join(score))

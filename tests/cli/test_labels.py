@@ -90,7 +90,7 @@ class Labels(program.Case):
 
     def test_every_score_covers(self):
         self.make_tables()
-        for score in ("lac", "aps", "raps", "feature_margin"):
+        for score in ("lac", "aps", "raps", "saps", "feature_margin"):
             self.calibrate_labels(score + ".onnx", "--score", score)
             result = self.evaluate(score + ".onnx", "--report", score + ".html")
             # Beta-binomial with 640 or more calibration and 400 test rows: beyond this lies 1e-6.

@@ -23,7 +23,7 @@ TEST(Export, IncludesInAnotherArithmeticWhatFcpIncludes) {
     for (Node& node : graph.nodes) {
       if (node.op == "Relu") node.op = op;
     }
-    for (const std::string name : {"lac", "aps", "raps", "feature_margin"}) {
+    for (const std::string name : {"lac", "aps", "raps", "saps", "feature_margin"}) {
       SCOPED_TRACE(op + " " + name);
       CalibrationArtifact artifact;
       artifact.network = graph;

@@ -18,7 +18,7 @@ namespace {
 
 TEST(Export, LabelSets) {
   torch::manual_seed(11);
-  for (const std::string name : {"lac", "aps", "raps", "feature_margin"}) {
+  for (const std::string name : {"lac", "aps", "raps", "saps", "feature_margin"}) {
     for (const std::string group : {"", kByPrediction, kByLabel}) {
       for (const bool softmax : {false, true}) {
         SCOPED_TRACE(name + " " + group + (softmax ? " softmax" : ""));
@@ -31,8 +31,8 @@ TEST(Export, LabelSets) {
         score.set(field::allow_empty, softmax);
         if (double* own = score.find(field::temperature)) *own = softmax ? 1.7 : 1;
         if (double* weight = score.find(field::rank_weight)) {
-          *weight = name == "raps" || softmax ? 0.05 : 0;
-          score.set(field::rank_free, 2);
+          *weight = name != "feature_margin" || softmax ? 0.05 : 0;
+          if (int64_t* free = score.find(field::rank_free)) *free = 2;
         }
         expect_same_sets(calibrated_on_labels(graph, score, "h1", group));
       }
@@ -63,9 +63,11 @@ TEST(Export, RanksEqualLogitsAlike) {
   Graph graph = make_mlp({3, 5});
   graph.initializers["w1"].zero_();
   graph.initializers["b1"] = torch::tensor({1.0f, 2.0f, 2.0f, 0.0f, 2.0f});
-  ScoreOptions score = exact_score("raps");
-  score.set(field::rank_weight, 0.01);
-  expect_same_sets(calibrated_on_labels(graph, score, ""));
+  for (const char* name : {"raps", "saps"}) {
+    ScoreOptions score = exact_score(name);
+    score.set(field::rank_weight, 0.01);
+    expect_same_sets(calibrated_on_labels(graph, score, ""));
+  }
 }
 
 // A share that rounding brings across a step is one step off: only rows that are near none are held

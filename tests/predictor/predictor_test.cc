@@ -103,7 +103,7 @@ TEST(Predictor, AllLevelsAreThoseOfEachByItself) {
 }
 
 TEST(Predictor, SetsOfLabelsAtAllLevels) {
-  for (const char* score : {"lac", "aps", "raps"}) {
+  for (const char* score : {"lac", "aps", "raps", "saps"}) {
     const Predictor predictor = make_predictor(artifact_of("split", score, 4), torch::kCPU);
     EXPECT_THAT(predictor.classes(), ElementsAre("0", "1", "2", "3"));
     EXPECT_EQ(predictor.outputs(), 1u);

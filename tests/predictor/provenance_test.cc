@@ -34,7 +34,8 @@ ScoresTried some_scores() {
 
 TEST(ScoresTried, AreReadToTheLastBitAsTheyWereWritten) {
   ScoresTried scores = some_scores();
-  for (const ChosenBy by : {ChosenBy::kIntervalScore, ChosenBy::kLength, ChosenBy::kSize}) {
+  for (const ChosenBy by :
+       {ChosenBy::kIntervalScore, ChosenBy::kLength, ChosenBy::kSize, ChosenBy::kSetScore}) {
     scores.by = by;
     const ScoresTried read = read_scores_json(scores_json(scores));
     EXPECT_EQ(read.by, by);

@@ -90,11 +90,11 @@ TEST(TensorPredictor, ARowHasOneLocalizedRadiusInAnyBatch) {
 
 // The draws of randomized sets and of centres follow the row, not the company it comes in.
 TEST(TensorPredictor, ARowHasOneLabelSetInAnyBatch) {
-  for (const char* score : {"aps", "raps"}) {
+  for (const char* score : {"aps", "raps", "saps"}) {
     CalibrationArtifact artifact = hundred_rows("localized");
     artifact.network = make_mlp({40, 64, 5});
     artifact.method.score = ScoreOptions(score);
-    if (auto* raps = artifact.method.score.as<RapsOptions>()) raps->rank_weight = 0.1;
+    if (double* weight = artifact.method.score.find(field::rank_weight)) *weight = 0.1;
     for (double& one : artifact.rows.scores) one /= 100;
     artifact.rows.features = torch::randn({100, 64}).relu();
     artifact.method.calibration.set(field::bandwidth, 8);

@@ -94,7 +94,7 @@ class Regions(Case):
             np.testing.assert_array_equal(checked.p_value > 0.2, checked.inside, err_msg=score)
             self.assertEqual(regressor.evaluate(x[120:], y[120:], 0.2)["coverage"], inside.mean())
         x, y = label_rows(300)
-        for score in ("lac", "aps", "raps", "feature_margin"):
+        for score in ("lac", "aps", "raps", "saps", "feature_margin"):
             classifier = fcp.FeatureConformalClassifier(model_for(perceptron(3, 4)), method=score)
             classifier.conformalize(x[:200], y[:200])
             _, sets = classifier.predict_set(x[200:], alpha=0.3)

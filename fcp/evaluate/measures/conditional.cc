@@ -20,29 +20,6 @@ void check_table(std::span<const double> x, size_t columns, std::span<const uint
   }
 }
 
-// Mean 0 and deviation 1 in each column; 0 where a column does not vary or a number is missing.
-std::vector<double> standardised_columns(std::span<const double> x, size_t columns) {
-  std::vector<double> result(x.size(), 0);
-  for (size_t d = 0; d < columns; ++d) {
-    double sum = 0, squares = 0, count = 0;
-    for (size_t i = d; i < x.size(); i += columns) {
-      if (!std::isfinite(x[i])) continue;
-      sum += x[i];
-      ++count;
-    }
-    const double mean = count > 0 ? sum / count : 0;
-    for (size_t i = d; i < x.size(); i += columns) {
-      if (std::isfinite(x[i])) squares += (x[i] - mean) * (x[i] - mean);
-    }
-    const double deviation = count > 0 ? std::sqrt(squares / count) : 0;
-    if (!(deviation > 0)) continue;
-    for (size_t i = d; i < x.size(); i += columns) {
-      if (std::isfinite(x[i])) result[i] = (x[i] - mean) / deviation;
-    }
-  }
-  return result;
-}
-
 struct Slab {
   double coverage = 2;
   double from = 0, to = 0;
@@ -118,6 +95,30 @@ void improve_split(std::vector<std::pair<double, double>>& sorted, size_t least,
 
 }  // namespace
 
+std::vector<double> standardised_columns(std::span<const double> x, size_t columns,
+                                         std::span<const uint8_t> covered) {
+  check_table(x, columns, covered);
+  std::vector<double> result(x.size(), 0);
+  for (size_t d = 0; d < columns; ++d) {
+    double sum = 0, squares = 0, count = 0;
+    for (size_t i = d; i < x.size(); i += columns) {
+      if (!std::isfinite(x[i])) continue;
+      sum += x[i];
+      ++count;
+    }
+    const double mean = count > 0 ? sum / count : 0;
+    for (size_t i = d; i < x.size(); i += columns) {
+      if (std::isfinite(x[i])) squares += (x[i] - mean) * (x[i] - mean);
+    }
+    const double deviation = count > 0 ? std::sqrt(squares / count) : 0;
+    if (!(deviation > 0)) continue;
+    for (size_t i = d; i < x.size(); i += columns) {
+      if (std::isfinite(x[i])) result[i] = (x[i] - mean) / deviation;
+    }
+  }
+  return result;
+}
+
 // By Dinkelbach's method: each time the stretch of least Σ (z − λ) for the mean λ so far.
 Stretch least_mean_stretch(std::span<const uint8_t> z, size_t least) {
   const double total = std::accumulate(z.begin(), z.end(), 0.0);
@@ -156,13 +157,12 @@ Stretch least_mean_stretch(std::span<const uint8_t> z, size_t least) {
 std::optional<Coverage> worst_slab(std::span<const double> x, size_t columns,
                                    std::span<const uint8_t> covered,
                                    const WorstSlabOptions& options) {
-  check_table(x, columns, covered);
+  const std::vector<double> table = standardised_columns(x, columns, covered);
   const size_t count = covered.size();
   if (!(options.share > 0 && options.share <= 1)) {
     fail("worst slab: a share of ", options.share, " of the rows, expected above 0 and at most 1");
   }
   if (static_cast<double>(count) * options.share < 2) return std::nullopt;
-  const std::vector<double> table = standardised_columns(x, columns);
   Random random(options.seed);
   const std::vector<size_t> order = random.permutation(count);
   const auto middle = order.begin() + static_cast<std::ptrdiff_t>(count / 2);

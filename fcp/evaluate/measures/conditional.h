@@ -13,6 +13,7 @@
 //                 Holzmüller, Jordan, Bach, Conditional Coverage Diagnostics, 2025. p is a
 //                 regression tree (depth 3, leaves of at least a twentieth of the rows, means drawn
 //                 towards 1 − α by 20 rows), cross-fitted five times.
+//   gap           how far coverage is from 1 − α in parts of the rows (coverage_gap.h).
 //   correlation   of length and miss, Pearson's: 0 where long intervals miss as often as short
 //                 ones. Feldman, Bates, Romano, Orthogonal Quantile Regression, NeurIPS 2021.
 //   stability     of several refits on the same rows: how much of two intervals they share
@@ -29,9 +30,15 @@
 #include <vector>
 
 #include "fcp/evaluate/measures/coverage.h"
+#include "fcp/evaluate/measures/coverage_gap.h"
 #include "fcp/level.h"
 
 namespace fcp {
+
+// Mean 0 and deviation 1 in each column; 0 where a column does not vary or a number is missing. An
+// Error where x is not a table of as many rows as `covered`.
+std::vector<double> standardised_columns(std::span<const double> x, size_t columns,
+                                         std::span<const uint8_t> covered);
 
 struct WorstSlabOptions {
   size_t directions = 1000;
@@ -74,6 +81,7 @@ struct ConditionalCoverage {
   size_t rows = 0;
   std::optional<Coverage> worst_slab{};
   std::optional<ExcessRisk> excess_risk{};
+  std::optional<CoverageGap> gap{};
   double correlation = 0;             // of length, or size, and miss
   size_t refits = 0;                  // with which the intervals were compared,
   std::optional<double> stability{};  // if there were any

@@ -171,7 +171,7 @@ struct EvaluationReport {
   bool guaranteed_classes = false;            // the guaranteed groups are the true labels
   std::vector<std::string> class_names = {};  // of class 0, 1, …
   std::vector<CandidateScore> candidates = {};
-  bool candidates_scored = false;  // judged by the interval score
+  bool candidates_scored = false;  // judged by the interval score, or that of sets
   RowsOrigin origin = RowsOrigin::kUnknown;
   std::string split = {};               // how rows were split; empty: it is not known
   std::vector<ColumnUse> columns = {};  // of the table, where it was read for the first time

@@ -1,12 +1,12 @@
 #include "fcp/methods/scores/aps.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <vector>
 
 #include "fcp/base/random.h"
 #include "fcp/base/row_hash.h"
+#include "fcp/methods/scores/label_order.h"
 #include "fcp/methods/scores/labels.h"
 #include "fcp/methods/typed_options.h"
 
@@ -19,17 +19,6 @@ constexpr double kUnits = 0x1p62;
 
 int64_t units_of(double share) { return static_cast<int64_t>(share * kUnits); }
 double share_of(int64_t units) { return static_cast<double>(units) / kUnits; }
-
-// Ascending keys are labels by their logits, the largest first; of equal ones the lower label comes
-// first.
-uint64_t rank_key(float logit, size_t label) {
-  constexpr uint32_t kSignBit = uint32_t{1} << 31;
-  const auto bits = std::bit_cast<uint32_t>(logit + 0.0f);  // −0 is 0
-  const uint32_t ascending = (bits & kSignBit) != 0 ? ~bits : bits | kSignBit;
-  return uint64_t{~ascending} << 32 | label;
-}
-
-size_t label_of(uint64_t key) { return key & 0xffffffffu; }
 
 class Aps : public ShareScore {
  public:
@@ -59,12 +48,12 @@ class Aps : public ShareScore {
   }
 
   void scores_of(const Row& row, double* scores) const override {
-    begin_ranks(row);
+    begin_ranks(row.logits, row.room);
     std::sort(row.room.begin(), row.room.end());
     const int64_t total = total_of(row);
     int64_t above = 0, rank = 1;
     for (const uint64_t key : row.room) {
-      const size_t label = label_of(key);
+      const size_t label = ranked_label(key);
       scores[label] = score_at(row, label, above, total, rank++);
       above += units_of(row.shares[label]);
     }
@@ -73,7 +62,7 @@ class Aps : public ShareScore {
   // Scores ascend with the rank (score_at), so that members are the first labels. As many are
   // ranked as are needed: a few more than the last row had, then four times as many.
   void find_members(const Row& row, double radius, bool* members) const override {
-    begin_ranks(row);
+    begin_ranks(row.logits, row.room);
     const auto at = [&](size_t place) { return row.room.begin() + static_cast<ptrdiff_t>(place); };
     const size_t classes = row.room.size();
     const int64_t total = total_of(row);
@@ -86,7 +75,7 @@ class Aps : public ShareScore {
         if (ranked < classes) std::nth_element(at(place), at(ranked), row.room.end());
         std::sort(at(place), at(ranked));
       }
-      const size_t label = label_of(row.room[place]);
+      const size_t label = ranked_label(row.room[place]);
       const auto rank = static_cast<int64_t>(place + 1);
       if (!(score_at(row, label, above, total, rank) <= radius)) {
         row.expected = place;
@@ -98,11 +87,6 @@ class Aps : public ShareScore {
   }
 
  private:
-  static void begin_ranks(const Row& row) {
-    row.room.resize(row.logits.size());
-    for (size_t k = 0; k < row.room.size(); ++k) row.room[k] = rank_key(row.logits[k], k);
-  }
-
   int64_t total_of(const Row& row) const {
     int64_t total = 0;
     if (randomized_) return total;  // not looked at

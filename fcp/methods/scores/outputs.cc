@@ -63,7 +63,7 @@ torch::Tensor truth_matrix(const torch::Tensor& truth, const torch::Tensor& pred
   if (matrix.size(1) == 1 && prediction.size(1) > 1 && matrix.size(0) == prediction.size(0)) {
     fail_option("score", "this one gives intervals, and the network answers ", prediction.size(1),
                 " numbers where the target is one; if they are classes, take a score of labels: ",
-                "lac, aps, raps, feature_margin or auto");
+                "lac, aps, raps, saps, feature_margin or auto");
   }
   if (matrix.sizes() != prediction.sizes()) {
     fail("the target has ", matrix.size(1), " columns in ", matrix.size(0),

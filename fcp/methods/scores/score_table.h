@@ -22,6 +22,7 @@
 #include "fcp/methods/scores/nested.h"
 #include "fcp/methods/scores/quantiles.h"
 #include "fcp/methods/scores/residual.h"
+#include "fcp/methods/scores/saps.h"
 #include "fcp/methods/scores/score.h"
 #include "fcp/methods/scores/spread.h"
 #include "fcp/methods/scores/surrogate.h"
@@ -47,8 +48,8 @@ struct AutoOptions {
 using AnyScore =
     std::variant<ResidualOptions, CqrOptions, SpreadOptions, QuantilesOptions, DensityOptions,
                  NestedOptions, LinearizedOptions, SurrogateOptions, FeatureCqrOptions, LacOptions,
-                 ApsOptions, RapsOptions, FeatureMarginOptions, FeatureSampledOptions, CrossOptions,
-                 CrossLabelsOptions, AutoOptions>;
+                 ApsOptions, RapsOptions, SapsOptions, FeatureMarginOptions, FeatureSampledOptions,
+                 CrossOptions, CrossLabelsOptions, AutoOptions>;
 
 // What is known of a score, whatever its options.
 struct ScoreTraits {
@@ -90,6 +91,7 @@ constexpr ScoreTraits traits_of(const LacOptions&) {
 }
 constexpr ScoreTraits traits_of(const ApsOptions&) { return {.labels = true, .baseline = "lac"}; }
 constexpr ScoreTraits traits_of(const RapsOptions&) { return {.labels = true, .baseline = "lac"}; }
+constexpr ScoreTraits traits_of(const SapsOptions&) { return {.labels = true, .baseline = "lac"}; }
 constexpr ScoreTraits traits_of(const FeatureMarginOptions&) {
   return {.labels = true, .uses_features = true, .baseline = "lac"};
 }

@@ -108,9 +108,9 @@ TEST(BatchBits, LabelScores) {
     const auto head = network_of(tanh_network(widths));
     const torch::Tensor v = random_normal(random, {40, widths[0]});
     const torch::Tensor y = torch::arange(40, torch::kLong).remainder(3).unsqueeze(1);
-    for (const std::string name : {"lac", "aps", "raps", "feature_margin"}) {
+    for (const std::string name : {"lac", "aps", "raps", "saps", "feature_margin"}) {
       ScoreOptions options(name);
-      if (auto* raps = options.as<RapsOptions>()) raps->rank_weight = 0.1;
+      if (double* weight = options.find(field::rank_weight)) *weight = 0.1;
       expect_bits_of_batches(*make_score(options, head), v, y, name);
     }
   }

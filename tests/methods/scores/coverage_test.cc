@@ -207,6 +207,7 @@ TEST(Coverage, Labels) {
   expect_beta_coverage(LacOptions{}, label_head({3, 5}), 31);
   expect_beta_coverage(ApsOptions{}, label_head({3, 5}), 32);
   expect_beta_coverage(RapsOptions{.rank_weight = 0.1, .rank_free = 1}, label_head({3, 5}), 33);
+  expect_beta_coverage(SapsOptions{.rank_weight = 0.1}, label_head({3, 5}), 36);
 }
 
 TEST(Coverage, FeatureMargin) {

@@ -1,4 +1,4 @@
-// lac, aps and raps by hand, and what all scores of labels do with logits, labels and radii.
+// lac, aps, raps and saps by hand, and what all scores of labels do with logits, labels and radii.
 #include "fcp/methods/scores/labels.h"
 
 #include <limits>
@@ -45,7 +45,7 @@ TEST(Labels, LacByHand) {
 TEST(Labels, TruthsOfNoClass) {
   const float infinity = std::numeric_limits<float>::infinity();
   const torch::Tensor features = kLogits.unsqueeze(0).repeat({3, 1});
-  for (const std::string name : {"lac", "aps", "raps", "feature_margin"}) {
+  for (const std::string name : {"lac", "aps", "raps", "saps", "feature_margin"}) {
     const auto score = make_score(ScoreOptions(name), logits_as_features(3));
     const std::vector<double> scores =
         score->score(features, torch::tensor({{1.0f}, {infinity}, {std::nanf("")}}));
@@ -74,6 +74,17 @@ TEST(Labels, RapsByHand) {
   options.set(field::randomized, true);
   const double u = random_shares(kLogits.unsqueeze(0), 0).item<double>();
   EXPECT_THAT(scores_of_row(options, kLogits), near(0.7 + 0.3 * u, 0.1 + 0.5 * u, 1.1 + 0.2 * u));
+}
+
+// The largest probability is 0.5, and the ranks of the labels are 2, 1 and 3.
+TEST(Labels, SapsByHand) {
+  ScoreOptions options = SapsOptions{.randomized = false, .rank_weight = 0.1, .allow_empty = true};
+  EXPECT_THAT(scores_of_row(options, kLogits), near(0.6, 0.5, 0.7));
+  options.set(field::randomized, true);
+  const double u = random_shares(kLogits.unsqueeze(0), 0).item<double>();
+  EXPECT_THAT(scores_of_row(options, kLogits), near(0.5 + 0.1 * u, 0.5 * u, 0.5 + 0.1 * (1 + u)));
+  options.set(field::allow_empty, false);
+  EXPECT_THAT(scores_of_row(options, kLogits), near(0.5 + 0.1 * u, 0, 0.5 + 0.1 * (1 + u)));
 }
 
 // As written: sort, add up, and pick.
@@ -181,9 +192,9 @@ TEST(Labels, TheAnswerIsInEverySet) {
   const torch::Tensor rows = random_normal(random, {40, 5}) * 3;
   const torch::Tensor answers = answers_of(rows);
   int empty = 0;
-  for (ScoreOptions options :
-       std::vector<ScoreOptions>{LacOptions{}, ApsOptions{}, RapsOptions{.rank_weight = 0.3},
-                                 FeatureMarginOptions{.rank_weight = 0.3}}) {
+  for (ScoreOptions options : std::vector<ScoreOptions>{
+           LacOptions{}, ApsOptions{}, RapsOptions{.rank_weight = 0.3},
+           SapsOptions{.rank_weight = 0.3}, FeatureMarginOptions{.rank_weight = 0.3}}) {
     const auto score = make_score(options, logits_as_features(5));
     options.set(field::allow_empty, true);
     const auto pure = make_score(options, logits_as_features(5));
@@ -207,7 +218,7 @@ TEST(Labels, AnAnswerThatIsNoNumberIsNoLabel) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const torch::Tensor rows = torch::tensor({{0.f, 1.f, 2.f}, {nan, 1.f, 2.f}, {5.f, 1.f, 2.f}});
   EXPECT_TRUE(torch::equal(answers_of(rows), torch::tensor({{2}, {-1}, {0}}, torch::kLong)));
-  for (const char* name : {"lac", "aps", "raps", "feature_margin", "feature_sampled"}) {
+  for (const char* name : {"lac", "aps", "raps", "saps", "feature_margin", "feature_sampled"}) {
     ScoreOptions options(name);
     if (int* steps = options.find(field::steps)) *steps = 1;
     const auto score = make_score(options, logits_as_features(3));
@@ -244,7 +255,7 @@ TEST(Labels, WrongInputIsNamed) {
 
 TEST(Labels, NanGivesNan) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const char* name : {"lac", "aps", "raps", "feature_margin"}) {
+  for (const char* name : {"lac", "aps", "raps", "saps", "feature_margin"}) {
     const auto score = make_score(ScoreOptions(name), logits_as_features(3));
     torch::Tensor rows = torch::zeros({3, 3});
     rows[1][2] = nan;

@@ -216,7 +216,7 @@ TEST(Nested, TellsWhatIsWrong) {
               ThrowsMessage<Error>(
                   "there is no score 'nestled'; there are aps, cqr, density, feature_cqr, "
                   "feature_margin, feature_sampled, lac, linearized, nested, quantiles, raps, "
-                  "residual, spread, surrogate"));
+                  "residual, saps, spread, surrogate"));
   const auto wide = network_of(make_mlp({2, 257}));
   rows.features = torch::zeros({1, 2});
   rows.truth = torch::zeros({1, 257});

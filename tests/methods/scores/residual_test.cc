@@ -63,9 +63,10 @@ TEST(Residual, AsksWhichOutput) {
 }
 
 TEST(Residual, KnowsWhatItIs) {
-  EXPECT_THAT(score_names(), ElementsAre("aps", "cqr", "density", "feature_cqr", "feature_margin",
-                                         "feature_sampled", "lac", "linearized", "nested",
-                                         "quantiles", "raps", "residual", "spread", "surrogate"));
+  EXPECT_THAT(score_names(),
+              ElementsAre("aps", "cqr", "density", "feature_cqr", "feature_margin",
+                          "feature_sampled", "lac", "linearized", "nested", "quantiles", "raps",
+                          "residual", "saps", "spread", "surrogate"));
   EXPECT_FALSE(uses_features("residual"));
   EXPECT_TRUE(ScoreOptions(ResidualOptions{}).obeys_law());
   EXPECT_TRUE(uses_features("surrogate"));

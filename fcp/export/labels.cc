@@ -13,6 +13,7 @@
 #include "fcp/methods/scores/labels.h"
 #include "fcp/methods/scores/margin_head.h"
 #include "fcp/methods/scores/outputs.h"
+#include "fcp/predictor/class_probabilities.h"
 
 namespace fcp {
 namespace {
@@ -83,6 +84,7 @@ class LabelWriter {
   // The calibrated probabilities and their pair: a share is looked up among the scores at which
   // either changes.
   std::vector<std::string> chances() {
+    check_chances(artifact_.chances, classes());
     const double* const own = score_.find(field::temperature);
     std::string shares = probabilities(own == nullptr ? 1 : *own);
     const bool two = artifact_.chances.size() == 1;
@@ -91,8 +93,8 @@ class LabelWriter {
       shares = builder_.add("Gather", {shares, second}, {{"axis", int64_t{1}}});
     }
     const StepTables tables = step_tables(artifact_.chances);
-    const auto classes = static_cast<int64_t>(artifact_.chances.size());
-    const std::string own_share = builder_.reshape_rows(shares, {classes, 1});
+    const auto fitted = static_cast<int64_t>(artifact_.chances.size());
+    const std::string own_share = builder_.reshape_rows(shares, {fitted, 1});
     const std::string from = builder_.constant(tables.from);
     const std::string behind = builder_.add("Less", {from, own_share});
     const std::string reached = builder_.add("Not", {builder_.add("Less", {own_share, from})});

@@ -79,6 +79,13 @@ std::vector<VennAbers> fit_chances(std::span<const double> scores,
   return fitted;
 }
 
+void check_chances(const std::vector<VennAbers>& fitted, int64_t classes) {
+  const auto needed = static_cast<size_t>(classes == 2 ? 1 : classes);
+  if (fitted.empty() || fitted.size() == needed) return;
+  fail("its calibrated probabilities are of ", fitted.size(), " classes, its network answers ",
+       classes);
+}
+
 torch::Tensor ClassChances::columns() const {
   return calibrated() ? torch::cat({merged, p0, p1}, 1) : merged;
 }
@@ -86,11 +93,7 @@ torch::Tensor ClassChances::columns() const {
 ClassProbabilities::ClassProbabilities(const ScoredNetwork& network,
                                        const CalibrationArtifact& artifact)
     : network_(network), fitted_(artifact.chances), shares_(network, artifact.method.score) {
-  const auto classes = static_cast<size_t>(shares_.classes());
-  const size_t needed = classes == 2 ? 1 : classes;
-  if (fitted_.empty() || fitted_.size() == needed) return;
-  fail("its calibrated probabilities are of ", fitted_.size(), " classes, its network answers ",
-       classes);
+  check_chances(fitted_, shares_.classes());
 }
 
 ClassChances ClassProbabilities::from(const torch::Tensor& shares) const {

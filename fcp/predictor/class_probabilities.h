@@ -46,6 +46,9 @@ class LogitShares {
 // classes.
 std::vector<VennAbers> fit_chances(std::span<const double> scores, std::span<const int64_t> labels);
 
+// An Error where there are some, but not for a network of so many classes.
+void check_chances(const std::vector<VennAbers>& fitted, int64_t classes);
+
 // [N, C] doubles on the CPU. The pair is undefined where the predictor has none.
 struct ClassChances {
   torch::Tensor merged, p0, p1;

@@ -585,10 +585,17 @@ TEST(Calibrate, RanksGiveTheSameBytes) {
   CalibrateSettings grouped = settings_for("lac");
   grouped.method.calibration = "grouped";
   grouped.method.set("group", kByPrediction);
+  grouped.method.set("probabilities", kVennAbers);
+  CalibrateSettings few = settings_for("lac");
+  few.levels = levels.levels;
+  few.method.set("probabilities", kVennAbers);
   CalibrateSettings share = settings_for("nested");
   share.method.set("pixels", 0.9);
-  const std::pair<const World*, const CalibrateSettings*> cases[] = {
-      {&intervals, &levels}, {&intervals, &chosen}, {&labels, &grouped}, {&pixels, &share}};
+  const std::pair<const World*, const CalibrateSettings*> cases[] = {{&intervals, &levels},
+                                                                     {&intervals, &chosen},
+                                                                     {&labels, &grouped},
+                                                                     {&labels, &few},
+                                                                     {&pixels, &share}};
   for (const auto& [world, settings] : cases) {
     const std::string alone = artifact_bytes(*world, *settings, 1);
     ASSERT_FALSE(alone.empty());

@@ -233,7 +233,7 @@ void BatchQueue::work() {
     try {
       std::vector<JobPointer> over;
       const std::vector<Slice> slices = take_slices(over);
-      for (const JobPointer& job : over) give_up(job, Batcher::kNobodyWaits);
+      for (const JobPointer& job : over) give_up(job, Batcher::kTimeIsOver);
       if (!slices.empty()) {
         run(slices);
       } else if (over.empty()) {

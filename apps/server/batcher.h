@@ -33,7 +33,8 @@ class Batcher {
  public:
   // What is wrong where memory has run out; nothing is wrong with the rows.
   static constexpr const char* kOutOfMemory = "out of memory";
-  static constexpr const char* kNobodyWaits = "nobody waits for the answer any more";
+  static constexpr const char* kTimeIsOver =
+      "the time for the answer is over, or its client has gone";
 
   // What becomes of a job: an answer, or else what is wrong.
   using Done = std::function<void(const internal::AnswerData*, const std::string& error)>;

@@ -98,6 +98,8 @@ HttpReader::State HttpReader::wrong(int status, std::string complaint) {
 
 HttpReader::State HttpReader::feed(std::string_view bytes) {
   if (status_ != 0) return State::kWrong;
+  const bool in_body = part_ == Part::kBody || part_ == Part::kChunk;
+  if (in_body && at_ == buffer_.size()) bytes.remove_prefix(add_to_body(bytes));
   if (!bytes.empty()) {
     buffer_.erase(0, at_);
     looked_ -= std::min(looked_, at_);
@@ -322,11 +324,20 @@ HttpReader::State HttpReader::check_encodings() {
   return State::kMore;
 }
 
-HttpReader::State HttpReader::read_body() {
-  const size_t count = std::min(left_, buffer_.size() - at_);
-  request_.body.append(buffer_, at_, count);
-  at_ += count;
+// How many of the bytes are of the body, or of the chunk. Who has sent much of a large body gets
+// the room for all of it, so that it is not copied as it grows.
+size_t HttpReader::add_to_body(std::string_view bytes) {
+  constexpr size_t kMuch = size_t{1} << 20;
+  const size_t count = std::min(left_, bytes.size());
+  std::string& body = request_.body;
+  if (part_ == Part::kBody && body.size() >= kMuch) body.reserve(body.size() + left_);
+  body.append(bytes.substr(0, count));
   left_ -= count;
+  return count;
+}
+
+HttpReader::State HttpReader::read_body() {
+  at_ += add_to_body(std::string_view(buffer_).substr(at_));
   if (left_ > 0) return State::kMore;
   if (part_ == Part::kBody) return finish();
   part_ = Part::kChunkEnd;

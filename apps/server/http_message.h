@@ -86,6 +86,7 @@ class HttpReader {
   State check_length();
   State check_encodings();
   State read_body();
+  size_t add_to_body(std::string_view bytes);
   State read_chunk_size();
   State read_trailers();
   std::optional<std::string_view> take_line(size_t longest);

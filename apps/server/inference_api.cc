@@ -1,5 +1,6 @@
 #include "apps/server/inference_api.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -18,6 +19,8 @@ namespace fcp {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr size_t kSmall = 65'536;  // bytes, read or written in a millisecond
 
 std::string fresh_id() {
   unsigned char bytes[12];
@@ -99,6 +102,9 @@ InferenceApi::InferenceApi(const ApiOptions& options, ModelStore& models, LiveSt
 void InferenceApi::finish(const Call& call, HttpResponse response) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - call.start).count();
+  if (std::max(call.bytes, response.body.size()) > kSmall) {
+    large_ = std::chrono::steady_clock::now();
+  }
   const size_t rows = response.status == 200 ? call.rows : 0;
   metrics_.count(call.model, call.what, response.status, rows, seconds);
   log_call(call, response, rows, seconds);
@@ -140,7 +146,6 @@ bool InferenceApi::is_allowed(const HttpRequest& request) const {
 }
 
 void InferenceApi::handle(HttpRequest request, HttpServer::Respond respond) {
-  constexpr size_t kSmall = 65'536;  // bytes, read in a millisecond
   const auto call = std::make_shared<Call>(Call{.respond = std::move(respond),
                                                 .path = request.path,
                                                 .method = request.method,
@@ -156,9 +161,9 @@ void InferenceApi::handle(HttpRequest request, HttpServer::Respond respond) {
     response.headers["WWW-Authenticate"] = "Bearer";
     return finish(*call, std::move(response));
   }
-  if (request.path.starts_with("/v2/health/")) return work_on(request, call);
+  const bool at_once = request.path.starts_with("/v2/health/") && request.body.empty();
+  if (at_once) return work_on(request, call);
   const bool small = request.body.size() <= kSmall && request.header("content-encoding").empty();
-  if (!small) large_ = true;
   const auto kept = std::make_shared<HttpRequest>(std::move(request));
   (small ? quick_ : bulk_).put([this, kept, call] { work_on(*kept, call); });
 }
@@ -175,7 +180,7 @@ void InferenceApi::work_on(HttpRequest& request, const CallPointer& call) {
 // Answers what goes wrong, and does nothing where nobody waits.
 void InferenceApi::try_to(const Call& call, const std::function<void()>& work) {
   try {
-    if (call.deadline->is_over()) return finish(call, error_response(503, Batcher::kNobodyWaits));
+    if (call.deadline->is_over()) return finish(call, error_response(503, Batcher::kTimeIsOver));
     work();
   } catch (const Error& error) {
     finish(call, error_response(400, error.what()));
@@ -190,15 +195,19 @@ void InferenceApi::do_soon(size_t rows, const CallPointer& call,
                            const std::function<void()>& work) {
   constexpr size_t kMany = 1'000;  // each at each level
   if (rows <= kMany) return try_to(*call, work);
-  large_ = true;
   bulk_.put([this, call, work] { try_to(*call, work); });
 }
 
+// A second after the last large answer, when it has been sent, and while they go on now and then.
 void InferenceApi::trim_memory() {
-  const auto now = std::chrono::steady_clock::now();
-  if (!large_ || now < trimmed_ + std::chrono::seconds(1)) return;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point now = Clock::now();
+  Clock::time_point last = large_;
+  if (last == Clock::time_point()) return;
+  const bool ended = now >= last + std::chrono::seconds(1);
+  if (!ended && now < trimmed_ + std::chrono::seconds(10)) return;
   trimmed_ = now;
-  large_ = false;
+  if (ended) large_.compare_exchange_strong(last, Clock::time_point());
   bulk_.put([] { malloc_trim(0); });
 }
 

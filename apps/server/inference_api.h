@@ -113,7 +113,8 @@ class InferenceApi {
   Metrics& metrics_;
   ServerLog& log_;
   ServerFacts facts_;
-  std::atomic<bool> large_ = false;  // a request was, and its memory has not been given back
+  // When the last large request was answered; none: its memory has been given back.
+  std::atomic<std::chrono::steady_clock::time_point> large_{};
   std::chrono::steady_clock::time_point trimmed_{};
   Workers quick_{2}, bulk_{1};  // for small bodies and for the others
 };

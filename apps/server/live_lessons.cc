@@ -57,7 +57,7 @@ void LiveState::go_on(const LessonPointer& lesson) {
   if (lesson->first == lesson->truths.size()) return end(lesson, "");
   if (ending_) return end(lesson, "the server is ending");
   const bool over = lesson->deadline != nullptr && lesson->deadline->is_over();
-  if (over) return end(lesson, Batcher::kNobodyWaits);
+  if (over) return end(lesson, Batcher::kTimeIsOver);
   go_on(look_up(lesson));
 }
 

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 import fcp
+import networks
 
 
 class Frame(dict):
@@ -84,6 +85,21 @@ class Fit(unittest.TestCase):
     def test_what_is_no_table_is_refused(self):
         with self.assertRaisesRegex(TypeError, "expected a table"):
             fcp.fit(np.zeros((3, 2)), target="y")
+
+
+class Marks(networks.Case):
+    def test_numbers_that_stand_for_no_value(self):
+        """A number that the table calls missing is missing, as it is in the program's files."""
+        with open(self.path("table.csv"), "w", encoding="utf-8") as file:
+            file.write("a,y\n")
+            file.writelines(f"{-9 if i % 5 == 0 else i % 7},{i % 7 + i / 1000}\n" for i in range(600))
+        self.program("fit", "table.csv", "--target", "y", "--missing=-9", "--out", "m.onnx",
+                     "--epochs", "2")  # fmt: skip
+        fitted = fcp.FeatureConformalRegressor.load(self.path("m.onnx"))
+        marked = fitted.predict_interval(Frame(a=np.array([-9.0, 3.0])))
+        missing = fitted.predict_interval(Frame(a=np.array([np.nan, 3.0])))
+        for one, other in zip(marked, missing):
+            np.testing.assert_array_equal(one, other)
 
 
 if __name__ == "__main__":

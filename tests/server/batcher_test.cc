@@ -171,8 +171,8 @@ TEST(Batcher, DropsWhatNobodyWaitsFor) {
   late->shorten(std::chrono::seconds(0));
   held.end();
   EXPECT_EQ(held.order(), (std::vector<std::string>{"gone", "late", "other"}));
-  EXPECT_EQ(held.errors_["gone"], "nobody waits for the answer any more");
-  EXPECT_EQ(held.errors_["late"], "nobody waits for the answer any more");
+  EXPECT_EQ(held.errors_["gone"], Batcher::kTimeIsOver);
+  EXPECT_EQ(held.errors_["late"], Batcher::kTimeIsOver);
   EXPECT_EQ(held.errors_["other"], "");
   EXPECT_FALSE(held.answers_.contains("gone"));
 }

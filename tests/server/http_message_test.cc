@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fcp/base/error.h"
+
 #include "tests/support/files.h"
 
 namespace fcp {
@@ -49,6 +51,26 @@ TEST(HttpReader, DoesNotDependOnPieces) {
     EXPECT_EQ(found[1].path, "/2");
     EXPECT_FALSE(found[1].keep_alive);
   }
+}
+
+// As it comes, without another copy of it, and what follows it is kept.
+TEST(HttpReader, ReadsALargeBody) {
+  constexpr size_t kSize = 3 << 20, kPiece = 65536;
+  const std::string head =
+      concat("POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: ", kSize, "\r\n\r\n");
+  const std::string body(kSize, 'x'), next = "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n";
+  const std::string all = head + body + next;
+  HttpReader reader({});
+  State state = State::kMore;
+  for (size_t at = 0; at < all.size(); at += kPiece) {
+    ASSERT_EQ(state, State::kMore);
+    state = reader.feed(std::string_view(all).substr(at, kPiece));
+    ASSERT_EQ(reader.buffered(), std::min(at + kPiece, all.size()) - head.size());
+  }
+  ASSERT_EQ(state, State::kRequest);
+  EXPECT_EQ(reader.take().body, body);
+  ASSERT_EQ(reader.take_next(), State::kRequest);
+  EXPECT_EQ(reader.take().path, "/2");
 }
 
 TEST(HttpReader, KeepsToItsLimits) {

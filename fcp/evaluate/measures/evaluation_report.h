@@ -54,7 +54,7 @@ struct MethodResult {
 
   std::optional<ConditionalCoverage> conditional = {};
   std::optional<DistributionEvaluation> distribution = {};
-  std::optional<ProbabilityEvaluation> probabilities = {};
+  std::optional<ProbabilityEvaluation> probabilities = {};  // of labels
 
   const IntervalEvaluation& intervals() const { return std::get<IntervalEvaluation>(evaluation); }
   const SetEvaluation& sets() const { return std::get<SetEvaluation>(evaluation); }

@@ -154,7 +154,7 @@ const fcpCharts = (() => {
   // How often it happened over how probable it was said to be: thresholds of a distribution, or
   // bins of class probabilities, with what chance lets a calibrated one do as a whisker.
   const reliability = ({ width, data }) => {
-    const points = (Array.isArray(data) ? data : data.reliability)
+    const points = (Array.isArray(data) ? data : data.reliability || [])
       .filter((p) => Number.isFinite(p.predicted) && Number.isFinite(p.observed));
     const chance = points.some((p) => "low" in p);
     const plot = new Plot({ width, right: 24, xTicks: 5, xLabel: "predicted", yLabel: "observed",

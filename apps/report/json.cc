@@ -105,16 +105,15 @@ Json distribution_json(const DistributionEvaluation& found) {
   return json;
 }
 
-Json figures_json(const ProbabilityFigures& figures) {
-  return {{"log_loss", json_number(figures.log_loss)},
-          {"brier", json_number(figures.brier)},
-          {"ece", json_number(figures.ece)}};
+void add_figures(Json& object, const ProbabilityFigures& figures) {
+  object["log_loss"] = json_number(figures.log_loss);
+  object["brier"] = json_number(figures.brier);
+  object["ece"] = json_number(figures.ece);
 }
 
-Json probability_json(const ProbabilityEvaluation& found) {
+Json probabilities_json(const ProbabilityEvaluation& found) {
   Json json = {{"method", found.method}, {"rows", found.rows}, {"of", found.of}};
-  json.update(figures_json(found.figures));
-  json["reliability"] = Json::array();
+  add_figures(json, found.figures);
   for (const ReliabilityBin& bin : found.reliability) {
     json["reliability"].push_back({{"from", bin.from},
                                    {"to", bin.to},
@@ -125,7 +124,7 @@ Json probability_json(const ProbabilityEvaluation& found) {
                                    {"high", json_number(bin.high)}});
   }
   if (found.mean_gap) json["mean_gap"] = json_number(*found.mean_gap);
-  if (found.softmax) json["softmax"] = figures_json(*found.softmax);
+  if (found.softmax) add_figures(json["softmax"], *found.softmax);
   return json;
 }
 
@@ -174,7 +173,6 @@ Json row_method_json(const MethodResult& method, const EvaluationReport& report)
   }
   if (method.conditional) object["conditional"] = conditional_json(*method.conditional);
   if (method.distribution) object["distribution"] = distribution_json(*method.distribution);
-  if (method.probabilities) object["probabilities"] = probability_json(*method.probabilities);
   const char* size = std::holds_alternative<SetEvaluation>(method.evaluation) ? "size" : "length";
   for (const LevelResult& at : method.levels) {
     Json entry = {{"alpha", at.level.value()}, {size, json_number(at.size)}};
@@ -186,6 +184,7 @@ Json row_method_json(const MethodResult& method, const EvaluationReport& report)
   }
   if (method.top1) object["top1"] = json_number(*method.top1);
   if (method.top5) object["top5"] = json_number(*method.top5);
+  if (method.probabilities) object["probabilities"] = probabilities_json(*method.probabilities);
   return object;
 }
 

@@ -248,7 +248,8 @@ std::string share_text(size_t part, size_t whole) {
   return whole == 0 ? "–" : format_percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string answers_html(const SetEvaluation& result) {
+std::string answers_html(const MethodResult& main) {
+  const SetEvaluation& result = main.sets();
   if (result.answers.empty()) return "";
   std::vector<Cells> rows;
   for (const ClassAnswers& one : result.answers) {
@@ -269,7 +270,7 @@ std::string answers_html(const SetEvaluation& result) {
                " in the mean) is how often a row of the class is given a higher probability of it "
                "than a row of another class; 0.5 is guessing.");
   }
-  if (result.log_loss) {
+  if (result.log_loss && !main.probabilities) {
     remark +=
         concat(" The log loss of the probabilities is ", format_number(*result.log_loss), ".");
   }
@@ -384,7 +385,7 @@ std::string label_page(const EvaluationReport& report) {
   return html_page(
       page_title(report, "Label sets"), subtitle,
       concat(label_headline(report, claim), level_section(report, claim, ""), examples(report),
-             answers_html(result), confusions_html(result), probability_section(main),
+             answers_html(main), confusions_html(result), probability_section(main),
              charts_section(label_figures(report, claim)),
              html_section("parts", "Coverage by part", html_figures(class_figures(report, claim))),
              label_methods(report), conditional_section(main, report.confidence, "size"),

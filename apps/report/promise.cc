@@ -221,7 +221,7 @@ std::string verdict_text(const Claim& claim) {
   if (seen_rows(claim)) return "";
   if (by_group(claim)) return group_verdict_text(claim);
   if (claim.folds > 0 && claim.guaranteed) {
-    return concat("Of a predictor that its training rows calibrate ", cross_words(claim), ".");
+    return concat("The training rows calibrate as well, fold by fold: ", cross_words(claim), ".");
   }
   const std::optional<ExpectedCoverage> expected = expected_of(claim);
   if (!expected) return "";

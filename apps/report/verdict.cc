@@ -152,6 +152,14 @@ std::string low_headline(const Claim& claim) {
 // Where no law of coverage is known, the confidence interval alone is held against the target.
 bool below_target(const Claim& claim) { return claim.coverage.upper < 1 - claim.level.value(); }
 
+// What to do, with the command at its end as one.
+std::string html_cure(const std::string& cure) {
+  const size_t colon = cure.find(": fcp ");
+  if (colon == std::string::npos) return html_text(cure);
+  return concat(html_text(cure.substr(0, colon + 2)), "<code>", html_text(cure.substr(colon + 2)),
+                "</code>");
+}
+
 }  // namespace
 
 ReportVerdict verdict_of(const EvaluationReport& report, const Claim& claim) {
@@ -224,7 +232,7 @@ std::string verdict_html(const ReportVerdict& verdict) {
       concat("<div class=\"opening ", tone, "\"", loud ? " role=\"alert\"" : "",
              "><span class=\"sign\" aria-hidden=\"true\">", sign, "</span><div>\n<p><strong>",
              html_text(verdict.headline), "</strong></p>\n");
-  if (!verdict.cure.empty()) html += html_paragraph(verdict.cure);
+  if (!verdict.cure.empty()) html += concat("<p>", html_cure(verdict.cure), "</p>\n");
   if (verdict.watched.empty()) {
     if (verdict.tone == Tone::kKept && verdict.parts > 0) {
       html += html_paragraph(concat("None of the ", format_count(verdict.parts),
@@ -238,7 +246,7 @@ std::string verdict_html(const ReportVerdict& verdict) {
   for (size_t i = 0; i < std::min(verdict.watched.size(), kMostWatched); ++i) {
     const WatchedPart& part = verdict.watched[i];
     html += concat("<li>", html_text(part.what), ".");
-    if (part.cure != last) html += concat(" ", html_text(part.cure));
+    if (part.cure != last) html += concat(" ", html_cure(part.cure));
     html += "</li>\n";
     last = part.cure;
   }

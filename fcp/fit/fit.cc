@@ -278,6 +278,12 @@ MadeRows train_and_calibrate(const MadeFrom& from, TabularOptions train, const D
   return {split.training.size(), kept, split.calibration.size() - kept};
 }
 
+// ", ridge regression of weight 0.35"; empty where it has none.
+std::string ridge_text(double share) {
+  const double weight = std::round(100 * share) / 100;
+  return weight > 0 ? concat(", ridge regression of weight ", weight) : std::string();
+}
+
 void calibrate_crossed(const MadeFrom& from, const TabularOptions& train, const DataOptions& data,
                        const FitRequest& options, const Context& context, FitOutcome& result) {
   TableRows training(from.source, from.all, from.split.training);
@@ -303,7 +309,8 @@ void calibrate_crossed(const MadeFrom& from, const TabularOptions& train, const 
                          {"calibration", artifact.method.calibration.name()},
                          {"network", "trained by fcp fit"},
                          {"ensemble", ensemble_text(train.members * static_cast<int64_t>(kFolds),
-                                                    trained.tree_share, trained.log_target)},
+                                                    trained.tree_share, trained.log_target) +
+                                          ridge_text(trained.ridge_share)},
                          {"calibration data", data_file_names(data)},
                          {"rows split", result.split.text},
                          {"training rows", std::to_string(result.split.training.size())},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include <torch/utils.h>
@@ -11,6 +12,7 @@
 #include "fcp/base/random.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/training/graph_parts.h"
+#include "fcp/training/ridge.h"
 
 namespace fcp {
 namespace {
@@ -184,6 +186,68 @@ void check_crossed(const Array& x, const Array& y, const TabularOptions& options
   }
 }
 
+// The ridge regression beside an ensemble, and its weight w in their mix.
+struct LinearMember {
+  RidgeFit fit;
+  double share = 0;
+};
+
+// The w of 0, 0.05, …, 1 whose mix has the least error out of fold, squared or absolute as the
+// ensemble's centre is the mean or the median.
+LinearMember fit_linear_member(const Array& x, const Array& y, const TabularResult& trained) {
+  constexpr int kSteps = 20;
+  LinearMember member{fit_ridge(x, y), 0};
+  const auto rows = static_cast<int64_t>(x.rows());
+  const torch::Tensor truth =
+      torch::from_blob(const_cast<float*>(y.values.data()), {rows}, torch::kFloat)
+          .to(torch::kDouble);
+  const torch::Tensor ensemble = trained.out_of_fold.flatten().to(torch::kDouble);
+  double least = std::numeric_limits<double>::infinity();
+  for (int step = 0; step <= kSteps; ++step) {
+    const double w = static_cast<double>(step) / kSteps;
+    const torch::Tensor errors = ensemble * (1 - w) + member.fit.left_out * w - truth;
+    const double loss = (trained.centre == Centre::kMedian ? errors.abs() : errors.square())
+                            .nanmean()
+                            .item<double>();
+    if (!(loss < least)) continue;
+    least = loss;
+    member.share = w;
+  }
+  return member;
+}
+
+// (1 − w) · ensemble + w · ridge, [N, 1], under names of the fold's own.
+std::string append_mix(Graph& graph, const std::string& ensemble, const LinearMember& member,
+                       bool fill, const std::string& prefix) {
+  const auto [fit, w] = member;
+  const int64_t columns = fit.weight.numel();
+  std::string input = "input";
+  if (fill) {
+    graph.initializers[prefix + "means"] = fit.mean.view({1, columns}).contiguous();
+    append_node(graph, "IsNaN", {"input"}, prefix + "missing");
+    append_node(graph, "Where", {prefix + "missing", prefix + "means", "input"}, prefix + "known");
+    input = prefix + "known";
+  }
+  graph.initializers[prefix + "weight"] =
+      (w * fit.weight).to(torch::kFloat).view({columns, 1}).contiguous();
+  graph.initializers[prefix + "bias"] = torch::full({1}, w * fit.bias, torch::kFloat);
+  const std::string linear = prefix + "linear";
+  append_node(graph, "Gemm", {input, prefix + "weight", prefix + "bias"}, linear);
+  if (w == 1) return linear;
+  graph.initializers[prefix + "share"] = torch::full({1}, 1 - w, torch::kFloat);
+  append_node(graph, "Mul", {ensemble, prefix + "share"}, prefix + "others");
+  append_node(graph, "Add", {prefix + "others", linear}, prefix + "mix");
+  return prefix + "mix";
+}
+
+// Adds the graph of a fold; the name of its answer.
+std::string append_fold(Graph& all, const TabularResult& trained, const LinearMember& linear,
+                        bool fill, int64_t fold) {
+  const std::string prefix = concat("fold", fold, "/");
+  const std::string ensemble = linear.share == 1 ? "" : append_graph(all, trained.graph, prefix);
+  return linear.share == 0 ? ensemble : append_mix(all, ensemble, linear, fill, prefix + "ridge_");
+}
+
 // Trains the ensemble of one fold, adds it to the graph, and predicts the fold by it.
 std::string train_fold(const Array& x, const Array& y, const TabularOptions& options,
                        const std::vector<int64_t>& fold_of, int64_t fold, CrossFit& result,
@@ -197,14 +261,24 @@ std::string train_fold(const Array& x, const Array& y, const TabularOptions& opt
   each.may_be_constant =
       options.may_be_constant || std::any_of(y.values.begin(), y.values.end(),
                                              [&](float value) { return value != y.values[0]; });
-  const TabularResult trained = train_tabular(take_rows(x, others), take_rows(y, others), each);
-  const torch::Tensor found = answers_of(trained.graph, take_rows(x, own));
+  const Array other_x = take_rows(x, others), other_y = take_rows(y, others);
+  const TabularResult trained = train_tabular(other_x, other_y, each);
+  LinearMember linear;
+  if (options.loss == Loss::kMse && options.members > 1) {
+    linear = fit_linear_member(other_x, other_y, trained);
+    result.ridge_share += linear.share / static_cast<double>(result.folds);
+  }
+  Graph alone = begin_graph(static_cast<int64_t>(x.row_size()));
+  const std::string answer = append_fold(alone, trained, linear, each.fill_missing, fold);
+  alone.outputs = {batch_of(answer, options.loss == Loss::kMse ? 1 : options.classes)};
+  sort_and_check(alone);
+  const torch::Tensor found = answers_of(alone, take_rows(x, own));
   for (size_t i = 0; i < own.size(); ++i) {
     predicted[static_cast<int64_t>(own[i])] = found[static_cast<int64_t>(i)];
   }
   result.log_target = result.log_target || trained.log_target;
   for (const double share : trained.tree_share) result.tree_share.push_back(share);
-  return append_graph(result.graph, trained.graph, concat("fold", fold, "/"));
+  return append_fold(result.graph, trained, linear, each.fill_missing, fold);
 }
 
 }  // namespace
@@ -216,6 +290,7 @@ CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& opt
   const bool labels = options.loss == Loss::kCrossEntropy;
   const auto rows = static_cast<int64_t>(x.rows());
   CrossFit result;
+  result.folds = folds;
   result.graph = begin_graph(static_cast<int64_t>(x.row_size()));
   const std::vector<int64_t> fold_of = deal_folds(x.rows(), folds, options.seed);
   torch::Tensor predicted = torch::empty({rows, labels ? options.classes : 1}, torch::kFloat);

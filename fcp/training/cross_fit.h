@@ -1,6 +1,9 @@
 // A network that can be calibrated on its own training rows: cross-fitting for CV+
 // (fcp/methods/scores/cross.h).
 //
+// Beside the ensemble of each fold stands a ridge regression (ridge.h): with few rows the answer is
+// a mix of both, whose weight has the least error on rows that neither has seen.
+//
 // The rows are dealt into folds of equal size; the few that are left over train, and do not
 // calibrate. For each fold, the whole recipe of `fcp train` (tabular.h), with its encodings, scales
 // and choices, runs on all other rows, so that nothing of the trained ensemble has seen the fold.
@@ -31,7 +34,9 @@ struct CrossFit {
   torch::Tensor out_of_fold;        // [n, 1], theirs; of classes their logits [n, C]
   HoldoutError error;               // of out_of_fold
   std::vector<double> tree_share;   // of the trees, of each fold that has any
-  bool log_target = false;          // learned by its logarithm, in one fold or more
+  double ridge_share = 0;           // of the linear member, the mean over folds
+  int64_t folds = 0;
+  bool log_target = false;  // learned by its logarithm, in one fold or more
   std::vector<std::string> warnings;
   double seconds = 0;
 };

@@ -1,5 +1,6 @@
 #include "fcp/training/cross_fit.h"
 
+#include <cmath>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -62,6 +63,22 @@ TEST(CrossFit, EndsAreOfNetworksThatDidNotSeeTheRow) {
   const CrossFit again = train_crossed(other.x, other.y, small(), 3);
   EXPECT_EQ(again.out_of_fold[17].item<float>(), fitted.out_of_fold[17].item<float>());
   EXPECT_FALSE(again.out_of_fold.equal(fitted.out_of_fold));
+}
+
+// Where the truth is a line, the ridge regression answers nearly alone, and its error is the noise;
+// where the line says nothing, the networks do.
+TEST(CrossFit, TheLinearMemberIsMixedByItsErrorOutOfFold) {
+  const Table table = line(200);
+  const CrossFit fitted = train_crossed(table.x, table.y, small(), 4);
+  EXPECT_GT(fitted.ridge_share, 0.8);
+  EXPECT_LT(fitted.error.rmse.at(0), 0.15);
+  Table bent = table;
+  for (size_t i = 0; i < 200; ++i) bent.y.values[i] = std::abs(table.x.values[2 * i]);
+  TabularOptions longer = small();
+  longer.epochs = 60;
+  longer.layers = {32};
+  const CrossFit curved = train_crossed(bent.x, bent.y, longer, 4);
+  EXPECT_LT(curved.ridge_share, 0.2);
 }
 
 // One missing value, which the networks of its fold have never met, is one for all of them.

@@ -4,7 +4,7 @@
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 REPEATS ?= 20
-TSAN_TESTS ?= base_test data_test distributed_test serving_messages_test
+TSAN_TESTS ?= base_test conformal_test data_test distributed_test serving_messages_test
 
 demo: program
 	build/release/bin/fcp demo --out build/demo

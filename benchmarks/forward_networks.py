@@ -4,8 +4,9 @@
     forward_networks.py FOLDER [NAME …]
 
 Writes FOLDER/NAME/model.onnx and, for each of its inputs, FOLDER/NAME/INPUT.npy. Needs PyTorch 2,
-torchvision, timm, transformers, onnxscript; for the forest scikit-learn and skl2onnx. Files that
-are there already are left alone.
+torchvision, timm, transformers, onnxscript; for trees scikit-learn and skl2onnx; the small networks
+need PyTorch alone, the quantised one ONNX Runtime's quantiser too. Files that are there already are
+left alone.
 """
 
 import pathlib
@@ -141,6 +142,83 @@ def forest(path, trees=500, columns=20):
     return {"x": x}
 
 
+def boosted(path, rounds=500, columns=20):
+    import skl2onnx
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    random = np.random.default_rng(0)
+    x = random.normal(size=(4096, columns)).astype(np.float32)
+    y = x[:, 0] * x[:, 1] + np.sin(2 * x[:, 2]) + 0.3 * random.normal(size=len(x))
+    model = HistGradientBoostingRegressor(max_iter=rounds, early_stopping=False).fit(x, y)
+    pathlib.Path(path).write_bytes(skl2onnx.to_onnx(model, x[:1]).SerializeToString())
+    return {"X": x}
+
+
+def recurrent(kind, hidden=64, layers=1):
+    """48 steps of 8 numbers, and the last state through a linear layer."""
+    def make(path):
+        import torch
+
+        class Last(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cells = getattr(torch.nn, kind)(8, hidden, layers, batch_first=True)
+                self.out = torch.nn.Linear(hidden, 1)
+
+            def forward(self, x):
+                return self.out(self.cells(x)[0][:, -1])
+
+        inputs = {"x": np.random.default_rng(0).normal(size=(256, 48, 8)).astype(np.float32)}
+        export(Last(), inputs, path)
+        return inputs
+
+    return make
+
+
+def small_images():
+    return {"x": np.random.default_rng(0).normal(size=(256, 1, 28, 28)).astype(np.float32)}
+
+
+def small_cnn(path):
+    from torch import nn
+
+    network = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(32 * 49, 64), nn.ReLU(), nn.Linear(64, 10))
+    export(network, small_images(), path)
+    return small_images()
+
+
+def small_cnn_1d(path):
+    from torch import nn
+
+    network = nn.Sequential(
+        nn.Conv1d(8, 32, 5, padding=2), nn.ReLU(), nn.Conv1d(32, 32, 5, padding=2), nn.ReLU(),
+        nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(32, 1))
+    inputs = {"x": np.random.default_rng(0).normal(size=(256, 8, 48)).astype(np.float32)}
+    export(network, inputs, path)
+    return inputs
+
+
+def small_cnn_qdq(path):
+    """The small CNN with 8-bit weights and activations, as QuantizeLinear and DequantizeLinear."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
+
+    class Batches(CalibrationDataReader):
+        def __init__(self):
+            self.batches = iter([{"x": small_images()["x"][:128]}])
+
+        def get_next(self):
+            return next(self.batches, None)
+
+    plain = path + ".float"
+    small_cnn(plain)
+    quantize_static(plain, path, Batches(), quant_format=QuantFormat.QDQ)
+    pathlib.Path(plain).unlink()
+    return small_images()
+
+
 NETWORKS = {
     "resnet50": torchvision_network("resnet50", 4),
     "deeplab": deeplab,
@@ -153,6 +231,13 @@ NETWORKS = {
     "vit_tiny": timm_network("vit_tiny_patch16_224", 8),
     "vit_tiny_new": timm_network("vit_tiny_patch16_224", 8, "new"),
     "forest": forest,
+    "boosted": boosted,
+    "lstm": recurrent("LSTM"),
+    "lstm_deep": recurrent("LSTM", 128, 2),
+    "gru": recurrent("GRU"),
+    "small_cnn": small_cnn,
+    "small_cnn_1d": small_cnn_1d,
+    "small_cnn_qdq": small_cnn_qdq,
 }
 
 
@@ -163,7 +248,7 @@ def main():
         if (target / "model.onnx").exists():
             continue
         target.mkdir(parents=True, exist_ok=True)
-        if name != "forest":
+        if name not in ("forest", "boosted"):
             import torch
 
             torch.manual_seed(0)

@@ -52,6 +52,9 @@ function(fcp_cold target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
 endfunction()
 
+# Modules whose numbers change their type only where they say so.
+set(FCP_EXACT_NUMBERS conformal monitoring)
+
 function(fcp_module name)
   cmake_parse_arguments(MODULE "COLD" "" "SOURCES;MODULES;LIBRARIES" ${ARGN})
   add_library(fcp_${name} STATIC ${MODULE_SOURCES})
@@ -62,6 +65,9 @@ function(fcp_module name)
   target_include_directories(fcp_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                              $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_link_libraries(fcp_${name} PRIVATE $<BUILD_INTERFACE:fcp_warnings>)
+  if(name IN_LIST FCP_EXACT_NUMBERS)
+    target_compile_options(fcp_${name} PRIVATE -Wconversion -Wsign-conversion)
+  endif()
   foreach(module IN LISTS MODULE_MODULES)
     target_link_libraries(fcp_${name} PUBLIC fcp_${module})
   endforeach()

@@ -33,6 +33,26 @@ ${CMAKE_CUDA_COMPILER_VERSION}, libtorch of ${fcp_torch_cuda}")
   endif()
 endif()
 
+# What fcp's kernels are compiled for: each architecture is a second of compiling and a part of the
+# file. Without a list: the devices of this machine, as nvidia-smi names them, and the last three of
+# data centres; a device between two of them runs what is compiled for the lower one.
+set(FCP_CUDA_ARCHITECTURES "" CACHE STRING
+    "CUDA architectures of fcp's kernels, such as 80;90 or native; empty: native and 75;80;90")
+function(fcp_cuda_architectures result)
+  set(architectures ${FCP_CUDA_ARCHITECTURES})
+  if(NOT architectures)
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                    OUTPUT_VARIABLE found RESULT_VARIABLE failed ERROR_QUIET)
+    if(NOT failed)
+      string(REGEX MATCHALL "[0-9]+\\.[0-9]+" devices "${found}")
+      string(REPLACE "." "" architectures "${devices}")
+    endif()
+    list(APPEND architectures 75 80 90)
+    list(REMOVE_DUPLICATES architectures)
+  endif()
+  set(${result} ${architectures} PARENT_SCOPE)
+endfunction()
+
 # fcp_kernels(TARGET FILES...) adds CUDA sources to a target: compiled by themselves, because the
 # flags of the C++ files are not nvcc's. Products and sums are fused only where a file says so: the
 # same arithmetic gives the same bits wherever it stands.
@@ -40,8 +60,10 @@ function(fcp_kernels target)
   add_library(${target}_kernels OBJECT ${ARGN})
   target_include_directories(${target}_kernels PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${target}_kernels PRIVATE --fmad=false --expt-relaxed-constexpr)
-  set_target_properties(${target}_kernels PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "80;90"
-                                                     POSITION_INDEPENDENT_CODE ON)
+  fcp_cuda_architectures(architectures)
+  set_target_properties(
+    ${target}_kernels PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "${architectures}"
+                                 POSITION_INDEPENDENT_CODE ON)
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_kernels>)
   target_link_libraries(${target} PUBLIC CUDA::cudart)
 endfunction()

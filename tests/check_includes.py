@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Fails when an include points upwards: a module of fcp/ or apps/ may use only those below it."""
+"""Fails when an include points upwards: a module of fcp/ or apps/ may use only those below it.
+
+Fails too where a file asks an operator for its name: what is known of operators stands in fcp/nn/ops.
+"""
 
 import pathlib
 import re
@@ -55,6 +58,20 @@ NO_TORCH = {"base", "conformal", "evaluate/measures", "monitoring", "data", "dat
             "distributed", "apps/report"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"(?:fcp/)?((?<=fcp/)[^"]+|apps/[^"]+)"|<((?:torch|ATen|c10)/[^>]*)>)')
 
+# Files outside of fcp/nn/ops that may compare names of operators: they look for patterns of nodes, or
+# write one node as others.
+PATTERNS = {
+    "fcp/export/gradients.cc", "fcp/export/graph_builder.cc", "fcp/nn/graph/batch_axis.cc",
+    "fcp/nn/graph/carry.cc", "fcp/nn/graph/inline_if.cc", "fcp/nn/graph/lower_attention.cc",
+    "fcp/nn/graph/narrow_tensors.cc", "fcp/nn/graph/onnx_reader.cc",
+    "fcp/nn/graph/output_kind.cc", "fcp/nn/graph/rewrite.cc", "fcp/nn/graph/select_first.cc",
+    "fcp/nn/graph/simplify.cc", "fcp/nn/graph/static_sequences.cc",
+    "fcp/nn/kernels/relu_mlp/backward_reader.cc", "fcp/nn/runtime/batch_free.cc",
+    "fcp/nn/runtime/bound_support.cc", "fcp/nn/runtime/fuse_chain.cc",
+    "fcp/nn/runtime/rows_apart.cc", "fcp/search/front_layer.cc",
+}
+COMPARES = re.compile(r'\bop(?:_type\(\))? [!=]= "|\bop(?:_type\(\))?\.(?:starts|ends)_with\(')
+
 
 def module_of(path):
     """The module of a file below fcp/ or of apps/, or of what a public header declares."""
@@ -67,6 +84,15 @@ def includes_of(root, path):
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         if match := INCLUDE.match(line):
             yield f"{path.relative_to(root)}:{number}", match[1], match[2]
+
+
+def compared_names(root, path):
+    name = path.relative_to(root).as_posix()
+    if not name.startswith("fcp/") or name.startswith("fcp/nn/ops/") or name in PATTERNS:
+        return
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        if COMPARES.search(line.split("//")[0]):
+            yield f"{name}:{number}: compares an operator's name; ask fcp/nn/ops/op_traits.h instead"
 
 
 def complaints(root):
@@ -83,6 +109,7 @@ def complaints(root):
                 yield f"{where}: module '{module}' must not include module '{module_of(own)}'"
             if torch and module in NO_TORCH:
                 yield f"{where}: module '{module}' must not include libtorch"
+        yield from compared_names(root, path)
     for path in sorted((root / "include" / "fcp").glob("*.h")):
         if path.name not in PUBLIC:
             yield f"{path.relative_to(root)}: is not in the list of public headers"
@@ -104,6 +131,7 @@ def self_test():
             ("nn", '#include "fcp/base/error.h"\n#include <torch/types.h>\n'),
             ("utils", ""),
             ("fit", '#include "apps/report/html.h"\n'),
+            ("export", 'bool pools(const Node& node) { return node.op.ends_with("Pool"); }\n'),
         ]:
             (root / "fcp" / module).mkdir(parents=True)
             (root / "fcp" / module / "a.h").write_text(text)
@@ -111,7 +139,7 @@ def self_test():
         (root / "include" / "fcp" / "level.h").write_text('#include "fcp/base/error.h"\n')
         (root / "fcp" / "nn" / "b.h").write_text('#include "fcp/predictor.h"\n')
         found = list(complaints(root))
-        assert len(found) == 6, found
+        assert len(found) == 7, found
 
 
 def main():

@@ -4,11 +4,13 @@
 //
 //   exp(x) = 2ⁿ (1 + r + r² p(r)),  n = round(x / ln 2),  r = x − n ln 2
 //   erf(x) = x + x p(x²) for |x| ≤ 1,  ±(1 − exp(−q(|x| − 1))) beyond
+//   tanh(x) = x + x³ p(x²) for |x| ≤ 0.625,  ±(1 − 2 / (exp(2|x|) + 1)) beyond
+//   sigmoid(x) = 1 / (1 + exp(−x))
 //
-// The polynomials are minimax fits: p to 3e-9 (of exp) and 1e-9, q = −ln erfc to 1e-9 of erfc.
-// Errors: below 1.5 units in the last place each. exp is 0 below −87.3 and ∞ above 88.7. NaN stays
-// NaN. exp_below_zero is exp of doubles, of numbers that are not positive, to 1 unit in the last
-// place. Tested by tests/base/lanes_test.cc.
+// The polynomials are minimax fits: p to 3e-9 (of exp), 1e-9 and 2e-8 (of tanh), q = −ln erfc to
+// 1e-9 of erfc. Errors: below 1.5 units in the last place each, of tanh and sigmoid below 3. exp is
+// 0 below −87.3 and ∞ above 88.7. NaN stays NaN. exp_below_zero is exp of doubles, of numbers that
+// are not positive, to 1 unit in the last place. Tested by tests/base/lanes_test.cc.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +19,27 @@
 #include "fcp/base/lanes.h"
 
 namespace fcp {
+
+// `count` numbers, the rest of the vector filled with `fill`.
+template <typename Floats>
+FCP_KERNEL void load_floats(const float* from, size_t count, float fill,
+                            typename Floats::Type& to) {
+  if (count >= kFloatsIn<Floats>) {
+    to = *floats<Floats>(from);
+    return;
+  }
+  to = typename Floats::Type{} + fill;
+  for (size_t i = 0; i < count; ++i) to[i] = from[i];
+}
+
+template <typename Floats>
+FCP_KERNEL void store_floats(const typename Floats::Type& from, size_t count, float* to) {
+  if (count >= kFloatsIn<Floats>) {
+    *floats<Floats>(to) = from;
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) to[i] = from[i];
+}
 
 // As many integers as Floats has numbers.
 template <typename Floats>
@@ -122,6 +145,25 @@ FCP_KERNEL void erf_floats(typename Floats::Type& x) {
   exp_parts<Floats>(outer, y, n);
   outer = 1.0f - y * (Vector)((n + 127) << 23);
   x = size <= 1.0f ? x * inner + x : x < 0.0f ? -outer : x == x ? outer : x;
+}
+
+template <typename Floats>
+FCP_KERNEL void sigmoid_floats(typename Floats::Type& x) {
+  x = -x;
+  exp_floats<Floats>(x);
+  x = 1.0f / (x + 1.0f);
+}
+
+template <typename Floats>
+FCP_KERNEL void tanh_floats(typename Floats::Type& x) {
+  typedef typename Floats::Type Vector;
+  const Vector square = x * x, size = x < 0.0f ? -x : x;
+  Vector inner, outer = size * 2.0f;
+  polynomial<Floats>({-0.00610494801f, 0.0210036412f, -0.0538524975f, 0.133327823f, -0.333333291f},
+                     square, inner);
+  exp_floats<Floats>(outer);
+  outer = 1.0f - 2.0f / (outer + 1.0f);
+  x = size <= 0.625f ? inner * square * x + x : x < 0.0f ? -outer : outer;
 }
 
 }  // namespace fcp

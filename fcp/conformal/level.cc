@@ -94,7 +94,9 @@ Level Level::parse(std::string_view text) {
   if (number.digits.size() > kMaxDigits) reject(text, "at most 18 significant digits");
   if (number.decimals > kMaxDecimals) reject(text, "at most 38 decimals");
   uint64_t numerator = 0;
-  for (const char digit : number.digits) numerator = 10 * numerator + (digit - '0');
+  for (const char digit : number.digits) {
+    numerator = 10 * numerator + static_cast<uint64_t>(digit - '0');
+  }
   Wide denominator = 1;
   for (int i = 0; i < number.decimals; ++i) denominator *= 10;
   return Level(numerator, denominator, std::string(text));

@@ -13,9 +13,9 @@
 namespace fcp {
 namespace {
 
-constexpr int kDigitBits = 11;
-constexpr int kDigits = 3;
-constexpr int kLowBits = 64 - kDigits * kDigitBits;  // in which keys of one run differ
+constexpr size_t kDigitBits = 11;
+constexpr size_t kDigits = 3;
+constexpr size_t kLowBits = 64 - kDigits * kDigitBits;  // in which keys of one run differ
 constexpr size_t kValues = size_t{1} << kDigitBits;
 constexpr size_t kFewest = 512;      // below, the counters cost more than they save
 constexpr size_t kMost = 1 << 22;    // above, twice the memory is not to be had for nothing
@@ -34,7 +34,7 @@ double number_of(uint64_t ordered) {
   return std::bit_cast<double>((ordered & kSign) != 0 ? ordered & ~kSign : ~ordered);
 }
 
-size_t digit_of(uint64_t key, int digit) {
+size_t digit_of(uint64_t key, size_t digit) {
   return static_cast<size_t>(key >> (kLowBits + digit * kDigitBits)) & (kValues - 1);
 }
 
@@ -44,14 +44,15 @@ Counts count_digits(std::span<const double> scores) {
   Counts counts{};
   for (const double score : scores) {
     const uint64_t key = ordered_bits(score);
-    for (int digit = 0; digit < kDigits; ++digit) ++counts[digit][digit_of(key, digit)];
+    for (size_t digit = 0; digit < kDigits; ++digit) ++counts[digit][digit_of(key, digit)];
   }
   return counts;
 }
 
 // One pass: what `key_at` gives goes to its place by this digit, through `put`.
 template <typename KeyAt, typename Put>
-void place_by_digit(Counts& counts, int digit, size_t size, const KeyAt& key_at, const Put& put) {
+void place_by_digit(Counts& counts, size_t digit, size_t size, const KeyAt& key_at,
+                    const Put& put) {
   auto& places = counts[digit];
   uint32_t place = 0;
   for (uint32_t& count : places) place += std::exchange(count, place);

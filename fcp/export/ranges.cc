@@ -1,8 +1,6 @@
 #include "fcp/export/ranges.h"
 
 #include <cmath>
-#include <set>
-#include <type_traits>
 
 #include <torch/utils.h>
 
@@ -10,48 +8,17 @@
 #include "fcp/base/infinity.h"
 #include "fcp/export/precision.h"
 #include "fcp/export/special_ends.h"
+#include "fcp/nn/ops/op_traits.h"
 
 namespace fcp {
 namespace {
 
-// Operators none of whose outputs falls when an input rises.
-const std::set<std::string>& rising_ops() {
-  static const std::set<std::string> ops = {"Add",          "AveragePool",
-                                            "Cast",         "Concat",
-                                            "DepthToSpace", "Dropout",
-                                            "Expand",       "Flatten",
-                                            "Gather",       "GlobalMaxPool",
-                                            "Identity",     "Max",
-                                            "MaxPool",      "Mean",
-                                            "Min",          "Pad",
-                                            "ReduceMax",    "ReduceMean",
-                                            "ReduceMin",    "ReduceSum",
-                                            "Reshape",      "Resize",
-                                            "Slice",        "Split",
-                                            "Squeeze",      "Sum",
-                                            "Tile",         "Transpose",
-                                            "Unsqueeze",    "Upsample",
-                                            "Where",        "GlobalAveragePool",
-                                            "CumSum",       "Trilu",
-                                            "Floor",        "Ceil",
-                                            "Round",        "Sign",
-                                            "GatherND",     "GatherElements",
-                                            "SpaceToDepth", "ReduceLogSumExp"};
-  return ops;
-}
+using Exported = OpFacts::Range;
 
-// Operators that rise by their attributes or inputs: a sum of one factor, numbers that are put in
-// their place or added to it.
-bool rises(const Node& node) {
-  if (node.op == "Einsum") return node.inputs.size() == 1;
-  if (node.op != "ScatterElements" && node.op != "ScatterND") return false;
+// Numbers are put in their place or added to it.
+bool places_or_adds(const Node& node) {
   const auto reduction = node.attributes.find("reduction");
   return reduction == node.attributes.end() || std::get<std::string>(reduction->second) != "mul";
-}
-
-bool multiplies(const Node& node) {
-  return node.op == "Gemm" || node.op == "MatMul" || node.op == "Conv" ||
-         node.op == "ConvTranspose" || (node.op == "Einsum" && node.inputs.size() == 2);
 }
 
 [[noreturn]] void refuse_range(const Node& node) {
@@ -78,7 +45,8 @@ RangeWriter::RangeWriter(GraphBuilder& builder, const std::shared_ptr<const Netw
   }
   const torch::NoGradGuard no_gradients;
   head->run({feature.narrow(0, 0, 1)}, [&](const Step& step, const Tensors&, const Tensors& found) {
-    if (step.node.op == "InstanceNormalization") examples_[step.node.outputs[0]] = found[0];
+    if (facts_of(step.node).range != Exported::kNormalizedChannels) return;
+    examples_[step.node.outputs[0]] = found[0];
   });
   ball_ = prepare_ball(head_, {feature.narrow(0, 0, 1), {}, score.norm, scale});
   first_ = first_outputs(head_, ball_);
@@ -142,24 +110,47 @@ std::vector<Ends> RangeWriter::step_inputs(const Step& step, Slots& slots, doubl
 std::vector<Ends> RangeWriter::step_ends(size_t index, const std::vector<Ends>& inputs) {
   const Step& step = head_.network->steps()[index];
   const Node& node = step.node;
-  const bool pole = node.op == "Reciprocal";
-  if (head_.plans[index].rule == BoundRule::kCurve && !pole) return curve(step, inputs);
-  if (multiplies(node)) return product(step, inputs);
-  if (node.op == "InstanceNormalization") return {normalized_channels(step, inputs[0])};
-  if (node.op == "LayerNormalization" || node.op == "Softmax") return {normalized(step, inputs)};
-  if (node.op == "Sin" || node.op == "Cos") return {sine_ends(builder_, node, inputs[0])};
-  if (node.op == "Sub") {
-    return {{builder_.add("Sub", {inputs[0].lower, inputs[1].upper}),
-             builder_.add("Sub", {inputs[0].upper, inputs[1].lower})}};
+  const Exported range = facts_of(node).range;
+  if (head_.plans[index].rule == BoundRule::kCurve && range != Exported::kReciprocal) {
+    return curve(step, inputs);
   }
-  if (pole) return {unless_zero(corners(node, inputs)[0], inputs[0])};
-  if (node.op == "Div" && !inputs[1].fixed()) {
-    return {unless_zero(corners(node, inputs)[0], inputs[1])};
+  switch (range) {
+    case Exported::kEnds:
+      return at_both_ends(node, inputs);
+    case Exported::kOneFactor:
+      if (inputs.size() > 2) refuse_range(node);
+      return inputs.size() == 1 ? at_both_ends(node, inputs) : product(step, inputs);
+    case Exported::kPlaced:
+      if (!places_or_adds(node)) refuse_range(node);
+      return at_both_ends(node, inputs);
+    case Exported::kProduct:
+    case Exported::kMatrixProduct:
+    case Exported::kGemm:
+      return product(step, inputs);
+    case Exported::kCorners:
+      return corners(node, inputs);
+    case Exported::kQuotient:
+      if (inputs[1].fixed()) return corners(node, inputs);
+      return {unless_zero(corners(node, inputs)[0], inputs[1])};
+    case Exported::kReciprocal:
+      return {unless_zero(corners(node, inputs)[0], inputs[0])};
+    case Exported::kDifference:
+      return {{builder_.add("Sub", {inputs[0].lower, inputs[1].upper}),
+               builder_.add("Sub", {inputs[0].upper, inputs[1].lower})}};
+    case Exported::kSine:
+      return {sine_ends(builder_, node, inputs[0], /*cosine=*/false)};
+    case Exported::kCosine:
+      return {sine_ends(builder_, node, inputs[0], /*cosine=*/true)};
+    case Exported::kSoftmax:
+      return {softmax(node, inputs[0])};
+    case Exported::kNormalizedRow:
+      return {normalized(step, inputs)};
+    case Exported::kNormalizedChannels:
+      return {normalized_channels(step, inputs[0])};
+    case Exported::kNone:
+      break;
   }
-  if (node.op == "Mul" || node.op == "Div" || node.op == "BatchNormalization")
-    return corners(node, inputs);
-  if (!rising_ops().contains(node.op) && !rises(node)) refuse_range(node);
-  return at_both_ends(node, inputs);
+  refuse_range(node);
 }
 
 std::vector<Ends> RangeWriter::at_both_ends(const Node& node, const std::vector<Ends>& inputs) {
@@ -175,35 +166,39 @@ std::vector<Ends> RangeWriter::at_both_ends(const Node& node, const std::vector<
   return outputs;
 }
 
-// LayerNormalization along the last axis with constant parameters, and Softmax.
+template <typename T>
+T RangeWriter::attribute_of(const Node& node, const std::string& name, T fallback) {
+  const auto found = node.attributes.find(name);
+  return found == node.attributes.end() ? fallback : std::get<T>(found->second);
+}
+
+Ends RangeWriter::softmax(const Node& node, const Ends& x) {
+  if (builder_.graph().opset < 13) refuse_range(node);
+  return softmax_ends(builder_, x, attribute_of(node, "axis", int64_t{-1}));
+}
+
+// Along the last axis with constant parameters.
 Ends RangeWriter::normalized(const Step& step, const std::vector<Ends>& inputs) {
-  const Node& node = step.node;
   const auto constant = [&](size_t input) {
     const int slot = input < step.inputs.size() ? step.inputs[input] : -1;
     return slot < 0 ? torch::Tensor() : head_.constants[static_cast<size_t>(slot)];
   };
-  const auto number_of = [&](const std::string& name, const auto& fallback) {
-    const auto found = node.attributes.find(name);
-    return found == node.attributes.end()
-               ? fallback
-               : std::get<std::decay_t<decltype(fallback)>>(found->second);
-  };
-  if (node.op == "Softmax") {
-    if (builder_.graph().opset < 13) refuse_range(node);
-    return softmax_ends(builder_, inputs[0], number_of("axis", int64_t{-1}));
-  }
   const torch::Tensor scale = constant(1), bias = constant(2);
   const bool several = inputs.size() > 2 && !inputs[2].lower.empty() && !bias.defined();
-  if (!scale.defined() || scale.dim() != 1 || several) refuse_range(node);
-  return layer_norm_ends(builder_, inputs[0], scale, bias, number_of("epsilon", 1e-5f));
+  if (!scale.defined() || scale.dim() != 1 || several) refuse_range(step.node);
+  return layer_norm_ends(builder_, inputs[0], scale, bias,
+                         attribute_of(step.node, "epsilon", 1e-5f));
 }
 
 //   W [c − ρ, c + ρ] + b = (W c + b) ± |W| ρ
 std::vector<Ends> RangeWriter::product(const Step& step, const std::vector<Ends>& inputs) {
+  const Exported range = facts_of(step.node).range;
   const size_t varying = inputs[0].fixed() ? 1 : 0;
   if (!inputs[1 - varying].fixed()) {
-    if (step.node.op == "Einsum") return {product_by_centers(step.node, inputs[0], inputs[1])};
-    if (step.node.op != "MatMul" || builder_.graph().opset < 11) refuse_range(step.node);
+    if (range == Exported::kOneFactor) {
+      return {product_by_centers(step.node, inputs[0], inputs[1])};
+    }
+    if (range != Exported::kMatrixProduct || builder_.graph().opset < 11) refuse_range(step.node);
     return {product_of_two(inputs[0], inputs[1])};
   }
   const Ends& x = inputs[varying];
@@ -220,7 +215,7 @@ std::vector<Ends> RangeWriter::product(const Step& step, const std::vector<Ends>
   const auto alpha = spread.attributes.find("alpha");
   if (alpha != spread.attributes.end()) alpha->second = std::abs(std::get<float>(alpha->second));
   spread.attributes.erase("beta");
-  if (spread.op == "Gemm" && builder_.graph().opset < 11) {  // where its C is not optional
+  if (range == Exported::kGemm && builder_.graph().opset < 11) {  // where its C is not optional
     names.push_back(number(0));
   }
   const std::string reach = builder_.copy(spread, names)[0];
@@ -279,9 +274,7 @@ Ends RangeWriter::normalized_channels(const Step& step, const Ends& x) {
   const auto flat = [&](const std::string& end) {
     return builder_.reshape_rows(end, {channels, each});
   };
-  const auto found = step.node.attributes.find("epsilon");
-  const double epsilon =
-      found == step.node.attributes.end() ? 1e-5f : std::get<float>(found->second);
+  const double epsilon = attribute_of(step.node, "epsilon", 1e-5f);
   const Ends plain = layer_norm_ends(builder_, {flat(x.lower), flat(x.upper)}, torch::ones({each}),
                                      torch::Tensor(), epsilon);
   const std::vector<int64_t> column = {1, channels, 1};

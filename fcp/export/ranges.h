@@ -10,8 +10,9 @@
 //   Einsum        of two varying factors: c d ± (|c| σ + ρ |d| + ρ σ)
 //   LayerNormalization, InstanceNormalization, Softmax, Sin, Cos   special_ends.h
 //
-// An operator beyond these is refused by its name. Cost: two products a layer beside the network's
-// own, none for the first layer; the file grows by |W| of the later layers.
+// Which it is, the table of operators says (fcp/nn/ops/operators.inc); an operator without one is
+// refused by its name. Cost: two products a layer beside the network's own, none for the first
+// layer; the file grows by |W| of the later layers.
 // Tested by tests/export/export_test.cc.
 #pragma once
 
@@ -56,6 +57,9 @@ class RangeWriter {
                                 const std::string& factor);
   std::vector<Ends> step_ends(size_t index, const std::vector<Ends>& inputs);
   std::vector<Ends> at_both_ends(const Node& node, const std::vector<Ends>& inputs);
+  template <typename T>
+  static T attribute_of(const Node& node, const std::string& name, T fallback);
+  Ends softmax(const Node& node, const Ends& x);
   Ends normalized(const Step& step, const std::vector<Ends>& inputs);
   std::vector<Ends> product(const Step& step, const std::vector<Ends>& inputs);
   Ends unless_zero(const Ends& ends, const Ends& divisor);

@@ -90,7 +90,7 @@ Ends softmax_ends(GraphBuilder& builder, const Ends& x, int64_t axis) {
   return {share(low, high), share(high, low)};
 }
 
-Ends sine_ends(GraphBuilder& builder, const Node& node, const Ends& x) {
+Ends sine_ends(GraphBuilder& builder, const Node& node, const Ends& x, bool cosine) {
   const auto number = [&](double value) { return builder.constant(torch::full({1}, value)); };
   const std::string at_l = builder.copy(node, {x.lower})[0],
                     at_u = builder.copy(node, {x.upper})[0];
@@ -104,7 +104,7 @@ Ends sine_ends(GraphBuilder& builder, const Node& node, const Ends& x) {
     const std::string outside = builder.add("Greater", {place, x.upper});
     return builder.add("Where", {outside, builder.add(choice, {at_l, at_u}), number(value)});
   };
-  const double top = node.op == "Sin" ? kPi / 2 : 0;
+  const double top = cosine ? 0 : kPi / 2;
   return {end(top + kPi, -1, "Min"), end(top, 1, "Max")};
 }
 

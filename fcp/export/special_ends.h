@@ -25,6 +25,7 @@ Ends layer_norm_ends(GraphBuilder& builder, const Ends& x, const torch::Tensor& 
 
 Ends softmax_ends(GraphBuilder& builder, const Ends& x, int64_t axis);
 
-Ends sine_ends(GraphBuilder& builder, const Node& node, const Ends& x);
+// Of a sine, or of a cosine.
+Ends sine_ends(GraphBuilder& builder, const Node& node, const Ends& x, bool cosine);
 
 }  // namespace fcp

@@ -81,6 +81,24 @@ TEST(LaneFunctions, ExpAndErfAreExactToTwoUnits) {
   }
 }
 
+TEST(LaneFunctions, TanhAndSigmoidAreExactToThreeUnits) {
+  for (int i = 0; i < 400000; ++i) {
+    const float x = -80.0f + 160.0f * static_cast<float>(i) / 400000, t = x / 10;
+    Floats4::Type s = {x, 0, x, x}, h = {t, t, 0, t};
+    sigmoid_floats<Floats4>(s);
+    tanh_floats<Floats4>(h);
+    ASSERT_LT(units_off(s[0], 1 / (1 + std::exp(-static_cast<double>(x)))), 3) << x;
+    ASSERT_LT(units_off(h[0], std::tanh(static_cast<double>(t))), 3) << t;
+    ASSERT_TRUE(s[0] == s[2] && h[0] == h[3]) << x;
+  }
+  const float most = std::numeric_limits<float>::infinity(), none = std::nanf("");
+  Floats4::Type s = {most, -most, none, 0}, h = s;
+  sigmoid_floats<Floats4>(s);
+  tanh_floats<Floats4>(h);
+  EXPECT_TRUE(s[0] == 1 && s[1] == 0 && std::isnan(s[2]) && s[3] == 0.5f);
+  EXPECT_TRUE(h[0] == 1 && h[1] == -1 && std::isnan(h[2]) && h[3] == 0);
+}
+
 template <typename Doubles>
 double exp_of(double x) {
   typename Doubles::Type some = typename Doubles::Type{} + x;

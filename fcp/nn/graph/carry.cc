@@ -10,6 +10,7 @@
 #include "fcp/base/error.h"
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/graph/tensor_types.h"
+#include "fcp/nn/ops/op_traits.h"
 #include "fcp/nn/ops/types.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/nn/runtime/zero_inputs.h"
@@ -43,8 +44,8 @@ NameSet learned_tensors(const Graph& graph, const NameSet& flowing) {
   NameSet learned;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    const bool norm = node.op.ends_with("Normalization");
-    const bool table = node.op == "Gather" && !flowing.contains(node.inputs[0]) &&
+    const bool norm = has_traits(node, kNormalizes);
+    const bool table = has_traits(node, kGathers) && !flowing.contains(node.inputs[0]) &&
                        flowing.contains(node.inputs[1]);
     const bool flows = std::any_of(node.outputs.begin(), node.outputs.end(),
                                    [&](const auto& name) { return flowing.contains(name); });
@@ -75,10 +76,7 @@ NameSet real_tensors(const Graph& graph, const std::map<std::string, torch::Scal
   return real;
 }
 
-bool is_index(const Node& node, size_t input) {
-  const bool gathers = node.op == "Gather" || node.op == "GatherND" || node.op == "GatherElements";
-  return gathers && input == 1;
-}
+bool is_index(const Node& node, size_t input) { return has_traits(node, kGathers) && input == 1; }
 
 // What nodes behind the feature read beside it; nothing where some of it cannot be carried.
 std::optional<std::vector<std::string>> passing_tensors(const Graph& graph,

@@ -10,6 +10,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/graph/tensor_types.h"
+#include "fcp/nn/ops/op_traits.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/nn/runtime/tensor_memory.h"
 #include "fcp/nn/runtime/zero_inputs.h"
@@ -58,9 +59,7 @@ std::vector<std::string> names_of(const std::vector<TensorInfo>& infos) {
 }
 
 bool is_layer(const Node& node, const std::set<std::string>& constants) {
-  const bool multiplies =
-      node.op == "Gemm" || node.op == "MatMul" || node.op == "Conv" || node.op == "ConvTranspose";
-  return multiplies && node.inputs.size() >= 2 &&
+  return has_traits(node, kLayer) && node.inputs.size() >= 2 &&
          (constants.contains(node.inputs[1]) || constants.contains(node.inputs[0]));
 }
 
@@ -75,11 +74,6 @@ std::set<std::string> constant_tensors(const Graph& graph) {
     if (constant) constants.insert(node.outputs.begin(), node.outputs.end());
   }
   return constants;
-}
-
-// Only the shape of what it reads matters to this node.
-bool reads_shape_only(const Node& node) {
-  return node.domain.empty() && (node.op == "Shape" || node.op == "Size");
 }
 
 // Whether every dimension of every input but the first is known, so that running the network once
@@ -140,7 +134,7 @@ std::set<std::string> flowing_tensors(const Graph& graph) {
   std::set<std::string> flowing;
   for (const TensorInfo& input : graph.inputs) flowing.insert(input.name);
   for (const Node& node : graph.nodes) {
-    if (by_value && reads_shape_only(node)) continue;
+    if (by_value && has_traits(node, kShapeOnly)) continue;
     const bool flows = std::any_of(node.inputs.begin(), node.inputs.end(),
                                    [&](const auto& name) { return flowing.contains(name); });
     if (flows) flowing.insert(node.outputs.begin(), node.outputs.end());
@@ -279,7 +273,7 @@ std::vector<size_t> early_shapes(const Graph& graph, const std::string& feature)
   std::vector<size_t> nodes;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    if (!head.nodes[i] || !reads_shape_only(node) || node.inputs[0] == feature) continue;
+    if (!head.nodes[i] || !has_traits(node, kShapeOnly) || node.inputs[0] == feature) continue;
     const std::set<std::string> from = needed_for(graph, {node.inputs[0]}, {feature}).tensors;
     const bool early = std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](const auto& info) {
       return info.name != feature && from.contains(info.name);

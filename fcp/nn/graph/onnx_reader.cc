@@ -19,6 +19,7 @@
 #include "fcp/nn/graph/onnx_tensor.h"
 #include "fcp/nn/graph/static_sequences.h"
 #include "fcp/nn/ops/ml/text_inputs.h"
+#include "fcp/nn/ops/op_traits.h"
 
 namespace fcp {
 namespace {
@@ -86,10 +87,8 @@ int64_t read_opset(const onnx::ModelProto& model, const std::string& file) {
 // A layer's weight that is not finite makes answers NaN or infinite, far from the cause.
 // Other constants may be infinite: masks and limits often are.
 void check_weights(const Graph& graph) {
-  static const std::set<std::string> kLayers = {"Gemm", "MatMul", "Conv", "ConvTranspose",
-                                                "BatchNormalization"};
   for (const Node& node : graph.nodes) {
-    if (!kLayers.contains(node.op)) continue;
+    if (!has_traits(node, kLayer) && !has_traits(node, kNormalizes)) continue;
     for (const std::string& name : node.inputs) {
       const auto found = graph.initializers.find(name);
       if (found == graph.initializers.end() || !found->second.is_floating_point()) continue;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -11,41 +10,14 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/graph/lifted_graph.h"
+#include "fcp/nn/ops/op_traits.h"
 #include "fcp/nn/runtime/bound_support.h"
 
 namespace fcp {
 namespace {
 
-const std::set<std::string>& each_number_ops() {
-  static const std::set<std::string> ops = {"Add",  "Sub",      "Mul",     "Div", "Sum",
-                                            "Mean", "Min",      "Max",     "Pow", "Where",
-                                            "Cast", "Identity", "Dropout", "Neg"};
-  return ops;
-}
-
-// Each image by itself, whatever its place in the batch.
-const std::set<std::string>& image_ops() {
-  static const std::set<std::string> ops = {"Conv",
-                                            "ConvTranspose",
-                                            "AveragePool",
-                                            "MaxPool",
-                                            "GlobalAveragePool",
-                                            "GlobalMaxPool",
-                                            "BatchNormalization",
-                                            "InstanceNormalization",
-                                            "GroupNormalization",
-                                            "DepthToSpace",
-                                            "SpaceToDepth"};
-  return ops;
-}
-
-const std::set<std::string>& reshaping_ops() {
-  static const std::set<std::string> ops = {"Reshape", "Flatten", "Squeeze", "Unsqueeze"};
-  return ops;
-}
-
 bool moves_first_axis(const Step& step) {
-  if (step.node.op != "Transpose") return false;
+  if (facts_of(step.node).axes != OpFacts::Axes::kOrder) return false;
   const auto order = step.node.attributes.find("perm");
   if (order == step.node.attributes.end()) return true;
   const auto& axes = std::get<std::vector<int64_t>>(order->second);
@@ -106,27 +78,29 @@ class RowsFirst {
   }
 
   void write_node(const Node& node, BoundRule rule) {
-    const std::string& op = node.op;
+    using Axes = OpFacts::Axes;
     if (!node.domain.empty() || node.inputs.empty()) refuse(node);
-    const bool each = rule == BoundRule::kCurve || each_number_ops().contains(op);
-    if (reshaping_ops().contains(op))
+    const Axes axes = facts_of(node).axes;
+    if (axes == Axes::kReshape) {
       return graph_.reshape(lifted(node.inputs[0]), node.outputs[0], graph_.out(node));
-    if (each || op == "MatMul") return write_broadcast(node);
-    if (op == "Transpose") return write_transpose(node);
-    if (op == "Gemm") return write_gemm(node);
-    if (image_ops().contains(op)) return write_image(node);
-    if (op == "Expand") return write_expand(node);
-    write_along_axis(node);
+    }
+    const bool each = rule == BoundRule::kCurve || axes == Axes::kEachNumber;
+    if (each || axes == Axes::kMatrices) return write_broadcast(node, /*least_rank=*/each ? 0 : 2);
+    if (axes == Axes::kOrder) return write_transpose(node);
+    if (axes == Axes::kRows) return write_gemm(node);
+    if (axes == Axes::kImages) return write_image(node);
+    if (axes == Axes::kTarget) return write_expand(node);
+    write_along_axis(node, axes);
   }
 
-  void write_broadcast(const Node& node) {
+  void write_broadcast(const Node& node, size_t least_rank) {
     std::vector<std::string> inputs;
     for (const std::string& name : node.inputs) {
       if (!varies(name)) {
         inputs.push_back(name);
         continue;
       }
-      if (node.op == "MatMul" && shape(name).size() < 2) refuse(node);
+      if (shape(name).size() < least_rank) refuse(node);
       inputs.push_back(graph_.with_rank(name, graph_.out(node).size()));
     }
     graph_.add(node, inputs);
@@ -189,33 +163,34 @@ class RowsFirst {
   }
 
   // Operators with axes as an attribute or an input.
-  void write_along_axis(Node node) {
-    static const std::map<std::string, int64_t> defaults = {
-        {"Softmax", -1}, {"LogSoftmax", -1},       {"LayerNormalization", -1},
-        {"Gather", 0},   {"RMSNormalization", -1}, {"Split", 0},
-        {"Concat", 0}};
+  void write_along_axis(Node node, OpFacts::Axes axes) {
+    using Axes = OpFacts::Axes;
     std::vector<std::string> inputs = node.inputs;
     for (size_t i = 0; i < inputs.size(); ++i) {
       // Constants among what is joined would have to be there for every row.
-      const bool lift = varies(inputs[i]), joined = node.op == "Concat";
+      const bool lift = varies(inputs[i]), joined = axes == Axes::kJoined;
       if (lift != (i == 0 || joined)) refuse(node);
       if (lift) inputs[i] = lifted(inputs[i]);
     }
-    const auto found = defaults.find(node.op);
-    if (found != defaults.end()) {
-      const bool flattens = node.op.ends_with("Softmax") && graph_.opset() < 13;
-      const int64_t axis = integer_of(node, "axis", flattens ? 1 : found->second);
-      const auto rank = static_cast<int64_t>(shape(node.inputs[0]).size());
-      if (flattens && axis != rank - 1 && axis != -1) refuse(node);
-      node.attributes["axis"] = axis < 0 ? axis : axis + 1;
-    } else if (node.op == "Slice" && inputs.size() >= 3) {
+    if (axes == Axes::kSlice && inputs.size() >= 3) {
       move_slice_axes(node, inputs);
-    } else if (node.op.starts_with("Reduce")) {
+    } else if (axes == Axes::kReduced) {
       move_reduced_axes(node, inputs);
     } else {
-      refuse(node);
+      move_axis(node, axes);
     }
     graph_.add(std::move(node), std::move(inputs));
+  }
+
+  void move_axis(Node& node, OpFacts::Axes axes) const {
+    using Axes = OpFacts::Axes;
+    const bool first = axes == Axes::kFromFirst || axes == Axes::kJoined;
+    if (!first && axes != Axes::kFromLast && axes != Axes::kSoftmax) refuse(node);
+    const bool flattens = axes == Axes::kSoftmax && graph_.opset() < 13;
+    const int64_t axis = integer_of(node, "axis", first ? 0 : flattens ? 1 : -1);
+    const auto rank = static_cast<int64_t>(shape(node.inputs[0]).size());
+    if (flattens && axis != rank - 1 && axis != -1) refuse(node);
+    node.attributes["axis"] = axis < 0 ? axis : axis + 1;
   }
 
   std::vector<int64_t> moved(std::vector<int64_t> axes) const {

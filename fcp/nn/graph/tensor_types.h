@@ -1,4 +1,5 @@
 // The element types of a graph's tensors, found without running it.
+// Tested by tests/nn/graph/tensor_types_test.cc.
 #pragma once
 
 #include <map>
@@ -10,8 +11,7 @@
 
 namespace fcp {
 
-// By name, for inputs, initializers and every output of a node. Operators whose outputs are of a
-// type of their own are known; all others give the type of their first input.
+// By name, for inputs, initializers and every output of a node, by the rules of operators.inc.
 std::map<std::string, torch::ScalarType> tensor_types(const Graph& graph);
 
 }  // namespace fcp

@@ -11,6 +11,12 @@ namespace {
 
 using CellActivation = std::function<torch::Tensor(const torch::Tensor&)>;
 
+std::string in_lower_case(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return name;
+}
+
 // α and β are taken from their lists in order, by the activations that have them.
 class ActivationReader {
  public:
@@ -19,9 +25,8 @@ class ActivationReader {
         alphas_(arguments.numbers("activation_alpha")),
         betas_(arguments.numbers("activation_beta")) {}
 
-  CellActivation read(std::string name) {
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  CellActivation read(const std::string& given) {
+    const std::string name = in_lower_case(given);
     if (name == "relu") return [](const torch::Tensor& x) { return torch::relu(x); };
     if (name == "tanh") return [](const torch::Tensor& x) { return torch::tanh(x); };
     if (name == "sigmoid") return [](const torch::Tensor& x) { return torch::sigmoid(x); };
@@ -45,7 +50,7 @@ class ActivationReader {
         return torch::clamp(x * a + b, 0, 1);
       };
     }
-    fail(describe(node_), ": activation '", name, "' is not known");
+    fail(describe(node_), ": activation '", given, "' is not known");
   }
 
  private:
@@ -85,10 +90,13 @@ Cell read_cell(OpArguments& arguments, CellKind kind, size_t index) {
   while (names.size() < usual.size() * (index + 1)) {
     names.insert(names.end(), usual.begin(), usual.end());
   }
+  cell.usual = cell.clip == 0 && !cell.coupled;
   ActivationReader reader(arguments);
   for (size_t i = 0; i < usual.size() * (index + 1); ++i) {
     const CellActivation activation = reader.read(names[i]);
-    if (i >= usual.size() * index) cell.activations.push_back(activation);
+    if (i < usual.size() * index) continue;
+    cell.activations.push_back(activation);
+    cell.usual = cell.usual && in_lower_case(names[i]) == in_lower_case(usual[i % usual.size()]);
   }
   return cell;
 }

@@ -13,11 +13,10 @@
 
 #include <torch/types.h>
 
+#include "fcp/nn/kernels/cpu/recurrent_rows.h"
 #include "fcp/nn/ops/op.h"
 
 namespace fcp {
-
-enum class CellKind { kLstm, kGru, kRnn };
 
 int64_t gate_count(CellKind kind);
 
@@ -27,6 +26,7 @@ struct Cell {
   double clip = 0;           // of what enters an activation; 0: none
   bool coupled = false;      // LSTM: f = 1 − i
   bool reset_after = false;  // GRU: linear_before_reset
+  bool usual = true;         // the activations that the specification takes by itself, unclipped
 };
 
 struct CellWeights {

@@ -1,7 +1,7 @@
 // Convolution in one to three spatial dimensions, with groups, dilations, and padding that may
 // differ between the two ends of an axis: by loops of our own (dense_conv.h, channel_windows.h,
-// own_conv.h), or by libtorch, which pads both ends alike, so that the common part goes to it and
-// the rest is padded before.
+// own_conv.h), where one spatial axis is an image of one row, or by libtorch, which pads both ends
+// alike, so that the common part goes to it and the rest is padded before.
 //
 // Cost: 2 · outputs · kernel · channels of the input.
 // Reference: ONNX operator specification. Tested by tests/nn/ops/linear_test.cc.
@@ -70,28 +70,30 @@ class Conv : public Convolution {
 
   // X [N, C, …], W [M, C / group, kernel…], B [M].
   Tensors forward(const Tensors& inputs) const override {
-    const torch::Tensor& x = inputs[0];
-    const torch::Tensor& w = inputs[1];
+    const torch::Tensor x = as_image(inputs[0]), w = as_image(inputs[1]);
     const Task task = task_of(inputs);
     const ConvPlan& plan = task.plan;
     const torch::Tensor numbers = x.detach();
+    const auto by_library = [&] {
+      return by_libtorch(inputs[0], inputs[1], task.bias, task.window);
+    };
     const bool pointwise = is_pointwise(x, w, plan);
     if (!pointwise && !is_depthwise(x, w, plan)) {
-      if (!is_dense(x, w, plan)) return {by_libtorch(x, w, task.bias, task.window)};
+      if (!is_dense(x, w, plan)) return {by_library()};
       const torch::Tensor dense = dense_conv(numbers, w, task.bias, plan, weights_);
       const torch::Tensor own = channels_lie_last(x) ? dense : dense.contiguous();
-      return {wants_gradient(x) ? with_conv_gradient(x, w, own, plan) : own};
+      return {in_shape(wants_gradient(x) ? with_conv_gradient(x, w, own, plan) : own, task)};
     }
-    const torch::Tensor own = pointwise ? pointwise_conv(numbers, w, task.bias)
-                                        : depthwise_conv(numbers, w, task.bias, plan);
-    return {wants_gradient(x) ? with_gradient_of(by_libtorch(x, w, task.bias, task.window), own)
-                              : own};
+    const torch::Tensor own = in_shape(pointwise ? pointwise_conv(numbers, w, task.bias)
+                                                 : depthwise_conv(numbers, w, task.bias, plan),
+                                       task);
+    return {wants_gradient(x) ? with_gradient_of(by_library(), own) : own};
   }
 
   // By loops of our own: dense_conv.h, channel_windows.h, own_conv.h.
   bool batch_free(const Tensors& inputs, const std::vector<bool>& constant) const override {
     const torch::Tensor& w = inputs[1];
-    if (!w.defined() || w.dim() != 4 || w.scalar_type() != torch::kFloat) return false;
+    if (!w.defined() || w.dim() > 4 || w.scalar_type() != torch::kFloat) return false;
     if (inputs.size() > 2 && !constant[2]) return false;
     if (group_ == 1) return true;
     const bool near = std::all_of(attributes_.dilations.begin(), attributes_.dilations.end(),
@@ -102,20 +104,21 @@ class Conv : public Convolution {
   // Channels come out side by side.
   torch::Tensor forward_with_epilogue(const Tensors& inputs,
                                       const Epilogue& epilogue) const override {
-    const torch::Tensor& x = inputs[0];
-    const torch::Tensor& w = inputs[1];
+    const torch::Tensor x = as_image(inputs[0]), w = as_image(inputs[1]);
     const Task task = task_of(inputs);
     const torch::Tensor& added = epilogue.added;
     const bool fits = !added.defined() || (added.sizes() == torch::IntArrayRef(task.shape) &&
                                            added.scalar_type() == torch::kFloat);
     if (epilogue.bias.defined() || !fits || wants_gradient(x)) return {};
+    Epilogue end = epilogue;
+    if (added.defined()) end.added = as_image(added);
     if (is_depthwise(x, w, task.plan) && !is_pointwise(x, w, task.plan)) {
       const std::shared_ptr<const ChannelWeights> filters = filters_.packed(w);
       if (!filters->finite) return {};
-      return depthwise_channels(x, w, task.bias, task.plan, *filters, epilogue);
+      return in_shape(depthwise_channels(x, w, task.bias, task.plan, *filters, end), task);
     }
     if (!is_dense(x, w, task.plan)) return {};
-    return dense_conv(x, w, task.bias, task.plan, weights_, epilogue);
+    return in_shape(dense_conv(x, w, task.bias, task.plan, weights_, end), task);
   }
 
   // The transposed convolution of the coefficients. A bounded output far behind sees but a few
@@ -186,7 +189,21 @@ class Conv : public Convolution {
     task.plan = {window.strides, window.dilations, window.begins, window.ends, task.shape, group_};
     task.shape.insert(task.shape.begin(), {x.size(0), w.size(0)});
     check_sample(task.shape, node_);
+    if (x.dim() == 3) {
+      for (auto* each : {&task.plan.strides, &task.plan.dilations, &task.plan.places}) {
+        each->insert(each->begin(), 1);
+      }
+      for (auto* each : {&task.plan.begins, &task.plan.ends}) each->insert(each->begin(), 0);
+    }
     return task;
+  }
+
+  // Of one spatial axis: an image of one row, which is what the plan of the task means.
+  static torch::Tensor as_image(const torch::Tensor& x) {
+    return x.dim() == 3 ? x.unsqueeze(2) : x;
+  }
+  static torch::Tensor in_shape(const torch::Tensor& y, const Task& task) {
+    return task.shape.size() == 3 ? y.squeeze(2).contiguous() : y;
   }
 
   torch::Tensor by_libtorch(const torch::Tensor& x, const torch::Tensor& w,

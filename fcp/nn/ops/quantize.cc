@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/nn/kernels/cpu/quantized_bytes.h"
 #include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/open_ends.h"
@@ -80,6 +81,16 @@ class QuantizationOp : public Op {
     return align_to_axis(inputs[2], inputs[0], axis_, block_, node_, "zero point")
         .to(like.device(), like.scalar_type());
   }
+  // One scale and zero point for all numbers, which the loops of quantized_bytes.h take; nothing
+  // for other numbers.
+  std::optional<ByteStep> byte_step(const Tensors& inputs) const {
+    const bool zeros = has_zero(inputs);
+    if (!takes_byte_loops(inputs[0]) || inputs[1].numel() != 1 || !inputs[1].is_cpu() ||
+        inputs[1].scalar_type() != torch::kFloat || (zeros && inputs[2].numel() != 1)) {
+      return std::nullopt;
+    }
+    return ByteStep{inputs[1].item<float>(), zeros ? inputs[2].item<int32_t>() : 0};
+  }
   void expect_positive_scale(const torch::Tensor& scale) const {
     for (const double each : host_scale_.of(scale)) {
       if (each > 0) continue;
@@ -106,6 +117,9 @@ class QuantizeOp : public QuantizationOp {
     }
   }
   Tensors forward(const Tensors& inputs) const override {
+    if (const auto type = byte_type(inputs)) {
+      if (const auto step = byte_step(inputs)) return {quantized_bytes(inputs[0], *step, *type)};
+    }
     const torch::Tensor x = inputs[0].is_floating_point() ? inputs[0] : inputs[0].to(torch::kFloat);
     torch::Tensor q = x / scale(inputs).to(x.scalar_type());
     if (is_narrow_float(type_)) return {to_narrow(q, type_, saturates_)};
@@ -130,6 +144,15 @@ class QuantizeOp : public QuantizationOp {
   }
 
  private:
+  // uint8 or int8, of float32 numbers; nothing where it is another type.
+  std::optional<torch::ScalarType> byte_type(const Tensors& inputs) const {
+    const bool zeros = has_zero(inputs);
+    if (inputs[0].scalar_type() != torch::kFloat || (type_ != 0 && !zeros)) return std::nullopt;
+    const torch::ScalarType type = zeros ? inputs[2].scalar_type() : torch::kByte;
+    const bool byte = type == torch::kByte || type == torch::kChar;
+    return byte && !is_narrow(type_) ? std::optional(type) : std::nullopt;
+  }
+
   int64_t type_ = 0;  // ONNX's number; 0: that of the zero point
   bool saturates_ = true;
 };
@@ -146,6 +169,10 @@ class DequantizeOp : public QuantizationOp {
   Tensors forward(const Tensors& inputs) const override {
     if (inputs[0].is_floating_point() && !takes_floats_) {
       fail(describe(node_), ": x is ", inputs[0].scalar_type(), ", expected integers");
+    }
+    const bool floats = inputs[0].is_floating_point() || (type_ && *type_ != torch::kFloat);
+    if (const auto step = floats ? std::nullopt : byte_step(inputs)) {
+      return {dequantized_bytes(inputs[0], *step)};
     }
     const torch::Tensor by = scale(inputs);
     torch::Tensor q = inputs[0].is_floating_point() ? inputs[0] : inputs[0].to(torch::kInt);

@@ -3,8 +3,10 @@
 // states, peepholes, chosen activations, clipping, coupled gates, both layouts. Gradients flow
 // through all of it; there are no bounds.
 //
-// The inputs' share of all gates is one product for the whole sequence; a step multiplies only the
-// state. A row whose sequence has ended keeps its state and gives zeros.
+// Cells of float32 with constant weights, their usual activations and neither peepholes nor
+// sequence lengths run by loops of our own (recurrent_rows.h), batch-free. Of others the inputs'
+// share of all gates is one product for the whole sequence; a step multiplies only the state. A row
+// whose sequence has ended keeps its state and gives zeros.
 //
 // DynamicQuantizeLSTM has its weights in 8 bits, turned round: W [D, I, 4·H], R [D, H, 4·H]. What
 // they multiply, the whole input or the state of all rows, is quantised by its own range as
@@ -12,13 +14,21 @@
 // Cost: 2 · T · N · gates · H · (I + H). Reference: ONNX operator specification; ONNX Runtime,
 // docs/ContribOperators.md.
 // Tested by tests/nn/ops/recurrent_test.cc.
+#include <algorithm>
+#include <array>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include <ATen/Parallel.h>
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/nn/kernels/cpu/gradient_of.h"
+#include "fcp/nn/kernels/cpu/packed_cache.h"
+#include "fcp/nn/kernels/cpu/packed_matrix.h"
+#include "fcp/nn/kernels/cpu/recurrent_rows.h"
 #include "fcp/nn/ops/cells.h"
 #include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
@@ -62,6 +72,15 @@ class Recurrent : public Op {
       expect_shape(inputs[1], {count, wide, x.size(2)}, "W");
       expect_shape(inputs[2], {count, wide, hidden}, "R");
     }
+    const bool own = runs_own(inputs);
+    std::vector<Tensors> walked;
+    if (own) {
+      for (int64_t d = 0; d < count; ++d) walked.push_back(walk_own(inputs, d, x, hidden));
+    }
+    const bool graph = std::any_of(inputs.begin(), inputs.end(), [](const torch::Tensor& input) {
+      return input.defined() && wants_gradient(input);
+    });
+    if (own && !graph) return outputs_of(turned(walked));
     const torch::Tensor mask = running(inputs, steps, rows, x);
     std::vector<Tensors> all(3);  // Y, Y_h and Y_c by direction
     for (int64_t d = 0; d < count; ++d) {
@@ -76,7 +95,19 @@ class Recurrent : public Op {
       all[1].push_back(state.hidden);
       all[2].push_back(state.cell);
     }
+    if (!own) return outputs_of(all);
+    for (size_t d = 0; d < walked.size(); ++d) {
+      for (size_t i = 0; i < 3; ++i) all[i][d] = with_gradient_of(all[i][d], walked[d][i]);
+    }
     return outputs_of(all);
+  }
+
+  bool batch_free(const Tensors& inputs, const std::vector<bool>& constant) const override {
+    const bool floats = inputs[1].defined() && inputs[1].scalar_type() == torch::kFloat;
+    for (const size_t i : {2, 3, 4, 7}) {
+      if (i < constant.size() && !constant[i]) return false;
+    }
+    return floats && is_usual(inputs);
   }
 
   bool differentiable() const override { return !quantized_; }
@@ -88,6 +119,92 @@ class Recurrent : public Op {
 
  private:
   size_t directions() const { return direction_ == "bidirectional" ? 2 : 1; }
+
+  // What recurrent_rows.h takes, of float32 numbers on the CPU.
+  bool is_usual(const Tensors& inputs) const {
+    if (given(inputs, 4).defined() || given(inputs, 7).defined()) return false;
+    return !quantized_ &&
+           std::all_of(cells_.begin(), cells_.end(), [](const Cell& cell) { return cell.usual; });
+  }
+
+  bool runs_own(const Tensors& inputs) const {
+    if (!is_usual(inputs)) return false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const torch::Tensor& input = inputs[i];
+      if (!input.defined()) continue;
+      if (!input.is_cpu() || input.scalar_type() != torch::kFloat) return false;
+      if (i > 0 && i < 4 && input.requires_grad()) return false;
+    }
+    return inputs[0].numel() > 0 && inputs[2].numel() > 0;
+  }
+
+  // The weights of a direction, packed, and what holds them.
+  struct OwnWeights {
+    std::shared_ptr<const PackedMatrix> input, state, reset;
+    torch::Tensor bias, reset_bias;
+    RecurrentPanels panels;
+  };
+
+  OwnWeights own_weights(const Tensors& inputs, int64_t d, int64_t hidden,
+                         const torch::Tensor& x) const {
+    const CellWeights weights = weights_of(inputs, d, hidden, x);
+    const bool gru = kind_ == CellKind::kGru;
+    const bool resets = gru && !cells_[static_cast<size_t>(d)].reset_after;
+    const int64_t states = resets ? 2 * hidden : weights.state.size(0);
+    PackedCache& cache = packed_[static_cast<size_t>(d)];
+    OwnWeights own;
+    own.input = cache.packed(weights.input.t());
+    own.state = cache.packed(weights.state.narrow(0, 0, states).t());
+    if (resets) own.reset = cache.packed(weights.state.narrow(0, states, hidden).t());
+    own.bias = weights.input_bias + weights.state_bias;
+    if (gru && !resets) {  // that of the state is multiplied by r
+      const torch::Tensor last = weights.input_bias.narrow(0, 2 * hidden, hidden);
+      own.bias.narrow(0, 2 * hidden, hidden).copy_(last);
+      own.reset_bias = weights.state_bias.narrow(0, 2 * hidden, hidden).contiguous();
+    }
+    own.panels.kind = kind_;
+    own.panels.hidden = static_cast<size_t>(hidden);
+    own.panels.input = &own.input->floats;
+    own.panels.state = &own.state->floats;
+    if (resets) own.panels.reset = &own.reset->floats;
+    own.panels.bias = own.bias.data_ptr<float>();
+    if (own.reset_bias.defined()) own.panels.reset_bias = own.reset_bias.data_ptr<float>();
+    return own;
+  }
+
+  // Y [T, N, H], Y_h and Y_c [N, H] of a direction; x [T, N, I].
+  Tensors walk_own(const Tensors& inputs, int64_t d, const torch::Tensor& x, int64_t hidden) const {
+    const torch::Tensor numbers = x.stride(2) == 1 ? x.detach() : x.detach().contiguous();
+    const OwnWeights weights = own_weights(inputs, d, hidden, x);
+    CellState state = state_of(inputs, d, x.size(1), hidden, x);
+    state.hidden = state.hidden.detach().clone(at::MemoryFormat::Contiguous);
+    state.cell = state.cell.detach().clone(at::MemoryFormat::Contiguous);
+    torch::Tensor y = torch::empty({x.size(0), x.size(1), hidden}, numbers.options());
+    RecurrentRows work;
+    work.rows = static_cast<size_t>(x.size(1));
+    work.steps = static_cast<size_t>(x.size(0));
+    work.inputs = static_cast<size_t>(x.size(2));
+    work.x = numbers.data_ptr<float>();
+    work.x_row = numbers.stride(1);
+    work.x_step = numbers.stride(0);
+    work.y = y.data_ptr<float>();
+    work.y_row = y.stride(1);
+    work.y_step = y.stride(0);
+    work.h = state.hidden.data_ptr<float>();
+    if (kind_ == CellKind::kLstm) work.c = state.cell.data_ptr<float>();
+    work.backwards = direction_ == "reverse" || d == 1;
+    walk_recurrent(weights.panels, work, static_cast<size_t>(at::get_num_threads()));
+    return {y, state.hidden, state.cell};
+  }
+
+  // By output instead of by direction.
+  static std::vector<Tensors> turned(const std::vector<Tensors>& by_direction) {
+    std::vector<Tensors> all(3);
+    for (const Tensors& outputs : by_direction) {
+      for (size_t i = 0; i < 3; ++i) all[i].push_back(outputs[i]);
+    }
+    return all;
+  }
 
   void expect_shape(const torch::Tensor& tensor, const std::vector<int64_t>& shape,
                     const char* what) const {
@@ -207,6 +324,7 @@ class Recurrent : public Op {
   std::string direction_;
   bool batch_first_;
   std::vector<Cell> cells_;
+  mutable std::array<PackedCache, 2> packed_;  // by direction
 };
 
 }  // namespace

@@ -6,21 +6,31 @@
 #include "fcp/base/error.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/op_traits.h"
+#include "fcp/nn/ops/output_bytes.h"
+#include "fcp/nn/ops/output_types.h"
 
 namespace fcp {
+
+#define FCP_OPERATOR(domain, name, make, traits, ...) OpPointer make(OpArguments& arguments);
+#include "fcp/nn/ops/operators.inc"
+#undef FCP_OPERATOR
+
 namespace {
 
 struct OpEntry {
   OpFactory make = nullptr;
-  unsigned traits = kNoTraits;
+  OpFacts facts;
 };
 using OpTable = std::map<std::string, OpEntry>;
 
 // By domain and name.
 const std::map<std::string, OpTable>& tables() {
   static const std::map<std::string, OpTable> all = [] {
+    using Range = OpFacts::Range;
+    using Axes = OpFacts::Axes;
     std::map<std::string, OpTable> made;
-#define FCP_OPERATOR(domain, name, make, traits) made[domain][name] = {make, traits};
+#define FCP_OPERATOR(domain, name, make, known, ...) \
+  made[domain][name] = {make, OpFacts{.traits = known __VA_OPT__(, ) __VA_ARGS__}};
 #include "fcp/nn/ops/operators.inc"
 #undef FCP_OPERATOR
     return made;
@@ -65,9 +75,10 @@ std::unique_ptr<Op> make_op(const Node& node, int64_t opset) {
   return op;
 }
 
-bool has_traits(const Node& node, unsigned traits) {
+const OpFacts& facts_of(const Node& node) {
+  static const OpFacts unknown;
   const OpEntry* entry = entry_of(node);
-  return entry != nullptr && (entry->traits & traits) == traits;
+  return entry == nullptr ? unknown : entry->facts;
 }
 
 std::vector<std::string> unsupported_nodes(const Graph& graph) {

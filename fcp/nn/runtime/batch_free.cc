@@ -48,7 +48,7 @@ Tensors rows_of(const Tensors& inputs, size_t first, size_t count) {
 
 bool convolves(const Network& network) {
   return std::any_of(network.steps().begin(), network.steps().end(),
-                     [](const Step& step) { return step.node.op == "Conv"; });
+                     [](const Step& step) { return has_traits(step.node, kConvolves); });
 }
 
 // Attention and what is built around it, and convolutions, make far more numbers than a row has:

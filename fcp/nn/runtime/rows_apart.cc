@@ -8,15 +8,14 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/nn/ops/op_traits.h"
 
 namespace fcp {
 namespace {
 
 bool is_quantized(const Network& network) {
-  return std::any_of(network.steps().begin(), network.steps().end(), [](const Step& step) {
-    return step.node.op.find("Quantize") != std::string::npos ||
-           step.node.op.find("Integer") != std::string::npos;
-  });
+  return std::any_of(network.steps().begin(), network.steps().end(),
+                     [](const Step& step) { return has_traits(step.node, kQuantized); });
 }
 
 bool same_bits(const torch::Tensor& a, const torch::Tensor& b) {

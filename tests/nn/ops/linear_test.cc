@@ -131,6 +131,42 @@ TEST(Conv, OneDimensionAgainstALoop) {
   }
 }
 
+// Float32 numbers of one spatial axis run by loops of our own, as images of one row.
+TEST(Conv, RowsOfOneDimensionDoNotSeeEachOther) {
+  struct Shape {
+    int64_t channels, filters, group, kernel;
+  };
+  for (const Shape& shape : {Shape{3, 8, 1, 5}, Shape{6, 6, 6, 3}, Shape{4, 7, 1, 1}}) {
+    const Node made = node("Conv", 3,
+                           {{"pads", std::vector<int64_t>{2, 1}},
+                            {"strides", std::vector<int64_t>{2}},
+                            {"group", shape.group}});
+    const Tensors exact = {
+        random_tensor({9, shape.channels, 31}),
+        random_tensor({shape.filters, shape.channels / shape.group, shape.kernel}),
+        random_tensor({shape.filters})};
+    Tensors given;
+    for (const torch::Tensor& each : exact) given.push_back(each.to(torch::kFloat));
+    const std::unique_ptr<Op> op = make_op(made, 17);
+    ASSERT_TRUE(op->batch_free({{}, given[1], given[2]}, {false, true, true}));
+    const torch::Tensor found = op->forward(given)[0];
+    expect_close(found.to(torch::kDouble), op->forward(exact)[0], 2e-6);
+    for (int64_t row = 0; row < 9; ++row) {
+      const torch::Tensor one = op->forward({given[0].narrow(0, row, 1), given[1], given[2]})[0];
+      EXPECT_TRUE(torch::equal(one, found.narrow(0, row, 1)));
+    }
+    Tensors wanted = given;
+    wanted[0] = given[0].clone().requires_grad_();
+    const torch::Tensor with = op->forward(wanted)[0];
+    EXPECT_TRUE(torch::equal(with, found));
+    with.sum().backward();
+    Tensors doubled = exact;
+    doubled[0] = exact[0].clone().requires_grad_();
+    op->forward(doubled)[0].sum().backward();
+    expect_close(wanted[0].grad().to(torch::kDouble), doubled[0].grad(), 2e-5);
+  }
+}
+
 TEST(Conv, AutoPadGivesCeilOfSizeByStride) {
   for (const int64_t size : {5, 6, 7}) {
     for (const int64_t stride : {1, 2, 3}) {

@@ -1,4 +1,8 @@
 // Quantised numbers: what comes back is within half a step, per tensor, per axis and per block.
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -35,6 +39,30 @@ TEST(Quantize, ComesBackWithinHalfAStep) {
   EXPECT_THAT(error_of(node("QuantizeLinear", 3, {{"axis", int64_t{0}}}),
                        {x, torch::rand({4}), torch::zeros({4}, torch::kChar)}, 13),
               testing::HasSubstr("scale has shape [4], expected [3]"));
+}
+
+// The loops for one scale against the definition, number by number; in any layout.
+TEST(Quantize, BytesAreThoseOfTheDefinition) {
+  torch::Tensor x = random_tensor({2, 5, 7, 11}).to(torch::kFloat) * 6;
+  x.view({-1}).slice(0, 0, 6).copy_(torch::tensor({1e30f, -1e30f, 0.25f, 0.75f, -0.25f, 0.0f}));
+  x = x.contiguous(at::MemoryFormat::ChannelsLast);
+  const torch::Tensor scale = torch::tensor(0.5f);
+  for (const auto& [zero, least, most] :
+       {std::tuple{torch::tensor(100, torch::kByte), 0.0f, 255.0f},
+        std::tuple{torch::tensor(-3, torch::kChar), -128.0f, 127.0f}}) {
+    const torch::Tensor q = run(node("QuantizeLinear", 3), {x, scale, zero}, 13);
+    const torch::Tensor back = run(node("DequantizeLinear", 3), {q, scale, zero}, 13);
+    ASSERT_EQ(q.scalar_type(), zero.scalar_type());
+    const torch::Tensor from = x.contiguous(), found = q.contiguous().to(torch::kFloat),
+                        again = back.contiguous();
+    const float shift = zero.to(torch::kFloat).item<float>();
+    for (int64_t i = 0; i < from.numel(); ++i) {
+      const float steps = std::nearbyint(from.data_ptr<float>()[i] / 0.5f) + shift;
+      const float expected = std::clamp(steps, least, most);
+      ASSERT_EQ(found.data_ptr<float>()[i], expected) << from.data_ptr<float>()[i];
+      ASSERT_EQ(again.data_ptr<float>()[i], (expected - shift) * 0.5f);
+    }
+  }
 }
 
 // Against the convolution of the numbers that the quantised ones stand for.

@@ -104,6 +104,76 @@ TEST(Recurrent, LayoutsClippingAndActivations) {
   EXPECT_TRUE((y == 1.5).any().item<bool>());
 }
 
+// Float32 cells run by loops of our own, whose rows do not see each other: every kind and
+// direction, a hidden size that fills no vector, more rows than go at once.
+TEST(Recurrent, FloatRowsAreThoseOfDoublesAndDoNotSeeEachOther) {
+  struct Kind {
+    const char* op;
+    int64_t gates;
+    std::map<std::string, Attribute> attributes;
+  };
+  for (const Kind& kind :
+       {Kind{"LSTM", 4, {}}, Kind{"GRU", 3, {}},
+        Kind{"GRU", 3, {{"linear_before_reset", int64_t{1}}}}, Kind{"RNN", 1, {}}}) {
+    for (const char* direction : {"forward", "reverse", "bidirectional"}) {
+      const int64_t count = std::string(direction) == "bidirectional" ? 2 : 1, hidden = 19;
+      std::map<std::string, Attribute> attributes = kind.attributes;
+      attributes["direction"] = std::string(direction);
+      const std::unique_ptr<Op> op = make_op(node(kind.op, 6, attributes), 17);
+      const Weights weights = random_weights(count, kind.gates, 5, hidden);
+      const Tensors exact = {
+          random_tensor({7, 101, 5}),         weights.w, weights.r, weights.b, torch::Tensor(),
+          random_tensor({count, 101, hidden})};
+      Tensors given;
+      for (const torch::Tensor& each : exact) {
+        given.push_back(each.defined() ? each.to(torch::kFloat) : each);
+      }
+      ASSERT_TRUE(op->batch_free(given, {false, true, true, true, true, false})) << kind.op;
+      const Tensors found = op->forward(given), expected = op->forward(exact);
+      expect_close(found[0].to(torch::kDouble), expected[0], 2e-5);
+      expect_close(found[1].to(torch::kDouble), expected[1], 2e-5);
+      for (const int64_t row : {0, 47, 48, 100}) {
+        Tensors one = given;
+        one[0] = given[0].narrow(1, row, 1);
+        one[5] = given[5].narrow(1, row, 1);
+        const Tensors alone = op->forward(one);
+        EXPECT_TRUE(torch::equal(alone[0], found[0].narrow(2, row, 1))) << kind.op << row;
+        EXPECT_TRUE(torch::equal(alone[1], found[1].narrow(1, row, 1))) << kind.op << row;
+      }
+      Tensors wanted = given;
+      wanted[0] = given[0].clone().requires_grad_();
+      const torch::Tensor with = op->forward(wanted)[0];
+      EXPECT_TRUE(torch::equal(with, found[0]));
+      with.sum().backward();
+      EXPECT_GT(wanted[0].grad().abs().sum().item<double>(), 0);
+    }
+  }
+}
+
+// What the loops do not take runs row by row.
+TEST(Recurrent, OtherCellsAreNotBatchFree) {
+  const Weights exact = random_weights(1, 4, 4, 3);
+  const Tensors inputs = {torch::Tensor(), exact.w.to(torch::kFloat), exact.r.to(torch::kFloat),
+                          exact.b.to(torch::kFloat)};
+  // The inputs from the fifth on are absent but for the last, which varies.
+  const auto is_free = [&](const std::map<std::string, Attribute>& attributes, size_t count = 4) {
+    Tensors all = inputs;
+    all.resize(count);
+    std::vector<bool> constant(count, true);
+    constant[0] = false;
+    if (count > 4) constant[count - 1] = false;
+    return make_op(node("LSTM", count, attributes), 17)->batch_free(all, constant);
+  };
+  EXPECT_TRUE(is_free({}));
+  EXPECT_FALSE(is_free({}, 5));  // sequence lengths
+  EXPECT_TRUE(is_free({}, 6));   // a state
+  EXPECT_FALSE(is_free({}, 8));  // peepholes
+  EXPECT_FALSE(is_free({{"clip", 3.0f}}));
+  EXPECT_FALSE(is_free({{"input_forget", int64_t{1}}}));
+  EXPECT_FALSE(is_free({{"activations", std::vector<std::string>{"HardSigmoid", "Tanh", "Tanh"}}}));
+  EXPECT_FALSE(make_op(node("LSTM", 4), 17)->batch_free(inputs, {false, true, false, true}));
+}
+
 TEST(Recurrent, HasGradientsAndMessages) {
   const torch::Tensor x = random_tensor({3, 2, 4});
   for (const auto& [op, gates] :

@@ -35,9 +35,6 @@ FCP_AVX2 void filter_places_avx2(const ChannelTile& tile, size_t channels, size_
 void filter_places_plain(const ChannelTile& tile, size_t channels, size_t places) {
   filter_places<Floats4>(tile, channels, places);
 }
-FCP_AVX512 void largest_places_avx512(const ChannelTile& tile, size_t channels, size_t places) {
-  largest_of_places<Floats16>(tile, channels, places);
-}
 FCP_AVX2 void largest_places_avx2(const ChannelTile& tile, size_t channels, size_t places) {
   largest_of_places<Floats8>(tile, channels, places);
 }
@@ -46,10 +43,11 @@ void largest_places_plain(const ChannelTile& tile, size_t channels, size_t place
 }
 
 using PlacesKernel = void (*)(const ChannelTile&, size_t channels, size_t places);
+// g++ 12 takes choices between vectors of sixteen apart into single numbers: those of eight serve.
 PlacesKernel kernel_for(bool largest) {
   const int width = simd_width();
-  if (width == 512) return largest ? largest_places_avx512 : filter_places_avx512;
-  if (width == 256) return largest ? largest_places_avx2 : filter_places_avx2;
+  if (width == 512 && !largest) return filter_places_avx512;
+  if (width >= 256) return largest ? largest_places_avx2 : filter_places_avx2;
   return largest ? largest_places_plain : filter_places_plain;
 }
 

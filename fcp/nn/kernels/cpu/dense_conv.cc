@@ -1,6 +1,7 @@
 #include "fcp/nn/kernels/cpu/dense_conv.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include <ATen/Parallel.h>
@@ -71,6 +72,14 @@ struct WindowPlace {
   }
 };
 
+// Without a call of a function where there are few numbers.
+float* copy_few(const float* from, size_t count, float* to) {
+  if (count > 2 * kLanes) return std::copy_n(from, count, to);
+  for (; count >= 4; count -= 4, from += 4, to += 4) std::memcpy(to, from, 4 * sizeof(float));
+  for (; count > 0; --count) *to++ = *from++;
+  return to;
+}
+
 // Some of the windows as rows of pieces.
 class WindowRows {
  public:
@@ -122,11 +131,11 @@ class WindowRows {
     const ptrdiff_t end = x + (shape_.kernel_x - 1) * shape_.step_x;
     if (row == nullptr) return std::fill_n(to, taps * channels, 0.0f);
     if (shape_.step_x == 1 && x >= 0 && end < shape_.width) {
-      return std::copy_n(row + x * shape_.channels, taps * channels, to);
+      return copy_few(row + x * shape_.channels, taps * channels, to);
     }
     for (size_t k = 0; k < taps; ++k, x += shape_.step_x) {
       const bool inside = x >= 0 && x < shape_.width;
-      to = inside ? std::copy_n(row + x * shape_.channels, channels, to)
+      to = inside ? copy_few(row + x * shape_.channels, channels, to)
                   : std::fill_n(to, channels, 0.0f);
     }
     return to;

@@ -30,27 +30,6 @@ struct RowWork {
   float* inverse = nullptr;
 };
 
-// `count` numbers, the rest of the vector filled with `fill`.
-template <typename Floats>
-FCP_KERNEL void load_floats(const float* from, size_t count, float fill,
-                            typename Floats::Type& to) {
-  if (count >= kFloatsIn<Floats>) {
-    to = *floats<Floats>(from);
-    return;
-  }
-  to = typename Floats::Type{} + fill;
-  for (size_t i = 0; i < count; ++i) to[i] = from[i];
-}
-
-template <typename Floats>
-FCP_KERNEL void store_floats(const typename Floats::Type& from, size_t count, float* to) {
-  if (count >= kFloatsIn<Floats>) {
-    *floats<Floats>(to) = from;
-    return;
-  }
-  for (size_t i = 0; i < count; ++i) to[i] = from[i];
-}
-
 template <typename Floats>
 FCP_KERNEL float sum_of_floats(const typename Floats::Type& v) {
   float parts[kFloatsIn<Floats>];

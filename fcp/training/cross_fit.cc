@@ -11,6 +11,7 @@
 #include "fcp/base/random.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/training/graph_parts.h"
+#include "fcp/training/target_scaling.h"
 
 namespace fcp {
 namespace {
@@ -179,6 +180,9 @@ void check_crossed(const Array& x, const Array& y, const TabularOptions& options
   if (folds < 2 || static_cast<size_t>(folds) > x.rows()) {
     fail(folds, " folds of ", x.rows(), " rows, expected at least 2 and at most one per row");
   }
+  if (!options.row_weights.empty() && options.row_weights.size() != x.rows()) {
+    fail(options.row_weights.size(), " weights of ", x.rows(), " rows, expected one for each");
+  }
   if (options.loss == Loss::kCrossEntropy && options.classes < 2) {
     fail("cross-fitting of classes needs their number");
   }
@@ -192,6 +196,10 @@ std::string train_fold(const Array& x, const Array& y, const TabularOptions& opt
   const std::vector<size_t> own = rows_in(fold_of, fold, true);
   TabularOptions each = options;
   each.seed = options.seed + static_cast<uint64_t>(fold);
+  each.row_weights.clear();
+  for (const size_t row : others) {
+    if (!options.row_weights.empty()) each.row_weights.push_back(options.row_weights[row]);
+  }
   // The fold itself, or the rows to predict, may miss what no other row misses.
   each.fill_missing = any_nan(x.values.data(), x.values.size());
   each.may_be_constant =
@@ -244,8 +252,10 @@ CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& opt
     finish_numbers(result.graph, answers, dealt, (truth - result.out_of_fold).abs());
   }
   sort_and_check(result.graph);
-  result.error = holdout_error(options.loss, result.out_of_fold, truth);
-  result.warnings = training_warnings(result.error, {}, 0);
+  const torch::Tensor weight = mean_one(options.row_weights);
+  result.error = holdout_error(options.loss, result.out_of_fold, truth,
+                               weight.defined() ? weight.index_select(0, places) : torch::Tensor());
+  result.warnings = training_warnings(result.error, {}, 0, options.target_names);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

@@ -17,6 +17,7 @@
 #include "fcp/evaluate/measures/conditional.h"
 #include "fcp/evaluate/measures/coverage.h"
 #include "fcp/evaluate/measures/distribution_evaluation.h"
+#include "fcp/evaluate/measures/explanation.h"
 #include "fcp/evaluate/measures/interval_evaluation.h"
 #include "fcp/evaluate/measures/level_result.h"
 #include "fcp/evaluate/measures/pixel_evaluation.h"
@@ -67,7 +68,7 @@ struct IntervalAtLevel {
   bool covered = false;  // of a union: whether one of its parts holds the truth
 };
 
-// The first output of a row.
+// One output of a row.
 struct IntervalExample {
   double prediction = 0;
   double lower = 0;
@@ -106,6 +107,7 @@ struct Example {
   std::string png = {};  // the bytes of a PNG file; empty where there is no picture
   bool covered = false;
   std::variant<IntervalExample, LabelExample, PixelExample> region = {};
+  std::vector<IntervalExample> others = {};  // intervals: of the outputs after the first
 
   const IntervalExample& interval() const { return std::get<IntervalExample>(region); }
   const LabelExample& labels() const { return std::get<LabelExample>(region); }
@@ -155,7 +157,8 @@ struct EvaluationReport {
   std::string model = {};  // the file name of the predictor, where it has one
   // How the predictor was made, as a command to which options can be added; empty: it is not known.
   std::string command = {};
-  std::string response = "y";  // intervals: the name of what is predicted
+  std::string response = "y";  // intervals: the name of what is predicted, or of the first
+  std::vector<std::string> responses = {};  // of several outputs: all names, in their order
   Level level = Level(0.1);
   double confidence = 0.95;  // of the confidence intervals in the evaluations
   size_t calibration_rows = 0;
@@ -176,6 +179,7 @@ struct EvaluationReport {
   // How many rows of groups that are kept together tell as much as one independent row, by how
   // alike their coverage is (the design effect); 1: rows are independent.
   double rows_alike = 1;
+  std::optional<Explanation> importance = {};  // of the columns, without the widest rows
   std::vector<std::pair<std::string, std::string>> provenance = {};
   std::vector<std::string> notes = {};
 };

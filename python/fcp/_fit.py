@@ -111,8 +111,9 @@ def fit(
             data = os.path.join(folder, "frame.csv")
             _write(frame, data)
         if row_weights is not None and not isinstance(row_weights, str):
-            options["row_weights"] = os.path.join(folder, "row_weights.npy")
-            np.save(options["row_weights"], np.asarray(row_weights, dtype=np.float64))
+            weights = os.path.join(folder, "row_weights.npy")
+            np.save(weights, np.asarray(row_weights, dtype=np.float64))
+            options["row_weights"] = weights
         out = os.path.join(folder, "fitted.onnx")
         text, said = _fcp.fit_file(data, target, options, out, os.fspath(report or ""), written)
         for warning in said:

@@ -248,8 +248,9 @@ class Fit(program.Case):
             seen += [row[""] for row in rows]
         self.assertEqual(counts, [30, 10, 10])
         self.assertEqual(sorted(map(int, seen)), list(range(50)))
-        done = self.run_program("split", "homes.csv", "--keep-together", "kind", "--time", "sold")
+        done = self.run_program("split", "homes.csv", "--stratify", "kind", "--time", "sold")
         self.assertEqual(done.returncode, 2)
+        self.assertIn("--stratify excludes --keep-together and --time", done.stderr)
         done = self.run_program("split", "homes.csv", "--group", "sold", "--out", "1.csv,2.csv,3.csv")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("note: --group is called --keep-together now", done.stderr)

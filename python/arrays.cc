@@ -12,6 +12,7 @@
 #include "fcp/predictor/context.h"
 #include "fcp/predictor/input_numbers.h"
 #include "fcp/predictor/open_data.h"
+#include "fcp/training/target_offset.h"
 
 namespace fcp {
 namespace {
@@ -155,6 +156,7 @@ TensorRows::TensorRows(const torch::Tensor& x, torch::Tensor y, const internal::
   y_ = as_rows(y_, "y").flatten(1);
   if (y_.size(0) != x_.size(0)) fail("X has ", x_.size(0), " rows, y has ", y_.size(0));
   check_answers_no_nan(y_);
+  exact_ = y_.scalar_type() == torch::kDouble && !target_offsets(staged(y_, true)).empty();
 }
 
 size_t TensorRows::target_count() const {
@@ -174,7 +176,7 @@ size_t batch_for(const TensorRows& rows, const Graph& network, torch::Device dev
 }
 
 torch::Tensor TensorRows::answers(int64_t first, int64_t count) const {
-  return y_.narrow(0, first, count).to(torch::kCPU, torch::kFloat);
+  return y_.narrow(0, first, count).to(torch::kCPU, exact_ ? torch::kDouble : torch::kFloat);
 }
 
 bool TensorRows::next_batch(size_t count, internal::BatchData& out) {
@@ -199,7 +201,7 @@ bool TensorRows::next(size_t count, Rows& out) {
   out.first_row = static_cast<size_t>(first);
   out.stand_in(kName, out.first_row);
   out.x = staged(batch.x, batch.x.scalar_type() == torch::kDouble);
-  out.y = y_.defined() ? staged(answers(first, batch.x.size(0))) : Array();
+  out.y = y_.defined() ? staged(answers(first, batch.x.size(0)), exact_) : Array();
   return true;
 }
 

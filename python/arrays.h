@@ -39,7 +39,8 @@ class TensorRows : public RowSource {
 
   // The next rows, at most `count`, in the caller's memory where that can be; false: none are left.
   bool next_batch(size_t count, internal::BatchData& out);
-  // The answers of `count` rows from `first` on, [count, K].
+  // The answers of `count` rows from `first` on, [count, K]: float32, or double where float32 numbers
+  // are too coarse for them (fcp/training/target_offset.h).
   torch::Tensor answers(int64_t first, int64_t count) const;
 
   bool next(size_t count, Rows& out) override;
@@ -53,6 +54,7 @@ class TensorRows : public RowSource {
   const internal::SchemaData& schema_;
   std::vector<int64_t> row_shape_;
   int64_t before_, next_ = 0;
+  bool exact_ = false;  // answers are doubles
 };
 
 // How many rows to take at a time on this device: as usual, but eight times as many of short rows

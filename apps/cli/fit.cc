@@ -11,6 +11,7 @@
 #include "fcp/base/output_file.h"
 #include "fcp/data/csv_column.h"
 #include "fcp/data/split.h"
+#include "fcp/fit/row_weights.h"
 #include "fcp/methods/options.h"
 
 #include "apps/cli/common.h"
@@ -36,7 +37,7 @@ struct FitFlags {
   std::string task = "auto";
   std::string shares;
   std::string group;  // the old name of keep_together
-  std::string keep_together, time, cover_each;
+  std::string keep_together, time, cover_each, row_weights;
   std::string parts;
   std::string command;  // with all options but those that reports advise
   std::string score = kAutoScore;
@@ -60,6 +61,7 @@ FitRequest fit_options(const FitFlags& flags) {
   options.keep_together = flags.keep_together.empty() ? flags.group : flags.keep_together;
   options.time = flags.time;
   options.cover_each = flags.cover_each;
+  options.row_weights = flags.row_weights;
   options.level = levels_of(flags.levels)[0];
   options.all_levels = !flags.report.empty();
   options.method = flags.method;
@@ -70,9 +72,7 @@ FitRequest fit_options(const FitFlags& flags) {
   if (flags.epochs) options.training.epochs = *flags.epochs;
   if (flags.members) options.training.members = *flags.members;
   options.training.trees = !flags.no_trees;
-  options.training.target_scale = flags.target_scale == "log"    ? TargetScale::kLog
-                                  : flags.target_scale == "auto" ? TargetScale::kAuto
-                                                                 : TargetScale::kIdentity;
+  options.training.target_scale = target_scale_named(flags.target_scale);
   return options;
 }
 
@@ -108,7 +108,9 @@ void keep_parts(const FitOutcome& result, const DataOptions& data, const std::st
 
 void run_fit(const FitFlags& flags) {
   const Context context = start(flags.common);
-  const FitRequest options = fit_options(flags);
+  FitRequest options = fit_options(flags);
+  leave_out(options.keep_together, options.data.csv);
+  leave_out(options.row_weights, options.data.csv);
   if (show_schema(flags.data, options.data, flags.common.json)) return;
   if (flags.out.empty()) fail_option("out", "is required");
   if (!flags.parts.empty() && holds_array(file_list(options.data.data)[0])) {
@@ -170,7 +172,12 @@ void add_fit(CLI::App& app) {
                    "radius for each");
   verb->add_option("--time", flags->time,
                    "CSV column of dates or numbers: test on the newest rows; then train again on "
-                   "all rows but the newest, which calibrate");
+                   "all rows but the newest, which calibrate. With --keep-together a value is as "
+                   "new as its newest row");
+  verb->add_option("--row-weights", flags->row_weights,
+                   "CSV column or .npy file of numbers above 0: how much each row counts in "
+                   "training; it is no feature. Rows calibrate and test unweighted, so the "
+                   "guarantee is for a row like those of the table");
   verb->add_option("--keep-parts", flags->parts,
                    "Folder for the training, calibration and test rows as CSV files");
   verb->add_option("--score", flags->score, "Score to calibrate; auto tries all that suit")

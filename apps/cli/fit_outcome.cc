@@ -1,6 +1,5 @@
 #include "apps/cli/fit_outcome.h"
 
-#include <algorithm>
 #include <sstream>
 
 #include "fcp/base/error.h"
@@ -52,6 +51,25 @@ std::string lowest_words(const std::string& kind, const GroupCoverage& lowest) {
                 format_count(lowest.coverage.rows, "row"));
 }
 
+std::string error_words(const PointError& error) {
+  return concat("RMSE ", format_number(error.rmse), ", MAE ", format_number(error.mae),
+                ", target SD ", format_number(error.deviation));
+}
+
+// Of several targets a line each, in the unit of each.
+std::string target_lines(const EvaluationReport& report) {
+  std::string lines;
+  for (size_t k = 0; k < report.responses.size(); ++k) {
+    const IntervalEvaluation& found = report.methods.front().intervals();
+    lines += concat("  ", report.responses[k], ": coverage ",
+                    format_percent(found.output_coverage.at(k)), ", mean length ",
+                    format_number(found.output_length.at(k).mean));
+    if (!found.output_error.empty()) lines += "; " + error_words(found.output_error.at(k));
+    lines += '\n';
+  }
+  return lines;
+}
+
 std::string outcome_line(const FitOutcome& result) {
   const EvaluationReport& report = result.report;
   const MethodResult& main = report.methods.front();
@@ -66,11 +84,7 @@ std::string outcome_line(const FitOutcome& result) {
   const IntervalEvaluation& intervals = main.intervals();
   line << coverage_words(report, intervals.coverage) << "; mean length "
        << format_number(intervals.length.mean);
-  if (intervals.output_error.size() == 1) {
-    const PointError& error = intervals.output_error[0];
-    line << "; RMSE " << format_number(error.rmse) << ", MAE " << format_number(error.mae)
-         << ", target SD " << format_number(error.deviation);
-  }
+  if (intervals.output_error.size() == 1) line << "; " << error_words(intervals.output_error[0]);
   if (intervals.worst_group) {
     line << lowest_words("group", *intervals.worst_group);
   } else if (intervals.response_thirds.size() > 1) {
@@ -123,6 +137,7 @@ void add_errors(nlohmann::ordered_json& json, const FitOutcome& result) {
     }
   };
   const bool several = errors.size() > 1;
+  if (several) json["targets"] = result.report.responses;
   for (size_t k = 0; k < errors.size(); ++k) {
     put(json, "rmse", errors[k].rmse, several);
     put(json, "mae", errors[k].mae, several);
@@ -136,7 +151,7 @@ void add_errors(nlohmann::ordered_json& json, const FitOutcome& result) {
 
 std::string fit_text(const FitOutcome& result, const std::string& out, const std::string& report) {
   std::ostringstream text;
-  text << outcome_line(result) << '\n';
+  text << outcome_line(result) << '\n' << target_lines(result.report);
   for (const std::string& watched : watch_texts(result.report, 1)) {
     text << "watch: " << watched << '\n';
   }
@@ -179,16 +194,6 @@ nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out
   if (!report.empty()) json["report"] = report;
   json["evaluation"] = report_json(result.report);
   return json;
-}
-
-std::vector<std::string> fit_warnings(const FitOutcome& result) {
-  std::vector<std::string> warnings = result.calibrated.warnings;
-  for (const std::string& note : result.report.notes) {
-    if (std::find(warnings.begin(), warnings.end(), note) == warnings.end()) {
-      warnings.push_back(note);
-    }
-  }
-  return warnings;
 }
 
 }  // namespace fcp::cli

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -15,8 +14,5 @@ std::string fit_text(const FitOutcome& result, const std::string& out, const std
 
 nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out,
                                 const std::string& report);
-
-// What the observer has not told.
-std::vector<std::string> fit_warnings(const FitOutcome& result);
 
 }  // namespace fcp::cli

@@ -38,8 +38,9 @@ std::vector<std::string> usual_names(const std::string& data, size_t parts) {
 }
 
 void check_flags(const SplitFlags& flags, size_t parts) {
-  const int ways = !flags.stratify.empty() + !flags.together.empty() + !flags.time.empty();
-  if (ways > 1) throw UsageError("--stratify, --keep-together and --time exclude each other");
+  if (!flags.stratify.empty() && !(flags.together.empty() && flags.time.empty())) {
+    throw UsageError("--stratify excludes --keep-together and --time");
+  }
   if (!flags.out.empty() && flags.out.size() != parts) {
     throw UsageError(concat("--out names ", flags.out.size(), " files for ", parts, " parts"));
   }
@@ -97,7 +98,9 @@ void add_split(CLI::App& app) {
                        "Column, as a patient or a shop, whose rows of one value "
                        "stay together");
   verb->add_option("--group", flags->group, "The old name of --keep-together")->excludes(together);
-  verb->add_option("--time", flags->time, "Column of dates or numbers: the oldest rows first");
+  verb->add_option("--time", flags->time,
+                   "Column of dates or numbers: the oldest rows first; with --keep-together "
+                   "the groups whose newest row is the oldest");
   verb->add_option("--separator", flags->separator,
                    "CSV separator: a character or 'tab'; inferred when absent");
   add_common(*verb, flags->common, kTakesJson | kTakesSeed);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/text_table.h"
+#include "fcp/fit/row_weights.h"
 #include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/training/tabular.h"
 
@@ -31,6 +32,7 @@ struct TrainVerbOptions {
   std::string loss;  // empty: by the target
   std::string out;
   std::vector<double> weights;
+  std::string row_weights;
   int64_t classes = 0;
   double low = 0.05;
   double high = 0.95;
@@ -102,6 +104,7 @@ void check_recipe(const TrainVerbOptions& asked) {
     refuse(asked.curve, "--curve", kTabular);
     refuse(asked.no_heads, "--no-heads", kTabular);
     refuse(asked.trees, "--trees", kTabular);
+    refuse(!asked.row_weights.empty(), "--row-weights", kTabular);
     if (asked.common.device != "cpu") {
       throw UsageError("--recipe paper trains on the CPU; --device applies to --recipe tabular");
     }
@@ -242,6 +245,7 @@ void run_train(TrainVerbOptions& options) {
   const Context context = start(options.common);
   DataOptions data = data_options(options.data);
   data.csv.labels = labels_for(options);
+  leave_out(options.row_weights, data.csv);
   if (show_schema(options.data, data, options.common.json)) return;
   if (options.out.empty()) fail_option("out", "is required");
   if (options.recipe == kPaper) {
@@ -253,10 +257,12 @@ void run_train(TrainVerbOptions& options) {
   }
   data.csv.keep_missing = !data.csv.impute;
   data.csv.find_types = true;
+  data.csv.exact = true;  // of targets (target_offset.h)
   const auto source = open_data(data, nullptr, *context.observer);
   settle_loss(options, *source);
-  const TabularResult result =
-      train_table(*source, tabular_options(options, context.device), !options.no_heads, context);
+  TabularOptions recipe = tabular_options(options, context.device);
+  recipe.row_weights = read_row_weights(data, options.row_weights);
+  const TabularResult result = train_table(*source, recipe, !options.no_heads, context);
   write_onnx(result.graph, options.out);
   print_tabular(options, result);
 }
@@ -300,6 +306,10 @@ void add_target_options(CLI::App& verb, TrainVerbOptions& options) {
   verb.add_option("--weights", options.weights, "Weights of the loss, one per target or class")
       ->delimiter(',')
       ->allow_extra_args(false);
+  verb.add_option(
+      "--row-weights", options.row_weights,
+      "tabular: CSV column or .npy file of numbers above 0, how much each row counts in "
+      "the loss and in the hold-out error; it is no feature");
   verb.add_flag("--curve", options.curve, "tabular: print the hold-out loss of every epoch");
   verb.add_flag("--trees", options.trees,
                 "tabular: boosted trees beside the networks, as fcp fit has them; the tensor "

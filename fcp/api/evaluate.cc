@@ -33,11 +33,16 @@ EvaluationResult result_of(const EvaluationReport& report) {
                           .coverage_high = coverage.upper};
   if (const auto* sets = std::get_if<SetEvaluation>(&method.evaluation)) {
     result.size = sets->mean_size;
+    result.accuracy = method.top1;
   } else if (const auto* pixels = std::get_if<PixelEvaluation>(&method.evaluation)) {
     result.size = pixels->length;
   } else {
     result.size = method.intervals().length.mean;
     result.interval_score = method.intervals().interval_score;
+    for (const PointError& error : method.intervals().output_error) {
+      result.rmse.push_back(error.rmse);
+      result.mae.push_back(error.mae);
+    }
   }
   return result;
 }
@@ -60,11 +65,18 @@ FitRequest fit_request(const std::string& data, const std::string& target,
   request.shares = options.shares;
   request.keep_together = options.keep_together.empty() ? options.group : options.keep_together;
   request.cover_each = options.cover_each;
+  request.row_weights = options.row_weights;
+  request.data.csv.drop = options.drop;
+  request.data.csv.categorical = options.categorical;
+  check_types(options.types);
+  request.data.csv.types = options.types;
+  request.data.csv.missing = options.missing;
   request.time = options.time;
   request.level = options.level;
   request.training.members = options.members;
   request.training.epochs = options.epochs;
   request.training.trees = options.trees;
+  request.training.target_scale = target_scale_named(options.target_scale);
   std::map<std::string, std::string> texts = options.more;
   texts["score"] = options.score;
   request.method = internal::method_of(texts, options.seed);
@@ -98,13 +110,15 @@ FitResult fit(const std::string& data, const std::string& target, const FitOptio
   const ThreadLimit limit(options.threads);
   const Context context{.device = device_named(options.device), .seed = options.seed};
   FitOutcome fitted = fit_table(fit_request(data, target, options), context);
+  std::vector<std::string> warnings = fit_warnings(fitted);
   return {
       .predictor = internal::make_predictor(std::move(fitted.calibrated.artifact), context.device),
       .evaluation = result_of(fitted.report),
       .training_rows = fitted.rows.training,
       .calibration_rows = fitted.rows.calibration,
       .test_rows = fitted.test_rows,
-      .warnings = std::move(fitted.calibrated.warnings)};
+      .split = std::move(fitted.split.text),
+      .warnings = std::move(warnings)};
 }
 
 }  // namespace fcp

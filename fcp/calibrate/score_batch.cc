@@ -132,7 +132,7 @@ void BatchScorer::check_support(const Rows& batch) const {
   const ScoreOptions& score = plan_.method.score;
   const size_t width = batch.y.values.size() / std::max<size_t>(1, batch.x.rows());
   for (size_t i = 0; i < batch.y.values.size(); ++i) {
-    const double y = batch.y.values[i];
+    const double y = batch.y.exact.empty() ? batch.y.values[i] : batch.y.exact[i];
     if (support_.holds(y)) continue;
     const bool fraction = score.integer && y != std::floor(y);
     fail_option(fraction ? "integer" : "support", batch.place(i / width), " has the target ",

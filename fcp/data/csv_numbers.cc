@@ -153,6 +153,8 @@ void CsvReader::read_lines(Array& x, Array& y) {
   x.values.resize(before_x + rows * width);
   if (exact_) x.exact.resize(before_x + rows * width);
   y.values.resize(before_y + rows * targets);
+  const bool exact_targets = exact_ && class_index_.empty();
+  if (exact_targets) y.exact.resize(before_y + rows * targets);
   const size_t before_notes = notes_.lines.size();
   notes_.lines.resize(before_notes + rows);
   if (flagged_) notes_.flags.resize(before_notes + rows);
@@ -175,6 +177,10 @@ void CsvReader::read_lines(Array& x, Array& y) {
       for (size_t i = 0; i < targets; ++i) {
         const float value = target(cells, i);
         y.values[before_y + at * targets + i] = value;
+        if (exact_targets) {
+          y.exact[before_y + at * targets + i] =
+              number(cells, target_cells_[i], target_formats_[i]);
+        }
         if (class_index_.empty() || std::isfinite(value)) continue;
         if (own.unknown++ == 0) own.example = trimmed(cells.cells()[target_cells_[i]]);
       }
@@ -194,6 +200,7 @@ bool CsvReader::next(size_t count, Array& x, Array& y) {
   x.values.clear();
   x.exact.clear();
   y.values.clear();
+  y.exact.clear();
   notes_ = {};
   size_t rows = 0;
   try {

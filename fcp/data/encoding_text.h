@@ -14,6 +14,10 @@ constexpr char kEncodingKey[] = "fcp.columns";
 // And the key of the names of its targets, a JSON list.
 constexpr char kTargetsKey[] = "fcp.targets";
 
+// And the key of what its answers are beside, where they are doubles (fcp/training/target_offset.h):
+// then targets are read unrounded.
+constexpr char kTargetOffsetKey[] = "fcp.target_offset";
+
 std::string encoding_text(const CsvEncoding& encoding);
 
 // An Error where the text is damaged.

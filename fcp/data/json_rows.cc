@@ -1,5 +1,6 @@
 #include "fcp/data/json_rows.h"
 
+#include <charconv>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -32,11 +33,18 @@ void JsonRows::begin_cell() {
   text_ += ": ";
 }
 
-void JsonRows::cell(float value) {
+void JsonRows::cell(float value) { number_cell(value, number_text(value)); }
+
+void JsonRows::cell(double value) {
+  char text[kNumberLength];
+  number_cell(value, {text, std::to_chars(text, text + sizeof text, value).ptr});
+}
+
+void JsonRows::number_cell(double value, const std::string& text) {
   begin_cell();
   text_ += std::isnan(value)   ? "null"
            : std::isinf(value) ? (value > 0 ? "\"inf\"" : "\"-inf\"")
-                               : number_text(value);
+                               : text;
 }
 
 void JsonRows::cell(int64_t value) {

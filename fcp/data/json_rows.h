@@ -19,6 +19,7 @@ class JsonRows {
   JsonRows(const std::string& path, const std::vector<std::string>& columns);
 
   void cell(float value);
+  void cell(double value);
   void cell(int64_t value);
   void cell(std::string_view text);
   void list(const std::vector<std::string>& texts);
@@ -27,6 +28,7 @@ class JsonRows {
 
  private:
   void begin_cell();
+  void number_cell(double value, const std::string& text);
   void flush();
 
   TextFile file_;

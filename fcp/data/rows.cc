@@ -79,6 +79,7 @@ class NpyRows : public RowSource {
     if (row_shape_.empty()) row_shape_ = {1};
     if (target.empty()) return;
     y_.emplace(target);
+    if (options.exact) y_->keep_exact();
     const std::vector<int64_t>& y_shape = y_->shape();
     if (y_shape.empty()) fail(y_->name(), ": holds a single number, expected rows");
     if (y_shape[0] != shape[0]) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
@@ -92,24 +94,55 @@ Parts deal_groups(const std::vector<std::string>& groups, const std::vector<doub
   return parts;
 }
 
-std::vector<size_t> order_by_time(const std::vector<double>& times) {
-  std::vector<size_t> order(times.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return times[a] < times[b]; });
-  return order;
+// Likewise; a group goes where its first row does.
+Parts cut_order_of_groups(const std::vector<size_t>& order, const std::vector<std::string>& groups,
+                          const std::vector<double>& shares) {
+  Parts parts(shares.size());
+  const std::vector<size_t> ends = part_ends(shares, order.size());
+  size_t part = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const bool begins = i == 0 || groups[order[i]] != groups[order[i - 1]];
+    while (begins && i >= ends[part]) ++part;
+    parts[part].push_back(order[i]);
+  }
+  return parts;
 }
 
 }  // namespace
+
+std::vector<size_t> order_by_time(const std::vector<double>& times,
+                                  const std::vector<std::string>& groups) {
+  struct Group {
+    double newest = -std::numeric_limits<double>::infinity();
+    size_t first = 0;  // its first row: tells groups of the same time apart
+  };
+  std::map<std::string, Group> known;
+  for (size_t row = 0; row < groups.size(); ++row) {
+    Group& group = known.try_emplace(groups[row], Group{.first = row}).first->second;
+    group.newest = std::max(group.newest, times[row]);
+  }
+  std::vector<Group> place(times.size());
+  for (size_t row = 0; row < times.size(); ++row) {
+    place[row] = groups.empty() ? Group{times[row], 0} : known.at(groups[row]);
+  }
+  std::vector<size_t> order(times.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(place[a].newest, place[a].first) < std::pair(place[b].newest, place[b].first);
+  });
+  return order;
+}
 
 std::vector<std::vector<size_t>> split_rows(size_t rows, const std::vector<double>& shares,
                                             uint64_t seed, const SplitColumns& columns) {
   Random random(seed);
   Parts parts;
-  if (!columns.groups.empty()) {
+  if (!columns.times.empty()) {
+    const std::vector<size_t> order = order_by_time(columns.times, columns.groups);
+    parts = columns.groups.empty() ? cut_order(order, shares)
+                                   : cut_order_of_groups(order, columns.groups, shares);
+  } else if (!columns.groups.empty()) {
     parts = deal_groups(columns.groups, shares, random);
-  } else if (!columns.times.empty()) {
-    parts = cut_order(order_by_time(columns.times), shares);
   } else if (!columns.strata.empty()) {
     parts = cut_strata(columns.strata, shares, random);
   } else {

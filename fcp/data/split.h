@@ -1,6 +1,10 @@
 // Cutting the rows of a table into parts: at random, stratified by a column, with the rows of a
 // group together, or by time with the oldest first.
 //
+// By time with groups together, a group stands where its newest row does: no row of a part is newer
+// than the newest row of any group of a later part, and what a later part has of older rows is of
+// groups that go on after that.
+//
 // What the guarantee then speaks of: at random, of new rows like these; by group, of rows of new
 // groups, as far as groups are alike; by time, of later rows, as far as they are like earlier ones.
 //
@@ -17,7 +21,7 @@
 namespace fcp {
 
 struct SplitColumns {
-  std::vector<std::string> strata{};  // of each row; at most one of these three is not empty
+  std::vector<std::string> strata{};  // of each row; where they are given, nothing else is
   std::vector<std::string> groups{};
   std::vector<double> times{};
 };
@@ -29,6 +33,10 @@ struct SplitColumns {
 // part that lacks most; rows of the same time may be parted.
 std::vector<std::vector<size_t>> split_rows(size_t rows, const std::vector<double>& shares,
                                             uint64_t seed, const SplitColumns& columns = {});
+
+// The rows from the oldest to the newest, those of a group side by side.
+std::vector<size_t> order_by_time(const std::vector<double>& times,
+                                  const std::vector<std::string>& groups);
 
 // "2:2:1"; an OptionError `shares` where it is something else.
 std::vector<double> parse_shares(const std::string& text);

@@ -37,7 +37,8 @@ void DistributionSample::measure(const Rows& rows, Packer& packer) const {
       side_information(options_.facts, groups_, rows.first_row, rows.x.rows());
   const TestInputs inputs = distribution_->describe(view(rows.x), known);
   const torch::Tensor quantiles = distribution_->quantiles(inputs, even_levels(kQuantiles));
-  const std::vector<double> truth(rows.y.values.begin(), rows.y.values.end());
+  const torch::Tensor truths = host_doubles(view(rows.y));
+  const std::vector<double> truth(numbers(truths).begin(), numbers(truths).end());
   std::vector<double> places;
   for (const ProbabilityBand& band : distribution_->below(inputs, truth)) {
     places.push_back(place_in(band, seed_, rows.first_row + places.size()));

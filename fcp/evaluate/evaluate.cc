@@ -230,6 +230,10 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   report.origin = options.origin;
   report.examples = std::move(sample.examples);
   report.response = response_name(artifact, main);
+  if (const auto* found = std::get_if<IntervalEvaluation>(&main.evaluation);
+      found != nullptr && found->outputs > 1) {
+    report.responses = target_names_of(artifact.network, found->outputs);
+  }
   report.guaranteed_groups = guaranteed_groups(artifact, options, main, report.class_names);
   report.guaranteed_classes = !report.guaranteed_groups.empty() &&
                               artifact.method.calibration.value(field::group) == kByLabel;

@@ -47,7 +47,7 @@ class Explainer {
     known_ = side_information(options.facts, groups, 0, rows.x.rows());
     base_ = ask(x_);
     for (const double length : base_.lengths) {
-      if (!std::isfinite(length)) {
+      if (options.finite && !std::isfinite(length)) {
         fail("regions are infinite at alpha ", options.level.text(),
              ": nothing can be said of their length; take a larger alpha");
       }
@@ -191,7 +191,8 @@ Explanation explain(const internal::PredictorCore& predictor, RowSource& source,
   Stage stage(context, "explain", columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
     found.columns.push_back(explainer.importance(columns[i], Random(context.seed + i).bits()));
-    const std::vector<double> by = explainer.widening(columns[i], mean);
+    std::vector<double> by;
+    if (!order.empty()) by = explainer.widening(columns[i], mean);
     for (size_t k = 0; k < order.size(); ++k) {
       if (by[order[k]] > 0) found.widest[k].reasons.push_back({columns[i].name, by[order[k]]});
     }

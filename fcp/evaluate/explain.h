@@ -33,10 +33,11 @@ struct ExplainOptions {
   size_t shuffles = 3;  // of each column
   size_t widest = 5;    // rows
   size_t reasons = 3;   // columns of a row
+  bool finite = true;   // infinite regions are an Error; else their lengths change by NaN
 };
 
-// An Error where rows are not numbers in columns, where there are fewer than two, or where regions
-// are infinite. Shuffles are drawn from the seed of the context.
+// An Error where rows are not numbers in columns, or where there are fewer than two. Shuffles are
+// drawn from the seed of the context.
 Explanation explain(const internal::PredictorCore& predictor, RowSource& source,
                     const ExplainOptions& options, const Context& context);
 

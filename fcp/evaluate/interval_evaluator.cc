@@ -1,4 +1,5 @@
 // Intervals on a stream of rows; see method_evaluator.h.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,17 +14,31 @@
 namespace fcp {
 namespace {
 
-// Whether the first interval of a row, or a part of the union in its place, holds the truth.
-bool holds(const Regions& regions, int64_t row, double truth) {
+constexpr size_t kMostOutputs = 12;  // outputs of an example
+
+// Whether the interval of an output, or a part of the union in its place, holds the truth.
+bool holds(const Regions& regions, int64_t row, int64_t output, double truth) {
   const auto in = [truth](const torch::Tensor& lower, const torch::Tensor& upper) {
     return Interval{lower.item<double>(), upper.item<double>()}.contains(truth);
   };
-  if (!regions.parts.defined()) return in(regions.lower[row][0], regions.upper[row][0]);
-  const torch::Tensor parts = regions.parts[row][0];  // [parts, 2]
+  if (!regions.parts.defined()) return in(regions.lower[row][output], regions.upper[row][output]);
+  const torch::Tensor parts = regions.parts[row][output];  // [parts, 2]
   for (int64_t part = 0; part < parts.size(0); ++part) {
     if (in(parts[part][0], parts[part][1])) return true;
   }
   return false;
+}
+
+IntervalExample interval_example(const MeasuredRegions& measured, int64_t row, int64_t output,
+                                 double truth) {
+  const auto at = [&](const torch::Tensor& ends) { return ends[row][output].item<double>(); };
+  const Regions& regions = measured.regions;
+  IntervalExample example{at(regions.prediction), at(regions.lower), at(regions.upper), truth};
+  for (const Regions& level : measured.at_levels) {
+    example.at_levels.push_back(
+        {{at(level.lower), at(level.upper)}, holds(level, row, output, truth)});
+  }
+  return example;
 }
 
 class IntervalMethod : public MethodEvaluator {
@@ -33,18 +48,23 @@ class IntervalMethod : public MethodEvaluator {
   // The first output stands for the row.
   Example example(const Rows& rows, const MeasuredRegions& measured, size_t i) const override {
     const auto row = static_cast<int64_t>(i);
-    const auto first = [row](const torch::Tensor& ends) { return ends[row][0].item<double>(); };
-    const Regions& regions = measured.regions;
-    IntervalExample interval{first(regions.prediction), first(regions.lower), first(regions.upper),
-                             rows.y.values[i * (rows.y.values.size() / rows.x.rows())]};
-    for (const Regions& at : measured.at_levels) {
-      interval.at_levels.push_back(
-          {{first(at.lower), first(at.upper)}, holds(at, row, interval.truth)});
+    const size_t outputs = rows.y.row_size();
+    Example example;
+    example.name = rows.name(i);
+    if (example.name.empty()) example.name = concat("row ", rows.first_row + i);
+    for (size_t k = 0; k < std::min(outputs, kMostOutputs); ++k) {
+      const size_t at = i * outputs + k;
+      const double truth = rows.y.exact.empty() ? rows.y.values[at] : rows.y.exact[at];
+      const auto output = static_cast<int64_t>(k);
+      IntervalExample one = interval_example(measured, row, output, truth);
+      if (k > 0) {
+        example.others.push_back(std::move(one));
+        continue;
+      }
+      example.covered = holds(measured.regions, row, output, truth);
+      example.region = std::move(one);
     }
-    std::string name = rows.name(i);
-    if (name.empty()) name = concat("row ", rows.first_row + i);
-    const bool covered = holds(regions, row, interval.truth);
-    return {.name = std::move(name), .covered = covered, .region = std::move(interval)};
+    return example;
   }
 
   std::optional<double> length(const Regions& regions, size_t i) const override {

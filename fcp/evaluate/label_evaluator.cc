@@ -17,7 +17,8 @@ namespace {
 constexpr size_t kMostLabels = 40;  // of an example
 constexpr char kForeignName[] = "(none of the classes)";
 
-// How often the true label is among the largest one or five logits.
+// How often the true label is among the largest one or five logits, and the logarithms of the
+// probabilities.
 class TopCounter {
  public:
   explicit TopCounter(const EvaluatedMethod& method)
@@ -25,7 +26,11 @@ class TopCounter {
                          method.artifact().method.score.output)) {}
 
   void measure(const torch::Tensor& features, const torch::Tensor& truth, Packer& packer) const {
-    const torch::Tensor ranks = label_ranks(logits_of(head_, features));
+    const torch::Tensor logits = logits_of(head_, features);
+    const torch::Tensor logs =
+        torch::log_softmax(logits.to(torch::kDouble), 1).to(torch::kFloat).contiguous();
+    packer.add(std::span<const float>(logs.data_ptr<float>(), static_cast<size_t>(logs.numel())));
+    const torch::Tensor ranks = label_ranks(logits);
     const torch::Tensor plain = truth.reshape({-1, 1});
     const torch::Tensor foreign = plain.isinf();
     const torch::Tensor own = ranks.gather(1, plain.masked_fill(foreign, 0).to(torch::kLong))
@@ -34,11 +39,14 @@ class TopCounter {
                                     (own <= 5).sum().item<int64_t>(), own.size(0)});
   }
 
-  void take(Unpacker& unpacker) {
+  // Returns the logarithms, [rows × classes].
+  std::vector<float> take(Unpacker& unpacker) {
+    std::vector<float> logs = unpacker.numbers<float>();
     const std::vector<int64_t> counts = unpacker.numbers<int64_t>();
     first_ += counts.at(0);
     fifth_ += counts.at(1);
     rows_ += counts.at(2);
+    return logs;
   }
 
   double top1() const { return static_cast<double>(first_) / static_cast<double>(rows_); }
@@ -110,9 +118,12 @@ class LabelMethod : public MethodEvaluator {
     const std::vector<uint8_t> members = unpacker.numbers<uint8_t>();
     const std::vector<int64_t> labels = unpacker.numbers<int64_t>();
     const std::vector<int64_t> predicted = unpacker.numbers<int64_t>();
-    evaluator_.add(
-        {.members = members, .truth = labels, .groups = groups, .prediction = predicted});
-    if (top_) top_->take(unpacker);
+    const std::vector<float> logs = top_ ? top_->take(unpacker) : std::vector<float>();
+    evaluator_.add({.members = members,
+                    .truth = labels,
+                    .groups = groups,
+                    .prediction = predicted,
+                    .log_probabilities = logs});
   }
 
   LevelSums sums_at(const Rows& rows, const Regions& regions) const override {

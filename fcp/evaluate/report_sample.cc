@@ -37,6 +37,7 @@ void visit_fields(Archive& archive, Example& example) {
   if (kind == 1 && kind != example.region.index()) example.region = LabelExample{};
   if (kind == 2 && kind != example.region.index()) example.region = PixelExample{};
   std::visit([&](auto& region) { archive(region); }, example.region);
+  archive(example.others);
 }
 
 namespace {

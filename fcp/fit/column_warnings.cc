@@ -89,7 +89,10 @@ std::vector<double> ranks_of(const std::vector<double>& numbers) {
 std::optional<Truth> truth_of(const Array& y, size_t rows, bool classes) {
   Truth truth{.rows = rows};
   std::vector<double> first;
-  for (size_t i = 0; i < rows; ++i) first.push_back(y.values[i * y.row_size()]);
+  for (size_t i = 0; i < rows; ++i) {
+    const size_t at = i * y.row_size();
+    first.push_back(y.exact.empty() ? y.values[at] : y.exact[at]);
+  }
   if (classes) {
     double largest = 0;
     for (const double label : first)

@@ -7,17 +7,17 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/calibrate/unfinished.h"
 #include "fcp/conformal/rank.h"
 #include "fcp/data/table_rows.h"
-#include "fcp/evaluate/evaluate.h"
-#include "fcp/fit/column_warnings.h"
+#include "fcp/fit/made_predictor.h"
+#include "fcp/fit/row_weights.h"
+#include "fcp/fit/test_report.h"
 #include "fcp/fit/train.h"
 #include "fcp/methods/calibrations/grouped.h"
 #include "fcp/methods/options.h"
 #include "fcp/methods/scores/cross.h"
-#include "fcp/predictor/levels.h"
 #include "fcp/predictor/row_facts.h"
+#include "fcp/training/target_offset.h"
 
 namespace fcp {
 namespace {
@@ -30,13 +30,11 @@ DataOptions fit_data(const FitRequest& options) {
   data.needs_target = true;
   data.csv.find_types = true;
   data.csv.keep_missing = !data.csv.impute;
+  data.csv.exact = true;  // of targets; see read_rows
   data.csv.labels = target_labels(options.task);
   data.refuse.without_target = true;
-  const std::string& together = options.keep_together;
-  const std::vector<std::string>& asked = data.csv.categorical;
-  const bool feature = data.csv.types.contains(together) ||
-                       std::find(asked.begin(), asked.end(), together) != asked.end();
-  if (!together.empty() && !feature) data.csv.drop.push_back(together);
+  leave_out(options.keep_together, data.csv);
+  leave_out(options.row_weights, data.csv);
   if (!data.refused) data.refused = std::make_shared<RefusedRows>();
   data.csv.refused = data.refused;
   return data;
@@ -75,9 +73,22 @@ std::unique_ptr<RowSource> open_learned(const DataOptions& data,
   return source;
 }
 
+// All rows. Targets are unrounded where float32 numbers are too coarse for those that train
+// (fcp/training/target_offset.h).
+Rows read_rows(RowSource& source, const std::vector<size_t>& training) {
+  Rows all = read_exact_targets(source);
+  if (target_offsets(take_rows(all.y, training)).empty()) all.y.exact.clear();
+  return all;
+}
+
+std::vector<double> target_numbers(const Array& y) {
+  return y.exact.empty() ? std::vector<double>(y.values.begin(), y.values.end()) : y.exact;
+}
+
 bool varies(const Array& y) {
-  const auto other = [&](float value) { return value != y.values[0]; };
-  return std::any_of(y.values.begin(), y.values.end(), other);
+  const std::vector<double> numbers = target_numbers(y);
+  return std::any_of(numbers.begin(), numbers.end(),
+                     [&](double value) { return value != numbers[0]; });
 }
 
 // Labels of an array beyond those of the training rows become those of no class (scores/labels.h).
@@ -126,72 +137,14 @@ TabularOptions training_options(const FitRequest& options, const RowSource& sour
   return training;
 }
 
-constexpr size_t kFolds = 10;  // of cross-fitting
-
-// Comparisons that each row of a crossed classifier costs: its calibration rows times its classes.
-constexpr size_t kMostComparisons = 20'000;
-
-constexpr size_t kUnknownClasses = 1;  // labels without names, of which an array has any number
-
-// Whether one side or a support is asked for, to which the score of crossed rows does not keep.
-bool asks_for_ends(const MethodRequest& method) {
-  const ScoreOptions score = resolve(method).score;
-  return score.side != BoundSide::kBoth || score.integer || !score.support.empty();
-}
-
-// Whether the rows that train calibrate as well; classes: 0 of numbers.
-bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t rows) {
-  constexpr size_t kFewRows = 1000;
-  const bool apart =
-      !options.keep_together.empty() || !options.time.empty() || !options.cover_each.empty();
-  if (options.calibration == FitCalibration::kCross) {
-    if (targets != 1) {
-      fail_option("calibration", "cross takes one target, found ", targets, "; take split");
-    }
-    if (classes == kUnknownClasses) {
-      fail_option("calibration", "cross of classes takes a CSV file, which tells them; take split");
-    }
-    if (classes * rows > kMostComparisons) {
-      fail_option("calibration", "cross of ", classes, " classes and ", rows,
-                  " rows is too large, expected a product of at most ", kMostComparisons,
-                  "; take split");
-    }
-    if (!options.cover_each.empty()) {
-      fail_option("calibration", "cross has one guarantee for all rows, not one for each ",
-                  options.cover_each == kByLabel ? "class" : "group", "; take split");
-    }
-    if (apart) {
-      fail_option("calibration", "cross deals rows into folds at random, not by ",
-                  !options.keep_together.empty() ? "group" : "time", "; take split");
-    }
-    if (options.method.score != kAutoScore) {
-      fail_option("calibration", "cross has a score of its own, which the score ",
-                  options.method.score, " contradicts");
-    }
-    if (asks_for_ends(options.method)) {
-      fail_option("calibration", "cross gives both ends of intervals, anywhere; side, support and ",
-                  "integer take split");
-    }
-    if (rows < kFolds) {
-      fail_option("calibration", "cross takes at least ", kFolds,
-                  " rows besides those of the test, found ", rows);
-    }
-    return true;
-  }
-  const bool open = options.calibration == FitCalibration::kAuto && options.shares.empty() &&
-                    options.method.score == kAutoScore && !asks_for_ends(options.method);
-  return open && targets == 1 && !apart && rows >= kFolds && rows < kFewRows &&
-         classes != kUnknownClasses && classes * rows <= kMostComparisons;
-}
-
 // What the target seems to be limited to, as flags; empty where nothing is seen. The training rows
 // tell, which calibration does not use.
-std::string support_hint(const Array& y) {
-  const auto [least, most] = std::minmax_element(y.values.begin(), y.values.end());
-  const bool integer = std::all_of(y.values.begin(), y.values.end(),
-                                   [](float value) { return value == std::floor(value); });
+std::string support_hint(const std::vector<double>& y) {
+  const auto [least, most] = std::minmax_element(y.begin(), y.end());
+  const bool integer =
+      std::all_of(y.begin(), y.end(), [](double value) { return value == std::floor(value); });
   std::string hint;
-  if (y.values.empty() || !(*least >= 0)) return integer && !y.values.empty() ? "--integer" : hint;
+  if (y.empty() || !(*least >= 0)) return integer && !y.empty() ? "--integer" : hint;
   hint = *most <= 1 && !integer ? "--support 0:1"
          : *most == 100         ? "--support 0:100"
                                 : "--support 0:";
@@ -201,7 +154,7 @@ std::string support_hint(const Array& y) {
 void suggest_support(const TableRows& training, const FitRequest& options, const Context& context) {
   const bool given = options.method.flag("integer") || !options.method.text("support").empty();
   if (given) return;
-  const std::string hint = support_hint(training.y());
+  const std::string hint = support_hint(target_numbers(training.y()));
   if (hint.empty()) return;
   context.observer->note(concat("the target of all training rows fits ", hint,
                                 ": where that holds for new rows too, it cuts intervals to it"));
@@ -216,110 +169,6 @@ void join_parts(std::vector<size_t>& all, const std::vector<size_t>& more) {
 std::string group_column(const FitRequest& options) {
   const bool by_column = GroupedOptions{options.cover_each}.by_column();
   return by_column ? options.cover_each : "";
-}
-
-std::string periods_text(const TableSplit& split) {
-  return concat("trained on ", period_text(split, split.training), ", calibrated on ",
-                period_text(split, split.calibration), ", tested on ",
-                period_text(split, split.test));
-}
-
-// What a predictor is made of.
-struct MadeFrom {
-  const RowSource& source;
-  const Rows& all;
-  const RowFacts& facts;  // of all rows
-  const TableSplit& split;
-};
-
-// The score, and what coverage is to hold for.
-MethodRequest method_of(const FitRequest& options) {
-  MethodRequest method = options.method;
-  const bool rectified = options.calibration == FitCalibration::kEvened;
-  if (rectified && !options.cover_each.empty()) {
-    fail_option("calibration",
-                "rectified has one radius for all rows, and cover_each one for each "
-                "group; take one of the two");
-  }
-  if (rectified) method.calibration = kRectified;
-  if (!options.cover_each.empty()) {
-    method.calibration = GroupedOptions::kName;
-    method.set("group", options.cover_each);
-  }
-  return method;
-}
-
-MadeRows train_and_calibrate(const MadeFrom& from, TabularOptions train, const DataOptions& data,
-                             const FitRequest& options, const Context& context,
-                             FitOutcome& result) {
-  const TableSplit& split = from.split;
-  TableRows training(from.source, from.all, split.training),
-      calibration(from.source, from.all, split.calibration);
-  train.groups = take_groups(split.groups, split.training);
-  const TabularResult trained = train_table(training, train, /*heads=*/true, context);
-  result.holdout = trained.error;
-  CalibrateSettings settings;
-  settings.method = method_of(options);
-  settings.level = options.level;
-  settings.facts = take_facts(from.facts, split.calibration);
-  settings.keep_together = take_groups(split.groups, split.calibration);
-  settings.data_name = data.data;
-  settings.provenance = {
-      {"network", "trained by fcp fit"},
-      {"ensemble", ensemble_text(train.members, trained.tree_share, trained.log_target)},
-      {"calibration data", data_file_names(data)},
-      {"rows split", split.text},
-      {kUsualLevel, options.level.text()},
-      {"training rows", std::to_string(split.training.size())}};
-  result.calibrated =
-      begin_calibration(trained.graph, calibration, settings, context, {.known_apart = true})
-          .result;
-  const size_t kept = result.calibrated.artifact.rows.count();
-  return {split.training.size(), kept, split.calibration.size() - kept};
-}
-
-// ", ridge regression of weight 0.35"; empty where it has none.
-std::string ridge_text(double share) {
-  const double weight = std::round(100 * share) / 100;
-  return weight > 0 ? concat(", ridge regression of weight ", weight) : std::string();
-}
-
-void calibrate_crossed(const MadeFrom& from, const TabularOptions& train, const DataOptions& data,
-                       const FitRequest& options, const Context& context, FitOutcome& result) {
-  TableRows training(from.source, from.all, from.split.training);
-  const CrossFit trained = train_crossed_table(training, train, kFolds, context);
-  result.holdout = trained.error;
-  CalibrationArtifact& artifact = result.calibrated.artifact;
-  artifact.network = trained.graph;
-  sort_cross_rows(artifact.network);
-  if (train.loss == Loss::kCrossEntropy) {
-    artifact.method.score = CrossLabelsOptions{.allow_empty = options.method.flag("allow_empty")};
-  } else {
-    artifact.method.score = CrossOptions{};
-  }
-  artifact.method.calibration = CrossFoldOptions{.folds = kFolds};
-  artifact.outputs = 1;
-  result.rows = {result.split.training.size(), trained.calibrating.size()};
-  for (size_t rank = 1; rank <= result.rows.calibration; ++rank) {
-    artifact.rows.scores.push_back(static_cast<double>(rank));
-  }
-  artifact.provenance = {{"fcp", FCP_VERSION},
-                         {kUsualLevel, options.level.text()},
-                         {"score", artifact.method.score.name()},
-                         {"calibration", artifact.method.calibration.name()},
-                         {"network", "trained by fcp fit"},
-                         {"ensemble", ensemble_text(train.members * static_cast<int64_t>(kFolds),
-                                                    trained.tree_share, trained.log_target) +
-                                          ridge_text(trained.ridge_share)},
-                         {"calibration data", data_file_names(data)},
-                         {"rows split", result.split.text},
-                         {"training rows", std::to_string(result.split.training.size())},
-                         {"calibration rows", std::to_string(result.rows.calibration)},
-                         {"folds", std::to_string(kFolds)},
-                         {"guarantee", "1 - 2 alpha, less a little for the folds (CV+)"},
-                         {"seed", std::to_string(context.seed)},
-                         {"target", data.target}};
-  result.calibrated.warnings = level_warnings(artifact, options.level);
 }
 
 }  // namespace
@@ -339,6 +188,27 @@ Task task_named(const std::string& name) {
   fail_option("task", "found '", name, "', expected regression, classification or auto");
 }
 
+TargetScale target_scale_named(const std::string& name) {
+  if (name == "auto") return TargetScale::kAuto;
+  if (name == "identity") return TargetScale::kIdentity;
+  if (name == "log") return TargetScale::kLog;
+  fail_option("target_scale", "found '", name, "', expected identity, log or auto");
+}
+
+std::vector<std::string> fit_warnings(const FitOutcome& outcome) {
+  std::vector<std::string> warnings = outcome.calibrated.warnings;
+  for (const std::string& note : outcome.report.notes) {
+    if (std::find(warnings.begin(), warnings.end(), note) == warnings.end()) {
+      warnings.push_back(note);
+    }
+  }
+  return warnings;
+}
+
+void check_types(const std::map<std::string, std::string>& types) {
+  for (const auto& [column, type] : types) parse_types("column=" + type);
+}
+
 CsvLabels target_labels(Task task) {
   if (task == Task::kNumbers) return CsvLabels::kNumbers;
   return task == Task::kClasses ? CsvLabels::kAlways : CsvLabels::kFewValues;
@@ -353,46 +223,15 @@ std::vector<double> usual_shares(size_t rows, const Level& level) {
 
 namespace {
 
-std::vector<ColumnUse> column_uses(const TableSchema& schema) {
-  std::vector<ColumnUse> uses;
-  for (const TableColumn& column : schema.columns) {
-    const bool read = is_read(column.format.kind);
-    uses.push_back({column.name, format_text(column.format),
-                    column.target    ? "target"
-                    : column.dropped ? "left out: dropped"
-                    : read           ? "feature"
-                                     : concat("left out: ", column.why),
-                    column.missing});
-  }
-  return uses;
-}
-
-ColumnCheck column_check(const FitRequest& options, Task task) {
-  const bool random = options.keep_together.empty() && options.time.empty();
-  return {.groups = random, .time = random, .classes = task == Task::kClasses};
-}
-
-// Which rows are looked at, and by which parts coverage is shown besides.
-EvaluateOptions evaluation_of(const FitRequest& options, const MadeFrom& from) {
-  EvaluateOptions evaluation{.level = options.level, .all_levels = options.all_levels};
-  evaluation.facts = take_facts(from.facts, from.split.test);
-  evaluation.periods = test_periods(from.split);
-  evaluation.together = take_groups(from.split.groups, from.split.test);
-  evaluation.origin = !from.split.times.empty()    ? RowsOrigin::kLater
-                      : !from.split.groups.empty() ? RowsOrigin::kNewGroups
-                                                   : RowsOrigin::kRandomSplit;
-  return evaluation;
-}
-
 // After the newest rows have told how a predictor does that is made on earlier ones: the predictor
 // made again, so that the recent past counts.
 void refit_by_time(const DataOptions& data, const FitRequest& options, const TabularOptions& train,
-                   const Context& context, FitOutcome& result) {
+                   const std::vector<double>& weights, const Context& context, FitOutcome& result) {
   TableSplit split = refit_split(result.split);
   const auto source = open_learned(data, split.training, split.times.size(), *silent_observer());
-  const Rows all = read_all(*source);
+  const Rows all = read_rows(*source, split.training);
   const RowFacts facts = read_facts(data, {.group = group_column(options), .weights = {}});
-  split.text = concat("by '", options.time, "': trained on ", period_text(split, split.training),
+  split.text = concat(split.way, ": trained on ", period_text(split, split.training),
                       ", calibrated on ", period_text(split, split.calibration),
                       "; evaluated before by another predictor, ", periods_text(result.split));
   context.observer->note("training again on all rows but the newest, which calibrate");
@@ -402,8 +241,8 @@ void refit_by_time(const DataOptions& data, const FitRequest& options, const Tab
   if (again.loss == Loss::kCrossEntropy && !source->class_names().empty()) {
     again.classes = static_cast<int64_t>(source->class_names().size());
   }
-  result.refit =
-      train_and_calibrate({*source, all, facts, split}, again, data, options, context, result);
+  result.refit = train_and_calibrate({*source, all, facts, split, weights}, again, data, options,
+                                     context, result);
   result.holdout = holdout;
   for (std::string& warning : result.calibrated.warnings) {
     if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) {
@@ -419,9 +258,6 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   FitOutcome result;
   const DataOptions data = fit_data(options);
   if (data.target.empty()) fail_option("target", "is required");
-  if (!options.keep_together.empty() && !options.time.empty()) {
-    fail_option("time", "and keep_together cannot both split the rows");
-  }
   const size_t rows = settle_rows(data, context, result);
   result.refused_rows = data.refused;
   // Which task it is decides how rows are split, and the split decides what is learned.
@@ -440,7 +276,7 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   if (result.crossed) join_parts(split.training, split.calibration);
   const auto source = open_learned(data, split.training, rows, *context.observer);
   if (options.task == Task::kAuto) result.reason = reason_of(*whole, data);
-  Rows all = read_all(*source);
+  Rows all = read_rows(*source, split.training);
   const bool numbered = options.task == Task::kClasses && !classes;
   const int64_t labels = numbered ? mark_unknown_labels(all.y, split.training) : 0;
   TabularOptions train = training_options(options, *source, context);
@@ -449,8 +285,11 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   result.task = train.loss == Loss::kCrossEntropy ? Task::kClasses : Task::kNumbers;
   result.test_rows = split.test.size();
   const RowFacts facts = read_facts(data, {.group = group_column(options), .weights = {}});
-  const MadeFrom from{*source, all, facts, split};
-  if (!split.times.empty()) split.text += concat(": ", periods_text(split));
+  const std::vector<double> weights = read_row_weights(data, options.row_weights);
+  if (!weights.empty() && weights.size() != rows) {
+    fail(options.row_weights, ": ", weights.size(), " weights of ", rows, " rows");
+  }
+  const MadeFrom from{*source, all, facts, split, weights};
   if (result.task == Task::kNumbers && source->target_count() == 1) {
     suggest_support(TableRows(*source, all, split.training), options, context);
   }
@@ -459,20 +298,12 @@ FitOutcome fit_table(const FitRequest& options, const Context& context) {
   } else {
     result.rows = train_and_calibrate(from, train, data, options, context, result);
   }
-  TableRows test(*source, all, split.test);
-  result.report = evaluate(result.calibrated.artifact, test, evaluation_of(options, from), context);
-  result.report.provenance.emplace_back("test data", data_file_names(data));
+  result.report = test_report(from, result.calibrated.artifact, options, data, context);
   if (result.task == Task::kClasses) {
-    warn_of_unknown(TableRows(*source, all, split.calibration), test, result);
+    warn_of_unknown(TableRows(*source, all, split.calibration), TableRows(*source, all, split.test),
+                    result);
   }
-  result.report.title = concat(data_file_names(data), ": ", data.target);
-  for (std::string& warning :
-       column_warnings(data, source->schema(), all.y, column_check(options, result.task))) {
-    result.report.notes.push_back(std::move(warning));
-  }
-  result.report.split = split.text;
-  if (source->schema() != nullptr) result.report.columns = column_uses(*source->schema());
-  if (!split.times.empty()) refit_by_time(data, options, train, context, result);
+  if (!split.times.empty()) refit_by_time(data, options, train, weights, context, result);
   return result;
 }
 

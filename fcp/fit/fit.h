@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,7 @@ enum class Task { kAuto, kNumbers, kClasses };
 // numbers, classification or classes. An OptionError where there is no such name.
 FitCalibration fit_calibration_named(const std::string& name);
 Task task_named(const std::string& name);
+TargetScale target_scale_named(const std::string& name);  // auto, identity, log
 // How the target of such a task is read.
 CsvLabels target_labels(Task task);
 
@@ -52,6 +54,10 @@ struct FitRequest {
   // A column by which training comes first and test last. Afterwards the predictor is made again:
   // on all rows but the newest, which calibrate it.
   std::string time{};
+  // A column, or an .npy file: weights of rows in training alone (TabularOptions::row_weights). It is
+  // no feature. Calibration and evaluation stay unweighted: the guarantee is for a row like those
+  // of the table.
+  std::string row_weights{};
   // Coverage holds for each group of this column, or for each class: `label` (grouped
   // calibration).
   std::string cover_each{};
@@ -84,6 +90,12 @@ struct FitOutcome {
   CalibrateResult calibrated;
   EvaluationReport report;
 };
+
+// Types of columns by name, where no text was parsed: an OptionError where one is none.
+void check_types(const std::map<std::string, std::string>& types);
+
+// What a user should hear: of calibration, of the table and of the evaluation, each once.
+std::vector<std::string> fit_warnings(const FitOutcome& outcome);
 
 // An Error where there are too few rows for three parts.
 FitOutcome fit_table(const FitRequest& options, const Context& context);

@@ -39,12 +39,6 @@ size_t count_groups(const std::vector<int64_t>& groups) {
                         : static_cast<size_t>(*std::max_element(groups.begin(), groups.end())) + 1;
 }
 
-std::vector<size_t> by_time(const TableSplit& split, std::vector<size_t> rows) {
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](size_t a, size_t b) { return split.times[a] < split.times[b]; });
-  return rows;
-}
-
 }  // namespace
 
 // Classes are no strata: where a row goes must not depend on how many others have its class, or the
@@ -53,32 +47,41 @@ TableSplit split_table(const DataOptions& data, const SplitBy& by, size_t rows,
                        const std::vector<double>& shares, uint64_t seed) {
   TableSplit split;
   SplitColumns columns;
-  split.text = "at random";
+  split.way = "at random";
   if (!by.keep_together.empty()) {
     columns.groups = text_column(data, by.keep_together);
     split.groups = numbered(columns.groups);
-    split.text = concat("at random, the rows of each of the ", count_groups(split.groups),
-                        " values of '", by.keep_together, "' together");
-  } else if (!by.time.empty()) {
+  }
+  if (!by.time.empty()) {
     columns.times = column_of_files<double>(
         data, [&](const std::string& file) { return read_time_column(file, by.time, data.csv); });
     split.times = columns.times;
     split.moments = text_column(data, by.time);
-    split.text = concat("by '", by.time, "'");
+    split.order = order_by_time(columns.times, columns.groups);
+    split.way = concat("by '", by.time, "'");
+  }
+  if (!by.keep_together.empty()) {
+    split.way += concat(", the rows of each of the ", count_groups(split.groups), " values of '",
+                        by.keep_together, "' together",
+                        by.time.empty() ? "" : " where the newest of them is");
   }
   auto parts = split_rows(rows, shares, seed, columns);
   split.training = std::move(parts.at(0));
   split.calibration = std::move(parts.at(1));
   split.test = std::move(parts.at(2));
+  split.text = split.way;
+  if (!by.time.empty()) split.text += concat(": ", periods_text(split));
   return split;
 }
 
 TableSplit refit_split(const TableSplit& split) {
   TableSplit refit = split;
-  std::vector<size_t> all(split.times.size());
-  for (size_t row = 0; row < all.size(); ++row) all[row] = row;
-  all = by_time(split, std::move(all));
-  const auto window = all.end() - static_cast<std::ptrdiff_t>(split.calibration.size());
+  const std::vector<size_t>& all = split.order;
+  auto window = all.end() - static_cast<std::ptrdiff_t>(split.calibration.size());
+  while (!split.groups.empty() && window != all.begin() &&
+         split.groups[*window] == split.groups[*(window - 1)]) {
+    --window;
+  }
   refit.training.assign(all.begin(), window);
   refit.calibration.assign(window, all.end());
   std::sort(refit.training.begin(), refit.training.end());
@@ -94,6 +97,12 @@ std::string period_text(const TableSplit& split, const std::vector<size_t>& rows
   });
   const std::string &from = split.moments[*first], &to = split.moments[*last];
   return from == to ? from : concat(from, " to ", to);
+}
+
+std::string periods_text(const TableSplit& split) {
+  return concat("trained on ", period_text(split, split.training), ", calibrated on ",
+                period_text(split, split.calibration), ", tested on ",
+                period_text(split, split.test));
 }
 
 std::vector<int64_t> take_groups(const std::vector<int64_t>& groups,

@@ -1,6 +1,7 @@
 // Which rows of a table train, calibrate and test, and what is kept together or in order.
 //
-// By time the newest rows test. What is written afterwards is made on other parts: all rows but the
+// By time the newest rows test; where groups are kept together too, those with the newest rows
+// (fcp/data/split.h). What is written afterwards is made on other parts: all rows but the
 // newest train it, and the newest calibrate it, so that the recent past counts (refit_split).
 //
 // Tested by tests/fit/fit_test.cc.
@@ -21,11 +22,13 @@ struct TableSplit {
   std::vector<size_t> training, calibration, test;  // row numbers, ascending
   std::vector<int64_t> groups{};                    // of all rows, where groups are kept together
   std::vector<double> times{};                      // of all rows, where time splits them
+  std::vector<size_t> order{};                      // then all rows, the newest last
   std::vector<std::string> moments{};               // the cells that say these times
-  std::string text{};                               // "at random", for people
+  std::string way{};                                // "at random", for people
+  std::string text{};                               // likewise, with periods where it is by time
 };
 
-// The columns by which rows are split; at most one is not empty.
+// The columns by which rows are split; each may be empty.
 struct SplitBy {
   std::string keep_together{}, time{};
 };
@@ -33,9 +36,12 @@ struct SplitBy {
 TableSplit split_table(const DataOptions& data, const SplitBy& by, size_t rows,
                        const std::vector<double>& shares, uint64_t seed);
 
-// Of a split by time: as many of the newest rows calibrate as did before, all others train, and
-// none is left to test.
+// Of a split by time: as many of the newest rows calibrate as did before, and what their groups
+// have besides; all others train, and none is left to test.
 TableSplit refit_split(const TableSplit& split);
+
+// "trained on 2001-01-22 to 2010-03-01, calibrated on …".
+std::string periods_text(const TableSplit& split);
 
 // From the first to the last moment of these rows: "2001-01-22 to 2014-08-28".
 std::string period_text(const TableSplit& split, const std::vector<size_t>& rows);

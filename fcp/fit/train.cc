@@ -14,6 +14,7 @@
 #include "fcp/data/images/image_text.h"
 #include "fcp/data/row_digest.h"
 #include "fcp/training/tabular_heads.h"
+#include "fcp/training/target_offset.h"
 
 namespace fcp {
 namespace {
@@ -38,9 +39,29 @@ void describe_training(const RowSource& source, const Rows& rows, Graph& graph) 
   graph.metadata[kTrainingDigestKey] = digest.sha256();
 }
 
+// What the networks learn, float32: the targets, or what is left of them beside their offsets.
+struct LearnedTargets {
+  std::vector<double> offsets;
+  Array y;
+
+  LearnedTargets(const Rows& rows, Loss loss)
+      : offsets(loss == Loss::kCrossEntropy ? std::vector<double>() : target_offsets(rows.y)),
+        y(offsets.empty() ? rows.y : less_offsets(rows.y, offsets)) {
+    y.exact.clear();
+  }
+
+  // Beside an offset the logarithm is a straight line.
+  void settle(TabularOptions& options) const {
+    if (!offsets.empty()) options.target_scale = TargetScale::kIdentity;
+  }
+  void add_to(Graph& graph) const {
+    if (!offsets.empty()) add_offsets(graph, offsets);
+  }
+};
+
 // All rows, whose classes must be those that were learned: of several files, those of the first.
 Rows read_training(RowSource& source) {
-  Rows rows = read_all(source);
+  Rows rows = read_exact_targets(source);
   for (size_t i = 0; !source.class_names().empty() && i < rows.y.values.size(); ++i) {
     if (!std::isinf(rows.y.values[i])) continue;
     fail(rows.place(i), ": its class is none of the ", source.class_names().size(),
@@ -51,6 +72,7 @@ Rows read_training(RowSource& source) {
 
 // What is known of the features of a table: levels of one category, and dates.
 void describe_columns(const RowSource& source, TabularOptions& options) {
+  options.target_names = source.target_names();
   if (source.encoding() == nullptr) return;
   const CsvEncoding& encoding = *source.encoding();
   int64_t first = 0;
@@ -87,6 +109,20 @@ void note_missing_trees(const TabularOptions& options, const Context& context) {
 
 }  // namespace
 
+// Unrounded features, which nobody needs, would be the larger part of the memory.
+Rows read_exact_targets(RowSource& source) {
+  constexpr size_t kTogether = 4096;
+  source.rewind();
+  Rows all, some;
+  while (source.next(kTogether, some)) {
+    some.x.exact.clear();
+    all.append(some);
+  }
+  if (all.x.shape.empty()) all.x = some.x;  // no rows, but their shape
+  if (all.y.shape.empty()) all.y = some.y;
+  return all;
+}
+
 std::string ensemble_text(int64_t networks, const std::vector<double>& share, bool log) {
   const std::string text = concat(networks, networks == 1 ? " network" : " networks");
   const char* scale = log ? ", of the target's logarithm" : "";
@@ -113,13 +149,15 @@ TrainResult train_rows(RowSource& source, const TrainOptions& options, const Con
 TabularResult train_table(RowSource& source, const TabularOptions& options, bool heads,
                           const Context& context) {
   const Rows rows = read_training(source);
+  const LearnedTargets learned(rows, options.loss);
   std::optional<Stage> stage;  // how long it is becomes known with the first step
   int64_t done = 0;
   note_missing_trees(options, context);
   TabularOptions own = options;
   describe_columns(source, own);
   own.heads = heads && options.loss == Loss::kMse;
-  TabularResult result = train_tabular(rows.x, rows.y, own, [&](const EnsembleStep& step) {
+  learned.settle(own);
+  TabularResult result = train_tabular(rows.x, learned.y, own, [&](const EnsembleStep& step) {
     if (!stage) stage.emplace(context, "train", static_cast<size_t>(step.steps));
     stage->advance(static_cast<size_t>(step.step - std::exchange(done, step.step)), [&] {
       return concat("epoch ", step.epoch, " of ", step.epochs, ", hold-out loss ", step.loss);
@@ -128,8 +166,9 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
   stage.reset();
   if (own.heads) {
     const Stage fitting(context, "heads", 0);
-    add_heads(rows.y, options.seed, options.groups, result);
+    add_heads(learned.y, own, result);
   }
+  learned.add_to(result.graph);
   for (const std::string& warning : result.warnings) context.observer->warning(warning);
   describe_training(source, rows, result.graph);
   return result;
@@ -138,18 +177,21 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
 CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, int64_t folds,
                              const Context& context) {
   const Rows rows = read_training(source);
+  const LearnedTargets learned(rows, options.loss);
   note_missing_trees(options, context);
   Stage stage(context, "train", static_cast<size_t>(folds));
   TabularOptions own = options;
   describe_columns(source, own);
+  learned.settle(own);
   // Ten ensembles are trained: of few rows half the usual widths learn as much in half the time.
   constexpr size_t kFewRows = 1000;
   if (rows.x.rows() < kFewRows) {
     for (int64_t& width : own.layers) width /= 2;
   }
-  CrossFit result = train_crossed(rows.x, rows.y, own, folds, [&](int64_t fold) {
+  CrossFit result = train_crossed(rows.x, learned.y, own, folds, [&](int64_t fold) {
     stage.advance(1, [&] { return concat("fold ", fold + 1, " of ", folds); });
   });
+  learned.add_to(result.graph);
   for (const std::string& warning : result.warnings) context.observer->warning(warning);
   describe_training(source, rows, result.graph);
   return result;

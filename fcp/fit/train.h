@@ -15,6 +15,9 @@
 
 namespace fcp {
 
+// All rows from the beginning, targets unrounded where the source has them so.
+Rows read_exact_targets(RowSource& source);
+
 // Trains on all rows by the paper's recipe; the graph carries how its columns are read, the names
 // of its targets, and what tells the rows that it has seen (fcp/data/row_digest.h).
 TrainResult train_rows(RowSource& source, const TrainOptions& options, const Context& context);

@@ -97,11 +97,14 @@ class CheckedRows : public ForwardedRows {
       : ForwardedRows(std::move(source)), missing_(std::move(missing)) {
     network_.inputs = network.inputs;
     network_.metadata = network.metadata;
+    exact_ = wants_exact(network);
   }
 
   bool next(size_t count, Rows& out) override {
     const bool some = ForwardedRows::next(count, out);
     if (some) {
+      if (!exact_) out.x.exact.clear();
+      if (!network_.metadata.contains(kTargetOffsetKey)) out.y.exact.clear();
       const auto place = [&](int64_t row) { return out.place(static_cast<size_t>(row)); };
       if (const auto found = missing_.find_refused(view(out.x))) {
         fail(column_place(network_, place(found->row), found->column, column_names()),
@@ -114,6 +117,7 @@ class CheckedRows : public ForwardedRows {
 
  private:
   Graph network_;  // its inputs alone
+  bool exact_ = false;
   MissingNumbers missing_;
 };
 

@@ -136,7 +136,8 @@ std::unique_ptr<RowSource> open_data(const DataOptions& options, const Graph* ne
     refuse_rows(options, csv, observer);
     csv.refused = options.refused;
   }
-  csv.exact = network != nullptr && wants_exact(*network);
+  const bool offset = network != nullptr && network->metadata.contains(kTargetOffsetKey);
+  csv.exact = csv.exact || offset || (network != nullptr && wants_exact(*network));
   auto source = network != nullptr && is_packed(*network)
                     ? open_packed(options, *network, csv)
                     : open_rows(options.data, options.target, csv);

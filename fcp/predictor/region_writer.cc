@@ -1,6 +1,7 @@
 #include "fcp/predictor/region_writer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "fcp/base/error.h"
 #include "fcp/data/csv_column.h"
 #include "fcp/data/csv_writer.h"
+#include "fcp/data/encoding_text.h"
 #include "fcp/data/images/segmentation.h"
 #include "fcp/data/json_rows.h"
 #include "fcp/data/npy.h"
@@ -55,10 +57,32 @@ std::vector<std::string> level_endings(const std::vector<Level>& levels) {
   return endings.size() > 1 ? endings : std::vector<std::string>{""};
 }
 
+std::string exact_text(double value) {
+  char text[kNumberLength];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+// Prediction, lower and upper, [N, K, 3] doubles: where float32 numbers are too coarse.
+torch::Tensor exact_numbers(const Regions& regions) {
+  return torch::stack({host_doubles(regions.prediction), host_doubles(regions.lower),
+                       host_doubles(regions.upper)},
+                      2)
+      .contiguous();
+}
+
 // "1.5:2|3:4.25", the intervals of [P, 2] in ascending order.
-std::string union_text(const torch::Tensor& parts) {
-  const FloatEnds ends = float_ends(parts.select(1, 0), parts.select(1, 1));
+std::string union_text(const torch::Tensor& parts, bool exact) {
   std::string text;
+  if (exact) {
+    const torch::Tensor ends = host_doubles(parts);
+    for (int64_t i = 0; i < ends.size(0); ++i) {
+      const double low = ends[i][0].item<double>(), high = ends[i][1].item<double>();
+      if (low > high) continue;
+      text += concat(text.empty() ? "" : "|", exact_text(low), ":", exact_text(high));
+    }
+    return text;
+  }
+  const FloatEnds ends = float_ends(parts.select(1, 0), parts.select(1, 1));
   for (int64_t i = 0; i < parts.size(0); ++i) {
     const float low = ends.lower[i].item<float>(), high = ends.upper[i].item<float>();
     if (low > high) continue;
@@ -69,12 +93,14 @@ std::string union_text(const torch::Tensor& parts) {
 }
 
 // Of each level, for every row and output; empty where regions are intervals.
-std::vector<std::vector<std::string>> union_texts(std::span<const Regions> regions) {
+std::vector<std::vector<std::string>> union_texts(std::span<const Regions> regions, bool exact) {
   std::vector<std::vector<std::string>> texts(regions.size());
   for (size_t level = 0; level < regions.size(); ++level) {
     if (!regions[level].parts.defined()) continue;
     const torch::Tensor parts = regions[level].parts.to(torch::kCPU).flatten(0, 1);
-    for (int64_t i = 0; i < parts.size(0); ++i) texts[level].push_back(union_text(parts[i]));
+    for (int64_t i = 0; i < parts.size(0); ++i) {
+      texts[level].push_back(union_text(parts[i], exact));
+    }
   }
   return texts;
 }
@@ -122,6 +148,10 @@ class RegionFile : public RegionWriter {
  private:
   void open(const Regions& regions) {
     const bool sets = regions.members.defined(), unions = regions.parts.defined();
+    if (exact_ && !sets && out_.ends_with(".npy")) {
+      fail(out_, ": an .npy holds float32 numbers, too coarse for a target whose spread is this ",
+           "small beside its mean; write CSV or JSON");
+    }
     if (unions && out_.ends_with(".npy")) {
       fail(out_, ": an .npy holds one interval for each output; write unions as CSV");
     }
@@ -180,19 +210,26 @@ class RegionFile : public RegionWriter {
 
   void append_intervals(const Rows& rows, std::span<const Regions> regions) {
     std::vector<torch::Tensor> levels;
-    for (const Regions& one : regions) levels.push_back(interval_numbers(one));
+    for (const Regions& one : regions) {
+      levels.push_back(exact_ ? exact_numbers(one) : interval_numbers(one));
+    }
     if (npy_) {
       npy_->append(float_numbers(levels.front()));
       return;
     }
-    const std::vector<std::vector<std::string>> unions = union_texts(regions);
+    const std::vector<std::vector<std::string>> unions = union_texts(regions, exact_);
     const size_t outputs = static_cast<size_t>(levels.front().size(1));
     append_rows(rows, static_cast<size_t>(levels.front().size(0)), [&](size_t row, auto& text) {
       for (size_t k = 0; k < outputs; ++k) {
         for (size_t level = 0; level < levels.size(); ++level) {
           const size_t place = row * outputs + k;
-          const auto numbers = float_numbers(levels[level]).subspan(3 * place, 3);
-          for (const float value : numbers.subspan(level == 0 ? 0 : 1)) text.cell(value);
+          for (size_t i = level == 0 ? 0 : 1; i < 3; ++i) {
+            if (exact_) {
+              text.cell(numbers(levels[level])[3 * place + i]);
+            } else {
+              text.cell(float_numbers(levels[level])[3 * place + i]);
+            }
+          }
           if (!unions[level].empty()) text.cell(std::string_view(unions[level][place]));
         }
       }
@@ -221,6 +258,7 @@ class RegionFile : public RegionWriter {
   std::string out_;
   const CalibrationArtifact& artifact_;
   RegionFileOptions options_;
+  const bool exact_ = artifact_.network.metadata.contains(kTargetOffsetKey);
   std::vector<std::string> names_;  // of the classes
   std::unique_ptr<NpyWriter> npy_;
   std::unique_ptr<CsvWriter> csv_;

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 #include "fcp/base/error.h"
@@ -59,13 +60,17 @@ double parse_weight(const std::string& cell, const std::string& column, size_t r
   return value;
 }
 
+std::string plain_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
 std::vector<double> read_weights(const DataOptions& data, const std::string& weights) {
   std::vector<double> values;
   if (weights.empty()) return values;
   if (weights.ends_with(".npy")) {
     for (const float value : read_npy(weights).values) {
       if (!(value >= 0) || std::isinf(value)) {
-        fail(weights, ": row ", values.size(), " (from 0) is ", value,
+        fail(plain_name(weights), ": row ", values.size(), " (from 0) is ", value,
              ", expected a finite number, not negative");
       }
       values.push_back(value);

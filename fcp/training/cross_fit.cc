@@ -13,6 +13,7 @@
 #include "fcp/nn/runtime/network.h"
 #include "fcp/training/graph_parts.h"
 #include "fcp/training/ridge.h"
+#include "fcp/training/target_scaling.h"
 
 namespace fcp {
 namespace {
@@ -181,6 +182,9 @@ void check_crossed(const Array& x, const Array& y, const TabularOptions& options
   if (folds < 2 || static_cast<size_t>(folds) > x.rows()) {
     fail(folds, " folds of ", x.rows(), " rows, expected at least 2 and at most one per row");
   }
+  if (!options.row_weights.empty() && options.row_weights.size() != x.rows()) {
+    fail(options.row_weights.size(), " weights of ", x.rows(), " rows, expected one for each");
+  }
   if (options.loss == Loss::kCrossEntropy && options.classes < 2) {
     fail("cross-fitting of classes needs their number");
   }
@@ -194,9 +198,11 @@ struct LinearMember {
 
 // The w of 0, 0.05, …, 1 whose mix has the least error out of fold, squared or absolute as the
 // ensemble's centre is the mean or the median.
-LinearMember fit_linear_member(const Array& x, const Array& y, const TabularResult& trained) {
+LinearMember fit_linear_member(const Array& x, const Array& y, const TabularResult& trained,
+                               const std::vector<double>& row_weights) {
   constexpr int kSteps = 20;
-  LinearMember member{fit_ridge(x, y), 0};
+  const torch::Tensor weight = mean_one(row_weights);
+  LinearMember member{fit_ridge(x, y, weight), 0};
   const auto rows = static_cast<int64_t>(x.rows());
   const torch::Tensor truth =
       torch::from_blob(const_cast<float*>(y.values.data()), {rows}, torch::kFloat)
@@ -206,9 +212,9 @@ LinearMember fit_linear_member(const Array& x, const Array& y, const TabularResu
   for (int step = 0; step <= kSteps; ++step) {
     const double w = static_cast<double>(step) / kSteps;
     const torch::Tensor errors = ensemble * (1 - w) + member.fit.left_out * w - truth;
-    const double loss = (trained.centre == Centre::kMedian ? errors.abs() : errors.square())
-                            .nanmean()
-                            .item<double>();
+    torch::Tensor losses = trained.centre == Centre::kMedian ? errors.abs() : errors.square();
+    if (weight.defined()) losses = losses * weight.flatten().to(torch::kDouble);
+    const double loss = losses.nanmean().item<double>();
     if (!(loss < least)) continue;
     least = loss;
     member.share = w;
@@ -256,6 +262,10 @@ std::string train_fold(const Array& x, const Array& y, const TabularOptions& opt
   const std::vector<size_t> own = rows_in(fold_of, fold, true);
   TabularOptions each = options;
   each.seed = options.seed + static_cast<uint64_t>(fold);
+  each.row_weights.clear();
+  for (const size_t row : others) {
+    if (!options.row_weights.empty()) each.row_weights.push_back(options.row_weights[row]);
+  }
   // The fold itself, or the rows to predict, may miss what no other row misses.
   each.fill_missing = any_nan(x.values.data(), x.values.size());
   each.may_be_constant =
@@ -265,7 +275,7 @@ std::string train_fold(const Array& x, const Array& y, const TabularOptions& opt
   const TabularResult trained = train_tabular(other_x, other_y, each);
   LinearMember linear;
   if (options.loss == Loss::kMse && options.members > 1) {
-    linear = fit_linear_member(other_x, other_y, trained);
+    linear = fit_linear_member(other_x, other_y, trained, each.row_weights);
     result.ridge_share += linear.share / static_cast<double>(result.folds);
   }
   Graph alone = begin_graph(static_cast<int64_t>(x.row_size()));
@@ -319,8 +329,10 @@ CrossFit train_crossed(const Array& x, const Array& y, const TabularOptions& opt
     finish_numbers(result.graph, answers, dealt, (truth - result.out_of_fold).abs());
   }
   sort_and_check(result.graph);
-  result.error = holdout_error(options.loss, result.out_of_fold, truth);
-  result.warnings = training_warnings(result.error, {}, 0);
+  const torch::Tensor weight = mean_one(options.row_weights);
+  result.error = holdout_error(options.loss, result.out_of_fold, truth,
+                               weight.defined() ? weight.index_select(0, places) : torch::Tensor());
+  result.warnings = training_warnings(result.error, {}, 0, options.target_names);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

@@ -40,7 +40,7 @@ torch::Tensor rows_at(const torch::Tensor& x, const torch::Tensor& indices) {
 // weight.
 struct HoldoutBlock {
   torch::Tensor rows;    // [S, n]
-  torch::Tensor weight;  // [S, n], 1 / length of the network's own
+  torch::Tensor weight;  // [S, n], of the row over the sum of the network's own
 };
 
 std::vector<uint64_t> seeds_of(const std::vector<uint64_t>& seeds,
@@ -106,8 +106,19 @@ class StackRun {
       }
     }
     const int64_t networks = static_cast<int64_t>(active_.size());
-    return {index_tensor(indices).view({networks, longest}).to(x_.device()),
-            torch::tensor(weights, torch::kFloat).view({networks, longest}).to(x_.device())};
+    const torch::Tensor rows = index_tensor(indices).view({networks, longest}).to(x_.device());
+    torch::Tensor weight =
+        torch::tensor(weights, torch::kFloat).view({networks, longest}).to(x_.device());
+    if (options_.row_weight.defined()) {
+      weight = weight * weight_at(rows);
+      weight = weight / weight.sum(1, /*keepdim=*/true);
+    }
+    return {rows, weight};
+  }
+
+  // Of rows [S, n].
+  torch::Tensor weight_at(const torch::Tensor& rows) const {
+    return options_.row_weight.index_select(0, rows.flatten()).view_as(rows);
   }
 
   const FitRows& rows_of(int64_t place) const {
@@ -138,8 +149,14 @@ class StackRun {
       const torch::Tensor rows = order.narrow(1, batch * plan_.batch, plan_.batch);
       const torch::Tensor y = rows_at(y_, rows);
       const torch::Tensor outputs = stack_.forward(rows_at(x_, rows), *masks_);
-      total += loss_.row_losses(outputs, y).mean(1);
-      stack_.backward(loss_.gradient(outputs, y));
+      torch::Tensor losses = loss_.row_losses(outputs, y), slope = loss_.gradient(outputs, y);
+      if (options_.row_weight.defined()) {
+        const torch::Tensor weight = weight_at(rows);
+        losses = losses * weight;
+        slope = slope * weight.unsqueeze(2);
+      }
+      total += losses.mean(1);
+      stack_.backward(slope);
       const double all = static_cast<double>(options_.epochs * plan_.batches);
       const double done = (static_cast<double>(steps_) + 0.5) / all;
       adam_.step(stack_.parameters(), stack_.gradient(), options_.rate * one_cycle(done));

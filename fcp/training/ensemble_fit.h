@@ -37,6 +37,7 @@ struct EnsembleFitOptions {
   int64_t epochs = 80;
   int64_t patience = 24;
   uint64_t seed = 0;
+  torch::Tensor row_weight{};  // [rows], of the loss, on the device of x; undefined: all 1
 };
 
 // Losses in the scale of training, one per epoch that the network took part in.

@@ -51,8 +51,8 @@ std::vector<PerceptronRows> rows_of_members(const std::vector<HeadMember>& membe
       const int64_t kept = columns.numel() / count;
       features = features.index_select(1, columns.narrow(0, e * kept, kept) - e * features.size(1));
     }
-    rows.push_back(
-        {features, float_matrix(member.prediction), float_matrix(member.residual), member.groups});
+    rows.push_back({features, float_matrix(member.prediction), float_matrix(member.residual),
+                    member.groups, member.weight});
   }
   return rows;
 }
@@ -119,10 +119,10 @@ LogScale scale_of(const torch::Tensor& values) {
           (values.amax(0, true) + kFarOutside * scale).to(torch::kFloat)};
 }
 
-// The mean pinball loss of each member at one level; target [E, N, K].
+// The pinball loss of each row at one level, [E, N]; target [E, N, K].
 torch::Tensor level_loss(const torch::Tensor& output, const torch::Tensor& target, double level) {
   const torch::Tensor above = target - output;
-  return torch::maximum(above * level, above * (level - 1)).mean({1, 2});
+  return torch::maximum(above * level, above * (level - 1)).mean(2);
 }
 
 // The quantile of each column, [K].

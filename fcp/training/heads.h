@@ -41,7 +41,8 @@ struct HeadMember {
   torch::Tensor features;         // [n, …]
   torch::Tensor prediction;       // [n, K], the member's own
   torch::Tensor residual;         // [n, K]: y − prediction; of a rectifier [n, S]: the scores
-  std::vector<int64_t> groups{};  // [n]: see PerceptronRows
+  std::vector<int64_t> groups{};  // [n]: see PerceptronRows, as of
+  torch::Tensor weight{};         // [n]
 };
 
 struct HeadOptions {

@@ -29,14 +29,18 @@ struct HoldoutError {
 };
 
 // predictions [n, outputs] as the graph gives them (quantile: all low, then all high), y [n, K].
-HoldoutError holdout_error(Loss loss, const torch::Tensor& predictions, const torch::Tensor& y);
+// `weight` [n] of the rows; undefined: all 1.
+HoldoutError holdout_error(Loss loss, const torch::Tensor& predictions, const torch::Tensor& y,
+                           const torch::Tensor& weight = {});
 
 // What a user should hear: a network that is no better than the mean (or the majority), or one that
 // was still improving when the epochs ended.
+// `names` of the targets, where they are known.
 std::vector<std::string> training_warnings(const HoldoutError& error,
-                                           std::span<const FitCurve> curves, int64_t epochs);
+                                           std::span<const FitCurve> curves, int64_t epochs,
+                                           const std::vector<std::string>& names = {});
 
-// The 90 % quantile of |errors|, twice: about the length of an interval around the predictions.
-double residual_length(const torch::Tensor& errors);
+// The 90 % quantile of |errors| [n], twice: about the length of an interval around the predictions.
+double residual_length(const torch::Tensor& errors, const torch::Tensor& weight = {});
 
 }  // namespace fcp

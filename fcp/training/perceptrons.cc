@@ -79,7 +79,7 @@ class AdamW {
 
 // The rows of the members after standardising, in a random order, those held out last.
 struct ShuffledRows {
-  TensorList features, prediction, target;
+  TensorList features, prediction, target, weight;
   std::vector<int64_t> training;  // rows that are fitted
 
   int64_t fewest() const { return *std::min_element(training.begin(), training.end()); }
@@ -117,6 +117,8 @@ ShuffledRows shuffled(const std::vector<PerceptronRows>& members, const Perceptr
                                            made.prediction_mean[at],
                                            made.prediction_deviation[at]));
     rows.target.push_back(members[e].target.index_select(0, order));
+    const torch::Tensor& weight = members[e].weight;
+    rows.weight.push_back(weight.defined() ? weight.index_select(0, order) : torch::ones({count}));
     rows.training.push_back(training);
   }
   return rows;
@@ -147,7 +149,9 @@ std::vector<double> holdout_losses(const TensorList& weights, const ShuffledRows
     }
     const torch::Tensor output =
         hidden_product(own, part(rows.features[e]), part(rows.prediction[e]));
-    losses.push_back(loss(output, part(rows.target[e])).item<double>());
+    const torch::Tensor weight = part(rows.weight[e]);
+    const torch::Tensor sum = (loss(output, part(rows.target[e])) * weight).sum();
+    losses.push_back((sum / weight.sum()).item<double>());
   }
   return losses;
 }
@@ -212,8 +216,9 @@ TensorList train_weights(TensorList weights, const ShuffledRows& rows, const Per
       const torch::Tensor output =
           hidden_product(weights, stacked(rows.features, orders, step * batch, batch),
                          stacked(rows.prediction, orders, step * batch, batch));
+      const torch::Tensor losses = loss(output, stacked(rows.target, orders, step * batch, batch));
       const torch::Tensor total =
-          loss(output, stacked(rows.target, orders, step * batch, batch)).sum();
+          (losses * stacked(rows.weight, orders, step * batch, batch)).mean(1).sum();
       const double done = static_cast<double>(epoch * steps + step);
       const double rate =
           options.rate * (0.5 + 0.5 * std::cos(M_PI * done / static_cast<double>(epochs * steps)));

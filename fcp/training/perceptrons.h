@@ -5,7 +5,7 @@
 //
 // Each member e has its own rows: features u [n_e, D], which are standardised and clipped at ±8 (so
 // that no row can drive a head to extremes), predictions p [n_e, K], treated alike, and targets.
-// AdamW with a falling rate (cosine) minimises the sum of the members' losses. A share of each
+// AdamW with a falling rate (cosine) minimises the sum of the members' mean losses, weighted by row. A share of each
 // member's rows is held out; the weights of the epoch that is best there are kept, member by
 // member, the start included: a head that finds nothing to learn answers what `start` says.
 //
@@ -47,6 +47,7 @@ struct PerceptronRows {
   torch::Tensor prediction;       // [n, K] float
   torch::Tensor target;           // [n, …] float
   std::vector<int64_t> groups{};  // [n]: rows of one are held out together; empty: each is its own
+  torch::Tensor weight{};         // [n] float, of the loss; undefined: all 1
 };
 
 struct PerceptronFit {
@@ -59,7 +60,7 @@ struct PerceptronFit {
   uint64_t seed = 0;
 };
 
-// output [E, B, O], target [E, B, …] → the mean loss of each member, [E].
+// output [E, B, O], target [E, B, …] → the loss of each row, [E, B].
 using PerceptronLoss =
     std::function<torch::Tensor(const torch::Tensor& output, const torch::Tensor& target)>;
 

@@ -41,42 +41,52 @@ Directions directions_of(const torch::Tensor& z) {
 
 }  // namespace
 
-RidgeFit fit_ridge(const Array& x, const Array& y) {
+RidgeFit fit_ridge(const Array& x, const Array& y, const torch::Tensor& row_weight) {
   const torch::NoGradGuard no_gradients;
   const torch::Tensor raw = doubles_of(x), target = doubles_of(y).flatten();
   const auto rows = static_cast<double>(x.rows());
   const torch::Tensor known = raw.isnan().logical_not().to(torch::kDouble).sum(0).clamp_min(1);
   RidgeFit fit;
   fit.mean = (raw.nan_to_num(0).sum(0) / known).to(torch::kFloat);
-  const torch::Tensor whole = with_means(raw, fit.mean), mean = whole.mean(0);
-  const torch::Tensor deviation = (whole - mean).square().mean(0).sqrt();
+  const torch::Tensor whole = with_means(raw, fit.mean);
+  const torch::Tensor given =
+      row_weight.defined() ? row_weight.to(torch::kDouble).flatten() : torch::ones_like(target);
+  const torch::Tensor share = given / given.sum();
+  const torch::Tensor mean = share.matmul(whole);
+  const torch::Tensor deviation = share.matmul((whole - mean).square()).sqrt();
   // A column that varies by its rounding alone does not vary.
   const torch::Tensor varies = deviation > 1e-6 * mean.abs();
   const torch::Tensor unit = torch::where(varies, 1 / deviation, torch::zeros_like(deviation));
   const torch::Tensor z = (whole - mean) * unit;
-  const double centre = target.mean().item<double>();
-  const torch::Tensor centred = target - centre;
-  const Directions found = directions_of(z);
+  const double centre = share.dot(target).item<double>();
+  // A row of weight w counts as one that is √w times as long.
+  const torch::Tensor root = (share * rows).sqrt(), long_z = z * root.unsqueeze(1);
+  const torch::Tensor centred = (target - centre) * root;
+  const Directions found = directions_of(long_z);
   const torch::Tensor products = found.coordinates.t().matmul(centred);
   double least = std::numeric_limits<double>::infinity();
-  torch::Tensor best;
+  torch::Tensor best, remaining;  // 1 less the leverage of each row
   for (int i = 0; i < kPenalties; ++i) {
-    const double share = static_cast<double>(i) / (kPenalties - 1);
-    const double penalty = kFewestPenalty * std::pow(kMostPenalty / kFewestPenalty, share);
+    const double step = static_cast<double>(i) / (kPenalties - 1);
+    const double penalty = kFewestPenalty * std::pow(kMostPenalty / kFewestPenalty, step);
     const torch::Tensor shrunk = 1 / (found.sizes + penalty * rows);
     const torch::Tensor answers = found.coordinates.matmul(products * shrunk);
-    const torch::Tensor leverage = (found.coordinates.square() * shrunk).sum(1) + 1 / rows;
-    const torch::Tensor errors = (centred - answers) / (1 - leverage).clamp_min(1e-6);
-    const double loss = errors.square().mean().item<double>();
+    const torch::Tensor leverage = (found.coordinates.square() * shrunk).sum(1) + share;
+    const torch::Tensor left = (1 - leverage).clamp_min(1e-6);
+    const double loss = ((centred - answers) / left).square().mean().item<double>();
     if (!(loss < least)) continue;
     least = loss;
     fit.penalty = penalty;
-    fit.left_out = target - errors;
+    remaining = left;
     best = products * shrunk / found.sizes;
   }
-  if (!best.defined()) best = torch::zeros_like(products);
-  if (!fit.left_out.defined()) fit.left_out = torch::full_like(target, centre);
-  fit.weight = z.t().matmul(found.coordinates.matmul(best)) * unit;
+  if (!best.defined()) {
+    best = torch::zeros_like(products);
+    remaining = torch::ones_like(target);
+  }
+  const torch::Tensor standard = long_z.t().matmul(found.coordinates.matmul(best));
+  fit.left_out = target - (target - centre - z.matmul(standard)) / remaining;
+  fit.weight = standard * unit;
   fit.bias = centre - mean.dot(fit.weight).item<double>();
   return fit;
 }

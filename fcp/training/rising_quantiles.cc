@@ -55,7 +55,7 @@ torch::Tensor pinball_loss(const torch::Tensor& quantiles, const torch::Tensor& 
   const torch::Tensor levels =
       torch::arange(1, count + 1, torch::kFloat) / static_cast<double>(count + 1);
   const torch::Tensor above = y.unsqueeze(3) - quantiles;
-  return torch::maximum(above * levels, above * (levels - 1)).mean({1, 2, 3});
+  return torch::maximum(above * levels, above * (levels - 1)).mean({2, 3});
 }
 
 }  // namespace fcp

@@ -28,8 +28,8 @@ torch::Tensor rising_start(const torch::Tensor& grid, const torch::Tensor& floor
 // The empirical quantiles of each column of values [n, K] at 1/(Q+1), …, Q/(Q+1): [K, Q] doubles.
 torch::Tensor marginal_quantiles(const torch::Tensor& values, int64_t quantiles);
 
-// Σ over levels τ of max(τ (y − q), (τ − 1)(y − q)), the mean over levels, outputs and rows of each
-// member: quantiles [E, N, K, Q], y [E, N, K] → [E].
+// Σ over levels τ of max(τ (y − q), (τ − 1)(y − q)), the mean over levels and outputs of each row:
+// quantiles [E, N, K, Q], y [E, N, K] → [E, N].
 torch::Tensor pinball_loss(const torch::Tensor& quantiles, const torch::Tensor& y);
 
 }  // namespace fcp

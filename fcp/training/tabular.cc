@@ -105,9 +105,27 @@ std::vector<Centre> centres_to_try(const TabularOptions& options, const Array& y
   return {Centre::kMean, Centre::kMedian};
 }
 
+void check_row_weights(const std::vector<double>& weights, size_t rows) {
+  if (!weights.empty() && weights.size() != rows) {
+    fail(weights.size(), " weights of ", rows, " rows, expected one for each");
+  }
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] > 0 && std::isfinite(weights[i])) continue;
+    fail("the weight of row ", i, " (from 0) is ", weights[i],
+         ", expected a finite number above 0");
+  }
+}
+
+// Undefined where there are none.
+torch::Tensor weight_of(const torch::Tensor& weight, const std::vector<int64_t>& rows) {
+  if (!weight.defined()) return {};
+  return weight.index_select(0, torch::tensor(rows, torch::kLong));
+}
+
 struct TabularData {
-  torch::Tensor x;  // encoded, on the device
-  torch::Tensor y;  // scaled, on the device
+  torch::Tensor x;       // encoded, on the device
+  torch::Tensor y;       // scaled, on the device
+  torch::Tensor weight;  // of rows, of mean 1, on the CPU; undefined: all 1
   TargetScaling scaling;
   int64_t targets = 0;
   int64_t outputs = 0;  // of a network
@@ -122,7 +140,8 @@ TargetScaling scaling_for(const InputEncoding& encoding, const Array& x, const A
   const bool log =
       options.target_scale == TargetScale::kLog ||
       (options.target_scale == TargetScale::kAuto && options.loss == Loss::kMse && shift &&
-       prefers_log(with_calendar(encoding, x), y, options.categories, options.seed));
+       prefers_log(with_calendar(encoding, x), y, options.categories, options.seed,
+                   mean_one(options.row_weights)));
   return log ? fit_log_scaling(y, *shift) : fit_target_scaling(y);
 }
 
@@ -137,6 +156,7 @@ TabularData prepare_tabular(const InputEncoding& encoding, const Array& x, const
   data.scaling = labels ? TargetScaling{{0}, {1}} : scaling_for(encoding, x, y, options);
   data.x = encode_rows(encoding, x).to(options.device);
   data.y = scale_targets(data.scaling, y).to(options.device);
+  data.weight = mean_one(options.row_weights);
   return data;
 }
 
@@ -209,12 +229,20 @@ size_t choose_centre(const EnsembleFit& fit, const TabularData& data,
   const int64_t members = static_cast<int64_t>(rows.size());
   const torch::Tensor mean = unseen_errors(fit, data, rows, 0, centres[0]);
   const torch::Tensor median = unseen_errors(fit, data, rows, members, centres[1]);
+  std::vector<int64_t> judged;
+  for (const FitRows& own : rows) {
+    judged.insert(judged.end(), own.holdout.begin(), own.holdout.end());
+  }
+  const torch::Tensor weight = weight_of(data.weight, judged);
+  const auto squares = [&](const torch::Tensor& errors) {
+    const torch::Tensor all = errors.square();
+    return (weight.defined() ? all * weight : all).mean().item<double>();
+  };
   double length_ratio = 0, rmse_ratio = 0;  // means over targets of logarithms
   for (int64_t k = 0; k < data.targets; ++k) {
     const torch::Tensor a = mean.select(1, k), b = median.select(1, k);
-    length_ratio += std::log(residual_length(b) / residual_length(a));
-    rmse_ratio +=
-        0.5 * std::log(b.square().mean().item<double>() / a.square().mean().item<double>());
+    length_ratio += std::log(residual_length(b, weight) / residual_length(a, weight));
+    rmse_ratio += 0.5 * std::log(squares(b) / squares(a));
   }
   const double targets = static_cast<double>(data.targets);
   const bool shorter = std::exp(length_ratio / targets) < kShorter;
@@ -252,7 +280,9 @@ TreeMembers add_trees(const EnsembleFit& fit, const std::vector<int64_t>& networ
                                      : torch::Tensor(),
                        .classes = labels ? data.outputs : 0,
                        .median = centre == Centre::kMedian,
-                       .categories = options.categories};
+                       .categories = options.categories,
+                       .row_weight = data.weight,
+                       .groups = &options.groups};
   TreeMembers trees =
       fit_tree_members(known, rows, unseen_outputs(fit, networks, data, rows, scaling.columns),
                        {.heads = options.heads, .seed = seed});
@@ -336,7 +366,8 @@ std::vector<FitRows> deal_groups(std::span<const int64_t> groups, int64_t member
   return dealt;
 }
 
-void judge(const Array& y, const TabularOptions& options, TabularResult& result) {
+void judge(const Array& y, const TabularOptions& options, const torch::Tensor& weight,
+           TabularResult& result) {
   std::vector<int64_t> rows;
   for (const UnseenRows& member : result.members) {
     rows.insert(rows.end(), member.rows.begin(), member.rows.end());
@@ -345,8 +376,9 @@ void judge(const Array& y, const TabularOptions& options, TabularResult& result)
   const torch::Tensor truth =
       torch::tensor(y.values, torch::kFloat).view({static_cast<int64_t>(y.rows()), -1});
   result.error = holdout_error(options.loss, result.out_of_fold.index_select(0, indices),
-                               truth.index_select(0, indices));
-  result.warnings = training_warnings(result.error, result.curves, result.epochs);
+                               truth.index_select(0, indices), weight_of(weight, rows));
+  result.warnings =
+      training_warnings(result.error, result.curves, result.epochs, options.target_names);
 }
 
 }  // namespace
@@ -382,6 +414,7 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   if (!options.groups.empty() && options.groups.size() != x.rows()) {
     fail(options.groups.size(), " groups of ", x.rows(), " rows, expected one for each");
   }
+  check_row_weights(options.row_weights, x.rows());
   Random seeds(options.seed);
   const std::vector<FitRows> rows = deal_rows(static_cast<int64_t>(x.rows()), options.members,
                                               options.holdout, seeds.bits(), options.groups);
@@ -389,7 +422,8 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   encoding.fill = encoding.fill || options.fill_missing;
   const TabularData data = prepare_tabular(encoding, x, y, options);
   const std::vector<Centre> centres = centres_to_try(options, y, data.scaling.log);
-  const EnsembleFitOptions fitting = fit_options_for(options, rows[0], seeds.bits());
+  EnsembleFitOptions fitting = fit_options_for(options, rows[0], seeds.bits());
+  if (data.weight.defined()) fitting.row_weight = data.weight.to(options.device);
 
   std::vector<FitRows> all;
   for (size_t i = 0; i < centres.size(); ++i) all.insert(all.end(), rows.begin(), rows.end());
@@ -412,7 +446,7 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   result.log_target = scaling.log;
   result.graph = export_ensemble(fit, networks, encoding, scaling, options.loss, trees);
   keep_unseen(fit, networks, rows, scaling, x, trees, result);
-  judge(y, options, result);
+  judge(y, options, data.weight, result);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result.seconds = elapsed.count();
   return result;

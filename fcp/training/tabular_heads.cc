@@ -5,11 +5,11 @@
 #include <torch/utils.h>
 
 #include "fcp/training/heads.h"
+#include "fcp/training/target_scaling.h"
 
 namespace fcp {
 
-bool add_heads(const Array& y, uint64_t seed, std::span<const int64_t> groups,
-               TabularResult& trained) {
+bool add_heads(const Array& y, const TabularOptions& made, TabularResult& trained) {
   constexpr size_t kLeastRows = 30;  // of each member
   const auto enough = [](const UnseenRows& member) { return member.rows.size() >= kLeastRows; };
   if (!std::all_of(trained.members.begin(), trained.members.end(), enough)) return false;
@@ -19,16 +19,20 @@ bool add_heads(const Array& y, uint64_t seed, std::span<const int64_t> groups,
   const torch::Tensor truth =
       torch::from_blob(const_cast<float*>(y.values.data()),
                        {rows, static_cast<int64_t>(y.row_size())}, torch::kFloat);
+  const torch::Tensor weight = mean_one(made.row_weights);
   std::vector<HeadMember> members;
   for (const UnseenRows& member : trained.members) {
-    const torch::Tensor own = truth.index_select(0, torch::tensor(member.rows, torch::kLong));
+    const torch::Tensor rows_of_member = torch::tensor(member.rows, torch::kLong);
+    const torch::Tensor own = truth.index_select(0, rows_of_member);
     members.push_back({member.features, member.predictions, own - member.predictions});
+    HeadMember& added = members.back();
+    if (weight.defined()) added.weight = weight.index_select(0, rows_of_member);
     for (const int64_t row : member.rows) {
-      if (!groups.empty()) members.back().groups.push_back(groups[static_cast<size_t>(row)]);
+      if (!made.groups.empty()) added.groups.push_back(made.groups[static_cast<size_t>(row)]);
     }
   }
   HeadOptions options;
-  options.fit.seed = seed;
+  options.fit.seed = made.seed;
   append_heads(trained.graph, "features", "prediction", fit_heads(members, options));
   return true;
 }

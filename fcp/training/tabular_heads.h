@@ -4,9 +4,6 @@
 // Tested by tests/training/tabular_heads_test.cc.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include "fcp/data/array.h"
 #include "fcp/training/tabular.h"
 
@@ -14,8 +11,7 @@ namespace fcp {
 
 // Adds the heads to the graph of `trained`, a regression on rows with the answers y [N, K]. False,
 // and nothing is added, where a member has too few unseen rows to learn from.
-// `groups` are those of TabularOptions.
-bool add_heads(const Array& y, uint64_t seed, std::span<const int64_t> groups,
-               TabularResult& trained);
+// Groups, weights and seed are those of the options.
+bool add_heads(const Array& y, const TabularOptions& options, TabularResult& trained);
 
 }  // namespace fcp

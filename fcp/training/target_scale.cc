@@ -27,7 +27,7 @@ double quantile_of(std::vector<double>& values, double share) {
 
 // The mean interval score of the target's intervals; answers and truths in the scale of learning.
 double binned_score(const TargetScaling& scaling, const torch::Tensor& answers,
-                    const torch::Tensor& scaled, const Array& y) {
+                    const torch::Tensor& scaled, const Array& y, const torch::Tensor& weight) {
   const float* found = answers.data_ptr<float>();
   const float* truth = scaled.data_ptr<float>();
   std::vector<size_t> order(y.rows());
@@ -44,35 +44,42 @@ double binned_score(const TargetScaling& scaling, const torch::Tensor& answers,
       const double upper = unscaled(scaling, found[order[i]] + high);
       const double value = y.values[order[i]];
       const double miss = std::max(lower - value, 0.0) + std::max(value - upper, 0.0);
-      sum += upper - lower + miss / kTail;
+      const double share = weight.defined() ? weight.data_ptr<float>()[order[i]] : 1.0;
+      sum += share * (upper - lower + miss / kTail);
     }
   }
   return sum / static_cast<double>(order.size());
 }
 
 double score_of_scale(const TargetScaling& scaling, const Array& x, const Array& y,
-                      const std::vector<CategoryColumns>& categories,
+                      const std::vector<CategoryColumns>& categories, const torch::Tensor& weight,
                       const std::vector<FitRows>& folds, uint64_t seed) {
   const torch::Tensor scaled = scale_targets(scaling, y);
-  const TreeData data{.x = x, .y = scaled, .weight = {}, .categories = categories};
+  const TreeData data{
+      .x = x, .y = scaled, .weight = {}, .categories = categories, .row_weight = weight};
   const TreeMembers made = fit_tree_members(data, folds, torch::zeros_like(scaled),
                                             {.seed = seed, .rounds = 150, .rate = 0.1});
   if (!made.out_of_fold.defined()) return 0;  // trees would cost too much
-  return binned_score(scaling, made.out_of_fold.contiguous(), scaled, y);
+  return binned_score(scaling, made.out_of_fold.contiguous(), scaled, y, weight);
 }
 
 }  // namespace
 
 bool prefers_log(const Array& x, const Array& y, const std::vector<CategoryColumns>& categories,
-                 uint64_t seed) {
+                 uint64_t seed, const torch::Tensor& weight) {
   const std::optional<double> shift = log_shift(y);
   if (!can_boost() || !shift || y.rows() < kFewestPilotRows) return false;
   std::vector<size_t> rows = Random(seed).permutation(y.rows());
   rows.resize(std::min(rows.size(), kPilotRows));
   const Array some_x = take_rows(x, rows), some_y = take_rows(y, rows);
+  torch::Tensor some_weight;
+  if (weight.defined()) {
+    const std::vector<int64_t> places(rows.begin(), rows.end());
+    some_weight = weight.index_select(0, torch::tensor(places, torch::kLong));
+  }
   const std::vector<FitRows> folds = deal_rows(static_cast<int64_t>(rows.size()), 2, 0.5, seed);
   const auto score = [&](const TargetScaling& scaling) {
-    return score_of_scale(scaling, some_x, some_y, categories, folds, seed);
+    return score_of_scale(scaling, some_x, some_y, categories, some_weight, folds, seed);
   };
   return score(fit_log_scaling(some_y, *shift)) < kBetter * score(fit_target_scaling(some_y));
 }

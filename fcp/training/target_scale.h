@@ -20,7 +20,8 @@ enum class TargetScale { kAuto, kIdentity, kLog };
 
 // x [N, columns] as trees read it, y [N, 1]. False where the target has no logarithm, where rows
 // are fewer than 200, and in a build without XGBoost.
+// `weight` [N] of the rows; undefined: all 1.
 bool prefers_log(const Array& x, const Array& y, const std::vector<CategoryColumns>& categories,
-                 uint64_t seed);
+                 uint64_t seed, const torch::Tensor& weight = {});
 
 }  // namespace fcp

@@ -81,6 +81,12 @@ torch::Tensor scale_targets(const TargetScaling& scaling, const Array& y) {
   return scaled;
 }
 
+torch::Tensor mean_one(const std::vector<double>& weights) {
+  if (weights.empty()) return {};
+  const torch::Tensor all = torch::tensor(weights, torch::kDouble);
+  return (all / all.mean()).to(torch::kFloat).contiguous();
+}
+
 double tail_weight(const Array& y) {
   double heaviest = 0;
   for (size_t k = 0; k < y.row_size(); ++k) {

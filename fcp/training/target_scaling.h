@@ -34,6 +34,9 @@ double unscaled(const TargetScaling& scaling, double value);
 // [N, K] in the scale of learning, computed in double precision.
 torch::Tensor scale_targets(const TargetScaling& scaling, const Array& y);
 
+// Weights of rows divided by their mean, [N] float; undefined where there are none.
+torch::Tensor mean_one(const std::vector<double>& weights);
+
 // How heavy the tails of a target are: the largest over targets of the deviation divided by the
 // mean distance from the median. 1.25 for normal values, 1.44 for exponential ones; counts of rare
 // events reach 3 to 6.

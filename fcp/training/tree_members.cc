@@ -14,14 +14,13 @@
 
 #include "fcp/base/random.h"
 #include "fcp/nn/runtime/parallel_alone.h"
+#include "fcp/training/target_statistics.h"
 
 namespace fcp {
 namespace {
 
 constexpr int64_t kFewLevels = 10;      // one-hot columns that trees read themselves
 constexpr int64_t kMostStatistics = 5;  // of a category: one per target or class
-constexpr int64_t kInnerFolds = 5;
-constexpr double kPriorRows = 10;
 
 // A round costs columns · (rows + leaves · bins) · outputs, about 8 ns of each.
 constexpr double kMostWork = 6e8;  // of a member
@@ -67,58 +66,6 @@ std::vector<CategoryColumns> with_statistics(const TreeData& data, int64_t stati
   return chosen;
 }
 
-// The place of a row's level among the columns of a category; −1: none.
-int64_t level_of(const Array& x, int64_t row, const CategoryColumns& category) {
-  const float* values = x.values.data() + row * static_cast<int64_t>(x.row_size()) + category.first;
-  for (int64_t l = 0; l < category.count; ++l) {
-    if (values[l] == 1) return l;
-  }
-  return -1;
-}
-
-// Sums of one category's levels, with its targets.
-class LevelSums {
- public:
-  LevelSums(const Array& x, const torch::Tensor& targets, const CategoryColumns& category)
-      : x_(x),
-        targets_(targets),
-        category_(category),
-        count_(category.count, 0.0),
-        sum_(static_cast<size_t>(category.count * targets.size(1)), 0.0) {}
-
-  void add(int64_t row, double sign) {
-    const int64_t level = level_of(x_, row, category_), width = targets_.size(1);
-    if (level < 0) return;
-    count_[static_cast<size_t>(level)] += sign;
-    const float* values = targets_.data_ptr<float>() + row * width;
-    for (int64_t s = 0; s < width; ++s) {
-      sum_[static_cast<size_t>(level * width + s)] += sign * values[s];
-    }
-  }
-
-  // Statistic less mean, as the graph has it.
-  float offset(int64_t level, int64_t s, double mean, double prior) const {
-    const double count = count_[static_cast<size_t>(level)];
-    const double sum = sum_[static_cast<size_t>(level * targets_.size(1) + s)];
-    return static_cast<float>((sum - count * mean) / (count + prior));
-  }
-
-  int64_t level(int64_t row) const { return level_of(x_, row, category_); }
-
- private:
-  const Array& x_;
-  const torch::Tensor& targets_;
-  CategoryColumns category_;
-  std::vector<double> count_, sum_;
-};
-
-std::vector<std::vector<int64_t>> inner_folds(const std::vector<int64_t>& rows, uint64_t seed) {
-  std::vector<std::vector<int64_t>> folds(kInnerFolds);
-  const std::vector<size_t> order = Random(seed).permutation(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) folds[i % kInnerFolds].push_back(rows[order[i]]);
-  return folds;
-}
-
 // What one member's boosters read.
 class MemberInputs {
  public:
@@ -127,7 +74,9 @@ class MemberInputs {
       : data_(data), raw_(raw_columns(data, categories)) {
     const auto columns = static_cast<int64_t>(data.x.row_size());
     if (categories.empty()) return;
-    fit_statistics(targets, categories, rows, seed);
+    EncodedStatistics found = fit_statistics(data, targets, categories, rows, seed);
+    made_ = std::move(found.made);
+    encoded_ = std::move(found.encoded);
     const int64_t width = encoded_.size(1);
     statistics_ = width;
     first_statistic_ = columns;
@@ -178,52 +127,6 @@ class MemberInputs {
     return columns;
   }
 
-  void fit_statistics(const torch::Tensor& targets, const std::vector<CategoryColumns>& categories,
-                      const FitRows& rows, uint64_t seed) {
-    const int64_t width = targets.size(1), count = static_cast<int64_t>(categories.size());
-    const torch::Tensor own = targets.index_select(0, torch::tensor(rows.training, torch::kLong));
-    const torch::Tensor mean = own.to(torch::kDouble).mean(0).to(torch::kFloat);
-    made_.mean = mean.repeat({count});
-    int64_t levels = 0;
-    for (const CategoryColumns& category : categories) levels += category.count;
-    made_.levels = torch::zeros({levels, count * width}, torch::kFloat);
-    encoded_ = made_.mean.repeat({targets.size(0), 1});
-    const auto folds = inner_folds(rows.training, seed);
-    int64_t first = 0;
-    for (int64_t c = 0; c < count; ++c) {
-      const CategoryColumns& category = categories[static_cast<size_t>(c)];
-      LevelSums sums(data_.x, targets, category);
-      for (const int64_t row : rows.training) sums.add(row, 1);
-      for (int64_t l = 0; l < category.count; ++l) {
-        for (int64_t s = 0; s < width; ++s) {
-          made_.levels[first + l][c * width + s] =
-              sums.offset(l, s, mean[s].item<double>(), kPriorRows);
-        }
-      }
-      encode(rows.holdout, sums, mean, kPriorRows, c * width);
-      for (const std::vector<int64_t>& fold : folds) {
-        for (const int64_t row : fold) sums.add(row, -1);
-        encode(fold, sums, mean, kPriorRows * (1 - 1.0 / kInnerFolds), c * width);
-        for (const int64_t row : fold) sums.add(row, 1);
-      }
-      first += category.count;
-    }
-  }
-
-  void encode(const std::vector<int64_t>& rows, const LevelSums& sums, const torch::Tensor& mean,
-              double prior, int64_t first) {
-    const int64_t width = encoded_.size(1);
-    const float* means = mean.data_ptr<float>();
-    for (const int64_t row : rows) {
-      const int64_t level = sums.level(row);
-      if (level < 0) continue;
-      float* out = encoded_.data_ptr<float>() + row * width + first;
-      for (int64_t s = 0; s < mean.numel(); ++s) {
-        out[s] = sums.offset(level, s, static_cast<double>(means[s]), prior) + means[s];
-      }
-    }
-  }
-
   const TreeData& data_;
   std::vector<int64_t> raw_;
   CategoryStatistics made_;
@@ -254,6 +157,7 @@ struct MemberBooster {
 };
 
 struct BoostJob {
+  const TreeData& data;
   const MemberInputs& inputs;
   const FitRows& rows;
   std::function<float(int64_t)> target;  // of a row
@@ -263,8 +167,11 @@ struct BoostJob {
 BoostRows job_rows(const BoostJob& job, const std::vector<int64_t>& rows,
                    const std::vector<int64_t>& columns) {
   BoostRows made = job.inputs.rows(rows, columns, job.target);
-  for (size_t i = 0; i < made.y.size() && !job.class_weight.empty(); ++i) {
-    made.weight.push_back(job.class_weight[static_cast<size_t>(made.y[i])]);
+  const bool weighted = !job.class_weight.empty() || job.data.row_weight.defined();
+  for (size_t i = 0; i < made.y.size() && weighted; ++i) {
+    const float own = static_cast<float>(row_weight(job.data, rows[i]));
+    const auto label = static_cast<size_t>(made.y[i]);
+    made.weight.push_back(job.class_weight.empty() ? own : own * job.class_weight[label]);
   }
   return made;
 }
@@ -323,15 +230,20 @@ torch::Tensor centre_loss(const TreeData& data, const torch::Tensor& answers,
                           const torch::Tensor& rows) {
   const torch::Tensor found = answers.index_select(0, rows).to(torch::kDouble);
   const torch::Tensor truth = data.y.index_select(0, rows).to(torch::kDouble);
-  if (data.classes == 0) {
-    const torch::Tensor error = found - truth;
-    return (data.median ? error.abs() : error.square()).mean(0);
+  torch::Tensor weight;  // [n, 1]
+  if (data.row_weight.defined()) {
+    weight = data.row_weight.to(torch::kDouble).index_select(0, rows).unsqueeze(1);
   }
   const torch::Tensor labels = truth.to(torch::kLong);
-  const torch::Tensor loss = -torch::log_softmax(found, 1).gather(1, labels).flatten();
-  if (!data.weight.defined()) return loss.mean().view({1});
-  const torch::Tensor weight = data.weight.to(torch::kDouble).index_select(0, labels.flatten());
-  return ((loss * weight).sum() / weight.sum()).view({1});
+  if (data.classes > 0 && data.weight.defined()) {
+    const torch::Tensor own = data.weight.to(torch::kDouble).index_select(0, labels.flatten());
+    weight = weight.defined() ? weight * own.unsqueeze(1) : own.unsqueeze(1);
+  }
+  const torch::Tensor error = found - truth;
+  const torch::Tensor loss = data.classes > 0 ? -torch::log_softmax(found, 1).gather(1, labels)
+                             : data.median    ? error.abs()
+                                              : error.square();
+  return weight.defined() ? (loss * weight).sum(0) / weight.sum() : loss.mean(0);
 }
 
 // w of each target; the smallest of those that are equally good.
@@ -393,7 +305,7 @@ MemberForest boost_members(const TreeData& data, const std::vector<FitRows>& row
       return values.data_ptr<float>()[row * columns + k];
     };
     boosters[static_cast<size_t>(i)] =
-        run_job({inputs[e], rows[e], target, class_weight}, each[static_cast<size_t>(i)]);
+        run_job({data, inputs[e], rows[e], target, class_weight}, each[static_cast<size_t>(i)]);
   });
   MemberForest forest;
   forest.outputs = columns * boosters[0].fitted.outputs;

@@ -3,13 +3,7 @@
 // Member e has a booster (boosting.h) that learns from the rows of network e and stops by the rows
 // that network e has not seen, so that what it says of them is out of fold as well. Boosters read
 // raw columns, missing values included. Of a category with more than ten one-hot columns they read
-// a target statistic instead, of one with fewer both:
-//
-//   statistic(level) = (sum of the targets of its rows + m · mean) / (rows + m),   m = 10
-//
-// of the member's training rows; for those rows themselves, which would meet their own targets in
-// it, of the other inner folds, with as much less of m, so that levels keep their places. A level
-// without rows has the mean.
+// a target statistic instead (target_statistics.h), of one with fewer both.
 //
 // The prediction is (1 − w) network + w trees, for each target the w of 0, 0.05, …, 1 that has the
 // least out-of-fold loss of its centre: squared error, absolute error, or cross-entropy of logits.
@@ -72,6 +66,8 @@ struct TreeData {
   int64_t classes = 0;   // 0: numbers
   bool median = false;   // the centre
   std::vector<CategoryColumns> categories;
+  torch::Tensor row_weight{};               // of the loss [N], on the CPU; undefined: all 1
+  const std::vector<int64_t>* groups = {};  // of the rows, which statistics keep together; or none
 };
 
 struct TreeMemberOptions {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "fcp/level.h"
 #include "fcp/predictor.h"
@@ -29,6 +30,9 @@ struct EvaluationResult {
   double coverage_low = 0, coverage_high = 0;
   double size = 0;  // mean length over rows and outputs; of label sets, mean number of labels
   std::optional<double> interval_score = {};  // Winkler's, mean over rows and outputs; intervals
+  // The error of the point prediction: of each target; of labels, the share that is right.
+  std::vector<double> rmse = {}, mae = {};
+  std::optional<double> accuracy = {};
 };
 
 EvaluationResult evaluate(const Predictor& predictor, const std::string& data,

@@ -249,6 +249,34 @@ TEST_F(ProgramTest, ExportsLevels) {
   EXPECT_EQ(graph.outputs.back().name, "my_upper");
 }
 
+TEST_F(ProgramTest, FitsByGroupsWeightsAndTypes) {
+  fcp::FitOptions options{.score = "residual", .members = 2, .epochs = 2};
+  options.keep_together = "city";
+  options.types = {{"distance_km", "category"}};
+  EXPECT_THAT(message_of([&] { (void)fcp::fit(path("trips.csv"), "minutes", options); }),
+              HasSubstr("to calibrate"))
+      << "two cities are too few groups for three parts";
+  options.keep_together = "";
+  options.cover_each = "city";
+  options.row_weights = "distance_km";
+  options.target_scale = "identity";
+  options.types.clear();
+  options.trees = false;
+  const fcp::FitResult fitted = fcp::fit(path("trips.csv"), "minutes", options);
+  EXPECT_EQ(fitted.split, "at random");
+  EXPECT_EQ(fitted.predictor.schema().groups().size(), 2u);
+  EXPECT_EQ(fitted.predictor.provenance().at("row weights"), "'distance_km', in training alone");
+  ASSERT_EQ(fitted.evaluation.rmse.size(), 1u);
+  EXPECT_GT(fitted.evaluation.rmse[0], fitted.evaluation.mae[0]);
+  options.types = {{"city", "town"}};
+  EXPECT_THAT(message_of([&] { (void)fcp::fit(path("trips.csv"), "minutes", options); }),
+              HasSubstr("'town' is not a type"));
+  options.types.clear();
+  options.target_scale = "sqrt";
+  EXPECT_THAT(message_of([&] { (void)fcp::fit(path("trips.csv"), "minutes", options); }),
+              HasSubstr("target_scale: found 'sqrt'"));
+}
+
 TEST_F(ProgramTest, NamesWhatIsWrong) {
   const fcp::Predictor p = loaded();
   const std::vector<fcp::Record> rows = {{{"distance_km", "3"}, {"city", "Ulm"}},

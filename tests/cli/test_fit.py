@@ -248,8 +248,9 @@ class Fit(program.Case):
             seen += [row[""] for row in rows]
         self.assertEqual(counts, [30, 10, 10])
         self.assertEqual(sorted(map(int, seen)), list(range(50)))
-        done = self.run_program("split", "homes.csv", "--keep-together", "kind", "--time", "sold")
+        done = self.run_program("split", "homes.csv", "--stratify", "kind", "--time", "sold")
         self.assertEqual(done.returncode, 2)
+        self.assertIn("--stratify excludes --keep-together and --time", done.stderr)
         done = self.run_program("split", "homes.csv", "--group", "sold", "--out", "1.csv,2.csv,3.csv")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("note: --group is called --keep-together now", done.stderr)
@@ -402,10 +403,10 @@ class Honest(program.Case):
     def setUpClass(cls):
         pass
 
-    def fit(self, table, target, *options):
+    def fit(self, table, target, *options, epochs=8):
         """What the console, the JSON and the report say of one command."""
         command = ("fit", table, "--target", target, "--out", "m.onnx", "--report", "r.html",
-                   "--members", 2, "--epochs", 8, *options)
+                   "--members", 2, "--epochs", epochs, *options)
         done = self.run_program(*command)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(self.fcp(*command, "--json"))
@@ -487,6 +488,113 @@ class Honest(program.Case):
             share = f"at least {100 * found['guaranteed_coverage']:.1f} %"
             self.assertIn(share, first)
             self.assertIn(share, page)
+
+    def test_several_targets_by_name(self):
+        chance = random.Random(4)
+        lines = ["x,minutes,euros"]
+        for _ in range(400):
+            x = chance.gauss(0, 1)
+            lines.append(f"{x:.3f},{x + chance.gauss(0, 0.2):.4f},{100 * x + chance.gauss(0, 50):.3f}")
+        self.write("both.csv", "\n".join(lines) + "\n")
+        done, found, page = self.fit("both.csv", "minutes,euros")
+        self.assertEqual(found["targets"], ["minutes", "euros"])
+        lines = done.stdout.splitlines()
+        for k, name in enumerate(found["targets"]):
+            line = next(line for line in lines if line.startswith(f"  {name}: "))
+            output = found["evaluation"]["by_output"][k]
+            self.assertEqual(output["rmse"], found["rmse"][k])
+            for word, exact in (("coverage", 100 * output["coverage"]), ("mean length", output["length"]),
+                                ("RMSE", output["rmse"]), ("MAE", output["mae"]),
+                                ("target SD", output["deviation"])):
+                shown = re.search(word + r" ([\d.,]*\d)", line)[1].replace(",", "")
+                digits = len(shown.split(".")[1]) if "." in shown else 0
+                self.assertAlmostEqual(float(shown), exact, delta=0.51 * 10 ** -digits)
+            self.assertIn(name, page)
+        self.assertGreater(found["deviation"][1], 50 * found["deviation"][0])
+
+    def test_targets_far_from_zero_keep_their_spread(self):
+        """From the cell to the interval's ends: float32 numbers are 64 apart there."""
+        chance = random.Random(6)
+        lines = ["x,y"]
+        for _ in range(600):
+            x = chance.gauss(0, 1)
+            lines.append(f"{x:.4f},{1e9 + 3 * x + chance.gauss(0, 0.3):.4f}")
+        self.write("far.csv", "\n".join(lines) + "\n")
+        done, found, page = self.fit("far.csv", "y", "--calibration", "split", epochs=40)
+        self.check_agreement(done.stdout, found, page)
+        self.assertAlmostEqual(found["deviation"], 3, delta=0.7)
+        self.assertLess(found["rmse"], 0.8)
+        self.assertNotIn("--integer", done.stderr)
+        again = json.loads(self.fcp("evaluate", "m.onnx", "--data", "far.csv", "--json"))
+        self.assertLess(again["rmse"], 0.8)
+        self.assertAlmostEqual(again["deviation"], 3, delta=0.3)
+        truths = [float(line.split(",")[1]) for line in lines[1:]]
+        for out in ("p.csv", "p.json"):
+            self.fcp("predict", "m.onnx", "--data", "far.csv", "--out", out)
+            with open(self.path(out), encoding="utf-8") as file:
+                rows = json.load(file) if out.endswith("json") else list(csv.DictReader(file))
+            inside = [float(r["lower"]) <= y <= float(r["upper"]) for r, y in zip(rows, truths)]
+            self.assertGreater(sum(inside) / len(inside), 0.8)
+            self.assertLess(max(float(r["upper"]) - float(r["lower"]) for r in rows), 20)
+        done = self.run_program("predict", "m.onnx", "--data", "far.csv", "--out", "p.npy")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("too coarse for a target", done.stderr)
+        self.fcp("train", "far.csv", "--target", "y", "--out", "n.onnx", "--members", 2, "--epochs", 40)
+        self.fcp("calibrate", "n.onnx", "--data", "far.csv", "--target", "y", "--out", "c.onnx",
+                 "--score", "residual", "--allow-training-rows")
+        again = json.loads(self.fcp("evaluate", "c.onnx", "--data", "far.csv", "--json"))
+        self.assertLess(again["rmse"], 0.8)
+
+    def test_rows_train_by_their_weights(self):
+        lines = ["x,w,y"]
+        for i in range(400):
+            lines.append(f"{i % 7}.5," + ("90,-1" if i % 4 == 0 else "10,1") + f".{i % 3}")
+        self.write("w.csv", "\n".join(lines) + "\n")
+        done, found, _ = self.fit("w.csv", "y", "--row-weights", "w", "--calibration", "split",
+                                  epochs=40)
+        self.fcp("predict", "m.onnx", "--data", "w.csv", "--out", "p.csv")
+        with open(self.path("p.csv"), encoding="utf-8") as file:
+            answers = [float(row["prediction"]) for row in csv.DictReader(file)]
+        self.assertLess(sum(answers) / 400, -0.2, "a quarter of the rows has 3/4 of the weight")
+        self.assertIn("training alone", found["evaluation"]["provenance"]["row weights"])
+        uses = {column["name"]: column["use"] for column in found["evaluation"]["columns"]}
+        self.assertEqual(uses["w"], "left out: dropped")
+        self.fcp("train", "w.csv", "--target", "y", "--row-weights", "w", "--out", "n.onnx",
+                 "--members", 2, "--epochs", 40)
+        self.fcp("run", "n.onnx", "--data", "w.csv", "--out", "r.csv")
+        self.write("bad.csv", "\n".join(lines[:30] + ["1,0,2.5"] + lines[30:]) + "\n")
+        for verb in ("fit", "train"):
+            done = self.run_program(verb, "bad.csv", "--target", "y", "--row-weights", "w", "--out",
+                                    "b.onnx")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("row weights w: row 29 (from 0) is 0, expected a finite number above 0",
+                          done.stderr)
+        done = self.run_program("train", "w.csv", "--target", "y", "--row-weights", "w", "--recipe",
+                                "paper", "--out", "b.onnx")
+        self.assertIn("--row-weights applies only to --recipe tabular", done.stderr)
+
+    def test_patients_in_order_of_time(self):
+        chance = random.Random(8)
+        lines = ["patient,day,dose,days"]
+        for visit in range(5):
+            for patient in range(80):
+                dose = chance.gauss(0, 1)
+                lines.append(f"p{patient},2021-{1 + visit:02d}-{1 + patient % 28:02d},{dose:.3f},"
+                             f"{dose + patient / 20 + chance.gauss(0, 0.3):.3f}")
+        self.write("visits.csv", "\n".join(lines) + "\n")
+        done, found, _ = self.fit("visits.csv", "days", "--time", "day", "--keep-together", "patient",
+                                  "--score", "residual")
+        self.assertIn("80 values of 'patient' together where the newest of them is", found["split"])
+        self.assertEqual(found["evaluation"]["rows_are"], "later rows")
+        self.assertEqual(found["test_rows"] % 5, 0, "whole patients")
+        self.assertEqual(found["refit"]["training_rows"] % 5, 0)
+        self.assertIn("rows split by 'day', the rows of each", done.stdout)
+        self.fcp("split", "visits.csv", "--time", "day", "--keep-together", "patient")
+        seen = []
+        for part in ("train", "calibration", "test"):
+            with open(self.path(f"visits.{part}.csv"), encoding="utf-8") as file:
+                seen.append({row["patient"] for row in csv.DictReader(file)})
+        self.assertEqual(sum(map(len, seen)), 80, "no patient is in two files")
 
     def test_new_patients(self):
         """What is seen on the test rows holds for new patients, or a warning says that it does not.

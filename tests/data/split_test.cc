@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fcp/base/random.h"
 #include "fcp/data/csv_column.h"
 
 #include "tests/support/files.h"
@@ -108,6 +109,34 @@ TEST(Split, ByTimeTheOldestFirst) {
   EXPECT_EQ(
       message_of(folder, [&] { read_time_column(bad, "when"); }),
       "b.csv: column 'when', row 1 (from 0): found 'soon', expected a time: a date or a number");
+}
+
+TEST(Split, ByTimeGroupsStandWhereTheirNewestRowDoes) {
+  Random random(4);
+  SplitColumns columns;
+  for (size_t i = 0; i < 300; ++i) {
+    const size_t group = random.below(40);
+    columns.groups.push_back("g" + std::to_string(group));
+    columns.times.push_back(static_cast<double>(group) + 30 * random.uniform());
+  }
+  const auto parts = split_rows(300, {3, 1, 1}, 0, columns);
+  expect_partition(parts, 300);
+  std::map<std::string, std::set<size_t>> places;
+  std::vector<double> newest(3, -1e9);  // of the rows of a part
+  std::vector<std::map<std::string, double>> last(3);
+  for (size_t p = 0; p < 3; ++p) {
+    EXPECT_NEAR(static_cast<double>(parts[p].size()), p == 0 ? 180 : 60, 15);
+    for (const size_t row : parts[p]) {
+      places[columns.groups[row]].insert(p);
+      newest[p] = std::max(newest[p], columns.times[row]);
+      double& own = last[p].try_emplace(columns.groups[row], -1e9).first->second;
+      own = std::max(own, columns.times[row]);
+    }
+  }
+  for (const auto& [name, found] : places) EXPECT_EQ(found.size(), 1u) << name;
+  for (size_t p = 1; p < 3; ++p) {
+    for (const auto& [name, time] : last[p]) EXPECT_LE(newest[p - 1], time) << name;
+  }
 }
 
 TEST(Split, WritesFilesOfParts) {

@@ -1,6 +1,7 @@
 #include "fcp/fit/fit.h"
 
 #include <cmath>
+#include <cstdio>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "fcp/calibrate/update.h"
 #include "fcp/data/number.h"
 #include "fcp/data/table_rows.h"
+#include "fcp/evaluate/evaluate.h"
 #include "fcp/evaluate/replay.h"
 #include "fcp/methods/scores/cross.h"
 
@@ -86,6 +88,56 @@ class Listener : public Observer {
   std::string notes;
 };
 
+// x decides, noise does not.
+std::string noisy_line_table(size_t rows) {
+  Random random(8);
+  std::string text = "noise,x,kind,y,twice\n";
+  for (size_t i = 0; i < rows; ++i) {
+    const double x = random.normal(), y = 3 * x + 0.3 * random.normal();
+    text += concat(random.normal(), ",", x, i % 3 == 0 ? ",a," : ",b,", y, ",", 2 * y, "\n");
+  }
+  return text;
+}
+
+TEST(Fit, TellsWhichColumnsMatterOnTestRows) {
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", noisy_line_table(400)));
+  options.data.csv.drop = {"twice"};
+  options.training.epochs = 40;
+  options.training.rate = 0.02;
+  const EvaluationReport report = fit_table(options, {.seed = 3}).report;
+  const Explanation& found = report.importance.value();
+  EXPECT_EQ(found.rows, report.methods[0].intervals().rows) << "of few test rows all";
+  EXPECT_TRUE(found.widest.empty());
+  ASSERT_EQ(found.columns.size(), 3u);
+  EXPECT_EQ(found.columns[0].column, "x") << "the most important one first";
+  EXPECT_GT(found.columns[0].prediction, 3 * found.columns[1].prediction);
+  EXPECT_TRUE(std::isfinite(found.columns[0].length));
+  const EvaluationReport again = fit_table(options, {.seed = 3}).report;
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(again.importance->columns[i].prediction, found.columns[i].prediction);
+  }
+  options.level = Level(0.001);
+  const EvaluationReport infinite = fit_table(options, {.seed = 3}).report;
+  EXPECT_GT(infinite.importance->columns[0].prediction, 0);
+  EXPECT_TRUE(std::isnan(infinite.importance->columns[0].length)) << "regions are infinite";
+}
+
+TEST(Fit, ShowsEachOfSeveralTargetsByItsName) {
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", noisy_line_table(300)));
+  options.data.target = "y,twice";
+  const EvaluationReport report = fit_table(options, {}).report;
+  EXPECT_THAT(report.responses, ElementsAre("y", "twice"));
+  const IntervalEvaluation& intervals = report.methods[0].intervals();
+  EXPECT_NEAR(intervals.output_error[1].deviation, 2 * intervals.output_error[0].deviation, 1e-4);
+  for (const Example& example : report.examples) {
+    ASSERT_EQ(example.others.size(), 1u);
+    EXPECT_NEAR(example.others[0].truth, 2 * example.interval().truth, 1e-4);
+    EXPECT_LT(example.others[0].lower, example.others[0].upper);
+  }
+}
+
 TEST(Fit, SuggestsASupportAndUsesItWhereItIsAsked) {
   Random random(5);
   std::string text = "x,y\n";
@@ -122,7 +174,12 @@ TEST(Fit, TextBecomesLabelSets) {
   const FitOutcome result = fit_table(options, {});
   EXPECT_EQ(result.task, Task::kClasses);
   EXPECT_THAT(result.report.class_names, ElementsAre("down", "up"));
-  EXPECT_EQ(result.report.methods.front().sets().classes, 2u);
+  const SetEvaluation& sets = result.report.methods.front().sets();
+  EXPECT_EQ(sets.classes, 2u);
+  EXPECT_GT(sets.auc.value(), 0.7);
+  EXPECT_NEAR(sets.answers.at(0).auc.value(), sets.answers.at(1).auc.value(), 1e-6)
+      << "of two classes they are the same";
+  EXPECT_LT(sets.log_loss.value(), std::log(2.0));
 }
 
 // What is learned of columns must not come from rows that calibrate or test.
@@ -236,6 +293,120 @@ TEST(Fit, KeepsGroupsTogether) {
   EXPECT_EQ(result.calibrated.artifact.provenance.at("rows split"), split.text);
   // Each member is judged by groups that it has not seen, which it can know nothing of.
   EXPECT_GT(result.holdout.rmse.at(0), 4);
+}
+
+// Patients that come one after the other, and come again.
+TEST(Fit, KeepsGroupsTogetherInOrderOfTime) {
+  const Folder folder;
+  Random random(6);
+  std::string text = "patient,day,x,y\n";
+  for (int visit = 0; visit < 4; ++visit) {
+    for (int patient = 0; patient < 60; ++patient) {
+      const double x = random.normal();
+      text += concat("p", patient, ",", patient + 15 * visit, ",", x, ",", 2 * x, "\n");
+    }
+  }
+  FitRequest options = quick(folder.write("t.csv", text));
+  options.keep_together = "patient";
+  options.time = "day";
+  const FitOutcome result = fit_table(options, {});
+  const TableSplit& split = result.split;
+  EXPECT_THAT(split.text, ::testing::AllOf(HasSubstr("by 'day'"), HasSubstr("tested on"),
+                                           HasSubstr("60 values of 'patient' together where the "
+                                                     "newest of them is")));
+  std::vector<std::set<int64_t>> parts;
+  for (const auto* rows : {&split.training, &split.calibration, &split.test}) {
+    const std::vector<int64_t> groups = take_groups(split.groups, *rows);
+    parts.emplace_back(groups.begin(), groups.end());
+    EXPECT_EQ(parts.back().size() * 4, rows->size()) << "a patient is parted";
+  }
+  EXPECT_EQ(*parts[0].rbegin() + 1, *parts[1].begin()) << "patients are numbered by their time";
+  EXPECT_EQ(*parts[1].rbegin() + 1, *parts[2].begin());
+  EXPECT_EQ(result.report.origin, RowsOrigin::kLater);
+  EXPECT_GE(result.report.rows_alike, 1);
+  ASSERT_TRUE(result.refit);
+  EXPECT_EQ(result.refit->training % 4, 0u) << "patients are whole in the refit too";
+  EXPECT_GE(result.refit->calibration + result.refit->selection, split.calibration.size());
+  EXPECT_EQ(result.refit->training + result.refit->calibration + result.refit->selection, 240u);
+}
+
+TEST(Fit, RowsTrainByTheirWeights) {
+  const Folder folder;
+  std::string text = "x,how much,y\n";
+  for (int i = 0; i < 300; ++i) {
+    text += concat(i % 7, i % 4 == 0 ? ",90,-1" : ",10,1", i % 3 == 0 ? ".01" : ".02", "\n");
+  }
+  FitRequest options = quick(folder.write("t.csv", text));
+  options.row_weights = "how much";
+  options.training.epochs = 60;
+  options.training.rate = 0.02;
+  for (const FitCalibration calibration : {FitCalibration::kSplit, FitCalibration::kCross}) {
+    options.calibration = calibration;
+    if (calibration == FitCalibration::kCross) options.method.score = kAutoScore;
+    const FitOutcome result = fit_table(options, {});
+    const EvaluationReport& report = result.report;
+    double mean = 0;
+    for (const Example& example : report.examples) mean += example.interval().prediction;
+    EXPECT_NEAR(mean / static_cast<double>(report.examples.size()), -0.5, 0.2)
+        << "a quarter of the rows has three quarters of the weight";
+    EXPECT_NEAR(result.holdout.deviation.at(0), std::sqrt(0.75), 0.1);
+    EXPECT_NEAR(report.methods[0].intervals().output_error[0].deviation, std::sqrt(0.75), 0.12)
+        << "test rows count alike";
+    const auto& artifact = result.calibrated.artifact;
+    EXPECT_EQ(artifact.provenance.at("row weights"), "'how much', in training alone");
+    EXPECT_THAT(artifact.network.metadata.at("fcp.columns"), ::testing::Not(HasSubstr("how much")));
+  }
+  options.data.data = folder.write("b.csv", text + "1,-2,1.0\n");
+  EXPECT_THAT([&] { fit_table(options, {}); },
+              ::testing::ThrowsMessage<Error>(
+                  ::testing::AllOf(HasSubstr("how much: row 300"), HasSubstr("'-2', expected"))));
+  options.data.data = folder.write("b.csv", text + "1,0,1.0\n");
+  EXPECT_THAT([&] { fit_table(options, {}); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("row 300 (from 0) is 0, expected")));
+}
+
+// 1e9 + 3 x: float32 numbers there are 64 apart.
+std::string far_table(size_t rows) {
+  Random random(9);
+  std::string text = "x,y\n";
+  for (size_t i = 0; i < rows; ++i) {
+    const double x = random.normal(), y = 3 * x + 0.3 * random.normal();
+    char cells[64];
+    std::snprintf(cells, sizeof cells, "%.4f,%.4f\n", x, 1e9 + y);
+    text += cells;
+  }
+  return text;
+}
+
+TEST(Fit, KeepsTheSpreadOfTargetsFarFromZero) {
+  const Folder folder;
+  FitRequest options = quick(folder.write("t.csv", far_table(500)));
+  options.training.epochs = 60;
+  options.training.rate = 0.02;
+  for (const FitCalibration calibration : {FitCalibration::kSplit, FitCalibration::kCross}) {
+    options.calibration = calibration;
+    options.method.score = kAutoScore;
+    const FitOutcome result = fit_table(options, {});
+    const IntervalEvaluation& found = result.report.methods[0].intervals();
+    EXPECT_NEAR(found.output_error[0].deviation, 3, 0.8);
+    EXPECT_LT(found.output_error[0].rmse, 1);
+    EXPECT_LT(found.length.mean, 4);
+    EXPECT_GT(found.coverage.rate, 0.7);
+    EXPECT_NEAR(result.holdout.deviation.at(0), 3, 0.5);
+    for (const Example& example : result.report.examples) {
+      const IntervalExample& one = example.interval();
+      EXPECT_NEAR(one.truth, 1e9, 15);
+      EXPECT_NEAR(one.prediction, one.truth, 4);
+    }
+    const std::string path = folder.write("m.onnx", "");
+    write_artifact(result.calibrated.artifact, path);
+    const CalibrationArtifact read = read_artifact(path);
+    const DataOptions data{.data = options.data.data, .target = "y", .needs_target = true};
+    const auto source = open_data(data, &read.network);
+    const EvaluationReport again = evaluate(read, *source, {}, {});
+    EXPECT_NEAR(again.methods[0].intervals().output_error[0].deviation, 3, 0.5);
+    EXPECT_LT(again.methods[0].intervals().output_error[0].rmse, 1);
+  }
 }
 
 TEST(Fit, WarnsOfGroupsThatNothingKeepsTogether) {

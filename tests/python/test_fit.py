@@ -82,6 +82,89 @@ class Fit(unittest.TestCase):
         np.testing.assert_array_equal(fitted.classes_[chances.argmax(axis=1)], labels)
         self.assertTrue(sets[np.arange(900), chances.argmax(axis=1), 0].all(), "no set is empty")
 
+    def test_groups_and_classes_as_the_program_takes_them(self):
+        random = np.random.default_rng(5)
+        patient = np.repeat(np.arange(40), 10)
+        dose = random.normal(0, 1, 400)
+        days = dose + 5 * random.normal(0, 1, 40)[patient] + random.normal(0, 0.3, 400)
+        table = Frame(patient=[f"p{i}" for i in patient], dose=dose, days=days)
+        quick = dict(target="days", members=2, epochs=3, trees=False, score="residual")
+        with self.assertWarnsRegex(UserWarning, "rows of one 'patient' look alike"):
+            fcp.fit(table, calibration="split", **quick)
+        found = fcp.fit(table, keep_together="patient", **quick).evaluation_
+        self.assertIn("40 values of 'patient' together", found["split"])
+        self.assertNotIn("patient", [c["name"] for c in found["columns"] if c["use"] == "feature"])
+        with self.assertWarnsRegex(FutureWarning, "keep_together"):
+            old = fcp.fit(table, group="patient", **quick).evaluation_
+        self.assertEqual(old["coverage"], found["coverage"])
+        site = np.where(np.arange(400) % 2 == 0, "north", "south")
+        each = fcp.fit(Frame(site=site, dose=dose, days=days), cover_each="site", **quick)
+        names = [group["name"] for group in each.evaluation_["guaranteed_groups"]]
+        self.assertEqual(sorted(names), ["north", "south"])
+        with self.assertRaisesRegex(fcp.Error, "identity, log or auto"):
+            fcp.fit(table, target_scale="sqrt", **quick)
+        with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'colour'"):
+            fcp.fit(table, colour="red", **quick)
+
+    def test_method_options_types_and_missing_cells(self):
+        random = np.random.default_rng(6)
+        code = random.integers(0, 5, 300)
+        count = random.poisson(3 + code)
+        table = Frame(
+            code=[str(i) for i in code],
+            size=["-" if i % 9 == 0 else str(i % 7) for i in range(300)],
+            count=count,
+        )
+        fitted = fcp.fit(
+            table,
+            target="count",
+            task="regression",
+            types={"code": "category"},
+            missing=["-"],
+            side="upper",
+            support="0:",
+            integer=True,
+            score="residual",
+            members=1,
+            epochs=3,
+        )
+        types = {c["name"]: (c["type"], c["missing"]) for c in fitted.evaluation_["columns"]}
+        self.assertEqual(types["code"][0], "category")
+        self.assertEqual(types["size"], ("number", 34))
+        self.assertEqual(fitted.evaluation_["side"], "upper")
+        upper = fitted.predict_interval(table)[1][:, 1, 0]
+        np.testing.assert_array_equal(upper, np.round(upper))
+
+    def test_targets_far_from_zero_keep_their_spread(self):
+        random = np.random.default_rng(7)
+        x = random.normal(0, 1, 500)
+        y = 1e9 + 3 * x + random.normal(0, 0.3, 500)
+        fitted = fcp.fit(
+            Frame(x=x, y=y), target="y", members=2, epochs=40, score="residual", trees=False
+        )
+        self.assertLess(fitted.evaluation_["rmse"], 1)
+        prediction, intervals = fitted.predict_interval(x[:, None])
+        self.assertLess(np.sqrt(np.mean((prediction - y) ** 2)), 1)
+        self.assertLess((intervals[:, 1, 0] - intervals[:, 0, 0]).max(), 6)
+        found = fitted.evaluate(x[:, None], y)
+        self.assertLess(found["rmse"], 1)
+        inside = (intervals[:, 0, 0] <= y) & (y <= intervals[:, 1, 0])
+        self.assertAlmostEqual(found["coverage"], inside.mean(), places=9)
+
+    def test_rows_train_by_their_weights(self):
+        heavy = np.arange(300) % 4 == 0
+        table = Frame(x=np.arange(300) % 7 + 0.5, y=np.where(heavy, -1.0, 1.25))
+        weights = np.where(heavy, 90.0, 10.0)
+        quick = dict(target="y", members=2, epochs=40, score="residual")
+        by_array = fcp.fit(table, row_weights=weights, **quick)
+        answers = by_array.predict(Frame(x=table["x"]))
+        self.assertLess(answers.mean(), -0.2, "a quarter of the rows has 3/4 of the weight")
+        by_column = fcp.fit(Frame(**table, w=weights), row_weights="w", **quick)
+        np.testing.assert_array_equal(by_column.predict(Frame(x=table["x"])), answers)
+        weights[5] = -1
+        with self.assertRaisesRegex(fcp.Error, r"row_weights.npy: row 5 \(from 0\) is -1"):
+            fcp.fit(table, row_weights=weights, **quick)
+
     def test_what_is_no_table_is_refused(self):
         with self.assertRaisesRegex(TypeError, "expected a table"):
             fcp.fit(np.zeros((3, 2)), target="y")

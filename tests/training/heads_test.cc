@@ -66,8 +66,30 @@ TEST(RisingQuantiles, MarginalQuantilesAndTheirLoss) {
   EXPECT_TRUE(grid.equal(torch::tensor({{25.0, 50.0, 75.0}}, torch::kDouble)));
   // One quantile at 1/2: half the distance. A second row on the other side.
   const torch::Tensor loss =
-      pinball_loss(torch::zeros({1, 2, 1, 1}), torch::tensor({{{2.0F}, {-4.0F}}}));
+      pinball_loss(torch::zeros({1, 2, 1, 1}), torch::tensor({{{2.0F}, {-4.0F}}})).mean(1);
   EXPECT_FLOAT_EQ(loss.item<float>(), 1.5F);
+}
+
+// Of 15 % of the rows the residual is large; by weight of 2 %, or of 60 %.
+TEST(Heads, RowsCountByTheirWeights) {
+  Random random(6);
+  const int64_t rows = 1000;
+  HeadMember member{torch::empty({rows, 2}), torch::zeros({rows, 1}), torch::empty({rows, 1})};
+  torch::Tensor heavy = torch::ones({rows}), light = torch::ones({rows});
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < 2; ++j) member.features[i][j] = random.normal();
+    const bool large = i % 5 == 0;
+    member.residual[i][0] = (i % 2 == 0 ? 1 : -1) * (large ? 10.0 : 1.0);
+    heavy[i] = large ? 8.0 : 1.0;
+    light[i] = large ? 0.1 : 1.0;
+  }
+  const auto mean_spread = [&](const torch::Tensor& weight) {
+    member.weight = weight;
+    const FeatureHeads heads = fit_heads({member});
+    return heads.spread_of(member.features, member.prediction).mean().item<double>();
+  };
+  EXPECT_GT(mean_spread(heavy), 8) << "two thirds are beyond the 85 % quantile";
+  EXPECT_LT(mean_spread(light), 3);
 }
 
 TEST(Heads, LearnWhereTheNetworkErrs) {

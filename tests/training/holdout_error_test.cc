@@ -25,8 +25,32 @@ TEST(HoldoutErrorTest, ErrorsInTheUnitOfTheTarget) {
   EXPECT_THAT(error.mae, ElementsAre(testing::DoubleNear(3, 1e-6)));
   EXPECT_THAT(error.deviation, ElementsAre(testing::DoubleNear(std::sqrt(5), 1e-6)));
   EXPECT_THAT(training_warnings(error, {}, 10),
-              ElementsAre(HasSubstr("no better than by its mean")));
+              ElementsAre(HasSubstr("target 0 (from 0) is predicted no better than by its mean")));
+  EXPECT_THAT(training_warnings(error, {}, 10, {"price"}),
+              ElementsAre(HasSubstr("'price' is predicted no better than by its mean")));
   EXPECT_THAT(training_warnings(holdout_error(Loss::kMse, y + 1, y), {}, 10), IsEmpty());
+}
+
+// A weight of two is the row twice.
+TEST(HoldoutError, CountsRowsByTheirWeights) {
+  const torch::Tensor y = torch::tensor({1.0F, 2.0F, 4.0F}).view({3, 1});
+  const torch::Tensor found = torch::tensor({1.5F, 1.0F, 6.0F}).view({3, 1});
+  const torch::Tensor weight = torch::tensor({1.0F, 2.0F, 1.0F});
+  const torch::Tensor twice = torch::tensor({0, 1, 1, 2}, torch::kLong);
+  const auto repeated = [&](const torch::Tensor& rows) { return rows.index_select(0, twice); };
+  const HoldoutError by_weight = holdout_error(Loss::kMse, found, y, weight);
+  const HoldoutError by_rows = holdout_error(Loss::kMse, repeated(found), repeated(y));
+  EXPECT_NEAR(by_weight.rmse[0], by_rows.rmse[0], 1e-12);
+  EXPECT_NEAR(by_weight.mae[0], by_rows.mae[0], 1e-12);
+  EXPECT_NEAR(by_weight.deviation[0], by_rows.deviation[0], 1e-12);
+  const torch::Tensor logits = torch::tensor({2.0F, 1.0F, 0.0F, 1.0F, 3.0F, 1.0F}).view({3, 2});
+  const torch::Tensor labels = torch::tensor({0.0F, 1.0F, 1.0F}).view({3, 1});
+  const HoldoutError weighted = holdout_error(Loss::kCrossEntropy, logits, labels, weight);
+  EXPECT_NEAR(weighted.accuracy, 0.75, 1e-12) << "the last row is wrong";
+  EXPECT_NEAR(weighted.majority, 0.75, 1e-12);
+  const torch::Tensor errors = torch::tensor({1.0F, -5.0F, 2.0F, 3.0F});
+  EXPECT_DOUBLE_EQ(residual_length(errors, torch::tensor({1.0F, 1.0F, 1.0F, 1.0F})), 10);
+  EXPECT_DOUBLE_EQ(residual_length(errors, torch::tensor({1.0F, 0.1F, 1.0F, 1.0F})), 6);
 }
 
 TEST(HoldoutErrorTest, LabelsAndQuantiles) {

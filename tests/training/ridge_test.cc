@@ -55,6 +55,25 @@ torch::Tensor solved_without(const RidgeTable& table, int64_t row, double penalt
   return design.matmul(w);
 }
 
+// A row without weight is as good as absent, and answers for it are those of the fit as it is.
+TEST(Ridge, RowsWithoutWeightDoNotCount) {
+  constexpr int64_t kKept = 30;
+  const RidgeTable all = noisy_line(kKept + 10, 4, 0.5, 11);
+  RidgeTable kept = all;
+  kept.x.values.resize(kKept * 4);
+  kept.y.values.resize(kKept);
+  kept.x.shape[0] = kept.y.shape[0] = kKept;
+  torch::Tensor weight = torch::zeros({kKept + 10});
+  weight.narrow(0, 0, kKept).fill_(static_cast<double>(kKept + 10) / kKept);
+  const RidgeFit weighed = fit_ridge(all.x, all.y, weight), without = fit_ridge(kept.x, kept.y);
+  EXPECT_EQ(weighed.penalty, without.penalty);
+  EXPECT_TRUE(torch::allclose(weighed.weight, without.weight, 1e-6, 1e-9));
+  EXPECT_NEAR(weighed.bias, without.bias, 1e-5);
+  EXPECT_TRUE(torch::allclose(weighed.left_out.narrow(0, 0, kKept), without.left_out, 1e-6, 1e-6));
+  EXPECT_TRUE(torch::allclose(weighed.left_out.narrow(0, kKept, 10),
+                              ridge_answers(without, all.x).narrow(0, kKept, 10), 1e-6, 1e-4));
+}
+
 // With fewer and with more columns than rows.
 TEST(Ridge, AnswersAreThoseOfTheNormalEquations) {
   for (const int64_t columns : {3, 40}) {

@@ -36,7 +36,7 @@ TEST(TabularHeadsTest, TellWhereTheEnsembleErrs) {
   const Array x = normal_array(1500, 2, 1), fresh = normal_array(400, 2, 3);
   const Array y = noisy(x, 2);
   TabularResult trained = train_tabular(x, y, small());
-  ASSERT_TRUE(add_heads(y, 5, {}, trained));
+  ASSERT_TRUE(add_heads(y, {.seed = 5}, trained));
   const Network network(trained.graph);
   const Tensors answers = network.run({tensor_of(fresh)});
   ASSERT_EQ(network.outputs().size(), 3u);
@@ -55,7 +55,7 @@ TEST(TabularHeadsTest, NeedSomeUnseenRows) {
   const Array x = normal_array(60, 2, 1);
   const Array y = noisy(x, 2);
   TabularResult trained = train_tabular(x, y, small());
-  EXPECT_FALSE(add_heads(y, 5, {}, trained));
+  EXPECT_FALSE(add_heads(y, {.seed = 5}, trained));
   EXPECT_EQ(trained.graph.outputs.size(), 1u);
 }
 

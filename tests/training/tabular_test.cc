@@ -201,6 +201,83 @@ TEST(TabularTest, LearnsClasses) {
   EXPECT_THAT(trained.warnings, Each(Not(HasSubstr("no better")))) << "40 epochs may be few";
 }
 
+// Nothing but the weights tells two kinds of rows apart: y is 1 for three quarters of the rows and
+// -1 for the rest, x means nothing, and the rest has nine times the weight.
+struct WeightedRows {
+  Array x = normal_array(600, 1, 4), y;
+  std::vector<double> weights;
+
+  explicit WeightedRows(float common, float heavy) : y(zeros({600, 1})) {
+    for (size_t i = 0; i < 600; ++i) {
+      const bool is_heavy = i % 4 == 0;
+      y.values[i] = is_heavy ? heavy : common;
+      weights.push_back(is_heavy ? 90 : 10);
+    }
+  }
+};
+
+double mean_answer(const Graph& graph, const Array& x) {
+  const torch::NoGradGuard no_gradients;
+  return Network(graph).forward(tensor_of(x)).mean(0)[0].item<double>();
+}
+
+// The heavy quarter has 3/4 of the weight.
+TEST(TabularTest, RowsCountByTheirWeights) {
+  const WeightedRows rows(1, -1);
+  for (const bool trees : {false, true}) {
+    TabularOptions options = quick();
+    options.trees = trees;
+    options.epochs = 20;
+    options.centre = Centre::kMean;
+    EXPECT_NEAR(mean_answer(train_tabular(rows.x, rows.y, options).graph, rows.x), 0.5, 0.1);
+    options.row_weights = rows.weights;
+    const TabularResult weighted = train_tabular(rows.x, rows.y, options);
+    EXPECT_NEAR(mean_answer(weighted.graph, rows.x), -0.5, 0.1) << "trees " << trees;
+    EXPECT_NEAR(weighted.error.deviation[0], std::sqrt(1 - 0.25), 1e-6) << "of weighted rows";
+    options.centre = Centre::kMedian;
+    const TabularResult median = train_tabular(rows.x, rows.y, options);
+    EXPECT_NEAR(mean_answer(median.graph, rows.x), -1, 0.15) << "trees " << trees;
+    EXPECT_NEAR(median.error.mae[0], 0.5, 0.1) << "a quarter of the weight is off by 2";
+  }
+}
+
+TEST(TabularTest, ClassesCountByTheirWeights) {
+  const WeightedRows rows(0, 1);
+  for (const bool trees : {false, true}) {
+    TabularOptions options = quick();
+    options.loss = Loss::kCrossEntropy;
+    options.trees = trees;
+    options.epochs = 20;
+    EXPECT_NEAR(train_tabular(rows.x, rows.y, options).error.accuracy, 0.75, 1e-9);
+    options.row_weights = rows.weights;
+    const TabularResult weighted = train_tabular(rows.x, rows.y, options);
+    const torch::NoGradGuard no_gradients;
+    const torch::Tensor shares =
+        torch::softmax(Network(weighted.graph).forward(tensor_of(rows.x)), 1).mean(0);
+    EXPECT_NEAR(shares[1].item<double>(), 0.75, 0.08) << "trees " << trees;
+    EXPECT_NEAR(weighted.error.accuracy, 0.75, 1e-6) << "all are called heavy";
+    EXPECT_NEAR(weighted.error.majority, 0.75, 1e-6);
+  }
+}
+
+// 100 times the weight is no weight at all.
+TEST(TabularTest, TheUnitOfWeightsMeansNothing) {
+  const Array x = normal_array(200, 2, 1);
+  TabularOptions options = quick();
+  options.epochs = 5;
+  options.trees = true;
+  options.row_weights.assign(200, 1);
+  const TabularResult one = train_tabular(x, column_of(x, wavy), options);
+  options.row_weights.assign(200, 128);
+  const TabularResult many = train_tabular(x, column_of(x, wavy), options);
+  EXPECT_TRUE(torch::equal(one.out_of_fold, many.out_of_fold));
+  options.row_weights[7] = 0;
+  EXPECT_THAT([&] { train_tabular(x, column_of(x, wavy), options); },
+              testing::ThrowsMessage<Error>(HasSubstr("the weight of row 7 (from 0) is 0")));
+  options.row_weights.pop_back();
+  EXPECT_THROW(train_tabular(x, column_of(x, wavy), options), Error);
+}
+
 TEST(TabularTest, SameSeedSameBits) {
   const Array x = normal_array(100, 2, 1);
   TabularOptions options = quick();

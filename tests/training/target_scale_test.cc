@@ -77,7 +77,7 @@ TEST(TargetScaleTest, TheGraphAnswersInTheTargetsUnit) {
     const Array y = prices(x, 2);
     TabularResult trained = train_tabular(x, y, options);
     EXPECT_TRUE(trained.log_target);
-    ASSERT_TRUE(add_heads(y, 5, {}, trained));
+    ASSERT_TRUE(add_heads(y, {.seed = 5}, trained));
     EXPECT_THAT(valid_cuts(trained.graph), testing::Contains("features"));
     const Tensors answers = Network(trained.graph).run({tensor_of(fresh)});
     const torch::Tensor ratio = (answers[0] / tensor_of(truth)).log();

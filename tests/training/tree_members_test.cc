@@ -131,7 +131,7 @@ TEST_F(TreeMembersTest, FeaturesSeparateTheGraphAndTheAnswerIsAffineInThem) {
     EXPECT_TRUE((member.features.narrow(1, 12, 2) >= 0).all().item<bool>()) << "disagreement";
     EXPECT_GT(networks.abs().max().item<float>(), 0);
   }
-  ASSERT_TRUE(add_heads(y, 5, {}, trained));
+  ASSERT_TRUE(add_heads(y, {.seed = 5}, trained));
   EXPECT_EQ(Network(trained.graph).outputs().size(), 3u);
 }
 
@@ -160,6 +160,70 @@ TEST_F(TreeMembersTest, StatisticsDoNotKnowTheTargetsOfUnseenRows) {
 }
 
 // A category of 40 levels, each with a mean of its own.
+// A level's rows are one group each, whose targets must not tell its own statistic: where groups
+// are dealt to inner folds as a whole, every row of a group has the statistic of no rows.
+TEST_F(TreeMembersTest, StatisticsKeepGroupsTogether) {
+  Array x = zeros({300, 6});
+  std::vector<int64_t> groups;
+  for (size_t i = 0; i < 300; ++i) {
+    x.values[6 * i] = static_cast<float>(i);
+    x.values[6 * i + 1 + i % 5] = 1;
+    groups.push_back(static_cast<int64_t>(i % 5));
+  }
+  const Array y = column_of(x, [](std::span<const float> row) { return row[1] - row[2]; });
+  std::vector<FitRows> rows(1);
+  for (int64_t i = 0; i < 300; ++i) (i < 240 ? rows[0].training : rows[0].holdout).push_back(i);
+  const auto trees_of = [&](const std::vector<int64_t>* together) {
+    const TreeData data{.x = x,
+                        .y = tensor_of(y),
+                        .weight = {},
+                        .categories = {{.first = 1, .count = 5}},
+                        .groups = together};
+    return fit_tree_members(data, rows, torch::zeros({300, 1}), {.seed = 1, .rounds = 20});
+  };
+  // A tree that splits by a statistic has a feature beyond the six columns.
+  const auto reads_statistics = [](const TreeMembers& made) {
+    for (const Tree& tree : made.answers.trees) {
+      for (const TreeNode& node : tree) {
+        if (node.feature >= 6) return true;
+      }
+    }
+    return false;
+  };
+  EXPECT_TRUE(reads_statistics(trees_of(nullptr)));
+  EXPECT_FALSE(reads_statistics(trees_of(&groups))) << "the statistic is the same for all rows";
+}
+
+// By weight: heavy rows of a level decide its statistic.
+TEST_F(TreeMembersTest, StatisticsCountByWeight) {
+  Array x = zeros({200, 4});
+  Array y = zeros({200, 1});
+  torch::Tensor weight = torch::ones({200});
+  for (size_t i = 0; i < 200; ++i) {
+    x.values[4 * i] = static_cast<float>(i);
+    x.values[4 * i + 1 + i % 3] = 1;
+    const bool heavy = i % 2 == 0;
+    y.values[i] = heavy ? 1.0F : 0.0F;
+    if (heavy) weight[static_cast<int64_t>(i)] = 3.0;
+  }
+  std::vector<FitRows> rows(1);
+  for (int64_t i = 0; i < 200; ++i) (i < 150 ? rows[0].training : rows[0].holdout).push_back(i);
+  const auto statistic = [&](const torch::Tensor& weights) {
+    const TreeData data{.x = x,
+                        .y = tensor_of(y),
+                        .weight = {},
+                        .categories = {{.first = 1, .count = 3}},
+                        .row_weight = weights};
+    const TreeMembers made =
+        fit_tree_members(data, rows, torch::zeros({200, 1}), {.seed = 1, .rounds = 5});
+    const CategoryStatistics& found = made.statistics.at(0);
+    return (found.levels[0][0] + found.mean[0]).item<double>();
+  };
+  // 25 rows of 1 and 25 of 0 in the first level; a prior of ten rows at the plain mean of 1/2.
+  EXPECT_NEAR(statistic({}), 0.5, 1e-6);
+  EXPECT_NEAR(statistic(weight), (25 * 3 + 10 * 0.5) / (25 * 3 + 25 + 10), 1e-6);
+}
+
 TEST_F(TreeMembersTest, ReadCategoriesByStatistics) {
   constexpr int64_t kLevels = 40;
   Random random(6);

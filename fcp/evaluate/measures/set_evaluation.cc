@@ -40,7 +40,8 @@ SetEvaluator::SetEvaluator(size_t classes, SetEvaluationOptions options)
     : classes_(classes),
       options_(std::move(options)),
       size_rows_(classes + 1),
-      size_covered_(classes + 1) {
+      size_covered_(classes + 1),
+      skill_(classes) {
   if (classes == 0) fail("label sets over 0 classes cannot be evaluated");
   if (options_.strata == 0) fail("rows cannot be divided into 0 strata");
 }
@@ -57,6 +58,10 @@ void SetEvaluator::add(const LabelSetBatch& batch) {
   }
   if (!batch.prediction.empty() && batch.prediction.size() != rows) {
     fail("found ", batch.prediction.size(), " predictions; expected ", rows);
+  }
+  if (!batch.log_probabilities.empty() && batch.log_probabilities.size() != rows * classes_) {
+    fail("found ", batch.log_probabilities.size(), " probabilities; expected ", rows, " rows of ",
+         classes_, " classes");
   }
   for (size_t row = 0; row < rows; ++row) {
     const int64_t label = batch.truth[row];
@@ -75,6 +80,10 @@ void SetEvaluator::add(const LabelSetBatch& batch) {
     size_covered_[size] += covered;
     if (!unknown) class_counts_.add(label, covered);
     if (grouped_) groups_.add(batch.groups[row], covered);
+    if (!unknown && !batch.log_probabilities.empty()) {
+      skill_.add(batch.log_probabilities.subspan(row * classes_, classes_),
+                 static_cast<size_t>(label));
+    }
     if (!batch.prediction.empty()) {
       ++answers_[batch.prediction[row]].predicted;
       if (!unknown) ++answers_[label].rows;
@@ -102,6 +111,21 @@ std::vector<Confusion> SetEvaluator::confusions() const {
   return all;
 }
 
+void SetEvaluator::finish_answers(SetEvaluation& result) const {
+  double sum = 0, count = 0;
+  for (const auto& [label, answers] : answers_) {
+    const auto at = static_cast<size_t>(label);
+    result.answers.push_back(answers);
+    ClassAnswers& own = result.answers.back();
+    own.name = at < options_.class_names.size() ? options_.class_names[at] : std::to_string(label);
+    own.auc = skill_.auc(at);
+    sum += own.auc.value_or(0);
+    count += own.auc.has_value();
+  }
+  if (count > 0) result.auc = sum / count;
+  result.log_loss = skill_.log_loss();
+}
+
 SetEvaluation SetEvaluator::finish() const {
   if (rows_ == 0) fail("no rows to evaluate");
   const double rows = static_cast<double>(rows_);
@@ -125,12 +149,7 @@ SetEvaluation SetEvaluator::finish() const {
   }
   result.size_strata = strata_of(size_rows_, size_covered_, rows_, options_.strata, confidence);
   result.confusions = confusions();
-  for (const auto& [label, answers] : answers_) {
-    result.answers.push_back(answers);
-    const auto at = static_cast<size_t>(label);
-    result.answers.back().name =
-        at < options_.class_names.size() ? options_.class_names[at] : std::to_string(label);
-  }
+  finish_answers(result);
   for (const auto& [pair, count] : confused_) result.confused_rows += count.rows;
   return result;
 }

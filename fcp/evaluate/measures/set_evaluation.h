@@ -1,7 +1,7 @@
 // Everything there is to say about label sets on rows whose label is known.
 //
-// Rows come in batches of any size; memory does not grow with their number, only with
-// that of the pairs of classes that are confused.
+// Rows come in batches of any size; memory does not grow with their number, only with that of the
+// pairs of classes that are confused and, where probabilities are given, as class_skill.h says.
 // Tested by tests/evaluate/measures/set_evaluation_test.cc.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "fcp/evaluate/measures/class_skill.h"
 #include "fcp/evaluate/measures/coverage.h"
 
 namespace fcp {
@@ -26,7 +27,8 @@ struct LabelSetBatch {
   std::span<const uint8_t> members;      // [rows × classes], row by row, nonzero where in the set
   std::span<const int64_t> truth;        // [rows], 0 … classes − 1, or kUnknownLabel
   std::span<const int64_t> groups = {};  // [rows], for all batches or for none
-  std::span<const int64_t> prediction = {};  // [rows], the label the network answers; likewise
+  std::span<const int64_t> prediction = {};       // [rows], the label the network answers; likewise
+  std::span<const float> log_probabilities = {};  // [rows × classes], of the network; likewise
 };
 
 // Rows of one class that the network answers by another, and how many of their sets hold the truth
@@ -42,9 +44,9 @@ struct Confusion {
 // recall.
 struct ClassAnswers {
   std::string name;
-  size_t rows = 0;       // of the class
-  size_t predicted = 0;  // rows that the network answers by it
-  size_t right = 0;      // both
+  size_t rows = 0;                 // of the class
+  size_t predicted = 0;            // rows that the network answers by it
+  size_t right = 0;                // both
   std::optional<double> auc = {};  // against all other classes, where probabilities are given
 };
 
@@ -93,6 +95,7 @@ class SetEvaluator {
 
  private:
   std::vector<Confusion> confusions() const;
+  void finish_answers(SetEvaluation& result) const;
 
   size_t classes_;
   SetEvaluationOptions options_;
@@ -106,6 +109,7 @@ class SetEvaluator {
   GroupCounts groups_;
   std::map<std::pair<int64_t, int64_t>, GroupCounts::Count> confused_;  // truth, prediction
   std::map<int64_t, ClassAnswers> answers_;
+  ClassSkill skill_;
 };
 
 // All rows at once.

@@ -47,6 +47,23 @@ TEST(SetEvaluation, UnknownLabelsAreMissesOfNoClass) {
   EXPECT_EQ(found.class_coverage[0].coverage.rows, 2u);
 }
 
+TEST(SetEvaluation, TellsTheSkillOfProbabilities) {
+  const std::vector<uint8_t> members(4 * 2, 1);
+  const std::vector<int64_t> truth = {0, 1, kUnknownLabel, 1}, answers = {0, 1, 0, 0};
+  const std::vector<float> logs = {-0.1F, -2, -2, -0.1F, -1, -1, -0.5F, -1};
+  const SetEvaluation found = evaluate_sets(
+      {.members = members, .truth = truth, .prediction = answers, .log_probabilities = logs}, 2);
+  EXPECT_NEAR(found.log_loss.value(), (0.1 + 0.1 + 1) / 3, 1e-7) << "without the unknown row";
+  ASSERT_EQ(found.answers.size(), 2u);
+  EXPECT_EQ(found.answers[1].auc.value(), 1);
+  EXPECT_EQ(found.auc.value(), 1);
+  const std::vector<float> short_of_one(7, -1.0F);
+  EXPECT_THROW(
+      evaluate_sets({.members = members, .truth = truth, .log_probabilities = short_of_one}, 2),
+      Error);
+  EXPECT_FALSE(evaluate_sets({members, truth}, 2).log_loss);
+}
+
 TEST(SetEvaluation, EqualsTheSlowVersion) {
   for (const size_t classes : {1u, 2u, 10u}) {
     for (const size_t rows : {1u, 30u, 300u}) {

@@ -57,8 +57,8 @@ struct SelftestCheck {
   // foretold.
   double coverage = 0;
   double promised = 0.9;
-  bool exact = false;   // held against an exact law; otherwise against bounds
-  double chance = 1;    // of this or worse, at most, if the law holds
+  bool exact = false;  // held against an exact law; otherwise against bounds
+  double chance = 1;   // of this or worse, at most, if the law holds
   bool passed = true;
 };
 

@@ -1,5 +1,5 @@
-// How unlike usual rows a row is, by the features of a network; include/fcp/outliers.h says what the
-// p-values promise.
+// How unlike usual rows a row is, by the features of a network; include/fcp/outliers.h says what
+// the p-values promise.
 //
 // Features are standardised by the mean and deviation of the part that is compared with, column by
 // column, in double precision. Of R rows of D features a row costs R · D operations; the score of a

@@ -89,20 +89,20 @@ FCP_C_API int fcp_label_sets(const fcp_predictor* predictor, const fcp_rows* row
 FCP_C_API int fcp_p_values(const fcp_predictor* predictor, const fcp_rows* rows, const float* y,
                            double* p_values);
 
-/* Of predictive distributions (fcp/distribution.h): the quantiles [rows x probabilities] of each row
- * at probabilities such as "0.95". */
+/* Of predictive distributions (fcp/distribution.h): the quantiles [rows x probabilities] of each
+ * row at probabilities such as "0.95". */
 FCP_C_API int fcp_quantiles(const fcp_predictor* predictor, const fcp_rows* rows,
                             const char* const* probabilities, long long probability_count,
                             double* quantiles);
 
-/* Between which numbers the probability of from < y <= to lies, of each row [rows]. Either end may be
- * infinite. */
+/* Between which numbers the probability of from < y <= to lies, of each row [rows]. Either end may
+ * be infinite. */
 FCP_C_API int fcp_probability(const fcp_predictor* predictor, const fcp_rows* rows, double from,
                               double to, double* lower, double* upper);
 
-/* Of labels, all [rows x classes]: the probabilities of the classes, and the pair of a predictor that
- * was calibrated with venn-abers (fcp/probabilities.h). p0 and p1 may be NULL; where the predictor has
- * no pair, they must be. */
+/* Of labels, all [rows x classes]: the probabilities of the classes, and the pair of a predictor
+ * that was calibrated with venn-abers (fcp/probabilities.h). p0 and p1 may be NULL; where the
+ * predictor has no pair, they must be. */
 FCP_C_API int fcp_class_probabilities(const fcp_predictor* predictor, const fcp_rows* rows,
                                       double* merged, double* p0, double* p1);
 

@@ -10,9 +10,9 @@
 //
 // Cost: O(m log m). Reference: Benjamini, Hochberg, Controlling the false discovery rate, 1995;
 // Benjamini, Yekutieli, The control of the false discovery rate in multiple testing under
-// dependency, 2001; Bates, Candès, Lei, Romano, Sesia, Testing for outliers with conformal p-values,
-// 2023, theorem 2; Jin, Candès, Model-free selective inference under covariate shift via weighted
-// conformal p-values, 2023, on weights.
+// dependency, 2001; Bates, Candès, Lei, Romano, Sesia, Testing for outliers with conformal
+// p-values, 2023, theorem 2; Jin, Candès, Model-free selective inference under covariate shift via
+// weighted conformal p-values, 2023, on weights.
 // Tested by tests/conformal/discoveries_test.cc.
 #pragma once
 

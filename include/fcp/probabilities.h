@@ -6,8 +6,8 @@
 //
 // Calibrated with `probabilities` venn-abers each class has a pair, one of which is calibrated
 // whatever the network is: with Y whether the row is of the class, E(Y | p_Y) = p_Y. `merged` is
-// p1 / (1 − p0 + p1), for more than two classes divided by the sum of all. Otherwise `merged` is the
-// softmax of the network, and there is no pair. A value, as Predictor is, and as safe.
+// p1 / (1 − p0 + p1), for more than two classes divided by the sum of all. Otherwise `merged` is
+// the softmax of the network, and there is no pair. A value, as Predictor is, and as safe.
 //
 // Tested by tests/api/api_test.cc and tests/predictor/class_probabilities_test.cc.
 #pragma once

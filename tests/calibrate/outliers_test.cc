@@ -122,8 +122,9 @@ TEST(Outliers, AsDefined) {
 }
 
 // 1,000 draws of 120 usual rows and 40 new ones, eight of them outliers. By the empirical Bernstein
-// bound (Maurer, Pontil, 2009) the mean of the shares of false ones exceeds its expectation, at most
-// 0.16, by less than √(2 V L / n) + 7 L / (3 (n − 1)), L = ln(2 · 10⁶), but with a chance of 1e-6.
+// bound (Maurer, Pontil, 2009) the mean of the shares of false ones exceeds its expectation, at
+// most 0.16, by less than √(2 V L / n) + 7 L / (3 (n − 1)), L = ln(2 · 10⁶), but with a chance of
+// 1e-6.
 TEST(Outliers, RateOfFalseOnesIsKept) {
   constexpr int kDraws = 1000;
   const OutlierFeatures source(input_artifact(2), "");

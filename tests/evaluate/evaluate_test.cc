@@ -131,8 +131,8 @@ TEST(Evaluate, LabelSetsAsCountedByHand) {
 
 // A label that is none of the classes is a miss at every level, and in the curve too: also where
 // the radius is infinite and every set holds all classes.
-// Of the network's own probabilities, and beside them where they are calibrated: four classes against
-// the rest, merged and divided by their sum.
+// Of the network's own probabilities, and beside them where they are calibrated: four classes
+// against the rest, merged and divided by their sum.
 TEST(Evaluate, ProbabilitiesAsCountedByHand) {
   const MemoryRows seen = class_rows(300, 1);
   CalibrationArtifact artifact = class_artifact(seen);

@@ -38,8 +38,8 @@ KnownClasses known_classes(int64_t classes, int64_t rows, double temperature = 1
   made.artifact.method.score.probabilities = "venn-abers";
   const ScoredNetwork network(made.artifact.network, made.artifact.method.score, "");
   const torch::Tensor scores = LogitShares(network, made.artifact.method.score).scores(made.x);
-  made.artifact.chances = fit_chances(
-      {scores.data_ptr<double>(), static_cast<size_t>(scores.numel())}, made.labels);
+  made.artifact.chances =
+      fit_chances({scores.data_ptr<double>(), static_cast<size_t>(scores.numel())}, made.labels);
   return made;
 }
 
@@ -75,9 +75,10 @@ TEST(ClassProbabilities, EachClassStandsAgainstTheRest) {
         EXPECT_NEAR(found.p0[i][k].item<double>(), pair.p0, 1e-9);
         EXPECT_NEAR(found.p1[i][k].item<double>(), pair.p1, 1e-9);
         const double share = found.merged[i][k].item<double>() / pair.merged();
-        EXPECT_NEAR(share, found.merged[i][0].item<double>() /
-                               (found.p1[i][0] / (1 - found.p0[i][0] + found.p1[i][0]))
-                                   .item<double>(), 1e-9);
+        EXPECT_NEAR(share,
+                    found.merged[i][0].item<double>() /
+                        (found.p1[i][0] / (1 - found.p0[i][0] + found.p1[i][0])).item<double>(),
+                    1e-9);
       }
     }
     EXPECT_TRUE(found.merged.sum(1).allclose(torch::ones({40}, torch::kDouble)));

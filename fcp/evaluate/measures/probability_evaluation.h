@@ -5,8 +5,8 @@
 //   reliability ten bins of equal width by a probability: how probable the event was, the mean of
 //               the bin, and how often it came. Of two classes the event is that the row is of the
 //               second one, of more that the most probable label is right
-//   ECE         Σ over bins |predicted − observed| · rows of the bin / rows: it depends on the bins,
-//               and is above 0 by chance for calibrated probabilities too
+//   ECE         Σ over bins |predicted − observed| · rows of the bin / rows: it depends on the
+//               bins, and is above 0 by chance for calibrated probabilities too
 //
 // Reference: Brier, Verification of forecasts expressed in terms of probability, 1950; Guo, Pleiss,
 // Sun, Weinberger, On calibration of modern neural networks, 2017.

@@ -47,8 +47,9 @@ TEST(Probabilities, ImpossibleTruthsCostMuchButNotEverything) {
   EXPECT_THROW(ProbabilityEvaluator().add({.predicted = std::nan("")}), Error);
 }
 
-// 20,000 rows whose probabilities are right: each of ten bins has about 2,000, whose share is farther
-// than 0.07 from its mean with a chance below 1e-6 by Hoeffding (ten times 2 exp(−2 · 1,800 · 0.0049)).
+// 20,000 rows whose probabilities are right: each of ten bins has about 2,000, whose share is
+// farther than 0.07 from its mean with a chance below 1e-6 by Hoeffding (ten times
+// 2 exp(−2 · 1,800 · 0.0049)).
 TEST(Probabilities, RightOnesAreReliable) {
   Random random(5);
   ProbabilityEvaluator right, bold;

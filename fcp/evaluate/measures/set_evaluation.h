@@ -42,9 +42,9 @@ struct Confusion {
 // recall.
 struct ClassAnswers {
   std::string name;
-  size_t rows = 0;       // of the class
-  size_t predicted = 0;  // rows that the network answers by it
-  size_t right = 0;      // both
+  size_t rows = 0;                 // of the class
+  size_t predicted = 0;            // rows that the network answers by it
+  size_t right = 0;                // both
   std::optional<double> auc = {};  // against all other classes, where probabilities are given
 };
 

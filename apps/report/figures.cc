@@ -165,48 +165,6 @@ Figure groups_figure(const Claim& claim, const std::vector<GroupCoverage>& group
                        .at = "/groups"});
 }
 
-std::string conditional_section(const MethodResult& method, double confidence,
-                                const std::string& size) {
-  if (!method.conditional) return "";
-  const ConditionalCoverage& found = *method.conditional;
-  std::vector<std::vector<std::string>> rows = {
-      {"Worst slab of the table",
-       found.worst_slab
-           ? concat(format_percent(found.worst_slab->rate), " (", format_confidence(confidence),
-                    " ", format_percent_range(found.worst_slab->lower, found.worst_slab->upper),
-                    ")")
-           : not_computed(found.rows),
-       "the least coverage between two parallel planes that hold a tenth of the rows",
-       "Cauchois, Gupta, Duchi 2021"},
-      {"Can misses be foreseen? (excess risk)",
-       found.excess_risk ? concat(format_number(found.excess_risk->value, 2), " ± ",
-                                  format_number(found.excess_risk->standard_error, 2))
-                         : not_computed(found.rows),
-       "0: not at all from the columns", "Braun, Holzmüller, Jordan, Bach 2025"},
-      {"Coverage gap", found.gap ? format_percent(found.gap->gap) : not_computed(found.rows),
-       "how far coverage is from its level in parts of alike rows, on average",
-       "Braun, Holzmüller, Jordan, Bach 2025"},
-      {"Squared error of coverage",
-       found.gap ? concat(format_number(found.gap->squared_error, 2), " (by chance ",
-                          format_number(found.gap->by_chance, 2), ")")
-                 : not_computed(found.rows),
-       "the mean square of these distances", "Chen, Li 2026"},
-      {concat("Correlation of ", size, " and miss"), format_number(found.correlation, 2),
-       concat("0: a miss is as likely whatever the ", size), "Feldman, Bates, Romano 2021"}};
-  if (found.stability) {
-    rows.push_back({"Stability", format_percent(*found.stability),
-                    concat("what two of the ", found.refits + 1, " predictors' intervals share"),
-                    "Jaccard's index"});
-  }
-  const std::vector<std::string> headers = {"", "Value", "Meaning", "Reference"};
-  return html_section("conditional", "How even coverage is",
-                      concat("<div class=\"card\">\n", html_table(headers, rows),
-                             html_paragraph(concat("On ", format_count(found.rows, "test row"),
-                                                   "; none of it is guaranteed."),
-                                            "remark"),
-                             "</div>\n"));
-}
-
 std::string distribution_section(const MethodResult& method) {
   if (!method.distribution) return "";
   const DistributionEvaluation& found = *method.distribution;

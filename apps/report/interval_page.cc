@@ -104,10 +104,8 @@ std::string methods(const EvaluationReport& report) {
 
 // ---- parts ------------------------------------------------------------------------------------
 
-std::string outputs_table(const EvaluationReport& report) {
-  const IntervalEvaluation& result = report.methods.front().intervals();
+std::string outputs_table(const IntervalEvaluation& result, const std::vector<std::string>& names) {
   if (result.outputs < 2) return "";
-  const std::vector<std::string> names = output_names(report);
   const std::string volume = result.volume ? concat("Mean volume, the product of a row's lengths: ",
                                                     format_number(*result.volume), ". ")
                                            : "";
@@ -202,12 +200,11 @@ void add_targets(std::vector<Figure>& figures, const Claim& claim, const Evaluat
   for (size_t k = 0; k < result.outputs; ++k) {
     parts.push_back({names[k], output_coverage(result, k, report.confidence)});
   }
-  figures.push_back(parts_figure(
-      claim, {.caption = "By target",
-              .remark = "How often the interval of each target alone holds its truth; “all rows” "
-                        "are those in which every target is in its interval.",
-              .parts = std::move(parts),
-              .at = "/by_output"}));
+  figures.push_back(
+      parts_figure(claim, {.caption = "By target",
+                           .remark = "How often the interval of each target alone holds its truth.",
+                           .parts = std::move(parts),
+                           .at = "/by_output"}));
   if (result.output_error.empty()) return;
   figures.push_back({.caption = "Length by target",
                      .remark = "In standard deviations of the target, so that targets compare; in "
@@ -239,7 +236,8 @@ std::vector<Figure> part_figures(const EvaluationReport& report, const Claim& cl
 
 std::string parts(const EvaluationReport& report, const Claim& claim) {
   return html_section("parts", "Coverage by part",
-                      html_figures(part_figures(report, claim)) + outputs_table(report));
+                      html_figures(part_figures(report, claim)) +
+                          outputs_table(report.methods.front().intervals(), output_names(report)));
 }
 
 // "minutes", or "3 targets: a, b, c".

@@ -32,6 +32,11 @@ std::string headline_section(const EvaluationReport& report, const Claim& claim,
 // Empty where there are no figures.
 std::string charts_section(std::span<const Figure> figures);
 
+// How even coverage is, with what each figure means and where it comes from; empty where the method
+// was not measured so. `size` is what its regions have: "length" or "size".
+std::string conditional_section(const MethodResult& method, double confidence,
+                                const std::string& size);
+
 std::string promise_section(const Claim& claim);
 
 // How rows were split, and the columns that were used and left out, and why; empty where neither is
@@ -107,11 +112,6 @@ void add_known_parts(std::vector<Figure>& figures, const Claim& claim,
 
 // Coverage by the groups given with the data.
 Figure groups_figure(const Claim& claim, const std::vector<GroupCoverage>& groups);
-
-// How even coverage is, with what each figure means and where it comes from; empty where the method
-// was not measured so. `size` is what its regions have: "length" or "size".
-std::string conditional_section(const MethodResult& method, double confidence,
-                                const std::string& size);
 
 // How good predictive distributions, or class probabilities, are; empty where there are none.
 std::string distribution_section(const MethodResult& method);

@@ -10,6 +10,7 @@
 #include <openssl/rand.h>
 
 #include "fcp/base/error.h"
+#include "fcp/version.h"
 
 #include "apps/report/json.h"
 #include "apps/report/monitor_report.h"

@@ -18,6 +18,7 @@
 #include "fcp/methods/scores/cross.h"
 #include "fcp/predictor/levels.h"
 #include "fcp/predictor/row_facts.h"
+#include "fcp/version.h"
 
 namespace fcp {
 namespace {

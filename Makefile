@@ -1,5 +1,5 @@
 # Thin: every target is one or two commands that can be typed by hand.
-.PHONY: demo program test slow repeat asan tsan modules fuzz bench package wheel docs format lint deps build clean
+.PHONY: demo program test slow repeat asan tsan modules fuzz bench package wheel release docs format lint deps build clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -70,6 +70,10 @@ docs:
 # A wheel for PYTHON (python3) and its torch, in build/wheels, installed and used.
 wheel:
 	scripts/make-wheel.sh
+
+# Sources, packages, wheel, bill of materials, notes and checksums, in build/release-VERSION.
+release:
+	scripts/make-release.sh
 
 format: deps
 	scripts/format.sh

@@ -1,6 +1,6 @@
 # cmake --install, find_package(fcp) and the Debian packages.
 #
-# Three components: `program` (fcp, its manual page and completion), `runtime` (libfcp.so) and
+# Three components, and with Debian's Python a fourth, `python3` (python/CMakeLists.txt): `program` (fcp, its manual page and completion), `runtime` (libfcp.so) and
 # `development` (the public headers, the CMake package, and the name by which the linker finds
 # libfcp). A program links fcp::fcp, or fcp::c for C, and needs nothing else; fcp/tensors.h wants
 # libtorch's headers, which find_package(fcp COMPONENTS tensors) finds for fcp::tensors.
@@ -95,6 +95,29 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS libtorch-dev)  # of fcp/tensors.h
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "Feature conformal prediction for C++ and C: headers and find_package(fcp).")
+if(FCP_DEBIAN_PYTHON)  # the module runs with this minor version alone
+  list(APPEND CPACK_COMPONENTS_ALL python3)
+  string(REGEX MATCH "[0-9]+$" minor ${FCP_DEBIAN_PYTHON})
+  math(EXPR minor "${minor} + 1")
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_NAME python3-fcp)
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_SECTION python)
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_DEPENDS
+      "python3 (>= ${FCP_DEBIAN_PYTHON}~), python3 (<< 3.${minor}~), python3-numpy, python3-torch")
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_RECOMMENDS "python3-onnx")  # of networks made by torch
+  set(CPACK_COMPONENT_PYTHON3_DESCRIPTION "Feature conformal prediction: the package for Python 3.")
+  # Compiled files come and go with the package.
+  foreach(script "postinst:py3compile" "prerm:py3clean")
+    string(REPLACE ":" ";" script ${script})
+    list(GET script 0 when)
+    list(GET script 1 command)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/debian/${when} CONTENT
+         "#!/bin/sh\nset -e\nif command -v ${command} >/dev/null; then ${command} -p python3-fcp; fi\n")
+    file(CHMOD ${PROJECT_BINARY_DIR}/debian/${when} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+         GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+    list(APPEND CPACK_DEBIAN_PYTHON3_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/${when})
+  endforeach()
+endif()
 if(NOT FCP_SHARED)
   list(REMOVE_ITEM CPACK_COMPONENTS_ALL runtime)
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS

@@ -1,4 +1,5 @@
 # fcp_module(NAME SOURCES... ) declares the library of one module, fcp_NAME, with fcp's warnings.
+# COLD: no time is spent in it when it runs; COLD_SOURCES: nor in these files of it.
 # fcp_test(NAME SOURCES...) declares one test program and registers its cases with ctest.
 include_guard()
 
@@ -34,7 +35,7 @@ function(fcp_cost test)
 endfunction()
 
 # With FCP_UNITY, so many files of one target are compiled together: what costs is what a file
-# includes, libtorch's templates above all, and twenty files then pay for it once. Names in anonymous
+# includes, libtorch's templates above all, and 36 files then pay for it once. Names in anonymous
 # namespaces must be unique among the files of a target.
 function(fcp_unite target files)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${FCP_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
@@ -56,9 +57,9 @@ endfunction()
 set(FCP_EXACT_NUMBERS conformal monitoring)
 
 function(fcp_module name)
-  cmake_parse_arguments(MODULE "COLD" "" "SOURCES;MODULES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(MODULE "COLD" "" "SOURCES;COLD_SOURCES;MODULES;LIBRARIES" ${ARGN})
   add_library(fcp_${name} STATIC ${MODULE_SOURCES})
-  fcp_unite(fcp_${name} 20)
+  fcp_unite(fcp_${name} 36)
   if(MODULE_COLD)
     fcp_cold(fcp_${name})
   endif()
@@ -72,6 +73,15 @@ function(fcp_module name)
     target_link_libraries(fcp_${name} PUBLIC fcp_${module})
   endforeach()
   target_link_libraries(fcp_${name} PUBLIC ${MODULE_LIBRARIES})
+  if(MODULE_COLD_SOURCES)
+    add_library(fcp_${name}_cold OBJECT ${MODULE_COLD_SOURCES})
+    fcp_unite(fcp_${name}_cold 36)
+    fcp_cold(fcp_${name}_cold)
+    target_include_directories(fcp_${name}_cold PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+    list(TRANSFORM MODULE_MODULES PREPEND fcp_)
+    target_link_libraries(fcp_${name}_cold PRIVATE fcp_warnings ${MODULE_MODULES} ${MODULE_LIBRARIES})
+    target_sources(fcp_${name} PRIVATE $<TARGET_OBJECTS:fcp_${name}_cold>)
+  endif()
 endfunction()
 
 function(fcp_test name)

@@ -71,16 +71,19 @@ endfunction()
 add_library(fcp_torch INTERFACE)
 fcp_fill_torch(fcp_torch)
 
-# libtorch's headers take many seconds a file; compiled once, they are shared by every target that
-# calls fcp_use_torch_header. Not <torch/torch.h>: modules, optimisers and data loaders, which fcp
-# does not use, would double what every file has to load.
+# libtorch's headers take many seconds a file; compiled once, with the JSON that most files read too,
+# they are shared by every target that calls fcp_use_torch_header. Not <torch/torch.h>: modules,
+# optimisers and data loaders, which fcp does not use, would double what every file has to load.
 add_library(fcp_torch_header OBJECT ${CMAKE_CURRENT_LIST_DIR}/torch_header.cc)
-target_link_libraries(fcp_torch_header PUBLIC fcp_torch)
+target_link_libraries(fcp_torch_header PUBLIC fcp_torch nlohmann_json::nlohmann_json)
 set_target_properties(fcp_torch_header PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(fcp_torch_header PRIVATE -fPIC)
 target_precompile_headers(fcp_torch_header PRIVATE <torch/types.h> <torch/utils.h>
-                           <torch/csrc/autograd/autograd.h>)
+                           <torch/csrc/autograd/autograd.h> <nlohmann/json.hpp>)
 function(fcp_use_torch_header target)
+  if(TARGET ${target}_cold)  # fcp_module
+    fcp_use_torch_header(${target}_cold)
+  endif()
   # The header is compiled with -fPIC; a program must be, too, to be able to use it.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)

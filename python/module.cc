@@ -8,6 +8,7 @@
 #include <torch/version.h>
 
 #include "fcp/base/error.h"
+#include "fcp/version.h"
 
 #include "python/arrays.h"
 #include "python/options.h"

@@ -64,4 +64,18 @@ in_root sh -ec 'cd /try
     -DCMAKE_CXX_FLAGS=-O0
   cmake --build built
   built/outside demo/model.onnx 0.1'
+step "install the package for Python"
+python=("$root"/try/packages/python3-fcp_*.deb)
+apt_get install "${python[0]#"$root"}"
+step "use it"
+in_root sh -ec 'cd /try
+  printf "%s\n" "import csv, fcp, numpy, torch" \
+    "predictor = fcp.FeatureConformalRegressor.load(\"demo/model.onnx\")" \
+    "rows = [list(map(float, row[:-1])) for row in list(csv.reader(open(\"demo/test.csv\")))[1:6]]" \
+    "print(predictor.predict_interval(numpy.array(rows, numpy.float32), alpha=0.1)[1][:, :, 0])" \
+    "network = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))" \
+    "x = numpy.random.default_rng(0).normal(size=(300, 3)).astype(numpy.float32)" \
+    "own = fcp.FeatureConformalRegressor(fcp.from_torch(network, x[:1])).conformalize(x, x.sum(1))" \
+    "print(fcp.__version__, torch.__version__, own.predict_interval(x[:2])[1].shape)" >use.py
+  python3 use.py'
 step "the packages work in a clean root"

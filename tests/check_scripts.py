@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """What .ci/run calls beside the tests: scripts/lint.sh where nothing is to be linted, and
-scripts/skipped-tests.py on runs with allowed skips and others."""
+scripts/skipped-tests.py on runs with allowed skips and others. And scripts/make-release.sh, with
+scripts/sbom.py, in a repository of a few files."""
+import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -50,6 +53,85 @@ class Lint(InFolder):
                 done = self.run_in("scripts/lint.sh")
                 self.assertEqual((done.returncode, done.stdout, done.stderr),
                                  (0, "lint: no file without libtorch changed\n", ""))
+
+
+@unittest.skipIf(shutil.which("git") is None, "there is no git here")
+class Release(InFolder):
+    def setUp(self):
+        super().setUp()
+        for name in ("make-release.sh", "sbom.py"):
+            (self.folder / "scripts").mkdir(exist_ok=True)
+            shutil.copy(SCRIPTS / name, self.folder / "scripts")
+        self.write("include/fcp/version.h", '#define FCP_VERSION "1.2.3"\n')
+        self.write(".gitignore", "build/\n")
+        self.changelog("## 1.2.3 (2026-01-02)", "", "- This.", "", "## 1.2.2", "", "- That.")
+
+    def changelog(self, *lines):
+        self.write("CHANGELOG.md", "\n".join(["# Changelog", "", *lines]) + "\n")
+        self.git("add", ".")
+        self.git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "Change")
+
+    def git(self, *arguments):
+        if not (self.folder / ".git").exists():
+            self.run_in("git", "init", "-q")
+        self.run_in("git", *arguments)
+
+    def release(self):
+        return self.run_in("scripts/make-release.sh", RELEASE_WHEELS="0", PROGRAM=shutil.which("env"))
+
+    def refused(self, sentence):
+        done = self.release()
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(sentence, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertFalse((self.folder / "build/release-1.2.3").exists())
+
+    def test_what_is_not_committed_or_dated_is_refused(self):
+        self.write("new.txt", "new\n")
+        self.refused("the checkout has changes")
+        self.changelog("## 1.2.3 (unreleased)", "", "- This.")
+        self.refused("begins with '## 1.2.3 (unreleased)', expected '## 1.2.3 (YYYY-MM-DD)'")
+        self.changelog("## 1.2.4 (2026-01-02)")
+        self.refused("expected '## 1.2.3 (YYYY-MM-DD)'")
+        self.write("include/fcp/version.h", "#define FCP_VERSION_MAJOR 1\n")
+        self.refused("include/fcp/version.h: expected a line")
+
+    @unittest.skipIf(shutil.which("dpkg-query") is None, "there is no dpkg here")
+    def test_one_folder_with_all_of_it(self):
+        """The program env stands for a package, which tells what it is linked with."""
+        self.write("Makefile", "package:\n\tmkdir -p build/packages root/DEBIAN root/usr/bin\n"
+                               "\tcp $(PROGRAM) root/usr/bin\n"
+                               "\tprintf 'Package: fcp\\nVersion: 1.2.3\\nArchitecture: all\\n"
+                               "Maintainer: t\\nDescription: t\\n' >root/DEBIAN/control\n"
+                               "\tdpkg-deb --build root build/packages/fcp_1.2.3_all.deb\n"
+                               "\trm -r root\n")
+        self.changelog("## 1.2.3 (2026-01-02)", "", "- This.", "", "## 1.2.2", "", "- That.")
+        done = self.release()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = self.folder / "build/release-1.2.3"
+        self.assertEqual(sorted(path.name for path in out.iterdir()),
+                         ["NOTES.md", "SHA256SUMS", "fcp-1.2.3.spdx.json", "fcp-1.2.3.tar.gz",
+                          "fcp_1.2.3_all.deb"])
+        self.assertEqual((out / "NOTES.md").read_text(), "- This.\n\n")
+        self.assertEqual(self.run_in("sh", "-c", "cd build/release-1.2.3 && sha256sum -c --quiet "
+                                     "SHA256SUMS && wc -l <SHA256SUMS").stdout.strip(), "4")
+        bill = json.loads((out / "fcp-1.2.3.spdx.json").read_text())
+        packages = {one["SPDXID"]: one for one in bill["packages"]}
+        self.assertEqual(len(packages), len(bill["packages"]))
+        deb = next(one for one in packages.values() if one["name"].endswith(".deb"))
+        digest = hashlib.sha256((out / deb["packageFileName"]).read_bytes()).hexdigest()
+        self.assertEqual(deb["checksums"], [{"algorithm": "SHA256", "checksumValue": digest}])
+        linked = {packages[one["relatedSpdxElement"]]["name"] for one in bill["relationships"]
+                  if (one["spdxElementId"], one["relationshipType"]) == (deb["SPDXID"],
+                                                                         "DYNAMIC_LINK")}
+        self.assertIn("libc6", linked)
+        libc = next(one for one in packages.values() if one["name"] == "libc6")
+        self.assertRegex(libc["externalRefs"][0]["referenceLocator"], "^pkg:deb/debian/libc6@[0-9]")
+        self.assertEqual(libc["versionInfo"], subprocess.run(
+            ["dpkg-query", "--show", "--showformat=${Version}", "libc6"], capture_output=True,
+            text=True, check=True).stdout)
+        again = self.release()
+        self.assertIn("is there already", again.stderr)
 
 
 class SkippedTests(InFolder):

@@ -17,6 +17,7 @@
 #include "fcp/distributed/communicator.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/training/boosting.h"
+#include "fcp/version.h"
 
 #include "apps/cli/verbs.h"
 #include "apps/experiments/paper_sets.h"

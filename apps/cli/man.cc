@@ -2,6 +2,8 @@
 #include <iostream>
 #include <sstream>
 
+#include "fcp/version.h"
+
 #include "apps/cli/synopsis.h"
 #include "apps/cli/verbs.h"
 

@@ -8,6 +8,7 @@
 #include <torch/version.h>
 
 #include "fcp/distributed/communicator.h"
+#include "fcp/version.h"
 
 #include "build_facts.h"
 

@@ -130,7 +130,7 @@ DataSet load_meps(const std::string& path, const std::string& weight) {
 }
 
 // A small file as text.
-struct Table {
+struct PaperTable {
   std::string path;
   std::vector<std::string> names;
   std::vector<std::vector<std::string>> rows;
@@ -150,8 +150,8 @@ struct Table {
   }
 };
 
-Table read_table(const std::string& path, bool header, size_t width) {
-  Table table{path, {}, {}};
+PaperTable read_table(const std::string& path, bool header, size_t width) {
+  PaperTable table{path, {}, {}};
   CsvRecords records(open_bytes(path), ',');
   while (records.next()) {
     if (records.cells().size() != width) {
@@ -180,7 +180,7 @@ DataSet load_community(const std::string& path) {
   constexpr size_t kNotPredictive = 5;  // state, county, community, communityname, fold
   constexpr size_t kOtherPerCap = 30;   // the one column whose gap is filled
   constexpr size_t kFeatures = 100;
-  Table table = read_table(path, false, 128);
+  PaperTable table = read_table(path, false, 128);
   double sum = 0, found = 0;
   for (size_t i = 0; i < table.rows.size(); ++i) {
     if (is_missing(table.rows[i][kOtherPerCap])) continue;
@@ -234,7 +234,7 @@ std::map<std::string, std::vector<std::string>> star_codes() {
 // official code skips the first); y is the sum of the eight scores.
 DataSet load_star(const std::string& path) {
   constexpr size_t kFirstScore = 8, kScores = 8, kFirstBehind = 17, kWidth = 48;
-  Table table = read_table(path, true, kWidth);
+  PaperTable table = read_table(path, true, kWidth);
   std::erase_if(table.rows, [](const auto& row) {
     return std::any_of(row.begin(), row.end(), [](const auto& cell) { return is_missing(cell); });
   });
@@ -279,7 +279,7 @@ int weekday(int year, int month, int day) {
 }
 
 DataSet load_bike(const std::string& path) {
-  const Table table = read_table(path, true, 12);
+  const PaperTable table = read_table(path, true, 12);
   DataSet set = empty_set(table.rows.size(), 18);
   set.columns = {"holiday",   "workingday", "temp",     "atemp",    "humidity",  "windspeed",
                  "season_1",  "season_2",   "season_3", "season_4", "weather_1", "weather_2",

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/text_table.h"
+#include "fcp/version.h"
 
 #include "apps/report/format.h"
 

@@ -11,6 +11,7 @@
 #include <openssl/rand.h>
 
 #include "fcp/base/error.h"
+#include "fcp/version.h"
 
 #include "apps/server/feedback_message.h"
 #include "apps/server/status_page.h"

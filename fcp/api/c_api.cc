@@ -184,6 +184,31 @@ int fcp_intervals(const fcp_predictor* predictor, const fcp_rows* rows, const ch
   });
 }
 
+long long fcp_parts(const fcp_predictor* predictor, const fcp_rows* rows, const char* const* levels,
+                    long long level_count, long long* counts, double* ends, long long capacity) {
+  return guarded(-1LL, [&] {
+    const fcp::Predictor& used = given(predictor, "predictor")->value;
+    expect_labels(used, false);
+    if (capacity < 0) fcp::fail("capacity: found ", capacity, ", expected 0 or more");
+    if (capacity > 0) given(ends, "ends");
+    const fcp::Answer answer = used.predict(batch_of(used, rows), levels_of(levels, level_count));
+    long long found = 0;
+    for (size_t level = 0; level < answer.levels().size(); ++level) {
+      for (size_t i = 0; i < answer.rows() * answer.outputs(); ++i) {
+        const std::vector<fcp::Interval> parts =
+            answer.parts(i / answer.outputs(), i % answer.outputs(), level);
+        if (counts != nullptr) *counts++ = std::ssize(parts);
+        for (const fcp::Interval& part : parts) {
+          if (found++ >= capacity) continue;
+          *ends++ = part.lower;
+          *ends++ = part.upper;
+        }
+      }
+    }
+    return found;
+  });
+}
+
 int fcp_label_sets(const fcp_predictor* predictor, const fcp_rows* rows, const char* const* levels,
                    long long level_count, long long* labels, unsigned char* members) {
   return guarded(-1, [&] {

@@ -29,6 +29,7 @@
 #include "fcp/predictor/levels.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/shared_batches.h"
+#include "fcp/version.h"
 
 namespace fcp {
 namespace {

@@ -12,6 +12,7 @@
 #include "fcp/methods/options.h"
 #include "fcp/methods/scores/cross.h"
 #include "fcp/predictor/levels.h"
+#include "fcp/version.h"
 
 namespace fcp {
 namespace {

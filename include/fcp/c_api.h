@@ -35,7 +35,7 @@ extern "C" {
 
 typedef struct fcp_predictor fcp_predictor;
 
-/* "0.2.0". */
+/* "0.3.0". */
 FCP_C_API const char* fcp_version(void);
 
 /* What went wrong last in this thread; "" where nothing did. Valid until its next failing call. */
@@ -77,6 +77,15 @@ typedef struct fcp_rows {
 FCP_C_API int fcp_intervals(const fcp_predictor* predictor, const fcp_rows* rows,
                             const char* const* levels, long long level_count, double* points,
                             double* lower, double* upper);
+
+/* Regions that are unions of intervals (score density with level sets), part by part; a region of
+ * any other score is its one interval. counts [levels x rows x outputs]: parts of each region. ends
+ * [capacity x 2]: lower and upper end of the parts, ascending, one region after the other. Returns
+ * the number of parts of all regions, or -1; where it is above capacity, ends holds the first ones.
+ * counts may be NULL, and so may ends where capacity is 0. */
+FCP_C_API long long fcp_parts(const fcp_predictor* predictor, const fcp_rows* rows,
+                              const char* const* levels, long long level_count, long long* counts,
+                              double* ends, long long capacity);
 
 /* Label sets at several levels: members [levels x rows x classes], 1 where a label is in the set;
  * labels [rows], the label that the network predicts. Either may be NULL. */

@@ -97,7 +97,16 @@ def _load_module() -> Any:
             f"fcp was built for a torch {torch_version} with another C++ ABI than the one in "
             f"{torch.__path__[0]}: install fcp again"
         )
-    module = importlib.import_module("._fcp", __name__)
+    try:
+        module = importlib.import_module("._fcp", __name__)
+    except ImportError as error:
+        library, found, _ = str(error).partition(": cannot open shared object file")
+        if not found:
+            raise
+        raise ImportError(
+            f"fcp needs {library}, which this system does not have: install the package that brings "
+            "it (scripts/install-deps.sh program names Debian's; fcp.runtime works without)"
+        ) from None
     module.Error.__module__ = __name__
     importlib.import_module("._errors", __name__).NotFittedError.__module__ = __name__
     return module

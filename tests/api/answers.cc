@@ -44,6 +44,20 @@ fcp::Batch batch_of(const fcp::Predictor& predictor, const Json& question) {
   return predictor.schema().encode(values, info);
 }
 
+// Of each row and output the ends of all parts.
+Json parts_of(const fcp::Answer& answer, size_t level) {
+  Json regions = Json::array();
+  for (size_t i = 0; i < answer.rows() * answer.outputs(); ++i) {
+    std::vector<double> ends;
+    for (const fcp::Interval& part :
+         answer.parts(i / answer.outputs(), i % answer.outputs(), level)) {
+      ends.insert(ends.end(), {part.lower, part.upper});
+    }
+    regions.push_back(texts(ends));
+  }
+  return regions;
+}
+
 Json answer_of(const Json& question) {
   const auto predictor = fcp::Predictor::load(question.at("model"));
   std::vector<fcp::Level> levels;
@@ -53,6 +67,7 @@ Json answer_of(const Json& question) {
   for (size_t level = 0; level < levels.size(); ++level) {
     if (!predictor.predicts_labels()) {
       told["regions"].push_back({texts(answer.lower(level)), texts(answer.upper(level))});
+      told["parts"].push_back(parts_of(answer, level));
       continue;
     }
     Json members = Json::array();

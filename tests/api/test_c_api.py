@@ -1,4 +1,5 @@
 """The C API from ctypes: the answers of the program, refusals in one line, and any number of threads."""
+import csv
 import ctypes
 import math
 import os
@@ -40,6 +41,9 @@ def library():
     fcp.fcp_needs_weights.argtypes = [ctypes.c_void_p]
     several = [ctypes.c_void_p, ctypes.POINTER(Rows), TEXTS, ctypes.c_longlong]
     fcp.fcp_intervals.argtypes = several + [DOUBLES] * 3
+    fcp.fcp_parts.restype = ctypes.c_longlong
+    fcp.fcp_parts.argtypes = several + [ctypes.POINTER(ctypes.c_longlong), DOUBLES,
+                                        ctypes.c_longlong]
     fcp.fcp_label_sets.argtypes = several + [ctypes.POINTER(ctypes.c_longlong),
                                              ctypes.POINTER(ctypes.c_ubyte)]
     fcp.fcp_p_values.argtypes = [ctypes.c_void_p, ctypes.POINTER(Rows),
@@ -264,6 +268,40 @@ class CApi(unittest.TestCase):
         self.assertEqual(len(set(radii[10:19])), 1)
         self.assertNotEqual(radii[0], radii[10])
         self.assertEqual((lower[19], upper[19]), (-math.inf, math.inf))
+
+    def test_parts_of_unions(self):
+        """Those that the program writes; there may be room for the first ones alone."""
+        legacy = os.path.join(os.path.dirname(__file__), os.pardir, "data", "legacy")
+        union = os.path.join(legacy, "0.2", "union.onnx")
+        predictor = self.load(union)
+        header, cells = read_csv(os.path.join(legacy, "rows.csv"))
+        rows = self.numbers([row[:3] for row in cells])
+        told = list(csv.DictReader(self.run_fcp(
+            "predict", union, "--data", os.path.join(legacy, "rows.csv"), "--alpha",
+            "0.2,0.5").splitlines()))
+        self.assertEqual(header[:3], ["a", "b", "c"])
+        wanted = [[[float(end) for end in part.split(":")] for part in
+                   row["intervals_" + level].split("|")] for level in ("0.2", "0.5") for row in told]
+        regions = len(wanted)
+        counts, levels = (ctypes.c_longlong * regions)(), texts(["0.2", "0.5"])
+        total = self.fcp.fcp_parts(predictor, rows, levels, 2, counts, None, 0)
+        self.assertEqual(list(counts), list(map(len, wanted)), self.fcp.fcp_last_error())
+        self.assertEqual(total, sum(counts))
+        self.assertGreater(max(counts), 2)
+        ends = (ctypes.c_double * (2 * total + 2))(*[math.nan] * (2 * total + 2))
+        self.assertEqual(self.fcp.fcp_parts(predictor, rows, levels, 2, None, ends, 2), total)
+        self.assertTrue(all(map(math.isnan, ends[4:])))
+        first = ends[:4]
+        self.fcp.fcp_parts(predictor, rows, levels, 2, None, ends, total + 1)
+        self.assertEqual(first, ends[:4])
+        self.assertTrue(all(map(math.isnan, ends[2 * total:])))
+        flat = [end for region in wanted for part in region for end in part]
+        for found, expected in zip(ends, flat):
+            self.assertAlmostEqual(found, expected, delta=1e-6 * (1 + abs(expected)))
+        self.assertEqual(self.fcp.fcp_parts(predictor, rows, levels, 2, None, None, 1), -1)
+        self.assertEqual(self.fcp.fcp_last_error(), b"ends: is NULL")
+        self.assertEqual(self.fcp.fcp_parts(predictor, rows, levels, 2, None, None, -1), -1)
+        self.assertEqual(self.fcp.fcp_last_error(), b"capacity: found -1, expected 0 or more")
 
     def test_refusals_are_one_line(self):
         self.assertIsNone(self.fcp.fcp_load(b"none.onnx", b"cpu"))

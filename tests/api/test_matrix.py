@@ -2,9 +2,9 @@
 same answers to the last bit, or the same refusal in the same words.
 
 Answers are doubles in C++, C and Python, and float32 on the command line and from the server, whose
-ends are rounded inwards (docs/formats.md). Two things differ on purpose: `localized` draws by the
-row's place, which the server takes at random, so that only its prediction is compared; and C has no
-parts of unions, whose hull is compared everywhere."""
+ends are rounded inwards (docs/formats.md). One thing differs on purpose: `localized` draws by the
+row's place, which the server takes at random, so that only its prediction is compared. Of unions the
+hull is compared everywhere, and the parts where there are any: in C++, in C and in CSV files."""
 import csv
 import ctypes
 import io
@@ -261,11 +261,8 @@ class Matrix(unittest.TestCase):
                 *[tuple(map(doubles, region)) if isinstance(region[0], list)
                   else np.array(region).reshape(ASKED, -1) for region in told["regions"]]]
 
-    def by_c(self, question):
-        library, levels = self.library, question["levels"]
-        model = library.fcp_load(question["model"].encode(), b"cpu")
-        self.assertTrue(model, library.fcp_last_error())
-        rows = test_c_api.Rows(count=ASKED)
+    def c_rows(self, model, question):
+        library, rows = self.library, test_c_api.Rows(count=ASKED)
         if question["columns"]:
             columns = [library.fcp_column(model, k).decode()
                        for k in range(library.fcp_columns(model))]
@@ -280,7 +277,13 @@ class Matrix(unittest.TestCase):
             rows.groups = test_c_api.texts(question["groups"])
         if question["weights"]:
             rows.weights = (ctypes.c_double * ASKED)(*question["weights"])
-        asked = model, rows, test_c_api.texts(levels), len(levels)
+        return rows
+
+    def by_c(self, question):
+        library, levels = self.library, question["levels"]
+        model = library.fcp_load(question["model"].encode(), b"cpu")
+        self.assertTrue(model, library.fcp_last_error())
+        asked = model, self.c_rows(model, question), test_c_api.texts(levels), len(levels)
         classes, width = library.fcp_classes(model), library.fcp_outputs(model)
         if classes:
             labels = (ctypes.c_longlong * ASKED)()
@@ -298,6 +301,22 @@ class Matrix(unittest.TestCase):
         told = library.fcp_last_error().decode()
         library.fcp_free(model)
         return told if failed else found
+
+    def parts_by_c(self, question):
+        """Of each level, row and output the ends of the parts; room for all of them is made when
+        the first call has said how many they are."""
+        library, levels = self.library, question["levels"]
+        model = library.fcp_load(question["model"].encode(), b"cpu")
+        asked = model, self.c_rows(model, question), test_c_api.texts(levels), len(levels)
+        regions = len(levels) * ASKED * library.fcp_outputs(model)
+        counts = (ctypes.c_longlong * regions)()
+        total = library.fcp_parts(*asked, counts, None, 0)
+        self.assertEqual(total, sum(counts))
+        ends = (ctypes.c_double * (2 * total))()
+        self.assertEqual(library.fcp_parts(*asked, None, ends, total), total)
+        library.fcp_free(model)
+        stops = np.cumsum(counts)
+        return [list(ends[2 * (stop - count):2 * stop]) for count, stop in zip(counts, stops)]
 
     def estimator(self, network, calibration):
         kind = (fcp.FeatureConformalClassifier if NETWORKS[network].get("labels")
@@ -379,6 +398,36 @@ class Matrix(unittest.TestCase):
             with self.subTest(network=network, calibration=calibration):
                 self.assert_same(self.ask(network, calibration, LEVELS), ("C++", "C", "Python"),
                                  calibration == "localized")
+
+    def test_the_same_parts_of_unions(self):
+        for network, calibration in combinations():
+            if NETWORKS[network].get("labels"):
+                continue
+            with self.subTest(network=network, calibration=calibration):
+                question = self.question(network, calibration, LEVELS)
+                done = subprocess.run([ANSWERS], input=json.dumps([question]), capture_output=True,
+                                      text=True, timeout=program.LONGEST, check=True)
+                by_cpp = [[float.fromhex(end) for end in ends]
+                          for level in json.loads(done.stdout)[0]["parts"] for ends in level]
+                by_c = self.parts_by_c(question)
+                self.assertEqual(by_c, by_cpp)
+                if network == "union":
+                    self.assert_of_file(by_c, self.models[network, calibration], calibration)
+                else:
+                    self.assertEqual({len(ends) for ends in by_c}, {2})
+
+    def assert_of_file(self, parts, model, calibration):
+        flags = ["--weights", "w"] if calibration == "weights" else []
+        told = self.run_here("predict", model + ".onnx", "--data", "new.csv", "--alpha",
+                             ",".join(LEVELS), *flags).stdout
+        rows = list(csv.DictReader(io.StringIO(told)))
+        cells = [row["intervals_" + level] for level in LEVELS for row in rows]
+        self.assertGreater(max(map(len, parts)), 2)
+        for cell, ends in zip(cells, parts, strict=True):
+            low, high = inwards(ends[::2], ends[1::2])
+            wanted = [pair for pair in zip(low, high) if pair[0] <= pair[1]]
+            found = [tuple(map(np.float32, part.split(":"))) for part in cell.split("|") if part]
+            self.assertEqual(found, wanted)
 
     def assert_refused(self, told, sentence):
         for name, found in told.items():

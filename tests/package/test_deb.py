@@ -26,6 +26,8 @@ class Deb(package.Case):
         self.assertIn("libfcp0 (= ", run("dpkg-deb", "--field", development, "Depends"))
         self.assertIn("libtorch-dev", run("dpkg-deb", "--field", development, "Recommends"))
 
+        self.check_python(self.path("root3"))
+
         root = self.path("root")
         run("dpkg-deb", "--extract", program, root)
         self.assertEqual(run(root + "/usr/bin/fcp", "--version"), run(PROGRAM, "--version"))
@@ -42,6 +44,28 @@ class Deb(package.Case):
             with open(root + file, encoding="utf-8") as opened:
                 self.assertTrue(opened.read())
         self.assertEqual(len(glob.glob(root + "/usr/lib/**/fcpConfig.cmake", recursive=True)), 1)
+
+
+    def check_python(self, root):
+        """python3-fcp, where Debian's Python and torch are those of the build."""
+        packages = glob.glob(self.path("python3-fcp_*.deb"))
+        with open(BUILD + "/CPackConfig.cmake", encoding="utf-8") as file:
+            made = "python3-fcp" in file.read()
+        self.assertEqual(len(packages), int(made))
+        if not made:
+            return
+        depends = run("dpkg-deb", "--field", packages[0], "Depends")
+        self.assertRegex(depends, r"python3 \(>= 3\.\d+~\), python3 \(<< 3\.\d+~\)")
+        for library in ("python3-numpy", "python3-torch", "libtorch1"):
+            self.assertIn(library, depends)
+        run("dpkg-deb", "--raw-extract", packages[0], root)
+        for script, command in (("postinst", "py3compile"), ("prerm", "py3clean")):
+            with open(f"{root}/DEBIAN/{script}", encoding="utf-8") as file:
+                self.assertIn(f"{command} -p python3-fcp", file.read())
+        folder = root + "/usr/lib/python3/dist-packages"
+        said = run("/usr/bin/python3", "-B", "-c", "import fcp; print(fcp._fcp.__file__, "
+                   "fcp.__version__)", env={**os.environ, "PYTHONPATH": folder})
+        self.assertRegex(said, f"^{folder}/fcp/_fcp.*so [0-9.]+$")
 
 
 if __name__ == "__main__":

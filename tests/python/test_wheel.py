@@ -249,13 +249,17 @@ class Torches(networks.Case):
         _, error = self.configure(self.python())
         self.assertIn("no libtorch is found; install libtorch-dev, or pip install torch", error)
 
-    def test_import_on_another_torch(self):
+    def make_package(self):
+        """fcp without its module of C++, and a torch that says what a test lets it say."""
         os.mkdir(self.path("torch"))
         os.mkdir(self.path("fcp"))
         package = pathlib.Path(fcp.__file__).parent
         for name in ("__init__.py", "_build.py", "_frames.py"):
             text = (package / name).read_text(encoding="utf-8")
             pathlib.Path(self.path(f"fcp/{name}")).write_text(text, encoding="utf-8")
+
+    def test_import_on_another_torch(self):
+        self.make_package()
         for version, abi, complaint in (
             ("9.9.0", True, r"fcp was built for torch .*, this is torch 9\.9\.0: "),
             (_build.torch_version, False, "with another C\\+\\+ ABI than the one in"),
@@ -267,14 +271,32 @@ class Torches(networks.Case):
                 if version else "raise ModuleNotFoundError('none', name='torch')\n",
                 encoding="utf-8",
             )  # fmt: skip
-            for use in ("fcp.load", "from fcp import wrap", "from fcp import _frames"):
-                done = subprocess.run(
-                    [sys.executable, "-B", "-c", f"import fcp\n{use}"], cwd=self.folder,
-                    env={**os.environ, "PYTHONPATH": self.folder}, capture_output=True, text=True,
-                    timeout=200,
-                )  # fmt: skip
-                self.assertEqual(done.returncode, 1)
-                self.assertRegex(done.stderr.splitlines()[-1], "^ImportError: .*" + complaint)
+            self.imports_end_with(complaint)
+
+    def test_import_without_a_library_of_the_system(self):
+        self.make_package()
+        pathlib.Path(self.path("torch/__init__.py")).write_text(
+            f"__version__ = '{_build.torch_version}'\n"
+            "def compiled_with_cxx11_abi():\n    return True\n", encoding="utf-8",
+        )  # fmt: skip
+        module = pathlib.Path(self.path("fcp/_fcp.py"))
+        for said, complaint in (
+            ("libxyz.so.3: cannot open shared object file: No such file or directory",
+             r"fcp needs libxyz\.so\.3, which this system does not have: install the package"),
+            ("undefined symbol: abc", "undefined symbol: abc"),
+        ):  # fmt: skip
+            module.write_text(f"raise ImportError({said!r})\n", encoding="utf-8")
+            self.imports_end_with(complaint)
+
+    def imports_end_with(self, complaint):
+        for use in ("fcp.load", "from fcp import wrap", "from fcp import _frames"):
+            done = subprocess.run(
+                [sys.executable, "-B", "-c", f"import fcp\n{use}"], cwd=self.folder,
+                env={**os.environ, "PYTHONPATH": self.folder}, capture_output=True, text=True,
+                timeout=200,
+            )  # fmt: skip
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr.splitlines()[-1], "^ImportError: .*" + complaint)
 
 
 if __name__ == "__main__":

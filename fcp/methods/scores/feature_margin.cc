@@ -187,15 +187,15 @@ class MarginByBounds : public LabelScore {
   RankTerm term_;
 };
 
-constexpr int64_t kLanes = 16;       // of one running maximum, for the compiler to make vectors of
+constexpr int64_t kMaxima = 16;      // of one running maximum, for the compiler to make vectors of
 constexpr int64_t kRowsAtOnce = 16;  // that share a row of inverse distances while it is in cache
 
 // max_j (z_j − z_k) · inverse_kj over all labels j, k among them.
 float margin_of(const float* z, float own, const float* inverse, int64_t classes) {
-  std::array<float, kLanes> largest{};
+  std::array<float, kMaxima> largest{};
   int64_t j = 0;
-  for (; j + kLanes <= classes; j += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
+  for (; j + kMaxima <= classes; j += kMaxima) {
+    for (int64_t lane = 0; lane < kMaxima; ++lane) {
       const float margin = (z[j + lane] - own) * inverse[j + lane];
       auto& most = largest[static_cast<size_t>(lane)];
       most = margin > most ? margin : most;

@@ -19,7 +19,7 @@
 namespace fcp {
 namespace {
 
-std::string shape_text(const std::vector<int64_t>& shape) {
+std::string sizes_text(const std::vector<int64_t>& shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i) {
     if (i > 0) text += ", ";
@@ -138,8 +138,8 @@ void Network::check_input(const TensorInfo& info, const torch::Tensor& value) co
     fits = info.shape[i] == kDynamic || info.shape[i] == value.size(static_cast<int64_t>(i));
   }
   if (!fits) {
-    fail("input '", info.name, "': found shape ", shape_text(value.sizes().vec()), ", expected ",
-         shape_text(info.shape));
+    fail("input '", info.name, "': found shape ", sizes_text(value.sizes().vec()), ", expected ",
+         sizes_text(info.shape));
   }
 }
 

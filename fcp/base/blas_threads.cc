@@ -15,18 +15,6 @@ struct BlasLimits {
   int before = 0;
 };
 
-// Looked up once: a search through the two hundred libraries of a process takes 0.1 ms.
-struct OpenBlas {
-  void (*set)(int) = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT,
-                                                           "openblas_set_num_threads"));
-  int (*get)() = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
-};
-
-const OpenBlas& open_blas() {
-  static const OpenBlas found;
-  return found;
-}
-
 BlasLimits& blas_limits() {
   static BlasLimits limits;
   return limits;
@@ -35,10 +23,14 @@ BlasLimits& blas_limits() {
 }  // namespace
 
 void set_blas_threads(int threads) {
-  if (open_blas().set != nullptr && threads > 0) open_blas().set(threads);
+  const auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
+  if (set != nullptr && threads > 0) set(threads);
 }
 
-int blas_threads() { return open_blas().get == nullptr ? 0 : open_blas().get(); }
+int blas_threads() {
+  const auto get = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
+  return get == nullptr ? 0 : get();
+}
 
 BlasThreadLimit::BlasThreadLimit(int most) : most_(most) {
   BlasLimits& all = blas_limits();

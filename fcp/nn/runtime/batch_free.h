@@ -7,9 +7,11 @@
 //   products with a constant matrix on the right, which run by row_product;
 //   products of two stacks of matrices, which run by stack_product;
 //   sums and means over axes, softmax and layer normalisation: sum_along, row_functions.h;
-//   convolutions of float32 images with constant filters, one group or one filter per channel.
+//   convolutions of float32 numbers along one or two axes with constant filters, one group or one
+//   filter per channel;
+//   recurrent cells of float32 numbers with constant weights and their usual activations.
 //
-// Everything else (other convolutions and norms, recurrent layers, sines) is left to libtorch,
+// Everything else (other convolutions, norms and cells, sines) is left to libtorch,
 // whose order of summation depends on the batch: run_apart runs such rows one by one, shared among
 // threads. Tested by tests/nn/kernels/cpu/row_product_test.cc.
 #pragma once

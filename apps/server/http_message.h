@@ -125,6 +125,13 @@ HttpResponse json_response(const nlohmann::ordered_json& json);
 // {"error": "…"}, as the Open Inference Protocol has it.
 HttpResponse error_response(int status, const std::string& message);
 
+// 405, with the methods that are taken, as "GET, HEAD".
+HttpResponse not_allowed(const std::string& methods);
+
+// The refusal of what a page of another site can make a browser send without asking the server
+// first; none: it is no such request.
+std::optional<HttpResponse> foreign_page_response(const HttpRequest& request);
+
 // Unpacks a body with Content-Encoding; an answer where it is damaged or has more than `most`
 // bytes.
 std::optional<HttpResponse> unpack_body(HttpRequest& request, size_t most);

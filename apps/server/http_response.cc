@@ -85,4 +85,23 @@ HttpResponse error_response(int status, const std::string& message) {
   return response;
 }
 
+HttpResponse not_allowed(const std::string& methods) {
+  HttpResponse response = error_response(405, concat("expected ", methods));
+  response.headers["Allow"] = methods;
+  return response;
+}
+
+std::optional<HttpResponse> foreign_page_response(const HttpRequest& request) {
+  if (request.reads()) return std::nullopt;
+  const std::string type = request.header("content-type");
+  for (const char* form : {"text/plain", "multipart/form-data"}) {
+    if (!type.starts_with(form)) continue;
+    return error_response(415, concat("the Content-Type ", form,
+                                      " is what web pages send; say "
+                                      "application/json"));
+  }
+  if (request.header("sec-fetch-site") != "cross-site") return std::nullopt;
+  return error_response(403, "a page of another site must not send this");
+}
+
 }  // namespace fcp

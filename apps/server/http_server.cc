@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <new>
 #include <utility>
 
 #include <netinet/in.h>
@@ -91,16 +90,6 @@ void HttpServer::run(const std::function<void()>& tick) {
     } else if (count <= 0 && !is_busy()) {
       return;
     }
-  }
-}
-
-// What is done for one connection, whose memory is its own trouble.
-template <typename Work>
-void HttpServer::do_for(uint64_t id, const Work& work) {
-  try {
-    work();
-  } catch (const std::bad_alloc&) {
-    give_up(id);
   }
 }
 

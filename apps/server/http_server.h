@@ -20,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -104,8 +105,15 @@ class HttpServer {
   // Where answers from other threads come in; outlives the server for late ones.
   struct Answers;
 
+  // What is done for one connection, whose memory is its own trouble.
   template <typename Work>
-  void do_for(uint64_t id, const Work& work);
+  void do_for(uint64_t id, const Work& work) {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      give_up(id);
+    }
+  }
   void give_up(uint64_t id);
   void accept_all();
   void add(uint64_t id, int socket, std::string client, std::string address);

@@ -8,7 +8,8 @@
 //
 // handle() is called by the event loop and only looks at path and token; bodies are read by
 // workers, large ones by workers of their own, so that they keep nobody waiting. Answers are given
-// later, from the thread that has them. What the server says of itself is in server_facts.h. No path of a file is ever taken from a request.
+// later, from the thread that has them. No path of a file is ever taken from a request. What the
+// server says of itself is in server_facts.h.
 // Tested by tests/cli/test_serve.py.
 #pragma once
 

@@ -1,5 +1,7 @@
 #include "apps/server/http_message.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"

@@ -23,8 +23,8 @@
 #include "apps/experiments/registry.h"
 #include "apps/experiments/regression.h"
 #include "apps/experiments/result_rows.h"
-#include "apps/report/json.h"
 #include "apps/report/charts.h"
+#include "apps/report/json.h"
 
 namespace fcp {
 namespace {

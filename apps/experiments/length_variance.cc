@@ -17,8 +17,8 @@
 
 #include "apps/experiments/registry.h"
 #include "apps/experiments/result_rows.h"
-#include "apps/report/format.h"
 #include "apps/report/charts.h"
+#include "apps/report/format.h"
 
 namespace fcp {
 namespace {

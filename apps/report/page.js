@@ -114,15 +114,15 @@
   const slider = document.getElementById("alpha");
   const target = document.getElementById("target");
   const own = slider ? Number(slider.defaultValue) : 0;
-  const state = { own, level: own, show: "all" };
+  const state = { level: own, show: "all" };
   const plots = all(".plot");
   // What a JSON pointer points to.
   const find = (pointer) => pointer.split("/").slice(1)
     .reduce((at, key) => at[key.replace(/~1/g, "/").replace(/~0/g, "~")], data);
   // A chart from the data that its place holds, or points to, as wide as its place.
   const draw = (place) => {
-    const own = place.querySelector("script");
-    if (own) place.values = JSON.parse(own.textContent);
+    const held = place.querySelector("script");
+    if (held) place.values = JSON.parse(held.textContent);
     place.drawn = place.clientWidth;
     const plot = fcpCharts.kinds[place.dataset.chart](
       { data: place.values ?? find(place.dataset.at), root: data, state,

@@ -110,7 +110,7 @@ struct CsvOptions {
   bool impute = false;                        // missing features become the column's mean
   bool keep_missing = false;                  // … become NaN, in files that have some
   bool missing_as_nan = false;                // … become NaN in any file, .npy included
-  bool exact = false;                         // x.exact is filled too
+  bool exact = false;  // x.exact is filled too, and y.exact of targets that are numbers
   // Read through this encoding instead of learning one; drop, categorical, impute, keep_missing and
   // missing_as_nan are then not looked at. With headers the columns are found by name, in any
   // order, and others are ignored; without, a row must have as many cells as the training file or

@@ -14,8 +14,8 @@ constexpr char kEncodingKey[] = "fcp.columns";
 // And the key of the names of its targets, a JSON list.
 constexpr char kTargetsKey[] = "fcp.targets";
 
-// And the key of what its answers are beside, where they are doubles (fcp/training/target_offset.h):
-// then targets are read unrounded.
+// And the key of what its answers are beside, where they are doubles; then targets are read
+// unrounded (fcp/training/target_offset.h).
 constexpr char kTargetOffsetKey[] = "fcp.target_offset";
 
 std::string encoding_text(const CsvEncoding& encoding);

@@ -54,9 +54,9 @@ struct FitRequest {
   // A column by which training comes first and test last. Afterwards the predictor is made again:
   // on all rows but the newest, which calibrate it.
   std::string time{};
-  // A column, or an .npy file: weights of rows in training alone (TabularOptions::row_weights). It is
-  // no feature. Calibration and evaluation stay unweighted: the guarantee is for a row like those
-  // of the table.
+  // A column, or an .npy file: weights of rows in training alone (TabularOptions::row_weights). It
+  // is no feature. Calibration and evaluation stay unweighted: the guarantee is for a row like
+  // those of the table.
   std::string row_weights{};
   // Coverage holds for each group of this column, or for each class: `label` (grouped
   // calibration).

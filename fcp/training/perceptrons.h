@@ -5,9 +5,10 @@
 //
 // Each member e has its own rows: features u [n_e, D], which are standardised and clipped at ±8 (so
 // that no row can drive a head to extremes), predictions p [n_e, K], treated alike, and targets.
-// AdamW with a falling rate (cosine) minimises the sum of the members' mean losses, weighted by row. A share of each
-// member's rows is held out; the weights of the epoch that is best there are kept, member by
-// member, the start included: a head that finds nothing to learn answers what `start` says.
+// AdamW with a falling rate (cosine) minimises the sum of the members' mean losses, rows counted by
+// their weights. A share of each member's rows is held out; the weights of the epoch that is best
+// there are kept, member by member, the start included: a head that finds nothing to learn answers
+// what `start` says.
 //
 // Cost: epochs · rows · (D + K) · hidden · 4 multiplications; the number of epochs falls where the
 // rows are many. Deterministic by seed. Tested by tests/training/heads_test.cc.

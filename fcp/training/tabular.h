@@ -72,8 +72,8 @@ struct TabularOptions {
   // The group of each row: rows of one group are in one fold, so that no member is judged by rows
   // whose group it learned from. Empty: each row is a group of its own.
   std::vector<int64_t> groups{};
-  // The weight of each row in all losses: of networks and trees, of what chooses epochs and members,
-  // of heads, and in the hold-out error. Above 0; empty: all are alike.
+  // The weight of each row in all losses: of networks and trees, of what chooses epochs and
+  // members, of heads, and in the hold-out error. Above 0; empty: all are alike.
   std::vector<double> row_weights{};
   std::vector<std::string> target_names{};  // for warnings
   bool may_be_constant = false;  // a target that does not vary is no error: other rows' may

@@ -79,6 +79,7 @@ void check_usage(const CheckFlags& flags) {
   if (!flags.data.target.empty()) {
     throw UsageError("--target: rows with answers are judged by them; leave out --reference");
   }
+  if (flags.alpha != "0.1") throw UsageError("--alpha: does not apply to --reference; --fdr does");
   if (!flags.facts.group.empty()) throw UsageError("--group: does not apply to --reference");
 }
 

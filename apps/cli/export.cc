@@ -79,11 +79,14 @@ void run_export(const ExportVerbOptions& options) {
     outputs[level.text()] = made;
     radius[level.text()] = radius_json(artifact, level);
   }
+  const std::vector<std::string> chances = chance_names(artifact, wanted);
+  for (const std::string& name : chances) names += ", " + name;
   if (options.common.json) {
-    const nlohmann::ordered_json json = {{"score", artifact.method.score.name()},
-                                         {"outputs", outputs},
-                                         {"radius", radius},
-                                         {"out", options.out}};
+    nlohmann::ordered_json json = {{"score", artifact.method.score.name()},
+                                   {"outputs", outputs},
+                                   {"radius", radius},
+                                   {"out", options.out}};
+    if (!chances.empty()) json["probabilities"] = chances;
     std::cout << json.dump(2) << '\n';
   } else {
     say(options.common, concat("wrote ", options.out, " with the outputs ", names));

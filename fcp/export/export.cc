@@ -205,13 +205,6 @@ nlohmann::ordered_json missing_numbers(const Graph& network) {
   return !columns.empty() && places.size() == columns.size() ? "all" : places;
 }
 
-// The outputs of calibrated probabilities: merged, p0 and p1; none where there are none.
-std::vector<std::string> chance_names(const CalibrationArtifact& artifact,
-                                      const ExportOptions& options) {
-  if (artifact.chances.empty()) return {};
-  return {options.prefix + "probability", options.prefix + "p0", options.prefix + "p1"};
-}
-
 std::string export_settings(const CalibrationArtifact& artifact, const ExportOptions& options,
                             const Network& head) {
   nlohmann::ordered_json alpha = nlohmann::ordered_json::array();
@@ -251,6 +244,12 @@ std::vector<std::string> export_names(const CalibrationArtifact& artifact,
   const std::string& start = options.prefix;
   if (artifact.method.score.traits().labels) return {start + "in_set" + end};
   return {start + "lower" + end, start + "upper" + end};
+}
+
+std::vector<std::string> chance_names(const CalibrationArtifact& artifact,
+                                      const ExportOptions& options) {
+  if (artifact.chances.empty()) return {};
+  return {options.prefix + "probability", options.prefix + "p0", options.prefix + "p1"};
 }
 
 Graph export_artifact(const CalibrationArtifact& given, const ExportOptions& options) {

@@ -67,5 +67,8 @@ Graph export_artifact(const CalibrationArtifact& artifact, const ExportOptions& 
 // The names of the new outputs of one of the levels: lower and upper, or in_set.
 std::vector<std::string> export_names(const CalibrationArtifact& artifact,
                                       const ExportOptions& options, const Level& level);
+// Those of calibrated probabilities: merged, p0 and p1; none where there are none.
+std::vector<std::string> chance_names(const CalibrationArtifact& artifact,
+                                      const ExportOptions& options);
 
 }  // namespace fcp

@@ -69,6 +69,8 @@ class Probabilities(program.Case):
             self.assertLess(found["ece"], 0.15)
             self.assertGreater(found["mean_gap"], 0)
             self.assertIn("brier", found["softmax"])
+            told = json.loads(self.fcp("export", "c.onnx", "--out", "e.onnx", "--json"))
+            self.assertEqual(told["probabilities"], ["probability", "p0", "p1"])
             self.assertIn("p1 - p0", self.fcp("evaluate", "c.onnx", "--data", "test.csv",
                                               "--target", "kind"))
 
@@ -88,6 +90,17 @@ class Probabilities(program.Case):
         message = self.refused("update", "c.onnx", "--data", "new.csv", "--target", "kind",
                                "--out", "d.onnx")
         self.assertIn("--since: the file keeps of its calibrated probabilities the steps", message)
+        with open(self.path("new.csv"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        self.write("dated.csv", "\n".join([lines[0] + ",day"] + [
+            f"{line},{i}" for i, line in enumerate(lines[1:])]) + "\n")
+        self.fcp("update", "c.onnx", "--data", "dated.csv", "--target", "kind", "--time", "day",
+                 "--since", "50", "--out", "d.onnx")
+        self.calibrate_again("all.onnx", "--probabilities", "venn-abers")
+        before, after = (json.loads(self.fcp("show", name, "--json"))
+                         for name in ("all.onnx", "d.onnx"))
+        self.assertEqual(after["rows"], 150)
+        self.assertNotEqual(after["probabilities"]["steps"], before["probabilities"]["steps"])
 
     def test_of_numbers_there_are_none(self):
         self.write("line.csv", "a,y\n" + "".join(f"{i % 17},{i % 5}.5\n" for i in range(60)))
@@ -145,6 +158,8 @@ class Probabilities(program.Case):
                 ((*labelled, "--keep", "a"), "--keep: applies only to --reference"),
                 ((*bare, "--reference", "cal.csv"), "--reference: applies only to --outliers"),
                 ((*labelled, "--outliers", "--reference", "cal.csv"), "--target: rows with answers"),
+                ((*bare, "--outliers", "--reference", "cal.csv", "--alpha", "0.2"),
+                 "--alpha: does not apply to --reference"),
                 ((*bare, "--outliers", "--reference", "cal.csv", "--reference-weights", "w"),
                  "--reference-weights: applies only to --weights"),
                 ((*bare, "--outliers", "--reference", "cal.csv", "--weights", "w.npy"),

@@ -91,10 +91,10 @@ void present_labels(const Json& rows, const ExperimentOptions&, ResultSection& s
       "The rows are halved at random into calibration and test, 20 times (`feature_sampled`: 5); a "
       "fifth of the calibration half is set aside for choices (temperature of the softmax for "
       "`lac`, `aps`, `raps`, `saps`; rank terms; steps of `feature_sampled`) and left out of "
-      "calibration. `aps`, `raps` and `saps` are randomised. The feature is the input of the last layer (of SqueezeNet, "
-      "which ends in a pooling, the logits), the norm ℓ∞. The worst stratum is the least covered "
-      "of four by set size. `feature_sampled` is the paper's; `feature_margin` ours, with and "
-      "without a rank term.";
+      "calibration. `aps`, `raps` and `saps` are randomised. The feature is the input of the last "
+      "layer (of SqueezeNet, which ends in a pooling, the logits), the norm ℓ∞. The worst stratum "
+      "is the least covered of four by set size. `feature_sampled` is the paper's; "
+      "`feature_margin` ours, with and without a rank term.";
   for (const std::string& set : values_of(rows, "set")) {
     section.tables.push_back(labels_table(rows, set));
   }

@@ -118,8 +118,9 @@ ChoiceState choose_label_options(ChoiceState state, const ChoiceRows& rows) {
   }
   if (open.rank_term) {
     score = choose_rank_term(score, head, labelled, rows.settings.level, open.temperature);
+    const int64_t* const free = score.find(field::rank_free);  // of saps the first rank alone
     plan.choices.rank_term =
-        ChosenRankTerm{score.value(field::rank_weight), score.value(field::rank_free)};
+        ChosenRankTerm{score.value(field::rank_weight), free == nullptr ? 1 : *free};
     if (open.temperature) plan.choices.temperature = score.value(field::temperature);
   }
   if (open.steps) {

@@ -1,5 +1,6 @@
 #include "fcp/fit/train.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -186,7 +187,7 @@ CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, i
   // Ten ensembles are trained: of few rows half the usual widths learn as much in half the time.
   constexpr size_t kFewRows = 1000;
   if (rows.x.rows() < kFewRows) {
-    for (int64_t& width : own.layers) width /= 2;
+    for (int64_t& width : own.layers) width = std::max<int64_t>(1, width / 2);
   }
   CrossFit result = train_crossed(rows.x, learned.y, own, folds, [&](int64_t fold) {
     stage.advance(1, [&] { return concat("fold ", fold + 1, " of ", folds); });

@@ -99,6 +99,13 @@ class Labels(program.Case):
             self.assertTrue(1 <= result["size"] < CLASSES, score)
             self.assertTrue(os.path.getsize(self.path(score + ".html")) > 5000)
 
+    def test_what_ranks_cost_is_told(self):
+        self.make_tables()
+        told = self.run_program("calibrate", "m.onnx", "--data", "cal.csv", "--target", "kind",
+                                "--score", "saps", "--temperature", "auto", "--out", "s.onnx")
+        self.assertRegex(told.stderr + told.stdout,
+                         r"saps, temperature [0-9.]+, ranks beyond 1 cost [0-9.]+: chosen on")
+
     def test_sets_agree_with_check(self):
         self.make_tables()
         self.calibrate_labels("c.onnx", "--score", "lac", "--temperature", "auto")

@@ -1,9 +1,10 @@
 # cmake --install, find_package(fcp) and the Debian packages.
 #
-# Three components, and with Debian's Python a fourth, `python3` (python/CMakeLists.txt): `program` (fcp, its manual page and completion), `runtime` (libfcp.so) and
+# Three components: `program` (fcp, its manual page and completion), `runtime` (libfcp.so) and
 # `development` (the public headers, the CMake package, and the name by which the linker finds
-# libfcp). A program links fcp::fcp, or fcp::c for C, and needs nothing else; fcp/tensors.h wants
-# libtorch's headers, which find_package(fcp COMPONENTS tensors) finds for fcp::tensors.
+# libfcp); with Debian's Python a fourth, `python3` (python/CMakeLists.txt). A program links fcp::fcp,
+# or fcp::c for C, and needs nothing else; fcp/tensors.h wants libtorch's headers, which
+# find_package(fcp COMPONENTS tensors) finds for fcp::tensors.
 include_guard()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

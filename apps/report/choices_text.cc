@@ -30,27 +30,30 @@ std::string cut_text(const ChosenFrom<CutCandidate>& cut, size_t rows) {
 std::string scores_text(const Choices& choices) {
   const ScoresTried& scores = *choices.scores;
   const bool intervals = scores.by != ChosenBy::kSize;
-  Table table(intervals ? std::vector<std::string>{"score", "cut", "length", "interval score",
-                                                   "coverage", ""}
-                        : std::vector<std::string>{"score", "cut", "size", "coverage", ""});
+  const bool volumes = scores.by == ChosenBy::kVolume;
+  std::vector<std::string> columns = {"score", "cut", intervals ? "length" : "size"};
+  if (intervals) columns.emplace_back(volumes ? "volume per dimension" : "interval score");
+  columns.insert(columns.end(), {"coverage", ""});
+  Table table(columns);
   for (size_t i = 0; i < scores.candidates.size(); ++i) {
     const ScoreTried& one = scores.candidates[i];
     if (!one.skipped.empty()) {
-      std::vector<std::string> row(intervals ? 6 : 5);
+      std::vector<std::string> row(columns.size());
       row.front() = one.name;
       row.back() = "skipped: " + one.skipped;
       table.add_row(row);
       continue;
     }
     std::vector<std::string> row = {one.name, one.cut, format_number(one.length)};
-    if (intervals) row.push_back(format_number(one.interval_score));
+    if (intervals) row.push_back(format_number(volumes ? one.volume : one.interval_score));
     row.push_back(format_percent(one.coverage));
     row.emplace_back(i == scores.chosen ? "chosen" : "");
     table.add_row(row);
   }
-  const char* objective = scores.by == ChosenBy::kIntervalScore ? "interval score"
-                          : intervals                           ? "length"
-                                                                : "size";
+  const char* objective = volumes                                 ? "volume"
+                          : scores.by == ChosenBy::kIntervalScore ? "interval score"
+                          : intervals                             ? "length"
+                                                                  : "size";
   return concat("Scores by ", objective, " on ", choices.rows, " selection rows", kLeftOut, ":\n",
                 table.text(2));
 }

@@ -188,7 +188,9 @@ std::string candidates_html(const EvaluationReport& report, const std::string& s
                     one.chosen ? "–" : difference_text(one.size, chosen)});
     attributes.push_back(one.chosen ? "class=\"current\"" : "");
   }
-  const std::string measure = report.candidates_scored ? "Interval score" : concat("Mean ", size);
+  const std::string measure = report.candidates_scored      ? "Interval score"
+                              : report.candidates_by_volume ? "Volume per dimension"
+                                                            : concat("Mean ", size);
   const std::vector<std::string> headers = {"Score", measure, "against the chosen"};
   return concat("<div class=\"card below\">\n<h3>What auto tried</h3>\n",
                 html_table(headers, rows, attributes),

@@ -19,6 +19,7 @@ namespace fcp {
 enum class Objective {
   kIntervalScore,  // length + (2/α) · distance of a miss: proper, so it cannot be bought by missing
   kLength,
+  kVolume,  // of all outputs together (region_volumes)
 };
 
 // Row numbers of both halves.
@@ -28,6 +29,7 @@ struct HalfMeasures {
   // One for each half of each halving; of one-sided bounds how far they lie beyond the truth.
   std::vector<double> lengths;
   std::vector<double> distances;  // of the truth from its interval, the mean; 0 for sets
+  std::vector<double> volumes;    // of all outputs together; none for sets
   double coverage = 0;
   double radius = 0;  // the mean
   BoundSide side = BoundSide::kBoth;

@@ -133,10 +133,12 @@ constexpr size_t kMostComparisons = 20'000;
 
 constexpr size_t kUnknownClasses = 1;  // labels without names, of which an array has any number
 
-// Whether one side or a support is asked for, to which the score of crossed rows does not keep.
+// Whether one side, a support or several targets are asked for, to which the score of crossed rows
+// does not keep.
 bool asks_for_ends(const MethodRequest& method) {
   const ScoreOptions score = resolve(method).score;
-  return score.side != BoundSide::kBoth || score.integer || !score.support.empty();
+  return score.side != BoundSide::kBoth || score.integer || !score.support.empty() ||
+         method.text("joint") != kJointAll;
 }
 
 // Whether the rows that train calibrate as well; classes: 0 of numbers.
@@ -169,8 +171,8 @@ bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t r
                   options.method.score, " contradicts");
     }
     if (asks_for_ends(options.method)) {
-      fail_option("calibration", "cross gives both ends of intervals, anywhere; side, support and ",
-                  "integer take split");
+      fail_option("calibration", "cross gives both ends of one interval, anywhere; side, support, ",
+                  "integer and joint take split");
     }
     if (rows < kFolds) {
       fail_option("calibration", "cross takes at least ", kFolds,

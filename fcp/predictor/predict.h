@@ -53,19 +53,20 @@ struct CheckOptions {
 };
 
 struct CheckedRow {
-  size_t row = 0;                  // of the whole data, from 0
-  std::span<const double> scores;  // one per side
-  double p_value = 0;
-  bool in = false;
+  size_t row = 0;                    // of the whole data, from 0
+  std::span<const double> scores;    // one per side
+  std::span<const double> p_values;  // one; with a radius for each target one for each
+  std::vector<bool> in;              // likewise
 };
 
 struct CheckResult {
   size_t rows = 0;
-  size_t in = 0;
+  size_t in = 0;                     // with all targets
+  std::vector<size_t> targets_in{};  // rows with each target in, where each has a radius
 };
 
 // What keeps the p-values of a predictor from being a test for outliers with a known rate of false
-// ones (conformal/false_discovery.h); nothing of split and grouped calibration.
+// ones (conformal/false_discovery.h); nothing of split and grouped calibration of whole rows.
 std::optional<std::string> no_discoveries(const CalibrationArtifact& artifact);
 
 // Gives each row to `take`, in the order of the data. An Error names a row whose score is NaN; one

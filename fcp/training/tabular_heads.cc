@@ -27,8 +27,10 @@ bool add_heads(const Array& y, uint64_t seed, std::span<const int64_t> groups,
       if (!groups.empty()) members.back().groups.push_back(groups[static_cast<size_t>(row)]);
     }
   }
+  constexpr size_t kMostFactors = 64;  // outputs, whose factors have as many rows and columns
   HeadOptions options;
   options.fit.seed = seed;
+  options.factors = y.row_size() > 1 && y.row_size() <= kMostFactors;
   append_heads(trained.graph, "features", "prediction", fit_heads(members, options));
   return true;
 }

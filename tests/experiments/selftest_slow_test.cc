@@ -13,7 +13,7 @@ namespace {
 
 TEST(SelftestSlow, EveryScoreAndCalibrationFollowsTheLaw) {
   const std::vector<SelftestCheck> checks = run_selftest({.replications = 500});
-  EXPECT_EQ(checks.size(), 3 * 4 * (score_names().size() + 2));
+  EXPECT_EQ(checks.size(), 3 * 4 * (score_names().size() + 6));
   double least = 1;
   for (const SelftestCheck& check : checks) {
     EXPECT_TRUE(check.passed) << check.world << " " << check.score << " " << check.calibration

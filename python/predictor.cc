@@ -224,7 +224,8 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
   if (total == 0) fail("X: has no rows");
   core_.check_all_scores();
   std::vector<double> scores, p_values;
-  torch::Tensor inside = torch::empty({total}, torch::kBool);
+  const int64_t targets = core_.tensors().score().targets();
+  torch::Tensor inside = torch::empty({total, targets}, torch::kBool);
   {
     py::gil_scoped_release unlocked;
     each_batch(rows, facts, 1, [&](const internal::BatchData& batch, int64_t first) {
@@ -232,13 +233,17 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
       const Judgement judged = core_.judge(batch, rows.answers(first, count), {&level, 1});
       scores.insert(scores.end(), judged.scores.begin(), judged.scores.end());
       p_values.insert(p_values.end(), judged.p_values.begin(), judged.p_values.end());
-      std::copy(judged.in[0].begin(), judged.in[0].end(), inside.data_ptr<bool>() + first);
+      std::copy(judged.in[0].begin(), judged.in[0].end(),
+                inside.data_ptr<bool>() + first * targets);
     });
   }
   const torch::Tensor all =
       torch::tensor(scores, torch::kDouble).reshape({total, core_.tensors().score().sides()});
-  return py::make_tuple(array_of(all), array_of(torch::tensor(p_values, torch::kDouble)),
-                        array_of(inside));
+  const auto per_row = [&](const torch::Tensor& found) {
+    return array_of(targets == 1 ? found.reshape({total}) : found.reshape({total, targets}));
+  };
+  return py::make_tuple(array_of(all), per_row(torch::tensor(p_values, torch::kDouble)),
+                        per_row(inside));
 }
 
 std::shared_ptr<const PredictiveDistribution> LoadedPredictor::distributions() const {

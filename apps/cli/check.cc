@@ -14,6 +14,7 @@
 #include "fcp/evaluate/judge.h"
 #include "fcp/predictor/device_choice.h"
 #include "fcp/predictor/levels.h"
+#include "fcp/predictor/open_data.h"
 #include "fcp/predictor/predict.h"
 
 #include "apps/cli/common.h"
@@ -38,10 +39,25 @@ struct CheckFlags {
   std::string out = "-";
 };
 
-std::vector<std::string> check_columns(int64_t sides, bool outliers) {
-  std::vector<std::string> columns = {"score"};
-  if (sides > 1) columns = {"score_low", "score_high"};
-  columns.insert(columns.end(), {"p_value", "in"});
+// Of each target, where each has a radius of its own.
+std::vector<std::string> checked_targets(const CalibrationArtifact& artifact) {
+  if (artifact.rows.targets == 1) return {""};
+  std::vector<std::string> names =
+      target_names_of(artifact.network, static_cast<size_t>(artifact.rows.targets));
+  for (std::string& name : names) name.insert(name.begin(), '_');
+  return names;
+}
+
+std::vector<std::string> check_columns(const CalibrationArtifact& artifact, bool outliers) {
+  std::vector<std::string> columns;
+  for (const std::string& name : checked_targets(artifact)) {
+    if (artifact.rows.sharing() > 1) {
+      columns.insert(columns.end(), {"score_low" + name, "score_high" + name});
+    } else {
+      columns.push_back("score" + name);
+    }
+    columns.insert(columns.end(), {"p_value" + name, "in" + name});
+  }
   if (outliers) columns.emplace_back("outlier");
   return columns;
 }
@@ -86,14 +102,15 @@ void check_usage(const CheckFlags& flags) {
 // Which rows are outliers is known when all are: they are kept until then.
 class CheckedRows {
  public:
-  CheckedRows(const std::string& out, int64_t sides, std::optional<OutlierRate> rate)
-      : writer_(out, check_columns(sides, rate.has_value())), rate_(std::move(rate)) {}
+  CheckedRows(const std::string& out, const CalibrationArtifact& artifact,
+              std::optional<OutlierRate> rate)
+      : writer_(out, check_columns(artifact, rate.has_value())), rate_(std::move(rate)) {}
 
   void take(const CheckedRow& row) {
     if (!rate_) return write(row);
-    rows_.push_back({row.row, {row.scores.begin(), row.scores.end()}, row.p_value});
-    p_values_.push_back(row.p_value);
-    in_.push_back(row.in);
+    rows_.push_back({row.row, {row.scores.begin(), row.scores.end()}, row.p_values[0]});
+    p_values_.push_back(row.p_values[0]);
+    in_.push_back(row.in[0]);
   }
 
   // The rows that are outliers.
@@ -103,7 +120,7 @@ class CheckedRows {
       const std::vector<bool> found = discoveries(p_values_, rate_->rate, rate_->dependence);
       for (size_t i = 0; i < found.size(); ++i) {
         if (found[i]) flagged.push_back(rows_[i]);
-        write({i, rows_[i].scores, p_values_[i], in_[i]}, found[i]);
+        write({i, rows_[i].scores, std::span(&p_values_[i], 1), {in_[i]}}, found[i]);
       }
     }
     writer_.close();
@@ -112,9 +129,14 @@ class CheckedRows {
 
  private:
   void write(const CheckedRow& row, bool outlier = false) {
-    for (const double score : row.scores) writer_.cell(static_cast<float>(score));
-    writer_.cell(static_cast<float>(row.p_value));
-    writer_.cell(int64_t{row.in});
+    const size_t sides = row.scores.size() / row.in.size();
+    for (size_t k = 0; k < row.in.size(); ++k) {
+      for (const double score : row.scores.subspan(k * sides, sides)) {
+        writer_.cell(static_cast<float>(score));
+      }
+      writer_.cell(static_cast<float>(row.p_values[k]));
+      writer_.cell(int64_t{row.in[k]});
+    }
     if (rate_) writer_.cell(int64_t{outlier});
     writer_.end_row();
   }
@@ -131,11 +153,17 @@ void print_checked(const CheckFlags& flags, const CheckResult& result, const Lev
   if (flags.common.json) {
     nlohmann::ordered_json json = {
         {"rows", result.rows}, {"in", result.in}, {"alpha", level.value()}};
+    if (!result.targets_in.empty()) json["in_by_target"] = result.targets_in;
     if (rate) add_outliers(json, *rate, flagged);
     std::cout << json.dump(2) << '\n';
     return;
   }
-  say(flags.common, concat(result.in, " of ", result.rows, " rows are in at alpha ", level.text()));
+  const bool each = !result.targets_in.empty();
+  say(flags.common, concat(result.in, " of ", result.rows, " rows are in",
+                           each ? " with all targets" : "", " at alpha ", level.text()));
+  for (size_t k = 0; k < result.targets_in.size(); ++k) {
+    say(flags.common, concat("  target ", k, ": ", result.targets_in[k], " rows"));
+  }
   if (rate) say_outliers(flags.common, *rate, std::move(flagged), result.rows);
 }
 
@@ -168,7 +196,7 @@ void run_check(const CheckFlags& flags) {
   if (const auto why = rate ? no_discoveries(artifact) : std::nullopt) {
     fail(flags.model, ": ", *why);
   }
-  CheckedRows rows(flags.out, artifact.rows.sides, rate);
+  CheckedRows rows(flags.out, artifact, rate);
   const internal::PredictorCore predictor(std::move(artifact), context.device);
   const CheckResult result =
       check(predictor, *source, options, context, [&](const CheckedRow& row) { rows.take(row); });

@@ -34,6 +34,7 @@ constexpr char kUpperResidual[] = "residual --side upper";
 constexpr char kLowerSpread[] = "spread --side lower";
 constexpr char kUpperNested[] = "nested --side upper";
 constexpr char kFeatureScore[] = "check --reference";
+constexpr char kEachSpread[] = "spread --joint each";  // the coverage of the second target
 
 ScoreOptions score_options(const std::string& name) {
   if (name == kUnion) return DensityOptions{.level_set = true};
@@ -42,6 +43,7 @@ ScoreOptions score_options(const std::string& name) {
   if (name == kLowerSpread) return {SpreadOptions{}, {.side = BoundSide::kLower}};
   if (name == kFeatureScore) return ResidualOptions{};  // for its network
   if (name == kUpperNested) return {NestedOptions{}, {.side = BoundSide::kUpper}};
+  if (name == kEachSpread) return {SpreadOptions{}, {.targets = 2}};
   ScoreOptions options(name);
   if (options.searches()) *options.find(field::steps) = 10;
   if (auto* sampled = options.as<FeatureSampledOptions>()) sampled->samples = 50;
@@ -49,7 +51,13 @@ ScoreOptions score_options(const std::string& name) {
   return options;
 }
 
+// Whether it is tried on two outputs.
+bool of_pairs(const ScoreOptions& score) {
+  return score.targets > 0 || score.as<EllipsoidOptions>() != nullptr;
+}
+
 const Graph& network_for(const SelftestWorld& world, const ScoreOptions& score) {
+  if (of_pairs(score)) return world.pair;
   if (score.traits().labels) return world.logits;
   if (score.find(field::low) != nullptr) return world.quantiles;
   const bool heads = score.traits().reads_heads || !score.rectifier.empty();
@@ -62,7 +70,9 @@ struct Scored {
       : name(score_name),
         options(score_options(name)),
         predictor(network_for(world, options), options, "hidden1"),
-        truth(options.traits().labels ? world.labels : world.truth) {
+        truth(options.traits().labels ? world.labels
+              : of_pairs(options)     ? world.pairs
+                                      : world.truth) {
     features = predictor.features(world.x);
     scores = predictor.score().score(features, truth);
     if (name == kFeatureScore) judge_features(world);
@@ -104,6 +114,15 @@ std::vector<T> pick(const std::vector<T>& all, const Drawn& rows) {
   return some;
 }
 
+// Those of rows that have several.
+std::vector<double> pick(const std::vector<double>& all, const Drawn& rows, int64_t each) {
+  std::vector<double> some;
+  for (const int64_t row : rows) {
+    some.insert(some.end(), all.begin() + row * each, all.begin() + (row + 1) * each);
+  }
+  return some;
+}
+
 // Calibration and new rows of one replication.
 struct Sample {
   Drawn kept, fresh;
@@ -142,13 +161,16 @@ std::vector<bool> covered_rows(const Scored& scored, const SelftestWorld& world,
                                const Sample& sample, const CalibrationOptions& calibration,
                                size_t spoil) {
   CalibrationScores kept;
-  kept.scores = pick(scored.scores, sample.kept);
-  std::fill_n(kept.scores.begin(), spoil, -std::numeric_limits<double>::infinity());
+  const Score& score = scored.predictor.score();
+  kept.sides = score.sides();
+  kept.targets = score.targets();
+  kept.scores = pick(scored.scores, sample.kept, kept.sides);
+  std::fill_n(kept.scores.begin(), spoil * static_cast<size_t>(kept.sides),
+              -std::numeric_limits<double>::infinity());
   kept.groups = pick(world.groups, sample.kept);
   kept.group_names = {"0", "1", "2"};
   kept.weights = pick(world.weights, sample.kept);
   kept.features = rows_of(scored.features, sample.kept).flatten(1).contiguous();
-  const Score& score = scored.predictor.score();
   const auto made = make_calibration(calibration, kept, score.classes());
   const TestInputs fresh{rows_of(scored.features, sample.fresh), pick(world.groups, sample.fresh),
                          pick(world.weights, sample.fresh)};
@@ -159,8 +181,13 @@ std::vector<bool> covered_rows(const Scored& scored, const SelftestWorld& world,
   } else {
     const Regions regions = score.region(fresh.features, radii);
     const torch::Tensor truth = rows_of(scored.truth, sample.fresh);
-    in = score.classes() > 0 ? regions.members.gather(1, truth.to(torch::kLong)).squeeze(1)
-                             : in_regions(regions, truth);
+    if (score.classes() > 0) {
+      in = regions.members.gather(1, truth.to(torch::kLong)).squeeze(1);
+    } else if (score.targets() > 1) {
+      in = (regions.lower <= truth).logical_and(truth <= regions.upper).select(1, 1);
+    } else {
+      in = in_regions(regions, truth);
+    }
   }
   const torch::Tensor plain = in.to(torch::kBool).contiguous();
   return std::vector<bool>(plain.data_ptr<bool>(), plain.data_ptr<bool>() + plain.numel());
@@ -288,7 +315,7 @@ std::vector<SelftestCheck> run_selftest(const SelftestOptions& options) {
   std::vector<std::string> names = options.scores.empty() ? score_names() : options.scores;
   if (options.scores.empty()) {
     names.insert(names.end(), {kUnion, kRectifiedResidual, kUpperResidual, kLowerSpread,
-                               kUpperNested, kFeatureScore});
+                               kUpperNested, kEachSpread, kFeatureScore});
   }
   const std::vector<SelftestWorld> worlds = selftest_worlds(options.population, options.seed);
   Random random(options.seed + 1);

@@ -49,6 +49,24 @@ Graph with_random_heads(Graph network, uint64_t seed) {
   append_random_head(network, kSpreadOutput, 1, random);
   append_random_head(network, kQuantilesOutput, 19, random);
   append_random_head(network, kRectifierOutput, 1, random);
+  append_random_head(network, kCholeskyOutput, 1, random);
+  sort_and_check(network);
+  return network;
+}
+
+// Two outputs, of which the first is that of `mean`.
+Graph with_random_pair(Graph network, uint64_t seed) {
+  Random random(seed);
+  append_random_head(network, "second", 1, random);
+  const std::string first = network.outputs[0].name;
+  network.nodes.push_back(
+      {"pair", "Concat", "", {first, "second"}, {"pair"}, {{"axis", int64_t{1}}}});
+  TensorInfo pair = network.outputs[0];
+  pair.name = "pair";
+  pair.shape = {kDynamic, 2};
+  network.outputs = {pair};
+  append_random_head(network, kSpreadOutput, 2, random);
+  append_random_head(network, kCholeskyOutput, 4, random);
   sort_and_check(network);
   return network;
 }
@@ -75,6 +93,7 @@ void fill_world(SelftestWorld& world, size_t rows, Random& random) {
                   [&] { return static_cast<float>(random.normal()); });
   const torch::Tensor mean = answers(world.mean, world.x), logits = answers(world.logits, world.x);
   world.truth = torch::empty({count, 1}, torch::kDouble);
+  world.pairs = torch::empty({count, 2}, torch::kDouble);
   world.labels = torch::empty({count, 1}, torch::kDouble);
   for (int64_t i = 0; i < count; ++i) {
     const float* x = world.x.data_ptr<float>() + i * kInputs;
@@ -90,6 +109,8 @@ void fill_world(SelftestWorld& world, size_t rows, Random& random) {
       label = std::clamp<int64_t>(static_cast<int64_t>(3 + x[2] + random.normal()), 0, 5);
     }
     world.truth.data_ptr<double>()[i] = truth;
+    world.pairs.data_ptr<double>()[2 * i] = truth;
+    world.pairs.data_ptr<double>()[2 * i + 1] = noise + x[2] * random.normal();
     world.labels.data_ptr<double>()[i] = static_cast<double>(label);
     world.groups.push_back(x[3] < -0.5 ? 0 : x[3] < 0.5 ? 1 : 2);
     world.weights.push_back(std::clamp(std::exp(static_cast<double>(x[1])), 0.2, 5.0));
@@ -108,6 +129,7 @@ std::vector<SelftestWorld> selftest_worlds(size_t rows, uint64_t seed) {
     world.quantiles = random_network(2, Loss::kQuantile, random.bits());
     world.logits = random_network(kClasses, Loss::kCrossEntropy, random.bits());
     world.heads = with_random_heads(world.mean, seed);
+    world.pair = with_random_pair(world.mean, seed);
     fill_world(world, rows, random);
   }
   return worlds;

@@ -18,8 +18,10 @@ struct SelftestWorld {
   std::string name;
   Graph mean, quantiles, logits;  // networks: one output, two quantiles, six classes
   Graph heads;                    // `mean` with heads on its features, of random weights
+  Graph pair;                     // two outputs, the first that of `mean`, with such heads
   torch::Tensor x;                // [N, 4]
   torch::Tensor truth;            // [N, 1]
+  torch::Tensor pairs;            // [N, 2]: the truth, and another one with the same noise
   torch::Tensor labels;           // [N, 1]
   std::vector<int64_t> groups;    // [N], of three
   std::vector<double> weights;    // [N], a likelihood ratio between 0.2 and 5

@@ -30,7 +30,10 @@ std::string cut_text(const ChosenFrom<CutCandidate>& cut, size_t rows) {
 std::string scores_text(const Choices& choices) {
   const ScoresTried& scores = *choices.scores;
   const bool sets = scores.by == ChosenBy::kSize || scores.by == ChosenBy::kSetScore;
-  const char* const measure = sets ? "size + misses" : "interval score";
+  const bool volumes = scores.by == ChosenBy::kVolume;
+  const char* const measure = sets      ? "size + misses"
+                              : volumes ? "volume per dimension"
+                                        : "interval score";
   Table table({"score", "cut", sets ? "size" : "length", measure, "coverage", ""});
   for (size_t i = 0; i < scores.candidates.size(); ++i) {
     const ScoreTried& one = scores.candidates[i];
@@ -41,11 +44,12 @@ std::string scores_text(const Choices& choices) {
       table.add_row(row);
       continue;
     }
-    table.add_row({one.name, one.cut, format_number(one.length), format_number(one.interval_score),
+    table.add_row({one.name, one.cut, format_number(one.length),
+                   format_number(volumes ? one.volume : one.interval_score),
                    format_percent(one.coverage), i == scores.chosen ? "chosen" : ""});
   }
   const bool by_size = scores.by == ChosenBy::kLength || scores.by == ChosenBy::kSize;
-  const char* const objective = !by_size ? measure : sets ? "size" : "length";
+  const char* const objective = volumes ? "volume" : !by_size ? measure : sets ? "size" : "length";
   return concat("Scores by ", objective, " on ", choices.rows, " selection rows", kLeftOut, ":\n",
                 table.text(2));
 }

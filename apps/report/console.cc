@@ -108,8 +108,18 @@ void print_evaluation(std::ostream& out, const IntervalEvaluation& evaluation,
   if (evaluation.weighted_length) {
     headline.add("weighted length", format_number(*evaluation.weighted_length));
   }
+  if (evaluation.joint_coverage) {
+    headline.add("all outputs", format_percent(*evaluation.joint_coverage), "in at once");
+    constexpr size_t kMostShown = 8;
+    std::string each;
+    for (size_t k = 0; k < std::min(kMostShown, evaluation.outputs); ++k) {
+      each += (k == 0 ? "" : ", ") + format_percent(evaluation.output_coverage.at(k));
+    }
+    headline.add("each output", each + (evaluation.outputs > kMostShown ? ", …" : ""), "in alone");
+  }
   if (evaluation.volume) {
-    headline.add("volume", format_number(*evaluation.volume), "product of a row's lengths, mean");
+    headline.add("volume", format_number(*evaluation.volume_per_dimension),
+                 "per dimension: a row's volume to the power 1/K, mean");
   }
   headline.add("interval score", format_number(evaluation.interval_score));
   if (evaluation.output_error.size() == 1) {

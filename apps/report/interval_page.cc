@@ -106,9 +106,14 @@ std::string methods(const EvaluationReport& report) {
 
 std::string outputs_table(const IntervalEvaluation& result, const std::vector<std::string>& names) {
   if (result.outputs < 2) return "";
-  const std::string volume = result.volume ? concat("Mean volume, the product of a row's lengths: ",
-                                                    format_number(*result.volume), ". ")
-                                           : "";
+  std::string volume;
+  if (result.joint_coverage) {
+    volume = concat("All outputs at once: ", format_percent(*result.joint_coverage), ". ");
+  }
+  if (result.volume) {
+    volume += concat("Mean volume of a row's region: ", format_number(*result.volume), "; ",
+                     format_number(*result.volume_per_dimension), " per dimension. ");
+  }
   std::vector<Row> rows;
   for (size_t k = 0; k < std::min(result.outputs, kMostOutputs); ++k) {
     const LengthSummary& length = result.output_length.at(k);

@@ -304,7 +304,13 @@ Json evaluation_json(const IntervalEvaluation& evaluation, const Level& level,
   if (evaluation.weighted_length) {
     object["weighted_length"] = json_number(*evaluation.weighted_length);
   }
-  if (evaluation.volume) object["volume"] = json_number(*evaluation.volume);
+  if (evaluation.joint_coverage) {
+    object["joint_coverage"] = json_number(*evaluation.joint_coverage);
+  }
+  if (evaluation.volume) {
+    object["volume"] = json_number(*evaluation.volume);
+    object["volume_per_dimension"] = json_number(*evaluation.volume_per_dimension);
+  }
   if (evaluation.output_error.size() == 1) add_error(object, evaluation.output_error[0]);
   object["interval_score"] = json_number(evaluation.interval_score);
   object["thirds"] = groups_json(evaluation.response_thirds);

@@ -55,6 +55,12 @@ bool by_group(const Claim& claim) {
   return claim.guaranteed && !claim.radius && !claim.groups.empty();
 }
 
+// What the groups are.
+const char* group_words(const Claim& claim) {
+  if (claim.targets) return "targets";
+  return claim.classes ? "classes" : "groups";
+}
+
 // The group whose coverage is the least probable.
 std::string group_verdict_text(const Claim& claim) {
   if (!claim.p_value) return "";
@@ -67,21 +73,23 @@ std::string group_verdict_text(const Claim& claim) {
     least = *p;
     worst = &group;
   }
-  const std::string seen = concat("group ", worst->name, ", with ",
+  const std::string seen = concat(claim.targets ? "" : "group ", worst->name, ", with ",
                                   format_count(worst->calibration_rows, "calibration row"),
                                   " and a coverage of ", format_percent(worst->coverage->rate));
-  const std::string chance = concat("The probability of a coverage as low as this in any group is ",
-                                    format_number(*claim.p_value, 2), ".");
+  const std::string one = claim.targets ? "target" : "group";
+  const std::string chance = concat("The probability of a coverage as low as this in any ", one,
+                                    " is ", format_number(*claim.p_value, 2), ".");
   if (*claim.p_value < kImprobable) {
     return concat("Coverage is too low in ", seen, ". ", too_low_text(claim), " ", chance);
   }
-  return concat("The coverage of each group agrees with its calibration rows; the least probable ",
-                "is that of ", seen, ". ", chance);
+  return concat("The coverage of each ", one, " agrees with its calibration rows; the least ",
+                "probable is that of ", seen, ". ", chance);
 }
 
 // What happens with the promised probability.
 std::string covered_event(const Claim& claim) {
   const RegionWords& words = words_for(claim.kind);
+  if (claim.targets) return "Each target of a new row lies in its interval";
   if (claim.kind != RegionKind::kPixels) {
     return concat("A new row's ", words.truth, " lies in its ", words.region);
   }
@@ -155,6 +163,7 @@ Claim claim_of(const EvaluationReport& report) {
           .origin = report.origin,
           .rows_alike = report.rows_alike,
           .classes = report.guaranteed_classes,
+          .targets = report.guaranteed_targets,
           .pixel_share = pixels ? pixels->share : 1,
           .pixel_sets = pixels && pixels->sets};
 }
@@ -290,10 +299,10 @@ std::vector<std::string> guaranteed_texts(const Claim& claim) {
       concat("The probability is over the draw of the calibration ", words.rows, " and of the new ",
              claim.kind == RegionKind::kPixels ? "image" : "row",
              " together: it holds before the calibration data are seen.")};
-  if (by_group(claim)) {
+  if (by_group(claim) && !claim.targets) {
     texts.insert(texts.begin() + 1,
-                 concat("The same for each of these ", claim.classes ? "classes" : "groups",
-                        " alone, if its rows are exchangeable: ", group_list(claim), "."));
+                 concat("The same for each of these ", group_words(claim),
+                        " alone, if its rows are ", "exchangeable: ", group_list(claim), "."));
   }
   const std::optional<ExpectedCoverage> expected = expected_of(claim);
   if (expected) {
@@ -317,9 +326,8 @@ std::string unpromised_parts(const Claim& claim) {
                   "images, and an image that is covered may miss some of its pixels.");
   }
   if (by_group(claim)) {
-    return concat(" for each x, or for parts other than the ", claim.classes ? "classes" : "groups",
-                  " that are guaranteed: within each it is an average over its rows (see coverage ",
-                  "by part).");
+    return concat(" for each x, or for parts other than the ", group_words(claim), " that are ",
+                  "guaranteed: within each it is an average over its rows (see coverage by part).");
   }
   const bool sets = claim.kind == RegionKind::kLabelSet;
   return concat(" for each x", sets ? ", for each class" : "",
@@ -337,6 +345,8 @@ std::vector<std::string> not_guaranteed_texts(const Claim& claim) {
              " are no longer exchangeable."),
       concat("Several ", words.rows, " being covered at once, or one chosen because its ",
              words.region, " looks remarkable.")};
+  if (claim.targets)
+    texts.push_back("All targets of a row at once: how often they are is observed.");
   if (claim.kind == RegionKind::kLabelSet) {
     texts.push_back(
         "That a set of one label is right: coverage is not promised for each size (see coverage by "

@@ -43,6 +43,7 @@ struct Claim {
   RowsOrigin origin = RowsOrigin::kUnknown;
   double rows_alike = 1;    // see EvaluationReport
   bool classes = false;     // the groups are the true labels
+  bool targets = false;     // each target has a radius of its own, and is such a group
   double pixel_share = 1;   // images: of the pixels that must be in
   bool pixel_sets = false;  // images: sets of labels, otherwise bands
 };

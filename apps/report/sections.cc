@@ -257,9 +257,10 @@ std::string candidates_html(const EvaluationReport& report, const std::string& s
     attributes.push_back(one.chosen ? "class=\"current\"" : "");
   }
   const bool sets = size == "size";
-  const std::string measure = !report.candidates_scored ? concat("Mean ", size)
-                              : sets                    ? "Size + misses"
-                                                        : "Interval score";
+  const std::string measure = report.candidates_by_volume ? "Volume per dimension"
+                              : !report.candidates_scored ? concat("Mean ", size)
+                              : sets                      ? "Size + misses"
+                                                          : "Interval score";
   const std::vector<std::string> headers = {"Score", measure, "against the chosen"};
   return concat("<div class=\"card below\">\n<h3>What auto tried</h3>\n",
                 html_table(headers, rows, attributes),

@@ -319,8 +319,11 @@ void InferenceApi::remember(const RequestPointer& asked,
     if (kept.empty()) return answer_infer(asked, given, call);
     answer_again(asked, kept, rows, given->levels, call);
   };
+  // A box does not tell whether a truth is in the region: the version that predicted must judge.
+  std::vector<std::string> answers;
+  if (!model->artifact().method.score.traits().boxed) answers = kept_answers(*given);
   const bool put =
-      state_->remember({model, asked->id, rows, kept_answers(*given), given->adapted}, done);
+      state_->remember({model, asked->id, rows, std::move(answers), given->adapted}, done);
   if (!put) without("too many requests wait; try again later");
 }
 

@@ -237,8 +237,12 @@ int fcp_p_values(const fcp_predictor* predictor, const fcp_rows* rows, const flo
     const fcp::Predictor& used = given(predictor, "predictor")->value;
     const fcp::Batch batch = batch_of(used, rows);
     const size_t count = batch.rows() * used.outputs();
-    std::ranges::copy(used.p_values(batch, std::span(given(y, "y"), count)),
-                      given(p_values, "p_values"));
+    const std::vector<double> found = used.p_values(batch, std::span(given(y, "y"), count));
+    if (found.size() != batch.rows()) {
+      fcp::fail("each of the ", used.outputs(), " outputs has a p-value of its own (joint each), ",
+                "which fcp_p_values does not give");
+    }
+    std::ranges::copy(found, given(p_values, "p_values"));
     return 0;
   });
 }

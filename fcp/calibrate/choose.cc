@@ -86,14 +86,19 @@ bool has_heads(const Graph& network, const ScoreOptions& score) {
 void check_named_heads(const Graph& network, const ScoreOptions& score) {
   if (!score.traits().reads_heads) return;
   const std::string* spread = score.find(field::spread);
-  const std::string named = spread != nullptr ? *spread : score.value(field::quantiles);
+  const std::string* factor = score.find(field::cholesky);
+  const std::string named = spread != nullptr   ? *spread
+                            : factor != nullptr ? *factor
+                                                : score.value(field::quantiles);
   if (named.empty() || has_output(network, named)) return;
   std::string known;
   for (const TensorInfo& output : network.outputs) {
     known += concat(known.empty() ? "'" : ", '", output.name, "'");
   }
-  fail_option(spread != nullptr ? "spread" : "quantiles", "the network has no output '", named,
-              "', only ", known);
+  const char* const option = spread != nullptr   ? "spread"
+                             : factor != nullptr ? "cholesky"
+                                                 : "quantiles";
+  fail_option(option, "the network has no output '", named, "', only ", known);
 }
 
 OpenOptions open_options(const Graph& network, const CalibrateSettings& settings) {
@@ -137,6 +142,28 @@ void check_no_ends(const ScoreOptions& score) {
   fail_option(option, "applies only to intervals; this network answers labels");
 }
 
+// How many outputs have a radius of their own is known with the rows.
+void settle_targets(ChoiceState& state, const RowSource& source,
+                    const CalibrateSettings& settings) {
+  const std::string joint = settings.method.text("joint");
+  const auto& score = state.plan.method.score;
+  if (joint == kJointAll && score.as<EllipsoidOptions>() == nullptr) return;
+  const size_t targets = source.target_count();
+  const bool labels = state.labels || (!state.open.score && score.traits().labels);
+  if (labels)
+    fail_option("joint", joint, " applies only to intervals; this network answers labels");
+  if (targets < 2) {
+    fail_option("joint", joint == kJointAll ? kJointVolume : joint,
+                " is for several targets; the data has one");
+  }
+  const bool ellipsoids = joint != kJointEach;
+  if (ellipsoids && static_cast<int64_t>(targets) > kMostEllipsoidOutputs) {
+    fail_option("joint", "the data has ", targets, " targets, ellipsoids have at most ",
+                kMostEllipsoidOutputs);
+  }
+  if (joint == kJointEach) state.plan.method.score.targets = targets;
+}
+
 ChoiceState given_options(const Graph& network, RowSource& source,
                           const CalibrateSettings& settings, const Context& context) {
   ChoiceState state;
@@ -156,6 +183,7 @@ ChoiceState given_options(const Graph& network, RowSource& source,
   plan.choices.score = given.score.name();
   state.labels = state.open.score && answers_labels(plan.network, given.score.output, source);
   if (state.labels) check_no_ends(given.score);
+  settle_targets(state, source, settings);
   const bool by_features = (!state.open.score && given.score.traits().uses_features) || localized;
   if (by_features || state.open.score) plan.network = select_first(std::move(plan.network));
   if (place != nullptr && (localized || !reads_heads)) plan.method.cut = *place;
@@ -254,7 +282,7 @@ std::string usual_cut(const ChoiceState& state, Observer* observer) {
 }
 
 bool has_several_targets(const ChoiceState& state, const RowSource& source) {
-  return !state.labels && source.target_count() > 1 &&
+  return !state.labels && source.target_count() > 1 && state.plan.method.score.targets == 0 &&
          state.plan.method.score.value(field::normalize).empty();
 }
 

@@ -35,7 +35,7 @@ constexpr int64_t kMostRowsForCuts = 1000;  // where every cut is scored exactly
 constexpr int kHalvings = 4;
 constexpr double kPriceOfSimplicity = 0.02;  // of the least loss, at most
 constexpr std::array kIntervalScores = {"residual", "cqr",        "spread", "quantiles",
-                                        "density",  "linearized", "nested"};
+                                        "density",  "linearized", "nested", "ellipsoid"};
 constexpr std::array kLabelScores = {"lac", "raps", "saps", "aps", "feature_margin"};
 
 template <size_t count>
@@ -154,6 +154,7 @@ void ScoreContest::enter(const ScoreOptions& score,
     losses = measures.losses(options_.objective, options_.level);
     candidate.length = measures.length();
     candidate.interval_score = measures.interval_score(options_.level);
+    if (!measures.volumes.empty()) candidate.volume = mean_of(measures.volumes);
     candidate.coverage = measures.coverage;
     candidate.radius = measures.radius;
   } catch (const std::exception&) {
@@ -293,8 +294,9 @@ bool can_be_exported(const CalibrationPlan& plan, const ScoreCandidate& candidat
   artifact.method.cut = candidate.cut;
   artifact.method.calibration = plan.method.calibration;
   try {
-    artifact.rows.sides =
-        ScoredNetwork(artifact.network, artifact.method.score, artifact.method.cut).score().sides();
+    const ScoredNetwork scored(artifact.network, artifact.method.score, artifact.method.cut);
+    artifact.rows.sides = scored.score().sides();
+    artifact.rows.targets = scored.score().targets();
     artifact.rows.scores.assign(kAnyRows * static_cast<size_t>(artifact.rows.sides),
                                 candidate.radius);
     export_artifact(artifact, {.levels = {level}});
@@ -364,17 +366,26 @@ ChoiceState choose_score(ChoiceState state, const ChoiceRows& rows) {
   const CalibrateSettings& settings = rows.settings;
   CalibrationPlan& plan = state.plan;
   const bool by_length = settings.method.text("objective") == kByLength;
+  const std::string joint = settings.method.text("joint");
   Stage stage(rows.context, "choose the score", 0);
   ScoreSelectionOptions options;
   options.level = settings.level;
   options.seed = rows.context.seed;
   options.groups = rows.slice_groups;
   options.device = rows.context.device;
-  options.objective = by_length ? Objective::kLength : Objective::kIntervalScore;
+  options.objective = joint == kJointAuto ? Objective::kVolume
+                      : by_length         ? Objective::kLength
+                                          : Objective::kIntervalScore;
   if (const auto* place = std::get_if<std::string>(&settings.method.cut)) options.cut = *place;
   // Density counts probability, so that coverage is nearly even already; its tails grow so fast
   // that a radius times a few per cent is far out in them.
   if (state.open.rectifier) options.without = {"density"};
+  // Cuts are compared by intervals of all outputs alike.
+  if (joint != kJointAll) {
+    options.without.emplace_back(LinearizedOptions::kName);
+    options.without.emplace_back(NestedOptions::kName);
+  }
+  if (joint != kJointAuto) options.without.emplace_back(EllipsoidOptions::kName);
   options.no_heads = state.no_heads;
   if (has_output(plan.network, kScaleOutput)) options.target_scales = kScaleOutput;
   options.exportable = [&](const ScoreCandidate& one) {
@@ -390,8 +401,10 @@ ChoiceState choose_score(ChoiceState state, const ChoiceRows& rows) {
   ScoresTried& tried = plan.choices.scores.emplace();
   tried.candidates.assign(selection.candidates.begin(), selection.candidates.end());
   tried.chosen = selection.chosen;
-  tried.by = by_length ? (state.labels ? ChosenBy::kSize : ChosenBy::kLength)
-                       : (state.labels ? ChosenBy::kSetScore : ChosenBy::kIntervalScore);
+  tried.by = state.labels          ? (by_length ? ChosenBy::kSize : ChosenBy::kSetScore)
+             : joint == kJointAuto ? ChosenBy::kVolume
+             : by_length           ? ChosenBy::kLength
+                                   : ChosenBy::kIntervalScore;
   state.open = {.rectifier = state.open.rectifier,
                 .bandwidth = state.open.bandwidth,
                 .ratio = state.open.ratio};

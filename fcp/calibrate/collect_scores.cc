@@ -62,7 +62,7 @@ class ScoreKeys {
     uint64_t counts[] = {sides_[0].size(), baseline_.size()};
     ranks.all_reduce(counts, Reduce::kSum);
     rows.total = counts[0];
-    const SideRanks ranked{rows.total, rows.sides, calibration.paper};
+    const SideRanks ranked{rows.total, rows.sides, calibration.paper, rows.targets};
     const std::vector<uint64_t> ks = ranked.ranks(rows.levels);
     rows.scores.resize(ks.size() * sides_.size());
     for (size_t side = 0; side < sides_.size(); ++side) {
@@ -127,6 +127,7 @@ class Collector {
  public:
   Collector(const BatchScorer& scorer, const TrainingRows& training) : training_(training) {
     result_.rows.sides = scorer.predictor().score().sides();
+    result_.rows.targets = scorer.predictor().score().targets();
   }
 
   void reserve(size_t rows, bool baseline) {

@@ -64,6 +64,12 @@ Rows rows_for_heads(const ChoiceRows& rows, RowMask& mask) {
   return {};
 }
 
+// Whether the covariance of several targets is asked for, or compared.
+bool wants_factors(const ChoiceRows& rows, const ChoiceState& state) {
+  return state.plan.method.score.as<EllipsoidOptions>() != nullptr ||
+         rows.settings.method.text("joint") == kJointAuto;
+}
+
 void fit_heads_on(const ChoiceRows& rows, ChoiceState& state) {
   CalibrationPlan& plan = state.plan;
   RowMask mask;
@@ -73,6 +79,7 @@ void fit_heads_on(const ChoiceRows& rows, ChoiceState& state) {
   const auto* place = std::get_if<std::string>(&rows.settings.method.cut);
   HeadOptions options;
   options.fit.seed = rows.context.seed;
+  options.factors = wants_factors(rows, state);
   const std::vector<int64_t>& groups = rows.settings.keep_together;
   for (size_t i = 0; i < std::min(groups.size(), mask.size()); ++i) {
     if (mask[i]) options.groups.push_back(groups[i]);
@@ -98,7 +105,8 @@ Graph with_heads(const Graph& network, const std::string& cut, const std::string
   const FeatureHeads heads =
       fit_heads({{seen.features, seen.prediction, residual, options.groups}}, options);
   Graph graph = network;
-  append_heads(graph, seen.feature, seen.output, heads, {kSpreadOutput, kQuantilesOutput});
+  append_heads(graph, seen.feature, seen.output, heads,
+               {kSpreadOutput, kQuantilesOutput, kCholeskyOutput});
   return graph;
 }
 
@@ -160,6 +168,16 @@ Graph with_rectifier(const Graph& network, const std::string& cut, ScoreOptions&
   return graph;
 }
 
+namespace {
+
+bool has_all_heads(const ChoiceRows& rows, const ChoiceState& state) {
+  const Graph& network = state.plan.network;
+  return has_output(network, kSpreadOutput) &&
+         (!wants_factors(rows, state) || has_output(network, kCholeskyOutput));
+}
+
+}  // namespace
+
 ChoiceState choose_heads(ChoiceState state, const ChoiceRows& rows) {
   if (state.open.heads) {
     fit_heads_on(rows, state);
@@ -171,7 +189,7 @@ ChoiceState choose_heads(ChoiceState state, const ChoiceRows& rows) {
                   " are needed, or head_rows of their own");
     }
     state.open.heads = false;
-  } else if (state.open.score && !state.labels && !has_output(state.plan.network, kSpreadOutput)) {
+  } else if (state.open.score && !state.labels && !has_all_heads(rows, state)) {
     try {  // without heads there are other scores to choose
       fit_heads_on(rows, state);
     } catch (const std::exception&) {

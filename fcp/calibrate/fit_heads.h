@@ -15,8 +15,8 @@
 
 namespace fcp {
 
-// The network with a spread and quantiles of its residual learned on the features at `cut` (as in
-// cut.h). x [N, …], y [N, K]; `output` is the prediction, empty: the only output.
+// The network with a spread, quantiles and (options.factors) a covariance of its residual, learned
+// on the features at `cut` (cut.h). x [N, …], y [N, K]; `output`: the prediction; empty: the only.
 Graph with_heads(const Graph& network, const std::string& cut, const std::string& output,
                  const torch::Tensor& x, const torch::Tensor& y, const HeadOptions& options = {},
                  torch::Device device = torch::kCPU);

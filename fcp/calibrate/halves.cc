@@ -19,6 +19,7 @@ CalibrationScores rows_at(const Score& score, const torch::Tensor& scores,
   const torch::Tensor some = scores.index_select(0, which).contiguous();  // [n, S]
   CalibrationScores rows;
   rows.sides = score.sides();
+  rows.targets = score.targets();
   rows.scores.assign(some.data_ptr<double>(), some.data_ptr<double>() + some.numel());
   return rows;
 }
@@ -45,6 +46,7 @@ void add_half(const Regions& regions, const torch::Tensor& truth, HalfMeasures& 
   measures.side = regions.side;
   measures.lengths.push_back(region_costs(regions, y).mean().item<double>());
   measures.distances.push_back(region_distances(regions, y).mean().item<double>());
+  measures.volumes.push_back(region_volumes(regions).mean().item<double>());
 }
 
 }  // namespace
@@ -62,6 +64,7 @@ double HalfMeasures::interval_score(const Level& level) const {
 }
 
 std::vector<double> HalfMeasures::losses(Objective objective, const Level& level) const {
+  if (objective == Objective::kVolume) return volumes;
   std::vector<double> losses = lengths;
   if (objective == Objective::kLength) return losses;
   for (size_t i = 0; i < losses.size(); ++i) losses[i] += miss_penalty(level, side) * distances[i];
@@ -94,7 +97,8 @@ HalfMeasures measure_halves(const Score& score, const torch::Tensor& features,
         add_half(regions, truth.index_select(0, judged.to(truth.device())), measures);
       }
       measures.radius += radii.mean().item<double>() / halves;
-      const torch::Tensor in = (scores.index_select(0, judged) <= radii.cpu()).all(1);
+      const torch::Tensor within = scores.index_select(0, judged) <= radii.cpu();
+      const torch::Tensor in = within.reshape({within.size(0), score.targets(), -1}).all(2);
       measures.coverage += in.to(torch::kDouble).mean().item<double>() / halves;
     }
   }

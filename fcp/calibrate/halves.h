@@ -26,6 +26,7 @@ enum class Objective {
   kIntervalScore,  // length + (2/α) · distance of a miss, or of sets of labels size + (1/α) ·
                    // distance: proper, so it cannot be bought by missing
   kLength,
+  kVolume,  // of all outputs together (region_volumes)
 };
 
 // Row numbers of both halves.
@@ -35,6 +36,7 @@ struct HalfMeasures {
   // One for each half of each halving; of one-sided bounds how far they lie beyond the truth.
   std::vector<double> lengths;
   std::vector<double> distances;  // of the truth from its interval or set, the mean
+  std::vector<double> volumes;    // of all outputs together; none for sets
   double coverage = 0;
   double radius = 0;  // the mean
   BoundSide side = BoundSide::kBoth;

@@ -238,7 +238,7 @@ MethodRequest recalibration_request(const CalibrationArtifact& artifact, const M
       told.contains("calibration") && asked.calibration != kept.calibration;
   MethodRequest request;
   for (const Option& option : option_table()) {
-    if (option.storage == OptionStorage::kNone) continue;
+    if (!option.get) continue;  // of what is asked for alone
     const bool dropped =
         option.name != "cut" && (option.of_calibration ? other_calibration : other_score);
     if (!dropped && applies(option, kept)) request.put(option.name, kept.value(option.name));

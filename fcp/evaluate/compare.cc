@@ -41,7 +41,13 @@ RowFigures measure_rows(const ComparedPredictor& compared, const Level& level,
     const JudgedRows judged = judge.run(rows, compared.facts, figures.covered.size());
     const std::vector<double> scores = judge.judge(judged, /*p_values=*/false).scores;
     const Regions regions = judge.regions(judged, level);
-    for (const bool in : judge.within(judged, scores, level)) figures.covered.push_back(in ? 1 : 0);
+    const std::vector<bool> in = judge.within(judged, scores, level);
+    const auto targets = static_cast<size_t>(judge.score().targets());
+    for (size_t i = 0; i < in.size(); i += targets) {  // of each target, the share that is in
+      const auto first = in.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto own = std::count(first, first + static_cast<std::ptrdiff_t>(targets), true);
+      figures.covered.push_back(static_cast<double>(own) / static_cast<double>(targets));
+    }
     for (const double size : region_sizes(regions)) figures.sizes.push_back(size);
     if (judge.score().classes() == 0) {
       add_interval_scores(regions, judged.truth, level, figures.scores);

@@ -57,7 +57,7 @@ torch::Tensor covered_rows(const Regions& regions, const torch::Tensor& truth) {
 
 ConditionalSample::ConditionalSample(const CalibrationArtifact& artifact, const RowSource& source,
                                      const EvaluateOptions& options, const Context& context)
-    : active_(has_columns(source, options)),
+    : active_(has_columns(source, options) && artifact.rows.targets == 1),
       level_(options.level),
       seed_(context.seed),
       sampler_({kSampledRows}, context.seed) {

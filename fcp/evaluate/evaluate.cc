@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -28,13 +29,30 @@
 namespace fcp {
 namespace {
 
+// Targets with a radius of their own, each of one side, by split calibration.
+std::vector<GuaranteedGroup> guaranteed_targets(const CalibrationArtifact& artifact,
+                                                const MethodResult& main) {
+  std::vector<GuaranteedGroup> targets;
+  const CalibrationScores& rows = artifact.rows;
+  const bool split = artifact.method.calibration.traits().one_radius;
+  if (rows.targets == 1 || rows.sharing() > 1 || !split) return targets;
+  const IntervalEvaluation& found = main.intervals();
+  const std::vector<std::string> names = target_names_of(artifact.network, found.outputs);
+  for (size_t k = 0; k < found.outputs; ++k) {
+    const double covered = found.output_coverage.at(k) * static_cast<double>(found.rows);
+    targets.push_back({"target " + names.at(k), rows.count(),
+                       coverage_of(static_cast<size_t>(std::llround(covered)), found.rows)});
+  }
+  return targets;
+}
+
 // The groups that have a radius of their own, with the coverage of their test rows where these were
 // told apart by the same groups.
 std::vector<GuaranteedGroup> guaranteed_groups(const CalibrationArtifact& artifact,
                                                const EvaluateOptions& options,
                                                const MethodResult& main,
                                                const std::vector<std::string>& class_names) {
-  std::vector<GuaranteedGroup> groups;
+  std::vector<GuaranteedGroup> groups = guaranteed_targets(artifact, main);
   if (!artifact.method.calibration.traits().by_group) return groups;
   const std::string by = artifact.method.calibration.value(field::group);
   const auto* sets = std::get_if<SetEvaluation>(&main.evaluation);
@@ -145,6 +163,7 @@ void widen_intervals(EvaluationReport& report) {
 void add_candidates(const ScoresTried& tried, EvaluationReport& report) {
   report.candidates_scored =
       tried.by == ChosenBy::kIntervalScore || tried.by == ChosenBy::kSetScore;
+  report.candidates_by_volume = tried.by == ChosenBy::kVolume;
   for (size_t i = 0; i < tried.candidates.size(); ++i) {
     const ScoreTried& one = tried.candidates[i];
     if (one.skipped.empty()) {
@@ -237,6 +256,7 @@ EvaluationReport evaluate(const CalibrationArtifact& artifact, RowSource& source
   report.guaranteed_groups = guaranteed_groups(artifact, options, main, report.class_names);
   report.guaranteed_classes = !report.guaranteed_groups.empty() &&
                               artifact.method.calibration.value(field::group) == kByLabel;
+  report.guaranteed_targets = artifact.rows.targets > 1;
   if (artifact.tried) add_candidates(*artifact.tried, report);
   const std::map<std::string, std::string> facts = artifact.facts();
   report.provenance.assign(facts.begin(), facts.end());

@@ -84,11 +84,13 @@ class IntervalMethod : public MethodEvaluator {
     packer.add(host.outputs());
     packer.add(host.batch().parts);
     packer.add(uint64_t{host.batch().part_count});
+    packer.add(host.inside);
+    packer.add(host.batch().volumes);
   }
 
   LevelSums sums_at(const Rows& rows, const Regions& regions) const override {
     const HostIntervals host(view(rows.y), regions);
-    return level_sums(host.batch(), host.outputs());
+    return level_sums(host.batch(), host.outputs(), targets() > 1);
   }
 
   void take_regions(Unpacker& unpacker, std::span<const int64_t> groups) override {
@@ -97,10 +99,13 @@ class IntervalMethod : public MethodEvaluator {
     const size_t outputs = unpacker.number();
     const auto parts = unpacker.numbers<double>();
     const size_t part_count = unpacker.number();
+    const auto inside = unpacker.numbers<uint8_t>();
+    const auto volumes = unpacker.numbers<double>();
     if (!evaluator_) {
       evaluator_.emplace(
           outputs, IntervalEvaluationOptions{.level = method_.options.level,
                                              .side = method_.artifact().method.score.side,
+                                             .each = targets() > 1,
                                              .group_names = method_.options.facts.shown.names});
     }
     evaluator_->add({.lower = lower,
@@ -110,6 +115,8 @@ class IntervalMethod : public MethodEvaluator {
                      .parts = parts,
                      .part_count = part_count,
                      .prediction = prediction,
+                     .inside = inside,
+                     .volumes = volumes,
                      .side = method_.artifact().method.score.side});
   }
 

@@ -13,6 +13,10 @@ HostIntervals::HostIntervals(const torch::Tensor& truths, const Regions& regions
       side(regions.side) {
   if (side != BoundSide::kBoth) prediction = host_doubles(regions.prediction);
   if (regions.parts.defined()) parts = host_doubles(regions.parts);
+  if (!regions.factor.defined()) return;
+  volumes = host_doubles(region_volumes(regions));
+  const torch::Tensor in = in_regions(regions, truth).to(torch::kByte).contiguous();
+  inside.assign(in.data_ptr<uint8_t>(), in.data_ptr<uint8_t>() + in.numel());
 }
 
 IntervalBatch HostIntervals::batch() const {
@@ -22,6 +26,8 @@ IntervalBatch HostIntervals::batch() const {
   batch.truth = numbers(truth);
   batch.side = side;
   if (prediction.defined()) batch.prediction = numbers(prediction);
+  batch.inside = inside;
+  if (volumes.defined()) batch.volumes = numbers(volumes);
   if (!parts.defined()) return batch;
   batch.parts = numbers(parts);
   batch.part_count = static_cast<size_t>(parts.size(2));

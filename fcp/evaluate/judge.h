@@ -41,6 +41,8 @@ struct HostIntervals {
   torch::Tensor lower, upper, truth, parts;
   torch::Tensor prediction;  // of one-sided bounds
   BoundSide side;
+  std::vector<uint8_t> inside;  // of boxes around regions; with
+  torch::Tensor volumes;        // their own volumes
 };
 
 class Judge {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/evaluate/measures/coverage_law.h"
 #include "fcp/methods/calibrations/kept_levels.h"
 #include "fcp/methods/options.h"
 
@@ -96,6 +97,7 @@ void MethodEvaluator::finish_levels(MethodResult& result) const {
   if (!has_curve()) return;
   for (size_t i = 0; i < levels_.size(); ++i) {
     LevelResult at = level_sums_[i].result(levels_[i]);
+    if (targets() > 1) at.coverage = worth(at.coverage, static_cast<double>(targets()));
     if (at.level == method_.options.level) {
       const auto* intervals = std::get_if<IntervalEvaluation>(&result.evaluation);
       at.coverage = result.coverage();
@@ -164,10 +166,11 @@ MethodResult MethodEvaluator::finish() const {
   if (one_radius()) result.radius = artifact.radius(method_.options.level)[0];
   if (has_curve()) {
     if (one_radius() && all_scores()) result.scores = artifact.rows.scores;
-    result.curve = !all_scores() ? curve_of_kept(artifact, within_, rows_)
+    const size_t counted = rows_ * targets();
+    result.curve = !all_scores() ? curve_of_kept(artifact, within_, counted)
                                  : curve_of_counts(curve_levels(),
                                                    by_scores() ? radii_ : std::vector<double>(),
-                                                   within_, rows_);
+                                                   within_, counted);
   }
   result.guaranteed = artifact.method.score.obeys_law();
   if (!result.guaranteed) result.detection = coverage_of(detected_, rows_);

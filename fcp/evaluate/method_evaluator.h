@@ -61,6 +61,9 @@ class MethodEvaluator {
   virtual std::optional<double> length(const Regions& regions, size_t i) const;
 
  protected:
+  // Outputs with a coverage of their own, by which curves count, instead of whole rows.
+  size_t targets() const { return static_cast<size_t>(method_.artifact().rows.targets); }
+
   virtual void measure_regions(const JudgedRows& rows, const Regions& regions,
                                Packer& packer) const = 0;
   virtual void take_regions(Unpacker& unpacker, std::span<const int64_t> groups) = 0;

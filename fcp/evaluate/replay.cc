@@ -237,6 +237,11 @@ MonitoredCalibration monitored_calibration(const CalibrationArtifact& artifact) 
         "are not exchangeable; run fcp calibrate on it with the score auto and rows of their own");
   }
   const CalibrationScores& rows = artifact.rows;
+  if (rows.targets > 1) {
+    fail("the predictor promises coverage for each of ", rows.targets,
+         " targets (joint each), and ",
+         "a monitor follows one; calibrate with joint all or volume");
+  }
   const bool grouped = options.traits().by_group;
   const auto sides = static_cast<size_t>(rows.sides);
   MonitoredCalibration monitored;

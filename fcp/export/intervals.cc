@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
@@ -58,17 +59,35 @@ class IntervalWriter {
     std::visit([&](const auto& options) { prepare(options, parts); }, score_.own);
   }
 
+  // Of outputs with radii of their own, the column of each from its own intervals of all.
   Ends write(const std::vector<double>& radius) {
-    side_ = 0;
+    const size_t targets = std::max<size_t>(1, score_.targets), own = radius.size() / targets;
+    if (targets == 1) return write_sides(radius, 0);
+    if (rank_ != 2) fail("a radius for each output is exported for rows of numbers alone");
+    std::vector<std::string> lower, upper;
+    for (size_t k = 0; k < targets; ++k) {
+      const Ends ends = write_sides(std::span(radius).subspan(k * own, own), k * own);
+      const std::string column =
+          builder_.constant(torch::full({1}, static_cast<int64_t>(k), torch::kLong));
+      lower.push_back(builder_.add("Gather", {ends.lower, column}, {{"axis", int64_t{1}}}));
+      upper.push_back(builder_.add("Gather", {ends.upper, column}, {{"axis", int64_t{1}}}));
+    }
+    return {builder_.add("Concat", lower, {{"axis", int64_t{1}}}),
+            builder_.add("Concat", upper, {{"axis", int64_t{1}}})};
+  }
+
+ private:
+  // `side`: the number of the first of these among all sides.
+  Ends write_sides(std::span<const double> radius, size_t side) {
+    side_ = static_cast<int64_t>(side);
     const Ends first = at(radius.front());
     if (radius.size() == 1 || (radius[1] == radius[0] && rectifiers_ == 1)) {
       return kept(with_slack(first));
     }
-    side_ = 1;
+    ++side_;
     return kept(with_slack({first.lower, at(radius[1]).upper}));
   }
 
- private:
   // What the nodes of a score are made from.
   struct Parts {
     const CalibrationArtifact& artifact;
@@ -100,6 +119,25 @@ class IntervalWriter {
     const std::string spread = options.learned_outputs()[0];
     spread_ = builder_.add("Max", {as_output(spread), number(0)});
     spread_rounding_ = rounding_.of_output(spread);
+  }
+
+  // Of the box: the lengths of the factor's rows. The rounding of K numbers is that of their norm.
+  void prepare(const EllipsoidOptions& options, const Parts& parts) {
+    const std::string factor = options.learned_outputs()[0];
+    const std::vector<int64_t>& shape = parts.own->outputs()[low_].shape;
+    if (shape.size() != 2 || shape[1] < 1) {
+      fail("the output '", center_.lower, "' does not say its numbers per row, which export needs");
+    }
+    const int64_t outputs = shape[1];
+    const std::string cast =
+        builder_.add("Cast", {factor}, {{"to", int64_t{type_ == torch::kDouble ? 11 : 1}}});
+    const std::string lower =
+        builder_.add("Mul", {builder_.reshape_rows(cast, {outputs, outputs}),
+                             builder_.constant(torch::ones({outputs, outputs}, type_).tril())});
+    const std::string squares =
+        builder_.reduce("ReduceSum", builder_.add("Mul", {lower, lower}), 2, /*keep=*/false);
+    spread_ = builder_.add("Sqrt", {squares});
+    spread_rounding_ = rounding_.of_output(factor) * std::sqrt(static_cast<double>(outputs));
   }
 
   void prepare(const LinearizedOptions& options, const Parts& parts) {

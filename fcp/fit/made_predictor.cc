@@ -22,10 +22,12 @@ constexpr size_t kFolds = 10;  // of cross-fitting
 // Comparisons that each row of a crossed classifier costs: its calibration rows times its classes.
 constexpr size_t kMostComparisons = 20'000;
 
-// Whether one side or a support is asked for, to which the score of crossed rows does not keep.
+// Whether one side, a support or several targets are asked for, to which the score of crossed rows
+// does not keep.
 bool asks_for_ends(const MethodRequest& method) {
   const ScoreOptions score = resolve(method).score;
-  return score.side != BoundSide::kBoth || score.integer || !score.support.empty();
+  return score.side != BoundSide::kBoth || score.integer || !score.support.empty() ||
+         method.text("joint") != kJointAll;
 }
 
 // The score, and what coverage is to hold for.
@@ -82,8 +84,8 @@ bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t r
                   options.method.score, " contradicts");
     }
     if (asks_for_ends(options.method)) {
-      fail_option("calibration", "cross gives both ends of intervals, anywhere; side, support and ",
-                  "integer take split");
+      fail_option("calibration", "cross gives both ends of one interval, anywhere; side, support, ",
+                  "integer and joint take split");
     }
     if (rows < kFolds) {
       fail_option("calibration", "cross takes at least ", kFolds,

@@ -107,11 +107,46 @@ OptionNames one_sided_scores() {
   for (const std::string& name : interval_scores()) {
     if (name == FeatureCqrOptions::kName) {
       names.push_back(name + " without paper");
-    } else if (ScoreOptions(name).obeys_law()) {
+    } else if (ScoreOptions(name).obeys_law() && !score_traits(name).boxed) {
       names.push_back(name);
     }
   }
   return names;
+}
+
+// Those that read the network's outputs alone: no bound or search goes over several.
+OptionNames joint_scores() {
+  OptionNames names = {kAutoScore};
+  for (const std::string& name : interval_scores()) {
+    if (!uses_features(name)) names.push_back(name);
+  }
+  return names;
+}
+
+std::string joint_of(const Method& method) {
+  if (method.score.targets > 0) return kJointEach;
+  return method.score.as<EllipsoidOptions>() != nullptr ? kJointVolume : kJointAll;
+}
+
+// How many outputs `each` is for turns out with the rows.
+void put_joint(Method& method, const std::string& joint) {
+  const uint64_t targets = std::max<uint64_t>(1, method.score.targets);
+  method.score.targets = joint == kJointEach ? targets : 0;
+  if (joint == kJointVolume && method.score.as<EllipsoidOptions>() == nullptr) {
+    method.score = ScoreOptions(EllipsoidOptions::kName, method.score);
+  }
+}
+
+Option joint_option() {
+  return whole_part(
+      {.name = "joint",
+       .scope = {.scores = joint_scores()},
+       .help = "Several targets: all at once by one radius; each with a radius and coverage 1 - "
+               "alpha of its own; volume: all at once in an ellipsoid; auto: all at once in what "
+               "has the least volume on a slice of the rows",
+       .choices = {kJointAll, kJointEach, kJointVolume, kJointAuto},
+       .storage = OptionStorage::kNone},
+      std::string(kJointAll), joint_of, put_joint);
 }
 
 // Which outputs, which ends, and how rows of images count.
@@ -143,6 +178,11 @@ std::vector<Option> output_options() {
                                         .scope = {.scores = interval_scores()},
                                         .help = "The target is a whole number; ends are, too",
                                         .storage = OptionStorage::kSet}),
+      score_option(FCP_FIELD(targets), {.name = "targets",
+                                        .most = kMostInt,
+                                        .access = OptionAccess::kLearned,
+                                        .storage = OptionStorage::kSet}),
+      joint_option(),
       score_option(
           FCP_FIELD(rectifier),
           {.name = "rectifier", .access = OptionAccess::kLearned, .storage = OptionStorage::kSet}),
@@ -413,7 +453,7 @@ ScoreOptions as_score(const ScoreOptions& score, const std::string& name) {
 
 std::optional<ScoreOptions> baseline_of(const ScoreOptions& score) {
   const std::string name = score.traits().baseline;
-  if (name.empty()) return std::nullopt;
+  if (name.empty() || score.targets > 0) return std::nullopt;
   ScoreOptions plain = as_score(score, name);
   plain.rectifier.clear();
   if (bool* asymmetric = plain.find(field::asymmetric)) *asymmetric = false;

@@ -30,6 +30,13 @@ struct AutoCut {  // the cut whose intervals are shortest on the slice, and its 
 // The name of a tensor or a node, or a number of layers as text: cut.h.
 using CutRequest = std::variant<DefaultCut, AutoCut, std::string>;
 
+// What is promised of several outputs: all at once by one radius, each by its own, all at once in
+// an ellipsoid, or the smaller region for all at once.
+inline constexpr char kJointAll[] = "all";
+inline constexpr char kJointEach[] = "each";
+inline constexpr char kJointVolume[] = "volume";
+inline constexpr char kJointAuto[] = "auto";
+
 inline constexpr char kByIntervalScore[] = "interval-score";
 inline constexpr char kByLength[] = "length";
 
@@ -109,7 +116,7 @@ MethodRequest request_of(const Method& method);
 ScoreOptions as_score(const ScoreOptions& score, const std::string& name);
 
 // The plain score beside which this one is shown, with one side and not rectified; nothing of a
-// plain one.
+// plain one, and of outputs with a radius each.
 std::optional<ScoreOptions> baseline_of(const ScoreOptions& score);
 
 }  // namespace fcp

@@ -106,6 +106,28 @@ void check_ends(const MethodRequest& request) {
   if (method.score.pixels > 0) fail_option("side", "does not apply to images");
 }
 
+void check_joint(const MethodRequest& request) {
+  const std::string joint = request.text("joint");
+  const bool open = request.score == kAutoScore;
+  const bool ellipsoid = request.score == EllipsoidOptions::kName || joint == kJointVolume;
+  if (joint == kJointVolume && !open && request.score != EllipsoidOptions::kName) {
+    fail_option("joint", "volume is the score ellipsoid; the score is ", request.score);
+  }
+  if (joint == kJointAuto && !open) {
+    fail_option("joint", "auto chooses the score; the score is ", request.score);
+  }
+  if (joint == kJointEach && ellipsoid) {
+    fail_option("joint", "an ellipsoid is of all targets at once; take volume");
+  }
+  if (joint == kJointEach && resolve(request).score.value(field::level_set)) {
+    fail_option("joint", "each gives one interval for each target; leave out union");
+  }
+  const bool two_sided = request.text("side") == side_name(BoundSide::kBoth);
+  if ((ellipsoid || joint == kJointAuto) && !two_sided) {
+    fail_option("side", "an ellipsoid has no one end; take joint all or each");
+  }
+}
+
 }  // namespace
 
 bool applies(const Option& option, const MethodRequest& request) {
@@ -145,6 +167,7 @@ void check_options(const MethodRequest& request) {
   check_cut(request);
   check_group(request);
   check_ends(request);
+  check_joint(request);
 }
 
 }  // namespace fcp

@@ -69,6 +69,12 @@ void take_rows_of(Graph& network, CalibrationScores& rows) {
   rows.features = take(network, kFeatures, torch::kFloat, 2);
 }
 
+void take_targets(const ScoreOptions& score, CalibrationScores& rows) {
+  rows.targets = std::max<int64_t>(1, static_cast<int64_t>(score.targets));
+  if (rows.sides % rows.targets == 0) return;
+  fail("its scores have ", rows.sides, " sides for ", rows.targets, " targets");
+}
+
 // One row each: means, deviations and slopes; the intercept stands last, under 0 and 1.
 torch::Tensor ratio_matrix(const DensityRatio& ratio) {
   const auto with_end = [](const torch::Tensor& values, double end) {
@@ -190,8 +196,8 @@ Graph graph_with_calibration(const CalibrationArtifact& artifact) {
 std::vector<double> CalibrationArtifact::radius(const Level& level) const {
   if (!method.calibration.traits().one_radius) return {};
   if (sides_ascend(rows)) {
-    const auto place =
-        radius_place({rows.count(), rows.sides, method.calibration.paper}, rows.levels, level);
+    const auto place = radius_place(
+        {rows.count(), rows.sides, method.calibration.paper, rows.targets}, rows.levels, level);
     if (!place) return std::vector<double>(static_cast<size_t>(rows.sides), kInfiniteRadius);
     const auto first = rows.scores.begin() + static_cast<std::ptrdiff_t>(*place) * rows.sides;
     return {first, first + rows.sides};
@@ -207,6 +213,7 @@ std::map<std::string, std::string> CalibrationArtifact::facts() const {
   if (!tried) return all;
   all["candidates"] = scores_text(*tried);
   if (tried->by == ChosenBy::kIntervalScore) all["objective"] = kByIntervalScore;
+  if (tried->by == ChosenBy::kVolume) all["objective"] = kJointVolume;
   return all;
 }
 
@@ -230,6 +237,7 @@ CalibrationArtifact artifact_from_graph(Graph graph, const std::string& name) {
     read_settings(metadata.at(kSettings), artifact);
     if (artifact.method.score.traits().made_by_fit) sort_cross_rows(artifact.network);
     take_rows_of(artifact.network, artifact.rows);
+    take_targets(artifact.method.score, artifact.rows);
     artifact.ratio = take_ratio(artifact.network);
     const auto scales = numbers_of<double>(take(artifact.network, kScale, torch::kDouble, 1));
     if (auto* scale = scale_of(artifact.method.score)) *scale = scales;

@@ -55,7 +55,8 @@ AnswerData part_of(const AnswerData& answer, size_t first, size_t count) {
     std::vector<Regions> parts;
     for (const Regions& one : all) {
       parts.push_back({narrowed(one.prediction), narrowed(one.lower), narrowed(one.upper),
-                       narrowed(one.members), narrowed(one.parts)});
+                       narrowed(one.members), narrowed(one.parts), one.side, narrowed(one.factor),
+                       narrowed(one.radius)});
     }
     return parts;
   };

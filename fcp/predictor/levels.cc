@@ -26,7 +26,7 @@ std::optional<std::string> infinite_radius_warning(const CalibrationArtifact& ar
   }
   const auto finite = [](double value) { return std::isfinite(value); };
   if (std::all_of(radius.begin(), radius.end(), finite)) return std::nullopt;
-  const Level side = side_level(level, artifact.rows.sides, artifact.method.calibration.paper);
+  const Level side = side_level(level, artifact.rows.sharing(), artifact.method.calibration.paper);
   if (conformal_rank(side, n) <= n) {
     return "the radius is infinite, because too many calibration scores are: every interval is "
            "infinite";

@@ -1,5 +1,6 @@
 #include "fcp/predictor/predict.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <torch/utils.h>
@@ -59,6 +60,10 @@ size_t predict(const internal::PredictorCore& predictor, RowSource& source,
 
 std::optional<std::string> no_discoveries(const CalibrationArtifact& artifact) {
   const CalibrationOptions& calibration = artifact.method.calibration;
+  if (artifact.rows.targets > 1) {
+    return "each target has a p-value of its own (joint each), and an outlier is a row; calibrate "
+           "with joint all or volume";
+  }
   if (!calibration.traits().made_by_fit) return std::nullopt;
   return concat("a rate of false outliers is known where rows of their own calibrate; this one is ",
                 calibration.name());
@@ -79,12 +84,17 @@ CheckResult check(const internal::PredictorCore& predictor, RowSource& source,
     const internal::BatchData some = batch_at(rows, options.facts, predictor, result.rows);
     const Judgement judged = predictor.judge(some, view(rows.y), {&options.level, 1});
     const std::vector<bool>& in = judged.in.front();
-    for (size_t i = 0; i < in.size(); ++i) {
+    const size_t targets = judged.targets;
+    if (targets > 1) result.targets_in.resize(targets);
+    for (size_t i = 0; i * targets < in.size(); ++i) {
+      const auto first = in.begin() + static_cast<std::ptrdiff_t>(i * targets);
+      const std::vector<bool> own(first, first + static_cast<std::ptrdiff_t>(targets));
       take({rows.first_row + i, std::span(judged.scores).subspan(i * judged.sides, judged.sides),
-            judged.p_values[i], in[i]});
-      result.in += in[i] ? 1 : 0;
+            std::span(judged.p_values).subspan(i * targets, targets), own});
+      result.in += std::find(own.begin(), own.end(), false) == own.end() ? 1 : 0;
+      for (size_t k = 0; k < result.targets_in.size(); ++k) result.targets_in[k] += own[k] ? 1 : 0;
     }
-    result.rows += in.size();
+    result.rows += in.size() / targets;
   });
   check_facts(options.facts, result.rows);
   if (result.rows == 0) fail("the data has no rows to check");

@@ -39,19 +39,20 @@ struct CheckOptions {
 };
 
 struct CheckedRow {
-  size_t row = 0;                  // of the whole data, from 0
-  std::span<const double> scores;  // one per side
-  double p_value = 0;
-  bool in = false;
+  size_t row = 0;                    // of the whole data, from 0
+  std::span<const double> scores;    // one per side
+  std::span<const double> p_values;  // one; with a radius for each target one for each
+  std::vector<bool> in;              // likewise
 };
 
 struct CheckResult {
   size_t rows = 0;
-  size_t in = 0;
+  size_t in = 0;                     // with all targets
+  std::vector<size_t> targets_in{};  // rows with each target in, where each has a radius
 };
 
 // What keeps the p-values of a predictor from being a test for outliers with a known rate of false
-// ones (fcp/discoveries.h); nothing where rows of its own calibrate it.
+// ones (fcp/discoveries.h); nothing where rows of its own calibrate it, for all targets together.
 std::optional<std::string> no_discoveries(const CalibrationArtifact& artifact);
 // How these p-values depend on each other.
 Dependence p_value_dependence(const CalibrationArtifact& artifact);

@@ -134,6 +134,7 @@ Judgement PredictorCore::judge(const BatchData& batch, const torch::Tensor& trut
   const TestInputs rows = describe(batch, /*judged=*/true);
   Judgement found;
   found.sides = static_cast<size_t>(tensors_->score().sides());
+  found.targets = static_cast<size_t>(tensors_->score().targets());
   if (artifact_->rows.levels.empty()) {
     Conformity judged = judge_named(*tensors_, rows, truth, names_in(batch));
     found.scores = std::move(judged.scores);

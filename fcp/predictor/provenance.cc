@@ -22,8 +22,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kComparedBy = {kByIntervalScore, kByLength, "size",
-                                    "set-score"};  // as in ChosenBy
+constexpr std::array kComparedBy = {kByIntervalScore, kByLength, "size", "set-score",
+                                    kJointVolume};  // as in ChosenBy
 
 // The numbers of `count` rows from `first` on.
 std::string_view bytes_of(const Array& rows, size_t first, size_t count) {
@@ -69,6 +69,7 @@ std::string scores_json(const ScoresTried& scores) {
     if (!one.cut.empty()) entry["cut"] = one.cut;
     entry["length"] = number_json(one.length);
     entry["interval_score"] = number_json(one.interval_score);
+    if (scores.by == ChosenBy::kVolume) entry["volume"] = number_json(one.volume);
     entry["standard_error"] = number_json(one.standard_error);
     entry["coverage"] = one.coverage;
   }
@@ -90,6 +91,7 @@ ScoresTried read_scores_json(const std::string& text) {
     one.cut = entry.value("cut", "");
     one.length = json_number(entry.at("length"));
     one.interval_score = json_number(entry.at("interval_score"));
+    if (scores.by == ChosenBy::kVolume) one.volume = json_number(entry.at("volume"));
     one.standard_error = json_number(entry.at("standard_error"));
     one.coverage = entry.at("coverage");
   }

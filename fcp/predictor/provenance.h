@@ -34,19 +34,22 @@ struct ScoreTried {
   std::string cut;            // empty: the network's input
   double length = 0;          // mean over rows and outputs; of labels the mean size of a set
   double interval_score = 0;  // mean over rows and outputs; of labels that of sets (halves.h)
+  double volume = 0;          // of several outputs, to the power 1/K: mean over rows
   double standard_error = 0;  // of its difference to the best
   double coverage = 0;
   std::string skipped{};  // why it was not tried; empty: it was
 };
 
-// What they were compared by: intervals by one of the first two, sets of labels by the others.
-enum class ChosenBy { kIntervalScore, kLength, kSize, kSetScore };
+// What they were compared by: intervals by one of the first two, sets of labels by the next two,
+// several outputs by the last.
+enum class ChosenBy { kIntervalScore, kLength, kSize, kSetScore, kVolume };
 
 struct ScoresTried : ChosenFrom<ScoreTried> {
   ChosenBy by = ChosenBy::kIntervalScore;
 
   // The number of a candidate that was compared.
   double loss(const ScoreTried& one) const {
+    if (by == ChosenBy::kVolume) return one.volume;
     return by == ChosenBy::kIntervalScore || by == ChosenBy::kSetScore ? one.interval_score
                                                                        : one.length;
   }

@@ -123,7 +123,7 @@ std::vector<bool> TensorPredictor::within(const TestInputs& rows, const torch::T
     radii = radii.gather(1, labels).contiguous();
   }
   const std::span<const double> limits = numbers(radii);
-  const auto sides = static_cast<size_t>(score().sides());
+  const auto sides = static_cast<size_t>(score().sides() / score().targets());
   std::vector<bool> in(scores.size() / sides, true);
   for (size_t i = 0; i < scores.size(); ++i) {
     const bool within = strict_ ? scores[i] < limits[i] : scores[i] <= limits[i];

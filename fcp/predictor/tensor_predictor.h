@@ -43,7 +43,7 @@ class RowPlaces {
 // How usual each row's truth is.
 struct Conformity {
   std::vector<double> scores;    // [N × sides]
-  std::vector<double> p_values;  // [N]
+  std::vector<double> p_values;  // [N × targets]
 };
 
 class TensorPredictor {
@@ -66,8 +66,8 @@ class TensorPredictor {
   Conformity judge(const TestInputs& rows, const torch::Tensor& truth) const;
   std::vector<double> p_values(const TestInputs& rows, const torch::Tensor& truth,
                                const std::vector<double>& scores) const;
-  // Whether each row's scores are all within its radii, and its label, if it is one, among the
-  // classes; the paper's code is strict.
+  // Whether each row's scores (or each target's) are all within its radii, and its label, if it is
+  // one, among the classes; the paper's code is strict.
   std::vector<bool> within(const TestInputs& rows, const torch::Tensor& truth,
                            const std::vector<double>& scores, const Level& level) const;
   // Which rows of a score of labels have a truth that is none of its classes; empty: none has.

@@ -6,6 +6,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/training/cholesky_factors.h"
 #include "fcp/training/rising_quantiles.h"
 
 namespace fcp {
@@ -206,6 +207,14 @@ FeatureHeads fit_heads(const std::vector<HeadMember>& members, const HeadOptions
   PerceptronFit fit = options.fit;
   fit.seed += 1;
   heads.quantiles = fit_perceptrons(rows, rising_start(grid, floor), loss, fit);
+  if (!options.factors) return heads;
+  const torch::Tensor start = factor_start(torch::cat(relative));
+  const auto likelihood = [&](const torch::Tensor& output, const torch::Tensor& target) {
+    return factor_loss(output, start, target);
+  };
+  fit.seed += 1;
+  heads.factors = fit_perceptrons(rows, start, likelihood, fit);
+  heads.factor_start = start;
   return heads;
 }
 
@@ -247,6 +256,13 @@ torch::Tensor FeatureHeads::quantiles_of(const torch::Tensor& features,
   const torch::Tensor unit = member_spreads(*this, u, p);  // [E, N, K]
   const torch::Tensor grid = rising_quantiles(quantiles.forward(u, p), unit.size(2), step_floor);
   return (grid * unit.unsqueeze(3)).mean(0).flatten(1);
+}
+
+torch::Tensor FeatureHeads::factors_of(const torch::Tensor& features,
+                                       const torch::Tensor& prediction) const {
+  const auto [u, p] = head_inputs(features, prediction, columns, spread.members());
+  const torch::Tensor unit = member_spreads(*this, u, p).unsqueeze(3);  // [E, N, K, 1]
+  return (cholesky_factors(factors.forward(u, p), factor_start) * unit).mean(0).flatten(1);
 }
 
 Rectifier fit_rectifier(const HeadMember& member, double quantile, bool difference,

@@ -5,6 +5,8 @@
 //   quantiles  q(v) [K · Q]   of the residual at 1/(Q+1), …, Q/(Q+1): quantiles of residual / σ(v)
 //                             by pinball loss, times σ(v); rising by construction (a median, and
 //                             softplus steps away from it on both sides)
+//   factors    L(v) [K · K]   the Cholesky factor of a covariance of the residual: that of
+//                             residual / σ(v) (cholesky_factors.h), times σ(v)
 //   rectifier  ρ(v) [S]       the 1 − α quantile of a score (fcp/methods/scores/rectified.h): of
 //   its log
 //                             where the score is divided, of itself where it is lowered
@@ -48,6 +50,7 @@ struct HeadMember {
 struct HeadOptions {
   int64_t quantiles = 49;         // Q, odd
   int64_t most_columns = 2048;    // of each member
+  bool factors = false;           // learns them as well
   bool missing = false;           // rectifier: numbers of a feature may be missing (NaN)
   std::vector<int64_t> groups{};  // of the rows, where a caller makes the one member of them
   PerceptronFit fit{};
@@ -61,10 +64,13 @@ struct FeatureHeads {
   torch::Tensor spread_floor;                // [1, 1, K]
   Perceptrons quantiles;                     // of residual / σ
   torch::Tensor step_floor;                  // [1]: the least step between quantiles, in σ
+  Perceptrons factors;                       // of residual / σ; without tensors where not learned
+  torch::Tensor factor_start;                // [K · K]
 
   // features [N, …] as the graph's tensor has them, prediction [N, K].
   torch::Tensor spread_of(const torch::Tensor& features, const torch::Tensor& prediction) const;
   torch::Tensor quantiles_of(const torch::Tensor& features, const torch::Tensor& prediction) const;
+  torch::Tensor factors_of(const torch::Tensor& features, const torch::Tensor& prediction) const;
 };
 
 FeatureHeads fit_heads(const std::vector<HeadMember>& members, const HeadOptions& options = {});
@@ -85,10 +91,12 @@ Rectifier fit_rectifier(const HeadMember& member, double quantile, bool differen
                         const HeadOptions& options = {});
 
 // Names of the outputs that are added: fcp/methods/scores/head_outputs.h reserves fcp.spread,
-// fcp.quantiles and fcp.rectifier. An empty one is not added.
+// fcp.quantiles, fcp.cholesky and fcp.rectifier. An empty one is not added, nor factors that were
+// not learned.
 struct HeadNames {
   std::string spread = "fcp.spread";
   std::string quantiles = "fcp.quantiles";
+  std::string factors = "fcp.cholesky";
 };
 
 // Adds the heads behind the tensor `feature` and the output `prediction`. Outputs of these names

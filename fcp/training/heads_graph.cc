@@ -5,6 +5,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/graph/cut.h"
+#include "fcp/training/cholesky_factors.h"
 #include "fcp/training/heads.h"
 #include "fcp/training/rising_quantiles.h"
 
@@ -167,6 +168,28 @@ void write_quantiles(HeadWriter& writer, const HeadInputs& inputs, const Feature
       name);
 }
 
+// cholesky_factors.h, times `spread` [E, N, K]; the mean of the members, [N, K · K].
+void write_factors(HeadWriter& writer, const HeadInputs& inputs, const FeatureHeads& heads,
+                   const std::string& spread, const std::string& name) {
+  const int64_t members = heads.spread.members(), outputs = heads.spread_floor.size(2);
+  const torch::Tensor diagonal = torch::eye(outputs);
+  const torch::Tensor middle = heads.factor_start.reshape({outputs, outputs}) * diagonal;
+  const std::string raw = writer.reshape(write_perceptrons(writer, inputs, heads.factors),
+                                         {members, -1, outputs, outputs});
+  const std::string logs = writer.clip(writer.add("Mul", {raw, writer.constant(diagonal)}),
+                                       middle - kFactorRange * diagonal,
+                                       middle + kFactorRange * diagonal);  // 0 off the diagonal
+  const std::string below = writer.constant(torch::ones({outputs, outputs}).tril(-1));
+  const std::string factors =
+      writer.add("Add", {writer.add("Mul", {writer.add("Exp", {logs}), writer.constant(diagonal)}),
+                         writer.add("Mul", {raw, below})});
+  const std::string unit = writer.reshape(spread, {members, -1, outputs, 1});
+  const std::string mean = writer.mean_over_members(writer.add("Mul", {factors, unit}), "");
+  writer.add("Reshape",
+             {mean, writer.constant(torch::tensor({int64_t{-1}, outputs * outputs}, torch::kLong))},
+             {}, name);
+}
+
 // The graph without outputs of these names and what only they need.
 void drop_outputs(Graph& graph, const std::set<std::string>& names) {
   std::vector<TensorInfo> kept;
@@ -192,7 +215,7 @@ const TensorInfo& check_places(const Graph& graph, const HeadWriter& writer,
 
 void append_heads(Graph& graph, const std::string& feature, const std::string& prediction,
                   const FeatureHeads& heads, const HeadNames& names) {
-  drop_outputs(graph, {names.spread, names.quantiles});
+  drop_outputs(graph, {names.spread, names.quantiles, names.factors});
   HeadWriter writer(graph, "fcp.heads");
   const TensorInfo like = check_places(graph, writer, feature, prediction);
   const int64_t members = heads.spread.members(), outputs = heads.spread_floor.size(2);
@@ -210,6 +233,10 @@ void append_heads(Graph& graph, const std::string& feature, const std::string& p
   if (!names.quantiles.empty()) {
     write_quantiles(writer, inputs, heads, spread, names.quantiles);
     writer.output(names.quantiles, heads.quantiles.output_bias.size(2), like);
+  }
+  if (!names.factors.empty() && heads.factor_start.defined()) {
+    write_factors(writer, inputs, heads, spread, names.factors);
+    writer.output(names.factors, outputs * outputs, like);
   }
   sort_and_check(graph);
 }

@@ -31,8 +31,10 @@ bool add_heads(const Array& y, const TabularOptions& made, TabularResult& traine
       if (!made.groups.empty()) added.groups.push_back(made.groups[static_cast<size_t>(row)]);
     }
   }
+  constexpr size_t kMostFactors = 64;  // outputs, whose factors have as many rows and columns
   HeadOptions options;
   options.fit.seed = made.seed;
+  options.factors = y.row_size() > 1 && y.row_size() <= kMostFactors;
   append_heads(trained.graph, "features", "prediction", fit_heads(members, options));
   return true;
 }

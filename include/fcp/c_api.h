@@ -94,7 +94,7 @@ FCP_C_API int fcp_label_sets(const fcp_predictor* predictor, const fcp_rows* row
                              unsigned char* members);
 
 /* p_values [rows] of the truths y [rows x outputs], or one label per row: small ones are unusual.
- */
+ * An error where each output has one of its own (joint each). */
 FCP_C_API int fcp_p_values(const fcp_predictor* predictor, const fcp_rows* rows, const float* y,
                            double* p_values);
 

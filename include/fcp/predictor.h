@@ -160,11 +160,14 @@ class Answer {
 // How unusual the truths of N rows are.
 struct Judgement {
   size_t sides = 1;            // scores per row
+  size_t targets = 1;          // T: outputs() where each has a radius of its own (joint each)
   std::vector<double> scores;  // [N × sides], row by row
-  // [N]: small p-values are unusual truths. A truth is in the region at level α exactly where its
-  // p-value is above α. Empty where the calibration keeps the radii of some levels alone.
+  // [N × T]: small p-values are unusual truths. A truth is in the region at level α exactly where
+  // its p-value is above α. Empty where the calibration keeps the radii of some levels alone.
   std::vector<double> p_values;
-  std::vector<std::vector<bool>> in;  // by level and row: whether the truth is in the region
+  // By level, [N × T]: whether the truth is in the region, of several outputs in that of all; with
+  // a radius for each output, whether that output's is in its own.
+  std::vector<std::vector<bool>> in;
 };
 
 class Predictor {
@@ -203,7 +206,7 @@ class Predictor {
   // One option of it; empty where there is none of this name.
   std::string method(const std::string& option) const;
 
-  // The radius at a level, one per side; empty where it differs from row to row.
+  // The radius at a level, one per side (or output and side); empty where it differs by row.
   std::vector<double> radius(const Level& level) const;
   // What a user of regions at this level should know, a line each: most regions may miss the truth;
   // the radius is infinite, or too large for single precision. Mostly empty.

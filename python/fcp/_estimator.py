@@ -37,9 +37,9 @@ _traits = functools.lru_cache(maxsize=None)(_fcp.calibration_traits)
 class Checked(NamedTuple):
     """How usual the answer of each row is."""
 
-    score: np.ndarray  # [N], or [N, 2] where the score has two sides
-    p_value: np.ndarray  # [N]
-    inside: np.ndarray  # [N] bool: within its region at the level asked for
+    score: np.ndarray  # [N], or [N, sides]: two ends, or targets with a radius each (joint="each")
+    p_value: np.ndarray  # [N]; with joint="each" [N, targets]
+    inside: np.ndarray  # likewise, bool: within its region at the level asked for
 
 
 class Outliers(NamedTuple):

@@ -42,6 +42,8 @@ NETWORKS = {
     "union": dict(target="y", flags=["--score", "density", "--union"]),
     "labels": dict(target="kind", flags=["--score", "lac"], labels=True),
     "outputs": dict(arrays=["x"], flags=["--score", "residual"]),
+    "each": dict(arrays=["x"], network="outputs", flags=["--score", "residual", "--joint", "each"]),
+    "volume": dict(arrays=["x"], network="outputs", flags=["--joint", "volume"]),
     "inputs": dict(arrays=["ids", "x"], flags=["--score", "residual"]),
 }
 CALIBRATIONS = {
@@ -157,7 +159,7 @@ class Matrix(unittest.TestCase):
             table(f"train_{target}.csv", 400, (*TRAINED, target))
             cls.run_here("train", f"train_{target}.csv", "--target", target, "--impute", "--epochs",
                          "3", "--members", "1", "--out", f"{target}.onnx")
-        arrays("cal", table("cal.csv", 600))
+        arrays("cal", table("cal.csv", 700))
         cls.rows = table("new.csv", ASKED)
         cls.arrays = arrays("new", cls.rows)
         copy_columns(cls.file("new.csv"), cls.file("plain.csv"), TRAINED)
@@ -173,7 +175,7 @@ class Matrix(unittest.TestCase):
     def data_of(cls, network, stem):
         if "arrays" not in NETWORKS[network]:
             return stem + ".csv"
-        return stem + (".npy" if network == "outputs" else ".npz")
+        return stem + (".npz" if network == "inputs" else ".npy")
 
     @classmethod
     def calibrate_one(cls, network, calibration):
@@ -186,8 +188,9 @@ class Matrix(unittest.TestCase):
             tables = "arrays" not in facts
             names = {"side": "side" if tables else "cal_side.npy",
                      "w": "w" if tables else "cal_w.npy", "new": cls.data_of(network, "new")}
-            target = facts["target"] if tables else f"cal_y{2 if network == 'outputs' else 1}.npy"
-            cls.run_here("calibrate", f"{facts.get('target', network)}.onnx", "--data",
+            target = facts["target"] if tables else f"cal_y{1 if network == 'inputs' else 2}.npy"
+            made = facts.get("target", facts.get("network", network))
+            cls.run_here("calibrate", f"{made}.onnx", "--data",
                          cls.data_of(network, "cal"), "--target", target, *facts["flags"],
                          *(part.format(**names) for part in CALIBRATIONS[calibration]), "--seed",
                          "1", "--out", name + ".onnx")
@@ -240,7 +243,7 @@ class Matrix(unittest.TestCase):
             asked["cells"] = [list(row) for row in zip(*[self.rows[name] for name in TRAINED])]
             return asked
         for name in NETWORKS[network]["arrays"]:
-            own = "input" if network == "outputs" else name
+            own = name if network == "inputs" else "input"
             values = self.arrays[name]
             asked["inputs"][own] = {"shape": list(values.shape),
                                     "data": [repr(float(value)) for value in values.ravel()]}

@@ -282,6 +282,53 @@ class Road(program.Case):
         self.fcp("predict", "two-c.onnx", "--data", self.made("test.csv"), "--out", "two.npy")
         self.assertEqual(read_npy(self.path("two.npy"))[0], (len(rows), 2, 3))
 
+    def test_joint(self):
+        """A radius for each target, and an ellipsoid for all: check, predict and evaluate agree."""
+        targets = "minutes,distance_km"
+        rows = ("--data", self.made("test.csv"), "--target", targets)
+        self.fcp("train", self.made("train.csv"), "--target", targets, "--epochs", 2, "--members",
+                 1, "--out", "two.onnx")
+        inside = {}
+        for joint in ("each", "volume"):
+            self.fcp("calibrate", "two.onnx", "--data", self.made("calibration.csv"), "--target",
+                     targets, "--joint", joint, "--out", joint + ".onnx")
+            header, inside[joint] = program.parse_csv(self.fcp("check", joint + ".onnx", *rows))
+            result = json.loads(self.fcp("evaluate", joint + ".onnx", *rows, "--json"))
+            self.assertEqual(len(result["by_output"]), 2)
+            self.assertGreater(result["volume_per_dimension"], 0)
+            told = json.loads(self.fcp("check", joint + ".onnx", *rows, "--json", "--out", "c.csv"))
+            _, intervals = program.parse_csv(
+                self.fcp("predict", joint + ".onnx", "--data", self.made("test.csv")))
+            names, truth = read_csv(self.made("test.csv"))
+            at = (names.index("minutes"), names.index("distance_km"))
+            boxed = [[row[3 * k + 1] <= y[at[k]] <= row[3 * k + 2] for k in range(2)]
+                     for row, y in zip(intervals, truth, strict=True)]
+            self.fcp("export", joint + ".onnx", "--out", "plain.onnx")
+            if joint == "each":
+                self.assertEqual(header, [f"{name}_{target}" for target in targets.split(",")
+                                          for name in ("score", "p_value", "in")])
+                own = [[row[2] == 1, row[5] == 1] for row in inside[joint]]
+                self.assertEqual(own, boxed)
+                self.assertEqual([[row[1] > 0.1, row[4] > 0.1] for row in inside[joint]], own)
+                self.assertEqual(told["in_by_target"], [sum(column) for column in zip(*own)])
+                self.assertEqual(told["in"], sum(map(all, own)))
+                self.assertAlmostEqual(result["joint_coverage"], told["in"] / told["rows"])
+                for k, one in enumerate(result["by_output"]):
+                    self.assertAlmostEqual(one["coverage"], told["in_by_target"][k] / told["rows"])
+            else:
+                self.assertEqual(header, ["score", "p_value", "in"])
+                member = [row[2] == 1 for row in inside[joint]]
+                self.assertEqual(told["in"], sum(member))
+                self.assertEqual(result["covered"], sum(member))
+                for one, box in zip(member, boxed, strict=True):  # the box holds the ellipsoid
+                    self.assertTrue(all(box) or not one)
+                self.assertLess(sum(member), sum(map(all, boxed)))
+        for arguments in (("monitor", "each.onnx", *rows),
+                          ("check", "each.onnx", *rows, "--outliers")):
+            done = self.run_program(*arguments)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("calibrate with joint all or volume", done.stderr)
+
     def test_threads_and_batches_do_not_matter(self):
         model = self.made("calibrated.onnx")
         rows = self.predict(model)

@@ -13,7 +13,7 @@ namespace {
 
 TEST(SelftestSlow, EveryScoreAndCalibrationFollowsTheLaw) {
   const std::vector<SelftestCheck> checks = run_selftest({.replications = 500});
-  EXPECT_EQ(checks.size(), 3 * 4 * (score_names().size() + 6) + 3);
+  EXPECT_EQ(checks.size(), 3 * 4 * (score_names().size() + 7) + 3);
   double least = 1;
   for (const SelftestCheck& check : checks) {
     EXPECT_TRUE(check.passed) << check.world << " " << check.score << " " << check.calibration

@@ -39,6 +39,7 @@ inline CalibrationArtifact calibrated_on_noise(const Graph& graph, const ScoreOp
   const torch::Tensor mean =
       predictor.shared_head()->run({features})[of_output].flatten(1).to(torch::kDouble);
   artifact.rows.sides = predictor.score().sides();
+  artifact.rows.targets = predictor.score().targets();
   const torch::Tensor normal = torch::randn_like(mean);
   artifact.rows.scores = predictor.score().score(
       features, mean + (noise < 0 ? -noise * normal.abs() : noise * normal));

@@ -73,7 +73,7 @@ TEST(Export, NormalizedResidual) {
 
 // A perceptron with heads on its hidden layer, as fcp fits them: a spread, a grid that ascends, and
 // a rectifier.
-Graph with_test_heads(int64_t outputs, int64_t quantiles) {
+Graph with_test_heads(int64_t outputs, int64_t quantiles, bool factors = false) {
   Graph graph = make_mlp({3, 6, outputs});
   const auto head = [&](const std::string& name, int64_t columns, const char* op) {
     graph.initializers[name + "_w"] = torch::randn({6, columns});
@@ -90,6 +90,7 @@ Graph with_test_heads(int64_t outputs, int64_t quantiles) {
   graph.nodes.push_back(make_node("MatMul", {"steps", "sums"}, {kQuantilesOutput}));
   graph.outputs.push_back(make_info(kQuantilesOutput, {kDynamic, outputs * quantiles}));
   head(kRectifierOutput, 1, "Softplus");
+  if (factors) head(kCholeskyOutput, outputs * outputs, "Exp");
   return graph;
 }
 
@@ -150,6 +151,38 @@ TEST(Export, HeadsOnFeatures) {
           }
         }
       }
+    }
+  }
+}
+
+// The columns of each output's own intervals, both sides of each with a radius.
+TEST(Export, EachOutputWithItsOwnRadius) {
+  torch::manual_seed(33);
+  for (const char* name : {"residual", "spread", "quantiles", "density"}) {
+    for (const bool asymmetric : {false, true}) {
+      for (const char* rectifier : {"", kRectifierOutput}) {
+        ScoreOptions score = score_named(name);
+        score.output = "y";
+        score.targets = 3;
+        score.rectifier = rectifier;
+        if (bool* own = score.find(field::asymmetric)) *own = asymmetric;
+        SCOPED_TRACE(testing::Message() << name << asymmetric << rectifier);
+        expect_same_intervals(calibrated_on_noise(with_test_heads(3, 7), score, ""),
+                              {.levels = {Level(0.1), Level(0.5)}});
+      }
+    }
+  }
+}
+
+TEST(Export, TheBoxAroundAnEllipsoid) {
+  torch::manual_seed(34);
+  for (const int64_t outputs : {2, 3}) {
+    for (const char* rectifier : {"", kRectifierOutput}) {
+      ScoreOptions score = score_named("ellipsoid");
+      score.output = "y";
+      score.rectifier = rectifier;
+      expect_same_intervals(calibrated_on_noise(with_test_heads(outputs, 7, true), score, ""),
+                            {.levels = {Level(0.1), Level(0.5)}});
     }
   }
 }

@@ -130,7 +130,11 @@ TEST(Options, AnOptionThatNoScoreLooksAtIsRefused) {
         request.set("bound", option.scope.bounds[0]);
       }
       if (fits && option.name == "rank_free") request.set("rank_weight", 0.5);
-      set_option(request, option, other_value(option));
+      OptionValue value = other_value(option);
+      // Of a score that is given.
+      if (option.name == "joint")
+        value = std::string(score.name == "ellipsoid" ? "volume" : "each");
+      set_option(request, option, value);
       const std::string said = complaint(request);
       if (fits) {
         EXPECT_EQ(said, "") << option.name << " of " << score.name;
@@ -164,8 +168,8 @@ TEST(Options, SentencesOfRefusals) {
   EXPECT_EQ(complaint({.calibration = "localized", .values = {{"bandwidth", 1.0}}}), "");
   EXPECT_EQ(complaint({.score = "cqr", .cut = "h1"}),
             "cut: applies only to nested, linearized, surrogate, feature_cqr, feature_margin, "
-            "feature_sampled, auto, spread, quantiles, density and the calibration localized; the "
-            "score is cqr");
+            "feature_sampled, auto, spread, quantiles, density, ellipsoid and the calibration "
+            "localized; the score is cqr");
   EXPECT_EQ(complaint({.score = "cqr", .calibration = "localized", .cut = "h"}), "");
 }
 
@@ -314,7 +318,9 @@ std::vector<CalibrationArtifact> unusual_artifacts() {
     artifact.method.score = ScoreOptions(scores[i]);
     artifact.method.calibration = CalibrationOptions(calibrations[i % calibrations.size()]);
     for (const Option& option : option_table()) {
-      const bool name = option.name == "score" || option.name == "calibration";
+      // joint says what the score and its targets say.
+      const bool name =
+          option.name == "score" || option.name == "calibration" || option.name == "joint";
       if (option.put && !name) option.put(artifact.method, other_value(option));
     }
     if (size_t* folds = artifact.method.calibration.find(field::folds)) *folds = 10;

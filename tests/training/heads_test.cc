@@ -12,6 +12,7 @@
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/nn/runtime/single_thread.h"
+#include "fcp/training/cholesky_factors.h"
 #include "fcp/training/rising_quantiles.h"
 
 #include "tests/nn/graphs.h"
@@ -113,19 +114,62 @@ TEST(Heads, LearnWhereTheNetworkErrs) {
   }
 }
 
+// The factor of u uᵀ, and the loss against the density of a t distribution by an inverse.
+TEST(CholeskyFactors, StartAtTheCovarianceAndMeasureTheLikelihood) {
+  Random random(12);
+  const torch::Tensor shape =
+      torch::tensor({{2.0F, 0.0F, 0.0F}, {1.0F, 1.0F, 0.0F}, {-1.0F, 0.5F, 3.0F}});
+  const torch::Tensor u = normal_matrix(random, 4000, 3).matmul(shape.t());
+  const torch::Tensor start = factor_start(u);
+  const torch::Tensor factor = cholesky_factors(start.unsqueeze(0), start)[0];
+  const torch::Tensor second = u.t().matmul(u) / 4000;
+  EXPECT_TRUE(factor.matmul(factor.t()).allclose(second, 2e-3, 2e-3));
+  const torch::Tensor z = u.narrow(0, 0, 50).matmul(torch::linalg_inv(factor).t());
+  const torch::Tensor wanted = factor.diagonal().log().sum() +
+                               4 * torch::log1p(z.square().sum(1) / 5).mean();  // (5 + 3) / 2
+  const torch::Tensor rows = u.narrow(0, 0, 50).unsqueeze(0);
+  const torch::Tensor found = factor_loss(start.expand({1, 50, 9}), start, rows);
+  EXPECT_NEAR(found.item<double>(), wanted.item<double>(), 1e-4);
+}
+
+// Errors of two outputs that go together where v_2 > 0 and against each other elsewhere.
+TEST(Heads, LearnHowErrorsGoTogether) {
+  Random random(13);
+  const auto draw = [&](int64_t rows) {
+    HeadMember member = noisy_member(random, rows, 3, 2);
+    const torch::Tensor first = normal_matrix(random, rows, 1),
+                        second = normal_matrix(random, rows, 1);
+    const torch::Tensor rho = 0.9 * member.features.narrow(1, 2, 1).sign();
+    member.residual = torch::cat({first, rho * first + std::sqrt(1 - 0.81) * second}, 1);
+    return member;
+  };
+  const FeatureHeads heads = fit_heads({draw(3000)}, {.quantiles = 7, .factors = true});
+  const HeadMember fresh = draw(500);
+  const torch::Tensor factors =
+      heads.factors_of(fresh.features, fresh.prediction).reshape({-1, 2, 2});
+  const torch::Tensor covariance = factors.matmul(factors.transpose(1, 2));
+  const torch::Tensor rho =
+      covariance.select(1, 0).select(1, 1) /
+      (covariance.select(1, 0).select(1, 0) * covariance.select(1, 1).select(1, 1)).sqrt();
+  const torch::Tensor together = fresh.features.select(1, 2) > 0;
+  EXPECT_GT(rho.masked_select(together).mean().item<double>(), 0.7);
+  EXPECT_LT(rho.masked_select(together.logical_not()).mean().item<double>(), -0.7);
+}
+
 TEST(Heads, GraphAnswersWhatTheHeadsAnswer) {
   Random random(3);
   for (const int64_t opset : {9, 13, 18}) {
     for (const int64_t outputs : {1, 2}) {
       std::vector<HeadMember> members = {noisy_member(random, 200, 3, outputs),
                                          noisy_member(random, 200, 3, outputs)};
-      const FeatureHeads heads = fit_heads(members, {.quantiles = 7});
+      const bool factors = outputs > 1;
+      const FeatureHeads heads = fit_heads(members, {.quantiles = 7, .factors = factors});
       Graph graph = make_mlp({5, 6, outputs});
       graph.opset = opset;
       graph.metadata["kept"] = "yes";
       append_heads(graph, "h1", "y", heads);
       append_heads(graph, "h1", "y", heads);  // replaces the first ones
-      ASSERT_EQ(graph.outputs.size(), 3U);
+      ASSERT_EQ(graph.outputs.size(), factors ? 4U : 3U);
       EXPECT_EQ(graph.metadata.at("kept"), "yes");
       const torch::Tensor x = normal_matrix(random, 11, 5);
       const torch::NoGradGuard no_gradients;
@@ -136,6 +180,11 @@ TEST(Heads, GraphAnswersWhatTheHeadsAnswer) {
       EXPECT_TRUE(answers[1].allclose(spread, 1e-5, 1e-6)) << opset;
       EXPECT_TRUE(answers[2].allclose(quantiles, 1e-5, 1e-5)) << opset;
       EXPECT_EQ(answers[2].size(1), outputs * 7);
+      if (factors) {
+        const torch::Tensor factor = heads.factors_of(feature, answers[0]);
+        EXPECT_TRUE(answers[3].allclose(factor, 1e-5, 1e-5)) << opset;
+        EXPECT_EQ(answers[3].size(1), outputs * outputs);
+      }
       EXPECT_FALSE(find_leak(graph, "h1").has_value());
     }
   }

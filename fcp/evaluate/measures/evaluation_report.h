@@ -116,7 +116,7 @@ struct Example {
   const PixelExample& pixels() const { return std::get<PixelExample>(region); }
 };
 
-// A group that has a radius of its own: coverage is guaranteed for it alone.
+// A group, or a target, that has a radius of its own: coverage is guaranteed for it alone.
 struct GuaranteedGroup {
   std::string name;
   size_t calibration_rows = 0;
@@ -169,9 +169,11 @@ struct EvaluationReport {
   std::vector<Example> examples = {};      // of the main method
   std::vector<GuaranteedGroup> guaranteed_groups = {};
   bool guaranteed_classes = false;            // the guaranteed groups are the true labels
+  bool guaranteed_targets = false;            // each target has a coverage of its own
   std::vector<std::string> class_names = {};  // of class 0, 1, …
   std::vector<CandidateScore> candidates = {};
-  bool candidates_scored = false;  // judged by the interval score, or that of sets
+  bool candidates_scored = false;     // judged by the interval score, or that of sets
+  bool candidates_by_volume = false;  // judged by the volume per dimension
   RowsOrigin origin = RowsOrigin::kUnknown;
   std::string split = {};               // how rows were split; empty: it is not known
   std::vector<ColumnUse> columns = {};  // of the table, where it was read for the first time

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/evaluate/measures/coverage_law.h"
 #include "fcp/interval.h"
 
 namespace fcp {
@@ -23,6 +24,18 @@ void add_medians(std::vector<double> lengths, size_t outputs, IntervalEvaluation
     result->output_length[k].median = median_of(column);
   }
   result->length.median = median_of(lengths);
+}
+
+// The outputs of a row are not as many rows: what was counted K times is worth a K-th.
+void count_rows_once(IntervalEvaluation& result) {
+  const auto outputs = static_cast<double>(result.outputs);
+  const auto once = [&](Coverage& coverage) { coverage = worth(coverage, outputs); };
+  once(result.coverage);
+  for (GroupCoverage& group : result.response_thirds) once(group.coverage);
+  once(result.worst_third.coverage);
+  for (GroupCoverage& group : result.groups) once(group.coverage);
+  if (result.worst_group) once(result.worst_group->coverage);
+  for (Stratum& stratum : result.length_strata) once(stratum.coverage);
 }
 
 }  // namespace
@@ -144,14 +157,16 @@ void IntervalEvaluator::add_row(const IntervalBatch& batch, size_t row) {
   bool covered = true;
   double response = 0;
   double row_length = 0;
-  double volume = 1;
+  double volume = 1, side = 1;
+  const double root = 1 / static_cast<double>(outputs_);
+  const size_t first = covered_.size();
   for (size_t k = 0; k < outputs_; ++k) {
     const size_t at = row * outputs_ + k;
     const Interval interval{batch.lower[at], batch.upper[at]};
     const double y = batch.truth[at];
     if (std::isnan(interval.lower) || std::isnan(interval.upper) || !std::isfinite(y)) {
-      fail("row ", covered_.size(), ", output ", k, ": interval [", interval.lower, ", ",
-           interval.upper, "] and true value ", y, "; expected no NaN and a finite true value");
+      fail("row ", rows_, ", output ", k, ": interval [", interval.lower, ", ", interval.upper,
+           "] and true value ", y, "; expected no NaN and a finite true value");
     }
     bool inside = false;
     const double length = add_region(batch, at, inside);
@@ -159,30 +174,42 @@ void IntervalEvaluator::add_row(const IntervalBatch& batch, size_t row) {
     response += y;
     row_length += length;
     volume = length == 0 || volume == 0 ? 0 : volume * length;  // an empty side empties the row
+    side = length == 0 || side == 0 ? 0 : side * std::pow(length, root);
     output_covered_[k] += inside;
+    if (options_.each) covered_.push_back(inside);
     if (options_.medians && outputs_ > 1) lengths_.push_back(length);
     if (weighted_) {
       const double weight = batch.weights[at];
       if (!(weight >= 0) || std::isinf(weight)) {
-        fail("row ", covered_.size(), ", output ", k, ": weight ", weight,
+        fail("row ", rows_, ", output ", k, ": weight ", weight,
              "; expected a finite number, not negative");
       }
       if (weight > 0) weighted_sum_ += weight * length;  // an infinite length may weigh nothing
     }
   }
-  if (grouped_) groups_.add(batch.groups[row], covered);
-  covered_.push_back(covered);
+  if (!batch.inside.empty()) covered = batch.inside[row] != 0;
+  if (!batch.volumes.empty()) {
+    side = batch.volumes[row];
+    volume = std::pow(side, static_cast<double>(outputs_));
+  }
+  if (!options_.each) covered_.push_back(covered);
+  ++rows_;
+  joint_ += covered;
   volume_sum_ += volume;
-  response_.add(response / static_cast<double>(outputs_));
-  row_length_.push_back(row_length / static_cast<double>(outputs_));
+  side_sum_ += side;
+  for (size_t i = first; i < covered_.size(); ++i) {
+    if (grouped_) groups_.add(batch.groups[row], covered_[i] != 0);
+    response_.add(response / static_cast<double>(outputs_));
+    row_length_.push_back(row_length / static_cast<double>(outputs_));
+  }
 }
 
 IntervalEvaluation IntervalEvaluator::finish() const {
   if (covered_.empty()) fail("no rows to evaluate");
-  const double rows = static_cast<double>(covered_.size());
+  const double rows = static_cast<double>(rows_);
   const double confidence = options_.confidence;
   IntervalEvaluation result;
-  result.rows = covered_.size();
+  result.rows = rows_;
   result.outputs = outputs_;
   result.side = options_.side;
   size_t covered = 0;
@@ -201,7 +228,11 @@ IntervalEvaluation IntervalEvaluator::finish() const {
     add_medians(outputs_ > 1 ? lengths_ : row_length_, outputs_, &result);
   }
   if (weighted_) result.weighted_length = weighted_sum_ / rows;
-  if (outputs_ > 1 && options_.side == BoundSide::kBoth) result.volume = volume_sum_ / rows;
+  if (outputs_ > 1) result.joint_coverage = static_cast<double>(joint_) / rows;
+  if (outputs_ > 1 && options_.side == BoundSide::kBoth) {
+    result.volume = volume_sum_ / rows;
+    result.volume_per_dimension = side_sum_ / rows;
+  }
   result.interval_score = score_sum_ / (rows * static_cast<double>(outputs_));
 
   result.response_thirds = response_.are_floats()
@@ -213,6 +244,7 @@ IntervalEvaluation IntervalEvaluator::finish() const {
     result.worst_group = worst_group(result.groups);
   }
   result.length_strata = coverage_by_size(row_length_, covered_, options_.strata, confidence);
+  if (options_.each) count_rows_once(result);
   return result;
 }
 

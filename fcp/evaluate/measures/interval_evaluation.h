@@ -6,7 +6,9 @@
 //   while (...) evaluator.add({.lower = lower, .upper = upper, .truth = truth});
 //   IntervalEvaluation result = evaluator.finish();
 //
-// N rows of K outputs each. A row is covered if all of its K outputs lie inside their intervals.
+// N rows of K outputs each. A row is covered if all of its K outputs lie inside their intervals, or
+// its truth in the region that they are a box around. With options.each every output counts by
+// itself, and coverage is the mean of theirs, as sure as that of N rows.
 // Memory: 13 bytes per row where the mean response is a float32 number, else 17: thirds, strata and
 // medians are those of all rows, whose borders are known only at the end. Of several outputs 8
 // bytes more per interval unless options.medians is off; 8 more per row while it finishes.
@@ -41,6 +43,10 @@ struct IntervalBatch {
   std::span<const double> parts = {};
   size_t part_count = 0;
   std::span<const double> prediction = {};  // [rows × outputs], for the error; always or never
+  // Of regions around which the ends are a box: whether the truth of each row is in, and the volume
+  // of its region to the power 1/K, [rows]. Empty: the box is the region.
+  std::span<const uint8_t> inside = {};
+  std::span<const double> volumes = {};
   // One-sided bounds: the length is how far the bound lies beyond the prediction, which is needed.
   BoundSide side = BoundSide::kBoth;
 };
@@ -82,6 +88,7 @@ struct IntervalEvaluationOptions {
   uint32_t strata = 4;                        // of coverage by length
   BoundSide side = BoundSide::kBoth;          // of all batches
   bool medians = true;                        // costs 8 bytes an interval
+  bool each = false;                          // each output has a coverage of its own
   std::vector<std::string> group_names = {};  // of group ids 0, 1, …
 };
 
@@ -89,14 +96,17 @@ struct IntervalEvaluation {
   size_t rows = 0;
   size_t outputs = 0;
   BoundSide side = BoundSide::kBoth;
-  Coverage coverage;                         // of whole rows
+  Coverage coverage;  // of whole rows; with options.each the mean of the outputs, for N rows
   std::vector<double> output_coverage;       // [outputs], the share of each output alone
+  std::optional<double> joint_coverage;      // of several outputs: the share of whole rows
   LengthSummary length;                      // over rows and outputs
   std::vector<LengthSummary> output_length;  // [outputs]
   std::vector<PointError> output_error;      // [outputs], where predictions are given
   std::optional<double> weighted_length;  // (1/N) Σ_i Σ_j w_ij · length_ij, where weights are given
   double interval_score = 0;              // mean over rows and outputs
-  std::optional<double> volume;  // of several outputs: the product of a row's lengths, mean of rows
+  // Of several outputs: the volume of a row's region, mean of rows; and to the power 1/K, the side
+  // of a cube of that volume.
+  std::optional<double> volume, volume_per_dimension;
 
   // By thirds of the response; with several outputs, of their mean.
   std::vector<GroupCoverage> response_thirds;
@@ -158,7 +168,8 @@ class IntervalEvaluator {
   bool weighted_ = false;
   bool grouped_ = false;
 
-  std::vector<uint8_t> covered_;        // [rows]
+  size_t rows_ = 0;
+  std::vector<uint8_t> covered_;        // [rows]; with options_.each [rows × outputs], as the next
   CompactNumbers response_;             // [rows]
   std::vector<double> row_length_;      // [rows]
   std::vector<double> lengths_;         // [rows × outputs] of several outputs, if options_.medians
@@ -168,7 +179,8 @@ class IntervalEvaluator {
   GroupCounts groups_;
   double weighted_sum_ = 0;
   double score_sum_ = 0;
-  double volume_sum_ = 0;
+  double volume_sum_ = 0, side_sum_ = 0;
+  size_t joint_ = 0;  // rows of which all outputs are in
 };
 
 // All rows at once.

@@ -15,17 +15,20 @@ LevelResult LevelSums::result(const Level& level, double confidence) const {
   return {level, coverage_of(covered, rows, confidence), summary.mean, summary.infinite_share};
 }
 
-LevelSums level_sums(const IntervalBatch& batch, size_t outputs) {
+LevelSums level_sums(const IntervalBatch& batch, size_t outputs, bool each) {
   LevelSums sums;
-  sums.rows = batch.truth.size() / outputs;
-  for (size_t row = 0; row < sums.rows; ++row) {
+  const size_t rows = batch.truth.size() / outputs;
+  sums.rows = each ? rows * outputs : rows;
+  for (size_t row = 0; row < rows; ++row) {
     bool covered = true;
     for (size_t at = row * outputs; at < (row + 1) * outputs; ++at) {
       const MeasuredRegion region = measure_region(batch, at);
       covered = covered && region.inside;
+      if (each) sums.covered += region.inside;
       sums.sizes.add_length(region.length, region.empty);
     }
-    sums.covered += covered;
+    if (!batch.inside.empty()) covered = batch.inside[row] != 0;
+    if (!each) sums.covered += covered;
   }
   return sums;
 }

@@ -29,8 +29,8 @@ struct LevelSums {
   LevelResult result(const Level& level, double confidence = 0.95) const;  // of at least one row
 };
 
-// A row is covered if all of its outputs are.
-LevelSums level_sums(const IntervalBatch& batch, size_t outputs);
+// A row is covered if all of its outputs are; with `each` every output counts as a row.
+LevelSums level_sums(const IntervalBatch& batch, size_t outputs, bool each = false);
 LevelSums level_sums(const LabelSetBatch& batch, size_t classes);
 
 // For sending them between ranks (distributed/packing.h).

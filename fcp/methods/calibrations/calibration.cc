@@ -17,7 +17,7 @@ namespace {
 class Split : public Calibration {
  public:
   Split(bool paper, const CalibrationScores& rows)
-      : ranked_{rows.count(), rows.sides, paper}, kept_(rows.levels) {
+      : ranked_{rows.count(), rows.sides, paper, rows.targets}, kept_(rows.levels) {
     for (int64_t side = 0; side < rows.sides; ++side) {
       scores_.emplace_back(side_scores(rows, side));
     }
@@ -42,15 +42,18 @@ class Split : public Calibration {
     if (const auto missing = missing_scores(kept_)) {
       fail("the calibration ", *missing, "; a p-value needs all scores");
     }
-    std::vector<double> result;
+    const auto targets = static_cast<size_t>(ranked_.targets);
     std::vector<double> each(scores_.size());
+    std::vector<double> result(scores.size() / each.size() * targets);
+    double* joined = result.data();
     std::vector<std::span<const double>> sorted;
     for (const ScoreOrder& side : scores_) sorted.push_back(side.sorted());
     for (size_t at = 0; at < scores.size(); at += each.size()) {
       for (size_t side = 0; side < each.size(); ++side) {
         each[side] = conformal_p_value(sorted[side], scores[at + side]).value();
       }
-      result.push_back(join_sides(each, ranked_.paper));
+      join_targets(each, ranked_.sharing(), ranked_.paper, joined);
+      joined += targets;
     }
     return result;
   }
@@ -98,13 +101,20 @@ std::vector<double> side_scores(const CalibrationScores& rows, int64_t side) {
   return scores;
 }
 
-Level side_level(const Level& level, int64_t sides, bool paper) {
-  return sides == 1 || paper ? level : level.divided_by(static_cast<uint64_t>(sides));
+Level side_level(const Level& level, int64_t sharing, bool paper) {
+  return sharing == 1 || paper ? level : level.divided_by(static_cast<uint64_t>(sharing));
 }
 
 double join_sides(std::span<const double> p_values, bool paper) {
   const double least = *std::min_element(p_values.begin(), p_values.end());
   return paper ? least : std::min(1.0, least * static_cast<double>(p_values.size()));
+}
+
+void join_targets(std::span<const double> p_values, int64_t sharing, bool paper, double* joined) {
+  const auto count = static_cast<size_t>(sharing);
+  for (size_t at = 0; at < p_values.size(); at += count) {
+    *joined++ = join_sides(p_values.subspan(at, count), paper);
+  }
 }
 
 std::unique_ptr<Calibration> make_calibration(const SplitOptions& /*options*/,

@@ -12,6 +12,7 @@
 //              (conformal/cross_guarantee.h)
 //
 // A score with S sides is calibrated side by side, each at α / S (at α in the paper's own form).
+// Where T targets have a level of their own, the S / T sides of each share it.
 //
 // Tested by tests/methods/calibrations/calibration_test.cc.
 #pragma once
@@ -42,6 +43,7 @@ struct Option;  // fcp/methods/option.h
 // What is kept of the calibration rows.
 struct CalibrationScores {
   int64_t sides = 1;
+  int64_t targets = 1;                   // outputs with a level of their own
   std::vector<double> scores;            // [n × sides], row by row
   std::vector<Level> levels{};           // split: where only their scores are kept (kept_levels.h),
                                          // ascending; empty: all scores are there
@@ -54,6 +56,7 @@ struct CalibrationScores {
   size_t count() const {
     return levels.empty() ? scores.size() / static_cast<size_t>(sides) : total;
   }
+  int64_t sharing() const { return sides / targets; }  // sides that share a level
 };
 
 // What is known of new rows; only what the calibration asks for need be there.
@@ -74,7 +77,8 @@ class Calibration {
   virtual torch::Tensor radii(const TestInputs& rows, const Level& level) const = 0;
 
   // The p-value of each row's scores [N × S]: p > α exactly where all are within their radii (but
-  // where the paper's form puts the largest score for an infinite radius).
+  // where the paper's form puts the largest score for an infinite radius). Of several targets that
+  // of each, [N × T].
   virtual std::vector<double> p_values(const TestInputs& rows,
                                        std::span<const double> scores) const = 0;
 };
@@ -85,10 +89,13 @@ void sort_sides(CalibrationScores& rows, size_t threads = 1);
 // The scores of one side, in the order in which they are kept.
 std::vector<double> side_scores(const CalibrationScores& rows, int64_t side);
 
-// The level of one side.
-Level side_level(const Level& level, int64_t sides, bool paper);
+// The level of one of `sharing` sides that share a level.
+Level side_level(const Level& level, int64_t sharing, bool paper);
 
-// The p-value of a row from the p-values of its sides: p > α where each of them is above its level.
+// The p-value of a row from the p-values of the sides that share a level: p > α where each of them
+// is above its own.
 double join_sides(std::span<const double> p_values, bool paper);
+// Those of all targets, from the p-values of all sides.
+void join_targets(std::span<const double> p_values, int64_t sharing, bool paper, double* joined);
 
 }  // namespace fcp

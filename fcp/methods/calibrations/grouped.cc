@@ -26,7 +26,11 @@ void check_groups(const CalibrationScores& rows) {
 class Grouped : public Calibration {
  public:
   Grouped(bool by_label, bool paper, const CalibrationScores& rows, int64_t classes)
-      : by_label_(by_label), paper_(paper), sides_(rows.sides), classes_(classes) {
+      : by_label_(by_label),
+        paper_(paper),
+        sides_(rows.sides),
+        targets_(rows.targets),
+        classes_(classes) {
     check_groups(rows);
     const size_t groups = rows.group_names.size();
     for (int64_t side = 0; side < sides_; ++side) {
@@ -56,7 +60,8 @@ class Grouped : public Calibration {
                                std::span<const double> scores) const override {
     const auto sides = static_cast<size_t>(sides_);
     check_count(rows, scores.size() / sides);
-    std::vector<double> result;
+    const auto targets = static_cast<size_t>(targets_);
+    std::vector<double> result(rows.groups.size() * targets);
     std::vector<double> each(sides);
     for (size_t i = 0; i < rows.groups.size(); ++i) {
       for (size_t side = 0; side < sides; ++side) {
@@ -66,7 +71,7 @@ class Grouped : public Calibration {
                 ? 1.0
                 : conformal_p_value(sorted_[side][group], scores[i * sides + side]).value();
       }
-      result.push_back(join_sides(each, paper_));
+      join_targets(each, sides_ / targets_, paper_, result.data() + i * targets);
     }
     return result;
   }
@@ -77,7 +82,7 @@ class Grouped : public Calibration {
     const auto groups = static_cast<int64_t>(sorted_[0].size());
     torch::Tensor table =
         torch::full({groups + 1, sides_}, std::numeric_limits<double>::infinity(), torch::kDouble);
-    const Level each = side_level(level, sides_, paper_);
+    const Level each = side_level(level, sides_ / targets_, paper_);
     auto at = table.accessor<double, 2>();
     for (int64_t group = 0; group < groups; ++group) {
       for (int64_t side = 0; side < sides_; ++side) {
@@ -105,7 +110,7 @@ class Grouped : public Calibration {
 
   bool by_label_;
   bool paper_;
-  int64_t sides_;
+  int64_t sides_, targets_;
   int64_t classes_;
   std::vector<std::vector<std::vector<double>>> sorted_;  // by side and group
 };
@@ -131,7 +136,7 @@ std::optional<std::string> small_groups_warning(const CalibrationScores& rows, b
                                                 const Level& level, size_t most) {
   std::vector<size_t> counts(rows.group_names.size(), 0);
   for (const int64_t group : rows.groups) ++counts[static_cast<size_t>(group)];
-  const uint64_t needed = least_calibration_rows(side_level(level, rows.sides, paper));
+  const uint64_t needed = least_calibration_rows(side_level(level, rows.sharing(), paper));
   std::string named;
   size_t small = 0;
   for (size_t group = 0; group < counts.size(); ++group) {

@@ -8,7 +8,7 @@
 namespace fcp {
 
 size_t SideRanks::rank(const Level& level) const {
-  const size_t k = conformal_rank(side_level(level, sides, paper), rows);
+  const size_t k = conformal_rank(side_level(level, sharing(), paper), rows);
   return paper && rows > 0 ? std::min(k, rows) : k;
 }
 

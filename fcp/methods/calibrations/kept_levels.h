@@ -26,6 +26,9 @@ struct SideRanks {
   size_t rows = 0;
   int64_t sides = 1;
   bool paper = false;
+  int64_t targets = 1;
+
+  int64_t sharing() const { return sides / targets; }
 
   // The rank of a side's radius, from 1; rows + 1: the radius is +∞.
   size_t rank(const Level& level) const;

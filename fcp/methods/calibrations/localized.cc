@@ -38,7 +38,7 @@ torch::Tensor squared_distances(const torch::Tensor& a, const torch::Tensor& b) 
 class Localized : public Calibration {
  public:
   Localized(double bandwidth, const SharedCalibrationOptions& shared, const CalibrationScores& rows)
-      : bandwidth_(bandwidth), shared_(shared), sides_(rows.sides) {
+      : bandwidth_(bandwidth), shared_(shared), sides_(rows.sides), targets_(rows.targets) {
     if (!rows.features.defined()) fail("localized calibration needs the features of its rows");
     features_ = flat_double(rows.features);
     if (!(bandwidth > 0)) {
@@ -53,7 +53,7 @@ class Localized : public Calibration {
   }
 
   torch::Tensor radii(const TestInputs& rows, const Level& level) const override {
-    const Level each = side_level(level, sides_, shared_.paper);
+    const Level each = side_level(level, sides_ / targets_, shared_.paper);
     torch::Tensor result = torch::empty({rows.features.size(0), sides_}, torch::kDouble);
     auto at = result.accessor<double, 2>();
     for_rows(rows, [&](int64_t row, std::span<const double> weights, double own) {
@@ -67,14 +67,15 @@ class Localized : public Calibration {
   std::vector<double> p_values(const TestInputs& rows,
                                std::span<const double> scores) const override {
     const auto sides = static_cast<size_t>(sides_);
-    std::vector<double> result(static_cast<size_t>(rows.features.size(0)));
+    const auto targets = static_cast<size_t>(targets_);
+    std::vector<double> result(static_cast<size_t>(rows.features.size(0)) * targets);
     for_rows(rows, [&](int64_t row, std::span<const double> weights, double own) {
       const auto i = static_cast<size_t>(row);
       std::vector<double> each(sides);
       for (size_t side = 0; side < sides; ++side) {
         each[side] = sides_sorted_[side].p_value(weights, own, scores[i * sides + side]);
       }
-      result[i] = join_sides(each, shared_.paper);
+      join_targets(each, sides_ / targets_, shared_.paper, result.data() + i * targets);
     });
     return result;
   }
@@ -139,7 +140,7 @@ class Localized : public Calibration {
 
   double bandwidth_;
   SharedCalibrationOptions shared_;
-  int64_t sides_;
+  int64_t sides_, targets_;
   torch::Tensor features_;  // [n, D] doubles
   std::vector<WeightedScores> sides_sorted_;
 };
@@ -182,6 +183,7 @@ void judge_half(const Score& score, const std::vector<double>& scores,
   const int64_t sides = score.sides();
   CalibrationScores kept;
   kept.sides = sides;
+  kept.targets = score.targets();
   kept.scores.assign(scores.begin() + from * sides, scores.begin() + to * sides);
   kept.features = features.narrow(0, from, to - from);
   const Localized localized(candidate.bandwidth, {.seed = seed}, kept);
@@ -193,7 +195,7 @@ void judge_half(const Score& score, const std::vector<double>& scores,
   const std::vector<double> p_values = localized.p_values(fresh, own);
   candidate.coverage +=
       static_cast<double>(std::count_if(p_values.begin(), p_values.end(), covered)) /
-      static_cast<double>(2 * count);
+      static_cast<double>(2 * p_values.size());
   candidate.loss +=
       region_loss(score.region(fresh.features, localized.radii(fresh, level)), judged, level) / 2;
   candidate.effective_rows += localized.effective_rows(fresh) / 2;

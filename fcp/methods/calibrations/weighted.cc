@@ -13,7 +13,8 @@ namespace {
 
 class Weighted : public Calibration {
  public:
-  Weighted(bool paper, const CalibrationScores& rows) : paper_(paper), weights_(rows.weights) {
+  Weighted(bool paper, const CalibrationScores& rows)
+      : paper_(paper), targets_(static_cast<size_t>(rows.targets)), weights_(rows.weights) {
     if (weights_.size() != rows.count()) {
       fail("weighted calibration found ", weights_.size(), " weights for ", rows.count(), " rows");
     }
@@ -28,7 +29,7 @@ class Weighted : public Calibration {
 
   torch::Tensor radii(const TestInputs& rows, const Level& level) const override {
     const auto sides = static_cast<int64_t>(sides_.size());
-    const Level each = side_level(level, sides, paper_);
+    const Level each = side_level(level, sharing(), paper_);
     check_count(rows, static_cast<size_t>(rows.features.size(0)));
     torch::Tensor result = torch::empty({rows.features.size(0), sides}, torch::kDouble);
     auto at = result.accessor<double, 2>();
@@ -44,19 +45,21 @@ class Weighted : public Calibration {
   std::vector<double> p_values(const TestInputs& rows,
                                std::span<const double> scores) const override {
     check_count(rows, scores.size() / sides_.size());
-    std::vector<double> result;
+    std::vector<double> result(rows.weights.size() * targets_);
     std::vector<double> each(sides_.size());
     for (size_t i = 0; i < rows.weights.size(); ++i) {
       for (size_t side = 0; side < each.size(); ++side) {
         each[side] =
             sides_[side].p_value(weights_, rows.weights[i], scores[i * each.size() + side]);
       }
-      result.push_back(join_sides(each, paper_));
+      join_targets(each, sharing(), paper_, result.data() + i * targets_);
     }
     return result;
   }
 
  private:
+  int64_t sharing() const { return static_cast<int64_t>(sides_.size() / targets_); }
+
   static void check_count(const TestInputs& rows, size_t count) {
     if (rows.weights.size() != count) {
       fail("weighted calibration needs the likelihood ratio of each row; found ",
@@ -65,6 +68,7 @@ class Weighted : public Calibration {
   }
 
   bool paper_;
+  size_t targets_;
   std::vector<double> weights_;
   std::vector<WeightedScores> sides_;
 };

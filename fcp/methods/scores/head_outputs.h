@@ -5,6 +5,8 @@
 //   fcp.spread      [N, K]      σ(v) > 0: how far the truth is from the prediction
 //   fcp.quantiles   [N, K · Q]  of y − prediction, ascending for each output, at the levels
 //                               1/(Q+1), …, Q/(Q+1)
+//   fcp.cholesky    [N, K · K]  the lower triangular factor L of a covariance of y − prediction,
+//                               row by row (ellipsoid.h)
 //   fcp.rectifier   [N, S]      what rectified scores are divided by, or lowered by (rectified.h)
 //   fcp.cross_low   [N, n]      ends of CV+ (cross.h)
 //   fcp.cross_high  [N, n]
@@ -22,6 +24,7 @@ namespace fcp {
 
 inline constexpr char kSpreadOutput[] = "fcp.spread";
 inline constexpr char kQuantilesOutput[] = "fcp.quantiles";
+inline constexpr char kCholeskyOutput[] = "fcp.cholesky";
 inline constexpr char kRectifierOutput[] = "fcp.rectifier";
 inline constexpr char kCrossLowOutput[] = "fcp.cross_low";
 inline constexpr char kCrossHighOutput[] = "fcp.cross_high";

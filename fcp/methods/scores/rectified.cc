@@ -32,6 +32,7 @@ class Rectified : public Score {
       : inner_(std::move(inner)), rectifier_(std::move(rectifier)), difference_(difference) {}
 
   int64_t sides() const override { return inner_->sides(); }
+  int64_t targets() const override { return inner_->targets(); }
   int64_t classes() const override { return inner_->classes(); }
 
   std::vector<double> score(const torch::Tensor& features,

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "fcp/base/infinity.h"
+#include "fcp/methods/scores/ellipsoid.h"
 #include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
@@ -31,6 +32,11 @@ torch::Tensor region_lengths(const Regions& regions) {
   return (regions.parts.select(3, 1) - regions.parts.select(3, 0)).clamp_min(0).sum(2);
 }
 
+torch::Tensor region_volumes(const Regions& regions) {
+  if (regions.factor.defined()) return ellipsoid_volumes(regions);
+  return region_lengths(regions).log().mean(1).exp();
+}
+
 torch::Tensor region_costs(const Regions& regions, const torch::Tensor& truth) {
   if (regions.side == BoundSide::kBoth) return region_lengths(regions);
   return beyond(regions, truth.to(regions.lower.device(), torch::kDouble));
@@ -54,7 +60,8 @@ torch::Tensor region_distances(const Regions& regions, const torch::Tensor& trut
 torch::Tensor in_regions(const Regions& regions, const torch::Tensor& truth) {
   const torch::Tensor y = truth.to(regions.lower.device(), torch::kDouble);
   if (!regions.parts.defined()) {
-    return (regions.lower <= y).logical_and(y <= regions.upper).all(1);
+    const torch::Tensor in_box = (regions.lower <= y).logical_and(y <= regions.upper).all(1);
+    return regions.factor.defined() ? in_box.logical_and(in_ellipsoids(regions, y)) : in_box;
   }
   const torch::Tensor one = y.unsqueeze(2);  // [N, K, 1]
   return (regions.parts.select(3, 0) <= one)

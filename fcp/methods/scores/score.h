@@ -10,6 +10,7 @@
 //
 // Calibration needs nothing else. A score with two sides gives two numbers per row, one for each
 // end of the interval, and takes two radii: y is in where both its scores are within their radii.
+// One whose outputs each have a radius of their own (each_output.h) has the sides of all of them.
 //
 // Rows go in batches: N rows, D numbers a feature, K outputs, S sides, C classes.
 #pragma once
@@ -44,6 +45,10 @@ struct Regions {
   torch::Tensor parts{};
   // Of one-sided bounds: which end is the bound. The other one is infinite, or that of the support.
   BoundSide side = BoundSide::kBoth;
+  // Of ellipsoids (ellipsoid.h), around which lower and upper are a box: the factor L of each row,
+  // [N, K, K], and its radius, [N, 1]. Undefined: the box is the region.
+  torch::Tensor factor{};
+  torch::Tensor radius{};
 };
 
 class Score {
@@ -51,6 +56,9 @@ class Score {
   virtual ~Score() = default;
 
   virtual int64_t sides() const { return 1; }
+  // How many outputs have a level of their own, which the sides of each share: sides() is a
+  // multiple. 1: all outputs are promised together.
+  virtual int64_t targets() const { return 1; }
   virtual int64_t classes() const { return 0; }  // of a score of labels; 0: intervals
 
   // features [N, …], truth [N, K] (labels: [N, 1], of pixels [N, P]) → N × S scores, row by row;
@@ -86,7 +94,8 @@ struct SharedOptions {
   bool integer = false;               // the support is of whole numbers
   // Of labels: the softmax of the network, or calibrated beside the sets (class_probabilities.h).
   std::string probabilities = "softmax";
-  uint64_t seed = 0;  // of everything random
+  uint64_t targets = 0;  // each_output.h: outputs with a radius of their own; 0: one for all
+  uint64_t seed = 0;     // of everything random
 
   bool operator==(const SharedOptions&) const = default;
 };
@@ -97,6 +106,9 @@ struct Option;  // fcp/methods/option.h: options say here and there which rows o
 // 0 where empty, +∞ where an end is infinite. Of a one-sided bound: how far it lies beyond the
 // prediction, negative before it.
 torch::Tensor region_lengths(const Regions& regions);
+
+// The volume of each row's region, to the power 1/K: the side of a cube of that volume, [N].
+torch::Tensor region_volumes(const Regions& regions);
 
 // What each region costs beside its truth, [N, K]: its length, of a one-sided bound how far it lies
 // beyond the truth, negative before it; with the distances below a proper score

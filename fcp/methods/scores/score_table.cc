@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fcp/base/error.h"
+#include "fcp/methods/scores/each_output.h"
 #include "fcp/methods/scores/rectified.h"
 #include "fcp/methods/scores/shared_rows.h"
 #include "fcp/methods/scores/support.h"
@@ -72,10 +73,17 @@ std::unique_ptr<Score> make_score(const ScoreOptions& options,
     fail(options.name(), ": a share of the pixels (", options.pixels,
          ") can be asked of residual, nested and lac alone");
   }
-  std::unique_ptr<Score> score =
-      options.rectifier.empty()
-          ? std::visit([&](const auto& own) { return make_score(own, options, head); }, options.own)
-          : make_rectified(options, head);
+  const MakeScore plain = [&](const std::shared_ptr<const Network>& of) {
+    return std::visit([&](const auto& own) { return make_score(own, options, of); }, options.own);
+  };
+  std::unique_ptr<Score> score;
+  if (!options.rectifier.empty()) {
+    score = make_rectified(options, head);
+  } else {
+    score = options.targets == 0
+                ? plain(head)
+                : make_each_output(static_cast<int64_t>(options.targets), head, plain);
+  }
   score = with_support(std::move(score), parse_support(options.support, options.integer));
   // Images are few and large, a search of surrogates shares its rows itself, and scores of labels
   // are asked for more than a Score has.

@@ -14,6 +14,7 @@
 #include "fcp/methods/scores/cqr.h"
 #include "fcp/methods/scores/cross.h"
 #include "fcp/methods/scores/density.h"
+#include "fcp/methods/scores/ellipsoid.h"
 #include "fcp/methods/scores/feature_cqr.h"
 #include "fcp/methods/scores/feature_margin.h"
 #include "fcp/methods/scores/feature_sampled.h"
@@ -49,7 +50,7 @@ using AnyScore =
     std::variant<ResidualOptions, CqrOptions, SpreadOptions, QuantilesOptions, DensityOptions,
                  NestedOptions, LinearizedOptions, SurrogateOptions, FeatureCqrOptions, LacOptions,
                  ApsOptions, RapsOptions, SapsOptions, FeatureMarginOptions, FeatureSampledOptions,
-                 CrossOptions, CrossLabelsOptions, AutoOptions>;
+                 CrossOptions, CrossLabelsOptions, AutoOptions, EllipsoidOptions>;
 
 // What is known of a score, whatever its options.
 struct ScoreTraits {
@@ -58,6 +59,7 @@ struct ScoreTraits {
   bool reads_heads = false;    // reads an output that fcp can learn on features (head_outputs.h)
   bool counts_pixels = false;  // a share of an image's pixels can be asked for
   bool negative = false;       // may be below 0: rectifying lowers it instead of dividing it
+  bool boxed = false;          // its ends are those of a box around the region
   bool made_by_fit = false;    // comes with its network and cannot be asked of another one
   const char* baseline = "";   // the plain score beside which it is shown; empty: a plain one
 };
@@ -73,6 +75,9 @@ constexpr ScoreTraits traits_of(const QuantilesOptions&) {
 }
 constexpr ScoreTraits traits_of(const DensityOptions&) {
   return {.reads_heads = true, .baseline = "residual"};
+}
+constexpr ScoreTraits traits_of(const EllipsoidOptions&) {
+  return {.reads_heads = true, .boxed = true, .baseline = "residual"};
 }
 constexpr ScoreTraits traits_of(const NestedOptions&) {
   return {.uses_features = true, .counts_pixels = true, .baseline = "residual"};
@@ -112,6 +117,7 @@ inline constexpr auto high = FCP_FIELD(high);
 inline constexpr auto asymmetric = FCP_FIELD(asymmetric);
 inline constexpr auto spread = FCP_FIELD(spread);
 inline constexpr auto quantiles = FCP_FIELD(quantiles);
+inline constexpr auto cholesky = FCP_FIELD(cholesky);
 inline constexpr auto tail = FCP_FIELD(tail);
 inline constexpr auto level_set = FCP_FIELD(level_set);
 inline constexpr auto norm = FCP_FIELD(norm);

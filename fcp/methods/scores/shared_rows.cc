@@ -53,7 +53,8 @@ Regions joined(std::vector<Regions> shares) {
     return tensors[0].defined() ? torch::cat(tensors) : torch::Tensor();
   };
   return {all(&Regions::prediction), all(&Regions::lower), all(&Regions::upper),
-          all(&Regions::members),    all(&Regions::parts), shares[0].side};
+          all(&Regions::members),    all(&Regions::parts), shares[0].side,
+          all(&Regions::factor),     all(&Regions::radius)};
 }
 
 class SharedRows : public Score {
@@ -61,6 +62,7 @@ class SharedRows : public Score {
   explicit SharedRows(std::unique_ptr<Score> score) : score_(std::move(score)) {}
 
   int64_t sides() const override { return score_->sides(); }
+  int64_t targets() const override { return score_->targets(); }
   int64_t classes() const override { return score_->classes(); }
 
   std::vector<double> score(const torch::Tensor& features,

@@ -31,17 +31,21 @@ class Supported : public Score {
       : inner_(std::move(inner)), support_(support) {}
 
   int64_t sides() const override { return inner_->sides(); }
+  int64_t targets() const override { return inner_->targets(); }
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
     std::vector<double> scores = inner_->score(features, truth);
     const torch::Tensor y = output_matrix(truth).to(torch::kCPU).contiguous();
     const double* truths = y.data_ptr<double>();
-    const auto sides = static_cast<size_t>(this->sides());
+    // Of outputs with radii of their own, the sides of the one that is outside.
+    const auto targets = static_cast<size_t>(this->targets());
+    const size_t sides = static_cast<size_t>(this->sides()) / targets;
     for (int64_t i = 0; i < y.numel(); ++i) {
       if (support_.holds(truths[i])) continue;
-      const size_t row = static_cast<size_t>(i / y.size(1)) * sides;
-      for (size_t side = row; side < row + sides; ++side) {
+      const auto target = targets > 1 ? static_cast<size_t>(i) : static_cast<size_t>(i / y.size(1));
+      const size_t first = target * sides;
+      for (size_t side = first; side < first + sides; ++side) {
         if (!std::isnan(scores[side])) scores[side] = kInfinity;
       }
     }

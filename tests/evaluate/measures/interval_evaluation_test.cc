@@ -11,6 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
+#include "fcp/evaluate/measures/level_result.h"
 #include "fcp/interval.h"
 
 #include "tests/reference/conformal_reference.h"
@@ -19,6 +20,7 @@ namespace fcp {
 namespace {
 
 using reference::kInfinity;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
@@ -262,6 +264,42 @@ TEST(IntervalEvaluation, LeavesOutWhatIsNotGiven) {
   EXPECT_FALSE(found.weighted_length.has_value());
   EXPECT_TRUE(found.groups.empty());
   EXPECT_FALSE(found.worst_group.has_value());
+}
+
+// Two rows of two outputs, of which three numbers are in: coverage is the mean of the outputs and
+// as sure as two rows, not four; all at once are in one row of two.
+TEST(IntervalEvaluation, OutputsMayHaveACoverageEach) {
+  const std::vector<double> lower = {0, 0, 0, 0}, upper = {2, 8, 2, 2}, truth = {1, 1, 1, 5};
+  const std::vector<int64_t> groups = {0, 1};
+  const IntervalBatch rows{.lower = lower, .upper = upper, .truth = truth, .groups = groups};
+  const IntervalEvaluation each =
+      evaluate_intervals(rows, 2, {.each = true, .group_names = {"a", "b"}});
+  EXPECT_EQ(each.rows, 2U);
+  EXPECT_EQ(each.coverage.rows, 2U);
+  EXPECT_EQ(each.coverage.covered, 2U);  // 1.5 rows, rounded
+  EXPECT_THAT(each.output_coverage, ElementsAre(1, 0.5));
+  EXPECT_EQ(each.joint_coverage, 0.5);
+  EXPECT_EQ(each.groups.at(0).coverage.rows, 1U);
+  EXPECT_DOUBLE_EQ(each.volume_per_dimension.value(), (4 + 2) / 2.0);
+  const IntervalEvaluation all = evaluate_intervals(rows, 2);
+  EXPECT_EQ(all.coverage.covered, 1U);
+  EXPECT_EQ(all.joint_coverage, 0.5);
+  EXPECT_EQ(level_sums(rows, 2, /*each=*/true).covered, 3U);
+  EXPECT_EQ(level_sums(rows, 2, /*each=*/true).rows, 4U);
+}
+
+// Where the ends are a box around a region, that region says what is in and how large it is.
+TEST(IntervalEvaluation, BoxesAroundRegionsAreNotTheRegions) {
+  const std::vector<double> lower(4, 0), upper(4, 2), truth(4, 1), volumes = {1, 3};
+  const std::vector<uint8_t> inside = {1, 0};
+  const IntervalBatch rows{
+      .lower = lower, .upper = upper, .truth = truth, .inside = inside, .volumes = volumes};
+  const IntervalEvaluation found = evaluate_intervals(rows, 2);
+  EXPECT_EQ(found.coverage.covered, 1U);
+  EXPECT_THAT(found.output_coverage, ElementsAre(1, 1));
+  EXPECT_DOUBLE_EQ(found.volume_per_dimension.value(), 2);
+  EXPECT_DOUBLE_EQ(found.volume.value(), 5);
+  EXPECT_EQ(level_sums(rows, 2).covered, 1U);
 }
 
 // Rows 2 × 3 and 4 × 0: mean volume 3. One output has none.

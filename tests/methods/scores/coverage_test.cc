@@ -24,6 +24,7 @@ namespace {
 constexpr size_t kCalibrations = 2000;
 constexpr size_t kDrawn = 99;
 constexpr int64_t kPopulation = 160;
+constexpr double kTests = 29;  // at most, of this file
 
 // y = g(v) + noise that grows with |v_0|; g is the middle of two quantiles.
 HeadRows noisy_population(Random& random, const Network& head) {
@@ -83,7 +84,7 @@ double expect_beta_coverage(const ScoreOptions& options, const std::shared_ptr<c
     }
     coverage.push_back(coverage_of[radius]);
   }
-  const double limit = std::sqrt(std::log(2e6 * 26) / (2.0 * kCalibrations));
+  const double limit = std::sqrt(std::log(2e6 * kTests) / (2.0 * kCalibrations));
   const size_t rank = conformal_rank(level, kDrawn);
   EXPECT_LT(beta_distance(coverage, rank), limit);
   EXPECT_GT(beta_distance(coverage, rank - 1), limit) << "the test cannot tell neighbouring ranks";
@@ -125,6 +126,65 @@ TEST(Coverage, BoundsOfTheHeadDiffer) {
   const double seen = (most - least).mean().item<double>();
   EXPECT_GT(ibp, 3 * crown);
   EXPECT_GT(crown, 1.3 * seen);
+}
+
+std::shared_ptr<const Network> two_outputs(uint64_t seed) {
+  Random random(seed);
+  Graph graph = wild_head(random, 2);
+  add_linear_output(random, graph, kSpreadOutput, 2, "Exp");
+  add_linear_output(random, graph, kCholeskyOutput, 4, "Exp");
+  return network_of(graph);
+}
+
+TEST(Coverage, Ellipsoid) { expect_beta_coverage(EllipsoidOptions{}, two_outputs(28), 29); }
+
+// Of each output alone, whatever the other one does; both at once are in less often.
+TEST(Coverage, EachOutput) {
+  Random random(30);
+  const auto head = two_outputs(31);
+  const HeadRows rows = noisy_population(random, *head);
+  const auto score = make_score(ScoreOptions(SpreadOptions{}, {.targets = 2}), head);
+  const std::vector<double> scores = score->score(rows.features, rows.truth);
+  std::array<std::map<double, double>, 2> coverage_of;  // of the radius, by the intervals
+  std::array<std::vector<double>, 2> coverage;
+  double joint = 0;
+  for (size_t t = 0; t < kCalibrations; ++t) {
+    CalibrationScores drawn;
+    drawn.sides = drawn.targets = 2;
+    for (size_t i = 0; i < kDrawn; ++i) {
+      const size_t row = random.below(scores.size() / 2);
+      drawn.scores.insert(drawn.scores.end(), {scores[2 * row], scores[2 * row + 1]});
+    }
+    const torch::Tensor radii =
+        make_calibration(CalibrationOptions{}, drawn)->radii({rows.features, {}, {}}, Level(0.1));
+    for (int64_t k = 0; k < 2; ++k) {
+      const double radius = radii[0][k].item<double>();
+      auto& known = coverage_of[static_cast<size_t>(k)];
+      if (!known.contains(radius)) {
+        const Regions regions = score->region(rows.features, radii.contiguous());
+        known[radius] = (regions.lower <= rows.truth)
+                            .logical_and(rows.truth <= regions.upper)
+                            .select(1, k)
+                            .to(torch::kDouble)
+                            .mean()
+                            .item<double>();
+      }
+      coverage[static_cast<size_t>(k)].push_back(known[radius]);
+    }
+    size_t both = 0;
+    for (size_t i = 0; i < scores.size(); i += 2) {
+      both +=
+          scores[i] <= radii[0][0].item<double>() && scores[i + 1] <= radii[0][1].item<double>();
+    }
+    joint += static_cast<double>(both) / kPopulation / kCalibrations;
+  }
+  const double limit = std::sqrt(std::log(2e6 * kTests) / (2.0 * kCalibrations));
+  const size_t rank = conformal_rank(Level(0.1), kDrawn);
+  for (const std::vector<double>& one : coverage) {
+    EXPECT_LT(beta_distance(one, rank), limit);
+    EXPECT_GT(beta_distance(one, rank - 1), limit) << "the test cannot tell neighbouring ranks";
+  }
+  EXPECT_LT(joint, 0.87);
 }
 
 TEST(Coverage, NestedByIbp) {

@@ -155,6 +155,31 @@ TEST(Law, Quantiles) { EXPECT_GT(expect_feature_head_law(QuantilesOptions{}, 100
 
 TEST(Law, Density) { EXPECT_GT(expect_feature_head_law(DensityOptions{}, 100, 43), 80000); }
 
+// Truths on the surface of an ellipsoid as well, where rounding decides.
+TEST(Law, Ellipsoid) {
+  Random random(50);
+  int pairs = 0;
+  for (int i = 0; i < 100 && !testing::Test::HasFailure(); ++i) {
+    const int64_t outputs = 1 + i % 4;
+    Graph graph = wild_head(random, outputs);
+    add_linear_output(random, graph, kCholeskyOutput, outputs * outputs, i % 2 == 0 ? "Exp" : "");
+    const auto head = network_of(graph);
+    HeadRows made = wild_rows(random, *head, 20);
+    made.features = made.features.clamp(-3, 3);
+    const auto score = make_score(EllipsoidOptions{}, head);
+    const Regions unit = score->region(made.features, 1.0);
+    for (int64_t row = 0; row < 20; row += 2) {
+      torch::Tensor direction = random_normal(random, {outputs}).to(torch::kDouble);
+      direction = direction / direction.norm() * (row % 4 == 0 ? 1.0 : random.uniform());
+      made.truth[row] = unit.prediction[row] + unit.factor[row].matmul(direction);
+    }
+    made.truth = made.truth.to(torch::kFloat).to(torch::kDouble);
+    const std::vector<double> scores = score->score(made.features, made.truth);
+    pairs += expect_law(*score, made, scores, closest_radii(random, scores));
+  }
+  EXPECT_GT(pairs, 80000);
+}
+
 TEST(Law, DensityLevelSet) {
   EXPECT_GT(expect_feature_head_law(DensityOptions{.level_set = true}, 100, 44), 80000);
 }

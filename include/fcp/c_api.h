@@ -82,7 +82,8 @@ FCP_C_API int fcp_intervals(const fcp_predictor* predictor, const fcp_rows* rows
  * any other score is its one interval. counts [levels x rows x outputs]: parts of each region. ends
  * [capacity x 2]: lower and upper end of the parts, ascending, one region after the other. Returns
  * the number of parts of all regions, or -1; where it is above capacity, ends holds the first ones.
- * counts may be NULL, and so may ends where capacity is 0. */
+ * counts may be NULL, and so may ends where capacity is 0. Calibration `localized` draws anew in
+ * every call, so that a second call may find other parts. */
 FCP_C_API long long fcp_parts(const fcp_predictor* predictor, const fcp_rows* rows,
                               const char* const* levels, long long level_count, long long* counts,
                               double* ends, long long capacity);

@@ -22,12 +22,12 @@ constexpr size_t kFolds = 10;  // of cross-fitting
 // Comparisons that each row of a crossed classifier costs: its calibration rows times its classes.
 constexpr size_t kMostComparisons = 20'000;
 
-// Whether one side, a support or several targets are asked for, to which the score of crossed rows
-// does not keep.
+// Whether one side, a support, several targets or calibrated probabilities are asked for, which the
+// score of crossed rows does not give.
 bool asks_for_ends(const MethodRequest& method) {
   const ScoreOptions score = resolve(method).score;
   return score.side != BoundSide::kBoth || score.integer || !score.support.empty() ||
-         method.text("joint") != kJointAll;
+         method.text("joint") != kJointAll || score.probabilities == kVennAbers;
 }
 
 // The score, and what coverage is to hold for.
@@ -85,7 +85,7 @@ bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t r
     }
     if (asks_for_ends(options.method)) {
       fail_option("calibration", "cross gives both ends of one interval, anywhere; side, support, ",
-                  "integer and joint take split");
+                  "integer, joint and calibrated probabilities take split");
     }
     if (rows < kFolds) {
       fail_option("calibration", "cross takes at least ", kFolds,

@@ -111,6 +111,18 @@ class Probabilities(program.Case):
                                "venn-abers", "--out", "c.onnx")
         self.assertIn("--probabilities: ", message)
 
+    def test_fit_calibrates_them_on_rows_of_their_own(self):
+        self.make_table("rows.csv", 400, 4, 2)
+        self.make_table("test.csv", 50, 5, 2)
+        fit = ("fit", "rows.csv", "--target", "kind", "--probabilities", "venn-abers", "--members",
+               "1", "--epochs", "3", "--no-trees", "--out", "fitted.onnx")
+        shown = json.loads(self.fcp(*fit, "--json"))
+        self.assertEqual(shown["calibration"], "split")
+        for row in self.answers("fitted.onnx"):
+            self.assertLess(float(row["p0_0"]), float(row["p1_0"]))
+        message = self.refused(*fit, "--calibration", "cross")
+        self.assertIn("calibrated probabilities take split", message)
+
     def test_outliers_without_answers(self):
         self.calibrated(2)
         rng = random.Random(5)

@@ -330,10 +330,10 @@ TEST(ScoreSelection, LabelsByTheIntervalScoreOfTheirSets) {
 // alike. lac saves on the hard rows and misses them by many labels; sums of probabilities miss
 // alike everywhere.
 TEST(ScoreSelection, SetsThatAdaptBeatSmallerOnesThatMissHardRows) {
-  constexpr int64_t kRows = 3000, kClasses = 30;
+  constexpr int64_t kDrawn = 3000, kClasses = 30;
   Random random(27);
-  torch::Tensor logits = torch::full({kRows, kClasses}, -20.0f);
-  for (int64_t i = 0; i < kRows; ++i) {
+  torch::Tensor logits = torch::full({kDrawn, kClasses}, -20.0f);
+  for (int64_t i = 0; i < kDrawn; ++i) {
     const bool hard = i % 2 == 1;
     logits[i][i % kClasses] = hard ? 1.5f : 3.0f;
     logits[i][(i + 1) % kClasses] = hard ? 1.0f : 0.0f;

@@ -551,9 +551,9 @@ TEST(Check, ScoresAndPValuesAsCountedByHand) {
               EXPECT_NEAR(row.scores[0], score, 1e-5);
               size_t as_strange = 1;
               for (const double other : artifact.rows.scores) as_strange += other >= row.scores[0];
-              EXPECT_NEAR(row.p_value, static_cast<double>(as_strange) / 100, 1e-12);
-              EXPECT_EQ(row.in, row.scores[0] <= artifact.rows.scores[89]);
-              in += row.in;
+              EXPECT_NEAR(row.p_values[0], static_cast<double>(as_strange) / 100, 1e-12);
+              EXPECT_EQ(row.in[0], row.scores[0] <= artifact.rows.scores[89]);
+              in += row.in[0] ? 1 : 0;
             });
   EXPECT_EQ(result.rows, 40u);
   EXPECT_EQ(result.in, in);

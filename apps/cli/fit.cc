@@ -193,7 +193,8 @@ void add_fit(CLI::App& app) {
           "evens coverage out; auto is cross for one target below 1,000 such rows, else split")
       ->check(CLI::IsMember({"auto", "split", "cross", "rectified"}))
       ->capture_default_str();
-  for (const char* option : {"allow_empty", "probabilities", "side", "support", "integer", "joint"}) {
+  for (const char* option :
+       {"allow_empty", "probabilities", "side", "support", "integer", "joint"}) {
     add_option_flag(*verb, flags->method, find_option(option));
   }
   verb->add_option("--members", flags->members, "Networks of the ensemble [5]");

@@ -64,7 +64,7 @@ torch::Tensor factor_loss(const torch::Tensor& output, const torch::Tensor& star
   }
   const torch::Tensor squares = torch::stack(z, 2).square().sum(2);
   const double power = (kDegrees + static_cast<double>(outputs)) / 2;
-  return (logs.sum(2) + power * torch::log1p(squares / kDegrees)).mean(1);
+  return logs.sum(2) + power * torch::log1p(squares / kDegrees);
 }
 
 }  // namespace fcp

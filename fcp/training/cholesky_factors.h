@@ -26,7 +26,7 @@ torch::Tensor factor_start(const torch::Tensor& u);
 // output […, K · K] → […, K, K]; `start` is that of the output.
 torch::Tensor cholesky_factors(const torch::Tensor& output, const torch::Tensor& start);
 
-// The mean over rows of each member: output [E, N, K · K], u [E, N, K] → [E].
+// Of each row: output [E, N, K · K], u [E, N, K] → [E, N].
 torch::Tensor factor_loss(const torch::Tensor& output, const torch::Tensor& start,
                           const torch::Tensor& u);
 

@@ -143,9 +143,11 @@ TEST(TensorRequest, RefusesParametersThatNobodyKnows) {
                   R"("datatype": "FP32", "data": [1], "parameters": )", of_input, "}]}");
   };
   EXPECT_EQ(request_complaint(with("{}")), "");
-  EXPECT_THAT(request_complaint(with(R"({"alfa": 0.1})")),
-              HasSubstr("the parameter 'alfa' is not known; here there are 'alpha', "
-                        "'binary_data_output', 'flags', 'timeout'"));
+  EXPECT_THAT(
+      request_complaint(with(R"({"alfa": 0.1})")),
+      HasSubstr("the parameter 'alfa' is not known; here there are 'alpha', "
+                "'binary_data_output', 'timeout', 'quantiles', 'above', 'below', 'between', "
+                "'probabilities', 'flags'"));
   EXPECT_THAT(request_complaint(with("{}", R"({"binary_data_size": 4})")),
               HasSubstr("has 'data' and binary_data_size"));
   EXPECT_THAT(request_complaint(with("{}", R"({"shared_memory_region": "a"})")),

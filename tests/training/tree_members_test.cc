@@ -132,7 +132,8 @@ TEST_F(TreeMembersTest, FeaturesSeparateTheGraphAndTheAnswerIsAffineInThem) {
     EXPECT_GT(networks.abs().max().item<float>(), 0);
   }
   ASSERT_TRUE(add_heads(y, {.seed = 5}, trained));
-  EXPECT_EQ(Network(trained.graph).outputs().size(), 3u);
+  // The answers, their spreads, quantiles and factors.
+  EXPECT_EQ(Network(trained.graph).outputs().size(), 4u);
 }
 
 // Statistics of a member are of the targets that it learns from.

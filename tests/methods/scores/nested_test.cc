@@ -212,11 +212,12 @@ TEST(Nested, TellsWhatIsWrong) {
       ThrowsMessage<Error>(HasSubstr("the network answers 2 numbers where the target is one")));
   EXPECT_THAT([&] { make_score(ScoreOptions(NestedOptions{}, {.output = "z"}), head); },
               ThrowsMessage<Error>("the network has no output 'z', only 'y'"));
-  EXPECT_THAT([&] { ScoreOptions("nestled"); },
-              ThrowsMessage<Error>(
-                  "there is no score 'nestled'; there are aps, cqr, density, feature_cqr, "
-                  "feature_margin, feature_sampled, lac, linearized, nested, quantiles, raps, "
-                  "residual, saps, spread, surrogate"));
+  EXPECT_THAT(
+      [&] { ScoreOptions("nestled"); },
+      ThrowsMessage<Error>(
+          "there is no score 'nestled'; there are aps, cqr, density, ellipsoid, feature_cqr, "
+          "feature_margin, feature_sampled, lac, linearized, nested, quantiles, raps, "
+          "residual, saps, spread, surrogate"));
   const auto wide = network_of(make_mlp({2, 257}));
   rows.features = torch::zeros({1, 2});
   rows.truth = torch::zeros({1, 257});

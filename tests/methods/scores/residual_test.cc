@@ -64,7 +64,7 @@ TEST(Residual, AsksWhichOutput) {
 
 TEST(Residual, KnowsWhatItIs) {
   EXPECT_THAT(score_names(),
-              ElementsAre("aps", "cqr", "density", "feature_cqr", "feature_margin",
+              ElementsAre("aps", "cqr", "density", "ellipsoid", "feature_cqr", "feature_margin",
                           "feature_sampled", "lac", "linearized", "nested", "quantiles", "raps",
                           "residual", "saps", "spread", "surrogate"));
   EXPECT_FALSE(uses_features("residual"));

@@ -419,7 +419,7 @@ class Honest(program.Case):
                                    "--json"))["coverage"]
 
     def test_console_json_and_report_agree(self):
-        """On every number of the first screen, of twelve tables."""
+        """On every number of the first screen, and page and JSON on all, of twelve tables."""
         tables = [("patients.csv", patient_table(40), "days", ("--calibration", "split")),
                   ("patients.csv", patient_table(40), "days", ("--keep-together", "patient")),
                   ("patients.csv", patient_table(20), "days", ("--calibration", "cross")),
@@ -450,6 +450,11 @@ class Honest(program.Case):
             digits = len(shown.split(".")[1]) if "." in shown else 0
             self.assertAlmostEqual(float(shown), exact * scale, delta=0.51 * 10 ** -digits, msg=first)
 
+        with open(self.path("r.html"), encoding="utf-8") as file:
+            carried = re.search(r'id="report-data"[^>]*>(.*?)</script>', file.read(), re.DOTALL)[1]
+        carried = json.loads(carried)
+        carried.pop("sample", None)
+        self.assertEqual(carried, evaluation)  # from which the page draws
         same(number(r"^coverage ([\d.]+) %"), evaluation["coverage"], 100)
         self.assertIn(number(r"^coverage ([\d.]+ %)"), page)
         self.assertEqual(int(number(r"on ([\d,]+) test row")), evaluation["rows"])

@@ -44,10 +44,10 @@ void TextFile::pack(std::string_view text, bool last) {
 }
 
 void TextFile::write(std::string_view text) {
-  constexpr size_t kMost = size_t{1} << 30;  // that zlib takes at once
+  constexpr size_t kMostPacked = size_t{1} << 30;  // that zlib takes at once
   if (!packer_) return file_.write(text);
-  for (; !text.empty(); text.remove_prefix(std::min(kMost, text.size()))) {
-    pack(text.substr(0, kMost), false);
+  for (; !text.empty(); text.remove_prefix(std::min(kMostPacked, text.size()))) {
+    pack(text.substr(0, kMostPacked), false);
   }
 }
 

@@ -143,7 +143,7 @@ TEST(Columns, NameWhatIsWrong) {
             "row 1, column 'age': found '1e+300', expected a finite float32");
   EXPECT_THAT(encoded(encoding, {{"age", "1"}, {"region", "west"}}).features, ElementsAre(1, 0, 0))
       << "a category of which nothing is known is none of the known ones";
-  EXPECT_THAT(encoded(encoding, {}, 0).features, IsEmpty());
+  EXPECT_THAT(encoded(encoding, std::vector<ColumnCells>(2), 0).features, IsEmpty());
 }
 
 }  // namespace

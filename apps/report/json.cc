@@ -283,7 +283,7 @@ std::vector<std::string> output_names(const EvaluationReport& report) {
   for (size_t i = names.size(); i < outputs; ++i) names.push_back(concat("output ", i));
   // Names that are numbers are those of unnamed outputs.
   for (std::string& name : names) {
-    if (name.find_first_not_of("0123456789") == std::string::npos) name = "output " + name;
+    if (name.find_first_not_of("0123456789") == std::string::npos) name.insert(0, "output ");
   }
   return names;
 }

@@ -220,7 +220,7 @@ std::string alarm_text(const Claim& claim) {
   const Verdict verdict = coverage_verdict(claim);
   if (verdict != Verdict::kTooLow && verdict != Verdict::kTooHigh) return "";
   if (by_group(claim) && claim.p_value) return verdict_text(claim);
-  const std::string text = concat("coverage is ", verdict_name(verdict), ". ", verdict_text(claim));
+  std::string text = concat("coverage is ", verdict_name(verdict), ". ", verdict_text(claim));
   if (verdict == Verdict::kTooHigh || by_group(claim) || !claim.p_value) return text;
   return concat(text, " The probability of a coverage this low is ",
                 format_number(*claim.p_value, 2), ".");

@@ -39,18 +39,17 @@ struct CheckFlags {
   std::string out = "-";
 };
 
-// Of each target, where each has a radius of its own.
+// The names of the targets, where each has a radius of its own; else empty.
 std::vector<std::string> checked_targets(const CalibrationArtifact& artifact) {
-  if (artifact.rows.targets == 1) return {""};
-  std::vector<std::string> names =
-      target_names_of(artifact.network, static_cast<size_t>(artifact.rows.targets));
-  for (std::string& name : names) name.insert(name.begin(), '_');
-  return names;
+  if (artifact.rows.targets == 1) return {};
+  return target_names_of(artifact.network, static_cast<size_t>(artifact.rows.targets));
 }
 
 std::vector<std::string> check_columns(const CalibrationArtifact& artifact, bool outliers) {
-  std::vector<std::string> columns;
-  for (const std::string& name : checked_targets(artifact)) {
+  std::vector<std::string> columns, endings = checked_targets(artifact);
+  for (std::string& name : endings) name.insert(name.begin(), '_');
+  if (endings.empty()) endings = {""};
+  for (const std::string& name : endings) {
     if (artifact.rows.sharing() > 1) {
       columns.insert(columns.end(), {"score_low" + name, "score_high" + name});
     } else {
@@ -149,7 +148,8 @@ class CheckedRows {
 };
 
 void print_checked(const CheckFlags& flags, const CheckResult& result, const Level& level,
-                   const std::optional<OutlierRate>& rate, std::vector<FlaggedRow> flagged) {
+                   const std::vector<std::string>& targets, const std::optional<OutlierRate>& rate,
+                   std::vector<FlaggedRow> flagged) {
   if (flags.common.json) {
     nlohmann::ordered_json json = {
         {"rows", result.rows}, {"in", result.in}, {"alpha", level.value()}};
@@ -162,7 +162,7 @@ void print_checked(const CheckFlags& flags, const CheckResult& result, const Lev
   say(flags.common, concat(result.in, " of ", result.rows, " rows are in",
                            each ? " with all targets" : "", " at alpha ", level.text()));
   for (size_t k = 0; k < result.targets_in.size(); ++k) {
-    say(flags.common, concat("  target ", k, ": ", result.targets_in[k], " rows"));
+    say(flags.common, concat("  ", targets[k], ": ", result.targets_in[k], " rows"));
   }
   if (rate) say_outliers(flags.common, *rate, std::move(flagged), result.rows);
 }
@@ -197,10 +197,11 @@ void run_check(const CheckFlags& flags) {
     fail(flags.model, ": ", *why);
   }
   CheckedRows rows(flags.out, artifact, rate);
+  const std::vector<std::string> targets = checked_targets(artifact);
   const internal::PredictorCore predictor(std::move(artifact), context.device);
   const CheckResult result =
       check(predictor, *source, options, context, [&](const CheckedRow& row) { rows.take(row); });
-  print_checked(flags, result, level, rate, rows.close());
+  print_checked(flags, result, level, targets, rate, rows.close());
 }
 
 }  // namespace

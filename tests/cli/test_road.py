@@ -312,6 +312,8 @@ class Road(program.Case):
                 self.assertEqual([[row[1] > 0.1, row[4] > 0.1] for row in inside[joint]], own)
                 self.assertEqual(told["in_by_target"], [sum(column) for column in zip(*own)])
                 self.assertEqual(told["in"], sum(map(all, own)))
+                said = self.run_program("check", "each.onnx", *rows, "--out", "c.csv").stderr
+                self.assertIn(f"  minutes: {told['in_by_target'][0]} rows\n", said)
                 self.assertAlmostEqual(result["joint_coverage"], told["in"] / told["rows"])
                 for k, one in enumerate(result["by_output"]):
                     self.assertAlmostEqual(one["coverage"], told["in_by_target"][k] / told["rows"])

@@ -234,6 +234,14 @@ def reason_for(command, what):
     return None, None
 
 
+def unexpected_end(command, before):
+    """One line where the command did not end as it is known to end, else none."""
+    if before.code == command.code:
+        return []
+    said = (before.streams["stderr"] or before.streams["stdout"])[-300:].decode(errors="replace")
+    return [f"BEFORE ended with {before.code}, expected {command.code}: {said.strip()}"]
+
+
 class Comparison:
     def __init__(self, before, after):
         self.sides = (before, after)
@@ -251,11 +259,7 @@ class Comparison:
         before, after = self.pool.map(lambda side: side.run(command), self.sides)
         seconds = processor_seconds() - start
         found = differences(before, after)
-        lines = []
-        if before.code != command.code:
-            said = before.streams["stderr"] or before.streams["stdout"]
-            lines.append(f"BEFORE ended with {before.code}, expected {command.code}: "
-                         f"{said[-300:].decode(errors='replace').strip()}")
+        lines = unexpected_end(command, before)
         outcome = "differs" if lines else "same"
         for what, where in found:
             place, why = reason_for(command, what)
@@ -294,6 +298,8 @@ def record(build, path, selected):
             if not side.missing(command):
                 found = side.run(command)
                 results[command.name] = (found.code, found.streams, found.files)
+                for line in unexpected_end(command, found):
+                    print(f"{command.name}: {line}", flush=True)
     Record.write(path, results)
     print(f"{path}: {len(results)} commands, {processor_seconds() - used:.0f} s of processor time")
 
